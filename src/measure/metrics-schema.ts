@@ -1,0 +1,86 @@
+// The contract with every trainer: the events of metrics.jsonl, one JSON object a line.
+import { z } from 'zod'
+
+/** Raised when a reader of the old events could misread the new ones. */
+export const METRICS_SCHEMA_VERSION = 1
+
+const count = z.number().int().nonnegative()
+const seconds = z.number().nonnegative()
+const perStep = z.array(z.number()).optional()
+
+const runStart = z.object({
+  event: z.literal('run_start'),
+  schema_version: z.literal(METRICS_SCHEMA_VERSION),
+  config: z.record(z.string(), z.unknown()).describe('The resolved configuration of this run.'),
+  config_hash: z.string().describe('A hash of config; any stable text.'),
+  seed: z.number().int(),
+  world_size: count.min(1),
+  device_names: z.array(z.string()).min(1).describe('One name per rank, rank 0 first.'),
+  versions: z.record(z.string(), z.string()).describe('Python, torch, CUDA, NCCL, ... by name.'),
+  parameter_count: count,
+  data_hash: z.string().describe('Equal in two runs exactly when they train on the same data.'),
+  evaluation_samples: count.describe('Size of the held-out split that val_loss is the mean over.'),
+  period_steps: count
+    .min(1)
+    .optional()
+    .describe('The work of a step repeats with this period; timing uses whole periods. Default 1.'),
+  planned_steps: count.optional().describe('Optimizer steps this run will take; used for progress only.'),
+  effective: z
+    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+    .describe('What is really on, read back from the objects, not from the config.'),
+})
+
+const steps = z.object({
+  event: z.literal('steps'),
+  first_step: count.min(1).describe('Number of the first optimizer step in this window; steps count from 1.'),
+  step_seconds: z
+    .array(z.number().positive())
+    .min(1)
+    .describe('Duration of each step, the slowest rank, without evaluation and checkpoints.'),
+  samples: z.array(count.min(1)).describe('Training samples of each step, all ranks together.'),
+  train_loss: perStep,
+  learning_rate: perStep,
+  gradient_norm: perStep,
+  data_wait_seconds: z.array(seconds).optional().describe('Time each step waited for its batch.'),
+  skipped_updates: count.optional().describe('Updates in this window that a gradient scaler skipped.'),
+})
+
+const evaluation = z.object({
+  event: z.literal('evaluation'),
+  step: count,
+  samples_seen: count,
+  val_loss: z.number().describe('The held-out loss that the loss gate judges.'),
+  metrics: z
+    .record(z.string(), z.number())
+    .optional()
+    .describe('Anything else measured on the held-out split: nrmse, nrmse/advection1d, ...'),
+  seconds: seconds.optional(),
+})
+
+const phase = z.object({
+  event: z.literal('phase'),
+  name: z.enum(['import', 'data', 'compile', 'capture', 'checkpoint']),
+  seconds,
+  step: count.optional().describe('The step it ended in; a compile or capture extends the warm-up to it.'),
+})
+
+const epoch = z.object({ event: z.literal('epoch'), epoch: count, step: count })
+
+const runEnd = z.object({
+  event: z.literal('run_end'),
+  status: z.literal('finished'),
+  samples: count,
+  attempted_updates: count,
+  skipped_updates: count,
+  total_seconds: seconds.describe('From process start to here, rank 0.'),
+  peak_memory_allocated_bytes: z.array(count).optional().describe('One number per rank; absent without a GPU.'),
+  peak_memory_reserved_bytes: z.array(count).optional(),
+})
+
+export const metricsEvent = z.discriminatedUnion('event', [runStart, steps, evaluation, phase, epoch, runEnd])
+
+export type MetricsEvent = z.infer<typeof metricsEvent>
+export type RunStart = z.infer<typeof runStart>
+export type StepsWindow = z.infer<typeof steps>
+export type Evaluation = z.infer<typeof evaluation>
+export type RunEnd = z.infer<typeof runEnd>
