@@ -1,0 +1,11 @@
+// The two errors that are not our bug; anything else that is thrown is.
+
+/** Bad input: the text names the input, the value found and the remedy. Nothing was run. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/** The machine or a training let us down after the input was accepted. What was measured before is kept. */
+export class RunError extends Error {
+  override readonly name = 'RunError'
+}

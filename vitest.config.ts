@@ -1,0 +1,10 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['tests/**/*.test.ts'],
+    testTimeout: 60_000,
+    // Two cores is the smallest machine we promise: more workers only slow real child processes down.
+    maxWorkers: 2,
+  },
+})
