@@ -73,7 +73,10 @@ const runEnd = z.object({
   attempted_updates: count,
   skipped_updates: count,
   total_seconds: seconds.describe('From process start to here, rank 0.'),
-  peak_memory_allocated_bytes: z.array(count).optional().describe('One number per rank; absent without a GPU.'),
+  peak_memory_allocated_bytes: z
+    .array(count)
+    .optional()
+    .describe('One number per rank; absent without a GPU.'),
   peak_memory_reserved_bytes: z.array(count).optional(),
 })
 

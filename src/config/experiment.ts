@@ -1,0 +1,126 @@
+// The experiment file: two variants, how they are launched, the design, the gates.
+import { z } from 'zod'
+import { ConfigError } from '../errors.ts'
+import { knownKeys, parseStrictly } from './explain.ts'
+import { DEFAULT_GATES, type Gate, gatesFile, readGates } from './gates.ts'
+import { applyOverrides, type Overrides } from './overrides.ts'
+import { parseYaml } from './yaml.ts'
+
+export const VARIANTS = ['baseline', 'optimized'] as const
+export type Variant = (typeof VARIANTS)[number]
+
+function mapping<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  return z.strictObject(shape, knownKeys(Object.keys(shape)))
+}
+
+const path = z.string().min(1)
+const environment = z.record(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a name of an environment variable'),
+  z.string(),
+)
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], {
+  error: 'a text, a number, true, false or null',
+})
+
+const variant = mapping({
+  config: path.describe('Trainer config, relative to the working directory.'),
+  set: z
+    .record(z.string(), scalar)
+    .default({})
+    .describe('Overrides by dotted key, e.g. speed.compile: blocks.'),
+  env: environment.default({}).describe('Environment variables of this variant alone.'),
+})
+
+const trainer = mapping({
+  module: z
+    .string()
+    .regex(/^[A-Za-z_][\w.]*$/, 'a Python module such as trainer')
+    .optional(),
+  script: path.optional().describe('A Python file, relative to the working directory.'),
+  command: z.string().min(1).optional().describe('First argument of a run, e.g. train.'),
+  validate_command: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'First argument that makes the trainer print the resolved config as JSON; without it Speedproof reads the YAML itself.',
+    ),
+})
+
+const launch = mapping({
+  python: path.default('python3').describe('Interpreter with torch: a path, or a command on PATH.'),
+  nproc_per_node: z.int().min(1).max(1024).default(1).describe('Processes, one per GPU.'),
+  nnodes: z.int().min(1).max(1024).default(1),
+  node_rank: z.int().min(0).default(0),
+  rdzv_endpoint: z.string().min(1).optional().describe('host:port, for more than one node.'),
+  timeout_minutes: z.number().positive().max(10_080).default(60).describe('For one run.'),
+  env: environment.default({}).describe('Environment variables of every run.'),
+})
+
+const design = mapping({
+  blocks: z.int().min(1).max(64).default(4).describe('Pairs of runs; an even number cancels linear drift.'),
+  warm_up_launches: z
+    .int()
+    .min(0)
+    .max(8)
+    .default(1)
+    .describe('Runs of each variant that fill caches and count for nothing.'),
+  seed: z
+    .int()
+    .min(0)
+    .max(2 ** 31)
+    .default(0)
+    .describe('Both runs of block k use seed + k.'),
+})
+
+export const experimentFile = mapping({
+  $schema: z.string().optional(),
+  name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,59}$/, 'small letters, digits and -, such as two-task-4gpu'),
+  description: z.string().optional(),
+  kind: z
+    .enum(['same-work', 'recipe'])
+    .describe('What may differ: same-work only under speed:, recipe also under recipe:.'),
+  trainer,
+  launch: launch.prefault({}),
+  variants: mapping({ baseline: variant, optimized: variant }),
+  design: design.prefault({}),
+  gates: gatesFile.default(DEFAULT_GATES),
+})
+
+/** Keys keep the spelling of the file that they come from. */
+export type Experiment = z.infer<typeof experimentFile>
+
+/** Throws a ConfigError that lists every problem of the file. */
+export function parseExperiment(text: string, file: string, overrides: Overrides = {}): Experiment {
+  const raw = parseYaml(text, file)
+  const changed = applyOverrides(parseStrictly(experimentFile, raw, file), overrides)
+  const experiment = parseStrictly(experimentFile, changed, file)
+  checkCombinations(experiment, file)
+  gatesOf(experiment, file)
+  return experiment
+}
+
+export function gatesOf(experiment: Experiment, file = experiment.name): Gate[] {
+  return readGates(experiment.gates, file)
+}
+
+function checkCombinations({ trainer, launch }: Experiment, file: string): void {
+  if ((trainer.module === undefined) === (trainer.script === undefined)) {
+    throw new ConfigError(`${file}: trainer: expected exactly one of module and script`)
+  }
+  if (launch.nnodes > 1 && launch.rdzv_endpoint === undefined) {
+    throw new ConfigError(
+      `${file}: launch.rdzv_endpoint: missing; ${launch.nnodes} nodes need a meeting point such as host:29400`,
+    )
+  }
+  if (launch.nnodes === 1 && launch.rdzv_endpoint !== undefined) {
+    throw new ConfigError(
+      `${file}: launch.rdzv_endpoint: got "${launch.rdzv_endpoint}", but nnodes is 1; leave it out or raise nnodes`,
+    )
+  }
+  if (launch.node_rank >= launch.nnodes) {
+    throw new ConfigError(
+      `${file}: launch.node_rank: got ${launch.node_rank}, expected less than nnodes (${launch.nnodes})`,
+    )
+  }
+}

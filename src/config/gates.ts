@@ -1,0 +1,124 @@
+// Gates as data: what is measured, how two variants are compared, and the limit that must be proven.
+import { z } from 'zod'
+import { ConfigError } from '../errors.ts'
+import { knownKeys } from './explain.ts'
+
+/** How a metric of both variants becomes one number, and which direction is good. */
+export type Statistic =
+  | 'speedup' // baseline / optimized; up is good
+  | 'ratio' // optimized / baseline; down is good
+  | 'difference' // optimized - baseline; down is good
+  | 'maximum' // the largest of the optimized runs; down is good
+
+export interface Gate {
+  readonly name: string
+  readonly metric: string
+  readonly statistic: Statistic
+  readonly direction: 'at_least' | 'at_most' | 'below'
+  /** In the unit of the gate: x for ratios, GB for peak_memory_gb, the metric's own unit otherwise. */
+  readonly limit: number
+  readonly severity: 'required' | 'warn' | 'info'
+  /** `interval`: the confidence bound must clear the limit. `point`: the estimate may do, and is named so. */
+  readonly evidence: 'interval' | 'point'
+}
+
+/** Metrics that every trainer reports; a trainer's own ones are `evaluation.<name>`. */
+export const BUILT_IN_METRICS = [
+  'seconds_per_sample',
+  'total_seconds',
+  'val_loss',
+  'peak_memory_allocated_bytes',
+  'peak_memory_reserved_bytes',
+] as const
+
+const KNOWN_GATES: Readonly<Record<string, Pick<Gate, 'metric' | 'statistic'>>> = {
+  speedup: { metric: 'seconds_per_sample', statistic: 'speedup' },
+  total_speedup: { metric: 'total_seconds', statistic: 'speedup' },
+  loss_delta: { metric: 'val_loss', statistic: 'difference' },
+  nrmse_ratio: { metric: 'evaluation.nrmse', statistic: 'ratio' },
+  peak_memory_gb: { metric: 'peak_memory_reserved_bytes', statistic: 'maximum' },
+}
+
+/** The mission's gates, for an experiment that names none. */
+export const DEFAULT_GATES: GatesFile = {
+  speedup: { at_least: 3.0, severity: 'required', evidence: 'interval' },
+  loss_delta: { below: 0.001, severity: 'required', evidence: 'interval' },
+  nrmse_ratio: { at_most: 1.03, severity: 'required', evidence: 'interval' },
+  peak_memory_gb: { below: 50, severity: 'required', evidence: 'interval' },
+}
+
+const gateKeys = {
+  metric: z
+    .union([z.enum(BUILT_IN_METRICS), z.templateLiteral(['evaluation.', z.string().min(1)])], {
+      error: `one of ${BUILT_IN_METRICS.join(', ')}, or evaluation.<a metric of the trainer's evaluation events>`,
+    })
+    .optional(),
+  statistic: z.enum(['speedup', 'ratio', 'difference', 'maximum']).optional(),
+  at_least: z.number().optional(),
+  at_most: z.number().optional(),
+  below: z.number().optional(),
+  severity: z.enum(['required', 'warn', 'info']).default('required'),
+  evidence: z.enum(['interval', 'point']).default('interval'),
+}
+
+export const gatesFile = z.record(
+  z.string().regex(/^[a-z][a-z0-9_]{0,40}$/, 'a name of small letters, digits and _, such as my_gate'),
+  z.strictObject(gateKeys, knownKeys(Object.keys(gateKeys))),
+)
+
+export type GatesFile = z.infer<typeof gatesFile>
+type GateEntry = GatesFile[string]
+
+/** Throws a ConfigError for a gate that is unknown, has no or several limits, or could never be decided. */
+export function readGates(file: GatesFile, source: string): Gate[] {
+  return Object.entries(file).map(([name, entry]) => readGate(name, entry, `${source}: gates.${name}`))
+}
+
+function readGate(name: string, entry: GateEntry, where: string): Gate {
+  const { metric, statistic } = comparisonOf(name, entry, where)
+  const { direction, limit } = limitOf(entry, where)
+  const wanted = statistic === 'speedup' ? 'at_least' : 'at_most or below'
+  if ((statistic === 'speedup') !== (direction === 'at_least')) {
+    throw new ConfigError(
+      `${where}.${direction}: a ${statistic} takes ${wanted}, since ${goodDirection(statistic)} is good`,
+    )
+  }
+  if (limit <= 0) {
+    throw new ConfigError(
+      `${where}.${direction}: got ${limit}, expected a number above 0${statistic === 'difference' ? ': with no margin, equal models fail half of the time' : ''}`,
+    )
+  }
+  return { name, metric, statistic, direction, limit, severity: entry.severity, evidence: entry.evidence }
+}
+
+function comparisonOf(name: string, entry: GateEntry, where: string): Pick<Gate, 'metric' | 'statistic'> {
+  const known = KNOWN_GATES[name]
+  if (known && (entry.metric !== undefined || entry.statistic !== undefined)) {
+    throw new ConfigError(
+      `${where}: ${name} has its own metric and statistic; leave both out, or choose another name`,
+    )
+  }
+  if (known) return known
+  if (entry.metric === undefined || entry.statistic === undefined) {
+    throw new ConfigError(
+      `${where}: unknown gate; use one of ${Object.keys(KNOWN_GATES).join(', ')}, or give it a metric and a statistic`,
+    )
+  }
+  return { metric: entry.metric, statistic: entry.statistic }
+}
+
+function limitOf(entry: GateEntry, where: string): Pick<Gate, 'direction' | 'limit'> {
+  const limits = (['at_least', 'at_most', 'below'] as const).flatMap((direction) => {
+    const limit = entry[direction]
+    return limit === undefined ? [] : [{ direction, limit }]
+  })
+  const [only] = limits
+  if (only === undefined || limits.length > 1) {
+    throw new ConfigError(`${where}: got ${limits.length} limits, expected one of at_least, at_most, below`)
+  }
+  return only
+}
+
+function goodDirection(statistic: Statistic): string {
+  return statistic === 'speedup' ? 'up' : 'down'
+}

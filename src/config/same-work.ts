@@ -1,0 +1,67 @@
+// Which keys two resolved trainer configs differ in, and whether the experiment's kind allows it.
+import { ConfigError } from '../errors.ts'
+import type { Experiment, Variant } from './experiment.ts'
+
+export interface Difference {
+  readonly key: string
+  readonly baseline: unknown
+  readonly optimized: unknown
+}
+
+export type TrainerConfig = Readonly<Record<string, unknown>>
+export type ResolvedConfigs = Readonly<Record<Variant, TrainerConfig>>
+
+const ALLOWED_SECTIONS: Readonly<Record<Experiment['kind'], readonly string[]>> = {
+  'same-work': ['speed'],
+  recipe: ['speed', 'recipe'],
+}
+
+/** Every key that differs. Throws a ConfigError if one lies where this kind of experiment may not differ. */
+export function declaredDifferences(
+  kind: Experiment['kind'],
+  { baseline, optimized }: ResolvedConfigs,
+): Difference[] {
+  const differences = differencesOf(baseline, optimized, [])
+  const allowed = ALLOWED_SECTIONS[kind]
+  const forbidden = differencesOutside(kind, baseline, optimized)
+  if (forbidden.length > 0) {
+    const list = forbidden
+      .map((d) => `${d.key} (baseline ${show(d.baseline)}, optimized ${show(d.optimized)})`)
+      .join(', ')
+    throw new ConfigError(
+      `variants: a ${kind} experiment may differ only under ${allowed.map((s) => `${s}:`).join(' and ')}, but these differ: ${list}. ` +
+        'Make them equal' +
+        (kind === 'same-work'
+          ? ', or move a deliberate change of the recipe under recipe: and set kind: recipe'
+          : ''),
+    )
+  }
+  return differences
+}
+
+/** The differences that this kind of experiment does not allow. */
+export function differencesOutside(
+  kind: Experiment['kind'],
+  one: TrainerConfig,
+  other: TrainerConfig,
+): Difference[] {
+  const allowed = ALLOWED_SECTIONS[kind]
+  return differencesOf(one, other, []).filter(({ key }) => !allowed.includes(key.split('.', 1)[0] ?? ''))
+}
+
+function differencesOf(baseline: unknown, optimized: unknown, path: readonly string[]): Difference[] {
+  if (isMapping(baseline) && isMapping(optimized)) {
+    const keys = [...new Set([...Object.keys(baseline), ...Object.keys(optimized)])].sort()
+    return keys.flatMap((key) => differencesOf(baseline[key], optimized[key], [...path, key]))
+  }
+  if (JSON.stringify(baseline) === JSON.stringify(optimized)) return []
+  return [{ key: path.join('.'), baseline: baseline ?? null, optimized: optimized ?? null }]
+}
+
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function show(value: unknown): string {
+  return JSON.stringify(value) ?? 'absent'
+}

@@ -1,0 +1,115 @@
+// Are the runs comparable at all? Equal work, one machine, a steady state, clocks that agree.
+
+import type { Experiment } from '../config/experiment.ts'
+import { differencesOutside } from '../config/same-work.ts'
+import type { RunSummary } from '../measure/summary.ts'
+
+export interface Check {
+  readonly name: 'completion' | 'equal work' | 'same machine' | 'steady state' | 'clocks'
+  readonly state: 'passed' | 'failed' | 'inconclusive' | 'not measured'
+  readonly detail: string
+}
+
+/** `runs` are the finished measured runs; with none of a variant there is nothing to compare. */
+export function checkValidity(experiment: Experiment, runs: readonly RunSummary[]): Check[] {
+  if (runs.length === 0) {
+    return (['equal work', 'same machine', 'steady state', 'clocks'] as const).map((name) => ({
+      name,
+      state: 'not measured',
+      detail: 'no measured run finished',
+    }))
+  }
+  return [
+    check('equal work', equalWorkProblems(experiment, runs), equalWorkDetail(runs)),
+    check('same machine', machineProblems(runs), machineDetail(runs)),
+    check(
+      'steady state',
+      steadyStateProblems(runs),
+      `timed after ${runs[0]?.warmUpSteps} warm-up steps, the same for all runs`,
+    ),
+    check('clocks', clockProblems(runs), 'no run reports more step seconds than its process took'),
+  ]
+}
+
+function check(name: Check['name'], problems: readonly string[], detail: string): Check {
+  return problems.length > 0
+    ? { name, state: 'failed', detail: problems.join('; ') }
+    : { name, state: 'passed', detail }
+}
+
+function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
+  const unequal = [
+    spread('training samples', runs, (run) => run.samples),
+    ...(experiment.kind === 'same-work'
+      ? [spread('attempted updates', runs, (run) => run.attemptedUpdates)]
+      : []),
+    spread('world size', runs, (run) => run.worldSize),
+    spread('parameter count', runs, (run) => run.parameterCount),
+    spread('data hash', runs, (run) => run.dataHash),
+    spread('held-out samples', runs, (run) => run.evaluationSamples),
+  ]
+  const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
+  return [
+    ...unequal.filter((problem) => problem !== null),
+    ...miscounted.map(
+      (run) =>
+        `${run.runId}: its steps add up to ${run.samples} samples, its run_end says ${run.reportedSamples}`,
+    ),
+    ...reportedConfigProblems(experiment, runs),
+  ]
+}
+
+/** The configs as the trainings report them, not as they were handed over. */
+function reportedConfigProblems({ kind }: Experiment, runs: readonly RunSummary[]): string[] {
+  const [first, ...rest] = runs
+  if (!first) return []
+  const keys = new Set(
+    rest.flatMap((run) => differencesOutside(kind, first.config, run.config).map(({ key }) => key)),
+  )
+  return [...keys].map((key) => `the runs report different values of ${key}`)
+}
+
+function equalWorkDetail([run]: readonly RunSummary[]): string {
+  return run
+    ? `${run.samples} samples, ${run.attemptedUpdates} updates, ${run.parameterCount} parameters in every run`
+    : ''
+}
+
+function machineProblems(runs: readonly RunSummary[]): string[] {
+  const problems = [
+    spread('devices', runs, (run) => run.deviceNames.join(', ')),
+    spread('versions', runs, (run) => Object.entries(run.versions).sort().join(' ')),
+  ]
+  return problems.filter((problem) => problem !== null)
+}
+
+function machineDetail([run]: readonly RunSummary[]): string {
+  return run ? `${run.deviceNames.length} x ${[...new Set(run.deviceNames)].join(', ')} in every run` : ''
+}
+
+function steadyStateProblems(runs: readonly RunSummary[]): string[] {
+  return runs
+    .filter((run) => run.secondsPerSample === null || run.warmUpSteps * 2 > run.steps)
+    .map(
+      (run) =>
+        `${run.runId}: ${run.warmUpSteps} of ${run.steps} steps are warm-up; a run needs at least ${run.warmUpSteps * 2}`,
+    )
+}
+
+function clockProblems(runs: readonly RunSummary[]): string[] {
+  return runs
+    .filter((run) => run.trainingSeconds > run.wallSeconds)
+    .map(
+      (run) =>
+        `${run.runId}: reports ${run.trainingSeconds} step seconds in a process of ${run.wallSeconds} s`,
+    )
+}
+
+function spread(
+  what: string,
+  runs: readonly RunSummary[],
+  value: (run: RunSummary) => string | number,
+): string | null {
+  const values = new Set(runs.map(value))
+  return values.size > 1 ? `${what} differ: ${[...values].slice(0, 4).join(' / ')}` : null
+}

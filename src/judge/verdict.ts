@@ -1,0 +1,114 @@
+// Outcomes, validity and gates -> one verdict with its reason.
+import type { Experiment } from '../config/experiment.ts'
+import type { RunOutcome } from '../measure/outcome.ts'
+import type { RunSummary } from '../measure/summary.ts'
+import type { Comparison } from './compare.ts'
+import { type GateVerdict, judgeGate } from './gate-verdict.ts'
+import { type Check, checkValidity } from './validity.ts'
+
+export type VerdictName = 'passed' | 'failed' | 'inconclusive' | 'invalid'
+
+export interface Verdict {
+  readonly verdict: VerdictName
+  readonly reason: string
+  readonly checks: readonly Check[]
+  readonly gates: readonly GateVerdict[]
+  readonly warnings: readonly string[]
+}
+
+export function judge(
+  experiment: Experiment,
+  outcomes: readonly RunOutcome[],
+  runs: readonly RunSummary[],
+  comparison: Comparison,
+): Verdict {
+  const completion = checkCompletion(outcomes)
+  const validity = checkValidity(
+    experiment,
+    runs.filter(({ block }) => block !== null),
+  )
+  const gates = withRelativeGate(comparison.gates.map(judgeGate))
+  const warnings = [...gateWarnings(gates), ...improvementWarnings(experiment, gates)]
+  return { ...decide(completion, validity, gates), checks: [completion, ...validity], gates, warnings }
+}
+
+function checkCompletion(outcomes: readonly RunOutcome[]): Check {
+  const finished = outcomes.filter(({ status }) => status === 'finished').length
+  const failed = outcomes.filter((outcome) => outcome.status === 'failed')
+  const detail = `${finished} of ${outcomes.length} launches finished`
+  if (failed.length > 0) {
+    const list = failed.map(({ run, reason, message }) => `${run.id}: ${reason} (${message})`).join('; ')
+    return { name: 'completion', state: 'failed', detail: `${detail}; ${list}` }
+  }
+  return {
+    name: 'completion',
+    state: finished === outcomes.length && finished > 0 ? 'passed' : 'inconclusive',
+    detail,
+  }
+}
+
+/** A failed launch fails; then incomparable runs are invalid; then a required gate decides; only proof passes. */
+function decide(
+  completion: Check,
+  validity: readonly Check[],
+  gates: readonly GateVerdict[],
+): Pick<Verdict, 'verdict' | 'reason'> {
+  if (completion.state === 'failed') return { verdict: 'failed', reason: completion.detail }
+  const broken = validity.filter(({ state }) => state === 'failed')
+  if (broken.length > 0) {
+    return { verdict: 'invalid', reason: broken.map(({ name, detail }) => `${name}: ${detail}`).join('; ') }
+  }
+  const required = gates.filter(({ gate }) => gate.severity === 'required')
+  const named = (states: readonly string[]) =>
+    required
+      .filter(({ state }) => states.includes(state))
+      .map(({ gate, state, reason }) => `${gate.name} ${state}: ${reason}`)
+  if (completion.state !== 'passed')
+    return { verdict: 'inconclusive', reason: `stopped early: ${completion.detail}` }
+  const failed = named(['failed'])
+  if (failed.length > 0) return { verdict: 'failed', reason: failed.join('; ') }
+  const open = named(['inconclusive', 'not measured'])
+  if (open.length > 0) return { verdict: 'inconclusive', reason: open.join('; ') }
+  if (validity.some(({ state }) => state !== 'passed'))
+    return { verdict: 'inconclusive', reason: 'the runs could not be compared' }
+  return { verdict: 'passed', reason: passedReason(completion, required) }
+}
+
+function passedReason(completion: Check, required: readonly GateVerdict[]): string {
+  const names = required.map(({ gate }) => gate.name)
+  const gates =
+    names.length > 0
+      ? `required gates passed: ${names.join(', ')}`
+      : 'no gate is required, all are information'
+  return `${completion.detail} with equal work; ${gates}`
+}
+
+/** A limit too wide to see a bad model does not suffice alone: a ratio gate has to pass beside it. */
+function withRelativeGate(gates: readonly GateVerdict[]): GateVerdict[] {
+  const hasRelative = gates.some(({ gate, state }) => gate.statistic === 'ratio' && state === 'passed')
+  return gates.map((verdict) =>
+    verdict.insensitive && verdict.state === 'passed' && !hasRelative
+      ? {
+          ...verdict,
+          state: 'inconclusive',
+          reason: `${verdict.reason}, but the limit is over 10% of the baseline's ${verdict.gate.metric}: a ratio gate (such as nrmse_ratio) has to pass beside it`,
+        }
+      : verdict,
+  )
+}
+
+function gateWarnings(gates: readonly GateVerdict[]): string[] {
+  return gates
+    .filter(({ gate, state }) => gate.severity === 'warn' && state !== 'passed')
+    .map(({ gate, state, reason }) => `${gate.name} ${state}: ${reason}`)
+}
+
+function improvementWarnings({ kind }: Experiment, gates: readonly GateVerdict[]): string[] {
+  if (kind !== 'same-work') return []
+  return gates
+    .filter(
+      ({ gate, evidence }) =>
+        gate.name === 'loss_delta' && evidence !== null && evidence.estimate < -gate.limit,
+    )
+    .map(() => 'the held-out loss improved by more than the limit: are both variants the same training?')
+}

@@ -1,0 +1,172 @@
+// The lines of metrics.jsonl -> one record of a run; whatever is wrong is said with its line, and what came before is kept.
+import {
+  type Evaluation,
+  type MetricsEvent,
+  metricsEvent,
+  type RunEnd,
+  type RunStart,
+} from './metrics-schema.ts'
+
+/** Per-step columns of all windows; index 0 is step 1. */
+export interface StepColumns {
+  readonly seconds: number[]
+  readonly samples: number[]
+  readonly trainLoss: number[]
+  readonly dataWaitSeconds: number[]
+}
+
+export interface Phase {
+  readonly name: 'import' | 'data' | 'compile' | 'capture' | 'checkpoint'
+  readonly seconds: number
+  readonly step: number | null
+}
+
+export interface MetricsProblem {
+  readonly kind: 'absent' | 'empty' | 'truncated' | 'not-finite' | 'malformed' | 'out-of-order' | 'too-large'
+  readonly message: string
+}
+
+export interface MetricsRecord {
+  readonly start: RunStart | null
+  readonly steps: StepColumns
+  readonly evaluations: readonly Evaluation[]
+  readonly phases: readonly Phase[]
+  readonly end: RunEnd | null
+  /** null only for a file that is whole: from run_start to run_end without a gap. */
+  readonly problem: MetricsProblem | null
+}
+
+/** Bounds memory: at 100 bytes a step this is 1.3 million steps, and a gated run has thousands. */
+export const MAX_METRICS_BYTES = 128 * 1024 * 1024
+
+interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
+  start: RunStart | null
+  evaluations: Evaluation[]
+  phases: Phase[]
+  end: RunEnd | null
+}
+
+/** Reads lines until the first problem. `lines` gives every line without its newline; the last may be unterminated. */
+export async function readMetrics(lines: AsyncIterable<string> | Iterable<string>): Promise<MetricsRecord> {
+  const draft = emptyDraft()
+  let number = 0
+  for await (const line of lines) {
+    number += 1
+    if (line.trim() === '') continue
+    const problem = readLine(line, number, draft)
+    if (problem) return { ...draft, problem }
+  }
+  return { ...draft, problem: problemAtEnd(draft) }
+}
+
+export function metricsProblem(kind: MetricsProblem['kind'], message: string): MetricsRecord {
+  return { ...emptyDraft(), problem: { kind, message } }
+}
+
+function emptyDraft(): Draft {
+  return {
+    start: null,
+    steps: { seconds: [], samples: [], trainLoss: [], dataWaitSeconds: [] },
+    evaluations: [],
+    phases: [],
+    end: null,
+  }
+}
+
+function readLine(line: string, number: number, draft: Draft): MetricsProblem | null {
+  const where = `metrics.jsonl line ${number}`
+  let json: unknown
+  try {
+    json = JSON.parse(line)
+  } catch {
+    return notJson(line, where)
+  }
+  const parsed = metricsEvent.safeParse(json)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    const key = issue?.path.join('.') || 'event'
+    return {
+      kind: 'malformed',
+      message: `${where}: ${key}: ${issue?.message ?? 'not an event of the contract'}`,
+    }
+  }
+  return add(parsed.data, draft, where)
+}
+
+function notJson(line: string, where: string): MetricsProblem {
+  const token = line.match(/(?<![\w"])-?(?:NaN|Infinity)(?![\w"])/)?.[0]
+  if (token) {
+    return {
+      kind: 'not-finite',
+      message: `${where}: ${token} is not a number; a trainer leaves a missing number out`,
+    }
+  }
+  return { kind: 'truncated', message: `${where}: not valid JSON (${line.length} characters, cut off?)` }
+}
+
+/** Applies one event; answers with the reason when it cannot follow what came before. */
+function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem | null {
+  const outOfOrder = (reason: string): MetricsProblem => ({
+    kind: 'out-of-order',
+    message: `${where}: ${reason}`,
+  })
+  if (draft.end) return outOfOrder(`${event.event} after run_end`)
+  if (event.event === 'run_start') {
+    if (draft.start) return outOfOrder('a second run_start; metrics.jsonl must be fresh for each run')
+    draft.start = event
+    return null
+  }
+  if (!draft.start) return outOfOrder(`${event.event} before run_start`)
+  switch (event.event) {
+    case 'steps':
+      return addSteps(event, draft, outOfOrder)
+    case 'evaluation':
+      draft.evaluations.push(event)
+      return null
+    case 'phase':
+      draft.phases.push({ name: event.name, seconds: event.seconds, step: event.step ?? null })
+      return null
+    case 'run_end':
+      draft.end = event
+      return null
+    case 'epoch':
+      return null
+  }
+}
+
+function addSteps(
+  event: Extract<MetricsEvent, { event: 'steps' }>,
+  { steps }: Draft,
+  outOfOrder: (reason: string) => MetricsProblem,
+): MetricsProblem | null {
+  const expected = steps.seconds.length + 1
+  if (event.first_step !== expected)
+    return outOfOrder(`first_step is ${event.first_step}, expected ${expected}`)
+  const length = event.step_seconds.length
+  for (const key of ['samples', 'train_loss', 'data_wait_seconds'] as const) {
+    const column = event[key]
+    if (column && column.length !== length) {
+      return outOfOrder(`${key} has ${column.length} numbers for ${length} steps`)
+    }
+  }
+  append(steps.seconds, event.step_seconds)
+  append(steps.samples, event.samples)
+  append(steps.trainLoss, event.train_loss ?? [])
+  append(steps.dataWaitSeconds, event.data_wait_seconds ?? [])
+  return null
+}
+
+/** push(...) would overflow the stack on a window of some hundred thousand steps. */
+function append(column: number[], more: readonly number[]): void {
+  for (const value of more) column.push(value)
+}
+
+function problemAtEnd(draft: Draft): MetricsProblem | null {
+  if (!draft.start) return { kind: 'empty', message: 'metrics.jsonl holds no event' }
+  if (!draft.end) return { kind: 'truncated', message: 'metrics.jsonl ends before run_end' }
+  if (draft.steps.seconds.length === 0)
+    return { kind: 'malformed', message: 'metrics.jsonl holds no steps event' }
+  if (draft.evaluations.length === 0)
+    return { kind: 'malformed', message: 'metrics.jsonl holds no evaluation event' }
+  return null
+}

@@ -1,0 +1,116 @@
+// What became of one run: finished with a whole record, or failed for a typed reason.
+import type { PlannedRun } from '../plan/plan.ts'
+import type { MetricsRecord } from './metrics-file.ts'
+import type { RunEnd, RunStart } from './metrics-schema.ts'
+
+/** What the supervisor saw of one launch; kept in result.json. */
+export interface LaunchRecord {
+  readonly runId: string
+  readonly startedAt: string
+  readonly result: LaunchEnd
+  readonly errors: readonly RankFailure[]
+}
+
+export type LaunchEnd =
+  | { readonly status: 'exited'; readonly exitCode: number; readonly wallSeconds: number }
+  | { readonly status: 'signalled'; readonly signal: string; readonly wallSeconds: number }
+  | { readonly status: 'timed-out'; readonly wallSeconds: number }
+  | { readonly status: 'cancelled'; readonly wallSeconds: number }
+  | { readonly status: 'not-started'; readonly message: string }
+
+export interface RankFailure {
+  readonly rank: number | null
+  readonly cause: 'out-of-memory' | 'diverged' | 'error'
+  readonly message: string
+  readonly step: number | null
+}
+
+export type FailureReason =
+  | 'not-started'
+  | 'exit-code'
+  | 'signal'
+  | 'timed-out'
+  | 'out-of-memory'
+  | 'diverged'
+  | 'no-metrics'
+  | 'bad-metrics'
+
+export type WholeMetrics = MetricsRecord & {
+  readonly start: RunStart
+  readonly end: RunEnd
+  readonly problem: null
+}
+
+export type RunOutcome =
+  | {
+      readonly status: 'finished'
+      readonly run: PlannedRun
+      readonly wallSeconds: number
+      readonly metrics: WholeMetrics
+    }
+  | {
+      readonly status: 'failed'
+      readonly run: PlannedRun
+      readonly wallSeconds: number | null
+      readonly reason: FailureReason
+      readonly message: string
+      readonly metrics: MetricsRecord | null
+    }
+  | { readonly status: 'cancelled'; readonly run: PlannedRun; readonly wallSeconds: number | null }
+  | { readonly status: 'not-run'; readonly run: PlannedRun }
+
+/** A run is finished only if its process ended with 0 and its metrics are whole; everything else says why. */
+export function outcomeOf(
+  run: PlannedRun,
+  launch: LaunchRecord | null,
+  metrics: MetricsRecord | null,
+): RunOutcome {
+  if (launch === null) return { status: 'not-run', run }
+  const { result, errors } = launch
+  const wallSeconds = result.status === 'not-started' ? null : result.wallSeconds
+  if (result.status === 'cancelled') return { status: 'cancelled', run, wallSeconds }
+
+  const failed = (reason: FailureReason, message: string): RunOutcome => ({
+    status: 'failed',
+    run,
+    wallSeconds,
+    reason,
+    message,
+    metrics,
+  })
+  if (result.status === 'not-started') return failed('not-started', result.message)
+  if (result.status === 'timed-out') {
+    return failed(
+      'timed-out',
+      `still running after ${Math.round(result.wallSeconds)} s; raise launch.timeout_minutes or shorten the run`,
+    )
+  }
+  const typed = errors.find((error) => error.cause !== 'error')
+  if (typed) return failed(typed.cause === 'diverged' ? 'diverged' : 'out-of-memory', describe(typed))
+  if (metrics?.problem?.kind === 'not-finite') return failed('diverged', metrics.problem.message)
+  if (result.status === 'signalled') return failed('signal', `ended by ${result.signal}`)
+  if (result.exitCode !== 0) {
+    const first = errors[0]
+    return failed(
+      'exit-code',
+      first ? describe(first) : `exit code ${result.exitCode}; its log has the reason`,
+    )
+  }
+  if (metrics === null || metrics.problem?.kind === 'absent' || metrics.problem?.kind === 'empty') {
+    return failed('no-metrics', metrics?.problem?.message ?? 'the trainer wrote no metrics.jsonl into --out')
+  }
+  if (metrics.problem) return failed('bad-metrics', metrics.problem.message)
+  if (!isWhole(metrics)) return failed('bad-metrics', 'metrics.jsonl lacks run_start or run_end')
+  return { status: 'finished', run, wallSeconds: result.wallSeconds, metrics }
+}
+
+function isWhole(metrics: MetricsRecord): metrics is WholeMetrics {
+  return metrics.problem === null && metrics.start !== null && metrics.end !== null
+}
+
+function describe({ rank, step, message }: RankFailure): string {
+  const place = [rank === null ? null : `rank ${rank}`, step === null ? null : `step ${step}`].filter(
+    (part) => part !== null,
+  )
+  return place.length > 0 ? `${place.join(', ')}: ${message}` : message
+}

@@ -1,0 +1,44 @@
+// An experiment -> the ordered runs: warm-up launches, then balanced blocks.
+import type { Experiment, Variant } from '../config/experiment.ts'
+
+export interface PlannedRun {
+  /** Also the name of its folder under runs/. */
+  readonly id: string
+  readonly purpose: 'warm-up' | 'measured'
+  readonly variant: Variant
+  /** 1, 2, ... for measured runs; null for warm-up launches. */
+  readonly block: number | null
+  readonly seed: number
+}
+
+/** The order flips from block to block (B O | O B | ...), so that a linear drift of the machine cancels over an even number. */
+export function planRuns({ design }: Experiment): PlannedRun[] {
+  const warmUps = Array.from({ length: design.warm_up_launches }, () => order(1)).flat()
+  const blocks = Array.from({ length: design.blocks }, (_, index) => index + 1)
+  const runs = [
+    ...warmUps.map((variant) => ({ purpose: 'warm-up' as const, variant, block: null, seed: design.seed })),
+    ...blocks.flatMap((block) =>
+      order(block).map((variant) => ({
+        purpose: 'measured' as const,
+        variant,
+        block,
+        seed: design.seed + block,
+      })),
+    ),
+  ]
+  return runs.map((run, index) => ({ id: runId(index + 1, run), ...run }))
+}
+
+function order(block: number): readonly Variant[] {
+  return block % 2 === 1 ? ['baseline', 'optimized'] : ['optimized', 'baseline']
+}
+
+function runId(position: number, run: Omit<PlannedRun, 'id'>): string {
+  const place = run.block === null ? 'warm-up' : `block-${run.block}`
+  return `${String(position).padStart(2, '0')}-${place}-${run.variant}`
+}
+
+/** A run as a person reads it: "block 2, optimized". */
+export function runTitle(run: PlannedRun): string {
+  return `${run.block === null ? 'warm-up' : `block ${run.block}`}, ${run.variant}`
+}

@@ -1,0 +1,55 @@
+// One planned run -> the torchrun command line that launches it.
+import type { Experiment } from '../config/experiment.ts'
+import type { PlannedRun } from './plan.ts'
+
+export interface RunPaths {
+  /** The resolved trainer config, as JSON. */
+  readonly configFile: string
+  readonly outDirectory: string
+  /** Where torchrun puts the error file of each rank. */
+  readonly errorDirectory: string
+}
+
+/** `python -m torch.distributed.run` is what `torchrun` is; this way it is the torch of the named interpreter. */
+export function torchrunCommand(experiment: Experiment, run: PlannedRun, paths: RunPaths): string[] {
+  return [
+    experiment.launch.python,
+    '-m',
+    'torch.distributed.run',
+    ...rendezvous(experiment, run),
+    '--nproc-per-node',
+    String(experiment.launch.nproc_per_node),
+    '--log-dir',
+    paths.errorDirectory,
+    ...entry(experiment),
+    '--config',
+    paths.configFile,
+    '--out',
+    paths.outDirectory,
+    '--seed',
+    String(run.seed),
+  ]
+}
+
+/** How the trainer itself is named to Python, with its first argument if it has one. */
+export function entry({ trainer }: Experiment, command = trainer.command): string[] {
+  const program = trainer.script === undefined ? ['-m', trainer.module ?? ''] : [trainer.script]
+  return command === undefined ? program : [...program, command]
+}
+
+function rendezvous({ name, launch }: Experiment, run: PlannedRun): string[] {
+  if (launch.nnodes === 1 || launch.rdzv_endpoint === undefined) return ['--standalone']
+  return [
+    '--nnodes',
+    String(launch.nnodes),
+    '--node-rank',
+    String(launch.node_rank),
+    '--rdzv-backend',
+    'c10d',
+    '--rdzv-endpoint',
+    launch.rdzv_endpoint,
+    // Every run meets under its own name, so that a late node of one run cannot join the next.
+    '--rdzv-id',
+    `${name}-${run.id}`,
+  ]
+}
