@@ -1,0 +1,12 @@
+// Finds the folder that holds action.yml, wherever the code runs from: src/io, lib/io or dist.
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/** Files that are read at run time and not bundled, such as src/io/reaper.py, are found from here. */
+export function packageRoot(start: string = import.meta.dirname): string {
+  // package.json would not do as the sign: dist has one of its own.
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'action.yml'))) return folder
+    if (folder === dirname(folder)) throw new Error(`no action.yml in ${start} or any folder above it`)
+  }
+}
