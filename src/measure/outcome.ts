@@ -59,6 +59,12 @@ export type RunOutcome =
   | { readonly status: 'cancelled'; readonly run: PlannedRun; readonly wallSeconds: number | null }
   | { readonly status: 'not-run'; readonly run: PlannedRun }
 
+/** One planned run: what was seen of its process, if it was started, and what became of it. */
+export interface Launched {
+  readonly launch: LaunchRecord | null
+  readonly outcome: RunOutcome
+}
+
 /** A run is finished only if its process ended with 0 and its metrics are whole; everything else says why. */
 export function outcomeOf(
   run: PlannedRun,

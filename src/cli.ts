@@ -1,0 +1,150 @@
+#!/usr/bin/env node
+import { isAbsolute, relative, resolve } from 'node:path'
+// The command line: the same stages behind a few words.
+import { Command, CommanderError } from 'commander'
+import { assess } from './assess.ts'
+import { OVERRIDE_NAMES, parseOverrides, type RawOverrides } from './config/overrides.ts'
+import { ConfigError, RunError } from './errors.ts'
+import { readRecorded } from './io/analyze.ts'
+import { cancelOnSignals } from './io/cancel.ts'
+import { loadExperiment } from './io/load-experiment.ts'
+import { ProgressView } from './io/progress.ts'
+import { earlierTimes, Workspace } from './io/workspace.ts'
+import { main } from './main.ts'
+import { planRuns } from './plan/plan.ts'
+import { renderMarkdown } from './report/markdown.ts'
+import { renderPlan } from './report/plan-text.ts'
+import type { Result } from './report/result.ts'
+import { renderTerminal } from './report/terminal.ts'
+
+const EXIT_CODES = { passed: 0, failed: 1, inconclusive: 3, invalid: 4 } as const
+const EXIT_BAD_INPUT = 2
+const EXIT_OUR_BUG = 70
+const EXIT_CANCELLED = 130
+
+const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
+
+const OVERRIDE_HELP: Readonly<Record<(typeof OVERRIDE_NAMES)[number], string>> = {
+  python: 'interpreter with torch',
+  blocks: 'number of blocks, each one run of both variants',
+  'nproc-per-node': 'processes on this machine, one per GPU',
+  'timeout-minutes': 'limit for one run',
+  'min-speedup': 'required lower bound of the speedup, such as 3.0',
+  'max-loss-delta': 'required upper bound of the rise in held-out loss, such as 0.001',
+}
+
+type Flags = RawOverrides & { out: string; gates?: string }
+
+const program = new Command('speedproof')
+  .description('Proves that a PyTorch training got faster and its model no worse.')
+  .configureHelp({ showGlobalOptions: true })
+  .exitOverride()
+
+withOverrides(
+  program.command('run').argument('[experiment]', 'experiment file', DEFAULT_EXPERIMENT),
+  OVERRIDE_NAMES,
+)
+  .description('run both variants, compare them and report')
+  .option('--out <folder>', 'folder for results', 'out')
+  .action(async (experiment: string, flags: Flags) => {
+    const cancelled = cancelOnSignals()
+    const result = await main(
+      { ...source(experiment, flags), outDirectory: resolve(flags.out) },
+      {
+        cancelled,
+        progress: (plan) => new ProgressView(plan, process.stdout, false),
+        onStart: () => {},
+        publish: async (finished, workspace) => printResult(finished, workspace),
+      },
+    )
+    process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[result.verdict.verdict]
+  })
+
+withOverrides(
+  program.command('plan').argument('[experiment]', 'experiment file', DEFAULT_EXPERIMENT),
+  OVERRIDE_NAMES,
+)
+  .description('check everything and print what would run, and for how long')
+  .option('--out <folder>', 'folder with earlier results, for the estimate', 'out')
+  .action(async (experiment: string, flags: Flags) => {
+    const request = await loadExperiment(source(experiment, flags))
+    const workspace = new Workspace(resolve(flags.out))
+    console.log(
+      renderPlan(request, planRuns(request.experiment), workspace, await earlierTimes(workspace, request)),
+    )
+  })
+
+withOverrides(program.command('analyze').argument('<result>', 'a result.json'), [
+  'min-speedup',
+  'max-loss-delta',
+])
+  .description('recompute the verdict from the recorded metrics; runs nothing')
+  .option('--gates <file>', 'take the gates from this YAML file instead')
+  .action(async (file: string, flags: Flags) => {
+    const result = await recomputed(file, flags)
+    console.log(renderTerminal(result))
+    process.exitCode = EXIT_CODES[result.verdict.verdict]
+  })
+
+program
+  .command('report')
+  .argument('<result>', 'a result.json')
+  .description('print the Markdown report of a recorded experiment')
+  .action(async (file: string, flags: Flags) => console.log(renderMarkdown(await recomputed(file, flags))))
+
+function withOverrides(command: Command, names: readonly (typeof OVERRIDE_NAMES)[number][]): Command {
+  return names.reduce((extended, name) => extended.option(`--${name} <value>`, OVERRIDE_HELP[name]), command)
+}
+
+function source(experiment: string, flags: Flags) {
+  return {
+    experimentFile: fromHere(experiment),
+    workingDirectory: process.cwd(),
+    overrides: overridesOf(flags),
+  }
+}
+
+/** Reports name the file as it would be typed here. */
+function fromHere(path: string): string {
+  return isAbsolute(path) ? relative(process.cwd(), path) : path
+}
+
+/** commander gives --min-speedup as minSpeedup. */
+function overridesOf(flags: Readonly<Record<string, string>> | Flags) {
+  const camel = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+  return parseOverrides(
+    Object.fromEntries(OVERRIDE_NAMES.map((name) => [name, Reflect.get(flags, camel(name)) ?? ''])),
+  )
+}
+
+async function recomputed(file: string, flags: Flags): Promise<Result> {
+  const { request, launched } = await readRecorded(file, flags.gates ?? null, overridesOf(flags))
+  return assess(request, launched)
+}
+
+function printResult(result: Result, workspace: Workspace): void {
+  console.log(`\n${renderTerminal(result)}\n`)
+  console.log(`Report: ${fromHere(workspace.reportFile)}   Result: ${fromHere(workspace.resultFile)}`)
+}
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = report(error)
+}
+process.exit()
+
+function report(error: unknown): number {
+  // commander has printed its own message; asking for help is no error.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_BAD_INPUT
+  if (error instanceof ConfigError) {
+    console.error(error.message)
+    return EXIT_BAD_INPUT
+  }
+  if (error instanceof RunError) {
+    console.error(error.message)
+    return EXIT_CODES.failed
+  }
+  console.error('Speedproof has a bug; please report it with this text:', error)
+  return EXIT_OUR_BUG
+}

@@ -1,0 +1,35 @@
+// The action's entry: main and post are the same file, and state says which of them this is.
+import { setFailed } from '@actions/core'
+import { ConfigError, RunError } from './errors.ts'
+import { MARKER_STATE, runAction } from './io/action.ts'
+import { readState, saveState } from './io/step-state.ts'
+import { sweep } from './io/sweep.ts'
+
+const MAIN_RAN = 'main-ran'
+
+async function start(): Promise<void> {
+  if (readState(MAIN_RAN) !== '') return post()
+  saveState(MAIN_RAN, 'yes')
+  if (!(await runAction())) process.exitCode = 1
+}
+
+/** Ends what a killed main step may have left on the GPUs. */
+async function post(): Promise<void> {
+  const marker = readState(MARKER_STATE)
+  if (marker === '') return
+  const ended = await sweep(marker)
+  if (ended > 0) console.log(`Speedproof ended ${ended} processes that the main step left behind`)
+}
+
+try {
+  await start()
+} catch (error) {
+  setFailed(explain(error))
+}
+// An upload that timed out may keep the process alive for ever.
+process.exit()
+
+function explain(error: unknown): string {
+  if (error instanceof ConfigError || error instanceof RunError) return error.message
+  return `Speedproof has a bug: ${error instanceof Error ? error.stack : String(error)}`
+}

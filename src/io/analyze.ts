@@ -1,0 +1,76 @@
+// Reads a recorded experiment back: its plan, its launches and the raw metrics beside result.json.
+import { dirname } from 'node:path'
+import { type Experiment, gatesOf } from '../config/experiment.ts'
+import { parseStrictly } from '../config/explain.ts'
+import { gatesFile } from '../config/gates.ts'
+import { applyOverrides, type Overrides } from '../config/overrides.ts'
+import { isMapping } from '../config/same-work.ts'
+import { parseYaml } from '../config/yaml.ts'
+import { ConfigError } from '../errors.ts'
+import { type Launched, outcomeOf } from '../measure/outcome.ts'
+import { planRuns } from '../plan/plan.ts'
+import { parseRecorded, type Recorded, type Request } from '../report/result.ts'
+import { readText } from './load-experiment.ts'
+import { readMetricsFile } from './metrics-reader.ts'
+import { Workspace } from './workspace.ts'
+
+/** Every run carries its resolved config and read-back: some 10 kB each. */
+const MAX_RESULT_BYTES = 64 * 1024 * 1024
+
+export interface Reading {
+  readonly request: Request
+  readonly launched: readonly Launched[]
+}
+
+/** `gatesFrom`: another experiment file, or any YAML with `gates:`, whose gates are used instead. */
+export async function readRecorded(
+  resultFile: string,
+  gatesFrom: string | null,
+  overrides: Overrides,
+): Promise<Reading> {
+  const text = await readText(resultFile, resultFile, MAX_RESULT_BYTES)
+  const recorded = parseRecorded(parseJson(text, resultFile), resultFile)
+  const experiment = await withGates(recorded.experiment, gatesFrom, overrides)
+  const workspace = new Workspace(dirname(resultFile))
+  const launched: Launched[] = []
+  for (const run of planRuns(recorded.experiment)) {
+    const launch = recorded.launches.find(({ runId }) => runId === run.id) ?? null
+    const metrics = launch && (await readMetricsFile(workspace.runFiles(run).metricsFile))
+    launched.push({ launch, outcome: outcomeOf(run, launch, metrics) })
+  }
+  return { request: requestOf(recorded, experiment), launched }
+}
+
+function requestOf({ experimentFile, configs, revision }: Recorded, experiment: Experiment): Request {
+  return { experimentFile, experiment, configs, revision }
+}
+
+async function withGates(
+  experiment: Experiment,
+  gatesFrom: string | null,
+  overrides: Overrides,
+): Promise<Experiment> {
+  const changed = applyOverrides(
+    gatesFrom === null ? experiment : { ...experiment, gates: await readGatesFile(gatesFrom) },
+    overrides,
+  )
+  gatesOf(changed, gatesFrom ?? experiment.name)
+  return changed
+}
+
+async function readGatesFile(file: string): Promise<Experiment['gates']> {
+  const parsed = parseYaml(await readText(file, file), file)
+  if (!isMapping(parsed) || parsed.gates === undefined)
+    throw new ConfigError(`${file}: gates: missing; expected a mapping of gates`)
+  return parseStrictly(gatesFile, parsed.gates, `${file}: gates`)
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new ConfigError(
+      `${file}: not JSON (${error instanceof Error ? error.message : error}); expected a result.json of Speedproof`,
+    )
+  }
+}

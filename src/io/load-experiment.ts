@@ -1,0 +1,135 @@
+// Reads an experiment and has both trainer configs resolved, before any run is started.
+import { readFile, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { type Experiment, parseExperiment, type Variant } from '../config/experiment.ts'
+import type { Overrides } from '../config/overrides.ts'
+import { isMapping, type ResolvedConfigs, type TrainerConfig } from '../config/same-work.ts'
+import { parseYaml } from '../config/yaml.ts'
+import { ConfigError } from '../errors.ts'
+import { entry } from '../plan/torchrun.ts'
+import type { Request } from '../report/result.ts'
+import { messageOf } from './error-message.ts'
+import { runShort } from './short-command.ts'
+import { trainerEnvironment } from './trainer-environment.ts'
+
+/** An experiment file is a page; anything near this size is not one. */
+const MAX_TEXT_BYTES = 1024 * 1024
+
+export interface Source {
+  readonly experimentFile: string
+  readonly workingDirectory: string
+  readonly overrides: Overrides
+}
+
+/** Throws a ConfigError for anything that would make the experiment fail before its first step. */
+export async function loadExperiment(source: Source): Promise<Request> {
+  const { experimentFile, workingDirectory, overrides } = source
+  const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
+  const experiment = parseExperiment(text, experimentFile, overrides)
+  await checkPython(experiment, workingDirectory)
+  const configs = {
+    baseline: await resolveConfig(experiment, 'baseline', workingDirectory),
+    optimized: await resolveConfig(experiment, 'optimized', workingDirectory),
+  } satisfies ResolvedConfigs
+  return { experimentFile, experiment, configs, revision: await revisionOf(workingDirectory) }
+}
+
+export async function readText(path: string, name: string, maxBytes = MAX_TEXT_BYTES): Promise<string> {
+  try {
+    const { size } = await stat(path)
+    if (size > maxBytes)
+      throw new ConfigError(`${name}: has ${size} bytes, expected a text file of at most ${maxBytes}`)
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    throw new ConfigError(
+      `${name}: cannot be read (${messageOf(error)}); paths are relative to the working directory`,
+    )
+  }
+}
+
+/** torchrun needs nothing but an interpreter with torch in it; finding the module does not import it. */
+async function checkPython({ launch }: Experiment, workingDirectory: string): Promise<void> {
+  const probe = 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
+  const found = await runShort([launch.python, '-c', probe], workingDirectory, pythonEnvironment({}))
+  if (found.status === 'not-started') {
+    throw new ConfigError(
+      `launch.python: got "${launch.python}", which cannot be started (${found.message}); name an interpreter that has torch`,
+    )
+  }
+  if (found.exitCode !== 0) {
+    throw new ConfigError(
+      `launch.python: "${launch.python}" has no torch, so there is no torchrun; install torch into it or name another interpreter`,
+    )
+  }
+}
+
+/** The trainer alone knows its defaults; one without a validate command has its YAML taken as it is. */
+async function resolveConfig(
+  experiment: Experiment,
+  variant: Variant,
+  workingDirectory: string,
+): Promise<TrainerConfig> {
+  const { config, set } = experiment.variants[variant]
+  const { validate_command: command } = experiment.trainer
+  if (command !== undefined) return askTrainer(experiment, variant, command, workingDirectory)
+  const parsed = parseYaml(await readText(resolve(workingDirectory, config), config), config)
+  if (!isMapping(parsed))
+    throw new ConfigError(`${config}: got ${JSON.stringify(parsed)}, expected a mapping of keys to values`)
+  return Object.entries(set).reduce(
+    (changed, [key, value]) => withValue(changed, key.split('.'), value),
+    parsed,
+  )
+}
+
+async function askTrainer(
+  experiment: Experiment,
+  variant: Variant,
+  command: string,
+  workingDirectory: string,
+): Promise<TrainerConfig> {
+  const { config, set, env } = experiment.variants[variant]
+  const settings = Object.entries(set).flatMap(([key, value]) => ['--set', `${key}=${JSON.stringify(value)}`])
+  const asked = await runShort(
+    [experiment.launch.python, ...entry(experiment, command), '--json', '--config', config, ...settings],
+    workingDirectory,
+    pythonEnvironment({ ...experiment.launch.env, ...env }),
+  )
+  if (asked.status === 'not-started' || asked.exitCode !== 0) {
+    const why =
+      asked.status === 'not-started' ? asked.message : asked.stderr.trim() || `exit code ${asked.exitCode}`
+    throw new ConfigError(`variants.${variant}: the trainer refuses ${config}:\n${why}`)
+  }
+  return readResolved(asked.stdout, `variants.${variant}: ${command}`)
+}
+
+function readResolved(text: string, source: string): TrainerConfig {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    if (isMapping(parsed)) return parsed
+  } catch {
+    // The message below serves both: not JSON, and JSON that is no mapping.
+  }
+  throw new ConfigError(`${source}: printed ${JSON.stringify(text.slice(0, 80))}, expected one JSON object`)
+}
+
+function withValue(
+  config: TrainerConfig,
+  [key = '', ...rest]: readonly string[],
+  value: unknown,
+): TrainerConfig {
+  if (rest.length === 0) return { ...config, [key]: value }
+  const inner = config[key]
+  return { ...config, [key]: withValue(isMapping(inner) ? inner : {}, rest, value) }
+}
+
+function pythonEnvironment(named: Record<string, string>): Record<string, string> {
+  return trainerEnvironment(process.env, named)
+}
+
+/** Null outside of a git checkout: then the report says so. */
+async function revisionOf(workingDirectory: string): Promise<string | null> {
+  const asked = await runShort(['git', 'rev-parse', 'HEAD'], workingDirectory, pythonEnvironment({}))
+  const sha = asked.status === 'ended' && asked.exitCode === 0 ? asked.stdout.trim() : ''
+  return /^[0-9a-f]{40,64}$/.test(sha) ? sha : null
+}

@@ -1,0 +1,34 @@
+// Reads a run's metrics.jsonl with bounded memory; what is wrong with it becomes part of the record.
+import { createReadStream } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import {
+  MAX_METRICS_BYTES,
+  type MetricsRecord,
+  metricsProblem,
+  readMetrics,
+} from '../measure/metrics-file.ts'
+import { messageOf } from './error-message.ts'
+
+export async function readMetricsFile(path: string): Promise<MetricsRecord> {
+  try {
+    const status = await lstat(path)
+    // A pipe would block the reader, a link could point anywhere.
+    if (!status.isFile()) return metricsProblem('malformed', 'metrics.jsonl is not a regular file')
+    if (status.size > MAX_METRICS_BYTES) return metricsProblem('too-large', tooLarge(status.size))
+    return await readMetrics(
+      createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY }),
+    )
+  } catch (error) {
+    if (isAbsent(error)) return metricsProblem('absent', 'the trainer wrote no metrics.jsonl into --out')
+    return metricsProblem('malformed', `metrics.jsonl cannot be read: ${messageOf(error)}`)
+  }
+}
+
+function tooLarge(bytes: number): string {
+  return `metrics.jsonl has ${bytes} bytes, at most ${MAX_METRICS_BYTES} are read: write fewer events, with more steps in each window`
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}

@@ -1,0 +1,130 @@
+// The live view: which launch of how many, step, loss, seconds left.
+import type { Writable } from 'node:stream'
+import type { MetricsEvent } from '../measure/metrics-schema.ts'
+import type { RunOutcome } from '../measure/outcome.ts'
+import { estimateSeconds, meanWallSeconds, type TimedRun } from '../plan/estimate.ts'
+import { type PlannedRun, runTitle } from '../plan/plan.ts'
+import { duration, number } from '../report/format.ts'
+import { plainText } from './sanitize.ts'
+
+export interface Progress {
+  runStarted(run: PlannedRun): void
+  event(event: MetricsEvent): void
+  trainerLine(line: string): void
+  tick(): void
+  runEnded(outcome: RunOutcome): void
+}
+
+/** A terminal gets one line that is rewritten; a log gets a line now and then. */
+const LOG_INTERVAL_MILLISECONDS = 10_000
+
+export class ProgressView implements Progress {
+  readonly #plan: readonly PlannedRun[]
+  readonly #output: Writable & { isTTY?: boolean; columns?: number }
+  readonly #showTrainerLines: boolean
+  readonly #timed: TimedRun[] = []
+  #run: PlannedRun | null = null
+  #position = 0
+  #startedAt = 0
+  #lastShown = 0
+  #plannedSteps: number | null = null
+  #step = 0
+  #trainLoss: number | null = null
+
+  constructor(plan: readonly PlannedRun[], output: Writable, showTrainerLines: boolean) {
+    this.#plan = plan
+    this.#output = output
+    this.#showTrainerLines = showTrainerLines
+  }
+
+  runStarted(run: PlannedRun): void {
+    this.#run = run
+    this.#position += 1
+    this.#startedAt = performance.now()
+    this.#lastShown = this.#startedAt
+    this.#plannedSteps = null
+    this.#step = 0
+    this.#trainLoss = null
+    if (!this.#output.isTTY) this.#write(`${this.#place()}: starting`)
+  }
+
+  event(event: MetricsEvent): void {
+    if (event.event === 'run_start') this.#plannedSteps = event.planned_steps ?? null
+    if (event.event === 'steps') {
+      this.#step = event.first_step + event.step_seconds.length - 1
+      this.#trainLoss = event.train_loss?.at(-1) ?? this.#trainLoss
+    }
+  }
+
+  trainerLine(line: string): void {
+    if (this.#showTrainerLines) this.#write(line)
+  }
+
+  tick(): void {
+    const now = performance.now()
+    if (!this.#output.isTTY && now - this.#lastShown < LOG_INTERVAL_MILLISECONDS) return
+    this.#lastShown = now
+    if (this.#output.isTTY) this.#rewrite(this.#liveText())
+    else this.#write(this.#liveText())
+  }
+
+  runEnded(outcome: RunOutcome): void {
+    const { run } = outcome
+    if (outcome.status === 'finished') this.#timed.push({ run, wallSeconds: outcome.wallSeconds })
+    this.#write(`${this.#place()}: ${endText(outcome)}`)
+    this.#run = null
+  }
+
+  #place(): string {
+    return `[${this.#position}/${this.#plan.length}] ${this.#run === null ? '' : runTitle(this.#run)}`
+  }
+
+  #liveText(): string {
+    const steps =
+      this.#plannedSteps === null ? `step ${this.#step}` : `step ${this.#step}/${this.#plannedSteps}`
+    const loss = this.#trainLoss === null ? '' : `, loss ${number(this.#trainLoss)}`
+    return `${this.#place()}: ${this.#step === 0 ? 'setting up' : `${steps}${loss}`}, ${this.#timeText()}`
+  }
+
+  #timeText(): string {
+    const inAll = this.#secondsLeft()
+    if (inAll !== null) return `about ${duration(inAll)} left in all`
+    if (this.#step === 0 || this.#plannedSteps === null) return `${duration(this.#elapsed())} so far`
+    const inThisRun = (this.#elapsed() * Math.max(0, this.#plannedSteps - this.#step)) / this.#step
+    return `about ${duration(inThisRun)} left in this launch`
+  }
+
+  #elapsed(): number {
+    return (performance.now() - this.#startedAt) / 1000
+  }
+
+  #secondsLeft(): number | null {
+    const means = meanWallSeconds(this.#timed)
+    const current = this.#run && means[this.#run.variant]
+    const rest = estimateSeconds(this.#plan.slice(this.#position), means)
+    return typeof current === 'number' && rest !== null ? Math.max(0, current - this.#elapsed()) + rest : null
+  }
+
+  #rewrite(text: string): void {
+    this.#output.write(`\r\u001b[2K${text.slice(0, (this.#output.columns ?? 100) - 1)}`)
+  }
+
+  #write(text: string): void {
+    this.#output.write(this.#output.isTTY ? `\r\u001b[2K${text}\n` : `${text}\n`)
+  }
+}
+
+function endText(outcome: RunOutcome): string {
+  switch (outcome.status) {
+    case 'finished': {
+      const loss = outcome.metrics.evaluations.at(-1)?.val_loss
+      return `finished in ${duration(outcome.wallSeconds)}${loss === undefined ? '' : `, held-out loss ${number(loss)}`}`
+    }
+    case 'failed':
+      return `failed, ${outcome.reason}: ${plainText(outcome.message)}`
+    case 'cancelled':
+      return 'cancelled'
+    case 'not-run':
+      return 'not run'
+  }
+}

@@ -1,0 +1,125 @@
+// Runs the plan: one launch after the other, everything kept, until it is done or cancelled.
+import { resolve } from 'node:path'
+import { setInterval } from 'node:timers/promises'
+import { metricsEvent } from '../measure/metrics-schema.ts'
+import { type Launched, type LaunchRecord, outcomeOf } from '../measure/outcome.ts'
+import type { PlannedRun } from '../plan/plan.ts'
+import { torchrunCommand } from '../plan/torchrun.ts'
+import type { Request } from '../report/result.ts'
+import { readErrorFiles } from './error-files.ts'
+import { readMetricsFile } from './metrics-reader.ts'
+import type { Progress } from './progress.ts'
+import { supervise } from './supervisor.ts'
+import { FileTail } from './tail.ts'
+import { trainerEnvironment } from './trainer-environment.ts'
+import type { RunFiles, Workspace } from './workspace.ts'
+
+export interface RunHooks {
+  readonly cancelled: AbortSignal
+  readonly progress: Progress
+  /** Called before a launch with the marker that finds its processes again. */
+  readonly onStart: (marker: string) => void
+  /** Called after each launch with all of them so far, so that a kill loses nothing. */
+  readonly save: (soFar: readonly Launched[]) => Promise<void>
+}
+
+const POLL_MILLISECONDS = 500
+
+/** Answers one entry for each planned run. A failed warm-up launch ends the plan: nothing after it could pass. */
+export async function runAll(
+  request: Request,
+  plan: readonly PlannedRun[],
+  workspace: Workspace,
+  workingDirectory: string,
+  hooks: RunHooks,
+): Promise<Launched[]> {
+  const done: Launched[] = []
+  for (const run of plan) {
+    if (hooks.cancelled.aborted || done.some(isFailedWarmUp)) break
+    hooks.progress.runStarted(run)
+    const launch = await launchRun(request, run, workspace, workingDirectory, hooks)
+    const outcome = outcomeOf(run, launch, await readMetricsFile(workspace.runFiles(run).metricsFile))
+    done.push({ launch, outcome })
+    hooks.progress.runEnded(outcome)
+    await hooks.save([...done, ...notRun(plan.slice(done.length))])
+  }
+  return [...done, ...notRun(plan.slice(done.length))]
+}
+
+function isFailedWarmUp({ outcome }: Launched): boolean {
+  return outcome.status === 'failed' && outcome.run.purpose === 'warm-up'
+}
+
+function notRun(runs: readonly PlannedRun[]): Launched[] {
+  return runs.map((run) => ({ launch: null, outcome: outcomeOf(run, null, null) }))
+}
+
+async function launchRun(
+  { experiment, configs }: Request,
+  run: PlannedRun,
+  workspace: Workspace,
+  workingDirectory: string,
+  { cancelled, progress, onStart }: RunHooks,
+): Promise<LaunchRecord> {
+  const files = await workspace.prepareRun(run, configs[run.variant])
+  const startedAt = new Date().toISOString()
+  const ended = new AbortController()
+  const watched = watchMetrics(files, progress, ended.signal)
+  const result = await supervise(
+    {
+      command: torchrunCommand(experiment, run, files),
+      workingDirectory,
+      environment: trainerEnvironment(process.env, {
+        ...cacheVariables(workspace, run),
+        ...experiment.launch.env,
+        ...experiment.variants[run.variant].env,
+      }),
+      logFile: files.logFile,
+      timeoutSeconds: experiment.launch.timeout_minutes * 60,
+      python: pythonPath(experiment.launch.python, workingDirectory),
+    },
+    { cancelled, onStart, onLine: (line) => progress.trainerLine(line) },
+  )
+  ended.abort()
+  await watched
+  return { runId: run.id, startedAt, result, errors: await readErrorFiles(files.errorDirectory) }
+}
+
+/** torch and Triton compile into folders of their own for each variant. */
+function cacheVariables(workspace: Workspace, { variant }: PlannedRun): Record<string, string> {
+  const directory = workspace.cacheDirectory(variant)
+  return { TORCHINDUCTOR_CACHE_DIR: `${directory}/inductor`, TRITON_CACHE_DIR: `${directory}/triton` }
+}
+
+/** A name without a slash is looked up on PATH; a relative path is meant from the working directory. */
+function pythonPath(python: string, workingDirectory: string): string {
+  return python.includes('/') ? resolve(workingDirectory, python) : python
+}
+
+/** Feeds the live view from the metrics file while it grows. What is wrong with it is said after the run. */
+async function watchMetrics(
+  { metricsFile }: RunFiles,
+  progress: Progress,
+  ended: AbortSignal,
+): Promise<void> {
+  const tail = new FileTail(metricsFile)
+  try {
+    for await (const _ of setInterval(POLL_MILLISECONDS, null, { signal: ended })) {
+      for (const line of await tail.read()) {
+        const event = parseEvent(line)
+        if (event) progress.event(event)
+      }
+      progress.tick()
+    }
+  } catch (error) {
+    if (!ended.aborted) throw error
+  }
+}
+
+function parseEvent(line: string) {
+  try {
+    return metricsEvent.safeParse(JSON.parse(line)).data
+  } catch {
+    return undefined
+  }
+}

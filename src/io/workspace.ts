@@ -1,0 +1,111 @@
+// The output folder of one experiment: one folder per run, result.json, the report. Nothing in it is overwritten.
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import type { Variant } from '../config/experiment.ts'
+import type { TrainerConfig } from '../config/same-work.ts'
+import type { TimedRun } from '../plan/estimate.ts'
+import { type PlannedRun, planRuns } from '../plan/plan.ts'
+import type { RunPaths } from '../plan/torchrun.ts'
+import { renderMarkdown } from '../report/markdown.ts'
+import { parseRecorded, type Request, type Result } from '../report/result.ts'
+
+export interface RunFiles extends RunPaths {
+  readonly logFile: string
+  readonly metricsFile: string
+}
+
+const OWN_FILES = ['result.json', 'report.md', 'runs']
+
+export class Workspace {
+  readonly directory: string
+
+  constructor(directory: string) {
+    this.directory = directory
+  }
+
+  /** Moves what an earlier experiment left here to earlier/<time>, then makes the folder. */
+  static async fresh(directory: string): Promise<Workspace> {
+    const left = OWN_FILES.filter((name) => existsSync(join(directory, name)))
+    if (left.length > 0) {
+      const earlier = join(directory, 'earlier', new Date().toISOString().replaceAll(':', '-'))
+      await mkdir(earlier, { recursive: true })
+      for (const name of left) await rename(join(directory, name), join(earlier, name))
+    }
+    await mkdir(join(directory, 'runs'), { recursive: true })
+    return new Workspace(directory)
+  }
+
+  runFiles({ id }: Pick<PlannedRun, 'id'>): RunFiles {
+    const folder = join(this.directory, 'runs', id)
+    return {
+      configFile: join(folder, 'config.json'),
+      outDirectory: folder,
+      errorDirectory: join(folder, 'errors'),
+      logFile: join(folder, 'log.txt'),
+      metricsFile: join(folder, 'metrics.jsonl'),
+    }
+  }
+
+  /** Kept from experiment to experiment, apart per variant, so that neither compiles for the other. */
+  cacheDirectory(variant: Variant): string {
+    return join(this.directory, 'caches', variant)
+  }
+
+  async prepareRun(run: PlannedRun, config: TrainerConfig): Promise<RunFiles> {
+    const files = this.runFiles(run)
+    await mkdir(files.errorDirectory, { recursive: true })
+    await mkdir(this.cacheDirectory(run.variant), { recursive: true })
+    await writeFile(files.configFile, `${JSON.stringify(config, null, 2)}\n`)
+    return files
+  }
+
+  get resultFile(): string {
+    return join(this.directory, 'result.json')
+  }
+
+  get reportFile(): string {
+    return join(this.directory, 'report.md')
+  }
+
+  /** Called after every launch, so that a kill loses at most the one that was running. */
+  async save(result: Result): Promise<void> {
+    await replaceFile(this.resultFile, `${JSON.stringify(result, null, 2)}\n`)
+    await replaceFile(this.reportFile, renderMarkdown(result))
+  }
+
+  /** What belongs to this experiment: not the compile caches, not earlier results. Relative to the folder. */
+  async artifactFiles(): Promise<string[]> {
+    const runs = await readdir(join(this.directory, 'runs'), { recursive: true, withFileTypes: true })
+    const inRuns = runs
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(this.directory, join(entry.parentPath, entry.name)))
+    return ['result.json', 'report.md', ...inRuns]
+  }
+}
+
+/** How long the launches of the last result took, if it is of the same experiment. */
+export async function earlierTimes(workspace: Workspace, { experiment }: Request): Promise<TimedRun[]> {
+  try {
+    const recorded = parseRecorded(
+      JSON.parse(await readFile(workspace.resultFile, 'utf8')),
+      workspace.resultFile,
+    )
+    if (recorded.experiment.name !== experiment.name) return []
+    const plan = planRuns(recorded.experiment)
+    return recorded.launches.flatMap(({ runId, result }) => {
+      const run = plan.find(({ id }) => id === runId)
+      return run && result.status === 'exited' && result.exitCode === 0
+        ? [{ run, wallSeconds: result.wallSeconds }]
+        : []
+    })
+  } catch {
+    return [] // No earlier result, or one of another version: then there is no estimate.
+  }
+}
+
+/** A reader, or a kill half-way, never sees half a file. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.part`, text)
+  await rename(`${path}.part`, path)
+}

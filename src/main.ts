@@ -1,0 +1,40 @@
+// The story: an experiment is loaded, planned, run, measured, judged and reported.
+import { assess } from './assess.ts'
+import type { Overrides } from './config/overrides.ts'
+import { loadExperiment } from './io/load-experiment.ts'
+import type { Progress } from './io/progress.ts'
+import { runAll } from './io/run-all.ts'
+import { Workspace } from './io/workspace.ts'
+import { type PlannedRun, planRuns } from './plan/plan.ts'
+import type { Result } from './report/result.ts'
+
+export interface Job {
+  readonly experimentFile: string
+  readonly workingDirectory: string
+  readonly outDirectory: string
+  readonly overrides: Overrides
+}
+
+/** Where the story is told: a terminal or a workflow step. */
+export interface Stage {
+  readonly cancelled: AbortSignal
+  readonly progress: (plan: readonly PlannedRun[]) => Progress
+  readonly onStart: (marker: string) => void
+  readonly publish: (result: Result, workspace: Workspace) => Promise<void>
+}
+
+export async function main(job: Job, stage: Stage): Promise<Result> {
+  const request = await loadExperiment(job)
+  const plan = planRuns(request.experiment)
+  const workspace = await Workspace.fresh(job.outDirectory)
+  const launched = await runAll(request, plan, workspace, job.workingDirectory, {
+    cancelled: stage.cancelled,
+    onStart: stage.onStart,
+    progress: stage.progress(plan),
+    save: (soFar) => workspace.save(assess(request, soFar)),
+  })
+  const result = assess(request, launched)
+  await workspace.save(result)
+  await stage.publish(result, workspace)
+  return result
+}

@@ -1,0 +1,150 @@
+// A result -> Markdown sections, most important first; the comment leaves out from the end if it must.
+import { markdownTable } from 'markdown-table'
+import type { Check } from '../judge/validity.ts'
+import type { RunSummary } from '../measure/summary.ts'
+import { runTitle } from '../plan/plan.ts'
+import type { CommentSection } from './comment.ts'
+import { escapeCell } from './escape.ts'
+import { duration, number, percent, seconds } from './format.ts'
+import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
+import { reproduceCommand } from './reproduce.ts'
+import type { OutcomeLine, Result } from './result.ts'
+
+export function renderSections(result: Result): CommentSection[] {
+  return [
+    { kind: 'verdict', title: 'verdict', markdown: verdictText(result) },
+    {
+      kind: 'rows',
+      title: 'the gate table',
+      markdown: table([TABLE_HEAD, ...result.verdict.gates.map(gateCells)]),
+    },
+    { kind: 'details', title: 'what the numbers mean', markdown: meanings(result) },
+    { kind: 'details', title: 'checks', markdown: folded('Checks', checksTable(result.verdict.checks)) },
+    { kind: 'details', title: 'all launches', markdown: folded('All launches', launchesTable(result)) },
+    {
+      kind: 'details',
+      title: 'differences',
+      markdown: folded('What differs between the variants', differencesTable(result)),
+    },
+    { kind: 'details', title: 'environment', markdown: folded('Environment', environmentTable(result)) },
+    {
+      kind: 'link',
+      title: 'reproduce',
+      markdown: folded('Reproduce', `\`\`\`sh\n${reproduceCommand(result)}\n\`\`\``),
+    },
+  ]
+}
+
+export function renderMarkdown(result: Result): string {
+  return `${renderSections(result)
+    .map(({ markdown }) => markdown)
+    .filter((markdown) => markdown !== '')
+    .join('\n\n')}\n`
+}
+
+export const VERDICT_ICON = { passed: '✅', failed: '❌', inconclusive: '❔', invalid: '⚠️' } as const
+
+function verdictText({ experiment, verdict }: Result): string {
+  const warnings = verdict.warnings.map((warning) => `> ⚠️ ${escapeCell(warning)}`)
+  return [
+    `## ${VERDICT_ICON[verdict.verdict]} Speedproof: ${experiment.name} ${verdict.verdict}`,
+    '',
+    `**Why:** ${escapeCell(verdict.reason, 1000)}`,
+    ...(warnings.length > 0 ? ['', ...warnings] : []),
+  ].join('\n')
+}
+
+function meanings({ verdict }: Result): string {
+  return verdict.gates
+    .map((gate) => `- **${gate.gate.name}**: ${escapeCell(gateMeaning(gate), 600)}`)
+    .join('\n')
+}
+
+function checksTable(checks: readonly Check[]): string {
+  return table([
+    ['check', 'state', 'detail'],
+    ...checks.map(({ name, state, detail }) => [name, state, escapeCell(detail, 600)]),
+  ])
+}
+
+/** Nothing is dropped: warm-up launches, failed and unfinished ones are all here. */
+function launchesTable({ outcomes, runs }: Result): string {
+  const rows = outcomes.map((outcome) => {
+    const summary = runs.find(({ runId }) => runId === outcome.run.id)
+    return [
+      runTitle(outcome.run),
+      String(outcome.run.seed),
+      statusText(outcome),
+      ...summaryCells(summary, outcome),
+    ]
+  })
+  return table([
+    ['launch', 'seed', 'status', 'per sample', 'data wait', 'held-out loss', 'set-up', 'wall'],
+    ...rows,
+  ])
+}
+
+function statusText({ status, reason, message }: OutcomeLine): string {
+  return reason === null ? status : `${status}: ${reason}, ${escapeCell(message ?? '')}`
+}
+
+function summaryCells(summary: RunSummary | undefined, { wallSeconds }: OutcomeLine): string[] {
+  const wall = wallSeconds === null ? '' : duration(wallSeconds)
+  if (!summary) return ['', '', '', '', wall]
+  const loss = summary.metrics.val_loss
+  return [
+    summary.secondsPerSample === null ? 'not measured' : seconds(summary.secondsPerSample),
+    summary.dataWaitShare === null ? 'not measured' : percent(summary.dataWaitShare),
+    loss === undefined ? 'not measured' : number(loss, 5),
+    seconds(summary.setUpSeconds),
+    wall,
+  ]
+}
+
+function differencesTable({ differences, runs }: Result): string {
+  const declared = differences.map(({ key, baseline, optimized }) => [
+    escapeCell(key),
+    value(baseline),
+    value(optimized),
+  ])
+  const effective = effectiveDifferences(runs).map(([key, baseline, optimized]) => [
+    `effective: ${escapeCell(key)}`,
+    value(baseline),
+    value(optimized),
+  ])
+  return table([['setting', 'baseline', 'optimized'], ...declared, ...effective])
+}
+
+/** What is really on, as the trainings read it back; only what differs. */
+function effectiveDifferences(runs: readonly RunSummary[]): [string, unknown, unknown][] {
+  const [baseline, optimized] = (['baseline', 'optimized'] as const).map(
+    (variant) => runs.find((run) => run.variant === variant)?.effective ?? {},
+  )
+  const keys = [...new Set([...Object.keys(baseline ?? {}), ...Object.keys(optimized ?? {})])]
+  return keys
+    .filter((key) => baseline?.[key] !== optimized?.[key])
+    .map((key) => [key, baseline?.[key], optimized?.[key]])
+}
+
+function environmentTable({ runs, revision, launches }: Result): string {
+  const [run] = runs
+  const rows = [
+    ['devices', run ? `${run.worldSize} x ${[...new Set(run.deviceNames)].join(', ')}` : 'not measured'],
+    ...Object.entries(run?.versions ?? {}),
+    ['revision', revision ?? 'not in a git checkout'],
+    ['measured', launches[0]?.startedAt ?? 'nothing was launched'],
+  ]
+  return table([['what', 'value'], ...rows.map((cells) => cells.map((cell) => escapeCell(cell)))])
+}
+
+function value(setting: unknown): string {
+  return setting === undefined || setting === null ? 'absent' : escapeCell(String(setting))
+}
+
+function folded(title: string, markdown: string): string {
+  return `<details><summary>${title}</summary>\n\n${markdown}\n\n</details>`
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  return markdownTable(rows.map((row) => [...row]))
+}

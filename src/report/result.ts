@@ -1,0 +1,89 @@
+// Everything about an experiment in one value: what result.json holds and what every report is rendered from.
+import { z } from 'zod'
+import { type Experiment, experimentFile } from '../config/experiment.ts'
+import { parseStrictly } from '../config/explain.ts'
+import type { Difference, ResolvedConfigs } from '../config/same-work.ts'
+import type { Verdict } from '../judge/verdict.ts'
+import type { LaunchRecord, RunOutcome } from '../measure/outcome.ts'
+import type { RunSummary } from '../measure/summary.ts'
+import type { PlannedRun } from '../plan/plan.ts'
+
+export const RESULT_SCHEMA_VERSION = 1
+
+/** What was asked for: enough to plan the same runs again and to read their files. */
+export interface Request {
+  readonly experimentFile: string
+  readonly experiment: Experiment
+  readonly configs: ResolvedConfigs
+  readonly revision: string | null
+}
+
+export interface Result extends Request {
+  readonly schemaVersion: typeof RESULT_SCHEMA_VERSION
+  readonly differences: readonly Difference[]
+  readonly launches: readonly LaunchRecord[]
+  readonly outcomes: readonly OutcomeLine[]
+  readonly runs: readonly RunSummary[]
+  readonly verdict: Verdict
+}
+
+/** An outcome without its metrics, which stand in their own file. */
+export interface OutcomeLine {
+  readonly run: PlannedRun
+  readonly status: RunOutcome['status']
+  readonly reason: string | null
+  readonly message: string | null
+  readonly wallSeconds: number | null
+}
+
+export function outcomeLine(outcome: RunOutcome): OutcomeLine {
+  return {
+    run: outcome.run,
+    status: outcome.status,
+    reason: outcome.status === 'failed' ? outcome.reason : null,
+    message: outcome.status === 'failed' ? outcome.message : null,
+    wallSeconds: outcome.status === 'not-run' ? null : outcome.wallSeconds,
+  }
+}
+
+const wallSeconds = z.number().nonnegative()
+
+const launchRecord = z.object({
+  runId: z.string(),
+  startedAt: z.string(),
+  result: z.discriminatedUnion('status', [
+    z.object({ status: z.literal('exited'), exitCode: z.int(), wallSeconds }),
+    z.object({ status: z.literal('signalled'), signal: z.string(), wallSeconds }),
+    z.object({ status: z.literal('timed-out'), wallSeconds }),
+    z.object({ status: z.literal('cancelled'), wallSeconds }),
+    z.object({ status: z.literal('not-started'), message: z.string() }),
+  ]),
+  errors: z.array(
+    z.object({
+      rank: z.int().nullable(),
+      cause: z.enum(['out-of-memory', 'diverged', 'error']),
+      message: z.string(),
+      step: z.int().nullable(),
+    }),
+  ),
+})
+
+/** The part of result.json that cannot be computed again; the rest is recomputed from it and the metrics files. */
+const recordedFile = z.object({
+  schemaVersion: z.literal(RESULT_SCHEMA_VERSION),
+  experimentFile: z.string(),
+  experiment: experimentFile,
+  configs: z.object({
+    baseline: z.record(z.string(), z.unknown()),
+    optimized: z.record(z.string(), z.unknown()),
+  }),
+  revision: z.string().nullable(),
+  launches: z.array(launchRecord),
+})
+
+export type Recorded = Request & { readonly launches: readonly LaunchRecord[] }
+
+/** Throws a ConfigError that names what in the file is not as result.json should be. */
+export function parseRecorded(json: unknown, file: string): Recorded {
+  return parseStrictly(recordedFile, json, file)
+}
