@@ -12,6 +12,7 @@ Only Linux has sub-reapers, parent-death signals and /proc. Elsewhere the comman
 that is ended, and a parent that dies leaves the command running.
 """
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -59,6 +60,7 @@ def main(arguments: list[str]) -> int:
 
 
 def follow_parent_and_adopt_orphans() -> None:
+    """Asks for SIGTERM at the end of the parent, which to Linux is the thread that started this process."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)
@@ -163,10 +165,9 @@ def send(pid: int, number: int) -> bool:
 
 
 def tell(line: str) -> None:
-    try:
+    # It fails when the parent is gone, and then there is nobody to tell.
+    with contextlib.suppress(OSError):
         os.write(CONTROL_DESCRIPTOR, f"{line}\n".encode())
-    except OSError:
-        pass  # the parent is gone, there is nobody to tell
 
 
 def die_by(number: int) -> int:
