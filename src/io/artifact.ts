@@ -67,7 +67,7 @@ function hasArtifacts(serverUrl = 'https://github.com'): boolean {
 
 async function upload(name: string, files: string[], rootDirectory: string) {
   // Half of the action's start-up time is this import, and most calls of the command line never need it.
-  const { DefaultArtifactClient } = await import('@actions/artifact')
+  const { DefaultArtifactClient } = await import(/* webpackMode: "eager" */ '@actions/artifact')
   return await new DefaultArtifactClient().uploadArtifact(name, files, rootDirectory)
 }
 

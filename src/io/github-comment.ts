@@ -40,13 +40,22 @@ export async function upsertComment(
     // Each try starts with the list: an answer may get lost after the comment was made, and a second POST
     // would make a second comment.
     return await withRetry(
-      (signal) => upsertOnce(getOctokit(token, { request: { signal } }), { ...target, pullNumber }, body),
+      (signal) => upsertOnce(openGitHub(token, signal), { ...target, pullNumber }, body),
       adviseOnGitHubError,
       patience,
     )
   } catch (error) {
     return { status: 'failed', reason: `comment on pull request ${pullNumber}: ${explainGitHubError(error)}` }
   }
+}
+
+/** The signal goes in by a hook: as an option of getOctokit it would replace the settings for a proxy. */
+function openGitHub(token: string, signal: AbortSignal): Octokit {
+  const octokit = getOctokit(token)
+  octokit.hook.before('request', (options) => {
+    options.request = { ...options.request, signal }
+  })
+  return octokit
 }
 
 async function upsertOnce(octokit: Octokit, place: Place, text: string): Promise<CommentOutcome> {

@@ -27,7 +27,14 @@ function cutToBytes(text: string, maxBytes: number): { text: string; trimmed: bo
   if (bytes.length <= maxBytes) return { text, trimmed: false }
   const room = maxBytes - Buffer.byteLength(CUT_NOTE)
   if (room <= 0) return { text: '', trimmed: true }
-  // A newline byte is never part of a longer UTF-8 character, so a cut there leaves whole characters.
-  const lastLineEnd = bytes.lastIndexOf('\n', room)
-  return { text: bytes.toString('utf8', 0, Math.max(0, lastLineEnd)) + CUT_NOTE, trimmed: true }
+  return { text: bytes.toString('utf8', 0, cutPosition(bytes, room)) + CUT_NOTE, trimmed: true }
+}
+
+/** The last line's end before the limit; in a line longer than that, the last character's. */
+function cutPosition(bytes: Buffer, limit: number): number {
+  const lineEnd = bytes.lastIndexOf('\n', limit)
+  if (lineEnd > 0) return lineEnd
+  let position = limit
+  while (((bytes[position] ?? 0) & 0b1100_0000) === 0b1000_0000) position-- // Inside of a UTF-8 character.
+  return position
 }

@@ -21,13 +21,12 @@ export function writeOutputs(outputs: Readonly<Record<string, string>>): Surface
 }
 
 function writeShortestFirst(outputs: Readonly<Record<string, string>>): boolean {
-  let unitsLeft = MAX_TOTAL_UNITS
+  let unitsLeft = MAX_TOTAL_UNITS - Object.keys(outputs).join('').length
   let trimmed = false
   for (const [name, text] of Object.entries(outputs).toSorted(byLength)) {
-    const room = Math.max(0, Math.min(MAX_UNITS_PER_OUTPUT, unitsLeft - name.length))
-    const fitting = text.slice(0, room).toWellFormed()
+    const fitting = text.slice(0, Math.min(MAX_UNITS_PER_OUTPUT, unitsLeft)).toWellFormed()
     setOutput(name, fitting)
-    unitsLeft -= name.length + fitting.length
+    unitsLeft -= fitting.length
     trimmed ||= fitting.length < text.length
   }
   return trimmed
