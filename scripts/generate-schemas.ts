@@ -1,9 +1,11 @@
 // Writes schemas/*.json from the zod sources, so that editors and the Python tests check by the same rules.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
+import { experimentFile } from '../src/config/experiment.ts'
 import { metricsEvent } from '../src/measure/metrics-schema.ts'
 
 const schemas = {
+  experiment: { title: 'A Speedproof experiment', schema: experimentFile },
   metrics: { title: 'One line of metrics.jsonl', schema: metricsEvent },
 }
 
