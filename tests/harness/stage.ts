@@ -39,7 +39,9 @@ export async function startStage(
   const env = { ...files, ...environment }
   const child = spawn(process.execPath, [script], { cwd: workspace, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const waiters = new Set<() => void>()
-  const { log, reader } = openStepLog(() => waiters.forEach((check) => void check()))
+  const { log, reader } = openStepLog(() => {
+    for (const check of waiters) check()
+  })
   const streams = [child.stdout, child.stderr].map((stream) => {
     const lines = reader()
     stream.on('data', (chunk: Buffer) => lines.write(chunk))
