@@ -1,0 +1,12 @@
+"""`python -m trainer`: starts the clock, then the command line."""
+
+import sys
+
+from trainer.clock import start_process_clock
+
+start_process_clock()
+
+from trainer.cli import main  # noqa: E402 - the clock must start before anything heavy is imported
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,77 @@
+"""The commands of `python -m trainer`; torch is imported only by those that need it."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainer.config import load_config, to_plain
+from trainer.errors import ConfigError
+
+BAD_INPUT = 2
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code: 0 done, 1 failed, 2 bad input."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except ConfigError as error:
+        print(*error.problems, sep="\n", file=sys.stderr)
+        return BAD_INPUT
+
+
+def train(options: argparse.Namespace) -> int:
+    from trainer.run.entry import train_one_rank
+
+    return train_one_rank(load_config(options.config, options.set), options.out, options.seed)
+
+
+def validate_config(options: argparse.Namespace) -> int:
+    resolved = to_plain(load_config(options.config, options.set))
+    print(json.dumps(resolved, indent=None if options.json else 2))
+    return 0
+
+
+def generate_data(options: argparse.Namespace) -> int:
+    from trainer.data.sources import ensure_files
+
+    for path in ensure_files(load_config(options.config, options.set).data):
+        print(path)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m trainer", description=sys.modules["trainer"].__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = _add(
+        commands, "train", train, "Train; under torchrun as one of its ranks, else as a single process."
+    )
+    command.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and checkpoint.pt")
+    command.add_argument(
+        "--seed", type=int, required=True, help="seed of weights, batches, masks and query points"
+    )
+
+    command = _add(
+        commands, "validate-config", validate_config, "Print the config with all defaults filled in."
+    )
+    command.add_argument("--json", action="store_true", help="on one line")
+
+    _add(commands, "generate-data", generate_data, "Make the data of a config where they are not there yet.")
+    return parser
+
+
+def _add(commands: argparse._SubParsersAction, name: str, function, summary: str) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=summary, description=summary)
+    command.set_defaults(command=function)
+    command.add_argument("--config", type=Path, required=True, help="YAML or JSON file")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override, such as --set train.updates=200",
+    )
+    return command

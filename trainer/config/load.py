@@ -1,0 +1,55 @@
+"""A config file and its overrides into a Config, and back into plain values."""
+
+import copy
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainer.config.reader import Reader
+from trainer.config.rules import broken_rules
+from trainer.config.schema import Config
+from trainer.config.yaml12 import parse_yaml, read_document
+from trainer.errors import ConfigError
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """Return the resolved config; raise ConfigError with every problem found."""
+    document = read_document(path)
+    if document is None:
+        document = {}
+    for override in overrides:
+        document = _override(document, override)
+    reader = Reader()
+    config = reader.section(Config, document, "")
+    problems = reader.problems or list(broken_rules(config))
+    if problems:
+        raise ConfigError(*(f"{path}: {problem.key or 'top level'}: {problem.text}" for problem in problems))
+    return config
+
+
+def to_plain(config: Config) -> dict[str, object]:
+    """The config as JSON would hold it."""
+    return json.loads(json.dumps(dataclasses.asdict(config), allow_nan=False))
+
+
+def config_hash(config: Config) -> str:
+    return hashlib.sha256(json.dumps(to_plain(config), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _override(document: object, override: str) -> object:
+    key, equals, text = override.partition("=")
+    if not equals or not all(key.split(".")):
+        raise ConfigError(f'--set: got "{override}", expected section.key=value such as train.updates=200')
+    changed = copy.deepcopy(document)
+    *sections, name = key.split(".")
+    place = changed
+    for section in sections:
+        if not isinstance(place, dict):
+            break
+        place = place.setdefault(section, {})
+    if not isinstance(place, dict):
+        raise ConfigError(f'--set: got "{override}", but {".".join(sections)} is not a section of keys')
+    place[name] = parse_yaml(text, f"--set {key}")
+    return changed

@@ -1,0 +1,51 @@
+"""Ranges that a setting's type can carry; each says what it expects in words."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    low: float
+
+    def holds(self, value: float) -> bool:
+        return value >= self.low
+
+    def words(self) -> str:
+        return f"at least {self.low}"
+
+
+@dataclass(frozen=True)
+class MoreThan:
+    low: float
+
+    def holds(self, value: float) -> bool:
+        return value > self.low
+
+    def words(self) -> str:
+        return f"more than {self.low}"
+
+
+@dataclass(frozen=True)
+class Between:
+    """low <= value < high."""
+
+    low: float
+    high: float
+
+    def holds(self, value: float) -> bool:
+        return self.low <= value < self.high
+
+    def words(self) -> str:
+        return f"at least {self.low} and less than {self.high}"
+
+
+@dataclass(frozen=True)
+class NotEmpty:
+    def holds(self, value: tuple[object, ...]) -> bool:
+        return len(value) > 0
+
+    def words(self) -> str:
+        return "with at least one entry"
+
+
+Range = AtLeast | MoreThan | Between | NotEmpty

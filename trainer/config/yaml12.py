@@ -1,0 +1,91 @@
+"""Read YAML 1.2 and JSON strictly: the same document means the same to Python and TypeScript."""
+
+import json
+import re
+from pathlib import Path
+from typing import ClassVar
+
+import yaml
+
+from trainer.errors import ConfigError
+
+
+class _Yaml12Loader(yaml.SafeLoader):
+    """PyYAML reads YAML 1.1, where `off` is a boolean, `1e-3` is text and `1:30` is a number."""
+
+    yaml_implicit_resolvers: ClassVar[dict] = {}
+
+
+_Yaml12Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:null", re.compile(r"^(~|null|Null|NULL|)$"), ["~", "n", "N", ""]
+)
+_Yaml12Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Yaml12Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile(r"^[-+]?[0-9]+$"), list("-+0123456789")
+)
+_Yaml12Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
+    ),
+    list("-+.0123456789"),
+)
+
+
+def _integer(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    return int(node.value)  # PyYAML's own would read 010 as 8
+
+
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, object]:
+    keys = [loader.construct_object(key) for key, _ in node.value]
+    repeated = sorted({str(key) for key in keys if keys.count(key) > 1})
+    if repeated:
+        raise yaml.constructor.ConstructorError(
+            None, None, f"key {repeated[0]!r} appears twice", node.start_mark
+        )
+    return loader.construct_mapping(node, deep=True)
+
+
+_Yaml12Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+_Yaml12Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def read_document(path: Path) -> object:
+    """Return the plain content of a YAML or JSON file (by its suffix)."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: cannot be read ({error}); give the path of a YAML or JSON config"
+        ) from error
+    return parse_json(text, str(path)) if path.suffix == ".json" else parse_yaml(text, str(path))
+
+
+def parse_json(text: str, source: str) -> object:
+    try:
+        return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, source))
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{source}: line {error.lineno}: {error.msg}; correct the JSON there") from error
+
+
+def parse_yaml(text: str, source: str) -> object:
+    try:
+        return yaml.load(text, Loader=_Yaml12Loader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        tabbed = "\t" in text.splitlines()[line - 1] if text.splitlines() else False
+        remedy = "indent with spaces, not tabs" if tabbed else "correct the YAML there"
+        raise ConfigError(f"{source}: line {line}: {error.problem}; {remedy}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{source}: {error}; correct the YAML") from error
+
+
+def _unique(pairs: list[tuple[str, object]], source: str) -> dict[str, object]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ConfigError(f"{source}: key {repeated!r} appears twice; keep one")
+    return result

@@ -1,0 +1,34 @@
+"""Random numbers as a function of (seed, step, pair, index): the same however a batch is cut."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+_32_BITS = 0xFFFFFFFF
+
+
+def uniform(
+    stream: int, seed: int, step: int, pair: Int[Tensor, " pairs"], count: int
+) -> Float[Tensor, "pairs {count}"]:
+    """Return numbers in [0, 1); `stream` separates uses of the same pair."""
+    key = 0
+    for word in (stream, seed, step):
+        key = _mix_number(key ^ (word & _32_BITS))
+    index = torch.arange(count, device=pair.device)
+    bits = _mix(_mix(pair ^ key)[:, None] ^ index * 0x9E3779B1 & _32_BITS)
+    return (bits >> 8).to(torch.float32) / 2**24  # 24 bits are what float32 holds exactly
+
+
+def _mix(bits: Tensor) -> Tensor:
+    """A 32-bit integer hash in int64; multipliers below 2^31 keep the products in range."""
+    bits = ((bits >> 16) ^ bits) * 0x45D9F3B & _32_BITS
+    bits = ((bits >> 15) ^ bits) * 0x2C1B3C6D & _32_BITS
+    return (bits >> 16) ^ bits
+
+
+def _mix_number(bits: int) -> int:
+    bits = ((bits >> 16) ^ bits) * 0x45D9F3B & _32_BITS
+    bits = ((bits >> 15) ^ bits) * 0x2C1B3C6D & _32_BITS
+    return (bits >> 16) ^ bits

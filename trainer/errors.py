@@ -1,0 +1,19 @@
+"""The failures that the trainer names: what you can fix in a config, and how a training can end."""
+
+
+class ConfigError(Exception):
+    """Input that the user can fix; one message per problem."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class Diverged(Exception):
+    """The training loss is no longer a finite number."""
+
+    def __init__(self, step: int, loss: float) -> None:
+        super().__init__(
+            f"the training loss of step {step} is {loss}; lower optimizer.learning_rate or set clip_norm"
+        )
+        self.step = step

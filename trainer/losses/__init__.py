@@ -1,0 +1,1 @@
+"""What the training minimises: one function per term, and their weighted sum."""

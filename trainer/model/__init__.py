@@ -1,0 +1,1 @@
+"""The latent PDE operator: pure modules, the same in every variant."""

@@ -1,0 +1,44 @@
+"""Scaled-dot-product attention, among tokens and from queries to tokens."""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention with RMSNorm on queries and keys."""
+
+    def __init__(self, dim: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(dim, 3 * dim)
+        self.query_norm = nn.RMSNorm(dim // heads, eps=1e-6)
+        self.key_norm = nn.RMSNorm(dim // heads, eps=1e-6)
+        self.out = nn.Linear(dim, dim)
+
+    def forward(self, x: Float[Tensor, "pairs tokens dim"]) -> Float[Tensor, "pairs tokens dim"]:
+        query, key, value = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        query, key = self.query_norm(query).to(value.dtype), self.key_norm(key).to(value.dtype)
+        attended = scaled_dot_product_attention(query, key, value)
+        return self.out(attended.transpose(1, 2).flatten(2))
+
+
+class CrossAttention(nn.Module):
+    """Multi-head attention from query points to latent tokens."""
+
+    def __init__(self, dim: int, context_dim: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(dim, dim)
+        self.key_value = nn.Linear(context_dim, 2 * dim)
+        self.out = nn.Linear(dim, dim)
+
+    def forward(
+        self, x: Float[Tensor, "pairs queries dim"], context: Float[Tensor, "pairs tokens context"]
+    ) -> Float[Tensor, "pairs queries dim"]:
+        query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        key, value = self.key_value(context).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        attended = scaled_dot_product_attention(query, key, value)
+        return self.out(attended.transpose(1, 2).flatten(2))

@@ -1,0 +1,40 @@
+"""Exponential moving average of the weights."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class LoopEma:
+    """One small operation per parameter."""
+
+    implementation = "for-loop"
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.names = [name for name, _ in model.named_parameters()]
+        self.parameters = list(model.parameters())
+        self.averages = [parameter.detach().clone() for parameter in self.parameters]
+
+    @torch.no_grad()
+    def update(self) -> None:
+        for average, parameter in zip(self.averages, self.parameters, strict=True):
+            average.lerp_(parameter, 1 - self.decay)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return dict(zip(self.names, self.averages, strict=True))
+
+
+class ForeachEma(LoopEma):
+    """One operation over all parameters."""
+
+    implementation = "foreach"
+
+    @torch.no_grad()
+    def update(self) -> None:
+        torch._foreach_lerp_(self.averages, self.parameters, 1 - self.decay)
+
+
+def make_ema(model: nn.Module, decay: float, *, foreach: bool) -> LoopEma:
+    return ForeachEma(model, decay) if foreach else LoopEma(model, decay)

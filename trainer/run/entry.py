@@ -1,0 +1,30 @@
+"""One rank of a training, from start to exit code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from trainer.config import Config
+from trainer.errors import ConfigError
+from trainer.run.failure import Failure, write_error_file
+from trainer.run.peers import Peers
+from trainer.run.training import Progress, run_training
+from trainer.run.world import rank_from_environment
+
+
+def train_one_rank(config: Config, out: Path, seed: int) -> int:
+    """Train; a failure leaves a typed error file on every rank and ends them all."""
+    rank, size, _ = rank_from_environment()
+    progress = Progress()
+    peers = Peers(rank, size)
+    try:
+        run_training(config, out, seed, progress)
+    except ConfigError as error:  # every rank has the same config and ends by itself
+        write_error_file(Failure.of(error, progress.step, rank))
+        raise
+    except Exception as error:
+        peers.end_all(Failure.of(error, progress.step, rank))
+    peers.close()
+    sys.stdout.flush()
+    return 0

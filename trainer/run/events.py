@@ -1,0 +1,93 @@
+"""The larger events of metrics.jsonl, made from the objects of a run."""
+
+from __future__ import annotations
+
+import platform
+import time
+
+import numpy as np
+import torch
+
+from trainer.clock import seconds_since_start
+from trainer.config import Config, config_hash, to_plain
+from trainer.data.feed import Feed
+from trainer.data.splits import Data
+from trainer.model.latent_operator import parameter_count
+from trainer.run.evaluation import Evaluator
+from trainer.run.learner import Learner
+from trainer.run.metrics import SCHEMA_VERSION, MetricsFile
+from trainer.run.world import World
+
+
+def write_run_start(
+    metrics: MetricsFile, config: Config, seed: int, world: World, data: Data, learner: Learner, feed: Feed
+) -> None:
+    metrics.write(
+        "run_start",
+        schema_version=SCHEMA_VERSION,
+        config=to_plain(config),
+        config_hash=config_hash(config),
+        seed=seed,
+        world_size=world.size,
+        device_names=world.gather_text(world.device_name()),
+        versions=_versions(),
+        parameter_count=parameter_count(learner.model),
+        data_hash=data.content_hash,
+        evaluation_samples=len(data.held_out.table),
+        period_steps=1,
+        planned_steps=config.train.updates,
+        effective={**learner.effective(), **feed.effective()},
+    )
+
+
+def write_evaluation(
+    metrics: MetricsFile, step: int, config: Config, evaluator: Evaluator, learner: Learner
+) -> None:
+    """Evaluate the raw weights, which are judged, and the averaged ones, which are shown."""
+    started = time.perf_counter()
+    raw = evaluator.errors(learner.model.state_dict())
+    averaged = evaluator.errors(learner.ema.state_dict())
+    metrics.write(
+        "evaluation",
+        step=step,
+        samples_seen=step * config.train.pairs_per_update,
+        val_loss=raw.val_loss,
+        metrics={
+            "val_loss_ema": averaged.val_loss,
+            "persistence_loss": raw.persistence_loss,
+            "nrmse": raw.nrmse,
+            "nrmse/advection1d": raw.nrmse,
+        },
+        seconds=time.perf_counter() - started,
+    )
+
+
+def write_run_end(metrics: MetricsFile, config: Config, world: World) -> None:
+    allocated, reserved = _peak_memory(world)
+    metrics.write(
+        "run_end",
+        status="finished",
+        samples=config.train.updates * config.train.pairs_per_update,
+        attempted_updates=config.train.updates,
+        skipped_updates=0,
+        total_seconds=seconds_since_start(),
+        peak_memory_allocated_bytes=allocated,
+        peak_memory_reserved_bytes=reserved,
+    )
+
+
+def _peak_memory(world: World) -> tuple[list[int] | None, list[int] | None]:
+    """Peak bytes per rank; nothing without a GPU."""
+    if world.device.type != "cuda":
+        return None, None
+    mine = [torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()]
+    everyone = world.gather(torch.tensor(mine, device=world.device)).tolist()
+    return [row[0] for row in everyone], [row[1] for row in everyone]
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
+    if torch.cuda.is_available():
+        versions["cuda"] = torch.version.cuda or "unknown"
+        versions["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+    return versions

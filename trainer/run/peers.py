@@ -1,0 +1,91 @@
+"""A failure on one rank ends all: it is announced in torchrun's store, and every rank watches for it.
+
+Without this, peers hang in a collective until it times out, or end with a misleading network error.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import torch.distributed as dist
+
+from trainer.run.failure import Failure, write_error_file
+
+POLL_SECONDS = 0.2
+FAREWELL_SECONDS = 3.0  # how long a failed rank waits for the others to write their error files
+
+
+class Peers:
+    """Watches for the failures of other ranks, from a thread, until it is closed."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
+        self._ending = threading.Lock()
+        self._finished = threading.Event()
+        self._store = _connect() if size > 1 else None
+        if self._store:
+            threading.Thread(target=self._watch, args=(_connect(),), daemon=True).start()
+
+    def close(self) -> None:
+        self._finished.set()
+
+    def end_all(self, failure: Failure) -> None:
+        """Write this rank's error file, tell the others, wait a little for theirs, and end the process."""
+        store = self._store
+        if store:
+            _quietly(lambda: store.compare_set("failure", "", failure.to_json()))
+        self._end(failure, store)
+
+    def _watch(self, store: dist.Store) -> None:
+        while not self._finished.wait(POLL_SECONDS):
+            try:
+                announced = store.get("failure") if store.check(["failure"]) else None
+            except RuntimeError:  # the store went with its owner
+                return
+            if announced:
+                self._end(Failure(**json.loads(announced)).seen_from(self.rank), store)
+
+    def _end(self, failure: Failure, store: dist.Store | None) -> None:
+        self._ending.acquire()  # never released: the first to come here ends the process
+        write_error_file(failure)
+        print(f"rank {self.rank}: {failure.message}\n{failure.call_stack}", file=sys.stderr, flush=True)
+        if store:
+            _quietly(lambda: self._wait_for_the_others(store))
+        for child in multiprocessing.active_children():  # data loader workers
+            child.kill()
+        os._exit(1)  # a normal exit would wait for a collective that no one joins
+
+    def _wait_for_the_others(self, store: dist.Store) -> None:
+        store.add("ended", 1)
+        deadline = time.monotonic() + FAREWELL_SECONDS
+        while time.monotonic() < deadline and store.add("ended", 0) < self.size:
+            time.sleep(POLL_SECONDS / 4)
+
+
+def _connect() -> dist.Store:
+    """A connection of its own: the process group's may be blocked in a wait."""
+    store = dist.TCPStore(
+        os.environ["MASTER_ADDR"],
+        int(os.environ["MASTER_PORT"]),
+        is_master=False,
+        timeout=timedelta(seconds=30),
+    )
+    attempt = (
+        f"{os.environ.get('TORCHELASTIC_RUN_ID', '')}/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    )
+    return dist.PrefixStore(f"speedproof/{attempt}", store)
+
+
+def _quietly(action: Callable[[], object]) -> None:
+    """The store may be gone when a run is being stopped; the error file matters more."""
+    try:
+        action()
+    except RuntimeError as error:
+        print(f"peers: {error}", file=sys.stderr)

@@ -1,0 +1,85 @@
+"""The whole training, from config to checkpoint, on one page."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer.clock import seconds_since_start
+from trainer.config import Config
+from trainer.config.rules import require_world_fits
+from trainer.data.feed import Share, open_feed
+from trainer.data.schedule import BatchSchedule
+from trainer.data.splits import open_data
+from trainer.run.checkpoint import save_checkpoint
+from trainer.run.clock import step_clock
+from trainer.run.evaluation import Evaluator
+from trainer.run.events import write_evaluation, write_run_end, write_run_start
+from trainer.run.faults import requested_fault
+from trainer.run.learner import Learner
+from trainer.run.metrics import MetricsFile
+from trainer.run.window import Window
+from trainer.run.world import open_world
+
+
+@dataclass
+class Progress:
+    """Where a run is, for whoever has to say where it ended."""
+
+    step: int = 0
+
+
+def run_training(config: Config, out: Path, seed: int, progress: Progress) -> None:
+    """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0."""
+    import_seconds = seconds_since_start()
+    with open_world(config.train.timeout_seconds) as world:
+        require_world_fits(config, world.size)
+        metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None)
+        started = time.perf_counter()
+        data = open_data(config.data)
+        schedule = BatchSchedule(len(data.train.table), config.train.pairs_per_update, seed)
+        share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
+        feed = open_feed(data.train, share, config.train.updates, config.speed, world.device)
+        data_seconds = time.perf_counter() - started
+
+        learner = Learner(config, seed, world, requested_fault())
+        evaluator = Evaluator(config, data.held_out, world)
+        write_run_start(metrics, config, seed, world, data, learner, feed)
+        metrics.phase("import", import_seconds)
+        metrics.phase("data", data_seconds)
+
+        clock = step_clock(world.device)
+        window = Window(1, config.train.pairs_per_update)
+        for step in range(1, config.train.updates + 1):
+            progress.step = step
+            clock.start()
+            window.records.append(learner.update(step, feed))
+            clock.stop()
+            evaluates = step == config.train.updates or _is_due(step, config.evaluation.every_updates)
+            if evaluates or _is_due(step, config.train.window_updates):
+                window.report(clock.drain(), world, metrics)
+                window = Window(step + 1, config.train.pairs_per_update)
+            if _is_due(step, schedule.updates_per_epoch):
+                metrics.write("epoch", epoch=step // schedule.updates_per_epoch, step=step)
+            if evaluates:
+                write_evaluation(metrics, step, config, evaluator, learner)
+
+        feed.close()
+        if world.rank == 0:
+            started = time.perf_counter()
+            save_checkpoint(
+                out / "checkpoint.pt",
+                model=learner.model,
+                ema=learner.ema,
+                optimizer=learner.optimizer,
+                normalisation=data.train.normalisation,
+                step=config.train.updates,
+                config=config,
+            )
+            metrics.phase("checkpoint", time.perf_counter() - started)
+        write_run_end(metrics, config, world)
+
+
+def _is_due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0

@@ -1,0 +1,70 @@
+"""What the steps since the last `steps` event measured, over all ranks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from trainer.errors import Diverged
+from trainer.run.metrics import MetricsFile
+from trainer.run.world import World
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """Device tensors stay there until the window ends: reading one costs a wait."""
+
+    loss: Tensor
+    gradient_norm: Tensor | None
+    data_wait_seconds: float
+    learning_rate: float
+    compiled: bool
+
+
+@dataclass
+class Window:
+    first_step: int
+    samples_per_step: int
+    records: list[StepRecord] = field(default_factory=list)
+
+    def report(self, seconds: list[float], world: World, metrics: MetricsFile) -> None:
+        """Write the event from the numbers of all ranks, in one collective; all raise Diverged together."""
+        losses = torch.stack([record.loss for record in self.records]).double()
+        waits = [record.data_wait_seconds for record in self.records]
+        host = torch.tensor([seconds, waits], dtype=torch.float64).to(world.device)
+        everyone = world.gather(torch.cat([host, losses[None]])).cpu()  # (ranks, 3, steps)
+        slowest, longest_wait = everyone[:, :2].amax(dim=0).tolist()
+        mean_loss = everyone[:, 2].mean(dim=0).tolist()
+        finite = next((n for n, loss in enumerate(mean_loss) if not math.isfinite(loss)), len(mean_loss))
+        if finite:
+            self._write(finite, slowest, longest_wait, mean_loss, metrics)
+        if finite < len(mean_loss):
+            raise Diverged(self.first_step + finite, mean_loss[finite])
+
+    def _write(
+        self, steps: int, slowest: list[float], waits: list[float], losses: list[float], metrics: MetricsFile
+    ) -> None:
+        records = self.records[:steps]
+        metrics.write(
+            "steps",
+            first_step=self.first_step,
+            step_seconds=slowest[:steps],
+            samples=[self.samples_per_step] * steps,
+            train_loss=losses[:steps],
+            learning_rate=[record.learning_rate for record in records],
+            gradient_norm=_finite_numbers([record.gradient_norm for record in records]),
+            data_wait_seconds=waits[:steps],
+            skipped_updates=0,
+        )
+        for offset, record in enumerate(records):
+            if record.compiled:
+                metrics.phase("compile", slowest[offset], self.first_step + offset)
+
+
+def _finite_numbers(norms: list[Tensor | None]) -> list[float] | None:
+    present = [norm for norm in norms if norm is not None]
+    numbers = torch.stack(present).tolist() if present else []
+    return numbers if numbers and all(map(math.isfinite, numbers)) else None
