@@ -2,8 +2,8 @@
 import { setFailed } from '@actions/core'
 import { ConfigError, RunError } from './errors.ts'
 import { MARKER_STATE, runAction } from './io/action.ts'
-import { readState, saveState } from './io/step-state.ts'
-import { sweep } from './io/sweep.ts'
+import { readState, saveState } from './io/github/step-state.ts'
+import { sweep } from './io/process/sweep.ts'
 
 const MAIN_RAN = 'main-ran'
 

@@ -94,7 +94,8 @@ export type Experiment = z.infer<typeof experimentFile>
 export function parseExperiment(text: string, file: string, overrides: Overrides = {}): Experiment {
   const raw = parseYaml(text, file)
   const changed = applyOverrides(parseStrictly(experimentFile, raw, file), overrides)
-  const experiment = parseStrictly(experimentFile, changed, file)
+  // What the file itself got wrong is already said: only an override can be out of range here.
+  const experiment = parseStrictly(experimentFile, changed, `${file} with the given overrides`)
   checkCombinations(experiment, file)
   gatesOf(experiment, file)
   return experiment

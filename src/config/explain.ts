@@ -30,15 +30,15 @@ function explain(issue: Issue, root: unknown): string {
 function expectation(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
-      return issue.expected === 'number' || issue.expected === 'int'
-        ? 'a finite number'
-        : `${article(issue.expected)}`
+      return article(issue.expected)
     case 'invalid_value':
       return `one of ${issue.values.map(String).join(', ')}`
     case 'too_small':
       return `${sizeOf(issue.origin)}${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`
     case 'too_big':
       return `${sizeOf(issue.origin)}${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}`
+    case 'invalid_key':
+      return issue.issues[0]?.message ?? issue.message
     default:
       return issue.message
   }
@@ -56,11 +56,13 @@ function article(type: string): string {
     array: 'a list',
     string: 'a text',
     boolean: 'true or false',
+    number: 'a finite number',
+    int: 'a whole number',
   }
   return names[type] ?? type
 }
 
-/** Schemas put the known keys into their own message: `strictMapping` below. */
+/** Schemas put the known keys into their own message: `knownKeys` below. */
 function suggestion(message: string): string {
   return message.startsWith('known keys') ? ` (${message})` : ''
 }

@@ -92,7 +92,8 @@ function readGate(name: string, entry: GateEntry, where: string): Gate {
 }
 
 function comparisonOf(name: string, entry: GateEntry, where: string): Pick<Gate, 'metric' | 'statistic'> {
-  const known = KNOWN_GATES[name]
+  // Not by index alone: every object has a 'constructor'.
+  const known = Object.hasOwn(KNOWN_GATES, name) ? KNOWN_GATES[name] : undefined
   if (known && (entry.metric !== undefined || entry.statistic !== undefined)) {
     throw new ConfigError(
       `${where}: ${name} has its own metric and statistic; leave both out, or choose another name`,

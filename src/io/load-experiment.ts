@@ -9,8 +9,8 @@ import { ConfigError } from '../errors.ts'
 import { entry } from '../plan/torchrun.ts'
 import type { Request } from '../report/result.ts'
 import { messageOf } from './error-message.ts'
-import { runShort } from './short-command.ts'
-import { trainerEnvironment } from './trainer-environment.ts'
+import { runShort } from './process/short-command.ts'
+import { trainerEnvironment } from './process/trainer-environment.ts'
 
 /** An experiment file is a page; anything near this size is not one. */
 const MAX_TEXT_BYTES = 1024 * 1024

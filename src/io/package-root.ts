@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Files that are read at run time and not bundled, such as src/io/reaper.py, are found from here. */
+/** Files that are read at run time and not bundled, such as src/io/process/reaper.py, are found from here. */
 export function packageRoot(start: string = import.meta.dirname): string {
   // package.json would not do as the sign: dist has one of its own.
   for (let folder = start; ; folder = dirname(folder)) {

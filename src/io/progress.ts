@@ -5,7 +5,7 @@ import type { RunOutcome } from '../measure/outcome.ts'
 import { estimateSeconds, meanWallSeconds, type TimedRun } from '../plan/estimate.ts'
 import { type PlannedRun, runTitle } from '../plan/plan.ts'
 import { duration, number } from '../report/format.ts'
-import { plainText } from './sanitize.ts'
+import { plainText } from './process/sanitize.ts'
 
 export interface Progress {
   runStarted(run: PlannedRun): void

@@ -6,12 +6,12 @@ import { type Launched, type LaunchRecord, outcomeOf } from '../measure/outcome.
 import type { PlannedRun } from '../plan/plan.ts'
 import { torchrunCommand } from '../plan/torchrun.ts'
 import type { Request } from '../report/result.ts'
-import { readErrorFiles } from './error-files.ts'
 import { readMetricsFile } from './metrics-reader.ts'
+import { readErrorFiles } from './process/error-files.ts'
+import { supervise } from './process/supervisor.ts'
+import { FileTail } from './process/tail.ts'
+import { trainerEnvironment } from './process/trainer-environment.ts'
 import type { Progress } from './progress.ts'
-import { supervise } from './supervisor.ts'
-import { FileTail } from './tail.ts'
-import { trainerEnvironment } from './trainer-environment.ts'
 import type { RunFiles, Workspace } from './workspace.ts'
 
 export interface RunHooks {

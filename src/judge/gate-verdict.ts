@@ -15,15 +15,20 @@ export interface GateVerdict extends GateComparison {
 /** Fewer seeds than this say nothing about how losses scatter between seeds. */
 const MIN_SEEDS = 3
 
+/** Bounds that prove nothing are taken away, so that no report shows them. */
 export function judgeGate(comparison: GateComparison): GateVerdict {
-  return { ...comparison, ...decide(comparison), insensitive: isInsensitive(comparison) }
+  const { gate, evidence } = comparison
+  const judged = {
+    ...comparison,
+    evidence: evidence && { ...evidence, bounds: usableBounds(gate, evidence) },
+  }
+  return { ...judged, ...decide(judged), insensitive: isInsensitive(judged) }
 }
 
 function decide({ gate, evidence }: GateComparison): { state: GateState; reason: string } {
   if (evidence === null)
     return { state: 'not measured', reason: `not every run reported a usable ${gate.metric}` }
-  const { estimate, pairs } = evidence
-  const bounds = usableBounds(gate, evidence)
+  const { estimate, bounds, pairs } = evidence
   if (gate.evidence === 'point') {
     const state = clears(gate, estimate) ? 'passed' : 'failed'
     return { state, reason: `by its point estimate alone (evidence: point), over ${count(pairs)}` }
@@ -44,23 +49,34 @@ function decide({ gate, evidence }: GateComparison): { state: GateState; reason:
 }
 
 function usableBounds(gate: Gate, { bounds, pairs }: PairedEstimate): PairedEstimate['bounds'] {
-  const comparesQuality = gate.statistic === 'difference' || gate.statistic === 'ratio'
-  return comparesQuality && pairs < MIN_SEEDS ? null : bounds
+  return comparesQuality(gate) && pairs < MIN_SEEDS ? null : bounds
 }
 
-function clears({ direction, limit, metric }: Gate, value: number): boolean {
-  const scaled = value / unitOf(metric)
+/** A maximum has no scatter to estimate; every other statistic of a held-out number has. */
+export function comparesQuality({ metric, statistic }: Gate): boolean {
+  return statistic !== 'maximum' && (metric === 'val_loss' || metric.startsWith('evaluation.'))
+}
+
+function clears(gate: Gate, value: number): boolean {
+  const { direction, limit } = gate
+  const scaled = value / unitOf(gate)
   if (direction === 'at_least') return scaled >= limit
   return direction === 'at_most' ? scaled <= limit : scaled < limit
 }
 
-/** Memory limits are written in GB (1e9 bytes); every other limit is in the metric's own unit. */
-export function unitOf(metric: string): number {
-  return metric.endsWith('_bytes') ? 1e9 : 1
+/** Limits in bytes are written in GB (1e9 bytes); quotients have no unit; all else is in the metric's own unit. */
+function unitOf({ metric, statistic }: Gate): number {
+  const isQuotient = statistic === 'speedup' || statistic === 'ratio'
+  return metric.endsWith('_bytes') && !isQuotient ? 1e9 : 1
 }
 
 function isInsensitive({ gate, baseline }: GateComparison): boolean {
-  return gate.statistic === 'difference' && baseline !== null && gate.limit > 0.1 * Math.abs(baseline)
+  return (
+    comparesQuality(gate) &&
+    gate.statistic === 'difference' &&
+    baseline !== null &&
+    gate.limit > 0.1 * Math.abs(baseline)
+  )
 }
 
 function count(pairs: number): string {

@@ -49,11 +49,16 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     spread('held-out samples', runs, (run) => run.evaluationSamples),
   ]
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
+  const evaluatedEarly = runs.filter((run) => run.samples !== run.evaluatedAfterSamples)
   return [
     ...unequal.filter((problem) => problem !== null),
     ...miscounted.map(
       (run) =>
         `${run.runId}: its steps add up to ${run.samples} samples, its run_end says ${run.reportedSamples}`,
+    ),
+    ...evaluatedEarly.map(
+      (run) =>
+        `${run.runId}: its last evaluation is after ${run.evaluatedAfterSamples} of ${run.samples} samples; evaluate at the end`,
     ),
     ...reportedConfigProblems(experiment, runs),
   ]
@@ -90,9 +95,10 @@ function machineDetail([run]: readonly RunSummary[]): string {
 function steadyStateProblems(runs: readonly RunSummary[]): string[] {
   return runs
     .filter((run) => run.secondsPerSample === null || run.warmUpSteps * 2 > run.steps)
-    .map(
-      (run) =>
-        `${run.runId}: ${run.warmUpSteps} of ${run.steps} steps are warm-up; a run needs at least ${run.warmUpSteps * 2}`,
+    .map((run) =>
+      run.warmUpSteps * 2 > run.steps
+        ? `${run.runId}: ${run.warmUpSteps} of ${run.steps} steps are warm-up; a run needs at least ${run.warmUpSteps * 2}`
+        : `${run.runId}: ${run.steps} steps leave no whole period after ${run.warmUpSteps} warm-up steps; make the run longer`,
     )
 }
 

@@ -3,7 +3,7 @@ import type { Experiment } from '../config/experiment.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import type { Comparison } from './compare.ts'
-import { type GateVerdict, judgeGate } from './gate-verdict.ts'
+import { comparesQuality, type GateVerdict, judgeGate } from './gate-verdict.ts'
 import { type Check, checkValidity } from './validity.ts'
 
 export type VerdictName = 'passed' | 'failed' | 'inconclusive' | 'invalid'
@@ -85,7 +85,9 @@ function passedReason(completion: Check, required: readonly GateVerdict[]): stri
 
 /** A limit too wide to see a bad model does not suffice alone: a ratio gate has to pass beside it. */
 function withRelativeGate(gates: readonly GateVerdict[]): GateVerdict[] {
-  const hasRelative = gates.some(({ gate, state }) => gate.statistic === 'ratio' && state === 'passed')
+  const hasRelative = gates.some(
+    ({ gate, state }) => gate.statistic === 'ratio' && comparesQuality(gate) && state === 'passed',
+  )
   return gates.map((verdict) =>
     verdict.insensitive && verdict.state === 'passed' && !hasRelative
       ? {

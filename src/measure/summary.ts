@@ -24,6 +24,8 @@ export interface RunSummary {
   readonly samples: number
   /** What run_end says; must agree. */
   readonly reportedSamples: number
+  /** Samples seen before the last evaluation, from which the held-out numbers are. */
+  readonly evaluatedAfterSamples: number
   readonly attemptedUpdates: number
   readonly skippedUpdates: number
   readonly steps: number
@@ -47,7 +49,7 @@ export function warmUpSteps({ steps, phases }: WholeMetrics): number {
   const setUpEnds = phases
     .filter(({ name }) => name === 'compile' || name === 'capture')
     .map(({ step }) => step ?? 0)
-  return Math.max(10, Math.ceil(steps.seconds.length / 10), ...setUpEnds)
+  return Math.max(10, Math.ceil(steps.seconds.length / 10), largest(setUpEnds) ?? 0)
 }
 
 /** All runs share one warm-up, the longest, so that both variants are timed over the same steps. */
@@ -76,6 +78,7 @@ function summarize({ run, wallSeconds, metrics }: FinishedRun, warmUp: number): 
     config: start.config,
     samples: sum(steps.samples),
     reportedSamples: end.samples,
+    evaluatedAfterSamples: metrics.evaluations.at(-1)?.samples_seen ?? 0,
     attemptedUpdates: end.attempted_updates,
     skippedUpdates: end.skipped_updates,
     steps: steps.seconds.length,
@@ -124,8 +127,9 @@ function metricsOf(
   )
 }
 
-function largest(values: readonly number[] | undefined): number | null {
-  return values && values.length > 0 ? Math.max(...values) : null
+/** Math.max(...) would overflow the stack on some hundred thousand numbers. */
+function largest(values: readonly number[] = []): number | null {
+  return values.reduce<number | null>((most, value) => Math.max(most ?? value, value), null)
 }
 
 function sum(values: readonly number[]): number {

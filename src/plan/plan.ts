@@ -26,16 +26,18 @@ export function planRuns({ design }: Experiment): PlannedRun[] {
       })),
     ),
   ]
-  return runs.map((run, index) => ({ id: runId(index + 1, run), ...run }))
+  const digits = Math.max(2, String(runs.length).length)
+  return runs.map((run, index) => ({ id: runId(String(index + 1).padStart(digits, '0'), run), ...run }))
 }
 
 function order(block: number): readonly Variant[] {
   return block % 2 === 1 ? ['baseline', 'optimized'] : ['optimized', 'baseline']
 }
 
-function runId(position: number, run: Omit<PlannedRun, 'id'>): string {
+/** Starts with its position in equally many digits, so that folders sort in the order of the runs. */
+function runId(position: string, run: Omit<PlannedRun, 'id'>): string {
   const place = run.block === null ? 'warm-up' : `block-${run.block}`
-  return `${String(position).padStart(2, '0')}-${place}-${run.variant}`
+  return `${position}-${place}-${run.variant}`
 }
 
 /** A run as a person reads it: "block 2, optimized". */

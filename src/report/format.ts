@@ -1,32 +1,36 @@
 // The one place where numbers are rounded. Everything before it computes with full precision.
 
-/** `significant` digits, never in exponent form between 1e-4 and 1e6. */
+const NOT_MEASURED = 'not measured'
+
+/** At least `significant` digits, in exponent form only below 1e-4 and from 1e6. */
 export function number(value: number, significant = 4): string {
-  if (!Number.isFinite(value)) return 'not measured'
-  if (value === 0) return '0'
-  const size = Math.abs(value)
-  if (size < 1e-4 || size >= 1e6) return value.toExponential(Math.max(0, significant - 2))
-  const decimals = Math.max(0, significant - 1 - Math.floor(Math.log10(size)))
-  return value.toFixed(Math.min(decimals, 20))
+  if (!Number.isFinite(value)) return NOT_MEASURED
+  const size = sizeOf(value, significant)
+  if (size === 0) return '0'
+  if (size < 1e-4 || size >= 1e6) return value.toExponential(significant - 1)
+  return value.toFixed(Math.max(0, significant - 1 - Math.floor(Math.log10(size))))
 }
 
+/** 3.12x, 12.3x, 0.970x. */
 export function ratio(value: number): string {
-  return `${value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2)}x`
+  return withUnit(value, 'x')
 }
 
 export function signed(value: number, significant = 3): string {
+  if (!Number.isFinite(value)) return NOT_MEASURED
   return `${value < 0 ? '-' : '+'}${number(Math.abs(value), significant)}`
 }
 
 /** 1.27 s, 12.3 ms, 850 us. */
 export function seconds(value: number): string {
-  const size = Math.abs(value)
-  if (size >= 1 || size === 0) return `${number(value, 3)} s`
-  return size >= 1e-3 ? `${number(value * 1e3, 3)} ms` : `${number(value * 1e6, 3)} us`
+  const size = sizeOf(value, 3)
+  if (size > 0 && size < 1e-3) return withUnit(value * 1e6, ' us')
+  return size > 0 && size < 1 ? withUnit(value * 1e3, ' ms') : withUnit(value, ' s')
 }
 
 /** 45 s, 3 min 20 s, 1 h 05 min. */
 export function duration(value: number): string {
+  if (!Number.isFinite(value)) return NOT_MEASURED
   const whole = Math.max(0, Math.round(value))
   if (whole < 60) return `${whole} s`
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`
@@ -35,9 +39,19 @@ export function duration(value: number): string {
 
 /** Memory limits are written in GB; GiB is what tools print: 50 GB = 46.6 GiB. */
 export function bytes(value: number): string {
+  if (!Number.isFinite(value)) return NOT_MEASURED
   return `${number(value / 1e9, 3)} GB (${number(value / 2 ** 30, 3)} GiB)`
 }
 
 export function percent(share: number): string {
-  return `${number(share * 100, 2)}%`
+  return withUnit(share * 100, '%', 2)
+}
+
+/** As it will be read: 999.96 is 1000 in four digits. */
+function sizeOf(value: number, significant: number): number {
+  return Math.abs(Number(value.toPrecision(significant)))
+}
+
+function withUnit(value: number, unit: string, significant = 3): string {
+  return Number.isFinite(value) ? `${number(value, significant)}${unit}` : NOT_MEASURED
 }

@@ -55,9 +55,9 @@ function level({ metric }: Gate, value: number): string {
   return metric.endsWith('_bytes') ? bytes(value) : number(value)
 }
 
-function change({ statistic }: Gate, estimate: number): string {
-  if (statistic === 'difference') return signed(estimate)
-  return ratio(estimate)
+function change({ metric, statistic }: Gate, estimate: number): string {
+  if (statistic !== 'difference') return ratio(estimate)
+  return metric.endsWith('_bytes') ? `${signed(estimate / 1e9)} GB` : signed(estimate)
 }
 
 /** The one-sided bound that has to clear the limit. */
@@ -69,9 +69,9 @@ function bound({ gate, evidence }: GateVerdict): string {
   return `${upward ? '>=' : '<='} ${change(gate, value)} (${percent(evidence.confidence)})`
 }
 
-function limit(gate: Gate): string {
-  if (gate.metric.endsWith('_bytes')) return `${number(gate.limit, 3)} GB`
-  return gate.statistic === 'difference' ? number(gate.limit, 3) : ratio(gate.limit)
+function limit({ metric, statistic, limit }: Gate): string {
+  if (statistic === 'speedup' || statistic === 'ratio') return ratio(limit)
+  return metric.endsWith('_bytes') ? `${number(limit, 3)} GB` : number(limit, 3)
 }
 
 function stateText({ gate, state }: GateVerdict): string {

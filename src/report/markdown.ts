@@ -30,7 +30,7 @@ export function renderSections(result: Result): CommentSection[] {
     {
       kind: 'link',
       title: 'reproduce',
-      markdown: folded('Reproduce', `\`\`\`sh\n${reproduceCommand(result)}\n\`\`\``),
+      markdown: folded('Reproduce', codeBlock('sh', reproduceCommand(result))),
     },
   ]
 }
@@ -139,6 +139,13 @@ function environmentTable({ runs, revision, launches }: Result): string {
 
 function value(setting: unknown): string {
   return setting === undefined || setting === null ? 'absent' : escapeCell(String(setting))
+}
+
+/** The fence is longer than any run of backticks inside, so that no text can close it. */
+function codeBlock(language: string, text: string): string {
+  const longest = [...text.matchAll(/`+/g)].reduce((most, [run]) => Math.max(most, run.length), 2)
+  const fence = '`'.repeat(longest + 1)
+  return `${fence}${language}\n${text}\n${fence}`
 }
 
 function folded(title: string, markdown: string): string {

@@ -1,0 +1,122 @@
+// Keeps one comment of ours on a pull request: makes it, renews it, and never puts an older result over a newer.
+import { getOctokit } from '@actions/github'
+import { z } from 'zod'
+import { type CommentMarker, isNewer, parseMarker, renderMarker } from '../../report/comment-marker.ts'
+import { adviseOnGitHubError, explainGitHubError } from './api-error.ts'
+import { type Patience, withRetry } from './retry.ts'
+
+export interface CommentTarget extends CommentMarker {
+  owner: string
+  repo: string
+  pullNumber: number | null
+  token: string
+}
+
+export type CommentOutcome =
+  | { status: 'created' | 'updated'; url: string }
+  | { status: 'skipped'; reason: string }
+  | { status: 'failed'; reason: string }
+
+type Octokit = ReturnType<typeof getOctokit>
+type Place = CommentTarget & { pullNumber: number }
+interface OwnComment {
+  id: number
+  marker: CommentMarker
+}
+
+const COMMENT_PATIENCE: Patience = { attempts: 4, firstDelayMs: 1000, totalMs: 30_000 }
+
+/** `body` comes without the marker. Never throws: a comment that cannot be written must not change a verdict. */
+export async function upsertComment(
+  target: CommentTarget,
+  body: string,
+  patience: Patience = COMMENT_PATIENCE,
+): Promise<CommentOutcome> {
+  const { pullNumber, token } = target
+  if (pullNumber === null) return { status: 'skipped', reason: 'this run is not about a pull request' }
+  if (token === '')
+    return { status: 'skipped', reason: 'no token: pass one as github-token to get a comment' }
+  try {
+    // Each try starts with the list: an answer may get lost after the comment was made, and a second POST
+    // would make a second comment.
+    return await withRetry(
+      (signal) => upsertOnce(openGitHub(token, signal), { ...target, pullNumber }, body),
+      adviseOnGitHubError,
+      patience,
+    )
+  } catch (error) {
+    return { status: 'failed', reason: `comment on pull request ${pullNumber}: ${explainGitHubError(error)}` }
+  }
+}
+
+/** The signal goes in by a hook: as an option of getOctokit it would replace the settings for a proxy. */
+function openGitHub(token: string, signal: AbortSignal): Octokit {
+  const octokit = getOctokit(token)
+  octokit.hook.before('request', (options) => {
+    options.request = { ...options.request, signal }
+  })
+  return octokit
+}
+
+async function upsertOnce(octokit: Octokit, place: Place, text: string): Promise<CommentOutcome> {
+  const { owner, repo } = place
+  const [ours, ...duplicates] = await listOwnComments(octokit, place)
+  const newer = [ours, ...duplicates].find((one) => one && isNewer(one.marker, place))
+  if (newer) {
+    const { runId, runAttempt } = newer.marker
+    return { status: 'skipped', reason: `run ${runId}, attempt ${runAttempt}, is newer and has reported` }
+  }
+  const body = `${renderMarker(place)}\n${text}`
+  if (!ours) {
+    const made = await octokit.rest.issues.createComment({
+      owner,
+      repo,
+      issue_number: place.pullNumber,
+      body,
+    })
+    return { status: 'created', url: made.data.html_url }
+  }
+  const renewed = await octokit.rest.issues.updateComment({ owner, repo, comment_id: ours.id, body })
+  await removeDuplicates(octokit, place, duplicates)
+  return { status: 'updated', url: renewed.data.html_url }
+}
+
+/** Oldest first, as GitHub lists them. */
+async function listOwnComments(octokit: Octokit, place: Place): Promise<OwnComment[]> {
+  const { owner, repo, pullNumber } = place
+  const login = await readOwnLogin(octokit)
+  const comments = await octokit.paginate(octokit.rest.issues.listComments, {
+    owner,
+    repo,
+    issue_number: pullNumber,
+    per_page: 100,
+  })
+  return comments.flatMap(({ id, body, user }) => {
+    const marker = user?.login === login ? parseMarker(body ?? '') : null
+    return marker?.key === place.key ? [{ id, marker }] : []
+  })
+}
+
+/**
+ * Anyone can write our marker, so the author counts. GET /user answers 403 to the token of a job and of an app;
+ * the `viewer` of GraphQL answers every kind of token, with the login that REST gives to its comments
+ * ("github-actions[bot]" for the token of a job).
+ */
+async function readOwnLogin(octokit: Octokit): Promise<string> {
+  const answer = await octokit.graphql('query { viewer { login } }')
+  return z.object({ viewer: z.object({ login: z.string().min(1) }) }).parse(answer).viewer.login
+}
+
+/** Two runs that start together may both make a comment. Left there, the second would go on showing an old verdict. */
+async function removeDuplicates(
+  octokit: Octokit,
+  place: Place,
+  duplicates: readonly OwnComment[],
+): Promise<void> {
+  const { owner, repo } = place
+  const removals = duplicates.map(({ id }) =>
+    octokit.rest.issues.deleteComment({ owner, repo, comment_id: id }),
+  )
+  // The result is out already: what could not be removed now is tried again by the next run.
+  await Promise.allSettled(removals)
+}

@@ -1,0 +1,139 @@
+// Starts a command under reaper.py and tells how the command ended.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LaunchEnd } from '../../measure/outcome.ts'
+import { messageOf } from '../error-message.ts'
+import { packageRoot } from '../package-root.ts'
+import { LineSplitter } from './line-splitter.ts'
+import { MARKER_VARIABLE } from './sweep.ts'
+
+export interface Launch {
+  /** Program and arguments. The program is looked up in the PATH of `environment`. */
+  command: readonly string[]
+  workingDirectory: string
+  /** All that the command sees, but for the marker, and LC_CTYPE=C.UTF-8 if it names no locale (Python's doing). */
+  environment: Readonly<Record<string, string>>
+  /** Replaced if it is there. Its folder has to be. */
+  logFile: string
+  timeoutSeconds: number
+  /** Interpreter for the reaper, Python 3.10 or newer; it need not be the one that trains. */
+  python: string
+}
+
+export type NotStarted = Extract<LaunchEnd, { status: 'not-started' }>
+type CommandEnd = Extract<LaunchEnd, { status: 'exited' | 'signalled' | 'not-started' }>
+
+export interface Reaper {
+  status: 'running'
+  output: readonly Readable[]
+  /** Fulfilled when the reaper is gone; what it could not end may be left. */
+  end: Promise<CommandEnd>
+  /** Asks the reaper to end the command and all that descends from it. */
+  terminate(): void
+}
+
+/** What the reaper said on its control descriptor. */
+interface Report {
+  hasStarted: boolean
+  /** When the command itself was over, by `performance.now()`. */
+  endedAt: number | undefined
+  failure: string | undefined
+}
+
+const DESCRIPTORS = { stdout: 1, stderr: 2, control: 3 } as const
+
+export async function startReaper(launch: Launch, marker: string): Promise<Reaper | NotStarted> {
+  // spawn reports a missing folder as a missing program.
+  if (!(await isFolder(launch.workingDirectory))) {
+    return notStarted(`cannot start in "${launch.workingDirectory}": there is no such folder`)
+  }
+  const startedAt = performance.now()
+  const child = spawnReaper(launch, marker)
+  const exit = new Promise<[number | null, string | null]>((resolve) => {
+    child.once('exit', (code, signal) => resolve([code, signal]))
+  })
+  try {
+    await once(child, 'spawn')
+  } catch (error) {
+    return notStarted(
+      `cannot start "${launch.python}": ${messageOf(error)}; it has to be Python 3.10 or newer`,
+    )
+  }
+  const report: Report = { hasStarted: false, endedAt: undefined, failure: undefined }
+  const told = listen(streamOf(child, DESCRIPTORS.control), report)
+  const end = exit.then(async ([code, signal]) => {
+    const exitedAt = performance.now()
+    await Promise.race([told, sleep(1000, undefined, { ref: false })])
+    return commandEnd(launch, report, code, signal, ((report.endedAt ?? exitedAt) - startedAt) / 1000)
+  })
+  const output = [streamOf(child, DESCRIPTORS.stdout), streamOf(child, DESCRIPTORS.stderr)]
+  return { status: 'running', output, end, terminate: () => terminate(child) }
+}
+
+function spawnReaper(launch: Launch, marker: string): ChildProcess {
+  const reaper = join(packageRoot(), 'src', 'io', 'process', 'reaper.py')
+  // -I and -S: neither PYTHONPATH nor anything in the working directory or site-packages runs in the reaper.
+  const reaperArguments = ['-I', '-S', reaper, String(process.pid), ...launch.command]
+  return spawn(launch.python, reaperArguments, {
+    cwd: launch.workingDirectory,
+    env: { ...launch.environment, [MARKER_VARIABLE]: marker },
+    // A session of its own: an interrupt typed at a terminal reaches us alone, and we decide.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  })
+}
+
+async function listen(control: Readable, report: Report): Promise<void> {
+  const splitter = new LineSplitter(({ bytes }) => {
+    const [word, ...rest] = bytes.toString('utf8').split(' ')
+    if (word === 'started') report.hasStarted = true
+    if (word === 'ended') report.endedAt = performance.now()
+    if (word === 'failed') report.failure = rest.join(' ')
+  })
+  for await (const chunk of control) splitter.push(chunk)
+}
+
+function commandEnd(
+  { command, python, logFile }: Launch,
+  report: Report,
+  code: number | null,
+  signal: string | null,
+  wallSeconds: number,
+): CommandEnd {
+  if (report.failure !== undefined) {
+    return notStarted(`cannot start "${command[0]}": ${report.failure}; install it or name its full path`)
+  }
+  const ending = code === null ? `by ${signal}` : `with exit code ${code}`
+  if (!report.hasStarted) {
+    return notStarted(
+      `"${python}" ended ${ending} before it could start "${command[0]}"; it has to be Python 3.10 or newer, and ${logFile} has what it printed`,
+    )
+  }
+  return code === null
+    ? { status: 'signalled', signal: signal ?? 'an unknown signal', wallSeconds }
+    : { status: 'exited', exitCode: code, wallSeconds }
+}
+
+export function notStarted(message: string): NotStarted {
+  return { status: 'not-started', message }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false
+}
+
+function streamOf(child: ChildProcess, descriptor: number): Readable {
+  const stream = child.stdio[descriptor]
+  if (stream instanceof Readable) return stream
+  throw new Error(`descriptor ${descriptor} of the reaper is not a pipe`)
+}
+
+function terminate({ pid, exitCode, signalCode }: ChildProcess): void {
+  // The number of a process that has ended may belong to another one by now.
+  if (pid === undefined || exitCode !== null || signalCode !== null) return
+  process.kill(-pid, 'SIGTERM')
+}

@@ -1,0 +1,101 @@
+// Runs one command to its end, its timeout or a cancel, and leaves no process of it behind.
+import type { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LaunchEnd } from '../../measure/outcome.ts'
+import { messageOf } from '../error-message.ts'
+import { type Launch, type NotStarted, notStarted, type Reaper, startReaper } from './launch-reaper.ts'
+import { newMarker, sweep } from './sweep.ts'
+import { TrainerLog } from './trainer-log.ts'
+
+export type { Launch }
+
+export interface LaunchHooks {
+  cancelled: AbortSignal
+  /** A sanitised line of the command's output, for the live view. */
+  onLine?: (line: string) => void
+  /** Called before any process exists, so that a later step can `sweep` if we are killed. */
+  onStart?: (marker: string) => void | Promise<void>
+}
+
+/** The runner ends us 10 s after its first signal. The reaper needs 3 s for those that ignore SIGTERM. */
+const PATIENCE_MILLISECONDS = 4000
+const DRAIN_MILLISECONDS = 2000
+/** setTimeout takes anything above as 1 ms. */
+const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1
+
+/** Rejects only for our own bugs, and with RunError for a process that not even SIGKILL ends. */
+export async function supervise(launch: Launch, hooks: LaunchHooks): Promise<LaunchEnd> {
+  const marker = newMarker()
+  await hooks.onStart?.(marker)
+  if (hooks.cancelled.aborted) return { status: 'cancelled', wallSeconds: 0 }
+  const log = await openLog(launch.logFile, hooks.onLine ?? (() => {}))
+  if (!(log instanceof TrainerLog)) return log
+  await using _closedAtEnd = log
+  const reaper = await startReaper(launch, marker)
+  if (reaper.status === 'not-started') return reaper
+  return await superviseRunning(launch, hooks, marker, log, reaper)
+}
+
+async function superviseRunning(
+  launch: Launch,
+  hooks: LaunchHooks,
+  marker: string,
+  log: TrainerLog,
+  reaper: Reaper,
+): Promise<LaunchEnd> {
+  const drained = Promise.all(reaper.output.map((stream) => log.drain(stream)))
+  try {
+    using stop = stopRequest(hooks.cancelled, launch.timeoutSeconds)
+    // drained is in the race only to bring its failure to light at once.
+    return await Promise.race([reaper.end, stop.requested, drained.then(() => reaper.end)])
+  } finally {
+    await endTree(reaper, marker)
+    await finishOutput(drained, reaper.output)
+  }
+}
+
+interface StopRequest extends Disposable {
+  requested: Promise<LaunchEnd>
+}
+
+function stopRequest(cancelled: AbortSignal, timeoutSeconds: number): StopRequest {
+  const startedAt = performance.now()
+  const { promise, resolve } = Promise.withResolvers<LaunchEnd>()
+  const stop = (status: 'timed-out' | 'cancelled') => () =>
+    resolve({ status, wallSeconds: (performance.now() - startedAt) / 1000 })
+  const cancel = stop('cancelled')
+  const delay = Math.min(timeoutSeconds * 1000, LONGEST_TIMER_MILLISECONDS)
+  const timer = setTimeout(stop('timed-out'), delay)
+  cancelled.addEventListener('abort', cancel)
+  if (cancelled.aborted) cancel()
+  return {
+    requested: promise,
+    [Symbol.dispose]() {
+      clearTimeout(timer)
+      cancelled.removeEventListener('abort', cancel)
+    },
+  }
+}
+
+/** Asks the reaper first: it alone sees every descendant, and gives a training time to end by itself. */
+async function endTree(reaper: Reaper, marker: string): Promise<void> {
+  reaper.terminate()
+  await Promise.race([reaper.end, sleep(PATIENCE_MILLISECONDS, undefined, { ref: false })])
+  await sweep(marker)
+}
+
+/** A process that escaped even the sweep may hold the pipe open for ever. */
+async function finishOutput(drained: Promise<unknown>, output: readonly Readable[]): Promise<void> {
+  const patience = sleep(DRAIN_MILLISECONDS, 'stuck', { ref: false })
+  if ((await Promise.race([drained, patience])) !== 'stuck') return
+  for (const stream of output) stream.destroy()
+  await drained.catch(() => {})
+}
+
+async function openLog(path: string, onLine: (line: string) => void): Promise<TrainerLog | NotStarted> {
+  try {
+    return await TrainerLog.open(path, onLine)
+  } catch (error) {
+    return notStarted(`cannot write the log file: ${messageOf(error)}`)
+  }
+}
