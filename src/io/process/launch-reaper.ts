@@ -90,7 +90,7 @@ function spawnReaper(launch: Launch, marker: string): ChildProcess {
 async function listen(control: Readable, report: Report): Promise<void> {
   const splitter = new LineSplitter(({ bytes }) => {
     const [word, ...rest] = bytes.toString('utf8').split(' ')
-    if (word === 'started') report.hasStarted = true
+    if (word === 'starting') report.hasStarted = true
     if (word === 'ended') report.endedAt = performance.now()
     if (word === 'failed') report.failure = rest.join(' ')
   })

@@ -5,7 +5,7 @@
 It ends as the command did: with the same exit code, or by the same signal. On SIGTERM, which is also
 what it gets when its parent dies, it ends the command first and then dies by SIGTERM.
 
-File descriptor 3 tells the parent what an exit code cannot: `started`, then `ended` when the command
+File descriptor 3 tells the parent what an exit code cannot: `starting`, then `ended` when the command
 itself is over (its orphans may take longer), or `failed REASON` with exit code 127.
 
 Only Linux has sub-reapers, parent-death signals and /proc. Elsewhere the command's process group is all
@@ -45,11 +45,12 @@ def main(arguments: list[str]) -> int:
         # A parent that died before the line above sends no signal any more.
         if os.getppid() != parent:
             return COULD_NOT_START
+        # Said first: the command may kill this process before another line of it runs.
+        tell("starting")
         child = start(command)
     except OSError as error:
         tell(f"failed {error.strerror}")
         return COULD_NOT_START
-    tell("started")
     status = wait_for(child)
     tell("ended")
     end_descendants(child)
