@@ -54,7 +54,7 @@ function article(type: string): string {
     object: 'a mapping',
     record: 'a mapping',
     array: 'a list',
-    string: 'a text',
+    string: 'a text (in quotes, if it looks like a number)',
     boolean: 'true or false',
     number: 'a finite number',
     int: 'a whole number',
