@@ -1,0 +1,198 @@
+// An experiment file is read strictly: what it gets wrong is said with file, key, value and remedy.
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { gatesOf, parseExperiment } from '../../src/config/experiment.ts'
+import { refusal } from '../fixtures/refusal.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+const LINES = {
+  name: 'name: two-task',
+  kind: 'kind: same-work',
+  trainer: 'trainer: { module: trainer }',
+  variants: 'variants: { baseline: { config: a.yaml }, optimized: { config: b.yaml } }',
+}
+
+/** The file with some lines changed or added; '' leaves a line out. */
+function text(changes: Partial<Record<keyof typeof LINES | 'launch' | 'design' | 'gates' | 'more', string>>) {
+  return Object.values({ ...LINES, ...changes }).join('\n')
+}
+
+const parsed = (changes: Parameters<typeof text>[0] = {}) => parseExperiment(text(changes), 'x.yaml')
+const refused = (changes: Parameters<typeof text>[0]) => refusal(() => parsed(changes))
+
+describe('a short file', () => {
+  test('gets the design, launch and gates that it does not name', () => {
+    const { launch, design } = parsed()
+    expect({ launch, design }).toMatchInlineSnapshot(`
+      {
+        "design": {
+          "blocks": 4,
+          "seed": 0,
+          "warm_up_launches": 1,
+        },
+        "launch": {
+          "env": {},
+          "nnodes": 1,
+          "node_rank": 0,
+          "nproc_per_node": 1,
+          "python": "python3",
+          "timeout_minutes": 60,
+        },
+      }
+    `)
+    expect(
+      gatesOf(parsed()).map(({ name, direction, limit, severity, evidence }) =>
+        [name, direction, limit, severity, evidence].join(' '),
+      ),
+    ).toMatchInlineSnapshot(`
+      [
+        "speedup at_least 3 required interval",
+        "loss_delta below 0.001 required interval",
+        "nrmse_ratio at_most 1.03 required interval",
+        "peak_memory_gb below 50 required interval",
+      ]
+    `)
+  })
+
+  test('may switch all gates off', () => {
+    expect(gatesOf(parsed({ gates: 'gates: {}' }))).toEqual([])
+  })
+})
+
+describe('a file of the repository', () => {
+  const files = globSync(['configs/experiments/*.yaml', 'examples/**/experiment.yaml'], { cwd: ROOT })
+
+  test('is found', () => {
+    expect(files.length).toBeGreaterThan(1)
+  })
+
+  test.each(files)('%s parses', (file) => {
+    const { variants } = parseExperiment(readFileSync(join(ROOT, file), 'utf8'), file)
+    for (const { config } of Object.values(variants))
+      expect(() => readFileSync(join(ROOT, config))).not.toThrow()
+  })
+})
+
+describe('a refusal', () => {
+  test('of a file that is no mapping says so', () => {
+    expect(refusal(() => parseExperiment('', 'x.yaml'))).toMatchInlineSnapshot(
+      `"x.yaml: the file: got null, expected a mapping"`,
+    )
+    expect(refusal(() => parseExperiment('- 1', 'x.yaml'))).toMatchInlineSnapshot(
+      `"x.yaml: the file: got [1], expected a mapping"`,
+    )
+    expect(refusal(() => parseExperiment('fast', 'x.yaml'))).toMatchInlineSnapshot(
+      `"x.yaml: the file: got "fast", expected a mapping"`,
+    )
+  })
+
+  test('lists everything that is missing at once', () => {
+    expect(refusal(() => parseExperiment('name: x', 'x.yaml'))).toMatchInlineSnapshot(`
+      "x.yaml: kind: missing; expected one of same-work, recipe
+      x.yaml: trainer: missing; expected a mapping
+      x.yaml: variants: missing; expected a mapping"
+    `)
+  })
+
+  test('of an unknown key names the known ones', () => {
+    expect(refused({ more: 'colour: red' })).toMatchInlineSnapshot(
+      `"x.yaml: colour: unknown key (known keys: $schema, name, description, kind, trainer, launch, variants, design, gates)"`,
+    )
+    expect(refused({ design: 'design: { block: 3 }' })).toMatchInlineSnapshot(
+      `"x.yaml: design.block: unknown key (known keys: blocks, warm_up_launches, seed)"`,
+    )
+  })
+
+  test('of a wrong number says which numbers are right', () => {
+    expect(refused({ design: 'design: { blocks: 2.5 }' })).toMatchInlineSnapshot(
+      `"x.yaml: design.blocks: got 2.5, expected a whole number"`,
+    )
+    expect(refused({ design: 'design: { blocks: "4" }' })).toMatchInlineSnapshot(
+      `"x.yaml: design.blocks: got "4", expected a finite number"`,
+    )
+    expect(refused({ design: 'design: { blocks: 0 }' })).toMatchInlineSnapshot(
+      `"x.yaml: design.blocks: got 0, expected at least 1"`,
+    )
+    expect(refused({ design: 'design: { blocks: 65 }' })).toMatchInlineSnapshot(
+      `"x.yaml: design.blocks: got 65, expected at most 64"`,
+    )
+    expect(refused({ design: 'design: { seed: -1 }' })).toMatchInlineSnapshot(
+      `"x.yaml: design.seed: got -1, expected at least 0"`,
+    )
+    expect(refused({ design: 'design: { seed: .nan }' })).toMatchInlineSnapshot(
+      `"x.yaml: design.seed: got NaN, expected a finite number"`,
+    )
+    expect(refused({ launch: 'launch: { timeout_minutes: 0 }' })).toMatchInlineSnapshot(
+      `"x.yaml: launch.timeout_minutes: got 0, expected more than 0"`,
+    )
+  })
+
+  test('of a wrong text says which texts are right', () => {
+    expect(refused({ name: 'name: Two Task' })).toMatchInlineSnapshot(
+      `"x.yaml: name: got "Two Task", expected small letters, digits and -, such as two-task-4gpu"`,
+    )
+    expect(refused({ kind: 'kind: fair' })).toMatchInlineSnapshot(
+      `"x.yaml: kind: got "fair", expected one of same-work, recipe"`,
+    )
+    expect(refused({ launch: 'launch: { python: "" }' })).toMatchInlineSnapshot(
+      `"x.yaml: launch.python: got "", expected a text of length at least 1"`,
+    )
+    expect(refused({ launch: 'launch: { env: { OMP_NUM_THREADS: 1 } }' })).toMatchInlineSnapshot(
+      `"x.yaml: launch.env.OMP_NUM_THREADS: got 1, expected a text (in quotes, if it looks like a number)"`,
+    )
+    expect(refused({ launch: 'launch: { env: { A-B: "1" } }' })).toMatchInlineSnapshot(
+      `"x.yaml: launch.env.A-B: got "1", expected a name of an environment variable"`,
+    )
+  })
+
+  test('of a long value shows its start', () => {
+    expect(refused({ name: `name: ${'x'.repeat(1000)}` })).toMatchInlineSnapshot(
+      `"x.yaml: name: got "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..., expected small letters, digits and -, such as two-task-4gpu"`,
+    )
+  })
+
+  test('of an override that is no scalar names its key', () => {
+    const variants = 'variants: { baseline: { config: a }, optimized: { config: b, set: { speed: [1] } } }'
+    expect(refused({ variants })).toMatchInlineSnapshot(
+      `"x.yaml: variants.optimized.set.speed: got [1], expected a text, a number, true, false or null"`,
+    )
+  })
+})
+
+describe('trainer', () => {
+  test('is a module or a script, not both and not neither', () => {
+    expect(parsed({ trainer: 'trainer: { script: train.py }' }).trainer).toEqual({ script: 'train.py' })
+    expect(refused({ trainer: 'trainer: {}' })).toMatchInlineSnapshot(
+      `"x.yaml: trainer: expected exactly one of module and script"`,
+    )
+    expect(refused({ trainer: 'trainer: { module: a, script: b.py }' })).toMatchInlineSnapshot(
+      `"x.yaml: trainer: expected exactly one of module and script"`,
+    )
+    expect(refused({ trainer: 'trainer: { module: "-c" }' })).toMatchInlineSnapshot(
+      `"x.yaml: trainer.module: got "-c", expected a Python module such as trainer"`,
+    )
+  })
+})
+
+describe('launch', () => {
+  test('on several nodes needs a meeting point', () => {
+    expect(refused({ launch: 'launch: { nnodes: 2 }' })).toMatchInlineSnapshot(
+      `"x.yaml: launch.rdzv_endpoint: missing; 2 nodes need a meeting point such as host:29400"`,
+    )
+    expect(parsed({ launch: 'launch: { nnodes: 2, rdzv_endpoint: "h:29400" }' }).launch.nnodes).toBe(2)
+  })
+
+  test('on one node has none', () => {
+    expect(refused({ launch: 'launch: { rdzv_endpoint: "h:29400" }' })).toMatchInlineSnapshot(
+      `"x.yaml: launch.rdzv_endpoint: got "h:29400", but nnodes is 1; leave it out or raise nnodes"`,
+    )
+  })
+
+  test('counts its nodes from 0', () => {
+    expect(
+      refused({ launch: 'launch: { nnodes: 2, node_rank: 2, rdzv_endpoint: "h:1" }' }),
+    ).toMatchInlineSnapshot(`"x.yaml: launch.node_rank: got 2, expected less than nnodes (2)"`)
+  })
+})

@@ -1,0 +1,139 @@
+// A gate is known or spelled out, has one limit, and a limit that can be proven.
+import { describe, expect, test } from 'vitest'
+import { gatesOf, parseExperiment } from '../../src/config/experiment.ts'
+import { refusal } from '../fixtures/refusal.ts'
+
+function gates(list: string) {
+  const text = `
+name: x
+kind: same-work
+trainer: { module: trainer }
+variants: { baseline: { config: a.yaml }, optimized: { config: b.yaml } }
+gates: ${list}
+`
+  return gatesOf(parseExperiment(text, 'x.yaml'))
+}
+const refused = (list: string) => refusal(() => gates(list))
+
+describe('a gate', () => {
+  test('of a known name has its own metric and statistic', () => {
+    const known =
+      '{ speedup: { at_least: 2 }, total_speedup: { at_least: 1 }, loss_delta: { below: 1e-3 }, nrmse_ratio: { at_most: 1.03 }, peak_memory_gb: { below: 50 } }'
+    expect(
+      gates(known).map(({ name, metric, statistic }) => `${name}: ${statistic} of ${metric}`),
+    ).toMatchInlineSnapshot(`
+      [
+        "speedup: speedup of seconds_per_sample",
+        "total_speedup: speedup of total_seconds",
+        "loss_delta: difference of val_loss",
+        "nrmse_ratio: ratio of evaluation.nrmse",
+        "peak_memory_gb: maximum of peak_memory_reserved_bytes",
+      ]
+    `)
+  })
+
+  test('of its own name spells metric and statistic out', () => {
+    expect(
+      gates(
+        '{ rollout: { metric: evaluation.nrmse_rollout, statistic: ratio, at_most: 1.05, severity: warn, evidence: point } }',
+      ),
+    ).toEqual([
+      {
+        name: 'rollout',
+        metric: 'evaluation.nrmse_rollout',
+        statistic: 'ratio',
+        direction: 'at_most',
+        limit: 1.05,
+        severity: 'warn',
+        evidence: 'point',
+      },
+    ])
+  })
+
+  test('that is unknown is answered with the known ones', () => {
+    expect(refused('{ speed_up: { at_least: 3 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speed_up: unknown gate; use one of speedup, total_speedup, loss_delta, nrmse_ratio, peak_memory_gb, or give it a metric and a statistic"`,
+    )
+    expect(refused('{ constructor: { below: 3 } }')).toContain('unknown gate')
+  })
+
+  test('that is known takes no other metric', () => {
+    expect(refused('{ speedup: { metric: total_seconds, at_least: 3 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup: speedup has its own metric and statistic; leave both out, or choose another name"`,
+    )
+  })
+
+  test('has a metric that is reported', () => {
+    expect(refused('{ mine: { metric: loss, statistic: ratio, at_most: 1 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, val_loss, peak_memory_allocated_bytes, peak_memory_reserved_bytes, or evaluation.<a metric of the trainer's evaluation events>"`,
+    )
+    expect(refused('{ mine: { metric: evaluation., statistic: ratio, at_most: 1 } }')).toContain(
+      'got "evaluation."',
+    )
+  })
+
+  test('has a plain name', () => {
+    expect(refused('{ "My | gate": { below: 3 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.My | gate: got {"below":3}, expected a name of small letters, digits and _, such as my_gate"`,
+    )
+  })
+
+  test('has known severities, evidence and keys', () => {
+    expect(refused('{ speedup: { at_least: 3, severity: high } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup.severity: got "high", expected one of required, warn, info"`,
+    )
+    expect(refused('{ speedup: { at_least: 3, evidence: none } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup.evidence: got "none", expected one of interval, point"`,
+    )
+    expect(refused('{ speedup: { atleast: 3 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup.atleast: unknown key (known keys: metric, statistic, at_least, at_most, below, severity, evidence)"`,
+    )
+    expect(refused('{ speedup: 3 }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup: got 3, expected a mapping"`,
+    )
+  })
+})
+
+describe('a limit', () => {
+  test('is one, not none and not two', () => {
+    expect(refused('{ speedup: {} }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup: got 0 limits, expected one of at_least, at_most, below"`,
+    )
+    expect(refused('{ loss_delta: { below: 0.1, at_most: 0.1 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.loss_delta: got 2 limits, expected one of at_least, at_most, below"`,
+    )
+  })
+
+  test('stands on the good side', () => {
+    expect(refused('{ speedup: { at_most: 3 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup.at_most: a speedup takes at_least, since up is good"`,
+    )
+    expect(refused('{ loss_delta: { at_least: 0.001 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.loss_delta.at_least: a difference takes at_most or below, since down is good"`,
+    )
+    expect(refused('{ peak_memory_gb: { at_least: 50 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.peak_memory_gb.at_least: a maximum takes at_most or below, since down is good"`,
+    )
+  })
+
+  test('is above 0', () => {
+    expect(refused('{ speedup: { at_least: -3 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup.at_least: got -3, expected a number above 0"`,
+    )
+    expect(refused('{ loss_delta: { below: 0 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.loss_delta.below: got 0, expected a number above 0: with no margin, equal models fail half of the time"`,
+    )
+  })
+
+  test('is a finite number', () => {
+    expect(refused('{ speedup: { at_least: .inf } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup.at_least: got Infinity, expected a finite number"`,
+    )
+    expect(refused('{ speedup: { at_least: "3.0" } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup.at_least: got "3.0", expected a finite number"`,
+    )
+    expect(refused('{ speedup: { at_least: null } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.speedup.at_least: got null, expected a finite number"`,
+    )
+  })
+})
