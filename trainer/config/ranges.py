@@ -1,5 +1,6 @@
 """Ranges that a setting's type can carry; each says what it expects in words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -41,7 +42,7 @@ class Between:
 
 @dataclass(frozen=True)
 class NotEmpty:
-    def holds(self, value: tuple[object, ...]) -> bool:
+    def holds(self, value: Sequence[object]) -> bool:
         return len(value) > 0
 
     def words(self) -> str:

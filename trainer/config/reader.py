@@ -45,7 +45,7 @@ class Reader:
             return self.section(hint, value, key)
         ranges: tuple[Range, ...] = ()
         if typing.get_origin(hint) is typing.Annotated:
-            hint, *ranges = typing.get_args(hint)
+            hint, ranges = typing.get_args(hint)[0], typing.get_args(hint)[1:]
         if typing.get_origin(hint) is types.UnionType or typing.get_origin(hint) is typing.Union:
             return self._optional(hint, value, key)
         if typing.get_origin(hint) is tuple:

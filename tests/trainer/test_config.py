@@ -1,0 +1,154 @@
+"""What a config may say, and what it is told when it may not."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from tiny import ROOT, launch, tiny_config, tiny_file
+
+from trainer.config import Config, load_config, to_plain
+from trainer.config.rules import require_world_fits
+from trainer.errors import ConfigError
+
+
+def problem(path: Path, *overrides: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, overrides)
+    return str(caught.value)
+
+
+def written(folder: Path, text: str, name: str = "config.yaml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_an_empty_file_means_all_defaults(tmp_path):
+    assert load_config(written(tmp_path, "")) == Config()
+
+
+def test_the_resolved_config_reads_back_as_itself(tmp_path):
+    config = tiny_config(tmp_path)
+    resolved = written(tmp_path, json.dumps(to_plain(config)), "resolved.json")
+    assert load_config(resolved) == config
+
+
+@pytest.mark.parametrize("text", ["1e-3", "1.0E-3", "0.001", "+1e-3"])
+def test_a_number_with_an_exponent_is_a_number(tmp_path, text):
+    path = written(tmp_path, f"optimizer: {{learning_rate: {text}}}\n")
+    assert load_config(path).optimizer.learning_rate == 0.001
+
+
+def test_off_is_a_word_and_not_false(tmp_path):
+    assert load_config(written(tmp_path, "speed: {compile: off}\n")).speed.compile == "off"
+
+
+def test_an_override_wins_over_the_file(tmp_path):
+    assert tiny_config(tmp_path, "train.updates=7", "loss.latent=2e-1").loss.latent == 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("trian: {}", "trian: unknown key; did you mean train?"),
+        ("train: {updates: 1.5}", "train.updates: got 1.5, expected a whole number at least 1"),
+        ("train: {updates: 0}", "train.updates: got 0, expected a whole number at least 1"),
+        ("train: {updates: true}", "train.updates: got true, expected a whole number"),
+        ("train: {updates: '9'}", 'train.updates: got "9", expected a whole number'),
+        ("train: 3", "train: got 3, expected a mapping of keys to values"),
+        ("optimizer: {learning_rate: .nan}", "optimizer.learning_rate: got NaN, expected a finite number"),
+        (
+            "optimizer: {learning_rate: .inf}",
+            "optimizer.learning_rate: got Infinity, expected a finite number",
+        ),
+        (
+            "optimizer: {beta2: 1}",
+            "optimizer.beta2: got 1, expected a finite number at least 0 and less than 1",
+        ),
+        ("speed: {compile: on}", 'speed.compile: got "on", expected one of off, blocks'),
+        ("speed: {fused_adamw: yes}", 'speed.fused_adamw: got "yes", expected true or false'),
+        ("data: {frame_strides: []}", "data.frame_strides: got [], expected a list with at least one entry"),
+        (
+            "data: {advection1d: {betas: [0.1, x]}}",
+            'data.advection1d.betas[1]: got "x", expected a finite number',
+        ),
+        (
+            "data: {advection1d: {betas: [1, 1.0]}}",
+            "data.advection1d.betas: got [1.0, 1.0], expected each beta once",
+        ),
+        ("data: {reduced_resolution: 3}", "data.reduced_resolution: got 3, expected a divisor of the 1024"),
+        ("model: {patch_points: 3}", "model.patch_points: got 3, expected a divisor of the reduced 256"),
+        ("model: {heads: 7}", "model.heads: got 7, expected a divisor of model.hidden_dim (384)"),
+        ("loss: {query_points: 9}", "loss.spectral: got 0.05, but a spectrum needs the whole grid"),
+        ("loss: {forward: 0, spectral: 0, latent: 0}", "loss: no term trains the operator and the decoder"),
+        (
+            "speed: {accumulation_steps: 3}",
+            "speed.accumulation_steps: got 3, expected a divisor of train.pairs",
+        ),
+        ("train: {updates: 50}", "optimizer.warmup_updates: got 100, expected less than the 50 updates"),
+        ("a: 1\na: 2", "line 1: key 'a' appears twice"),
+        (
+            "train:\n\tupdates: 3",
+            "line 2: found character '\\t' that cannot start any token; indent with spaces",
+        ),
+        ("train: [", "line 1"),
+        ("[]", "top level: got [], expected a mapping"),
+    ],
+)
+def test_a_bad_value_is_named_with_file_key_and_remedy(tmp_path, text, expected):
+    path = written(tmp_path, text)
+    message = problem(path)
+    assert message.startswith(f"{path}: ")
+    assert expected in message
+
+
+def test_json_refuses_nan_and_repeated_keys(tmp_path):
+    nan = written(tmp_path, '{"train": {"updates": NaN}}', "nan.json")
+    twice = written(tmp_path, '{"train": {}, "train": {}}', "twice.json")
+    assert "train.updates: got NaN" in problem(nan)
+    assert "key 'train' appears twice" in problem(twice)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    assert f"{tmp_path / 'absent.yaml'}: cannot be read" in problem(tmp_path / "absent.yaml")
+
+
+@pytest.mark.parametrize("override", ["train.updates", "=3", "train..updates=3", "train.updates.more=3"])
+def test_a_malformed_override_is_named(tmp_path, override):
+    assert f'--set: got "{override}"' in problem(tiny_file(tmp_path), override)
+
+
+def test_a_batch_that_the_ranks_cannot_share_is_refused(tmp_path):
+    config = tiny_config(tmp_path, "speed.accumulation_steps=4")
+    require_world_fits(config, 4)
+    with pytest.raises(ConfigError, match="got 16, expected a multiple of world size 3 x"):
+        require_world_fits(config, 3)
+
+
+def test_the_command_prints_every_problem_and_exits_2(tmp_path):
+    path = written(tmp_path, "train: {updates: 0}\nmodle: {}\n")
+    done = launch(["validate-config", "--config", str(path), "--json"], processes=1)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 2
+    assert done.stdout == ""
+
+
+def test_the_command_prints_the_whole_config_without_torch(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('validate-config must not need torch')")
+    done = launch(
+        ["validate-config", "--config", str(tiny_file(tmp_path)), "--json"],
+        processes=1,
+        PYTHONPATH=str(tmp_path),
+    )
+    assert done.stderr == ""
+    assert json.loads(done.stdout) == to_plain(tiny_config(tmp_path))
+
+
+def test_the_smoke_variants_differ_only_in_speed():
+    baseline, optimized = (
+        yaml.safe_load((ROOT / f"configs/train/smoke-{name}.yaml").read_text())
+        for name in ("baseline", "optimized")
+    )
+    assert baseline.pop("speed") != optimized.pop("speed")
+    assert baseline == optimized

@@ -1,0 +1,166 @@
+"""The exact solver, the files on disk, and the splits made of them."""
+
+import dataclasses
+import multiprocessing
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from tiny import tiny_config
+
+from trainer.config import Config
+from trainer.data.layout import open_scalar_1d, write_scalar_1d
+from trainer.data.pairs import split_trajectories
+from trainer.data.sources import ensure_files, open_files
+from trainer.data.splits import open_data
+from trainer.data.tasks.advection1d import Waves, cell_centres, draw_waves, frame_times, solve
+from trainer.errors import ConfigError
+
+
+def test_the_solution_is_the_initial_condition_moved_by_beta_t():
+    x, t = np.linspace(0, 1, 64, endpoint=False), np.array([0.0, 0.25, 2.0])
+    waves = Waves(np.array([[0.7, 0.2]]), np.array([[1, 3]]), np.array([[0.3, 1.1]]))
+    moved = x - 0.4 * t[:, None]
+    expected = 0.7 * np.sin(2 * np.pi * moved + 0.3) + 0.2 * np.sin(6 * np.pi * moved + 1.1)
+    np.testing.assert_allclose(solve(waves, 0.4, x, t)[0], expected, atol=1e-14)
+
+
+def test_a_shift_by_whole_cells_is_a_roll(tmp_path):
+    task = tiny_config(tmp_path).data.advection1d
+    x = cell_centres(task)
+    field = solve(draw_waves(task, seed=3, beta=0.5), 0.5, x, np.array([0.0, 4 / task.grid_points / 0.5]))
+    np.testing.assert_allclose(np.roll(field[:, 0], 4, axis=-1), field[:, 1], atol=1e-13)
+
+
+def test_generated_files_have_pdebenchs_layout(tmp_path):
+    config = tiny_config(tmp_path)
+    for path, beta in zip(ensure_files(config.data), config.data.advection1d.betas, strict=True):
+        with h5py.File(path) as file:
+            assert file["tensor"].shape == (8, 6, 32)
+            assert file["tensor"].dtype == np.float32
+            assert file["x-coordinate"].shape == (32,)
+            assert file["t-coordinate"].shape == (7,)
+            np.testing.assert_allclose(np.diff(file["t-coordinate"]), 0.2, rtol=1e-5)
+            assert file.attrs["beta"] == beta
+
+
+def test_a_file_reads_back_what_was_written(tmp_path):
+    task = tiny_config(tmp_path).data.advection1d
+    x, t = cell_centres(task), frame_times(task)
+    tensor = solve(draw_waves(task, 0, 0.5), 0.5, x, t).astype(np.float32)
+    write_scalar_1d(tmp_path / "any-name.h5", tensor, x, t, 0.5, "hash")
+    file = open_scalar_1d(tmp_path / "any-name.h5")
+    np.testing.assert_array_equal(file.values(), tensor)
+    assert (file.beta, file.frame_seconds) == (0.5, pytest.approx(0.2))
+
+
+def test_a_compressed_file_reads_the_same(tmp_path):
+    tensor = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("tensor", data=tensor, compression="gzip")
+        file["x-coordinate"], file["t-coordinate"], file.attrs["beta"] = np.arange(4.0), np.arange(4.0), 1.0
+    np.testing.assert_array_equal(open_scalar_1d(tmp_path / "a.h5").values(), tensor)
+
+
+def broken(path: Path, how: str) -> None:
+    with h5py.File(path, "r+") as file:
+        if how == "tensor":
+            del file["tensor"]
+        elif how == "beta":
+            del file.attrs["beta"]
+        elif how == "t-coordinate":
+            del file["t-coordinate"]
+            file["t-coordinate"] = np.arange(3.0)
+        elif how == "float32":
+            del file["tensor"]
+            file["tensor"] = np.zeros((8, 6, 32))
+    if how == "HDF5":
+        path.write_bytes(path.read_bytes()[:3000])
+
+
+@pytest.mark.parametrize("how", ["tensor", "beta", "t-coordinate", "float32", "HDF5"])
+def test_a_wrong_or_truncated_file_is_named_with_its_key(tmp_path, how):
+    config = tiny_config(tmp_path).data
+    path = ensure_files(config)[0]
+    broken(path, how)
+    with pytest.raises(ConfigError) as caught:
+        open_files(config)
+    assert str(path) in str(caught.value)
+    assert how in str(caught.value)
+
+
+def test_files_in_the_root_itself_are_used_as_they_are(tmp_path):
+    config = tiny_config(tmp_path).data
+    generated = ensure_files(config)
+    own = tmp_path / "own"
+    own.mkdir()
+    for path in generated:
+        (own / f"renamed-{path.stem}.h5").write_bytes(path.read_bytes())
+    moved = dataclasses.replace(config, root=str(own))
+    assert [file.beta for file in open_files(moved)] == [0.5, 1.0]
+    assert not list(own.glob("advection1d-*"))
+    assert open_data(moved).content_hash == open_data(config).content_hash
+
+
+def test_a_beta_without_a_file_is_refused(tmp_path):
+    config = tiny_config(tmp_path).data
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "a.h5").write_bytes(ensure_files(config)[0].read_bytes())
+    with pytest.raises(ConfigError, match=r"data.advection1d.betas: got 1.0, but no file"):
+        open_files(dataclasses.replace(config, root=str(own)))
+
+
+def test_many_processes_generate_once_and_see_whole_files(tmp_path):
+    config = tiny_config(tmp_path).data
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        found = pool.map(ensure_files, [config] * 8)
+    assert found == [found[0]] * 8
+    assert len(found[0]) == 2
+
+
+def test_what_a_crash_left_is_not_taken_for_data(tmp_path):
+    config = tiny_config(tmp_path).data
+    folder = ensure_files(config)[0].parent
+    folder.rename(folder.with_suffix(".partial"))
+    assert ensure_files(config)[0].parent == folder
+    assert not folder.with_suffix(".partial").exists()
+
+
+def test_other_parameters_get_other_data(tmp_path):
+    first, second = tiny_config(tmp_path), tiny_config(tmp_path, "data.seed=1")
+    assert ensure_files(first.data) != ensure_files(second.data)
+    assert open_data(first.data).content_hash != open_data(second.data).content_hash
+
+
+def trajectories(config: Config, split: str) -> set[tuple[int, int]]:
+    table = getattr(split_trajectories(config.data), split)
+    return set(zip(table.file_index.tolist(), table.row.tolist(), strict=True))
+
+
+def test_the_splits_are_disjoint_and_cover_every_trajectory(tmp_path):
+    config = tiny_config(tmp_path)
+    train, held_out = trajectories(config, "train"), trajectories(config, "held_out")
+    assert not train & held_out
+    assert train | held_out == {(file, row) for file in range(2) for row in range(8)}
+    assert len(held_out) == 4
+
+
+def test_the_splits_depend_on_the_data_seed_alone(tmp_path):
+    held_out = trajectories(tiny_config(tmp_path), "held_out")
+    assert trajectories(tiny_config(tmp_path, "train.updates=9"), "held_out") == held_out
+    assert trajectories(tiny_config(tmp_path, "data.seed=5"), "held_out") != held_out
+
+
+def test_normalisation_comes_from_the_training_split(tmp_path):
+    config = tiny_config(tmp_path)
+    data = open_data(config.data)
+    table = data.train.table
+    values = [file.values() for file in data.train.files]
+    fields = np.stack(
+        [values[file][row, :, ::2] for file, row in zip(table.file_index, table.row, strict=True)]
+    )
+    assert data.held_out.normalisation is data.train.normalisation
+    assert data.train.normalisation.field_mean == pytest.approx(fields.mean(), abs=1e-6)
+    assert 1 / data.train.normalisation.field_scale == pytest.approx(fields.std(), rel=1e-5)

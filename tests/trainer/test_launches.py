@@ -1,0 +1,86 @@
+"""Real processes: torchrun with two ranks, compiled code, and failures that must end every rank."""
+
+import json
+
+import jsonschema
+import pytest
+import torch
+from tiny import ROOT, SAME_WEIGHTS, events, launch, tiny_config, tiny_file, train_losses, weights
+
+from trainer.run.training import Progress, run_training
+
+SPEED_UP = [
+    "speed.data_path=resident",
+    "speed.fused_adamw=true",
+    "speed.foreach_ema=true",
+    "speed.compile=blocks",
+]
+
+
+def train(folder, out, *overrides: str, processes: int, **environment: str):
+    arguments = ["train", "--config", str(tiny_file(folder)), "--out", str(out), "--seed", "3"]
+    sets = [part for override in overrides for part in ("--set", override)]
+    return launch([*arguments, *sets], processes, **environment)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """One process, eager."""
+    folder = tmp_path_factory.mktemp("plain")
+    run_training(tiny_config(folder), folder, 3, Progress())
+    return folder
+
+
+def test_two_ranks_train_like_one(plain, tmp_path):
+    done = train(plain, tmp_path, "speed.loader_workers=1", "speed.accumulation_steps=2", processes=2)
+    assert done.returncode == 0, done.stderr
+    assert train_losses(tmp_path) == pytest.approx(train_losses(plain), rel=1e-5)
+    torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
+    one, two = events(plain, "evaluation")[0], events(tmp_path, "evaluation")[0]
+    assert two["val_loss"] == pytest.approx(one["val_loss"], rel=1e-5)
+    start = events(tmp_path, "run_start")[0]
+    assert (start["world_size"], start["device_names"]) == (2, ["CPU", "CPU"])
+    assert start["effective"]["wrapper"] == "DistributedDataParallel"
+    assert start["effective"]["loader_workers"] == 1
+    validator = jsonschema.Draft202012Validator(
+        json.loads((ROOT / "schemas/metrics.schema.json").read_text())
+    )
+    for event in events(tmp_path):
+        validator.validate(event)
+
+
+def test_compiled_code_trains_like_eager_code(plain, tmp_path):
+    done = train(plain, tmp_path, *SPEED_UP, processes=1)
+    assert done.returncode == 0, done.stderr
+    assert train_losses(tmp_path) == pytest.approx(train_losses(plain), rel=1e-5)
+    torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
+    assert events(tmp_path, "run_start")[0]["effective"]["compiled_blocks"] == 3
+    compiles = [event for event in events(tmp_path, "phase") if event["name"] == "compile"]
+    assert [event["step"] for event in compiles] == [1]
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause", "step", "kind"),
+    [
+        ("out-of-memory@rank1@step3", "out-of-memory", 3, "OutOfMemoryError"),
+        ("nan@rank1@step4", "diverged", 4, "Diverged"),
+    ],
+)
+def test_a_fault_on_one_rank_ends_all_with_a_typed_error_file(plain, tmp_path, fault, cause, step, kind):
+    done = train(plain, tmp_path, processes=2, SPEEDPROOF_TEST_FAULT=fault, TMPDIR=str(tmp_path))
+    assert done.returncode == 1
+    files = sorted(tmp_path.rglob("error.json"))  # torchrun keeps them in a temporary folder
+    messages = [json.loads(file.read_text())["message"] for file in files]
+    assert [message["extraInfo"]["rank"] for message in messages] == [0, 1]
+    for message in messages:
+        assert message["extraInfo"]["cause"] == cause
+        assert message["extraInfo"]["step"] == step
+        assert kind in message["message"]
+    assert kind in done.stderr
+    assert not events(tmp_path, "run_end")
+
+
+def test_a_batch_that_two_ranks_cannot_share_is_refused(plain, tmp_path):
+    done = train(plain, tmp_path, "train.pairs_per_update=15", processes=2)
+    assert "train.pairs_per_update: got 15, expected a multiple of world size 2" in done.stderr
+    assert not (tmp_path / "metrics.jsonl").exists()

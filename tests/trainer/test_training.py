@@ -1,0 +1,197 @@
+"""A whole training in this process: what it writes, and that the way it is cut does not change it."""
+
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+import torch
+from tiny import ROOT, SAME_WEIGHTS, events, tiny_config, train_losses, weights
+
+from trainer.data.feed import Share, open_feed
+from trainer.data.schedule import BatchSchedule
+from trainer.data.splits import open_data
+from trainer.errors import ConfigError, Diverged
+from trainer.run import learner as learner_module
+from trainer.run.learner import Learner
+from trainer.run.training import Progress, run_training
+from trainer.run.world import World
+
+ALONE = World(rank=0, size=1, device=torch.device("cpu"))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The tiny training as it is."""
+    folder = tmp_path_factory.mktemp("plain")
+    run_training(tiny_config(folder), folder, 3, Progress())
+    return folder
+
+
+def test_every_line_of_the_metrics_keeps_the_contract(plain):
+    validator = jsonschema.Draft202012Validator(
+        json.loads((ROOT / "schemas/metrics.schema.json").read_text())
+    )
+    lines = events(plain)
+    for event in lines:
+        validator.validate(event)
+    names = [event["event"] for event in lines]
+    assert names[0] == "run_start"
+    assert names[-1] == "run_end"
+    assert {"steps", "evaluation", "phase", "epoch"} <= set(names)
+
+
+def test_every_step_is_reported_once(plain):
+    windows = events(plain, "steps")
+    assert [window["first_step"] for window in windows] == [1, 3, 5, 7]
+    assert [len(window["step_seconds"]) for window in windows] == [2, 2, 2, 1]
+    assert {samples for window in windows for samples in window["samples"]} == {16}
+
+
+def test_the_evaluation_covers_the_held_out_split(plain):
+    (evaluation,) = events(plain, "evaluation")
+    assert evaluation["step"] == 7
+    assert evaluation["samples_seen"] == 112
+    assert set(evaluation["metrics"]) == {"val_loss_ema", "persistence_loss", "nrmse", "nrmse/advection1d"}
+    assert events(plain, "run_start")[0]["evaluation_samples"] == 4 * (5 + 4)
+
+
+def test_persistence_is_the_mean_squared_change(plain):
+    pairs = open_data(tiny_config(plain).data).held_out
+    batch = pairs.read(np.arange(len(pairs.table)))
+    change = batch.field - batch.next_field
+    (evaluation,) = events(plain, "evaluation")
+    assert evaluation["metrics"]["persistence_loss"] == pytest.approx(change.square().mean().item(), rel=1e-5)
+
+
+def test_the_checkpoint_holds_the_whole_state(plain):
+    state = torch.load(plain / "checkpoint.pt", weights_only=True)
+    assert set(state) == {"model", "ema", "optimizer", "normalisation", "step", "config"}
+    assert state["step"] == 7
+    assert not (plain / "checkpoint.partial").exists()
+
+
+def test_the_same_seed_trains_the_same_weights(plain, tmp_path):
+    run_training(tiny_config(plain), tmp_path, 3, Progress())
+    assert all(torch.equal(weight, weights(plain)[name]) for name, weight in weights(tmp_path).items())
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["speed.accumulation_steps=4"],
+        ["speed.data_path=resident"],
+        ["speed.fused_adamw=true", "speed.foreach_ema=true"],
+        ["evaluation.every_updates=2", "evaluation.batch_pairs=5"],
+    ],
+)
+def test_how_the_work_is_cut_does_not_change_the_training(plain, tmp_path, overrides):
+    run_training(tiny_config(plain, *overrides), tmp_path, 3, Progress())
+    assert train_losses(tmp_path) == pytest.approx(train_losses(plain), rel=1e-5)
+    torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
+
+
+def test_a_short_training_beats_persistence(tmp_path):
+    overrides = [
+        "train.updates=150",
+        "optimizer.learning_rate=1e-2",
+        "model.drop_path=0",
+        "speed.data_path=resident",
+    ]
+    run_training(tiny_config(tmp_path, *overrides), tmp_path, 0, Progress())
+    (evaluation,) = events(tmp_path, "evaluation")
+    assert evaluation["val_loss"] < evaluation["metrics"]["persistence_loss"] / 2
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_at_its_step(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@rank0@step4")
+    with pytest.raises(Diverged, match="step 4"):
+        run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
+    assert len(train_losses(tmp_path)) == 3
+    assert not events(tmp_path, "run_end")
+
+
+def test_a_malformed_fault_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@step4")
+    with pytest.raises(ConfigError, match="expected KIND@rankR@stepS"):
+        run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
+
+
+def effective(folder, *overrides: str) -> dict:
+    config = tiny_config(folder, *overrides)
+    data = open_data(config.data)
+    share = Share(BatchSchedule(len(data.train.table), 16, 0), 0, 1, config.speed.accumulation_steps)
+    feed = open_feed(data.train, share, config.train.updates, config.speed, ALONE.device)
+    try:
+        return {**Learner(config, 0, ALONE).effective(), **feed.effective()}
+    finally:
+        feed.close()
+
+
+ALL_ON = [
+    "speed.compile=blocks",
+    "speed.precision=bf16",
+    "speed.fused_adamw=true",
+    "speed.foreach_ema=true",
+    "speed.loader_workers=2",
+]
+
+
+def test_switches_that_are_on_read_back_as_on(tmp_path):
+    assert effective(tmp_path, *ALL_ON) == {
+        "wrapper": "none",
+        "compiled_blocks": 3,
+        "precision": "bfloat16",
+        "optimizer": "AdamW fused",
+        "ema": "foreach",
+        "data_path": "loader",
+        "data_device": "cpu",
+        "loader_workers": 2,
+    }
+
+
+def test_switches_that_are_off_read_back_as_off(tmp_path):
+    assert effective(tmp_path, "speed.data_path=resident") == {
+        "wrapper": "none",
+        "compiled_blocks": 0,
+        "precision": "float32",
+        "optimizer": "AdamW for-loop",
+        "ema": "for-loop",
+        "data_path": "resident",
+        "data_device": "cpu",
+        "loader_workers": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("switch", "broken", "key", "off"),
+    [
+        ("compile_blocks", lambda model: None, "compiled_blocks", 0),
+        (
+            "product_format",
+            lambda precision, device: torch.autocast("cpu", enabled=False),
+            "precision",
+            "float32",
+        ),
+        (
+            "make_adamw",
+            lambda model, config, fused, device: torch.optim.AdamW(model.parameters(), foreach=False),
+            "optimizer",
+            "AdamW for-loop",
+        ),
+    ],
+)
+def test_a_switch_broken_behind_its_config_reads_back_as_off(tmp_path, monkeypatch, switch, broken, key, off):
+    monkeypatch.setattr(learner_module, switch, broken)
+    assert effective(tmp_path, *ALL_ON)[key] == off
+
+
+def test_workers_that_died_are_not_counted(tmp_path):
+    config = tiny_config(tmp_path, "speed.loader_workers=2")
+    data = open_data(config.data)
+    share = Share(BatchSchedule(len(data.train.table), 16, 0), 0, 1, 1)
+    feed = open_feed(data.train, share, 5, config.speed, ALONE.device)
+    for _ in feed.update(1):
+        pass
+    feed.close()
+    assert feed.effective()["loader_workers"] == 0

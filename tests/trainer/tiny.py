@@ -1,0 +1,87 @@
+"""A valid tiny training plus the difference, and ways to run it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+import yaml
+
+from trainer.config import Config, load_config
+
+ROOT = Path(__file__).parents[2]
+
+# The gradient of a key bias is rounding error alone, which Adam turns into steps of any size.
+SAME_WEIGHTS = {"rtol": 1e-3, "atol": 2e-5}
+
+TINY = {
+    "data": {
+        "reduced_resolution": 2,
+        "held_out_fraction": 0.25,
+        "frame_strides": [1, 2],
+        "advection1d": {
+            "betas": [0.5, 1.0],
+            "trajectories": 8,
+            "grid_points": 32,
+            "frames": 6,
+            "end_time": 1.0,
+            "max_wave_number": 3,
+        },
+    },
+    "model": {
+        "patch_points": 4,
+        "latent_dim": 8,
+        "hidden_dim": 16,
+        "depth": 2,
+        "heads": 2,
+        "drop_path": 0.2,
+        "decoder_hidden_dim": 16,
+        "decoder_depth": 1,
+        "decoder_heads": 2,
+    },
+    "optimizer": {"learning_rate": 1e-3, "warmup_updates": 2, "clip_norm": 1.0},
+    "train": {"updates": 7, "pairs_per_update": 16, "window_updates": 2, "timeout_seconds": 60},
+    "speed": {"loader_workers": 0},
+}
+
+
+def tiny_file(folder: Path) -> Path:
+    """Write the tiny config, with its data cached in the folder."""
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump({**TINY, "data": {"root": str(folder / "data"), **TINY["data"]}}))
+    return path
+
+
+def tiny_config(folder: Path, *overrides: str) -> Config:
+    return load_config(tiny_file(folder), overrides)
+
+
+def events(out: Path, name: str | None = None) -> list[dict]:
+    lines = (out / "metrics.jsonl").read_text().splitlines()
+    return [event for event in map(json.loads, lines) if name in (None, event["event"])]
+
+
+def train_losses(out: Path) -> list[float]:
+    return [loss for window in events(out, "steps") for loss in window["train_loss"]]
+
+
+def weights(out: Path) -> dict[str, torch.Tensor]:
+    return torch.load(out / "checkpoint.pt", weights_only=True)["model"]
+
+
+def launch(arguments: list[str], processes: int, **environment: str) -> subprocess.CompletedProcess:
+    """Run `python -m trainer` in a process of its own, or several under torchrun."""
+    start = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        str(processes),
+        "-m",
+        "trainer",
+    ]
+    command = [sys.executable, *(start if processes > 1 else ["-m", "trainer"]), *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
