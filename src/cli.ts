@@ -3,7 +3,7 @@ import { isAbsolute, relative, resolve } from 'node:path'
 // The command line: the same stages behind a few words.
 import { Command, CommanderError } from 'commander'
 import { assess } from './assess.ts'
-import { OVERRIDE_NAMES, parseOverrides, type RawOverrides } from './config/overrides.ts'
+import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from './config/overrides.ts'
 import { ConfigError, RunError } from './errors.ts'
 import { readRecorded } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
@@ -24,7 +24,7 @@ const EXIT_CANCELLED = 130
 
 const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
-const OVERRIDE_HELP: Readonly<Record<(typeof OVERRIDE_NAMES)[number], string>> = {
+const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   python: 'interpreter with torch',
   blocks: 'number of blocks, each one run of both variants',
   'nproc-per-node': 'processes on this machine, one per GPU',
@@ -33,7 +33,10 @@ const OVERRIDE_HELP: Readonly<Record<(typeof OVERRIDE_NAMES)[number], string>> =
   'max-loss-delta': 'required upper bound of the rise in held-out loss, such as 0.001',
 }
 
-type Flags = RawOverrides & { out: string; gates?: string }
+interface Flags {
+  readonly out: string
+  readonly gates?: string
+}
 
 const program = new Command('speedproof')
   .description('Proves that a PyTorch training got faster and its model no worse.')
@@ -92,7 +95,7 @@ program
   .description('print the Markdown report of a recorded experiment')
   .action(async (file: string, flags: Flags) => console.log(renderMarkdown(await recomputed(file, flags))))
 
-function withOverrides(command: Command, names: readonly (typeof OVERRIDE_NAMES)[number][]): Command {
+function withOverrides(command: Command, names: readonly OverrideName[]): Command {
   return names.reduce((extended, name) => extended.option(`--${name} <value>`, OVERRIDE_HELP[name]), command)
 }
 
@@ -110,7 +113,7 @@ function fromHere(path: string): string {
 }
 
 /** commander gives --min-speedup as minSpeedup. */
-function overridesOf(flags: Readonly<Record<string, string>> | Flags) {
+function overridesOf(flags: Flags) {
   const camel = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
   return parseOverrides(
     Object.fromEntries(OVERRIDE_NAMES.map((name) => [name, Reflect.get(flags, camel(name)) ?? ''])),

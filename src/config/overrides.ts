@@ -1,39 +1,46 @@
 // What inputs and flags may change in an experiment: text -> typed values -> a changed experiment.
+import { z } from 'zod'
 import { ConfigError } from '../errors.ts'
 import type { Experiment } from './experiment.ts'
 
-export interface Overrides {
-  readonly python?: string
-  readonly blocks?: number
-  readonly nprocPerNode?: number
-  readonly timeoutMinutes?: number
-  readonly minSpeedup?: number
-  readonly maxLossDelta?: number
+/** The same words for action inputs (`min-speedup`), flags (`--min-speedup`) and result.json. */
+export const overridesSchema = z.strictObject({
+  python: z.string().exactOptional(),
+  blocks: z.number().exactOptional(),
+  'nproc-per-node': z.number().exactOptional(),
+  'timeout-minutes': z.number().exactOptional(),
+  'min-speedup': z.number().exactOptional(),
+  'max-loss-delta': z.number().exactOptional(),
+})
+
+export type Overrides = Readonly<z.infer<typeof overridesSchema>>
+export type OverrideName = keyof Overrides
+
+const PARSERS = {
+  python: (_name: string, text: string) => text,
+  blocks: positiveInteger,
+  'nproc-per-node': positiveInteger,
+  'timeout-minutes': positiveDecimal,
+  'min-speedup': positiveDecimal,
+  'max-loss-delta': positiveDecimal,
+} satisfies Record<OverrideName, (name: string, text: string) => string | number>
+
+export const OVERRIDE_NAMES = overridesSchema.keyof().options
+
+/** An absent text, or an empty one, changes nothing. */
+export function parseOverrides(raw: Readonly<Record<string, string | undefined>>): Overrides {
+  const given = OVERRIDE_NAMES.flatMap((name) => {
+    const text = raw[name]?.trim() ?? ''
+    return text === '' ? [] : [[name, PARSERS[name](name, text)] as const]
+  })
+  return overridesSchema.parse(Object.fromEntries(given))
 }
 
-/** The same words for action inputs (`min-speedup`) and flags (`--min-speedup`). An absent one is ''. */
-export const OVERRIDE_NAMES = [
-  'python',
-  'blocks',
-  'nproc-per-node',
-  'timeout-minutes',
-  'min-speedup',
-  'max-loss-delta',
-] as const
-export type RawOverrides = Readonly<Partial<Record<(typeof OVERRIDE_NAMES)[number], string>>>
-
-export function parseOverrides(raw: RawOverrides): Overrides {
-  const number = (name: keyof RawOverrides, parse: (name: string, text: string) => number) => {
-    const text = raw[name]?.trim() ?? ''
-    return text === '' ? undefined : parse(name, text)
-  }
-  return withoutAbsent({
-    python: raw.python?.trim() || undefined,
-    blocks: number('blocks', positiveInteger),
-    nprocPerNode: number('nproc-per-node', positiveInteger),
-    timeoutMinutes: number('timeout-minutes', positiveDecimal),
-    minSpeedup: number('min-speedup', positiveDecimal),
-    maxLossDelta: number('max-loss-delta', positiveDecimal),
+/** The flags that give the same overrides again. */
+export function flagsOf(overrides: Overrides): string[] {
+  return OVERRIDE_NAMES.flatMap((name) => {
+    const value = overrides[name]
+    return value === undefined ? [] : [`--${name}`, String(value)]
   })
 }
 
@@ -57,33 +64,30 @@ export function positiveInteger(name: string, text: string): number {
 
 /** A limit that is given makes its gate required: who sets it means it. */
 export function applyOverrides(experiment: Experiment, overrides: Overrides): Experiment {
-  const { python, blocks, nprocPerNode, timeoutMinutes, minSpeedup, maxLossDelta } = overrides
+  const { launch, design, gates } = experiment
+  const { python, blocks, 'min-speedup': minSpeedup, 'max-loss-delta': maxLossDelta } = overrides
   return {
     ...experiment,
     launch: {
-      ...experiment.launch,
-      ...withoutAbsent({ python, nproc_per_node: nprocPerNode, timeout_minutes: timeoutMinutes }),
+      ...launch,
+      python: python ?? launch.python,
+      nproc_per_node: overrides['nproc-per-node'] ?? launch.nproc_per_node,
+      timeout_minutes: overrides['timeout-minutes'] ?? launch.timeout_minutes,
     },
-    design: { ...experiment.design, ...withoutAbsent({ blocks }) },
+    design: { ...design, blocks: blocks ?? design.blocks },
     gates: {
-      ...experiment.gates,
-      ...(minSpeedup === undefined
-        ? {}
-        : { speedup: { ...requiredGate(experiment, 'speedup'), at_least: minSpeedup } }),
+      ...gates,
+      ...(minSpeedup === undefined ? {} : { speedup: required(gates.speedup, { at_least: minSpeedup }) }),
       ...(maxLossDelta === undefined
         ? {}
-        : { loss_delta: { ...requiredGate(experiment, 'loss_delta'), below: maxLossDelta } }),
+        : { loss_delta: required(gates.loss_delta, { below: maxLossDelta }) }),
     },
   }
 }
 
+type GateEntry = Experiment['gates'][string]
+
 /** Without the limit that the file gives: a gate has one, and it may stand under another key. */
-function requiredGate({ gates }: Experiment, name: string) {
-  return { severity: 'required' as const, evidence: gates[name]?.evidence ?? ('interval' as const) }
-}
-
-type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
-
-function withoutAbsent<T extends object>(values: T): Present<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Present<T>
+function required(entry: GateEntry | undefined, limit: Pick<GateEntry, 'at_least' | 'below'>): GateEntry {
+  return { ...limit, evidence: entry?.evidence ?? 'interval', severity: 'required' }
 }

@@ -41,8 +41,11 @@ export async function readRecorded(
   return { request: requestOf(recorded, experiment), launched }
 }
 
-function requestOf({ experimentFile, configs, revision }: Recorded, experiment: Experiment): Request {
-  return { experimentFile, experiment, configs, revision }
+function requestOf(
+  { experimentFile, configs, overrides, revision }: Recorded,
+  experiment: Experiment,
+): Request {
+  return { experimentFile, experiment, configs, overrides, revision }
 }
 
 async function withGates(

@@ -31,7 +31,7 @@ export async function loadExperiment(source: Source): Promise<Request> {
     baseline: await resolveConfig(experiment, 'baseline', workingDirectory),
     optimized: await resolveConfig(experiment, 'optimized', workingDirectory),
   } satisfies ResolvedConfigs
-  return { experimentFile, experiment, configs, revision: await revisionOf(workingDirectory) }
+  return { experimentFile, experiment, configs, overrides, revision: await revisionOf(workingDirectory) }
 }
 
 export async function readText(path: string, name: string, maxBytes = MAX_TEXT_BYTES): Promise<string> {
@@ -127,9 +127,10 @@ function pythonEnvironment(named: Record<string, string>): Record<string, string
   return trainerEnvironment(process.env, named)
 }
 
-/** Null outside of a git checkout: then the report says so. */
+/** The commit, `-dirty` if files that git tracks were changed; null outside of a git checkout. */
 async function revisionOf(workingDirectory: string): Promise<string | null> {
-  const asked = await runShort(['git', 'rev-parse', 'HEAD'], workingDirectory, pythonEnvironment({}))
-  const sha = asked.status === 'ended' && asked.exitCode === 0 ? asked.stdout.trim() : ''
-  return /^[0-9a-f]{40,64}$/.test(sha) ? sha : null
+  const command = ['git', 'describe', '--always', '--dirty', '--abbrev=40', '--exclude=*']
+  const asked = await runShort(command, workingDirectory, pythonEnvironment({}))
+  const revision = asked.status === 'ended' && asked.exitCode === 0 ? asked.stdout.trim() : ''
+  return /^[0-9a-f]{40,64}(-dirty)?$/.test(revision) ? revision : null
 }

@@ -36,7 +36,7 @@ function decide({ gate, evidence }: GateComparison): { state: GateState; reason:
   if (bounds === null) {
     return {
       state: 'inconclusive',
-      reason: `${count(pairs)} give no honest interval; use more blocks, or accept the estimate with evidence: point`,
+      reason: `no honest interval from ${count(pairs)}; use more blocks, or accept the estimate with evidence: point`,
     }
   }
   const { good, bad } =

@@ -106,10 +106,7 @@ function notJson(line: string, where: string): MetricsProblem {
 
 /** Applies one event; answers with the reason when it cannot follow what came before. */
 function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem | null {
-  const outOfOrder = (reason: string): MetricsProblem => ({
-    kind: 'out-of-order',
-    message: `${where}: ${reason}`,
-  })
+  const outOfOrder = (reason: string) => problemAt(where, 'out-of-order', reason)
   if (draft.end) return outOfOrder(`${event.event} after run_end`)
   if (event.event === 'run_start') {
     if (draft.start) return outOfOrder('a second run_start; metrics.jsonl must be fresh for each run')
@@ -119,7 +116,7 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
   if (!draft.start) return outOfOrder(`${event.event} before run_start`)
   switch (event.event) {
     case 'steps':
-      return addSteps(event, draft, outOfOrder)
+      return addSteps(event, draft, where)
     case 'evaluation':
       draft.evaluations.push(event)
       return null
@@ -137,16 +134,16 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
 function addSteps(
   event: Extract<MetricsEvent, { event: 'steps' }>,
   { steps }: Draft,
-  outOfOrder: (reason: string) => MetricsProblem,
+  where: string,
 ): MetricsProblem | null {
   const expected = steps.seconds.length + 1
   if (event.first_step !== expected)
-    return outOfOrder(`first_step is ${event.first_step}, expected ${expected}`)
+    return problemAt(where, 'out-of-order', `first_step is ${event.first_step}, expected ${expected}`)
   const length = event.step_seconds.length
   for (const key of ['samples', 'train_loss', 'data_wait_seconds'] as const) {
     const column = event[key]
     if (column && column.length !== length) {
-      return outOfOrder(`${key} has ${column.length} numbers for ${length} steps`)
+      return problemAt(where, 'malformed', `${key} has ${column.length} numbers for ${length} steps`)
     }
   }
   append(steps.seconds, event.step_seconds)
@@ -154,6 +151,10 @@ function addSteps(
   append(steps.trainLoss, event.train_loss ?? [])
   append(steps.dataWaitSeconds, event.data_wait_seconds ?? [])
   return null
+}
+
+function problemAt(where: string, kind: MetricsProblem['kind'], reason: string): MetricsProblem {
+  return { kind, message: `${where}: ${reason}` }
 }
 
 /** push(...) would overflow the stack on a window of some hundred thousand steps. */

@@ -1,17 +1,22 @@
 // The commands that repeat an experiment on a workstation, and its verdict without any GPU.
-import type { Result } from './result.ts'
+import { flagsOf } from '../config/overrides.ts'
+import type { Request } from './result.ts'
 
-export function reproduceCommand({
-  experimentFile,
-  revision,
-}: Pick<Result, 'experimentFile' | 'revision'>): string {
+export function reproduceCommand({ experimentFile, overrides, revision }: Request): string {
+  const run = ['npx', 'speedproof', 'run', experimentFile, ...flagsOf(overrides)]
   return [
-    ...(revision === null ? [] : [`git checkout ${quote(revision)}`]),
-    `npx speedproof run ${quote(experimentFile)}`,
+    ...checkout(revision),
+    run.map(quote).join(' '),
     'npx speedproof analyze out/result.json   # the verdict again, from the recorded metrics',
   ].join('\n')
 }
 
+function checkout(revision: string | null): string[] {
+  if (revision === null) return []
+  const commit = revision.replace('-dirty', '')
+  return [`git checkout ${commit}${commit === revision ? '' : '   # it had uncommitted changes'}`]
+}
+
 function quote(text: string): string {
-  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+  return /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type Experiment, experimentFile } from '../config/experiment.ts'
 import { parseStrictly } from '../config/explain.ts'
+import { type Overrides, overridesSchema } from '../config/overrides.ts'
 import type { Difference, ResolvedConfigs } from '../config/same-work.ts'
 import type { Verdict } from '../judge/verdict.ts'
 import type { LaunchRecord, RunOutcome } from '../measure/outcome.ts'
@@ -15,6 +16,9 @@ export interface Request {
   readonly experimentFile: string
   readonly experiment: Experiment
   readonly configs: ResolvedConfigs
+  /** What inputs or flags changed in the experiment file; `experiment` has it applied. */
+  readonly overrides: Overrides
+  /** Commit of the working directory, `-dirty` with uncommitted changes; null outside of git. */
   readonly revision: string | null
 }
 
@@ -77,6 +81,7 @@ const recordedFile = z.object({
     baseline: z.record(z.string(), z.unknown()),
     optimized: z.record(z.string(), z.unknown()),
   }),
+  overrides: overridesSchema,
   revision: z.string().nullable(),
   launches: z.array(launchRecord),
 })

@@ -46,7 +46,7 @@ describe('action inputs', () => {
 
   test('carry the overrides', () => {
     const raw = { ...defaults, experiment: 'x.yaml', blocks: '6', 'max-loss-delta': '1e-3' }
-    expect(parseActionInputs(raw).overrides).toEqual({ blocks: 6, maxLossDelta: 0.001 })
+    expect(parseActionInputs(raw).overrides).toEqual({ blocks: 6, 'max-loss-delta': 0.001 })
   })
 
   test('upload nothing when artifact-name is none', () => {

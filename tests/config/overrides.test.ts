@@ -14,7 +14,10 @@ describe('the text of an override', () => {
   })
 
   test('may have blanks around it', () => {
-    expect(parseOverrides({ blocks: ' 3 ', 'min-speedup': '\t3.0\n' })).toEqual({ blocks: 3, minSpeedup: 3 })
+    expect(parseOverrides({ blocks: ' 3 ', 'min-speedup': '\t3.0\n' })).toEqual({
+      blocks: 3,
+      'min-speedup': 3,
+    })
   })
 
   test.each([
@@ -23,7 +26,7 @@ describe('the text of an override', () => {
     ['3.', 3],
     ['+2', 2],
   ])('%s is the number %d', (text, value) => {
-    expect(parseOverrides({ 'max-loss-delta': text })).toEqual({ maxLossDelta: value })
+    expect(parseOverrides({ 'max-loss-delta': text })).toEqual({ 'max-loss-delta': value })
   })
 
   test('names input, value and remedy when it is no number', () => {
@@ -63,7 +66,7 @@ describe('the text of an override', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'0123456789.eE+-xn ,') }), (text) => {
         try {
-          const { minSpeedup } = parseOverrides({ 'min-speedup': text })
+          const { 'min-speedup': minSpeedup } = parseOverrides({ 'min-speedup': text })
           if (text.trim() === '') expect(minSpeedup).toBeUndefined()
           else expect(Number.isFinite(minSpeedup) && Number(minSpeedup) > 0).toBe(true)
         } catch (error) {
@@ -88,8 +91,8 @@ gates: ${gates}
     const changed = applyOverrides(experiment, {
       python: 'python3.12',
       blocks: 6,
-      nprocPerNode: 8,
-      timeoutMinutes: 90,
+      'nproc-per-node': 8,
+      'timeout-minutes': 90,
     })
     expect(changed).toEqual({
       ...experiment,
@@ -100,7 +103,7 @@ gates: ${gates}
 
   test('of a limit makes its gate required, and keeps the evidence that the file accepts', () => {
     const text = file('{ speedup: { at_least: 3, severity: info, evidence: point } }')
-    expect(parseExperiment(text, 'x.yaml', { minSpeedup: 2, maxLossDelta: 0.01 }).gates).toEqual({
+    expect(parseExperiment(text, 'x.yaml', { 'min-speedup': 2, 'max-loss-delta': 0.01 }).gates).toEqual({
       speedup: { at_least: 2, severity: 'required', evidence: 'point' },
       loss_delta: { below: 0.01, severity: 'required', evidence: 'interval' },
     })
@@ -108,7 +111,7 @@ gates: ${gates}
 
   test('of a limit takes the place of one that the file has under another key', () => {
     const text = file('{ loss_delta: { at_most: 0.1 } }')
-    expect(parseExperiment(text, 'x.yaml', { maxLossDelta: 0.01 }).gates.loss_delta).toEqual({
+    expect(parseExperiment(text, 'x.yaml', { 'max-loss-delta': 0.01 }).gates.loss_delta).toEqual({
       below: 0.01,
       severity: 'required',
       evidence: 'interval',
@@ -120,7 +123,7 @@ gates: ${gates}
       `"x.yaml with the given overrides: design.blocks: got 100, expected at most 64"`,
     )
     expect(
-      refusal(() => parseExperiment(file('{}'), 'x.yaml', { timeoutMinutes: 20_000 })),
+      refusal(() => parseExperiment(file('{}'), 'x.yaml', { 'timeout-minutes': 20_000 })),
     ).toMatchInlineSnapshot(
       `"x.yaml with the given overrides: launch.timeout_minutes: got 20000, expected at most 10080"`,
     )
