@@ -1,0 +1,273 @@
+// A metrics file is whole, or says on which line it is not; what came before that line is kept.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type MetricsRecord, readMetrics } from '../../src/measure/metrics-file.ts'
+import { outcomeOf } from '../../src/measure/outcome.ts'
+import { aLaunchRecord, aPlannedRun, metricsLines } from '../fixtures/builders.ts'
+
+/** Line 1 run_start, 2 and 3 steps, 4 evaluation, 5 run_end. */
+const LINES = metricsLines()
+const problemOf = async (lines: readonly string[]) => {
+  const { problem } = await readMetrics(lines)
+  return problem && `${problem.kind}: ${problem.message}`
+}
+/** The file with line `number` (from 1) replaced, or left out. */
+const withLine = (number: number, ...instead: string[]) => LINES.toSpliced(number - 1, 1, ...instead)
+const changed = (number: number, change: object) =>
+  withLine(number, JSON.stringify({ ...JSON.parse(LINES[number - 1] ?? ''), ...change }))
+
+describe('a whole file', () => {
+  test('has no problem, and its columns start at step 1', async () => {
+    const record = await readMetrics(LINES)
+    expect(record.problem).toBeNull()
+    expect(record.steps.seconds).toEqual(Array(40).fill(0.08))
+    expect(record.steps.samples).toEqual(Array(40).fill(16))
+    expect(record).toMatchObject({ start: { world_size: 2 }, end: { samples: 640 } })
+    expect(record.evaluations).toHaveLength(1)
+  })
+
+  test('may have CRLF line ends and blank lines', async () => {
+    const lines = LINES.flatMap((line) => [`${line}\r`, '', '  ', '\r'])
+    expect(await readMetrics(lines)).toEqual(await readMetrics(LINES))
+  })
+
+  test('may have keys that this version does not know', async () => {
+    expect(await problemOf(changed(1, { colour: 'red' }))).toBeNull()
+    expect(await problemOf(changed(2, { tokens: [1] }))).toBeNull()
+  })
+
+  test('may have phases and epochs anywhere between run_start and run_end', async () => {
+    const phase = '{"event":"phase","name":"compile","seconds":2.5,"step":3}'
+    const { phases, problem } = await readMetrics([
+      ...LINES.slice(0, 2),
+      phase,
+      '{"event":"epoch","epoch":1,"step":20}',
+      ...LINES.slice(2),
+    ])
+    expect(problem).toBeNull()
+    expect(phases).toEqual([{ name: 'compile', seconds: 2.5, step: 3 }])
+  })
+
+  test('may have a window of 300,000 steps', async () => {
+    const steps = 300_000
+    const window = {
+      event: 'steps',
+      first_step: 1,
+      step_seconds: Array(steps).fill(0.1),
+      samples: Array(steps).fill(1),
+    }
+    const { problem, steps: columns } = await readMetrics([
+      ...LINES.slice(0, 1),
+      JSON.stringify(window),
+      ...LINES.slice(3),
+    ])
+    expect([problem, columns.seconds.length]).toEqual([null, steps])
+  })
+})
+
+describe('a file that is not whole', () => {
+  test('is empty without any event', async () => {
+    expect(await problemOf([])).toMatchInlineSnapshot(`"empty: metrics.jsonl holds no event"`)
+    expect(await problemOf(['', ' '])).toMatchInlineSnapshot(`"empty: metrics.jsonl holds no event"`)
+  })
+
+  test('is truncated in the middle of a line, and keeps the steps before', async () => {
+    const half = LINES[2]?.slice(0, 60) ?? ''
+    expect(await problemOf([...LINES.slice(0, 2), half])).toMatchInlineSnapshot(
+      `"truncated: metrics.jsonl line 3: not valid JSON (60 characters, cut off?)"`,
+    )
+    expect((await readMetrics([...LINES.slice(0, 2), half])).steps.seconds).toHaveLength(20)
+  })
+
+  test('is truncated without run_end', async () => {
+    expect(await problemOf(LINES.slice(0, -1))).toMatchInlineSnapshot(
+      `"truncated: metrics.jsonl ends before run_end"`,
+    )
+  })
+
+  test('is truncated after any of its characters', async () => {
+    const text = LINES.join('\n')
+    for (let length = 0; length < text.length; length += 7) {
+      expect((await readMetrics(text.slice(0, length).split('\n'))).problem).not.toBeNull()
+    }
+  })
+
+  test('has no steps', async () => {
+    expect(await problemOf(LINES.toSpliced(1, 2))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl holds no steps event"`,
+    )
+  })
+
+  test('has no evaluation', async () => {
+    expect(await problemOf(withLine(4))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl holds no evaluation event"`,
+    )
+  })
+})
+
+describe('a number that is none', () => {
+  test.each(['NaN', 'Infinity', '-Infinity'])('as Python writes it, %s, means divergence', async (token) => {
+    const line = LINES[3]?.replace('0.02', token) ?? ''
+    expect(await problemOf(withLine(4, line))).toBe(
+      `not-finite: metrics.jsonl line 4: ${token} is not a number; a trainer leaves a missing number out`,
+    )
+  })
+
+  test('past what a double holds is refused', async () => {
+    expect(await problemOf(withLine(4, LINES[3]?.replace('0.02', '1e999') ?? ''))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 4: val_loss: Invalid input: expected number, received Infinity"`,
+    )
+  })
+
+  test('as null or text is refused', async () => {
+    expect(await problemOf(changed(4, { val_loss: null }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 4: val_loss: Invalid input: expected number, received null"`,
+    )
+    expect(await problemOf(changed(4, { val_loss: '0.02' }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 4: val_loss: Invalid input: expected number, received string"`,
+    )
+    expect(await problemOf(changed(2, { step_seconds: [0.1, 'NaN'] }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 2: step_seconds.1: Invalid input: expected number, received string"`,
+    )
+  })
+
+  test('inside a text is a text', async () => {
+    expect(await problemOf(changed(1, { effective: { skip: 'NaN' } }))).toBeNull()
+  })
+})
+
+describe('an event', () => {
+  test('of an unknown kind is refused', async () => {
+    expect(await problemOf(withLine(4, '{"event":"eval","step":1}'))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 4: event: Invalid discriminator value. Expected 'run_start' | 'steps' | 'evaluation' | 'phase' | 'epoch' | 'run_end'"`,
+    )
+    expect(await problemOf(withLine(4, '[1]'))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 4: event: Invalid input: expected object, received array"`,
+    )
+    expect(await problemOf(withLine(4, 'null'))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 4: event: Invalid input: expected object, received null"`,
+    )
+    expect(await problemOf(withLine(4, 'step 1 done'))).toMatchInlineSnapshot(
+      `"truncated: metrics.jsonl line 4: not valid JSON (11 characters, cut off?)"`,
+    )
+  })
+
+  test('of another schema version is refused', async () => {
+    expect(await problemOf(changed(1, { schema_version: 2 }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 1: schema_version: Invalid input: expected 1"`,
+    )
+  })
+
+  test('has numbers in their range', async () => {
+    expect(await problemOf(changed(2, { step_seconds: [0] }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 2: step_seconds.0: Too small: expected number to be >0"`,
+    )
+    expect(await problemOf(changed(2, { samples: [-1] }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 2: samples.0: Too small: expected number to be >=0"`,
+    )
+    expect(await problemOf(changed(5, { samples: 1.5 }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 5: samples: Invalid input: expected int, received number"`,
+    )
+    expect(await problemOf(changed(5, { status: 'failed' }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 5: status: Invalid input: expected "finished""`,
+    )
+  })
+
+  test('of steps follows the steps before it without a gap', async () => {
+    expect(await problemOf(changed(3, { first_step: 22 }))).toMatchInlineSnapshot(
+      `"out-of-order: metrics.jsonl line 3: first_step is 22, expected 21"`,
+    )
+    expect(await problemOf(changed(3, { first_step: 1 }))).toMatchInlineSnapshot(
+      `"out-of-order: metrics.jsonl line 3: first_step is 1, expected 21"`,
+    )
+  })
+
+  test('of steps has columns of one length', async () => {
+    expect(await problemOf(changed(2, { samples: [16] }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 2: samples has 1 numbers for 20 steps"`,
+    )
+    expect(await problemOf(changed(2, { train_loss: [0.1, 0.2] }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 2: train_loss has 2 numbers for 20 steps"`,
+    )
+    expect(await problemOf(changed(2, { data_wait_seconds: [] }))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 2: data_wait_seconds has 0 numbers for 20 steps"`,
+    )
+  })
+
+  test('comes between run_start and run_end', async () => {
+    expect(await problemOf(withLine(1))).toMatchInlineSnapshot(
+      `"out-of-order: metrics.jsonl line 1: steps before run_start"`,
+    )
+    expect(await problemOf([...LINES, LINES[3] ?? ''])).toMatchInlineSnapshot(
+      `"out-of-order: metrics.jsonl line 6: evaluation after run_end"`,
+    )
+  })
+
+  test('of a run before is a stale file', async () => {
+    expect(await problemOf([LINES[0] ?? '', ...LINES])).toMatchInlineSnapshot(
+      `"out-of-order: metrics.jsonl line 2: a second run_start; metrics.jsonl must be fresh for each run"`,
+    )
+    expect(await problemOf([...LINES, ...LINES])).toMatchInlineSnapshot(
+      `"out-of-order: metrics.jsonl line 6: run_start after run_end"`,
+    )
+  })
+})
+
+describe('garbage', () => {
+  const finished = (record: MetricsRecord) =>
+    outcomeOf(aPlannedRun(), aLaunchRecord(), record).status === 'finished'
+
+  test('of any kind is read without a crash, and a finished run has its start and its end', async () => {
+    const line = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+      fc.constantFrom(...LINES),
+      fc.constantFrom(...LINES).chain((whole) => fc.nat(whole.length).map((end) => whole.slice(0, end))),
+    )
+    const files = fc.oneof(fc.array(line, { maxLength: 12 }), fc.shuffledSubarray(LINES))
+    await fc.assert(
+      fc.asyncProperty(files, async (lines) => {
+        if (!finished(await readMetrics(lines))) return
+        const events = lines.filter((one) => one.trim() !== '')
+        expect([events[0], events.at(-1)]).toEqual([LINES[0], LINES[4]])
+        expect(events).toContain(LINES[3])
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('in one key of a whole file is refused or harmless, never a number that is not finite', async () => {
+    const path = fc.constantFrom(
+      [1, 'world_size'],
+      [1, 'period_steps'],
+      [2, 'step_seconds'],
+      [2, 'samples'],
+      [3, 'first_step'],
+      [4, 'val_loss'],
+      [4, 'metrics'],
+      [5, 'samples'],
+      [5, 'total_seconds'],
+      [5, 'peak_memory_reserved_bytes'],
+    ) as fc.Arbitrary<[number, string]>
+    await fc.assert(
+      fc.asyncProperty(path, fc.jsonValue(), async ([number, key], value) => {
+        const record = await readMetrics(changed(number, { [key]: value }))
+        const numbers = JSON.stringify(record, (_, one) =>
+          typeof one === 'number' && !Number.isFinite(one) ? 'not finite' : one,
+        )
+        expect(numbers).not.toContain('"not finite"')
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('between whole lines stops a run from being finished', async () => {
+    const garbage = fc.string({ minLength: 1 }).filter((text) => text.trim() !== '')
+    await fc.assert(
+      fc.asyncProperty(fc.nat(5), garbage, async (position, text) => {
+        expect(finished(await readMetrics(LINES.toSpliced(position, 0, text)))).toBe(false)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

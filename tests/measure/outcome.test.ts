@@ -1,0 +1,152 @@
+// A run is finished on proof alone: exit code 0 and whole metrics; everything else has a typed reason.
+import { describe, expect, test } from 'vitest'
+import { metricsProblem, readMetrics } from '../../src/measure/metrics-file.ts'
+import { type LaunchEnd, outcomeOf, type RankFailure } from '../../src/measure/outcome.ts'
+import { aLaunchRecord, aPlannedRun, metricsLines } from '../fixtures/builders.ts'
+
+const ENDS = {
+  'exit code 0': { status: 'exited', exitCode: 0, wallSeconds: 9 },
+  'exit code 1': { status: 'exited', exitCode: 1, wallSeconds: 9 },
+  SIGKILL: { status: 'signalled', signal: 'SIGKILL', wallSeconds: 9 },
+  'time-out': { status: 'timed-out', wallSeconds: 3600 },
+  cancel: { status: 'cancelled', wallSeconds: 9 },
+  'no start': { status: 'not-started', message: 'no such file: python3' },
+} satisfies Record<string, LaunchEnd>
+
+const METRICS = {
+  whole: await readMetrics(metricsLines()),
+  truncated: await readMetrics(metricsLines().slice(0, -1)),
+  'with NaN': await readMetrics(['{"event":"steps","train_loss":[NaN]}']),
+  'out of order': await readMetrics(metricsLines().slice(1)),
+  empty: await readMetrics([]),
+  absent: metricsProblem('absent', 'the trainer wrote no metrics.jsonl into --out'),
+  'too large': metricsProblem('too-large', 'metrics.jsonl has 1000000000 bytes'),
+  unread: null,
+}
+
+const run = aPlannedRun()
+
+function verdictOf(
+  end: LaunchEnd,
+  metrics: (typeof METRICS)[keyof typeof METRICS],
+  errors: RankFailure[] = [],
+) {
+  const outcome = outcomeOf(run, aLaunchRecord({ errors }, end), metrics)
+  return outcome.status === 'failed' ? outcome.reason : outcome.status
+}
+
+test('every end of a launch with every state of its metrics has one outcome', () => {
+  const rows = Object.entries(ENDS).flatMap(([endName, end]) =>
+    Object.entries(METRICS).map(([name, metrics]) => `${endName}, ${name}: ${verdictOf(end, metrics)}`),
+  )
+  expect(rows).toMatchInlineSnapshot(`
+    [
+      "exit code 0, whole: finished",
+      "exit code 0, truncated: bad-metrics",
+      "exit code 0, with NaN: diverged",
+      "exit code 0, out of order: bad-metrics",
+      "exit code 0, empty: no-metrics",
+      "exit code 0, absent: no-metrics",
+      "exit code 0, too large: bad-metrics",
+      "exit code 0, unread: no-metrics",
+      "exit code 1, whole: exit-code",
+      "exit code 1, truncated: exit-code",
+      "exit code 1, with NaN: diverged",
+      "exit code 1, out of order: exit-code",
+      "exit code 1, empty: exit-code",
+      "exit code 1, absent: exit-code",
+      "exit code 1, too large: exit-code",
+      "exit code 1, unread: exit-code",
+      "SIGKILL, whole: signal",
+      "SIGKILL, truncated: signal",
+      "SIGKILL, with NaN: diverged",
+      "SIGKILL, out of order: signal",
+      "SIGKILL, empty: signal",
+      "SIGKILL, absent: signal",
+      "SIGKILL, too large: signal",
+      "SIGKILL, unread: signal",
+      "time-out, whole: timed-out",
+      "time-out, truncated: timed-out",
+      "time-out, with NaN: timed-out",
+      "time-out, out of order: timed-out",
+      "time-out, empty: timed-out",
+      "time-out, absent: timed-out",
+      "time-out, too large: timed-out",
+      "time-out, unread: timed-out",
+      "cancel, whole: cancelled",
+      "cancel, truncated: cancelled",
+      "cancel, with NaN: cancelled",
+      "cancel, out of order: cancelled",
+      "cancel, empty: cancelled",
+      "cancel, absent: cancelled",
+      "cancel, too large: cancelled",
+      "cancel, unread: cancelled",
+      "no start, whole: not-started",
+      "no start, truncated: not-started",
+      "no start, with NaN: not-started",
+      "no start, out of order: not-started",
+      "no start, empty: not-started",
+      "no start, absent: not-started",
+      "no start, too large: not-started",
+      "no start, unread: not-started",
+    ]
+  `)
+})
+
+test('a run that was not launched is not run', () => {
+  expect(outcomeOf(run, null, METRICS.whole)).toEqual({ status: 'not-run', run })
+})
+
+describe('the error file of a rank', () => {
+  const error = (difference: Partial<RankFailure>): RankFailure => ({
+    rank: 1,
+    cause: 'error',
+    message: 'RuntimeError: boom',
+    step: null,
+    ...difference,
+  })
+
+  test('tells the reason that an exit code cannot tell', () => {
+    const errors = [
+      error({}),
+      error({ rank: 3, cause: 'out-of-memory', message: 'CUDA out of memory', step: 7 }),
+    ]
+    expect(outcomeOf(run, aLaunchRecord({ errors }, ENDS['exit code 1']), METRICS.truncated)).toMatchObject({
+      reason: 'out-of-memory',
+      message: 'rank 3, step 7: CUDA out of memory',
+    })
+    expect(verdictOf(ENDS['exit code 1'], METRICS.truncated, [error({ cause: 'diverged' })])).toBe('diverged')
+    expect(verdictOf(ENDS.SIGKILL, METRICS.truncated, [error({ cause: 'out-of-memory' })])).toBe(
+      'out-of-memory',
+    )
+  })
+
+  test('is quoted when its cause is not known', () => {
+    expect(outcomeOf(run, aLaunchRecord({ errors: [error({})] }, ENDS['exit code 1']), null)).toMatchObject({
+      reason: 'exit-code',
+      message: 'rank 1: RuntimeError: boom',
+    })
+    const nowhere = error({ rank: null })
+    expect(outcomeOf(run, aLaunchRecord({ errors: [nowhere] }, ENDS['exit code 1']), null)).toMatchObject({
+      message: 'RuntimeError: boom',
+    })
+  })
+
+  test('of a known cause fails a run even with exit code 0', () => {
+    expect(verdictOf(ENDS['exit code 0'], METRICS.whole, [error({ cause: 'out-of-memory' })])).toBe(
+      'out-of-memory',
+    )
+  })
+})
+
+test('a failure keeps what was measured, and says what to do', () => {
+  const timedOut = outcomeOf(run, aLaunchRecord({}, ENDS['time-out']), METRICS.truncated)
+  expect(timedOut).toMatchObject({
+    wallSeconds: 3600,
+    message: 'still running after 3600 s; raise launch.timeout_minutes or shorten the run',
+    metrics: { steps: { seconds: Array(40).fill(0.08) } },
+  })
+  expect(outcomeOf(run, aLaunchRecord({}, ENDS['exit code 1']), null)).toMatchObject({
+    message: 'exit code 1; its log has the reason',
+  })
+})

@@ -1,0 +1,153 @@
+// One number per run and metric: what is timed, after which warm-up, over which periods.
+import { describe, expect, test } from 'vitest'
+import { summarizeRuns } from '../../src/measure/summary.ts'
+import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
+
+const summaryOf = async (metrics: MetricsDifference) => {
+  const [summary] = summarizeRuns([await aFinishedRun({}, metrics)])
+  if (!summary) throw new Error('no summary')
+  return summary
+}
+const steps = (...parts: [count: number, seconds: number][]) =>
+  parts.flatMap(([count, seconds]) => Array<number>(count).fill(seconds))
+const compile = (step: number) => ({ event: 'phase', name: 'compile', seconds: 20, step }) as const
+
+describe('seconds per sample', () => {
+  test('is the sum of the seconds over the sum of the samples, after 10 warm-up steps', async () => {
+    // Steps 11 to 20: 5 of 0.1 s and 5 of 0.3 s make 2 s for 10 x 4 samples.
+    const stepSeconds = steps([10, 9], [5, 0.1], [5, 0.3])
+    const summary = await summaryOf({ stepSeconds, samplesPerStep: 4 })
+    expect(summary.secondsPerSample).toBeCloseTo(2 / 40, 12)
+    expect(summary.warmUpSteps).toBe(10)
+    expect(summary.metrics.seconds_per_sample).toBe(summary.secondsPerSample)
+  })
+
+  test('sees every fourth step, which a median would hide', async () => {
+    const stepSeconds = steps(
+      [10, 1],
+      ...Array<[number, number][]>(5)
+        .fill([
+          [3, 0.1],
+          [1, 0.5],
+        ])
+        .flat(),
+    )
+    const { secondsPerSample, medianStepSeconds } = await summaryOf({ stepSeconds, samplesPerStep: 1 })
+    expect(secondsPerSample).toBeCloseTo(0.2, 12)
+    expect(medianStepSeconds).toBe(0.1)
+  })
+
+  test('is taken over whole periods: a part period at the end is left out', async () => {
+    // 10 warm-up steps, two periods of 4, and 3 slow steps of a third one.
+    const stepSeconds = steps([10, 1], [8, 0.1], [3, 7])
+    const summary = await summaryOf({ stepSeconds, samplesPerStep: 1, start: { period_steps: 4 } })
+    expect(summary.secondsPerSample).toBeCloseTo(0.1, 12)
+    expect(summary.steps).toBe(21)
+  })
+
+  test('is not there when no whole period is left', async () => {
+    for (const metrics of [
+      { stepSeconds: steps([10, 0.1]) },
+      { stepSeconds: steps([9, 0.1]) },
+      { stepSeconds: steps([30, 0.1]), start: { period_steps: 21 } },
+    ]) {
+      const summary = await summaryOf(metrics)
+      expect(summary.secondsPerSample).toBeNull()
+      expect(summary.metrics).not.toHaveProperty('seconds_per_sample')
+    }
+  })
+})
+
+describe('the warm-up', () => {
+  test('is a tenth of a long run', async () => {
+    expect((await summaryOf({ stepSeconds: steps([205, 0.1]) })).warmUpSteps).toBe(21)
+  })
+
+  test('lasts until the last compile or capture', async () => {
+    const capture = { event: 'phase', name: 'capture', seconds: 1, step: 15 } as const
+    expect((await summaryOf({ phases: [compile(13), capture, compile(11)] })).warmUpSteps).toBe(15)
+  })
+
+  test('is not made longer by a checkpoint, or by a compile before the first step', async () => {
+    const checkpoint = { event: 'phase', name: 'checkpoint', seconds: 1, step: 30 } as const
+    const early = { event: 'phase', name: 'compile', seconds: 20 } as const
+    expect((await summaryOf({ phases: [checkpoint, early] })).warmUpSteps).toBe(10)
+  })
+
+  test('is the longest of all runs, for all runs', async () => {
+    const runs = summarizeRuns([
+      await aFinishedRun(
+        { variant: 'baseline' },
+        { stepSeconds: steps([14, 0.5], [26, 0.1]), samplesPerStep: 1 },
+      ),
+      await aFinishedRun({ variant: 'optimized' }, { phases: [compile(14)] }),
+    ])
+    expect(runs.map(({ warmUpSteps }) => warmUpSteps)).toEqual([14, 14])
+    expect(runs[0]?.secondsPerSample).toBeCloseTo(0.1, 12)
+  })
+
+  test('survives a trainer that reports 300,000 compiles', async () => {
+    const run = await aFinishedRun()
+    const phases = Array.from({ length: 300_000 }, () => ({
+      name: 'compile' as const,
+      seconds: 0,
+      step: 12,
+    }))
+    const [summary] = summarizeRuns([{ ...run, metrics: { ...run.metrics, phases } }])
+    expect(summary?.warmUpSteps).toBe(12)
+  })
+})
+
+describe('a summary', () => {
+  test('has the last evaluation, and says after how many samples it was', async () => {
+    const run = await aFinishedRun()
+    const [last] = run.metrics.evaluations
+    if (!last) throw new Error('no evaluation')
+    const evaluations = [
+      { ...last, val_loss: 9, samples_seen: 16 },
+      { ...last, metrics: { nrmse: 0.1, 'nrmse/a': 0.2 } },
+    ]
+    const [summary] = summarizeRuns([{ ...run, metrics: { ...run.metrics, evaluations } }])
+    expect(summary).toMatchObject({
+      evaluatedAfterSamples: 640,
+      metrics: { val_loss: 0.02, 'evaluation.nrmse': 0.1, 'evaluation.nrmse/a': 0.2 },
+    })
+  })
+
+  test('has the peak memory of the worst rank, and none without a GPU', async () => {
+    const { metrics } = await summaryOf({ end: { peak_memory_reserved_bytes: [3e9, 5e9, 4e9] } })
+    expect(metrics.peak_memory_reserved_bytes).toBe(5e9)
+    expect(metrics).not.toHaveProperty('peak_memory_allocated_bytes')
+    expect((await summaryOf({ end: { peak_memory_reserved_bytes: [] } })).metrics).not.toHaveProperty(
+      'peak_memory_reserved_bytes',
+    )
+  })
+
+  test('counts samples from the steps, beside what run_end says', async () => {
+    expect(await summaryOf({ end: { samples: 1 } })).toMatchObject({ samples: 640, reportedSamples: 1 })
+  })
+
+  test('adds up set-up phases without checkpoints', async () => {
+    const phases = [
+      { event: 'phase', name: 'import', seconds: 3 },
+      { event: 'phase', name: 'compile', seconds: 20, step: 1 },
+      { event: 'phase', name: 'checkpoint', seconds: 100, step: 40 },
+    ] as const
+    expect((await summaryOf({ phases })).setUpSeconds).toBe(23)
+  })
+
+  test('has the share of the timed seconds that waited for data, if every step reports it', async () => {
+    const run = await aFinishedRun()
+    const waits = Array<number>(40).fill(0.02)
+    const shareOf = (dataWaitSeconds: number[]) => {
+      const metrics = { ...run.metrics, steps: { ...run.metrics.steps, dataWaitSeconds } }
+      return summarizeRuns([{ ...run, metrics }])[0]?.dataWaitShare
+    }
+    expect(shareOf(waits)).toBeCloseTo(0.25, 12)
+    expect(shareOf(waits.slice(20))).toBeNull()
+  })
+
+  test('is made of no run at all', () => {
+    expect(summarizeRuns([])).toEqual([])
+  })
+})

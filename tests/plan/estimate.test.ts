@@ -1,0 +1,36 @@
+// What is still to come takes as long as what is done, variant by variant.
+import { expect, test } from 'vitest'
+import { estimateSeconds, meanWallSeconds } from '../../src/plan/estimate.ts'
+import { aPlannedRun } from '../fixtures/builders.ts'
+
+const warmUp = { purpose: 'warm-up', block: null } as const
+
+test('measured launches count, warm-up launches only until there is a measured one', () => {
+  const timed = [
+    { run: aPlannedRun({ ...warmUp, variant: 'baseline' }), wallSeconds: 90 },
+    { run: aPlannedRun({ ...warmUp, variant: 'optimized' }), wallSeconds: 50 },
+    { run: aPlannedRun({ variant: 'baseline', block: 1 }), wallSeconds: 60 },
+    { run: aPlannedRun({ variant: 'baseline', block: 2 }), wallSeconds: 70 },
+  ]
+  expect(meanWallSeconds(timed)).toEqual({ baseline: 65, optimized: 50 })
+})
+
+test('the estimate is the sum over the remaining runs', () => {
+  const remaining = [
+    aPlannedRun({ variant: 'baseline' }),
+    aPlannedRun({ variant: 'optimized' }),
+    aPlannedRun({ variant: 'optimized' }),
+  ]
+  expect(estimateSeconds(remaining, { baseline: 60, optimized: 20 })).toBe(100)
+})
+
+test('there is no estimate while one variant is unknown', () => {
+  const remaining = [aPlannedRun({ variant: 'optimized' })]
+  expect(estimateSeconds(remaining, { baseline: 60 })).toBeNull()
+  expect(estimateSeconds([aPlannedRun({ variant: 'baseline' })], { baseline: 60 })).toBe(60)
+  expect(meanWallSeconds([])).toEqual({})
+})
+
+test('nothing left takes no time', () => {
+  expect(estimateSeconds([], {})).toBe(0)
+})

@@ -1,0 +1,36 @@
+// The command lines by which runs are launched.
+import { expect, test } from 'vitest'
+import { torchrunCommand } from '../../src/plan/torchrun.ts'
+import { anExperiment, aPlannedRun } from '../fixtures/builders.ts'
+
+const paths = { configFile: '/out/config.json', outDirectory: '/out/run', errorDirectory: '/out/errors' }
+const lineOf = (difference: Parameters<typeof anExperiment>[0]) =>
+  torchrunCommand(anExperiment(difference), aPlannedRun({ seed: 3 }), paths).join(' ')
+
+const { launch } = anExperiment()
+
+test('one host meets at a port of its own', () => {
+  expect(lineOf({ launch: { ...launch, nproc_per_node: 4 } })).toMatchInlineSnapshot(`"python3 -m torch.distributed.run --standalone --nproc-per-node 4 --log-dir /out/errors -m trainer train --config /out/config.json --out /out/run --seed 3"`)
+})
+
+test('several nodes meet at the given endpoint, each run under its own name', () => {
+  expect(
+    lineOf({
+      launch: { ...launch, nproc_per_node: 8, nnodes: 2, node_rank: 1, rdzv_endpoint: 'gpu-0:29400' },
+    }),
+  ).toMatchInlineSnapshot(`"python3 -m torch.distributed.run --nnodes 2 --node-rank 1 --rdzv-backend c10d --rdzv-endpoint gpu-0:29400 --rdzv-id two-task-03-block-1-baseline --nproc-per-node 8 --log-dir /out/errors -m trainer train --config /out/config.json --out /out/run --seed 3"`)
+})
+
+test('a module without a command has no first argument', () => {
+  expect(lineOf({ trainer: { module: 'my.trainer' } })).toContain(' -m my.trainer --config ')
+})
+
+test('a script is named by its file', () => {
+  expect(lineOf({ trainer: { script: 'examples/train.py' } })).toContain(' examples/train.py --config ')
+  expect(lineOf({ trainer: { script: 'train.py', command: 'fit' } })).toContain(' train.py fit --config ')
+})
+
+test('a path with blanks stays one argument', () => {
+  const command = torchrunCommand(anExperiment(), aPlannedRun(), { ...paths, outDirectory: '/my out/run' })
+  expect(command).toContain('/my out/run')
+})
