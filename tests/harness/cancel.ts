@@ -10,12 +10,14 @@ export interface CancelDelays {
 // ProcessInvoker.cs of github.com/actions/runner: SIGINT, 7.5 s, SIGTERM, 2.5 s, SIGKILL, to the one process.
 export const RUNNER_DELAYS_MS: CancelDelays = { beforeTerminate: 7500, beforeKill: 2500 }
 
-export async function endLikeRunner(child: ChildProcess, delaysMs: CancelDelays): Promise<void> {
+/** Answers with the last signal that was needed. */
+export async function endLikeRunner(child: ChildProcess, delaysMs: CancelDelays): Promise<NodeJS.Signals> {
   child.kill('SIGINT')
-  if (await endsWithin(child, delaysMs.beforeTerminate)) return
+  if (await endsWithin(child, delaysMs.beforeTerminate)) return 'SIGINT'
   child.kill('SIGTERM')
-  if (await endsWithin(child, delaysMs.beforeKill)) return
+  if (await endsWithin(child, delaysMs.beforeKill)) return 'SIGTERM'
   child.kill('SIGKILL')
+  return 'SIGKILL'
 }
 
 async function endsWithin(child: ChildProcess, delayMs: number): Promise<boolean> {

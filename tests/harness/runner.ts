@@ -36,8 +36,8 @@ export interface RunningAction extends AsyncDisposable {
   finished: Promise<ActionResult>
   /** Resolves when a log line of main has the text; rejects when main ends without one. */
   waitForLog(text: string): Promise<void>
-  /** Presses "Cancel workflow". */
-  cancel(): Promise<ActionResult>
+  /** Presses "Cancel workflow"; lastSignal is the last one that main needed. */
+  cancel(): Promise<ActionResult & { lastSignal: NodeJS.Signals }>
 }
 
 /** Runs main and post to their end, and leaves nothing behind. */
@@ -72,8 +72,8 @@ export async function startAction(options: ActionOptions): Promise<RunningAction
     finished,
     waitForLog: main.waitForLog,
     async cancel() {
-      await endLikeRunner(main.child, options.cancelDelaysMs ?? RUNNER_DELAYS_MS)
-      return await finished
+      const lastSignal = await endLikeRunner(main.child, options.cancelDelaysMs ?? RUNNER_DELAYS_MS)
+      return { ...(await finished), lastSignal }
     },
     async [Symbol.asyncDispose]() {
       main.child.kill('SIGKILL')

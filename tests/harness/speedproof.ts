@@ -1,0 +1,75 @@
+// The committed action, as `uses:` finds it, on a pull request of its own repository and between the two fakes.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { pullRequestEvent } from './events.ts'
+import { type FakeArtifacts, startFakeArtifacts } from './fake-artifacts.ts'
+import { type FakeGitHub, startFakeGitHub } from './fake-github.ts'
+import {
+  type ActionOptions,
+  type ActionResult,
+  type RunningAction,
+  runAction,
+  startAction,
+} from './runner.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const ACTION_FILE = join(ROOT, 'action.yml')
+
+const actionFile = z.object({
+  runs: z.object({
+    using: z.literal('node24'),
+    main: z.string(),
+    post: z.string(),
+    'post-if': z.literal('always()'),
+  }),
+})
+
+export interface Services extends AsyncDisposable {
+  github: FakeGitHub
+  artifacts: FakeArtifacts
+}
+
+export async function startServices(): Promise<Services> {
+  await using opening = new AsyncDisposableStack()
+  const github = opening.use(await startFakeGitHub())
+  const artifacts = opening.use(await startFakeArtifacts())
+  const opened = opening.move()
+  return { github, artifacts, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+/** Runs the action on the experiment of a folder, main and post. */
+export async function measure(
+  folder: string,
+  services: Services,
+  changes: Partial<ActionOptions> = {},
+): Promise<ActionResult> {
+  return await runAction(await stepOf(folder, services, changes))
+}
+
+export async function startMeasuring(
+  folder: string,
+  services: Services,
+  changes: Partial<ActionOptions> = {},
+): Promise<RunningAction> {
+  return await startAction(await stepOf(folder, services, changes))
+}
+
+async function stepOf(
+  folder: string,
+  { github, artifacts }: Services,
+  changes: Partial<ActionOptions>,
+): Promise<ActionOptions> {
+  const { runs } = actionFile.parse(parse(await readFile(ACTION_FILE, 'utf8')))
+  return {
+    main: join(ROOT, runs.main),
+    post: join(ROOT, runs.post),
+    actionFile: ACTION_FILE,
+    event: pullRequestEvent(),
+    workspace: folder,
+    ...changes,
+    inputs: { experiment: 'experiment.yaml', ...changes.inputs },
+    environment: { GITHUB_API_URL: github.url, ...artifacts.environment, ...changes.environment },
+  }
+}
