@@ -15,6 +15,9 @@ export interface GateVerdict extends GateComparison {
 /** Fewer seeds than this say nothing about how losses scatter between seeds. */
 const MIN_SEEDS = 3
 
+/** Relative. A ratio comes back from its logarithm with other last digits: 3 as 2.9999999999999996. */
+const ROUNDING = 1e-12
+
 /** Bounds that prove nothing are taken away, so that no report shows them. */
 export function judgeGate(comparison: GateComparison): GateVerdict {
   const { gate, evidence } = comparison
@@ -60,8 +63,8 @@ export function comparesQuality({ metric, statistic }: Gate): boolean {
 function clears(gate: Gate, value: number): boolean {
   const { direction, limit } = gate
   const scaled = value / unitOf(gate)
-  if (direction === 'at_least') return scaled >= limit
-  return direction === 'at_most' ? scaled <= limit : scaled < limit
+  if (direction === 'at_least') return scaled >= limit * (1 - ROUNDING)
+  return direction === 'at_most' ? scaled <= limit * (1 + ROUNDING) : scaled < limit
 }
 
 /** Limits in bytes are written in GB (1e9 bytes); quotients have no unit; all else is in the metric's own unit. */
