@@ -1,0 +1,97 @@
+// Runs become blocks, and blocks one estimate per gate.
+import { describe, expect, test } from 'vitest'
+import { compare } from '../../src/judge/compare.ts'
+import { aGate, aRunSummary, blocksOf } from '../fixtures/builders.ts'
+
+const comparisonOf = (runs: Parameters<typeof compare>[0], gate = aGate()) => {
+  const [only] = compare(runs, [gate]).gates
+  if (!only) throw new Error('no gate')
+  return only
+}
+const memory = aGate({
+  metric: 'peak_memory_reserved_bytes',
+  statistic: 'maximum',
+  direction: 'below',
+  limit: 50,
+})
+
+describe('blocks', () => {
+  test('pair the runs of one number, in order, whatever order they ran in', () => {
+    const runs = [
+      aRunSummary({ block: 2, variant: 'optimized' }),
+      aRunSummary({ block: 1, variant: 'baseline' }),
+      aRunSummary({ block: 2, variant: 'baseline' }),
+      aRunSummary({ block: 1, variant: 'optimized' }),
+    ]
+    const { blocks } = compare(runs, [])
+    expect(blocks.map(({ block, baseline, optimized }) => [block, baseline.runId, optimized.runId])).toEqual([
+      [1, 'block-1-baseline', 'block-1-optimized'],
+      [2, 'block-2-baseline', 'block-2-optimized'],
+    ])
+  })
+
+  test('have no warm-up launch and no half block in them', () => {
+    const runs = [
+      aRunSummary({ block: null, variant: 'baseline' }),
+      aRunSummary({ block: null, variant: 'optimized' }),
+      aRunSummary({ block: 3, variant: 'baseline' }),
+    ]
+    expect(compare(runs, [aGate()])).toMatchObject({
+      blocks: [],
+      gates: [{ baseline: null, optimized: null, evidence: null }],
+    })
+  })
+})
+
+describe('a comparison', () => {
+  test('by speedup has geometric means whose quotient is the estimate', () => {
+    const pairs = [
+      { baseline: 8, optimized: 2 },
+      { baseline: 2, optimized: 1 },
+    ]
+    const { baseline, optimized, evidence } = comparisonOf(blocksOf('seconds_per_sample', pairs))
+    expect(baseline).toBeCloseTo(4, 12)
+    expect(optimized).toBeCloseTo(Math.SQRT2, 12)
+    expect(evidence?.estimate).toBeCloseTo(4 / Math.SQRT2, 12)
+  })
+
+  test('by difference has arithmetic means whose difference is the estimate', () => {
+    const gate = aGate({ metric: 'val_loss', statistic: 'difference', direction: 'below', limit: 0.001 })
+    const pairs = [
+      { baseline: 0.5, optimized: 0.25 },
+      { baseline: 0.25, optimized: 0.25 },
+    ]
+    expect(comparisonOf(blocksOf('val_loss', pairs), gate)).toMatchObject({
+      baseline: 0.375,
+      optimized: 0.25,
+      evidence: { estimate: -0.125 },
+    })
+  })
+
+  test('by maximum has the worst run, and needs no baseline', () => {
+    const runs = blocksOf('peak_memory_reserved_bytes', [
+      { baseline: 9, optimized: 3 },
+      { baseline: 9, optimized: 4 },
+    ]).map((run) => (run.variant === 'baseline' ? { ...run, metrics: {} } : run))
+    expect(comparisonOf(runs, memory)).toMatchObject({
+      baseline: null,
+      optimized: 4,
+      evidence: { estimate: 4, bounds: { lower: 4, upper: 4 } },
+    })
+  })
+
+  test('has no evidence when one run lacks the metric', () => {
+    const runs = blocksOf('seconds_per_sample', [
+      { baseline: 8, optimized: 2 },
+      { baseline: 8, optimized: 2 },
+    ])
+    const lacking = runs.map((run, index) => (index === 3 ? { ...run, metrics: {} } : run))
+    expect(comparisonOf(lacking)).toMatchObject({ optimized: null, evidence: null })
+  })
+
+  test('has no ratio of losses that are not positive', () => {
+    const gate = aGate({ metric: 'val_loss', statistic: 'ratio', direction: 'at_most', limit: 1.03 })
+    const found = comparisonOf(blocksOf('val_loss', [{ baseline: -1, optimized: -2 }]), gate)
+    expect(found).toMatchObject({ baseline: -1, optimized: -2, evidence: null })
+  })
+})

@@ -1,0 +1,185 @@
+// A gate passes when its bound clears the limit, and never otherwise.
+import { describe, expect, test } from 'vitest'
+import type { Gate } from '../../src/config/gates.ts'
+import { compare } from '../../src/judge/compare.ts'
+import { judgeGate } from '../../src/judge/gate-verdict.ts'
+import { aGate, blocksOf } from '../fixtures/builders.ts'
+
+/** Judged over blocks with the given numbers of the gate's own metric. */
+function judged(gate: Gate, baseline: readonly number[], optimized: readonly number[]) {
+  const pairs = baseline.map((value, index) => ({
+    baseline: value,
+    optimized: optimized[index] ?? Number.NaN,
+  }))
+  const [comparison] = compare(blocksOf(gate.metric, pairs), [gate]).gates
+  if (!comparison) throw new Error('no gate')
+  return judgeGate(comparison)
+}
+const stateOf = (...given: Parameters<typeof judged>) => judged(...given).state
+
+const speedup = aGate()
+const lossDelta = aGate({
+  name: 'loss_delta',
+  metric: 'val_loss',
+  statistic: 'difference',
+  direction: 'below',
+  limit: 0.001,
+})
+const nrmseRatio = aGate({
+  name: 'nrmse_ratio',
+  metric: 'evaluation.nrmse',
+  statistic: 'ratio',
+  direction: 'at_most',
+  limit: 1.03,
+})
+
+describe('the speedup gate', () => {
+  test('passes when its lower bound clears the limit', () => {
+    expect(judged(speedup, [4, 4.1, 4, 4.1], [1, 1, 1, 1])).toMatchObject({
+      state: 'passed',
+      reason: 'the whole interval clears the limit',
+    })
+  })
+
+  test('passes exactly at the limit, whatever the logarithm does to the last digit', () => {
+    expect(stateOf(speedup, [3, 6, 0.3], [1, 2, 0.1])).toBe('passed')
+    expect(stateOf(speedup, [2.999999, 2.999999], [1, 1])).toBe('failed')
+  })
+
+  test('is inconclusive when the interval spans the limit', () => {
+    expect(judged(speedup, [3, 3.4, 3, 3.4], [1, 1, 1, 1])).toMatchObject({
+      state: 'inconclusive',
+      reason: 'the interval spans the limit after 4 blocks',
+    })
+  })
+
+  test('fails when its upper bound misses the limit', () => {
+    expect(stateOf(speedup, [2, 2.1, 2, 2.1], [1, 1, 1, 1])).toBe('failed')
+  })
+
+  test('does not pass on an estimate above the limit alone', () => {
+    const { evidence, state } = judged(speedup, [3.1, 3.2], [1, 1])
+    expect(evidence?.estimate).toBeGreaterThan(3)
+    expect(state).toBe('inconclusive')
+  })
+
+  test('is inconclusive with one block, however large the speedup', () => {
+    expect(judged(speedup, [400], [1])).toMatchObject({
+      state: 'inconclusive',
+      reason: 'no honest interval from 1 block; use more blocks, or accept the estimate with evidence: point',
+    })
+  })
+
+  test('judges one block by its estimate when the experiment accepts that, and says so', () => {
+    const point = aGate({ evidence: 'point' })
+    expect(judged(point, [3], [1])).toMatchObject({
+      state: 'passed',
+      reason: 'by its point estimate alone (evidence: point), over 1 block',
+    })
+    expect(stateOf(point, [2.99], [1])).toBe('failed')
+  })
+})
+
+describe('the loss gate', () => {
+  test('passes equal losses, and a loss that is worse by less than the limit', () => {
+    expect(stateOf(lossDelta, [0.02, 0.02, 0.02], [0.02, 0.02, 0.02])).toBe('passed')
+    expect(stateOf(lossDelta, [0.5, 0.5, 0.5], [0.5001, 0.5002, 0.5001])).toBe('passed')
+  })
+
+  test('fails exactly at a limit that has to be undercut', () => {
+    const half = aGate({ ...lossDelta, limit: 0.5 })
+    expect(stateOf(half, [8, 8, 8], [8.5, 8.5, 8.5])).toBe('failed')
+    expect(stateOf(aGate({ ...half, direction: 'at_most' }), [8, 8, 8], [8.5, 8.5, 8.5])).toBe('passed')
+  })
+
+  test('is inconclusive when seeds scatter beyond the limit', () => {
+    expect(stateOf(lossDelta, [0.5, 0.5, 0.5], [0.501, 0.499, 0.5])).toBe('inconclusive')
+  })
+
+  test.each([1, 2])('cannot prove anything with %d seeds, and shows no bound', (seeds) => {
+    const losses = Array<number>(seeds).fill(0.5)
+    const { state, evidence } = judged(lossDelta, losses, losses)
+    expect(state).toBe('inconclusive')
+    expect(evidence?.bounds).toBeNull()
+    expect(stateOf(aGate({ ...lossDelta, evidence: 'point' }), losses, losses)).toBe('passed')
+  })
+
+  test('is insensitive past a tenth of the baseline loss', () => {
+    expect(judged(lossDelta, [0.009, 0.009, 0.009], [0.009, 0.009, 0.009]).insensitive).toBe(true)
+    expect(judged(lossDelta, [0.02, 0.02, 0.02], [0.02, 0.02, 0.02]).insensitive).toBe(false)
+  })
+})
+
+describe('a ratio gate', () => {
+  test('passes below its limit and fails above', () => {
+    expect(stateOf(nrmseRatio, [1, 1, 1], [1.01, 1.01, 1.01])).toBe('passed')
+    expect(stateOf(nrmseRatio, [1, 1, 1], [1.04, 1.04, 1.04])).toBe('failed')
+  })
+
+  test('of a held-out number needs 3 seeds, by whatever statistic', () => {
+    expect(stateOf(nrmseRatio, [1, 1], [1, 1])).toBe('inconclusive')
+    const upsideDown = aGate({ metric: 'val_loss', statistic: 'speedup', limit: 0.97 })
+    expect(stateOf(upsideDown, [1, 1], [1, 1])).toBe('inconclusive')
+  })
+
+  test('of bytes has no unit', () => {
+    const bytesRatio = aGate({
+      metric: 'peak_memory_allocated_bytes',
+      statistic: 'ratio',
+      direction: 'at_most',
+      limit: 1,
+    })
+    expect(stateOf(bytesRatio, [4e9, 4e9], [6e9, 6e9])).toBe('failed')
+    expect(stateOf(bytesRatio, [4e9, 4e9], [3e9, 3e9])).toBe('passed')
+  })
+})
+
+describe('the memory gate', () => {
+  const memory = aGate({
+    metric: 'peak_memory_reserved_bytes',
+    statistic: 'maximum',
+    direction: 'below',
+    limit: 50,
+  })
+
+  test('judges the largest run in GB, with a single block too', () => {
+    expect(stateOf(memory, [80e9], [49.9e9])).toBe('passed')
+    expect(stateOf(memory, [80e9, 80e9], [10e9, 50e9])).toBe('failed')
+  })
+
+  test('judges a difference in GB', () => {
+    const growth = aGate({ ...memory, statistic: 'difference', limit: 2 })
+    expect(stateOf(growth, [10e9, 10e9], [11e9, 11e9])).toBe('passed')
+    expect(stateOf(growth, [10e9, 10e9], [13e9, 13e9])).toBe('failed')
+  })
+})
+
+describe('a number that is not there', () => {
+  test('is not measured, by point estimate neither', () => {
+    for (const evidence of ['interval', 'point'] as const) {
+      const verdict = judgeGate({
+        gate: aGate({ evidence }),
+        baseline: null,
+        optimized: null,
+        evidence: null,
+      })
+      expect(verdict).toMatchObject({
+        state: 'not measured',
+        reason: 'not every run reported a usable seconds_per_sample',
+      })
+    }
+  })
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1e308])(
+    '%d never passes',
+    (bad) => {
+      for (const evidence of ['interval', 'point'] as const) {
+        expect(stateOf(aGate({ evidence }), [4, 4, 4], [1, bad, 1])).not.toBe('passed')
+        expect(stateOf(aGate({ ...lossDelta, evidence }), [-bad, 0.5, 0.5], [bad, 0.5, 0.5])).not.toBe(
+          'passed',
+        )
+        expect(stateOf(aGate({ ...nrmseRatio, evidence }), [1, 1, 1], [1, bad, 1])).not.toBe('passed')
+      }
+    },
+  )
+})
