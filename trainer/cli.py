@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and checkpoint.pt")
     command.add_argument(
-        "--seed", type=int, required=True, help="seed of weights, batches, masks and query points"
+        "--seed", type=_seed, required=True, help="seed of weights, batches, masks and query points"
     )
 
     command = _add(
@@ -61,6 +61,12 @@ def _parser() -> argparse.ArgumentParser:
 
     _add(commands, "generate-data", generate_data, "Make the data of a config where they are not there yet.")
     return parser
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'got "{text}", expected a whole number at least 0')
+    return int(text)
 
 
 def _add(commands: argparse._SubParsersAction, name: str, function, summary: str) -> argparse.ArgumentParser:

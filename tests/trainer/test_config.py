@@ -7,6 +7,7 @@ import pytest
 import yaml
 from tiny import ROOT, launch, tiny_config, tiny_file
 
+from trainer.cli import main
 from trainer.config import Config, load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
@@ -143,6 +144,14 @@ def test_the_command_prints_the_whole_config_without_torch(tmp_path):
     )
     assert done.stderr == ""
     assert json.loads(done.stdout) == to_plain(tiny_config(tmp_path))
+
+
+@pytest.mark.parametrize("seed", ["-1", "1.5", "x"])
+def test_a_bad_seed_is_named(tmp_path, capsys, seed):
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), f"--seed={seed}"])
+    assert ended.value.code == 2
+    assert f'--seed: got "{seed}", expected a whole number at least 0' in capsys.readouterr().err
 
 
 def test_the_smoke_variants_differ_only_in_speed():

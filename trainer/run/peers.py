@@ -29,7 +29,9 @@ class Peers:
         self.rank, self.size = rank, size
         self._ending = threading.Lock()
         self._finished = threading.Event()
-        self._store = _connect() if size > 1 else None
+        # Without torchrun's own store there is none yet: rank 0 opens it with the process group.
+        shared = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        self._store = _connect() if size > 1 and shared else None
         if self._store:
             threading.Thread(target=self._watch, args=(_connect(),), daemon=True).start()
 
