@@ -90,8 +90,14 @@ function maximum(values: readonly number[]): PairedEstimate {
   }
 }
 
-/** The level whose quotient, difference or maximum the evidence is: geometric mean, mean or maximum. */
-function level({ statistic }: Gate, values: readonly number[]): number {
+/** The level whose quotient, difference or maximum the evidence is; null past what a double holds. */
+function level(gate: Gate, values: readonly number[]): number | null {
+  const value = levelOf(gate, values)
+  return Number.isFinite(value) ? value : null
+}
+
+/** Geometric mean for quotients, mean for differences, maximum. */
+function levelOf({ statistic }: Gate, values: readonly number[]): number {
   const mean = (numbers: readonly number[]) =>
     numbers.reduce((total, value) => total + value, 0) / numbers.length
   if (statistic === 'maximum') return Math.max(...values)

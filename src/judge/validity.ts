@@ -83,13 +83,20 @@ function equalWorkDetail([run]: readonly RunSummary[]): string {
 function machineProblems(runs: readonly RunSummary[]): string[] {
   const problems = [
     spread('devices', runs, (run) => run.deviceNames.join(', ')),
-    spread('versions', runs, (run) => Object.entries(run.versions).sort().join(' ')),
+    spread('versions', runs, (run) => versionsText(run.versions)),
   ]
   return problems.filter((problem) => problem !== null)
 }
 
 function machineDetail([run]: readonly RunSummary[]): string {
   return run ? `${run.deviceNames.length} x ${[...new Set(run.deviceNames)].join(', ')} in every run` : ''
+}
+
+function versionsText(versions: RunSummary['versions']): string {
+  return Object.entries(versions)
+    .map(([name, version]) => `${name} ${version}`)
+    .sort()
+    .join(', ')
 }
 
 function steadyStateProblems(runs: readonly RunSummary[]): string[] {
@@ -117,5 +124,5 @@ function spread(
   value: (run: RunSummary) => string | number,
 ): string | null {
   const values = new Set(runs.map(value))
-  return values.size > 1 ? `${what} differ: ${[...values].slice(0, 4).join(' / ')}` : null
+  return values.size > 1 ? `unequal ${what}: ${[...values].slice(0, 4).join(' / ')}` : null
 }

@@ -63,7 +63,8 @@ function summarize({ run, wallSeconds, metrics }: FinishedRun, warmUp: number): 
   const timed = timedRange(steps.seconds.length, warmUp, start.period_steps ?? 1)
   const timedSeconds = sum(steps.seconds.slice(...timed))
   const timedSamples = sum(steps.samples.slice(...timed))
-  const secondsPerSample = timedSamples > 0 ? timedSeconds / timedSamples : null
+  const secondsPerSample =
+    timedSamples > 0 && Number.isFinite(timedSeconds) ? timedSeconds / timedSamples : null
   const hasDataWait = steps.dataWaitSeconds.length === steps.seconds.length && timedSeconds > 0
   return {
     ...identity(run),

@@ -82,7 +82,10 @@ const recordedFile = z.object({
     optimized: z.record(z.string(), z.unknown()),
   }),
   overrides: overridesSchema,
-  revision: z.string().nullable(),
+  revision: z
+    .string()
+    .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
+    .nullable(),
   launches: z.array(launchRecord),
 })
 
