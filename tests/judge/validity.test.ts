@@ -1,0 +1,121 @@
+// Runs are comparable when they did equal work on one machine in a steady state by honest clocks.
+import { describe, expect, test } from 'vitest'
+import { checkValidity } from '../../src/judge/validity.ts'
+import type { RunSummary } from '../../src/measure/summary.ts'
+import { anExperiment, aRunSummary } from '../fixtures/builders.ts'
+
+/** The checks that fail when the optimized run differs from the baseline like this. */
+function problemsOf(difference: Partial<RunSummary>, experiment = anExperiment()): string[] {
+  const runs = [aRunSummary(), aRunSummary({ variant: 'optimized', ...difference })]
+  return checkValidity(experiment, runs)
+    .filter(({ state }) => state !== 'passed')
+    .map(({ name, state, detail }) => `${name} ${state}: ${detail}`)
+}
+
+test('equal runs pass every check, and each says what it saw', () => {
+  expect(problemsOf({})).toEqual([])
+  expect(
+    checkValidity(anExperiment(), [aRunSummary()]).map(({ name, detail }) => `${name}: ${detail}`),
+  ).toMatchInlineSnapshot(`
+    [
+      "equal work: 640 samples, 40 updates, 1000 parameters in every run",
+      "same machine: 2 x NVIDIA H200 in every run",
+      "steady state: timed after 10 warm-up steps, the same for all runs",
+      "clocks: no run reports more step seconds than its process took",
+    ]
+  `)
+})
+
+test('without a finished run nothing is measured', () => {
+  expect(checkValidity(anExperiment(), []).map(({ state }) => state)).toEqual(Array(4).fill('not measured'))
+})
+
+describe('work is unequal', () => {
+  const cases: [string, Partial<RunSummary>][] = [
+    ['samples', { samples: 320, reportedSamples: 320, evaluatedAfterSamples: 320 }],
+    ['updates', { attemptedUpdates: 20 }],
+    ['world size', { worldSize: 4 }],
+    ['parameters', { parameterCount: 500 }],
+    ['data', { dataHash: 'beef' }],
+    ['held-out samples', { evaluationSamples: 32 }],
+    ['a miscount', { reportedSamples: 1280 }],
+    ['an early evaluation', { evaluatedAfterSamples: 320 }],
+    ['a reported config', { config: { batch: 1024 } }],
+  ]
+
+  test.each(cases)('in %s', (_, difference) => {
+    expect(problemsOf(difference)).toHaveLength(1)
+    expect(problemsOf(difference)[0]).toMatch(/^equal work failed: /)
+  })
+
+  test('and the report says how', () => {
+    expect(
+      cases.map(([, difference]) => problemsOf(difference)[0]?.replace('equal work failed: ', '')),
+    ).toMatchInlineSnapshot(`
+      [
+        "unequal training samples: 640 / 320",
+        "unequal attempted updates: 40 / 20",
+        "unequal world size: 2 / 4",
+        "unequal parameter count: 1000 / 500",
+        "unequal data hash: da7a / beef",
+        "unequal held-out samples: 64 / 32",
+        "block-1-optimized: its steps add up to 640 samples, its run_end says 1280",
+        "block-1-optimized: its last evaluation is after 320 of 640 samples; evaluate at the end",
+        "the runs report different values of batch",
+      ]
+    `)
+  })
+})
+
+test('updates may differ in a recipe experiment, samples may not', () => {
+  const recipe = anExperiment({ kind: 'recipe' })
+  expect(problemsOf({ attemptedUpdates: 20, config: { batch: 512, recipe: { growth: 2 } } }, recipe)).toEqual(
+    [],
+  )
+  expect(problemsOf({ samples: 320, reportedSamples: 320 }, recipe)).not.toEqual([])
+})
+
+test('configs may differ under speed', () => {
+  expect(problemsOf({ config: { batch: 512, speed: { fused: true } } })).toEqual([])
+})
+
+test('other devices or versions are another machine', () => {
+  expect(problemsOf({ deviceNames: ['NVIDIA H200', 'NVIDIA A100'] })).toMatchInlineSnapshot(`
+    [
+      "same machine failed: unequal devices: NVIDIA H200, NVIDIA H200 / NVIDIA H200, NVIDIA A100",
+    ]
+  `)
+  expect(problemsOf({ versions: { python: '3.11.2', torch: '2.11.0' } })).toMatchInlineSnapshot(`
+    [
+      "same machine failed: unequal versions: python 3.11.2, torch 2.15.0 / python 3.11.2, torch 2.11.0",
+    ]
+  `)
+  expect(problemsOf({ versions: { torch: '2.15.0', python: '3.11.2' } })).toEqual([])
+})
+
+describe('a steady state', () => {
+  test('has at most half of the steps as warm-up', () => {
+    expect(problemsOf({ warmUpSteps: 20 })).toEqual([])
+    expect(problemsOf({ warmUpSteps: 21 })).toMatchInlineSnapshot(`
+      [
+        "steady state failed: block-1-optimized: 21 of 40 steps are warm-up; a run needs at least 42",
+      ]
+    `)
+  })
+
+  test('has a whole period', () => {
+    expect(problemsOf({ secondsPerSample: null })).toMatchInlineSnapshot(`
+      [
+        "steady state failed: block-1-optimized: 40 steps leave no whole period after 10 warm-up steps; make the run longer",
+      ]
+    `)
+  })
+})
+
+test('step seconds cannot add up to more than the process took', () => {
+  expect(problemsOf({ trainingSeconds: 60.5 })).toMatchInlineSnapshot(`
+    [
+      "clocks failed: block-1-optimized: reports 60.5 step seconds in a process of 60 s",
+    ]
+  `)
+})

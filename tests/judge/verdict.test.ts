@@ -1,0 +1,221 @@
+// From launches to a verdict: failed launches, then incomparable runs, then gates; only proof passes.
+import { describe, expect, test } from 'vitest'
+import { assess } from '../../src/assess.ts'
+import type { Experiment } from '../../src/config/experiment.ts'
+import { type LaunchEnd, type Launched, outcomeOf } from '../../src/measure/outcome.ts'
+import type { PlannedRun } from '../../src/plan/plan.ts'
+import {
+  aLaunchRecord,
+  anExperiment,
+  aRequest,
+  aResult,
+  launchedPlan,
+  type MetricsDifference,
+} from '../fixtures/builders.ts'
+
+const experiment = anExperiment()
+const gatesOf = (gates: Experiment['gates']) => anExperiment({ gates })
+const interval = { severity: 'required', evidence: 'interval' } as const
+
+async function verdictOf(of: Experiment = experiment, metricsOf?: (run: PlannedRun) => MetricsDifference) {
+  return (await aResult(of, metricsOf)).verdict
+}
+const onlyOptimized = (difference: MetricsDifference) => (run: PlannedRun) =>
+  run.variant === 'optimized' ? difference : {}
+
+/** A faultless experiment whose launch at `position` ended like this. */
+async function withLaunch(position: number, end: LaunchEnd): Promise<Launched[]> {
+  return (await launchedPlan(experiment)).map((launched, index) =>
+    index === position
+      ? {
+          launch: aLaunchRecord({}, end),
+          outcome: outcomeOf(launched.outcome.run, aLaunchRecord({}, end), null),
+        }
+      : launched,
+  )
+}
+
+describe('an experiment', () => {
+  test('passes when everything finished and every required gate is proven', async () => {
+    expect(await verdictOf()).toMatchObject({
+      verdict: 'passed',
+      reason: '10 of 10 launches finished with equal work; required gates passed: speedup, loss_delta',
+      warnings: [],
+    })
+  })
+
+  test('fails on a required gate, and names it', async () => {
+    expect(await verdictOf(experiment, onlyOptimized({ stepSeconds: 0.04 }))).toMatchObject({
+      verdict: 'failed',
+      reason: 'speedup failed: the whole interval misses the limit',
+    })
+  })
+
+  test('names every gate that failed', async () => {
+    const { verdict, reason } = await verdictOf(
+      experiment,
+      onlyOptimized({ stepSeconds: 0.04, valLoss: 0.03 }),
+    )
+    expect([verdict, reason]).toMatchInlineSnapshot(`
+      [
+        "failed",
+        "speedup failed: the whole interval misses the limit; loss_delta failed: the whole interval misses the limit",
+      ]
+    `)
+  })
+
+  test('fails on one gate although another is inconclusive', async () => {
+    const noisy = (run: PlannedRun) =>
+      run.variant === 'optimized' ? { stepSeconds: 0.04, valLoss: 0.02 + 0.001 * ((run.block ?? 0) % 2) } : {}
+    expect(await verdictOf(experiment, noisy)).toMatchObject({
+      verdict: 'failed',
+      gates: [{ state: 'failed' }, { state: 'inconclusive' }],
+    })
+  })
+
+  test('is inconclusive when the interval spans the limit', async () => {
+    const around = (run: PlannedRun) =>
+      run.variant === 'optimized' ? { stepSeconds: (run.block ?? 0) % 2 ? 0.02 : 0.03 } : {}
+    expect(await verdictOf(experiment, around)).toMatchObject({
+      verdict: 'inconclusive',
+      reason: 'speedup inconclusive: the interval spans the limit after 4 blocks',
+    })
+  })
+
+  test('is inconclusive when a required gate was not measured', async () => {
+    const nrmse = gatesOf({ nrmse_ratio: { at_most: 1.03, ...interval } })
+    expect(await verdictOf(nrmse)).toMatchObject({
+      verdict: 'inconclusive',
+      reason: 'nrmse_ratio not measured: not every run reported a usable evaluation.nrmse',
+    })
+  })
+
+  test('is inconclusive with a single block', async () => {
+    const short = anExperiment({ design: { blocks: 1, warm_up_launches: 0, seed: 0 } })
+    expect((await verdictOf(short)).verdict).toBe('inconclusive')
+  })
+
+  test('passes without required gates when all finished, and says so', async () => {
+    expect((await verdictOf(gatesOf({}))).reason).toBe(
+      '10 of 10 launches finished with equal work; no gate is required, all are information',
+    )
+  })
+})
+
+describe('a gate that is not required', () => {
+  test('warns and lets pass', async () => {
+    const warned = gatesOf({ speedup: { at_least: 5, severity: 'warn', evidence: 'interval' } })
+    expect(await verdictOf(warned)).toMatchObject({
+      verdict: 'passed',
+      warnings: ['speedup failed: the whole interval misses the limit'],
+    })
+  })
+
+  test('says nothing as information', async () => {
+    const info = gatesOf({ speedup: { at_least: 5, severity: 'info', evidence: 'interval' } })
+    expect(await verdictOf(info)).toMatchObject({ verdict: 'passed', warnings: [] })
+  })
+})
+
+describe('a launch', () => {
+  const crashed: LaunchEnd = { status: 'exited', exitCode: 1, wallSeconds: 5 }
+
+  test.each([0, 2, 9])('that fails at position %d fails the experiment', async (position) => {
+    const { verdict } = assess(aRequest(), await withLaunch(position, crashed))
+    expect(verdict.verdict).toBe('failed')
+    expect(verdict.reason).toContain('9 of 10 launches finished; ')
+    expect(verdict.reason).toContain('exit-code (exit code 1; its log has the reason)')
+  })
+
+  test('that is cancelled leaves the experiment inconclusive', async () => {
+    const { verdict } = assess(aRequest(), await withLaunch(9, { status: 'cancelled', wallSeconds: 5 }))
+    expect(verdict).toMatchObject({
+      verdict: 'inconclusive',
+      reason: 'stopped early: 9 of 10 launches finished',
+    })
+  })
+
+  test('that was not run leaves the experiment inconclusive', async () => {
+    const launched = (await launchedPlan(experiment)).map(({ launch, outcome }, index) =>
+      index < 8 ? { launch, outcome } : { launch: null, outcome: outcomeOf(outcome.run, null, null) },
+    )
+    expect(assess(aRequest(), launched).verdict.verdict).toBe('inconclusive')
+  })
+
+  test('was there at all: an experiment without any does not pass', () => {
+    expect(assess(aRequest(), []).verdict).toMatchObject({ verdict: 'inconclusive' })
+    expect(assess(aRequest({ experiment: gatesOf({}) }), []).verdict.verdict).toBe('inconclusive')
+  })
+
+  test('with exit code 0 and half its metrics fails', async () => {
+    const end: LaunchEnd = { status: 'exited', exitCode: 0, wallSeconds: 5 }
+    expect(assess(aRequest(), await withLaunch(4, end)).verdict.verdict).toBe('failed')
+  })
+})
+
+describe('validity', () => {
+  test('comes before the gates', async () => {
+    const unequal = onlyOptimized({ stepSeconds: 0.04, start: { data_hash: 'beef' } })
+    expect(await verdictOf(experiment, unequal)).toMatchObject({
+      verdict: 'invalid',
+      reason: 'equal work: unequal data hash: da7a / beef',
+    })
+  })
+
+  test('comes after a failed launch', async () => {
+    const launched = await withLaunch(0, { status: 'timed-out', wallSeconds: 60 })
+    const other = await launchedPlan(experiment, onlyOptimized({ start: { data_hash: 'beef' } }))
+    const mixed = launched.map((one, index) => (index === 0 ? one : (other[index] ?? one)))
+    expect(assess(aRequest(), mixed).verdict.verdict).toBe('failed')
+  })
+
+  test('does not look at warm-up launches', async () => {
+    const cold = (run: PlannedRun): MetricsDifference =>
+      run.block === null ? { start: { versions: { torch: 'other' } } } : {}
+    expect((await verdictOf(experiment, cold)).verdict).toBe('passed')
+  })
+})
+
+describe('an insensitive loss limit', () => {
+  const small: (run: PlannedRun) => MetricsDifference = (run) => ({
+    stepSeconds: run.variant === 'baseline' ? 0.08 : 0.02,
+    valLoss: 0.005,
+    evaluation: { metrics: { nrmse: 0.1 } },
+  })
+  const loss_delta = { below: 0.001, ...interval }
+
+  test('does not pass alone', async () => {
+    const { verdict, reason } = await verdictOf(gatesOf({ loss_delta }), small)
+    expect([verdict, reason]).toMatchInlineSnapshot(`
+      [
+        "inconclusive",
+        "loss_delta inconclusive: the whole interval clears the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it",
+      ]
+    `)
+  })
+
+  test('passes beside a passed ratio gate of a held-out number', async () => {
+    const both = gatesOf({ loss_delta, nrmse_ratio: { at_most: 1.03, ...interval } })
+    expect((await verdictOf(both, small)).verdict).toBe('passed')
+  })
+
+  test('does not pass beside a ratio gate of something else', async () => {
+    const time = { metric: 'total_seconds', statistic: 'ratio', at_most: 1.03, ...interval } as const
+    expect((await verdictOf(gatesOf({ loss_delta, time }), small)).verdict).toBe('inconclusive')
+  })
+})
+
+test('a loss that improves beyond the limit is asked about in a same-work experiment', async () => {
+  const better = onlyOptimized({ stepSeconds: 0.02, valLoss: 0.01 })
+  expect((await verdictOf(experiment, better)).warnings).toEqual([
+    'the held-out loss improved by more than the limit: are both variants the same training?',
+  ])
+  expect((await verdictOf(anExperiment({ kind: 'recipe' }), better)).warnings).toEqual([])
+})
+
+test('configs that may not differ are refused', async () => {
+  const configs = { baseline: { batch: 1 }, optimized: { batch: 2 } }
+  expect(() => assess(aRequest({ configs }), [])).toThrow(
+    'a same-work experiment may differ only under speed:',
+  )
+})
