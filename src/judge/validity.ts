@@ -43,9 +43,9 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     ...(experiment.kind === 'same-work'
       ? [spread('attempted updates', runs, (run) => run.attemptedUpdates)]
       : []),
-    spread('world size', runs, (run) => run.worldSize),
-    spread('parameter count', runs, (run) => run.parameterCount),
-    spread('data hash', runs, (run) => run.dataHash),
+    spread('world sizes', runs, (run) => run.worldSize),
+    spread('parameter counts', runs, (run) => run.parameterCount),
+    spread('data hashes', runs, (run) => run.dataHash),
     spread('held-out samples', runs, (run) => run.evaluationSamples),
   ]
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
@@ -124,5 +124,5 @@ function spread(
   value: (run: RunSummary) => string | number,
 ): string | null {
   const values = new Set(runs.map(value))
-  return values.size > 1 ? `unequal ${what}: ${[...values].slice(0, 4).join(' / ')}` : null
+  return values.size > 1 ? `${what} differ: ${[...values].slice(0, 4).join(' / ')}` : null
 }

@@ -53,12 +53,12 @@ describe('work is unequal', () => {
       cases.map(([, difference]) => problemsOf(difference)[0]?.replace('equal work failed: ', '')),
     ).toMatchInlineSnapshot(`
       [
-        "unequal training samples: 640 / 320",
-        "unequal attempted updates: 40 / 20",
-        "unequal world size: 2 / 4",
-        "unequal parameter count: 1000 / 500",
-        "unequal data hash: da7a / beef",
-        "unequal held-out samples: 64 / 32",
+        "training samples differ: 640 / 320",
+        "attempted updates differ: 40 / 20",
+        "world sizes differ: 2 / 4",
+        "parameter counts differ: 1000 / 500",
+        "data hashes differ: da7a / beef",
+        "held-out samples differ: 64 / 32",
         "block-1-optimized: its steps add up to 640 samples, its run_end says 1280",
         "block-1-optimized: its last evaluation is after 320 of 640 samples; evaluate at the end",
         "the runs report different values of batch",
@@ -82,12 +82,12 @@ test('configs may differ under speed', () => {
 test('other devices or versions are another machine', () => {
   expect(problemsOf({ deviceNames: ['NVIDIA H200', 'NVIDIA A100'] })).toMatchInlineSnapshot(`
     [
-      "same machine failed: unequal devices: NVIDIA H200, NVIDIA H200 / NVIDIA H200, NVIDIA A100",
+      "same machine failed: devices differ: NVIDIA H200, NVIDIA H200 / NVIDIA H200, NVIDIA A100",
     ]
   `)
   expect(problemsOf({ versions: { python: '3.11.2', torch: '2.11.0' } })).toMatchInlineSnapshot(`
     [
-      "same machine failed: unequal versions: python 3.11.2, torch 2.15.0 / python 3.11.2, torch 2.11.0",
+      "same machine failed: versions differ: python 3.11.2, torch 2.15.0 / python 3.11.2, torch 2.11.0",
     ]
   `)
   expect(problemsOf({ versions: { torch: '2.15.0', python: '3.11.2' } })).toEqual([])
