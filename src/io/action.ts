@@ -104,9 +104,9 @@ function verdictAnnotation({ experiment, verdict }: Result) {
   return { level, title: `Speedproof: ${experiment.name} ${verdict.verdict}`, message: verdict.reason }
 }
 
-/** The reason of a failure may quote the trainer, whose text must not become a command of the runner. */
+/** The text may quote the trainer: something visible at its start keeps a line from being a command of the runner. */
 function printLines(text: string): void {
-  for (const line of text.split('\n')) process.stdout.write(`  ${plainText(line)}\n`)
+  for (const line of text.split('\n')) process.stdout.write(`│ ${plainText(line)}\n`)
 }
 
 function warnOf(place: string, surface: Surface): void {

@@ -15,12 +15,16 @@ const LINKING = /@|#|\bGH-|:(?=\/\/)|\bwww\./gi
 const ZERO_WIDTH_SPACE = '\u200B'
 
 export function escapeCell(text: string, maxCharacters = MAX_CELL_CHARACTERS): string {
-  const plain = text.toWellFormed().replace(BLANKS, ' ').replace(INVISIBLE, '').trim()
-  return cutCharacters(plain, maxCharacters)
+  return cutCharacters(oneLine(text), maxCharacters)
     .replace(SPECIAL, (character) => `&#${character.charCodeAt(0)};`)
     .replace(LINKING, (start, offset: number, whole: string) =>
       isCharacterReference(whole, offset) ? start : `${start}${ZERO_WIDTH_SPACE}`,
     )
+}
+
+/** Untrusted text that can neither start a line of its own nor move a terminal's cursor. */
+export function oneLine(text: string): string {
+  return text.toWellFormed().replace(BLANKS, ' ').replace(INVISIBLE, '').trim()
 }
 
 /** The # of the `&#124;` that escaping has just written. */

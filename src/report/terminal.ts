@@ -1,22 +1,29 @@
 // A result -> what a person reads in a terminal.
 import { markdownTable } from 'markdown-table'
+import { oneLine } from './escape.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
 import { VERDICT_ICON } from './markdown.ts'
 import type { Result } from './result.ts'
 
+/** Reasons quote trainers and configs, whose text must stay in its line. */
 export function renderTerminal({ experiment, verdict }: Result): string {
   const rows = verdict.gates.map(gateCells)
-  const meanings = verdict.gates.map((gate) => `  ${gate.gate.name}: ${gateMeaning(gate)}`)
-  const checks = verdict.checks.map(({ name, state, detail }) => `  ${name}: ${state}, ${detail}`)
+  const meanings = verdict.gates.map((gate) => `${gate.gate.name}: ${gateMeaning(gate)}`)
+  const checks = verdict.checks.map(({ name, state, detail }) => `${name}: ${state}, ${detail}`)
+  const warnings = verdict.warnings.map((warning) => `warning: ${warning}`)
+  const end = `${VERDICT_ICON[verdict.verdict]} ${experiment.name} ${verdict.verdict}: ${verdict.reason}`
   return [
     markdownTable([[...TABLE_HEAD], ...rows]),
     '',
-    ...meanings,
+    ...indented(meanings),
     '',
     'Checks',
-    ...checks,
+    ...indented(checks),
     '',
-    ...verdict.warnings.map((warning) => `warning: ${warning}`),
-    `${VERDICT_ICON[verdict.verdict]} ${experiment.name} ${verdict.verdict}: ${verdict.reason}`,
+    ...[...warnings, end].map(oneLine),
   ].join('\n')
+}
+
+function indented(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${oneLine(line)}`)
 }
