@@ -1,0 +1,59 @@
+// Trouble with the comment is a warning: verdict, exit code and the other surfaces stay.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { anExperiment, CRASHES_AT_ONCE } from '../fixtures/experiments/an-experiment.ts'
+import { pullRequestEvent } from '../harness/events.ts'
+import { refuse } from '../harness/local-server.ts'
+import { measure, startServices } from '../harness/speedproof.ts'
+
+const ARTIFACT = 'speedproof-faulty-measure-attempt-1'
+const passedNotice = { level: 'notice', title: 'Speedproof: faulty passed' }
+
+describe('a comment call that fails is a warning', () => {
+  it.each([
+    ['403', refuse(403, 'Resource not accessible by integration'), /403 .*pull-requests: write/],
+    ['404', refuse(404, 'Not Found'), /404 .*cannot see this pull request/],
+    ['422', refuse(422, 'Validation Failed'), /422 .*refused the text/],
+    ['500', refuse(500, 'Server Error'), /500 .*re-run the job later/],
+  ])('when it answers %s', async (_, answer, reason) => {
+    const folder = await anExperiment()
+    await using services = await startServices()
+    services.github.failNext('issues/create-comment', answer, answer, answer, answer)
+    const { main } = await measure(folder, services)
+    expect(main).toMatchObject({ exitCode: 0, outputs: { verdict: 'passed', 'comment-url': '' } })
+    expect(main.annotations).toMatchObject([
+      passedNotice,
+      { level: 'warning', title: 'Speedproof: comment', message: expect.stringMatching(reason) },
+    ])
+    expect(main.summary).toContain('Speedproof: faulty passed')
+    expect(services.artifacts.uploaded[ARTIFACT]).toHaveProperty('result.json')
+  })
+})
+
+it('a pull request from a fork, whose token may only read, keeps its verdict', async () => {
+  const folder = await anExperiment()
+  await using services = await startServices()
+  const inputs = { 'github-token': 'read-only-token' }
+  const { main } = await measure(folder, services, { event: pullRequestEvent('fork'), inputs })
+  expect(main).toMatchObject({ exitCode: 0, outputs: { verdict: 'passed' } })
+  expect(main.annotations).toMatchObject([
+    passedNotice,
+    { level: 'warning', message: expect.stringContaining('report from the artifact instead') },
+  ])
+})
+
+it('a report that is too long for a comment loses details there, and nothing in the job summary', async () => {
+  const folder = await anExperiment(CRASHES_AT_ONCE)
+  const settings = Array.from({ length: 500 }, (_, number) => `  setting${number}: '${'|'.repeat(100)}'\n`)
+  await writeFile(join(folder, 'optimized.yaml'), `steps: 20\nspeed:\n${settings.join('')}`)
+  await using services = await startServices()
+  const { main } = await measure(folder, services)
+  const body = services.github.comments[0]?.body ?? ''
+  expect(body).toContain('Speedproof: faulty failed')
+  expect(body).toContain('| gate ')
+  expect(body).toMatch(/Left out to fit GitHub's comment limit: .*differences/)
+  const [isInComment, isInSummary] = [body, main.summary].map((text) => text.includes('setting499'))
+  expect({ isInComment, isInSummary }).toEqual({ isInComment: false, isInSummary: true })
+  expect(main.outputs['comment-url']).not.toBe('')
+})
