@@ -1,7 +1,7 @@
-"""A complete trainer that shares no code with Speedproof: it only keeps the contract of docs/metrics-contract.md.
+"""A complete trainer that shares no code with Speedproof: it keeps the contract of docs/metrics-contract.md.
 
-It fits a small network to a noisy wave on every process that torchrun starts. `speed.micro_batches` splits each
-update; `speed.fused` picks the optimizer's kernel. Neither changes the mathematics.
+It fits a small network to a noisy wave on every process that torchrun starts. `speed.micro_batches` splits
+each update; `speed.fused` picks the optimizer's kernel. Neither changes the mathematics.
 """
 
 import argparse
@@ -67,9 +67,15 @@ def main() -> None:
     torch.manual_seed(arguments.seed)
     width, batch, updates = config["model"]["width"], config["batch"], config["updates"]
     model = torch.nn.Sequential(
-        torch.nn.Linear(2, width), torch.nn.Tanh(), torch.nn.Linear(width, width), torch.nn.Tanh(), torch.nn.Linear(width, 1)
+        torch.nn.Linear(2, width),
+        torch.nn.Tanh(),
+        torch.nn.Linear(width, width),
+        torch.nn.Tanh(),
+        torch.nn.Linear(width, 1),
     )
-    optimizer = torch.optim.Adam(model.parameters(), lr=config["learning_rate"], fused=config["speed"]["fused"])
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=config["learning_rate"], fused=config["speed"]["fused"]
+    )
     points, values = wave(TRAINING_PAIRS, seed=0)
     held_out = wave(HELD_OUT_PAIRS, seed=1)
     order = torch.Generator().manual_seed(arguments.seed)
@@ -87,7 +93,10 @@ def main() -> None:
         data_hash=hashlib.sha256(points.numpy().tobytes() + values.numpy().tobytes()).hexdigest(),
         evaluation_samples=HELD_OUT_PAIRS,
         planned_steps=updates,
-        effective={"fused_adam": bool(optimizer.defaults["fused"]), "micro_batches": config["speed"]["micro_batches"]},
+        effective={
+            "fused_adam": bool(optimizer.defaults["fused"]),
+            "micro_batches": config["speed"]["micro_batches"],
+        },
     )
     for step in range(1, updates + 1):
         started = time.perf_counter()

@@ -10,7 +10,9 @@ const lineOf = (difference: Parameters<typeof anExperiment>[0]) =>
 const { launch } = anExperiment()
 
 test('one host meets at a port of its own', () => {
-  expect(lineOf({ launch: { ...launch, nproc_per_node: 4 } })).toMatchInlineSnapshot(`"python3 -m torch.distributed.run --standalone --nproc-per-node 4 --log-dir /out/errors -m trainer train --config /out/config.json --out /out/run --seed 3"`)
+  expect(lineOf({ launch: { ...launch, nproc_per_node: 4 } })).toMatchInlineSnapshot(
+    `"python3 -m torch.distributed.run --standalone --nproc-per-node 4 --log-dir /out/errors -m trainer train --config /out/config.json --out /out/run --seed 3"`,
+  )
 })
 
 test('several nodes meet at the given endpoint, each run under its own name', () => {
@@ -18,7 +20,9 @@ test('several nodes meet at the given endpoint, each run under its own name', ()
     lineOf({
       launch: { ...launch, nproc_per_node: 8, nnodes: 2, node_rank: 1, rdzv_endpoint: 'gpu-0:29400' },
     }),
-  ).toMatchInlineSnapshot(`"python3 -m torch.distributed.run --nnodes 2 --node-rank 1 --rdzv-backend c10d --rdzv-endpoint gpu-0:29400 --rdzv-id two-task-03-block-1-baseline --nproc-per-node 8 --log-dir /out/errors -m trainer train --config /out/config.json --out /out/run --seed 3"`)
+  ).toMatchInlineSnapshot(
+    `"python3 -m torch.distributed.run --nnodes 2 --node-rank 1 --rdzv-backend c10d --rdzv-endpoint gpu-0:29400 --rdzv-id two-task-03-block-1-baseline --nproc-per-node 8 --log-dir /out/errors -m trainer train --config /out/config.json --out /out/run --seed 3"`,
+  )
 })
 
 test('a module without a command has no first argument', () => {

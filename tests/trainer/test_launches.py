@@ -39,7 +39,7 @@ def test_two_ranks_train_like_one(plain, tmp_path):
     one, two = events(plain, "evaluation")[0], events(tmp_path, "evaluation")[0]
     assert two["val_loss"] == pytest.approx(one["val_loss"], rel=1e-5)
     start = events(tmp_path, "run_start")[0]
-    assert (start["world_size"], start["device_names"]) == (2, ["CPU", "CPU"])
+    assert (start["world_size"], len(start["device_names"])) == (2, 2)
     assert start["effective"]["wrapper"] == "DistributedDataParallel"
     assert start["effective"]["loader_workers"] == 1
     validator = jsonschema.Draft202012Validator(

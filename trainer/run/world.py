@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -37,7 +40,16 @@ class World:
         return texts
 
     def device_name(self) -> str:
-        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "CPU"
+        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else _cpu_name()
+
+
+def _cpu_name() -> str:
+    """The model name that Linux gives; the architecture where it gives none."""
+    with suppress(OSError):
+        names = re.findall(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        if names:
+            return names[0]
+    return f"{platform.machine()} CPU"
 
 
 def rank_from_environment() -> tuple[int, int, int]:
