@@ -21,10 +21,11 @@ export function gateCells(verdict: GateVerdict): string[] {
 }
 
 /** Plain words, so that the table can be read without the documentation. */
-export function gateMeaning({ gate, evidence, reason, insensitive }: GateVerdict): string {
+export function gateMeaning({ gate, state, evidence, reason, insensitive }: GateVerdict): string {
   const pairs =
     evidence === null ? '' : ` over ${evidence.pairs} ${evidence.pairs === 1 ? 'block' : 'blocks'}`
-  const note = insensitive ? ' The limit is over 10% of the baseline level: insensitive.' : ''
+  const note =
+    insensitive && state === 'passed' ? ' The limit is over 10% of the baseline level: insensitive.' : ''
   return `${STATISTIC_MEANING[gate.statistic](metricMeaning(gate.metric))}${pairs}. ${capital(reason)}.${note}`
 }
 

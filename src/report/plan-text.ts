@@ -23,8 +23,9 @@ export function renderPlan(
   const first = VARIANTS.map((variant) => plan.find((run) => run.variant === variant)).filter(
     (run) => run !== undefined,
   )
+  const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
   return [
-    `${experiment.name}: ${plan.length} launches on ${experiment.launch.nnodes * experiment.launch.nproc_per_node} processes`,
+    `${experiment.name}: ${plan.length} launches on ${processes} ${processes === 1 ? 'process' : 'processes'}`,
     '',
     markdownTable([['launch', 'purpose', 'variant', 'seed'], ...rows]),
     '',
