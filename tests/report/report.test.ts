@@ -1,0 +1,280 @@
+// The table and the words of a report, as a reader gets them.
+import { describe, expect, test } from 'vitest'
+import { assess } from '../../src/assess.ts'
+import type { Experiment } from '../../src/config/experiment.ts'
+import { outcomeOf } from '../../src/measure/outcome.ts'
+import type { PlannedRun } from '../../src/plan/plan.ts'
+import { renderMarkdown, renderSections } from '../../src/report/markdown.ts'
+import { renderTerminal } from '../../src/report/terminal.ts'
+import {
+  aLaunchRecord,
+  anExperiment,
+  aRequest,
+  aResult,
+  launchedPlan,
+  type MetricsDifference,
+} from '../fixtures/builders.ts'
+
+const interval = { severity: 'required', evidence: 'interval' } as const
+const MISSION: Experiment['gates'] = {
+  speedup: { at_least: 3, ...interval },
+  loss_delta: { below: 0.001, ...interval },
+  nrmse_ratio: { at_most: 1.03, ...interval },
+  peak_memory_gb: { below: 50, ...interval },
+}
+
+/** Runs that differ a little from seed to seed, as real ones do. */
+const like =
+  (optimizedSeconds: number) =>
+  ({ variant, seed }: PlannedRun): MetricsDifference => ({
+    stepSeconds: (variant === 'baseline' ? 0.08 : optimizedSeconds) * (1 + 0.001 * (seed % 3)),
+    valLoss: 0.02 + 0.0001 * seed + (variant === 'baseline' ? 0 : 0.00001 * (seed % 2)),
+    evaluation: { metrics: { nrmse: 0.1 + 0.001 * seed } },
+    end: { peak_memory_reserved_bytes: [31.2e9, 30e9] },
+  })
+
+const mission = anExperiment({ gates: MISSION })
+
+describe('a report in the terminal', () => {
+  test('of a passed experiment', async () => {
+    expect(renderTerminal(await aResult(mission, like(0.02)))).toMatchInlineSnapshot(`
+      "| gate           | baseline           | optimized          | change   | bound             | limit     | verdict |
+      | -------------- | ------------------ | ------------------ | -------- | ----------------- | --------- | ------- |
+      | speedup        | 5.00 ms/sample     | 1.25 ms/sample     | 4.00x    | >= 4.00x (95%)    | >= 3.00x  | passed  |
+      | loss_delta     | 0.02025            | 0.02026            | +5.00e-6 | <= +1.18e-5 (95%) | < 0.00100 | passed  |
+      | nrmse_ratio    | 0.1025             | 0.1025             | 1.00x    | <= 1.00x (95%)    | <= 1.03x  | passed  |
+      | peak_memory_gb | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |          |                   | < 50.0 GB | passed  |
+
+        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval clears the limit.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit.
+        nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios over 4 blocks. The whole interval clears the limit.
+        peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs over 4 blocks. The whole interval clears the limit.
+
+      Checks
+        completion: passed, 10 of 10 launches finished
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same machine: passed, 2 x NVIDIA H200 in every run
+        steady state: passed, timed after 10 warm-up steps, the same for all runs
+        clocks: passed, no run reports more step seconds than its process took
+
+      ✅ two-task passed: 10 of 10 launches finished with equal work; required gates passed: speedup, loss_delta, nrmse_ratio, peak_memory_gb"
+    `)
+  })
+
+  test('of a failed one', async () => {
+    expect(renderTerminal(await aResult(anExperiment(), like(0.04)))).toMatchInlineSnapshot(`
+      "| gate       | baseline       | optimized      | change   | bound             | limit     | verdict |
+      | ---------- | -------------- | -------------- | -------- | ----------------- | --------- | ------- |
+      | speedup    | 5.00 ms/sample | 2.50 ms/sample | 2.00x    | >= 2.00x (95%)    | >= 3.00x  | failed  |
+      | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | <= +1.18e-5 (95%) | < 0.00100 | passed  |
+
+        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit.
+
+      Checks
+        completion: passed, 10 of 10 launches finished
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same machine: passed, 2 x NVIDIA H200 in every run
+        steady state: passed, timed after 10 warm-up steps, the same for all runs
+        clocks: passed, no run reports more step seconds than its process took
+
+      ❌ two-task failed: speedup failed: the whole interval misses the limit"
+    `)
+  })
+
+  test('of an inconclusive one', async () => {
+    const spanning = (run: PlannedRun) => like(run.seed % 2 ? 0.024 : 0.029)(run)
+    expect(renderTerminal(await aResult(anExperiment(), spanning))).toMatchInlineSnapshot(`
+      "| gate       | baseline       | optimized      | change   | bound             | limit     | verdict      |
+      | ---------- | -------------- | -------------- | -------- | ----------------- | --------- | ------------ |
+      | speedup    | 5.00 ms/sample | 1.65 ms/sample | 3.03x    | >= 2.67x (95%)    | >= 3.00x  | inconclusive |
+      | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | <= +1.18e-5 (95%) | < 0.00100 | passed       |
+
+        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The interval spans the limit after 4 blocks.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit.
+
+      Checks
+        completion: passed, 10 of 10 launches finished
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same machine: passed, 2 x NVIDIA H200 in every run
+        steady state: passed, timed after 10 warm-up steps, the same for all runs
+        clocks: passed, no run reports more step seconds than its process took
+
+      ❔ two-task inconclusive: speedup inconclusive: the interval spans the limit after 4 blocks"
+    `)
+  })
+
+  test('of one without the numbers that its gates need', async () => {
+    expect(renderTerminal(await aResult(mission, () => ({ stepSeconds: 0.02 })))).toMatchInlineSnapshot(`
+      "| gate           | baseline       | optimized      | change | bound          | limit     | verdict      |
+      | -------------- | -------------- | -------------- | ------ | -------------- | --------- | ------------ |
+      | speedup        | 1.25 ms/sample | 1.25 ms/sample | 1.00x  | >= 1.00x (95%) | >= 3.00x  | failed       |
+      | loss_delta     | 0.02000        | 0.02000        | +0     | <= +0 (95%)    | < 0.00100 | passed       |
+      | nrmse_ratio    | not measured   | not measured   |        |                | <= 1.03x  | not measured |
+      | peak_memory_gb | not measured   | not measured   |        |                | < 50.0 GB | not measured |
+
+        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit.
+        nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios. Not every run reported a usable evaluation.nrmse.
+        peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs. Not every run reported a usable peak_memory_reserved_bytes.
+
+      Checks
+        completion: passed, 10 of 10 launches finished
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same machine: passed, 2 x NVIDIA H200 in every run
+        steady state: passed, timed after 10 warm-up steps, the same for all runs
+        clocks: passed, no run reports more step seconds than its process took
+
+      ❌ two-task failed: speedup failed: the whole interval misses the limit"
+    `)
+  })
+
+  test('of gates that only warn, inform, or accept an estimate', async () => {
+    const gates: Experiment['gates'] = {
+      speedup: { at_least: 3, severity: 'warn', evidence: 'point' },
+      loss_delta: { below: 0.01, severity: 'info', evidence: 'point' },
+      growth: { metric: 'peak_memory_reserved_bytes', statistic: 'difference', below: 2, ...interval },
+      worst_loss: { metric: 'val_loss', statistic: 'maximum', below: 0.5, ...interval },
+    }
+    const one = anExperiment({ gates, design: { blocks: 1, warm_up_launches: 0, seed: 0 } })
+    expect(renderTerminal(await aResult(one, like(0.04)))).toMatchInlineSnapshot(`
+      "| gate       | baseline           | optimized          | change   | bound | limit     | verdict             |
+      | ---------- | ------------------ | ------------------ | -------- | ----- | --------- | ------------------- |
+      | speedup    | 5.00 ms/sample     | 2.50 ms/sample     | 2.00x    | none  | >= 3.00x  | failed (warn)       |
+      | loss_delta | 0.02010            | 0.02011            | +1.00e-5 | none  | < 0.0100  | inconclusive (info) |
+      | growth     | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) | +0 GB    | none  | < 2.00 GB | inconclusive        |
+      | worst_loss | 0.02010            | 0.02011            |          |       | < 0.500   | passed              |
+
+        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it.
+        growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No honest interval from 1 block; use more blocks, or accept the estimate with evidence: point.
+        worst_loss: held-out loss at the end of training, the largest of all ranks and runs over 1 block. The whole interval clears the limit.
+
+      Checks
+        completion: passed, 2 of 2 launches finished
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same machine: passed, 2 x NVIDIA H200 in every run
+        steady state: passed, timed after 10 warm-up steps, the same for all runs
+        clocks: passed, no run reports more step seconds than its process took
+
+      warning: speedup failed: by its point estimate alone (evidence: point), over 1 block
+      ❔ two-task inconclusive: growth inconclusive: no honest interval from 1 block; use more blocks, or accept the estimate with evidence: point"
+    `)
+  })
+})
+
+describe('a report in Markdown', () => {
+  test('has everything, the verdict first', async () => {
+    const experiment = anExperiment({ design: { blocks: 3, warm_up_launches: 1, seed: 0 } })
+    expect(renderMarkdown(await aResult(experiment, like(0.02)))).toMatchInlineSnapshot(`
+      "## ✅ Speedproof: two-task passed
+
+      **Why:** 8 of 8 launches finished with equal work; required gates passed: speedup, loss&#95;delta
+
+      | gate       | baseline       | optimized      | change   | bound             | limit     | verdict |
+      | ---------- | -------------- | -------------- | -------- | ----------------- | --------- | ------- |
+      | speedup    | 5.00 ms/sample | 1.25 ms/sample | 4.00x    | >= 4.00x (95%)    | >= 3.00x  | passed  |
+      | loss_delta | 0.02020        | 0.02021        | +6.67e-6 | <= +1.64e-5 (95%) | < 0.00100 | passed  |
+
+      - **speedup**: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
+      - **loss_delta**: optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit.
+
+      <details><summary>Checks</summary>
+
+      | check        | state  | detail                                                 |
+      | ------------ | ------ | ------------------------------------------------------ |
+      | completion   | passed | 8 of 8 launches finished                               |
+      | equal work   | passed | 640 samples, 40 updates, 1000 parameters in every run  |
+      | same machine | passed | 2 x NVIDIA H200 in every run                           |
+      | steady state | passed | timed after 10 warm-up steps, the same for all runs    |
+      | clocks       | passed | no run reports more step seconds than its process took |
+
+      </details>
+
+      <details><summary>All launches</summary>
+
+      | launch             | seed | status   | per sample | data wait    | held-out loss | set-up | wall       |
+      | ------------------ | ---- | -------- | ---------- | ------------ | ------------- | ------ | ---------- |
+      | warm-up, baseline  | 0    | finished | 5.00 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
+      | warm-up, optimized | 0    | finished | 1.25 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
+      | block 1, baseline  | 1    | finished | 5.00 ms    | not measured | 0.020100      | 0 s    | 1 min 00 s |
+      | block 1, optimized | 1    | finished | 1.25 ms    | not measured | 0.020110      | 0 s    | 1 min 00 s |
+      | block 2, optimized | 2    | finished | 1.25 ms    | not measured | 0.020200      | 0 s    | 1 min 00 s |
+      | block 2, baseline  | 2    | finished | 5.01 ms    | not measured | 0.020200      | 0 s    | 1 min 00 s |
+      | block 3, baseline  | 3    | finished | 5.00 ms    | not measured | 0.020300      | 0 s    | 1 min 00 s |
+      | block 3, optimized | 3    | finished | 1.25 ms    | not measured | 0.020310      | 0 s    | 1 min 00 s |
+
+      </details>
+
+      <details><summary>What differs between the variants</summary>
+
+      | setting     | baseline | optimized |
+      | ----------- | -------- | --------- |
+      | speed.fused | false    | true      |
+
+      </details>
+
+      <details><summary>Environment</summary>
+
+      | what     | value                                    |
+      | -------- | ---------------------------------------- |
+      | devices  | 2 x NVIDIA H200                          |
+      | python   | 3.11.2                                   |
+      | torch    | 2.15.0                                   |
+      | revision | 0123456789012345678901234567890123456789 |
+      | measured | 2026-11-20T12:00:00.000Z                 |
+
+      </details>
+
+      <details><summary>Reproduce</summary>
+
+      \`\`\`sh
+      git checkout 0123456789012345678901234567890123456789
+      npx speedproof run two-task.yaml
+      npx speedproof analyze out/result.json   # the verdict again, from the recorded metrics
+      \`\`\`
+
+      </details>
+      "
+    `)
+  })
+
+  test('lists a launch that failed, one that was cancelled and one that was not run', async () => {
+    const experiment = anExperiment({ design: { blocks: 2, warm_up_launches: 0, seed: 0 } })
+    const errors = [{ rank: 1, cause: 'out-of-memory', message: 'CUDA out of memory', step: 7 }] as const
+    const records = [
+      aLaunchRecord(),
+      aLaunchRecord({ errors }, { status: 'exited', exitCode: 1, wallSeconds: 12 }),
+      aLaunchRecord({}, { status: 'cancelled', wallSeconds: 3.2 }),
+      null,
+    ]
+    const launched = (await launchedPlan(experiment)).map((one, index) => {
+      const launch = records[index] ?? null
+      return index === 0 ? one : { launch, outcome: outcomeOf(one.outcome.run, launch, null) }
+    })
+    const sections = renderSections(assess(aRequest({ experiment }), launched))
+    expect(sections.find(({ title }) => title === 'all launches')?.markdown).toMatchInlineSnapshot(`
+      "<details><summary>All launches</summary>
+
+      | launch             | seed | status                                                    | per sample | data wait    | held-out loss | set-up | wall       |
+      | ------------------ | ---- | --------------------------------------------------------- | ---------- | ------------ | ------------- | ------ | ---------- |
+      | block 1, baseline  | 1    | finished                                                  | 5.00 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
+      | block 1, optimized | 1    | failed: out-of-memory, rank 1, step 7: CUDA out of memory |            |              |               |        | 12 s       |
+      | block 2, optimized | 2    | cancelled                                                 |            |              |               |        | 3 s        |
+      | block 2, baseline  | 2    | not-run                                                   |            |              |               |        |            |
+
+      </details>"
+    `)
+    expect(sections[0]?.markdown).toMatchInlineSnapshot(`
+      "## ❌ Speedproof: two-task failed
+
+      **Why:** 1 of 4 launches finished; 02-block-1-optimized: out-of-memory (rank 1, step 7: CUDA out of memory)"
+    `)
+  })
+
+  test('is there without a single launch', () => {
+    const markdown = renderMarkdown(assess(aRequest({ revision: null }), []))
+    expect(markdown).toContain('## ❔ Speedproof: two-task inconclusive')
+    expect(markdown).not.toMatch(/undefined|null|NaN/)
+  })
+})

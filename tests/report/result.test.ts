@@ -1,0 +1,57 @@
+// result.json is read back strictly: what was asked for and seen, not what was concluded.
+import { describe, expect, test } from 'vitest'
+import { parseRecorded } from '../../src/report/result.ts'
+import { aResult } from '../fixtures/builders.ts'
+import { refusal } from '../fixtures/refusal.ts'
+
+const result = await aResult()
+const json: unknown = JSON.parse(JSON.stringify(result))
+const refused = (change: object) => refusal(() => parseRecorded({ ...result, ...change }, 'result.json'))
+
+describe('a result', () => {
+  test('is read back as it was written', () => {
+    const { experimentFile, experiment, configs, revision, launches } = result
+    expect(parseRecorded(json, 'result.json')).toMatchObject({
+      experimentFile,
+      experiment,
+      configs,
+      revision,
+      launches,
+    })
+  })
+
+  test('carries no verdict back: that is computed again', () => {
+    expect(parseRecorded(json, 'result.json')).not.toHaveProperty('verdict')
+    expect(parseRecorded(json, 'result.json')).not.toHaveProperty('runs')
+  })
+
+  test('of another version or shape is refused', () => {
+    expect(refusal(() => parseRecorded(null, 'result.json'))).toMatchInlineSnapshot(
+      `"result.json: the file: got null, expected a mapping"`,
+    )
+    expect(refused({ schemaVersion: 99 })).toMatchInlineSnapshot(
+      `"result.json: schemaVersion: got 99, expected one of 1"`,
+    )
+    expect(refused({ launches: undefined })).toMatchInlineSnapshot(
+      `"result.json: launches: missing; expected a list"`,
+    )
+    expect(
+      refused({ launches: [{ ...result.launches[0], result: { status: 'fine' } }] }),
+    ).toMatchInlineSnapshot(
+      `"result.json: launches.0.result.status: got "fine", expected Invalid discriminator value. Expected 'exited' | 'signalled' | 'timed-out' | 'cancelled' | 'not-started'"`,
+    )
+  })
+
+  test('whose revision is no commit is refused, since it stands in a command', () => {
+    expect(refused({ revision: 'main; rm -rf ~' })).toMatchInlineSnapshot(
+      `"result.json: revision: got "main; rm -rf ~", expected a commit, with -dirty after it if it had changes"`,
+    )
+  })
+
+  test('whose experiment name would break a report is refused', () => {
+    const experiment = { ...result.experiment, name: 'x\n# @octocat' }
+    expect(refused({ experiment })).toMatchInlineSnapshot(
+      `"result.json: experiment.name: got "x\\n# @octocat", expected small letters, digits and -, such as two-task-4gpu"`,
+    )
+  })
+})
