@@ -1,4 +1,4 @@
-// The two errors that are not our bug; anything else that is thrown is.
+// The errors that are not our bug; anything else that is thrown is.
 
 /** Bad input: the text names the input, the value found and the remedy. Nothing was run. */
 export class ConfigError extends Error {
@@ -8,4 +8,9 @@ export class ConfigError extends Error {
 /** The machine or a training let us down after the input was accepted. What was measured before is kept. */
 export class RunError extends Error {
   override readonly name = 'RunError'
+}
+
+/** Somebody stopped us before anything was launched; later than that, a cancel is an outcome. */
+export class CancelledError extends Error {
+  override readonly name = 'CancelledError'
 }

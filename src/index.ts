@@ -1,6 +1,6 @@
 // The action's entry: main and post are the same file, and state says which of them this is.
 import { setFailed } from '@actions/core'
-import { ConfigError, RunError } from './errors.ts'
+import { CancelledError, ConfigError, RunError } from './errors.ts'
 import { MARKER_STATE, runAction } from './io/action.ts'
 import { readState, saveState } from './io/github/step-state.ts'
 import { sweep } from './io/process/sweep.ts'
@@ -30,6 +30,6 @@ try {
 process.exit()
 
 function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof RunError) return error.message
+  if ([CancelledError, ConfigError, RunError].some((kind) => error instanceof kind)) return messageOf(error)
   return `Speedproof has a bug: ${error instanceof Error ? error.stack : String(error)}`
 }

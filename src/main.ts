@@ -24,7 +24,7 @@ export interface Stage {
 }
 
 export async function main(job: Job, stage: Stage): Promise<Result> {
-  const request = await loadExperiment(job)
+  const request = await loadExperiment({ ...job, cancelled: stage.cancelled })
   const plan = planRuns(request.experiment)
   const workspace = await Workspace.fresh(job.outDirectory)
   const launched = await runAll(request, plan, workspace, job.workingDirectory, {

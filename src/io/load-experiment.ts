@@ -9,7 +9,7 @@ import { ConfigError } from '../errors.ts'
 import { entry } from '../plan/torchrun.ts'
 import type { Request } from '../report/result.ts'
 import { messageOf } from './error-message.ts'
-import { runShort } from './process/short-command.ts'
+import { runShort, type ShortCommandEnd } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 
 /** An experiment file is a page; anything near this size is not one. */
@@ -19,19 +19,20 @@ export interface Source {
   readonly experimentFile: string
   readonly workingDirectory: string
   readonly overrides: Overrides
+  readonly cancelled: AbortSignal
 }
 
-/** Throws a ConfigError for anything that would make the experiment fail before its first step. */
+/** Throws a ConfigError for anything that would make the experiment fail before its first step, and on a cancel. */
 export async function loadExperiment(source: Source): Promise<Request> {
   const { experimentFile, workingDirectory, overrides } = source
   const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
   const experiment = parseExperiment(text, experimentFile, overrides)
-  await checkPython(experiment, workingDirectory)
+  await checkPython(experiment, source)
   const configs = {
-    baseline: await resolveConfig(experiment, 'baseline', workingDirectory),
-    optimized: await resolveConfig(experiment, 'optimized', workingDirectory),
+    baseline: await resolveConfig(experiment, 'baseline', source),
+    optimized: await resolveConfig(experiment, 'optimized', source),
   } satisfies ResolvedConfigs
-  return { experimentFile, experiment, configs, overrides, revision: await revisionOf(workingDirectory) }
+  return { experimentFile, experiment, configs, overrides, revision: await revisionOf(source) }
 }
 
 export async function readText(path: string, name: string, maxBytes = MAX_TEXT_BYTES): Promise<string> {
@@ -49,10 +50,10 @@ export async function readText(path: string, name: string, maxBytes = MAX_TEXT_B
 }
 
 /** torchrun needs nothing but an interpreter with torch in it; finding the module does not import it. */
-async function checkPython({ launch }: Experiment, workingDirectory: string): Promise<void> {
+async function checkPython({ launch }: Experiment, source: Source): Promise<void> {
   const probe = 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
-  const found = await runShort([launch.python, '-c', probe], workingDirectory, pythonEnvironment({}))
-  if (found.status === 'not-started') {
+  const found = await ask([launch.python, '-c', probe], {}, source)
+  if (found.status === 'no-answer') {
     throw new ConfigError(
       `launch.python: got "${launch.python}", which cannot be started (${found.message}); name an interpreter that has torch`,
     )
@@ -68,12 +69,12 @@ async function checkPython({ launch }: Experiment, workingDirectory: string): Pr
 async function resolveConfig(
   experiment: Experiment,
   variant: Variant,
-  workingDirectory: string,
+  source: Source,
 ): Promise<TrainerConfig> {
   const { config, set } = experiment.variants[variant]
   const { validate_command: command } = experiment.trainer
-  if (command !== undefined) return askTrainer(experiment, variant, command, workingDirectory)
-  const parsed = parseYaml(await readText(resolve(workingDirectory, config), config), config)
+  if (command !== undefined) return askTrainer(experiment, variant, command, source)
+  const parsed = parseYaml(await readText(resolve(source.workingDirectory, config), config), config)
   if (!isMapping(parsed))
     throw new ConfigError(`${config}: got ${JSON.stringify(parsed)}, expected a mapping of keys to values`)
   return Object.entries(set).reduce(
@@ -86,18 +87,18 @@ async function askTrainer(
   experiment: Experiment,
   variant: Variant,
   command: string,
-  workingDirectory: string,
+  source: Source,
 ): Promise<TrainerConfig> {
   const { config, set, env } = experiment.variants[variant]
   const settings = Object.entries(set).flatMap(([key, value]) => ['--set', `${key}=${JSON.stringify(value)}`])
-  const asked = await runShort(
+  const asked = await ask(
     [experiment.launch.python, ...entry(experiment, command), '--json', '--config', config, ...settings],
-    workingDirectory,
-    pythonEnvironment({ ...experiment.launch.env, ...env }),
+    { ...experiment.launch.env, ...env },
+    source,
   )
-  if (asked.status === 'not-started' || asked.exitCode !== 0) {
+  if (asked.status === 'no-answer' || asked.exitCode !== 0) {
     const why =
-      asked.status === 'not-started' ? asked.message : asked.stderr.trim() || `exit code ${asked.exitCode}`
+      asked.status === 'no-answer' ? asked.message : asked.stderr.trim() || `exit code ${asked.exitCode}`
     throw new ConfigError(`variants.${variant}: the trainer refuses ${config}:\n${why}`)
   }
   return readResolved(asked.stdout, `variants.${variant}: ${command}`)
@@ -123,14 +124,18 @@ function withValue(
   return { ...config, [key]: withValue(isMapping(inner) ? inner : {}, rest, value) }
 }
 
-function pythonEnvironment(named: Record<string, string>): Record<string, string> {
-  return trainerEnvironment(process.env, named)
+function ask(
+  command: readonly string[],
+  named: Record<string, string>,
+  { workingDirectory, cancelled }: Source,
+): Promise<ShortCommandEnd> {
+  return runShort(command, workingDirectory, trainerEnvironment(process.env, named), cancelled)
 }
 
 /** The commit, `-dirty` if files that git tracks were changed; null outside of a git checkout. */
-async function revisionOf(workingDirectory: string): Promise<string | null> {
+async function revisionOf(source: Source): Promise<string | null> {
   const command = ['git', 'describe', '--always', '--dirty', '--abbrev=40', '--exclude=*']
-  const asked = await runShort(command, workingDirectory, pythonEnvironment({}))
+  const asked = await ask(command, {}, source)
   const revision = asked.status === 'ended' && asked.exitCode === 0 ? asked.stdout.trim() : ''
   return /^[0-9a-f]{40,64}(-dirty)?$/.test(revision) ? revision : null
 }

@@ -2,12 +2,19 @@
 import { resolve } from 'node:path'
 import { setInterval } from 'node:timers/promises'
 import { metricsEvent } from '../measure/metrics-schema.ts'
-import { type Launched, type LaunchRecord, outcomeOf } from '../measure/outcome.ts'
+import {
+  type Launched,
+  type LaunchEnd,
+  type LaunchRecord,
+  outcomeOf,
+  type RankFailure,
+} from '../measure/outcome.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { torchrunCommand } from '../plan/torchrun.ts'
 import type { Request } from '../report/result.ts'
 import { readMetricsFile } from './metrics-reader.ts'
 import { readErrorFiles } from './process/error-files.ts'
+import { readLogError } from './process/log-error.ts'
 import { supervise } from './process/supervisor.ts'
 import { FileTail } from './process/tail.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
@@ -82,7 +89,16 @@ async function launchRun(
   )
   ended.abort()
   await watched
-  return { runId: run.id, startedAt, result, errors: await readErrorFiles(files.errorDirectory) }
+  return { runId: run.id, startedAt, result, errors: await readErrors(files, result) }
+}
+
+/** A rank that fails before its training starts leaves no error file, but its log has an exception. */
+async function readErrors(files: RunFiles, result: LaunchEnd): Promise<readonly RankFailure[]> {
+  const errors = await readErrorFiles(files.errorDirectory)
+  const failed = result.status === 'exited' && result.exitCode !== 0
+  if (errors.length > 0 || !failed) return errors
+  const fromLog = await readLogError(files.logFile)
+  return fromLog === null ? [] : [fromLog]
 }
 
 /** torch and Triton compile into folders of their own for each variant. */

@@ -1,21 +1,50 @@
 // Runs a command of a few seconds that writes little; trainings go through the supervisor instead.
-import { getExecOutput } from '@actions/exec'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { CancelledError } from '../../errors.ts'
 import { messageOf } from '../error-message.ts'
 
 export type ShortCommandEnd =
   | { readonly status: 'ended'; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  | { readonly status: 'not-started'; readonly message: string }
+  | { readonly status: 'no-answer'; readonly message: string }
 
+/** A trainer may import torch, from a cold disk, only to check its config. */
+const TIMEOUT_SECONDS = 300
+
+/** Throws a CancelledError when `cancelled` aborts; neither then nor after the timeout is the command left behind. */
 export async function runShort(
   [program = '', ...arguments_]: readonly string[],
   workingDirectory: string,
   environment: Record<string, string>,
+  cancelled: AbortSignal,
 ): Promise<ShortCommandEnd> {
+  throwIfCancelled(cancelled)
+  const timeout = AbortSignal.timeout(TIMEOUT_SECONDS * 1000)
   try {
-    const options = { cwd: workingDirectory, env: environment, silent: true, ignoreReturnCode: true }
-    // @actions/exec splits its first argument at blanks unless it is quoted.
-    return { status: 'ended', ...(await getExecOutput(`"${program}"`, [...arguments_], options)) }
+    // A session of its own: an interrupt typed at a terminal reaches us alone, and its children end with it.
+    const options = { cwd: workingDirectory, env: environment, detached: true }
+    const child = spawn(program, arguments_, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+    const stopped = AbortSignal.any([cancelled, timeout])
+    stopped.addEventListener('abort', () => stop(child))
+    const output = Promise.all([text(child.stdout), text(child.stderr)])
+    const [[exitCode], [stdout, stderr]] = await Promise.all([once(child, 'close'), output])
+    throwIfCancelled(cancelled)
+    // By a signal there is no exit code; 128 is where the shell's own numbers for that begin.
+    return { status: 'ended', exitCode: typeof exitCode === 'number' ? exitCode : 128, stdout, stderr }
   } catch (error) {
-    return { status: 'not-started', message: messageOf(error) }
+    throwIfCancelled(cancelled)
+    return { status: 'no-answer', message: messageOf(error) }
   }
+}
+
+function throwIfCancelled(cancelled: AbortSignal): void {
+  if (cancelled.aborted) throw new CancelledError('cancelled during set-up: nothing was launched')
+}
+
+function stop({ pid, exitCode, signalCode, stdout, stderr }: ChildProcess): void {
+  // The number of a process that has ended may belong to another one by now; what it has left holds the pipes.
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL')
+  const problem = new Error(`no answer within ${TIMEOUT_SECONDS} s`)
+  for (const stream of [stdout, stderr]) stream?.destroy(problem)
 }

@@ -1,0 +1,1 @@
+"""Fields on disk to batches of pairs on a device."""

@@ -1,0 +1,102 @@
+"""The stream of micro-batches of a training, by either data path; both deliver the same pairs in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from trainer.config.schema import SpeedConfig
+from trainer.data.batch import Batch
+from trainer.data.paths import MappedPairs, ResidentPairs
+from trainer.data.schedule import BatchSchedule
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of every update that one rank works on, cut into micro-steps."""
+
+    schedule: BatchSchedule
+    rank: int
+    world_size: int
+    micro_steps: int
+
+    def pairs(self, step: int, micro_step: int) -> np.ndarray:
+        return self.schedule.micro_batch(step, micro_step, self.micro_steps, self.rank, self.world_size)
+
+
+class ResidentFeed:
+    def __init__(self, pairs: ResidentPairs, share: Share) -> None:
+        self.pairs, self.share = pairs, share
+
+    def update(self, step: int) -> Iterator[Batch]:
+        """Yield the micro-batches of an update; steps count from 1."""
+        device = self.pairs.fields.device
+        for micro_step in range(self.share.micro_steps):
+            chosen = torch.from_numpy(self.share.pairs(step, micro_step))
+            if device.type == "cuda":
+                chosen = chosen.pin_memory()  # else the copy waits
+            yield self.pairs.read(chosen.to(device, non_blocking=True))
+
+    def effective(self) -> dict[str, str | int]:
+        return {"data_path": "resident", "data_device": self.pairs.fields.device.type, "loader_workers": 0}
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class LoaderFeed:
+    """DataLoader workers read ahead; updates must be taken in order, from step 1."""
+
+    def __init__(self, pairs: MappedPairs, share: Share, updates: int, speed: SpeedConfig, device: torch.device) -> None:
+        self.device, self.micro_steps = device, share.micro_steps
+        self.loader = DataLoader(
+            _MicroBatches(pairs, share),
+            batch_size=None,
+            sampler=[(step, micro) for step in range(1, updates + 1) for micro in range(share.micro_steps)],
+            num_workers=speed.loader_workers,
+            prefetch_factor=speed.loader_prefetch if speed.loader_workers else None,
+            pin_memory=device.type == "cuda",
+        )
+        self.batches = iter(self.loader)
+
+    def update(self, step: int) -> Iterator[Batch]:
+        """Yield the micro-batches of the next update, which must be `step`."""
+        for _ in range(self.micro_steps):
+            yield next(self.batches).to(self.device)
+
+    def effective(self) -> dict[str, str | int]:
+        workers = getattr(self.batches, "_workers", [])
+        return {
+            "data_path": "loader",
+            "data_device": "cpu",
+            "loader_workers": sum(worker.is_alive() for worker in workers),
+        }
+
+    def close(self) -> None:
+        shut_down = getattr(self.batches, "_shutdown_workers", None)
+        if shut_down:
+            shut_down()
+
+
+Feed = ResidentFeed | LoaderFeed
+
+
+def open_feed(pairs: MappedPairs, share: Share, updates: int, speed: SpeedConfig, device: torch.device) -> Feed:
+    if speed.data_path == "resident":
+        return ResidentFeed(ResidentPairs(pairs, device), share)
+    return LoaderFeed(pairs, share, updates, speed, device)
+
+
+class _MicroBatches(Dataset):
+    """One item is one whole micro-batch, so that a worker reads it in a few vectorised accesses."""
+
+    def __init__(self, pairs: MappedPairs, share: Share) -> None:
+        self.pairs, self.share = pairs, share
+
+    def __getitem__(self, place: tuple[int, int]) -> Batch:
+        step, micro_step = place
+        return self.pairs.read(self.share.pairs(step, micro_step))

@@ -1,0 +1,45 @@
+"""Which pairs make update n: a pure function of seed, step, rank, world size and micro-step."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from trainer.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class BatchSchedule:
+    """Updates take consecutive pairs of a shuffled pass over the split; what does not fill an update is left out.
+
+    The pairs of an update do not depend on how they are cut into ranks and micro-steps.
+    """
+
+    pairs: int
+    pairs_per_update: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.pairs < self.pairs_per_update:
+            raise ConfigError(
+                f"train.pairs_per_update: got {self.pairs_per_update}, expected at most the {self.pairs} training pairs"
+            )
+
+    @property
+    def updates_per_epoch(self) -> int:
+        return self.pairs // self.pairs_per_update
+
+    def update(self, step: int) -> np.ndarray:
+        """Pair numbers of an update, (pairs_per_update,); steps count from 1."""
+        epoch, position = divmod(step - 1, self.updates_per_epoch)
+        first = position * self.pairs_per_update
+        return _shuffled(self.pairs, self.seed, epoch)[first : first + self.pairs_per_update]
+
+    def micro_batch(self, step: int, micro_step: int, micro_steps: int, rank: int, world_size: int) -> np.ndarray:
+        """The part of one rank and micro-step, (pairs_per_update / (world_size * micro_steps),)."""
+        return self.update(step).reshape(micro_steps, world_size, -1)[micro_step, rank]
+
+
+@lru_cache(maxsize=2)
+def _shuffled(pairs: int, seed: int, epoch: int) -> np.ndarray:
+    return np.random.default_rng([seed, epoch]).permutation(pairs)

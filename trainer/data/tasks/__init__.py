@@ -1,0 +1,1 @@
+"""One file per PDE: its solver and its parameters."""
