@@ -4,7 +4,7 @@ import { isAbsolute, relative, resolve } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { assess } from './assess.ts'
 import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from './config/overrides.ts'
-import { ConfigError, RunError } from './errors.ts'
+import { CancelledError, ConfigError, RunError } from './errors.ts'
 import { readRecorded } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
 import { loadExperiment } from './io/load-experiment.ts'
@@ -70,7 +70,7 @@ withOverrides(
   .description('check everything and print what would run, and for how long')
   .option('--out <folder>', 'folder with earlier results, for the estimate', 'out')
   .action(async (experiment: string, flags: Flags) => {
-    const request = await loadExperiment(source(experiment, flags))
+    const request = await loadExperiment({ ...source(experiment, flags), cancelled: cancelOnSignals() })
     const workspace = new Workspace(resolve(flags.out))
     console.log(
       renderPlan(request, planRuns(request.experiment), workspace, await earlierTimes(workspace, request)),
@@ -143,6 +143,10 @@ function report(error: unknown): number {
   if (error instanceof ConfigError) {
     console.error(error.message)
     return EXIT_BAD_INPUT
+  }
+  if (error instanceof CancelledError) {
+    console.error(error.message)
+    return EXIT_CANCELLED
   }
   if (error instanceof RunError) {
     console.error(error.message)

@@ -30,6 +30,8 @@ try {
 process.exit()
 
 function explain(error: unknown): string {
-  if ([CancelledError, ConfigError, RunError].some((kind) => error instanceof kind)) return messageOf(error)
+  if (error instanceof CancelledError || error instanceof ConfigError || error instanceof RunError) {
+    return error.message
+  }
   return `Speedproof has a bug: ${error instanceof Error ? error.stack : String(error)}`
 }

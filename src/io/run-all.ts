@@ -3,8 +3,8 @@ import { resolve } from 'node:path'
 import { setInterval } from 'node:timers/promises'
 import { metricsEvent } from '../measure/metrics-schema.ts'
 import {
-  type Launched,
   type LaunchEnd,
+  type Launched,
   type LaunchRecord,
   outcomeOf,
   type RankFailure,

@@ -1,0 +1,60 @@
+// Starts the compiled command line as a terminal does, in a process group of its own that Ctrl-C reaches.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+
+/** Compiled by `tsc -p tsconfig.build.json`, which npm test does first. */
+const CLI = join(import.meta.dirname, '..', '..', 'lib', 'cli.js')
+
+export interface Ended {
+  exitCode: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+export interface RunningCommand {
+  ended: Promise<Ended>
+  /** Resolves when the output has the text; rejects when the command ends without it. */
+  waitForOutput(text: string): Promise<void>
+  /** As a terminal sends it: to every process of the group. */
+  pressCtrlC(): void
+  kill(): void
+}
+
+export async function speedproof(folder: string, ...words: string[]): Promise<Ended> {
+  return await startSpeedproof(folder, ...words).ended
+}
+
+export function startSpeedproof(folder: string, ...words: string[]): RunningCommand {
+  const child = spawn(process.execPath, [CLI, ...words], {
+    cwd: folder,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = endOf(child)
+  return {
+    ended,
+    async waitForOutput(wanted) {
+      let seen = ''
+      const { promise, resolve } = Promise.withResolvers<void>()
+      child.stdout.on('data', (chunk: Buffer) => {
+        seen += chunk.toString()
+        if (seen.includes(wanted)) resolve()
+      })
+      const tooLate = ended.then(({ stdout, stderr }) => {
+        throw new Error(`ended without "${wanted}":\n${stdout}\n${stderr}`)
+      })
+      await Promise.race([promise, tooLate])
+    },
+    pressCtrlC: () => process.kill(-(child.pid ?? Number.NaN), 'SIGINT'),
+    kill: () => child.kill('SIGKILL'),
+  }
+}
+
+async function endOf(child: ChildProcess): Promise<Ended> {
+  const [stdout, stderr] = [child.stdout, child.stderr].map((stream) => (stream ? text(stream) : ''))
+  const [exitCode, signal] = await once(child, 'close')
+  return { exitCode, signal, stdout: (await stdout) ?? '', stderr: (await stderr) ?? '' }
+}
