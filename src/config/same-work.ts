@@ -16,12 +16,17 @@ const ALLOWED_SECTIONS: Readonly<Record<Experiment['kind'], readonly string[]>> 
   recipe: ['speed', 'recipe'],
 }
 
-/** Every key that differs. Throws a ConfigError if one lies where this kind of experiment may not differ. */
-export function declaredDifferences(
+/** Every key that differs; throws as the next. */
+export function declaredDifferences(kind: Experiment['kind'], configs: ResolvedConfigs): Difference[] {
+  refuseForbiddenDifferences(kind, configs)
+  return differencesOf(configs.baseline, configs.optimized, [])
+}
+
+/** Throws a ConfigError if one lies where this kind of experiment may not differ. */
+export function refuseForbiddenDifferences(
   kind: Experiment['kind'],
   { baseline, optimized }: ResolvedConfigs,
-): Difference[] {
-  const differences = differencesOf(baseline, optimized, [])
+): void {
   const allowed = ALLOWED_SECTIONS[kind]
   const forbidden = differencesOutside(kind, baseline, optimized)
   if (forbidden.length > 0) {
@@ -36,7 +41,11 @@ export function declaredDifferences(
           : ''),
     )
   }
-  return differences
+}
+
+/** Environment variables may differ in any experiment; they are listed like every other difference. */
+export function environmentDifferences({ variants }: Experiment): Difference[] {
+  return differencesOf(variants.baseline.env, variants.optimized.env, ['env'])
 }
 
 /** The differences that this kind of experiment does not allow. */

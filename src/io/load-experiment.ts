@@ -3,7 +3,12 @@ import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Experiment, parseExperiment, type Variant } from '../config/experiment.ts'
 import type { Overrides } from '../config/overrides.ts'
-import { isMapping, type ResolvedConfigs, type TrainerConfig } from '../config/same-work.ts'
+import {
+  isMapping,
+  type ResolvedConfigs,
+  refuseForbiddenDifferences,
+  type TrainerConfig,
+} from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
 import { entry } from '../plan/torchrun.ts'
@@ -32,6 +37,7 @@ export async function loadExperiment(source: Source): Promise<Request> {
     baseline: await resolveConfig(experiment, 'baseline', source),
     optimized: await resolveConfig(experiment, 'optimized', source),
   } satisfies ResolvedConfigs
+  refuseForbiddenDifferences(experiment.kind, configs)
   return { experimentFile, experiment, configs, overrides, revision: await revisionOf(source) }
 }
 
