@@ -1,6 +1,6 @@
 // The pure half of the line: outcomes -> measure -> judge -> the result that every report is rendered from.
 import { gatesOf } from './config/experiment.ts'
-import { declaredDifferences } from './config/same-work.ts'
+import { declaredDifferences, environmentDifferences } from './config/same-work.ts'
 import { compare } from './judge/compare.ts'
 import { judge } from './judge/verdict.ts'
 import type { Launched } from './measure/outcome.ts'
@@ -16,7 +16,7 @@ export function assess(request: Request, launched: readonly Launched[]): Result 
   return {
     ...request,
     schemaVersion: RESULT_SCHEMA_VERSION,
-    differences: declaredDifferences(experiment.kind, configs),
+    differences: [...declaredDifferences(experiment.kind, configs), ...environmentDifferences(experiment)],
     launches: launched.flatMap(({ launch }) => launch ?? []),
     outcomes: outcomes.map(outcomeLine),
     runs,

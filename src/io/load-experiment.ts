@@ -1,7 +1,7 @@
 // Reads an experiment and has both trainer configs resolved, before any run is started.
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { type Experiment, parseExperiment, type Variant } from '../config/experiment.ts'
+import { type Experiment, parseExperiment, VARIANTS, type Variant } from '../config/experiment.ts'
 import type { Overrides } from '../config/overrides.ts'
 import {
   isMapping,
@@ -32,6 +32,7 @@ export async function loadExperiment(source: Source): Promise<Request> {
   const { experimentFile, workingDirectory, overrides } = source
   const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
   const experiment = parseExperiment(text, experimentFile, overrides)
+  for (const variant of VARIANTS) environmentOf(experiment, variant)
   await checkPython(experiment, source)
   const configs = {
     baseline: await resolveConfig(experiment, 'baseline', source),
@@ -58,7 +59,7 @@ export async function readText(path: string, name: string, maxBytes = MAX_TEXT_B
 /** torchrun needs nothing but an interpreter with torch in it; finding the module does not import it. */
 async function checkPython({ launch }: Experiment, source: Source): Promise<void> {
   const probe = 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
-  const found = await ask([launch.python, '-c', probe], {}, source)
+  const found = await ask([launch.python, '-c', probe], trainerEnvironment(process.env, {}), source)
   if (found.status === 'no-answer') {
     throw new ConfigError(
       `launch.python: got "${launch.python}", which cannot be started (${found.message}); name an interpreter that has torch`,
@@ -95,11 +96,11 @@ async function askTrainer(
   command: string,
   source: Source,
 ): Promise<TrainerConfig> {
-  const { config, set, env } = experiment.variants[variant]
+  const { config, set } = experiment.variants[variant]
   const settings = Object.entries(set).flatMap(([key, value]) => ['--set', `${key}=${JSON.stringify(value)}`])
   const asked = await ask(
     [experiment.launch.python, ...entry(experiment, command), '--json', '--config', config, ...settings],
-    { ...experiment.launch.env, ...env },
+    environmentOf(experiment, variant),
     source,
   )
   if (asked.status === 'no-answer' || asked.exitCode !== 0) {
@@ -130,18 +131,23 @@ function withValue(
   return { ...config, [key]: withValue(isMapping(inner) ? inner : {}, rest, value) }
 }
 
+/** Throws a ConfigError for a variable that no trainer may see. */
+function environmentOf({ launch, variants }: Experiment, variant: Variant): Record<string, string> {
+  return trainerEnvironment(process.env, { ...launch.env, ...variants[variant].env })
+}
+
 function ask(
   command: readonly string[],
-  named: Record<string, string>,
+  environment: Record<string, string>,
   { workingDirectory, cancelled }: Source,
 ): Promise<ShortCommandEnd> {
-  return runShort(command, workingDirectory, trainerEnvironment(process.env, named), cancelled)
+  return runShort(command, workingDirectory, environment, cancelled)
 }
 
 /** The commit, `-dirty` if files that git tracks were changed; null outside of a git checkout. */
 async function revisionOf(source: Source): Promise<string | null> {
   const command = ['git', 'describe', '--always', '--dirty', '--abbrev=40', '--exclude=*']
-  const asked = await ask(command, {}, source)
+  const asked = await ask(command, trainerEnvironment(process.env, {}), source)
   const revision = asked.status === 'ended' && asked.exitCode === 0 ? asked.stdout.trim() : ''
   return /^[0-9a-f]{40,64}(-dirty)?$/.test(revision) ? revision : null
 }

@@ -49,12 +49,18 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     spread('held-out samples', runs, (run) => run.evaluationSamples),
   ]
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
+  const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
+  const misplanned = runs.filter((run) => run.reportedSeed !== run.seed || run.worldSize !== processes)
   const evaluatedEarly = runs.filter((run) => run.samples !== run.evaluatedAfterSamples)
   return [
     ...unequal.filter((problem) => problem !== null),
     ...miscounted.map(
       (run) =>
         `${run.runId}: its steps add up to ${run.samples} samples, its run_end says ${run.reportedSamples}`,
+    ),
+    ...misplanned.map(
+      (run) =>
+        `${run.runId}: ran with seed ${run.reportedSeed} on ${run.worldSize} processes, planned were seed ${run.seed} and ${processes}`,
     ),
     ...evaluatedEarly.map(
       (run) =>

@@ -85,22 +85,18 @@ export function outcomeOf(
     metrics,
   })
   if (result.status === 'not-started') return failed('not-started', result.message)
-  if (result.status === 'timed-out') {
-    return failed(
-      'timed-out',
-      `still running after ${Math.round(result.wallSeconds)} s; raise launch.timeout_minutes or shorten the run`,
-    )
-  }
   const typed = errors.find((error) => error.cause !== 'error')
   if (typed) return failed(typed.cause === 'diverged' ? 'diverged' : 'out-of-memory', describe(typed))
+  if (result.status === 'timed-out') {
+    return failed('timed-out', 'still running at its limit; raise launch.timeout_minutes or shorten the run')
+  }
   if (metrics?.problem?.kind === 'not-finite') return failed('diverged', metrics.problem.message)
   if (result.status === 'signalled') return failed('signal', `ended by ${result.signal}`)
-  if (result.exitCode !== 0) {
-    const first = errors[0]
-    return failed(
-      'exit-code',
-      first ? describe(first) : `exit code ${result.exitCode}; its log has the reason`,
-    )
+  const [first] = errors
+  // A rank's error file beside exit code 0 is no success either.
+  if (result.exitCode !== 0 || first) {
+    const message = first ? describe(first) : `exit code ${result.exitCode}; its log has the reason`
+    return failed('exit-code', message)
   }
   if (metrics === null || metrics.problem?.kind === 'absent' || metrics.problem?.kind === 'empty') {
     return failed('no-metrics', metrics?.problem?.message ?? 'the trainer wrote no metrics.jsonl into --out')

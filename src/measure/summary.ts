@@ -9,7 +9,9 @@ export interface RunSummary {
   readonly runId: string
   readonly variant: Variant
   readonly block: number | null
+  /** As planned; what the trainer reports must agree. */
   readonly seed: number
+  readonly reportedSeed: number
   readonly wallSeconds: number
   readonly worldSize: number
   readonly parameterCount: number
@@ -69,6 +71,7 @@ function summarize({ run, wallSeconds, metrics }: FinishedRun, warmUp: number): 
   return {
     ...identity(run),
     wallSeconds,
+    reportedSeed: start.seed,
     worldSize: start.world_size,
     parameterCount: start.parameter_count,
     dataHash: start.data_hash,

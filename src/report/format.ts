@@ -16,6 +16,16 @@ export function ratio(value: number): string {
   return withUnit(value, 'x')
 }
 
+/** Moves a bound to three digits away from its limit, so that it never reads better than it is. */
+export function cautious(value: number, direction: 'down' | 'up'): number {
+  if (!Number.isFinite(value) || value === 0) return value
+  const step = 10 ** (Math.floor(Math.log10(Math.abs(value))) - 2)
+  const steps = value / step
+  // What is already short stays: 3.12 / 0.01 is 312.00000000000006.
+  if (Math.abs(steps - Math.round(steps)) < 1e-9) return value
+  return (direction === 'down' ? Math.floor(steps) : Math.ceil(steps)) * step
+}
+
 export function signed(value: number, significant = 3): string {
   if (!Number.isFinite(value)) return NOT_MEASURED
   return `${value < 0 ? '-' : '+'}${number(Math.abs(value), significant)}`

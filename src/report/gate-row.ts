@@ -1,7 +1,7 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../config/gates.ts'
 import type { GateVerdict } from '../judge/gate-verdict.ts'
-import { bytes, number, percent, ratio, seconds, signed } from './format.ts'
+import { bytes, cautious, number, percent, ratio, seconds, signed } from './format.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
 
@@ -66,7 +66,7 @@ function bound({ gate, evidence }: GateVerdict): string {
   if (evidence === null || gate.statistic === 'maximum') return ''
   if (evidence.bounds === null) return 'none'
   const upward = gate.direction === 'at_least'
-  const value = upward ? evidence.bounds.lower : evidence.bounds.upper
+  const value = upward ? cautious(evidence.bounds.lower, 'down') : cautious(evidence.bounds.upper, 'up')
   return `${upward ? '>=' : '<='} ${change(gate, value)} (${percent(evidence.confidence)})`
 }
 

@@ -1,7 +1,7 @@
 // What would run, in which order, with which commands, and for how long.
 import { markdownTable } from 'markdown-table'
 import { gatesOf, VARIANTS } from '../config/experiment.ts'
-import { declaredDifferences } from '../config/same-work.ts'
+import { declaredDifferences, environmentDifferences } from '../config/same-work.ts'
 import { estimateSeconds, meanWallSeconds, type TimedRun } from '../plan/estimate.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { type RunPaths, torchrunCommand } from '../plan/torchrun.ts'
@@ -30,7 +30,7 @@ export function renderPlan(
     markdownTable([['launch', 'purpose', 'variant', 'seed'], ...rows]),
     '',
     'Differences between the variants',
-    ...declaredDifferences(experiment.kind, configs).map(
+    ...[...declaredDifferences(experiment.kind, configs), ...environmentDifferences(experiment)].map(
       ({ key, baseline, optimized }) =>
         `  ${key}: ${JSON.stringify(baseline)} -> ${JSON.stringify(optimized)}`,
     ),

@@ -143,7 +143,7 @@ test('a failure keeps what was measured, and says what to do', () => {
   const timedOut = outcomeOf(run, aLaunchRecord({}, ENDS['time-out']), METRICS.truncated)
   expect(timedOut).toMatchObject({
     wallSeconds: 3600,
-    message: 'still running after 3600 s; raise launch.timeout_minutes or shorten the run',
+    message: 'still running at its limit; raise launch.timeout_minutes or shorten the run',
     metrics: { steps: { seconds: Array(40).fill(0.08) } },
   })
   expect(outcomeOf(run, aLaunchRecord({}, ENDS['exit code 1']), null)).toMatchObject({

@@ -2,7 +2,16 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { bytes, duration, number, percent, ratio, seconds, signed } from '../../src/report/format.ts'
+import {
+  bytes,
+  cautious,
+  duration,
+  number,
+  percent,
+  ratio,
+  seconds,
+  signed,
+} from '../../src/report/format.ts'
 
 const NOT_FINITE = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 
@@ -138,4 +147,16 @@ test('no other file of report/, judge/ or measure/ rounds', () => {
   expect(files.length).toBeGreaterThan(10)
   const rounding = /\.to(Fixed|Precision|Exponential|LocaleString)\(|Intl\.NumberFormat/
   expect(files.filter((file) => rounding.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
+})
+
+describe('a bound', () => {
+  test('is moved away from the limit, never towards it', () => {
+    expect(ratio(cautious(2.9961, 'down'))).toBe('2.99x')
+    expect(ratio(cautious(1.0301, 'up'))).toBe('1.04x')
+    expect(signed(cautious(-0.00012345, 'up'))).toBe('-0.000123')
+  })
+
+  test('of three digits stays as it is', () => {
+    for (const value of [3, 3.12, 0.57, 1e-4, 0]) expect(cautious(value, 'down')).toBe(value)
+  })
 })

@@ -17,7 +17,7 @@ const folders = {
 
 test('has launches, differences, gates, commands and the time limit', () => {
   expect(renderPlan(request, plan, folders, [])).toMatchInlineSnapshot(`
-    "two-task: 6 launches on 1 process
+    "two-task: 6 launches on 2 processes
 
     | launch               | purpose  | variant   | seed |
     | -------------------- | -------- | --------- | ---- |
@@ -36,8 +36,8 @@ test('has launches, differences, gates, commands and the time limit', () => {
       loss_delta below 0.001 (required)
 
     Commands
-      python3 -m torch.distributed.run --standalone --nproc-per-node 1 --log-dir out/01-warm-up-baseline/errors -m trainer train --config out/01-warm-up-baseline/config.json --out out/01-warm-up-baseline --seed 0
-      python3 -m torch.distributed.run --standalone --nproc-per-node 1 --log-dir out/02-warm-up-optimized/errors -m trainer train --config out/02-warm-up-optimized/config.json --out out/02-warm-up-optimized --seed 0
+      python3 -m torch.distributed.run --standalone --nproc-per-node 2 --log-dir out/01-warm-up-baseline/errors -m trainer train --config out/01-warm-up-baseline/config.json --out out/01-warm-up-baseline --seed 0
+      python3 -m torch.distributed.run --standalone --nproc-per-node 2 --log-dir out/02-warm-up-optimized/errors -m trainer train --config out/02-warm-up-optimized/config.json --out out/02-warm-up-optimized --seed 0
 
     Time: no earlier result of two-task to estimate from; at most 6 h 00 min by its time limit"
   `)

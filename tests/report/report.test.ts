@@ -87,7 +87,7 @@ describe('a report in the terminal', () => {
     expect(renderTerminal(await aResult(anExperiment(), spanning))).toMatchInlineSnapshot(`
       "| gate       | baseline       | optimized      | change   | bound             | limit     | verdict      |
       | ---------- | -------------- | -------------- | -------- | ----------------- | --------- | ------------ |
-      | speedup    | 5.00 ms/sample | 1.65 ms/sample | 3.03x    | >= 2.67x (95%)    | >= 3.00x  | inconclusive |
+      | speedup    | 5.00 ms/sample | 1.65 ms/sample | 3.03x    | >= 2.66x (95%)    | >= 3.00x  | inconclusive |
       | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | <= +1.18e-5 (95%) | < 0.00100 | passed       |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The interval spans the limit after 4 blocks.
