@@ -62,6 +62,11 @@ it.each<[string, BadInput, RegExp]>([
     /^variants: a same-work experiment may differ only under speed:.*steps \(baseline 30, optimized 20\)/,
   ],
   [
+    'a secret for the trainer',
+    { experiment: { launch: { env: { HUB_TOKEN: 'x' } } } },
+    /^env\.HUB_TOKEN: a trainer may not see it/,
+  ],
+  [
     'a Python without torch',
     { inputs: { python: './bare-python' }, spoil: addPythonWithoutTorch },
     /^launch\.python: "\.\/bare-python" has no torch.*install torch/,
