@@ -1,0 +1,127 @@
+// The compiled command line: one recorded experiment, run twice, planned, analyzed and reported.
+import { existsSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
+import { readResult } from '../fixtures/experiments/read-result.ts'
+import { aFolder } from '../fixtures/processes/launching.ts'
+import { type Ended, speedproof } from '../harness/command-line.ts'
+
+const RESULT = 'out/result.json'
+
+const tableOf = ({ stdout }: Ended) => stdout.split('\n').filter((line) => line.startsWith('|'))
+
+describe('a recorded experiment', () => {
+  let folder: string
+  let ran: Ended
+
+  beforeAll(async () => {
+    folder = await anExperiment()
+    ran = await speedproof(folder, 'run', EXPERIMENT_FILE)
+  }, 60_000)
+
+  it('has passed with 0, with the place of every launch, the table and the paths in the terminal', () => {
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.stdout).toMatch(/\[1\/2\] block 1, baseline: finished in .*, held-out loss 0\.02/)
+    expect(tableOf(ran)).toHaveLength(4)
+    expect(ran.stdout).toContain('faulty passed: ')
+    expect(ran.stdout).toContain(`Report: out/report.md   Result: ${RESULT}`)
+  })
+
+  it('is analyzed to the same table and verdict', async () => {
+    const analyzed = await speedproof(folder, 'analyze', RESULT)
+    expect(analyzed.exitCode).toBe(0)
+    expect(tableOf(analyzed)).toEqual(tableOf(ran))
+  })
+
+  it.each([
+    ['failed with 1 by a higher limit', ['--min-speedup', '5'], 1, 'faulty failed: speedup failed'],
+    [
+      'inconclusive with 3 by gates that want an interval',
+      ['--gates', 'interval.yaml'],
+      3,
+      'no honest interval',
+    ],
+    ['refused with 2 for an unknown gate', ['--gates', 'unknown.yaml'], 2, 'gates.speed_up: unknown gate'],
+    ['refused with 2 for a limit in words', ['--min-speedup', 'fast'], 2, 'min-speedup: got "fast"'],
+  ])('is %s, without a new launch', async (_, flags, exitCode, text) => {
+    await writeFile(join(folder, 'interval.yaml'), 'gates:\n  speedup:\n    at_least: 3\n')
+    await writeFile(join(folder, 'unknown.yaml'), 'gates:\n  speed_up:\n    at_least: 3\n')
+    const before = await readFile(join(folder, RESULT))
+    const analyzed = await speedproof(folder, 'analyze', RESULT, ...flags)
+    expect(analyzed.exitCode).toBe(exitCode)
+    expect(analyzed.stdout + analyzed.stderr).toContain(text)
+    expect(await readFile(join(folder, RESULT))).toEqual(before)
+  })
+
+  it('is reported as Markdown, the same as on disk', async () => {
+    const { exitCode, stdout } = await speedproof(folder, 'report', RESULT)
+    expect(exitCode).toBe(0)
+    expect(stdout.trim()).toBe((await readFile(join(folder, 'out', 'report.md'), 'utf8')).trim())
+  })
+
+  it('gives the plan of its next run an estimate', async () => {
+    const { exitCode, stdout } = await speedproof(folder, 'plan', EXPERIMENT_FILE, '--blocks', '2')
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/faulty: 4 launches/)
+    expect(stdout).toMatch(/-m torch\.distributed\.run --standalone .*--seed 1$/m)
+    expect(stdout).toMatch(/Time: about .*, from 2 earlier launches/)
+  })
+
+  it('is moved aside by the next run, and can be analyzed there', async () => {
+    const first = await readFile(join(folder, RESULT))
+    const again = await speedproof(folder, 'run', EXPERIMENT_FILE, '--min-speedup', '5')
+    expect(again.exitCode).toBe(1)
+    const [time = ''] = await readdir(join(folder, 'out', 'earlier'))
+    const moved = join('out', 'earlier', time, 'result.json')
+    expect(await readFile(join(folder, moved))).toEqual(first)
+    expect(await speedproof(folder, 'analyze', moved)).toMatchObject({ exitCode: 0 })
+    expect((await readResult(folder)).verdict).toMatchObject({ verdict: 'failed' })
+  })
+})
+
+it('a plan launches and writes nothing', async () => {
+  const folder = await anExperiment()
+  const { exitCode, stdout } = await speedproof(folder, 'plan', EXPERIMENT_FILE)
+  expect(exitCode).toBe(0)
+  expect(stdout).toContain('no earlier result of faulty to estimate from; at most 2 h 00 min')
+  expect(existsSync(join(folder, 'out'))).toBe(false)
+})
+
+it('a run of unequal work ends with 4', async () => {
+  const folder = await anExperiment({ optimized: { samples_per_step: 8 } })
+  const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
+  expect(exitCode).toBe(4)
+  expect(stdout).toContain('faulty invalid: equal work: training samples differ: 320 / 160')
+})
+
+describe('a result that cannot be read ends analyze with 2', () => {
+  it.each([
+    ['absent', null, /out\.json: cannot be read .*ENOENT/],
+    ['empty', '', /out\.json: not JSON .*expected a result\.json/],
+    ['cut off', '{"schemaVersion": 1, "experi', /out\.json: not JSON .*expected a result\.json/],
+    ['not JSON', 'verdict: passed\n', /out\.json: not JSON/],
+    ['of another program', '{"benches": []}', /out\.json: schemaVersion: missing; expected/],
+    ['of another version', '{"schemaVersion": 99}', /out\.json: schemaVersion: got 99, expected one of 1/],
+  ])('when it is %s', async (_, text, message) => {
+    const folder = await aFolder()
+    if (text !== null) await writeFile(join(folder, 'out.json'), text)
+    const { exitCode, stderr } = await speedproof(folder, 'analyze', 'out.json')
+    expect(exitCode).toBe(2)
+    expect(stderr).toMatch(message)
+  })
+})
+
+describe('a mistake at the prompt ends with 2', () => {
+  it.each([
+    ['an unknown command', ['measure'], "unknown command 'measure'"],
+    ['an unknown option', ['run', '--speed', '3'], "unknown option '--speed'"],
+    ['a missing experiment', ['run', 'typo.yaml'], 'typo.yaml: cannot be read'],
+    ['a missing result', ['analyze'], "missing required argument 'result'"],
+  ])('%s', async (_, words, message) => {
+    const { exitCode, stderr } = await speedproof(await aFolder(), ...words)
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(message)
+  })
+})
