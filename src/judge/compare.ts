@@ -3,7 +3,7 @@
 import type { Variant } from '../config/experiment.ts'
 import type { Gate } from '../config/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { type PairedEstimate, pairedMean, pairedRatio } from './paired.ts'
+import { CONFIDENCE, type PairedEstimate, pairedMean, pairedRatio } from './paired.ts'
 
 /** Two finished runs with one seed, back to back: the unit of evidence. */
 export interface Block {
@@ -25,9 +25,14 @@ export interface Comparison {
   readonly gates: readonly GateComparison[]
 }
 
-export function compare(runs: readonly RunSummary[], gates: readonly Gate[]): Comparison {
+/** `confidence` of each one-sided bound. */
+export function compare(
+  runs: readonly RunSummary[],
+  gates: readonly Gate[],
+  confidence: number = CONFIDENCE,
+): Comparison {
   const blocks = pairBlocks(runs)
-  return { blocks, gates: gates.map((gate) => compareGate(gate, blocks)) }
+  return { blocks, gates: gates.map((gate) => compareGate(gate, blocks, confidence)) }
 }
 
 function pairBlocks(runs: readonly RunSummary[]): Block[] {
@@ -41,7 +46,7 @@ function pairBlocks(runs: readonly RunSummary[]): Block[] {
   })
 }
 
-function compareGate(gate: Gate, blocks: readonly Block[]): GateComparison {
+function compareGate(gate: Gate, blocks: readonly Block[], confidence: number): GateComparison {
   const baseline = valuesOf(gate.metric, blocks, 'baseline')
   const optimized = valuesOf(gate.metric, blocks, 'optimized')
   return {
@@ -50,7 +55,9 @@ function compareGate(gate: Gate, blocks: readonly Block[]): GateComparison {
     optimized: optimized && level(gate, optimized),
     evidence:
       optimized &&
-      (gate.statistic === 'maximum' ? maximum(optimized) : baseline && paired(gate, baseline, optimized)),
+      (gate.statistic === 'maximum'
+        ? maximum(optimized)
+        : baseline && paired(gate, baseline, optimized, confidence)),
   }
 }
 
@@ -60,22 +67,32 @@ function valuesOf(metric: string, blocks: readonly Block[], variant: Variant): n
   return values.length === blocks.length && values.length > 0 ? values : null
 }
 
-function paired(
-  { statistic }: Gate,
-  baseline: readonly number[],
-  optimized: readonly number[],
-): PairedEstimate | null {
-  const pairs = baseline.map((value, index) => ({
-    baseline: value,
-    optimized: optimized[index] ?? Number.NaN,
-  }))
+interface Pair {
+  readonly baseline: number
+  readonly optimized: number
+}
+
+function pairsOf(baseline: readonly number[], optimized: readonly number[]): Pair[] {
+  return baseline.map((value, index) => ({ baseline: value, optimized: optimized[index] ?? Number.NaN }))
+}
+
+function paired({ statistic }: Gate, pairs: readonly Pair[], confidence: number): PairedEstimate | null {
   switch (statistic) {
     case 'speedup':
-      return pairedRatio(pairs.map((pair) => ({ numerator: pair.baseline, denominator: pair.optimized })))
+      return pairedRatio(
+        pairs.map((pair) => ({ numerator: pair.baseline, denominator: pair.optimized })),
+        confidence,
+      )
     case 'ratio':
-      return pairedRatio(pairs.map((pair) => ({ numerator: pair.optimized, denominator: pair.baseline })))
+      return pairedRatio(
+        pairs.map((pair) => ({ numerator: pair.optimized, denominator: pair.baseline })),
+        confidence,
+      )
     default:
-      return pairedMean(pairs.map((pair) => pair.optimized - pair.baseline))
+      return pairedMean(
+        pairs.map((pair) => pair.optimized - pair.baseline),
+        confidence,
+      )
   }
 }
 
