@@ -25,11 +25,11 @@ export interface Comparison {
   readonly gates: readonly GateComparison[]
 }
 
-/** `confidence` of each one-sided bound. */
+/** `confidence` of each one-sided bound: several looks at the data share what may go wrong between them. */
 export function compare(
   runs: readonly RunSummary[],
   gates: readonly Gate[],
-  confidence: number = CONFIDENCE,
+  confidence = CONFIDENCE,
 ): Comparison {
   const blocks = pairBlocks(runs)
   return { blocks, gates: gates.map((gate) => compareGate(gate, blocks, confidence)) }
@@ -57,7 +57,7 @@ function compareGate(gate: Gate, blocks: readonly Block[], confidence: number): 
       optimized &&
       (gate.statistic === 'maximum'
         ? maximum(optimized)
-        : baseline && paired(gate, baseline, optimized, confidence)),
+        : baseline && paired(gate, pairsOf(baseline, optimized), confidence)),
   }
 }
 
