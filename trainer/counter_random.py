@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -10,25 +12,23 @@ _32_BITS = 0xFFFFFFFF
 
 
 def uniform(
-    stream: int, seed: int, step: int, pair: Int[Tensor, " pairs"], count: int
+    stream: int, seed: int, step: int | Int[Tensor, ""], pair: Int[Tensor, " pairs"], count: int
 ) -> Float[Tensor, "pairs {count}"]:
-    """Return numbers in [0, 1); `stream` separates uses of the same pair."""
-    key = 0
-    for word in (stream, seed, step):
-        key = _mix_number(key ^ (word & _32_BITS))
+    """Return numbers in [0, 1); `stream` separates uses of the same pair.
+
+    A step that is a tensor gives the same numbers, and lets a CUDA graph count by itself.
+    """
+    key = _mix(_mix(_mix(stream) ^ seed & _32_BITS) ^ step & _32_BITS)
     index = torch.arange(count, device=pair.device)
     bits = _mix(_mix(pair ^ key)[:, None] ^ index * 0x9E3779B1 & _32_BITS)
     return (bits >> 8).to(torch.float32) / 2**24  # 24 bits are what float32 holds exactly
 
 
-def _mix(bits: Tensor) -> Tensor:
+Bits = TypeVar("Bits", int, Tensor)
+
+
+def _mix(bits: Bits) -> Bits:
     """A 32-bit integer hash in int64; multipliers below 2^31 keep the products in range."""
-    bits = ((bits >> 16) ^ bits) * 0x45D9F3B & _32_BITS
-    bits = ((bits >> 15) ^ bits) * 0x2C1B3C6D & _32_BITS
-    return (bits >> 16) ^ bits
-
-
-def _mix_number(bits: int) -> int:
     bits = ((bits >> 16) ^ bits) * 0x45D9F3B & _32_BITS
     bits = ((bits >> 15) ^ bits) * 0x2C1B3C6D & _32_BITS
     return (bits >> 16) ^ bits

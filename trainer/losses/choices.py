@@ -12,6 +12,7 @@ from trainer.config.schema import Config
 from trainer.counter_random import uniform
 
 DROP_PATH, QUERIES = 1, 2  # streams
+Step = int | Int[Tensor, ""]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class StepChoices:
             config.model.depth, config.model.drop_path, config.reduced_points, config.query_points, seed
         )
 
-    def branch_scale(self, step: int, pair: Int[Tensor, " pairs"]) -> Float[Tensor, "depth pairs"]:
+    def branch_scale(self, step: Step, pair: Int[Tensor, " pairs"]) -> Float[Tensor, "depth pairs"]:
         """0 where a block is dropped for a pair, else 1 / keep probability."""
         if self.drop_path == 0:
             return torch.ones(self.depth, len(pair), device=pair.device)
@@ -37,7 +38,7 @@ class StepChoices:
         kept = uniform(DROP_PATH, self.seed, step, pair, self.depth) < keep
         return (kept / keep).T
 
-    def queries(self, step: int, pair: Int[Tensor, " pairs"]) -> Int[Tensor, "pairs queries"]:
+    def queries(self, step: Step, pair: Int[Tensor, " pairs"]) -> Int[Tensor, "pairs queries"]:
         """Grid points to decode, without repetition; in order where they are the whole grid."""
         if self.query_points == self.points:
             return torch.arange(self.points, device=pair.device).expand(len(pair), -1)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import inspect
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from trainer.config.schema import Config
 from trainer.data.batch import Batch
 from trainer.data.feed import Feed
-from trainer.losses.choices import StepChoices
+from trainer.losses.choices import Step, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.adamw import implementation, learning_rate, make_adamw, set_learning_rate
@@ -41,19 +42,29 @@ class Learner:
         self.choices = StepChoices.of(config, seed)
 
     def update(self, step: int, feed: Feed) -> StepRecord:
-        """One optimizer step over all micro-batches; nothing in it waits for the device."""
+        """One optimizer step on the batches of the feed."""
         graphs = graphs_compiled()
         rate = learning_rate(self.config.optimizer, step, self.config.train.updates)
-        set_learning_rate(self.optimizer, rate)
         waits = _Waits()
+        loss, norm = self.work(step, rate, waits.measured(feed.update(step)))
+        return StepRecord(loss, norm, waits.seconds, rate, compiled=graphs_compiled() > graphs)
+
+    def work(
+        self, step: Step, rate: float | Tensor, batches: Iterable[Batch]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
+        """One optimizer step over all micro-batches; return loss and gradient norm.
+
+        Nothing in it waits for the device; with step and rate as tensors a CUDA graph can hold all of it.
+        """
+        set_learning_rate(self.optimizer, rate)
         loss = torch.zeros((), device=self.world.device)
-        for micro_step, batch in enumerate(waits.measured(feed.update(step)), start=1):
+        for micro_step, batch in enumerate(batches, start=1):
             loss += self._accumulate(step, batch, last=micro_step == self.config.speed.accumulation_steps)
         norm = self._clip()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.ema.update()
-        return StepRecord(loss, norm, waits.seconds, rate, compiled=graphs_compiled() > graphs)
+        return loss, norm
 
     def effective(self) -> dict[str, str | int]:
         """What is really on, asked of the objects."""
@@ -67,7 +78,7 @@ class Learner:
             "ema": self.ema.implementation,
         }
 
-    def _accumulate(self, step: int, batch: Batch, *, last: bool) -> Tensor:
+    def _accumulate(self, step: Step, batch: Batch, *, last: bool) -> Tensor:
         """Add the gradient of one micro-batch and return its part of the update's loss."""
         branch_scale = self.choices.branch_scale(step, batch.pair)
         queries = self.choices.queries(step, batch.pair)
