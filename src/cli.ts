@@ -26,7 +26,7 @@ const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
 const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   python: 'interpreter with torch',
-  blocks: 'number of blocks, each one run of both variants',
+  blocks: 'number of blocks, each one run of both variants, or looks such as 4,6,8',
   'nproc-per-node': 'processes on this machine, one per GPU',
   'timeout-minutes': 'limit for one run',
   'min-speedup': 'required lower bound of the speedup, such as 3.0',

@@ -5,6 +5,7 @@ import { loadExperiment } from './io/load-experiment.ts'
 import type { Progress } from './io/progress.ts'
 import { runAll } from './io/run-all.ts'
 import { Workspace } from './io/workspace.ts'
+import { isDecided } from './judge/verdict.ts'
 import { type PlannedRun, planRuns } from './plan/plan.ts'
 import type { Result } from './report/result.ts'
 
@@ -31,6 +32,7 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
     cancelled: stage.cancelled,
     onStart: stage.onStart,
     progress: stage.progress(plan),
+    isDecided: (soFar) => isDecided(assess(request, soFar).verdict),
     save: (soFar) => workspace.save(assess(request, soFar)),
   })
   const result = assess(request, launched)

@@ -57,8 +57,22 @@ const launch = mapping({
   env: environment.default({}).describe('Environment variables of every run.'),
 })
 
+const blockCount = z.int().min(1).max(64)
+
 const design = mapping({
-  blocks: z.int().min(1).max(64).default(4).describe('Pairs of runs; an even number cancels linear drift.'),
+  blocks: z
+    .union([blockCount, z.array(blockCount).min(1).max(8)], {
+      error: 'a whole number of blocks from 1 to 64, or a growing list of such numbers as in [4, 6, 8]',
+    })
+    .default([4, 6, 8])
+    .describe(
+      'Blocks to run, each one run of both variants; an even number cancels linear drift. A list gives the looks: after each, the experiment stops if it is decided.',
+    ),
+  gpu_minutes: z
+    .number()
+    .positive()
+    .optional()
+    .describe('Budget: no further look is started that would take more, counting every process as a GPU.'),
   warm_up_launches: z
     .int()
     .min(0)
@@ -105,7 +119,13 @@ export function gatesOf(experiment: Experiment, file = experiment.name): Gate[] 
   return readGates(experiment.gates, file)
 }
 
-function checkCombinations({ trainer, launch }: Experiment, file: string): void {
+function checkCombinations({ trainer, launch, design }: Experiment, file: string): void {
+  const looks = typeof design.blocks === 'number' ? [design.blocks] : design.blocks
+  if (looks.some((blocks, index) => blocks <= (looks[index - 1] ?? 0))) {
+    throw new ConfigError(
+      `${file}: design.blocks: got [${looks.join(', ')}], expected growing numbers such as [4, 6, 8]`,
+    )
+  }
   if ((trainer.module === undefined) === (trainer.script === undefined)) {
     throw new ConfigError(`${file}: trainer: expected exactly one of module and script`)
   }

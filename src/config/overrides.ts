@@ -6,7 +6,7 @@ import type { Experiment } from './experiment.ts'
 /** The same words for action inputs (`min-speedup`), flags (`--min-speedup`) and result.json. */
 export const overridesSchema = z.strictObject({
   python: z.string().exactOptional(),
-  blocks: z.number().exactOptional(),
+  blocks: z.union([z.number(), z.array(z.number())]).exactOptional(),
   'nproc-per-node': z.number().exactOptional(),
   'timeout-minutes': z.number().exactOptional(),
   'min-speedup': z.number().exactOptional(),
@@ -18,12 +18,12 @@ export type OverrideName = keyof Overrides
 
 const PARSERS = {
   python: (_name: string, text: string) => text,
-  blocks: positiveInteger,
+  blocks: blockLooks,
   'nproc-per-node': positiveInteger,
   'timeout-minutes': positiveDecimal,
   'min-speedup': positiveDecimal,
   'max-loss-delta': positiveDecimal,
-} satisfies Record<OverrideName, (name: string, text: string) => string | number>
+} satisfies Record<OverrideName, (name: string, text: string) => Overrides[OverrideName]>
 
 export const OVERRIDE_NAMES = overridesSchema.keyof().options
 
@@ -60,6 +60,13 @@ export function positiveInteger(name: string, text: string): number {
   if (value < 1)
     throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected a whole number above 0, such as 4`)
   return value
+}
+
+/** 4, or the looks 4,6,8. */
+function blockLooks(name: string, text: string): number | number[] {
+  return text.includes(',')
+    ? text.split(',').map((look) => positiveInteger(name, look.trim()))
+    : positiveInteger(name, text)
 }
 
 /** A limit that is given makes its gate required: who sets it means it. */

@@ -36,7 +36,7 @@ export async function readRecorded(
   for (const run of planRuns(recorded.experiment)) {
     const launch = recorded.launches.find(({ runId }) => runId === run.id) ?? null
     const metrics = launch && (await readMetricsFile(workspace.runFiles(run).metricsFile))
-    launched.push({ launch, outcome: outcomeOf(run, launch, metrics) })
+    launched.push({ launch, outcome: outcomeOf(run, launch, metrics, recorded.notRun) })
   }
   return { request: requestOf(recorded, experiment), launched }
 }

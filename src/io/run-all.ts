@@ -6,9 +6,12 @@ import {
   type LaunchEnd,
   type Launched,
   type LaunchRecord,
+  type NotRunReason,
   outcomeOf,
   type RankFailure,
 } from '../measure/outcome.ts'
+import type { TimedRun } from '../plan/estimate.ts'
+import { fitsBudget, followsLook } from '../plan/looks.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { torchrunCommand } from '../plan/torchrun.ts'
 import type { Request } from '../report/result.ts'
@@ -26,6 +29,8 @@ export interface RunHooks {
   readonly progress: Progress
   /** Called before a launch with the marker that finds its processes again. */
   readonly onStart: (marker: string) => void
+  /** Asked at each look: is the verdict clear without further blocks? */
+  readonly isDecided: (soFar: readonly Launched[]) => boolean
   /** Called after each launch with all of them so far, so that a kill loses nothing. */
   readonly save: (soFar: readonly Launched[]) => Promise<void>
 }
@@ -41,24 +46,33 @@ export async function runAll(
   hooks: RunHooks,
 ): Promise<Launched[]> {
   const done: Launched[] = []
-  for (const run of plan) {
+  const withRest = (reason: NotRunReason) => [...done, ...notRun(plan.slice(done.length), reason)]
+  for (const [index, run] of plan.entries()) {
     if (hooks.cancelled.aborted || done.some(isFailedWarmUp)) break
+    if (followsLook(request.experiment, plan, index)) {
+      if (hooks.isDecided(withRest('decided'))) return withRest('decided')
+      if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return withRest('budget')
+    }
     hooks.progress.runStarted(run)
     const launch = await launchRun(request, run, workspace, workingDirectory, hooks)
     const outcome = outcomeOf(run, launch, await readMetricsFile(workspace.runFiles(run).metricsFile))
     done.push({ launch, outcome })
     hooks.progress.runEnded(outcome)
-    await hooks.save([...done, ...notRun(plan.slice(done.length))])
+    await hooks.save(withRest('stopped'))
   }
-  return [...done, ...notRun(plan.slice(done.length))]
+  return withRest('stopped')
 }
 
 function isFailedWarmUp({ outcome }: Launched): boolean {
   return outcome.status === 'failed' && outcome.run.purpose === 'warm-up'
 }
 
-function notRun(runs: readonly PlannedRun[]): Launched[] {
-  return runs.map((run) => ({ launch: null, outcome: outcomeOf(run, null, null) }))
+function notRun(runs: readonly PlannedRun[], reason: NotRunReason): Launched[] {
+  return runs.map((run) => ({ launch: null, outcome: outcomeOf(run, null, null, reason) }))
+}
+
+function timedRun({ outcome }: Launched): TimedRun[] {
+  return outcome.status === 'finished' ? [{ run: outcome.run, wallSeconds: outcome.wallSeconds }] : []
 }
 
 async function launchRun(

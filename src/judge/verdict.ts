@@ -32,19 +32,37 @@ export function judge(
   return { ...decide(completion, validity, gates), checks: [completion, ...validity], gates, warnings }
 }
 
+/** More blocks are worth their time only for a required gate whose interval spans its limit. */
+export function isDecided({ verdict, gates }: Verdict): boolean {
+  const isOpen = gates.some(({ gate, state }) => gate.severity === 'required' && state === 'inconclusive')
+  return verdict !== 'inconclusive' || !isOpen
+}
+
 function checkCompletion(outcomes: readonly RunOutcome[]): Check {
+  const notNeeded = outcomes.filter((outcome) => outcome.status === 'not-run' && outcome.reason !== 'stopped')
+  const needed = outcomes.length - notNeeded.length
   const finished = outcomes.filter(({ status }) => status === 'finished').length
   const failed = outcomes.filter((outcome) => outcome.status === 'failed')
-  const detail = `${finished} of ${outcomes.length} launches finished`
+  const detail = `${finished} of ${needed} launches finished${notNeededText(notNeeded)}`
   if (failed.length > 0) {
     const list = failed.map(({ run, reason, message }) => `${run.id}: ${reason} (${message})`).join('; ')
     return { name: 'completion', state: 'failed', detail: `${detail}; ${list}` }
   }
   return {
     name: 'completion',
-    state: finished === outcomes.length && finished > 0 ? 'passed' : 'inconclusive',
+    state: finished === needed && finished > 0 ? 'passed' : 'inconclusive',
     detail,
   }
+}
+
+function notNeededText(outcomes: readonly RunOutcome[]): string {
+  const [first] = outcomes
+  if (first?.status !== 'not-run') return ''
+  const why =
+    first.reason === 'decided'
+      ? 'not needed, since the verdict was decided'
+      : 'not run, since the budget is spent'
+  return `; ${outcomes.length} more were ${why}`
 }
 
 /** A failed launch fails; then incomparable runs are invalid; then a required gate decides; only proof passes. */

@@ -57,7 +57,10 @@ export type RunOutcome =
       readonly metrics: MetricsRecord | null
     }
   | { readonly status: 'cancelled'; readonly run: PlannedRun; readonly wallSeconds: number | null }
-  | { readonly status: 'not-run'; readonly run: PlannedRun }
+  | { readonly status: 'not-run'; readonly run: PlannedRun; readonly reason: NotRunReason }
+
+/** Not needed after an earlier look had decided, beyond the budget, or the experiment was stopped before it was done. */
+export type NotRunReason = 'decided' | 'budget' | 'stopped'
 
 /** One planned run: what was seen of its process, if it was started, and what became of it. */
 export interface Launched {
@@ -70,8 +73,9 @@ export function outcomeOf(
   run: PlannedRun,
   launch: LaunchRecord | null,
   metrics: MetricsRecord | null,
+  notRun: NotRunReason = 'stopped',
 ): RunOutcome {
-  if (launch === null) return { status: 'not-run', run }
+  if (launch === null) return { status: 'not-run', run, reason: notRun }
   const { result, errors } = launch
   const wallSeconds = result.status === 'not-started' ? null : result.wallSeconds
   if (result.status === 'cancelled') return { status: 'cancelled', run, wallSeconds }

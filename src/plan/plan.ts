@@ -1,5 +1,6 @@
 // An experiment -> the ordered runs: warm-up launches, then balanced blocks.
 import type { Experiment, Variant } from '../config/experiment.ts'
+import { looksOf } from './looks.ts'
 
 export interface PlannedRun {
   /** Also the name of its folder under runs/. */
@@ -12,9 +13,10 @@ export interface PlannedRun {
 }
 
 /** The order flips from block to block (B O | O B | ...), so that a linear drift of the machine cancels over an even number. */
-export function planRuns({ design }: Experiment): PlannedRun[] {
+export function planRuns(experiment: Experiment): PlannedRun[] {
+  const { design } = experiment
   const warmUps = Array.from({ length: design.warm_up_launches }, () => order(1)).flat()
-  const blocks = Array.from({ length: design.blocks }, (_, index) => index + 1)
+  const blocks = Array.from({ length: looksOf(experiment).at(-1) ?? 0 }, (_, index) => index + 1)
   const runs = [
     ...warmUps.map((variant) => ({ purpose: 'warm-up' as const, variant, block: null, seed: design.seed })),
     ...blocks.flatMap((block) =>

@@ -5,7 +5,7 @@ import { parseStrictly } from '../config/explain.ts'
 import { type Overrides, overridesSchema } from '../config/overrides.ts'
 import type { Difference, ResolvedConfigs } from '../config/same-work.ts'
 import type { Verdict } from '../judge/verdict.ts'
-import type { LaunchRecord, RunOutcome } from '../measure/outcome.ts'
+import type { LaunchRecord, NotRunReason, RunOutcome } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 
@@ -26,6 +26,8 @@ export interface Result extends Request {
   readonly schemaVersion: typeof RESULT_SCHEMA_VERSION
   readonly differences: readonly Difference[]
   readonly launches: readonly LaunchRecord[]
+  /** Why the launches that the plan has and `launches` has not were not run. */
+  readonly notRun: NotRunReason
   readonly outcomes: readonly OutcomeLine[]
   readonly runs: readonly RunSummary[]
   readonly verdict: Verdict
@@ -44,7 +46,7 @@ export function outcomeLine(outcome: RunOutcome): OutcomeLine {
   return {
     run: outcome.run,
     status: outcome.status,
-    reason: outcome.status === 'failed' ? outcome.reason : null,
+    reason: outcome.status === 'failed' || outcome.status === 'not-run' ? outcome.reason : null,
     message: outcome.status === 'failed' ? outcome.message : null,
     wallSeconds: outcome.status === 'not-run' ? null : outcome.wallSeconds,
   }
@@ -87,9 +89,10 @@ const recordedFile = z.object({
     .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
     .nullable(),
   launches: z.array(launchRecord),
+  notRun: z.enum(['decided', 'budget', 'stopped']),
 })
 
-export type Recorded = Request & { readonly launches: readonly LaunchRecord[] }
+export type Recorded = Request & Pick<Result, 'launches' | 'notRun'>
 
 /** Throws a ConfigError that names what in the file is not as result.json should be. */
 export function parseRecorded(json: unknown, file: string): Recorded {

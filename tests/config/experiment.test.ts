@@ -28,7 +28,11 @@ describe('a short file', () => {
     expect({ launch, design }).toMatchInlineSnapshot(`
       {
         "design": {
-          "blocks": 4,
+          "blocks": [
+            4,
+            6,
+            8,
+          ],
           "seed": 0,
           "warm_up_launches": 1,
         },
@@ -101,16 +105,16 @@ describe('a refusal', () => {
       `"x.yaml: colour: unknown key (known keys: $schema, name, description, kind, trainer, launch, variants, design, gates)"`,
     )
     expect(refused({ design: 'design: { block: 3 }' })).toMatchInlineSnapshot(
-      `"x.yaml: design.block: unknown key (known keys: blocks, warm_up_launches, seed)"`,
+      `"x.yaml: design.block: unknown key (known keys: blocks, gpu_minutes, warm_up_launches, seed)"`,
     )
   })
 
   test('of a wrong number says which numbers are right', () => {
     expect(refused({ design: 'design: { blocks: 2.5 }' })).toMatchInlineSnapshot(
-      `"x.yaml: design.blocks: got 2.5, expected a whole number"`,
+      `"x.yaml: design.blocks: got 2.5, expected a whole number of blocks from 1 to 64, or a growing list of such numbers as in [4, 6, 8]"`,
     )
     expect(refused({ design: 'design: { blocks: "4" }' })).toMatchInlineSnapshot(
-      `"x.yaml: design.blocks: got "4", expected a finite number"`,
+      `"x.yaml: design.blocks: got "4", expected a whole number of blocks from 1 to 64, or a growing list of such numbers as in [4, 6, 8]"`,
     )
     expect(refused({ design: 'design: { blocks: 0 }' })).toMatchInlineSnapshot(
       `"x.yaml: design.blocks: got 0, expected at least 1"`,

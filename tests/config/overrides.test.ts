@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseExperiment } from '../../src/config/experiment.ts'
-import { applyOverrides, parseOverrides } from '../../src/config/overrides.ts'
+import { applyOverrides, flagsOf, parseOverrides } from '../../src/config/overrides.ts'
 import { anExperiment } from '../fixtures/builders.ts'
 import { refusal } from '../fixtures/refusal.ts'
 
@@ -58,8 +58,17 @@ describe('the text of an override', () => {
     )
   })
 
-  test.each([...noNumbers, '1e3', '+2', '3.0', '9'.repeat(400)])('%s is no number of blocks', (text) => {
-    expect(refusal(() => parseOverrides({ blocks: text }))).toContain(`blocks: got ${JSON.stringify(text)}`)
+  test.each([...noNumbers.filter((text) => text !== '1,5'), '1e3', '+2', '3.0', '9'.repeat(400)])(
+    '%s is no number of blocks',
+    (text) => {
+      expect(refusal(() => parseOverrides({ blocks: text }))).toContain(`blocks: got ${JSON.stringify(text)}`)
+    },
+  )
+
+  test('of blocks may list the looks', () => {
+    expect(parseOverrides({ blocks: ' 4, 6,8 ' })).toEqual({ blocks: [4, 6, 8] })
+    expect(flagsOf({ blocks: [4, 6, 8] })).toEqual(['--blocks', '4,6,8'])
+    expect(refusal(() => parseOverrides({ blocks: '4,,8' }))).toContain('blocks: got ""')
   })
 
   test('gives a positive finite number or a refusal, whatever it is', () => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
 import type { Experiment } from '../../src/config/experiment.ts'
+import { isDecided } from '../../src/judge/verdict.ts'
 import { type LaunchEnd, type Launched, outcomeOf } from '../../src/measure/outcome.ts'
 import type { PlannedRun } from '../../src/plan/plan.ts'
 import {
@@ -218,4 +219,32 @@ test('configs that may not differ are refused', async () => {
   expect(() => assess(aRequest({ configs }), [])).toThrow(
     'a same-work experiment may differ only under speed:',
   )
+})
+
+describe('looks at the evidence', () => {
+  const looks = (blocks: number[]) => ({ ...anExperiment(), design: { ...anExperiment().design, blocks } })
+
+  test('end an experiment that is decided, and the rest was not needed', async () => {
+    const experiment = looks([2, 4])
+    const launched = (await launchedPlan(experiment)).map((one) =>
+      (one.outcome.run.block ?? 0) > 2
+        ? { launch: null, outcome: outcomeOf(one.outcome.run, null, null, 'decided') }
+        : one,
+    )
+    const { verdict } = assess(aRequest({ experiment }), launched)
+    expect(verdict.checks[0]).toMatchObject({
+      state: 'passed',
+      detail: '6 of 6 launches finished; 4 more were not needed, since the verdict was decided',
+    })
+    expect(isDecided({ ...verdict, verdict: 'passed' })).toBe(true)
+  })
+
+  test('go on only for a required gate whose interval spans its limit', async () => {
+    const { verdict } = await aResult(looks([1, 2]))
+    const open = { ...verdict, verdict: 'inconclusive' as const }
+    const gatesIn = (state: 'inconclusive' | 'not measured') =>
+      verdict.gates.map((gate) => ({ ...gate, state }))
+    expect(isDecided({ ...open, gates: gatesIn('inconclusive') })).toBe(false)
+    expect(isDecided({ ...open, gates: gatesIn('not measured') })).toBe(true)
+  })
 })

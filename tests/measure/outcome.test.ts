@@ -94,7 +94,8 @@ test('every end of a launch with every state of its metrics has one outcome', ()
 })
 
 test('a run that was not launched is not run', () => {
-  expect(outcomeOf(run, null, METRICS.whole)).toEqual({ status: 'not-run', run })
+  expect(outcomeOf(run, null, METRICS.whole)).toEqual({ status: 'not-run', run, reason: 'stopped' })
+  expect(outcomeOf(run, null, null, 'decided')).toMatchObject({ reason: 'decided' })
 })
 
 describe('the error file of a rank', () => {
