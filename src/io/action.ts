@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { type ActionInputs, INPUT_NAMES, parseActionInputs } from '../config/action-inputs.ts'
 import { main } from '../main.ts'
 import { fitComment } from '../report/comment.ts'
+import { oneLine } from '../report/escape.ts'
 import { renderMarkdown, renderSections } from '../report/markdown.ts'
 import { verdictOutputs } from '../report/outputs.ts'
 import type { Result } from '../report/result.ts'
@@ -101,7 +102,11 @@ async function writeComment(
 
 function verdictAnnotation({ experiment, verdict }: Result) {
   const level = verdict.verdict === 'passed' ? ('notice' as const) : ('error' as const)
-  return { level, title: `Speedproof: ${experiment.name} ${verdict.verdict}`, message: verdict.reason }
+  return {
+    level,
+    title: `Speedproof: ${experiment.name} ${verdict.verdict}`,
+    message: oneLine(verdict.reason),
+  }
 }
 
 /** The text may quote the trainer: something visible at its start keeps a line from being a command of the runner. */

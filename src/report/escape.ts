@@ -15,15 +15,19 @@ const LINKING = /@|#|\bGH-|:(?=\/\/)|\bwww\./gi
 const ZERO_WIDTH_SPACE = '\u200B'
 
 export function escapeCell(text: string, maxCharacters = MAX_CELL_CHARACTERS): string {
-  return cutCharacters(oneLine(text), maxCharacters)
+  return cutCharacters(unbroken(text), maxCharacters)
     .replace(SPECIAL, (character) => `&#${character.charCodeAt(0)};`)
     .replace(LINKING, (start, offset: number, whole: string) =>
       isCharacterReference(whole, offset) ? start : `${start}${ZERO_WIDTH_SPACE}`,
     )
 }
 
-/** Untrusted text that can neither start a line of its own nor move a terminal's cursor. */
+/** Untrusted text that stays in its line, moves no cursor and is no command: the runner takes ##[command] anywhere. */
 export function oneLine(text: string): string {
+  return unbroken(text).replaceAll('##[', '# #[')
+}
+
+function unbroken(text: string): string {
   return text.toWellFormed().replace(BLANKS, ' ').replace(INVISIBLE, '').trim()
 }
 

@@ -1,5 +1,6 @@
 // A result -> the action's outputs that come from the verdict; full precision, '' for what was not measured.
 import type { GateVerdict } from '../judge/gate-verdict.ts'
+import { oneLine } from './escape.ts'
 import type { Result } from './result.ts'
 
 export function verdictOutputs({ verdict }: Result): Record<string, string> {
@@ -7,7 +8,7 @@ export function verdictOutputs({ verdict }: Result): Record<string, string> {
   const lossDelta = verdict.gates.find(({ gate }) => gate.name === 'loss_delta')
   return {
     verdict: verdict.verdict,
-    reason: verdict.reason,
+    reason: oneLine(verdict.reason),
     speedup: text(speedup?.evidence?.estimate),
     'speedup-lower-bound': text(bounds(speedup)?.lower),
     'loss-delta': text(lossDelta?.evidence?.estimate),
