@@ -1,6 +1,6 @@
 // BCa bootstrap bounds of a mean over blocks: a check of the t bound that does not assume normal noise.
-import { normalCdf, normalQuantile } from './normal.ts'
-import { seededRandom } from './random.ts'
+import { normalCdf, normalQuantile } from '../statistics/normal.ts'
+import { seededRandom } from '../statistics/random.ts'
 
 export interface Bounds {
   readonly lower: number

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { VARIANTS } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { fQuantile } from './f-distribution.ts'
+import { fQuantile } from '../statistics/f-distribution.ts'
 
 /** Stored from `mode: aa` for one machine and one training; `runs` of one config under two names. */
 export const noiseFloorSchema = z.object({

@@ -1,5 +1,5 @@
 // Paired evidence: one number per block, a mean, and one-sided confidence bounds.
-import { studentTQuantile } from './student-t.ts'
+import { studentTQuantile } from '../statistics/student-t.ts'
 
 export interface PairedEstimate {
   readonly estimate: number

@@ -1,7 +1,7 @@
 // Student's t against reference values: scipy.stats.t.ppf and .cdf of SciPy 1.17.1, printed with repr().
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { studentTCdf, studentTQuantile } from '../../src/judge/student-t.ts'
+import { studentTCdf, studentTQuantile } from '../../src/statistics/student-t.ts'
 
 const QUANTILES: [p: number, df: number, t: number][] = [
   [0.95, 1, 6.313751514675037],

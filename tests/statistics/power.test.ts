@@ -1,6 +1,6 @@
 // How much an experiment can see, against SciPy 1.17.1 (scipy.stats.nct.sf) and statsmodels 0.15.0 (TTestPower).
 import { describe, expect, test } from 'vitest'
-import { pairsToResolve, proofPower, resolvableDistance } from '../../src/judge/power.ts'
+import { pairsToResolve, proofPower, resolvableDistance } from '../../src/statistics/power.ts'
 
 describe('the chance of proof', () => {
   test.each([

@@ -1,7 +1,7 @@
 // Normal and F distributions against reference values of SciPy 1.17.1 (scipy.stats.norm and .f), printed with repr().
 import { expect, test } from 'vitest'
-import { fCdf, fQuantile } from '../../src/judge/f-distribution.ts'
-import { normalCdf, normalQuantile } from '../../src/judge/normal.ts'
+import { fCdf, fQuantile } from '../../src/statistics/f-distribution.ts'
+import { normalCdf, normalQuantile } from '../../src/statistics/normal.ts'
 
 test.each([
   [-5, 2.866515718791933e-7],
