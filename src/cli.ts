@@ -36,6 +36,7 @@ const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
 interface Flags {
   readonly out: string
   readonly gates?: string
+  readonly resume?: boolean
 }
 
 const program = new Command('speedproof')
@@ -49,10 +50,11 @@ withOverrides(
 )
   .description('run both variants, compare them and report')
   .option('--out <folder>', 'folder for results', 'out')
+  .option('--resume', 'keep the finished blocks of an interrupted experiment in that folder')
   .action(async (experiment: string, flags: Flags) => {
     const cancelled = cancelOnSignals()
     const result = await main(
-      { ...source(experiment, flags), outDirectory: resolve(flags.out) },
+      { ...source(experiment, flags), outDirectory: resolve(flags.out), resume: flags.resume === true },
       {
         cancelled,
         progress: (plan) => new ProgressView(plan, process.stdout, false),

@@ -3,8 +3,9 @@ import { assess } from './assess.ts'
 import type { Overrides } from './config/overrides.ts'
 import { loadExperiment } from './io/load-experiment.ts'
 import type { Progress } from './io/progress.ts'
+import { openWorkspace } from './io/resume.ts'
 import { runAll } from './io/run-all.ts'
-import { Workspace } from './io/workspace.ts'
+import type { Workspace } from './io/workspace.ts'
 import { isDecided } from './judge/verdict.ts'
 import { type PlannedRun, planRuns } from './plan/plan.ts'
 import type { Result } from './report/result.ts'
@@ -14,6 +15,8 @@ export interface Job {
   readonly workingDirectory: string
   readonly outDirectory: string
   readonly overrides: Overrides
+  /** Keep the finished blocks of an interrupted experiment in outDirectory. */
+  readonly resume: boolean
 }
 
 /** Where the story is told: a terminal or a workflow step. */
@@ -27,8 +30,8 @@ export interface Stage {
 export async function main(job: Job, stage: Stage): Promise<Result> {
   const request = await loadExperiment({ ...job, cancelled: stage.cancelled })
   const plan = planRuns(request.experiment)
-  const workspace = await Workspace.fresh(job.outDirectory)
-  const launched = await runAll(request, plan, workspace, job.workingDirectory, {
+  const { workspace, kept } = await openWorkspace(job.outDirectory, request, job.resume)
+  const launched = await runAll(request, plan, kept, workspace, job.workingDirectory, {
     cancelled: stage.cancelled,
     onStart: stage.onStart,
     progress: stage.progress(plan),

@@ -35,6 +35,8 @@ export async function runAction(): Promise<boolean> {
       workingDirectory,
       outDirectory: resolve(workingDirectory, inputs.outDirectory),
       overrides: inputs.overrides,
+      // A runner's folder is fresh; on a workstation it is the command line that resumes.
+      resume: false,
     },
     {
       cancelled: cancelOnSignals(),

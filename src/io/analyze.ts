@@ -42,10 +42,10 @@ export async function readRecorded(
 }
 
 function requestOf(
-  { experimentFile, configs, overrides, revision }: Recorded,
+  { experimentFile, configs, overrides, revision, host }: Recorded,
   experiment: Experiment,
 ): Request {
-  return { experimentFile, experiment, configs, overrides, revision }
+  return { experimentFile, experiment, configs, overrides, revision, host }
 }
 
 async function withGates(

@@ -1,5 +1,6 @@
 // Reads an experiment and has both trainer configs resolved, before any run is started.
 import { readFile, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { type Experiment, parseExperiment, VARIANTS, type Variant } from '../config/experiment.ts'
 import type { Overrides } from '../config/overrides.ts'
@@ -39,7 +40,8 @@ export async function loadExperiment(source: Source): Promise<Request> {
     optimized: await resolveConfig(experiment, 'optimized', source),
   } satisfies ResolvedConfigs
   refuseForbiddenDifferences(experiment.kind, configs)
-  return { experimentFile, experiment, configs, overrides, revision: await revisionOf(source) }
+  const revision = await revisionOf(source)
+  return { experimentFile, experiment, configs, overrides, revision, host: hostname() }
 }
 
 export async function readText(path: string, name: string, maxBytes = MAX_TEXT_BYTES): Promise<string> {

@@ -37,10 +37,11 @@ export interface RunHooks {
 
 const POLL_MILLISECONDS = 500
 
-/** Answers one entry for each planned run. A failed warm-up launch ends the plan: nothing after it could pass. */
+/** Answers one entry for each planned run; those in `kept` are not run again. A failed warm-up launch ends the plan: nothing after it could pass. */
 export async function runAll(
   request: Request,
   plan: readonly PlannedRun[],
+  kept: readonly Launched[],
   workspace: Workspace,
   workingDirectory: string,
   hooks: RunHooks,
@@ -54,6 +55,12 @@ export async function runAll(
       if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return withRest('budget')
     }
     hooks.progress.runStarted(run)
+    const earlier = kept.find(({ outcome }) => outcome.run.id === run.id)
+    if (earlier) {
+      done.push(earlier)
+      hooks.progress.runEnded(earlier.outcome)
+      continue
+    }
     const launch = await launchRun(request, run, workspace, workingDirectory, hooks)
     const outcome = outcomeOf(run, launch, await readMetricsFile(workspace.runFiles(run).metricsFile))
     done.push({ launch, outcome })

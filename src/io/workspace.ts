@@ -1,7 +1,7 @@
 // The output folder of one experiment: one folder per run, result.json, the report. Nothing in it is overwritten.
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import type { Variant } from '../config/experiment.ts'
 import type { TrainerConfig } from '../config/same-work.ts'
 import type { TimedRun } from '../plan/estimate.ts'
@@ -26,14 +26,17 @@ export class Workspace {
 
   /** Moves what an earlier experiment left here to earlier/<time>, then makes the folder. */
   static async fresh(directory: string): Promise<Workspace> {
-    const left = OWN_FILES.filter((name) => existsSync(join(directory, name)))
-    if (left.length > 0) {
-      const earlier = join(directory, 'earlier', new Date().toISOString().replaceAll(':', '-'))
-      await mkdir(earlier, { recursive: true })
-      for (const name of left) await rename(join(directory, name), join(earlier, name))
-    }
+    await moveToEarlier(directory, OWN_FILES)
     await mkdir(join(directory, 'runs'), { recursive: true })
     return new Workspace(directory)
+  }
+
+  /** Moves what these runs have left to earlier/<time>, before they are run again. */
+  async setAside(runs: readonly PlannedRun[]): Promise<void> {
+    await moveToEarlier(
+      this.directory,
+      runs.map(({ id }) => join('runs', id)),
+    )
   }
 
   runFiles({ id }: Pick<PlannedRun, 'id'>): RunFiles {
@@ -101,6 +104,14 @@ export async function earlierTimes(workspace: Workspace, { experiment }: Request
     })
   } catch {
     return [] // No earlier result, or one of another version: then there is no estimate.
+  }
+}
+
+async function moveToEarlier(directory: string, names: readonly string[]): Promise<void> {
+  const earlier = join(directory, 'earlier', new Date().toISOString().replaceAll(':', '-'))
+  for (const name of names.filter((one) => existsSync(join(directory, one)))) {
+    await mkdir(dirname(join(earlier, name)), { recursive: true })
+    await rename(join(directory, name), join(earlier, name))
   }
 }
 

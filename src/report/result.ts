@@ -20,6 +20,8 @@ export interface Request {
   readonly overrides: Overrides
   /** Commit of the working directory, `-dirty` with uncommitted changes; null outside of git. */
   readonly revision: string | null
+  /** Blocks of two hosts cannot be compared. */
+  readonly host: string
 }
 
 export interface Result extends Request {
@@ -88,6 +90,7 @@ const recordedFile = z.object({
     .string()
     .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
     .nullable(),
+  host: z.string(),
   launches: z.array(launchRecord),
   notRun: z.enum(['decided', 'budget', 'stopped']),
 })

@@ -1,0 +1,47 @@
+// An interrupted experiment goes on where it was, block by block, and refuses to mix what is not comparable.
+import { existsSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it, vi } from 'vitest'
+import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
+import { readResult } from '../fixtures/experiments/read-result.ts'
+import { speedproof, startSpeedproof } from '../harness/command-line.ts'
+
+const PATIENCE = { timeout: 60_000, interval: 20 }
+
+async function interruptedInBlockTwo(): Promise<string> {
+  const folder = await anExperiment({ design: { blocks: 2 } })
+  const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
+  // Block 2 starts with the optimized variant; its finished run alone is not a block.
+  await vi.waitUntil(() => existsSync(join(folder, 'out/runs/04-block-2-baseline/log.txt')), PATIENCE)
+  running.pressCtrlC()
+  expect(await running.ended).toMatchObject({ exitCode: 130 })
+  return folder
+}
+
+it('keeps whole blocks, runs the rest again, and loses nothing', async () => {
+  const folder = await interruptedInBlockTwo()
+  const kept = join(folder, 'out/runs/01-block-1-baseline/metrics.jsonl')
+  const before = await stat(kept)
+
+  const resumed = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
+  expect(resumed.exitCode).toBe(0)
+  expect((await stat(kept)).mtimeMs).toBe(before.mtimeMs)
+  const { outcomes } = await readResult(folder)
+  expect(outcomes.map(({ status }) => status)).toEqual(Array(4).fill('finished'))
+  expect(await readFile(join(folder, 'out/report.md'), 'utf8')).toContain('4 of 4 launches finished')
+  expect(existsSync(join(folder, 'out/earlier'))).toBe(true)
+})
+
+it('refuses another experiment, and one that never began, before anything is run', async () => {
+  const folder = await anExperiment()
+  const nothing = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
+  expect(nothing).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('result.json: cannot be read'),
+  })
+
+  await speedproof(folder, 'run', EXPERIMENT_FILE)
+  const other = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--min-speedup', '2')
+  expect(other).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('not of the same experiment') })
+})
