@@ -19,10 +19,19 @@ class SelfAttention(nn.Module):
         self.out = nn.Linear(dim, dim)
 
     def forward(self, x: Float[Tensor, "pairs tokens dim"]) -> Float[Tensor, "pairs tokens dim"]:
-        query, key, value = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        query, key = self.query_norm(query).to(value.dtype), self.key_norm(key).to(value.dtype)
-        attended = scaled_dot_product_attention(query, key, value)
-        return self.out(attended.transpose(1, 2).flatten(2))
+        return self.out(self.mix(self.qkv(x)))
+
+    def mix(self, qkv: Float[Tensor, "pairs tokens 3*dim"]) -> Float[Tensor, "pairs tokens dim"]:
+        """Values weighted by the softmax of normalised queries and keys: what an attention kernel replaces."""
+        query, key, value = self.normalised(qkv)
+        return scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+
+    def normalised(
+        self, qkv: Float[Tensor, "pairs tokens 3*dim"]
+    ) -> tuple[Float[Tensor, "pairs heads tokens head_dim"], ...]:
+        """Queries and keys after their norms, and values."""
+        query, key, value = qkv.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        return self.query_norm(query).to(value.dtype), self.key_norm(key).to(value.dtype), value
 
 
 class CrossAttention(nn.Module):
