@@ -9,8 +9,9 @@ from trainer.losses.choices import StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.terms import latent_loss, spectral_loss
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.optimizer.adamw import implementation, learning_rate, make_adamw
+from trainer.optimizer.adamw import implementation, make_adamw
 from trainer.optimizer.ema import make_ema
+from trainer.optimizer.learning_rate import learning_rate
 
 CPU = torch.device("cpu")
 ALL_TERMS = {"forward", "spectral", "latent", "inverse_encoding"}

@@ -12,6 +12,8 @@ from trainer.data.feed import Share, open_feed
 from trainer.data.schedule import BatchSchedule
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
+from trainer.optimizer.adamw import AdamWPart
+from trainer.optimizer.hybrid import Hybrid
 from trainer.run import learner as learner_module
 from trainer.run.learner import Learner
 from trainer.run.training import Progress, run_training
@@ -140,6 +142,7 @@ ALL_ON = [
 def test_switches_that_are_on_read_back_as_on(tmp_path):
     assert effective(tmp_path, *ALL_ON) == {
         "wrapper": "none",
+        "gradient_reductions": 0,
         "compiled_blocks": 3,
         "precision": "bfloat16",
         "optimizer": "AdamW fused",
@@ -153,6 +156,7 @@ def test_switches_that_are_on_read_back_as_on(tmp_path):
 def test_switches_that_are_off_read_back_as_off(tmp_path):
     assert effective(tmp_path, "speed.data_path=resident") == {
         "wrapper": "none",
+        "gradient_reductions": 0,
         "compiled_blocks": 0,
         "precision": "float32",
         "optimizer": "AdamW for-loop",
@@ -174,8 +178,10 @@ def test_switches_that_are_off_read_back_as_off(tmp_path):
             "float32",
         ),
         (
-            "make_adamw",
-            lambda model, config, fused, device: torch.optim.AdamW(model.parameters(), foreach=False),
+            "make_optimizer",
+            lambda model, config, world: Hybrid(
+                [AdamWPart(torch.optim.AdamW(model.parameters(), foreach=False), model)], model
+            ),
             "optimizer",
             "AdamW for-loop",
         ),

@@ -41,7 +41,7 @@ TINY = {
         "decoder_depth": 1,
         "decoder_heads": 2,
     },
-    "optimizer": {"learning_rate": 1e-3, "warmup_updates": 2, "clip_norm": 1.0},
+    "optimizer": {"matrices": "adamw", "learning_rate": 1e-3, "warmup_updates": 2, "clip_norm": 1.0},
     "train": {"updates": 7, "pairs_per_update": 16, "window_updates": 2, "timeout_seconds": 60},
     "speed": {"loader_workers": 0},
 }

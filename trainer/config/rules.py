@@ -14,10 +14,16 @@ def broken_rules(config: Config) -> Iterator[Problem]:
     yield from _model(config)
     yield from _losses(config)
     yield from _pairs(config)
+    yield from _optimizer(config)
 
 
 def require_world_fits(config: Config, world_size: int) -> None:
     """The world size is known only at the start of a training."""
+    if world_size > 1 and config.speed.wrapper == "none":
+        raise ConfigError(
+            f'speed.wrapper: got "none", but {world_size} ranks must average their gradients: expected one of '
+            "ddp, flat, fsdp2"
+        )
     pairs, micro_steps = config.train.pairs_per_update, config.speed.accumulation_steps
     if pairs % (world_size * micro_steps):
         raise ConfigError(
@@ -97,4 +103,14 @@ def _pairs(config: Config) -> Iterator[Problem]:
         yield Problem(
             "optimizer.warmup_updates",
             f"got {config.optimizer.warmup_updates}, expected less than the {config.train.updates} updates",
+        )
+
+
+def _optimizer(config: Config) -> Iterator[Problem]:
+    uses_loop = config.optimizer.matrices == "muon" and config.speed.muon == "loop"
+    if uses_loop and config.speed.wrapper == "fsdp2":
+        yield Problem(
+            "speed.muon",
+            'got "loop", but torch\'s Muon sees only a rank\'s part of a matrix that fsdp2 shards: expected '
+            "batched or sharded, which gather it",
         )

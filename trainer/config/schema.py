@@ -64,8 +64,9 @@ class LossConfig:
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """AdamW, linear warm-up, then a cosine to final_fraction of the learning rate."""
+    """Linear warm-up, then a cosine to final_fraction of the learning rate, the same for both optimizers."""
 
+    matrices: Literal["muon", "adamw"] = "muon"  # of the operator's blocks; all else is AdamW's
     learning_rate: Positive = 1.4e-3
     beta1: Decay = 0.9
     beta2: Decay = 0.95
@@ -98,7 +99,9 @@ class SpeedConfig:
     loader_workers: CountOrZero = 2  # per rank; 0 = in the training process
     loader_prefetch: Count = 2  # micro-batches per worker
     accumulation_steps: Count = 1  # micro-steps per update, at equal pairs_per_update
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Literal["fp32", "fp16", "bf16"] = "fp32"
+    wrapper: Literal["none", "ddp", "flat", "fsdp2"] = "ddp"  # of several ranks; one rank needs none
+    muon: Literal["loop", "batched", "sharded"] = "loop"  # sharded: each rank takes some of the matrices
     compile: Literal["off", "blocks"] = "off"
     fused_adamw: bool = False
     foreach_ema: bool = False

@@ -11,6 +11,7 @@ from torch import nn
 from trainer.config import Config, to_plain
 from trainer.data.normalisation import Normalisation
 from trainer.optimizer.ema import LoopEma
+from trainer.optimizer.hybrid import Hybrid
 
 
 def save_checkpoint(
@@ -18,7 +19,7 @@ def save_checkpoint(
     *,
     model: nn.Module,
     ema: LoopEma,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Hybrid,
     normalisation: Normalisation,
     step: int,
     config: Config,

@@ -62,14 +62,14 @@ def write_evaluation(
     )
 
 
-def write_run_end(metrics: MetricsFile, config: Config, world: World) -> None:
+def write_run_end(metrics: MetricsFile, config: Config, world: World, learner: Learner) -> None:
     allocated, reserved = _peak_memory(world)
     metrics.write(
         "run_end",
         status="finished",
         samples=config.train.updates * config.train.pairs_per_update,
         attempted_updates=config.train.updates,
-        skipped_updates=0,
+        skipped_updates=learner.scaled_step.skipped_updates,
         total_seconds=seconds_since_start(),
         peak_memory_allocated_bytes=allocated,
         peak_memory_reserved_bytes=reserved,

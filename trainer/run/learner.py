@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import inspect
 import time
 from collections.abc import Iterable, Iterator
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from trainer.config.schema import Config
 from trainer.data.batch import Batch
@@ -18,13 +15,17 @@ from trainer.data.feed import Feed
 from trainer.losses.choices import Step, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.optimizer.adamw import implementation, learning_rate, make_adamw, set_learning_rate
 from trainer.optimizer.ema import make_ema
+from trainer.optimizer.hybrid import make_optimizer
+from trainer.optimizer.learning_rate import learning_rate
+from trainer.optimizer.scaled_step import ScaledStep
 from trainer.run.faults import Fault
 from trainer.run.window import StepRecord
 from trainer.run.world import World
+from trainer.sharding import whole
 from trainer.switches.compile_blocks import compile_blocks, compiled_blocks, graphs_compiled
 from trainer.switches.precision import observed_format, product_format
+from trainer.wrapper import wrap
 
 
 class Learner:
@@ -34,10 +35,9 @@ class Learner:
         self.model = LatentPdeOperator(config).to(world.device)
         if config.speed.compile == "blocks":
             compile_blocks(self.model)
-        self.objective = _over_ranks(Objective(self.model, config.loss), world)
-        self.optimizer = make_adamw(
-            self.model, config.optimizer, fused=config.speed.fused_adamw, device=world.device
-        )
+        self.wrapper = wrap(Objective(self.model, config.loss), config.speed.wrapper, world)
+        self.optimizer = make_optimizer(self.model, config, world)
+        self.scaled_step = ScaledStep(self.optimizer, config.speed.precision, world.device)
         self.ema = make_ema(self.model, config.optimizer.ema_decay, foreach=config.speed.foreach_ema)
         self.choices = StepChoices.of(config, seed)
 
@@ -46,35 +46,44 @@ class Learner:
         graphs = graphs_compiled()
         rate = learning_rate(self.config.optimizer, step, self.config.train.updates)
         waits = _Waits()
+        skipped = self.scaled_step.skipped_updates
         loss, norm = self.work(step, rate, waits.measured(feed.update(step)))
-        return StepRecord(loss, norm, waits.seconds, rate, compiled=graphs_compiled() > graphs)
+        return StepRecord(
+            loss,
+            norm,
+            waits.seconds,
+            rate,
+            compiled=graphs_compiled() > graphs,
+            skipped=self.scaled_step.skipped_updates > skipped,
+        )
 
     def work(
         self, step: Step, rate: float | Tensor, batches: Iterable[Batch]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
         """One optimizer step over all micro-batches; return loss and gradient norm.
 
-        Nothing in it waits for the device; with step and rate as tensors a CUDA graph can hold all of it.
+        Nothing in it waits for the device but fp16's scaler; with step and rate as tensors a CUDA graph can
+        hold all of it.
         """
-        set_learning_rate(self.optimizer, rate)
+        self.optimizer.set_learning_rate(rate)
         loss = torch.zeros((), device=self.world.device)
         for micro_step, batch in enumerate(batches, start=1):
             loss += self._accumulate(step, batch, last=micro_step == self.config.speed.accumulation_steps)
+        self.wrapper.reduce()
+        self.scaled_step.unscale_gradients()
         norm = self._clip()
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.ema.update()
+        if self.scaled_step.step():
+            self.ema.update()
+        self.wrapper.clear_gradients()
         return loss, norm
 
     def effective(self) -> dict[str, str | int]:
         """What is really on, asked of the objects."""
         return {
-            "wrapper": type(self.objective).__name__
-            if self.objective is not _bare(self.objective)
-            else "none",
+            **self.wrapper.effective(),
             "compiled_blocks": compiled_blocks(self.model),
             "precision": observed_format(self._product_format(), self.world.device),
-            "optimizer": implementation(self.optimizer),
+            "optimizer": self.optimizer.implementation,
             "ema": self.ema.implementation,
         }
 
@@ -82,18 +91,18 @@ class Learner:
         """Add the gradient of one micro-batch and return its part of the update's loss."""
         branch_scale = self.choices.branch_scale(step, batch.pair)
         queries = self.choices.queries(step, batch.pair)
-        waits_to_reduce = isinstance(self.objective, DistributedDataParallel) and not last
-        with self.objective.no_sync() if waits_to_reduce else contextlib.nullcontext():
+        with self.wrapper.micro_step(last=last):
             with self._product_format():
-                loss = self.objective(batch, branch_scale, queries) / self.config.speed.accumulation_steps
+                loss = self.wrapper.module(batch, branch_scale, queries)
+                loss = loss / self.config.speed.accumulation_steps
             if self.fault:
                 loss = self.fault.strike(loss, self.world.rank, step)
-            loss.backward()
+            self.scaled_step.scaled(loss).backward()
         return loss.detach()
 
     def _clip(self) -> Tensor | None:
         limit = self.config.optimizer.clip_norm
-        return None if limit is None else nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        return None if limit is None else whole(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
 
     def _product_format(self) -> torch.autocast:
         return product_format(self.config.speed.precision, self.world.device)
@@ -113,25 +122,3 @@ class _Waits:
             if batch is None:
                 return
             yield batch
-
-
-def _over_ranks(objective: Objective, world: World) -> nn.Module:
-    if world.size == 1:
-        return objective
-    return DistributedDataParallel(
-        objective,
-        device_ids=[world.device.index] if world.device.type == "cuda" else None,
-        gradient_as_bucket_view=True,
-        static_graph=False,  # with no_sync it would not reduce
-        **_without_buffer_broadcast(),
-    )
-
-
-def _without_buffer_broadcast() -> dict[str, bool]:
-    """Our buffers are constants; the option that says so has a new name since torch 2.13."""
-    known = inspect.signature(DistributedDataParallel.__init__).parameters
-    return {"forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False}
-
-
-def _bare(objective: nn.Module) -> nn.Module:
-    return objective.module if isinstance(objective, DistributedDataParallel) else objective

@@ -78,7 +78,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress) -> No
                 config=config,
             )
             metrics.phase("checkpoint", time.perf_counter() - started)
-        write_run_end(metrics, config, world)
+        write_run_end(metrics, config, world, learner)
 
 
 def _is_due(step: int, every: int) -> bool:

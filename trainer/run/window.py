@@ -22,6 +22,7 @@ class StepRecord:
     data_wait_seconds: float
     learning_rate: float
     compiled: bool
+    skipped: bool = False  # by a gradient scaler
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Window:
             learning_rate=[record.learning_rate for record in records],
             gradient_norm=_finite_numbers([record.gradient_norm for record in records]),
             data_wait_seconds=waits[:steps],
-            skipped_updates=0,
+            skipped_updates=sum(record.skipped for record in records),
         )
         for offset, record in enumerate(records):
             if record.compiled:

@@ -6,12 +6,23 @@ from typing import Literal
 
 import torch
 
-Precision = Literal["fp32", "bf16"]
+Precision = Literal["fp32", "fp16", "bf16"]
+
+_PRODUCTS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 def product_format(precision: Precision, device: torch.device) -> torch.autocast:
     """Return the context in which the loss is computed."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
+    enabled = precision != "fp32"
+    return torch.autocast(device.type, dtype=_PRODUCTS[precision] if enabled else None, enabled=enabled)
+
+
+def loss_scaler(precision: Precision, device: torch.device) -> torch.amp.GradScaler:
+    """Return what keeps small fp16 gradients from vanishing; for the other formats it does nothing.
+
+    Its one read per step of whether a gradient overflowed makes the host wait: the price of fp16.
+    """
+    return torch.amp.GradScaler(device.type, enabled=precision == "fp16")
 
 
 def observed_format(context: torch.autocast, device: torch.device) -> str:

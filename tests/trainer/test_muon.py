@@ -1,0 +1,133 @@
+"""Muon in its forms, against torch's own step by step."""
+
+import dataclasses
+
+import pytest
+import torch
+from tiny import tiny_config
+
+from trainer.config.schema import ModelConfig, OptimizerConfig
+from trainer.model.latent_operator import LatentPdeOperator
+from trainer.optimizer.hybrid import make_optimizer
+from trainer.optimizer.matrices import hidden_matrices
+from trainer.optimizer.muon_batched import BatchedMuon
+from trainer.optimizer.muon_loop import LoopMuon
+from trainer.optimizer.newton_schulz import orthogonalised
+from trainer.run.world import World
+
+ALONE = World(rank=0, size=1, device=torch.device("cpu"))
+BFLOAT16_STEPS = {"rtol": 0, "atol": 2e-4}  # ten updates of about 1e-3 each, whose directions have 8 bits
+
+
+def a_model(folder) -> LatentPdeOperator:
+    torch.manual_seed(0)
+    return LatentPdeOperator(tiny_config(folder))
+
+
+def give_gradients(model: torch.nn.Module, step: int) -> None:
+    random = torch.Generator().manual_seed(step)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn(parameter.shape, generator=random)
+
+
+def trained_by(kind, folder, steps: int = 10) -> tuple[LatentPdeOperator, object]:
+    model = a_model(folder)
+    muon = kind(hidden_matrices(model), OptimizerConfig())
+    for step in range(steps):
+        give_gradients(model, step)
+        muon.set_learning_rate(1e-3 * (step + 1) / steps)
+        muon.step()
+    return model, muon
+
+
+def test_it_takes_the_matrices_of_the_blocks_and_splits_packed_ones(tmp_path):
+    names = [matrix.name for matrix in hidden_matrices(a_model(tmp_path))]
+    first_block = [name for name in names if ".0.attention" in name or ".0.mlp" in name]
+    assert len(first_block) == 3 + 1 + 2
+    assert len(names) == 2 * len(first_block)
+    assert all("blocks" in name and "modulation" not in name for name in names)
+
+
+def test_the_full_model_has_as_many_matrices_as_four_ranks_can_share(tmp_path):
+    full = dataclasses.replace(tiny_config(tmp_path), model=ModelConfig())
+    with torch.device("meta"):
+        model = LatentPdeOperator(full)
+    shapes = [matrix.shape for matrix in hidden_matrices(model)]
+    assert shapes.count((384, 384)) == 48
+    assert shapes.count((1536, 384)) == shapes.count((384, 1536)) == 12
+
+
+def test_the_loop_is_torchs_own_on_the_separate_matrices(tmp_path):
+    model, _ = trained_by(LoopMuon, tmp_path)
+    reference = a_model(tmp_path)
+    matrices = hidden_matrices(reference)
+    separate = [torch.nn.Parameter(matrix.of(matrix.parameter.detach()).clone()) for matrix in matrices]
+    own = torch.optim.Muon(separate, weight_decay=0.03, momentum=0.95, adjust_lr_fn="match_rms_adamw")
+    for step in range(10):
+        give_gradients(reference, step)
+        for parameter, matrix in zip(separate, matrices, strict=True):
+            parameter.grad = matrix.of(matrix.parameter.grad).clone()
+        own.param_groups[0]["lr"] = 1e-3 * (step + 1) / 10
+        own.step()
+    for parameter, matrix in zip(separate, hidden_matrices(model), strict=True):
+        assert torch.equal(matrix.of(matrix.parameter), parameter), matrix.name
+
+
+def test_the_batched_form_takes_the_same_steps_as_the_loop(tmp_path):
+    (loop, loop_muon), (batched, batched_muon) = (
+        trained_by(kind, tmp_path) for kind in (LoopMuon, BatchedMuon)
+    )
+    untrained = [matrix.parameter for matrix in hidden_matrices(a_model(tmp_path))]
+    assert not any(map(torch.equal, untrained, [matrix.parameter for matrix in hidden_matrices(loop)]))
+    torch.testing.assert_close(batched.state_dict(), loop.state_dict(), **BFLOAT16_STEPS)
+    torch.testing.assert_close(batched_muon.state(), loop_muon.state())
+
+
+def test_the_state_of_one_form_continues_in_the_other(tmp_path):
+    model, muon = trained_by(LoopMuon, tmp_path)
+    copy = a_model(tmp_path)
+    copy.load_state_dict(model.state_dict())
+    heir = BatchedMuon(hidden_matrices(copy), OptimizerConfig())
+    heir.load_state(muon.state())
+    for trained, one in ((model, muon), (copy, heir)):
+        give_gradients(trained, 99)
+        one.set_learning_rate(1e-3)
+        one.step()
+    torch.testing.assert_close(copy.state_dict(), model.state_dict(), **BFLOAT16_STEPS)
+    muon.load_state(heir.state())
+    torch.testing.assert_close(muon.state(), heir.state(), rtol=0, atol=0)
+
+
+def test_a_learning_rate_in_a_tensor_is_read_where_it_lies(tmp_path):
+    model = a_model(tmp_path)
+    muon = BatchedMuon(hidden_matrices(model), OptimizerConfig())
+    rate = torch.tensor(0.0)
+    muon.set_learning_rate(rate)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    give_gradients(model, 0)
+    muon.step()
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+    rate.fill_(1e-2)
+    muon.step()
+    assert not torch.equal(model.operator.blocks[0].mlp[0].weight, before["operator.blocks.0.mlp.0.weight"])
+
+
+@pytest.mark.parametrize("shape", [(3, 24, 8), (3, 8, 24), (2, 16, 16)])
+def test_singular_values_come_near_one(shape):
+    random = torch.Generator().manual_seed(0)
+    values = torch.linalg.svdvals(orthogonalised(torch.randn(shape, generator=random)).float())
+    assert values.min() > 0.3
+    assert values.max() < 1.3
+
+
+def test_every_parameter_is_updated_once(tmp_path):
+    for kind in ("loop", "batched"):
+        config = tiny_config(tmp_path, "optimizer.matrices=muon", f"speed.muon={kind}")
+        model = a_model(tmp_path)
+        optimizer = make_optimizer(model, config, ALONE)
+        before = [parameter.detach().clone() for parameter in model.parameters()]
+        give_gradients(model, 0)
+        assert optimizer.step() is True
+        assert not any(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+        packed = 2  # parameters of three matrices, each with a state of its own
+        assert len(optimizer.state_dict()) == len(before) + 2 * packed

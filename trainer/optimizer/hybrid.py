@@ -1,0 +1,66 @@
+"""AdamW and Muon as one optimizer: one list of parameters, one learning rate, one state."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from trainer.config.schema import Config
+from trainer.optimizer.adamw import AdamWPart, make_adamw
+from trainer.optimizer.matrices import hidden_matrices
+from trainer.optimizer.muon_batched import BatchedMuon
+from trainer.optimizer.muon_loop import LoopMuon
+from trainer.run.world import World
+
+Part = AdamWPart | LoopMuon | BatchedMuon  # each: a learning rate, a step, and whole tensors by name as state
+
+
+class Hybrid:
+    """Shows a gradient scaler one `param_groups`, so that an overflow anywhere skips every part."""
+
+    def __init__(self, parts: list[Part], model: nn.Module) -> None:
+        self.parts = parts
+        self.param_groups = [{"params": [p for p in model.parameters() if p.requires_grad]}]
+
+    @property
+    def implementation(self) -> str:
+        return " + ".join(part.implementation for part in self.parts)
+
+    def set_learning_rate(self, rate: float | Tensor) -> None:
+        """Set it for all parts; a tensor is read where it lies, so that a captured step sees it change."""
+        for part in self.parts:
+            part.set_learning_rate(rate)
+
+    def step(self) -> bool:
+        """Update all parameters; True, so that a caller can tell it from a step that a scaler skipped."""
+        for part in self.parts:
+            part.step()
+        return True
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """The state by name and whole: the same for any wrapper, world size and implementation."""
+        return {name: state for part in self.parts for name, state in part.state().items()}
+
+    def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
+        for part in self.parts:
+            part.load_state(state)
+
+
+def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable: bool = False) -> Hybrid:
+    """Return the optimizer of a model that is already wrapped: FSDP2 replaces its parameters."""
+    matrices = hidden_matrices(model) if config.optimizer.matrices == "muon" else []
+    adamw = make_adamw(
+        model,
+        config.optimizer,
+        fused=config.speed.fused_adamw,
+        device=world.device,
+        capturable=capturable,
+        without=[matrix.parameter for matrix in matrices],
+    )
+    parts: list[Part] = [AdamWPart(adamw, model)]
+    if matrices and config.speed.muon == "loop":
+        parts.append(LoopMuon(matrices, config.optimizer))
+    elif matrices:
+        sharded = config.speed.muon == "sharded"
+        ranks = {"rank": world.rank, "ranks": world.size} if sharded else {}
+        parts.append(BatchedMuon(matrices, config.optimizer, **ranks))
+    return Hybrid(parts, model)

@@ -1,0 +1,45 @@
+"""DistributedDataParallel: gradients are averaged bucket by bucket during the last backward pass."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import AbstractContextManager, nullcontext
+
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from trainer.run.world import World
+
+
+class Ddp:
+    def __init__(self, objective: nn.Module, world: World) -> None:
+        self.module = DistributedDataParallel(
+            objective,
+            device_ids=[world.device.index] if world.device.type == "cuda" else None,
+            gradient_as_bucket_view=True,
+            static_graph=False,  # with no_sync it would not reduce
+            **_without_buffer_broadcast(),
+        )
+
+    def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
+        return nullcontext() if last else self.module.no_sync()
+
+    def reduce(self) -> None:
+        """Done by the backward pass."""
+
+    def clear_gradients(self) -> None:
+        self.module.zero_grad(set_to_none=True)
+
+    def effective(self) -> dict[str, str | int]:
+        return {"wrapper": type(self.module).__name__, "gradient_reductions": self._buckets()}
+
+    def _buckets(self) -> int:
+        """As first built; DDP sorts the parameters into buckets once more after the first backward pass."""
+        sizes = str(self.module._get_ddp_logging_data()["bucket_sizes"])
+        return len([size for size in sizes.split(",") if size.strip()])
+
+
+def _without_buffer_broadcast() -> dict[str, bool]:
+    """Our buffers are constants; the option that says so has a new name since torch 2.13."""
+    known = inspect.signature(DistributedDataParallel.__init__).parameters
+    return {"forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False}

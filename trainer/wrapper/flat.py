@@ -1,0 +1,44 @@
+"""One buffer holds every gradient, and one all-reduce averages it after the last micro-step."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from trainer.run.world import World
+
+ALIGNED_NUMBERS = 32  # 128 bytes, so that each gradient starts where vector loads want it
+
+
+class Flat:
+    """Gradients keep their addresses from step to step, which a captured graph needs."""
+
+    def __init__(self, objective: nn.Module, world: World) -> None:
+        self.module, self.world = objective, world
+        self.parameters = [p for p in objective.parameters() if p.requires_grad]
+        spaces = [-(-p.numel() // ALIGNED_NUMBERS) * ALIGNED_NUMBERS for p in self.parameters]
+        self.buffer = torch.zeros(sum(spaces), device=world.device)
+        for parameter, space in zip(self.parameters, self.buffer.split(spaces), strict=True):
+            parameter.grad = space[: parameter.numel()].view_as(parameter)
+
+    def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def reduce(self) -> None:
+        if self.world.size == 1:
+            return
+        if self.world.device.type == "cuda":
+            dist.all_reduce(self.buffer, op=dist.ReduceOp.AVG)
+        else:  # gloo has no mean
+            dist.all_reduce(self.buffer.div_(self.world.size))
+
+    def clear_gradients(self) -> None:
+        self.buffer.zero_()
+
+    def effective(self) -> dict[str, str | int]:
+        place = self.buffer.untyped_storage().data_ptr()
+        inside = all(p.grad.untyped_storage().data_ptr() == place for p in self.parameters)
+        return {"wrapper": "flat" if inside else "none", "gradient_reductions": int(self.world.size > 1)}

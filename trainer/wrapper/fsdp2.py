@@ -1,0 +1,36 @@
+"""FSDP2: every rank keeps a part of each parameter, its gradient and its optimizer state."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
+
+from trainer.losses.objective import Objective
+from trainer.run.world import World
+
+
+class Fsdp2:
+    """Each block and decoder layer is gathered, used and given back by itself; the rest with the root."""
+
+    def __init__(self, objective: Objective, world: World) -> None:
+        mesh = init_device_mesh(world.device.type, (world.size,))
+        model = objective.model
+        for block in [*model.operator.blocks, *model.decoder.layers]:
+            fully_shard(block, mesh=mesh)
+        self.module = fully_shard(objective, mesh=mesh)
+
+    def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
+        self.module.set_requires_gradient_sync(last)
+        return nullcontext()
+
+    def reduce(self) -> None:
+        """Done by the backward pass."""
+
+    def clear_gradients(self) -> None:
+        self.module.zero_grad(set_to_none=True)
+
+    def effective(self) -> dict[str, str | int]:
+        sharded = [part for part in self.module.modules() if isinstance(part, FSDPModule)]
+        return {"wrapper": "FSDP2" if sharded else "none", "gradient_reductions": len(sharded)}
