@@ -10,8 +10,8 @@ import { ConfigError } from '../errors.ts'
 import { type Launched, outcomeOf } from '../measure/outcome.ts'
 import { planRuns } from '../plan/plan.ts'
 import { parseRecorded, type Recorded, type Request } from '../report/result.ts'
-import { readText } from './load-experiment.ts'
 import { readMetricsFile } from './metrics-reader.ts'
+import { readText } from './read-text.ts'
 import { Workspace } from './workspace.ts'
 
 /** Every run carries its resolved config and read-back: some 10 kB each. */

@@ -1,0 +1,21 @@
+// Reads the text files that a person writes, with an error that a person can act on.
+import { readFile, stat } from 'node:fs/promises'
+import { ConfigError } from '../errors.ts'
+import { messageOf } from './error-message.ts'
+
+/** An experiment file is a page; anything near this size is not one. */
+const MAX_TEXT_BYTES = 1024 * 1024
+
+export async function readText(path: string, name: string, maxBytes = MAX_TEXT_BYTES): Promise<string> {
+  try {
+    const { size } = await stat(path)
+    if (size > maxBytes)
+      throw new ConfigError(`${name}: has ${size} bytes, expected a text file of at most ${maxBytes}`)
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    throw new ConfigError(
+      `${name}: cannot be read (${messageOf(error)}); paths are relative to the working directory`,
+    )
+  }
+}

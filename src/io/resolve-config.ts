@@ -1,0 +1,91 @@
+// Has a variant's trainer config resolved: by the trainer itself, or by taking its YAML as it is.
+import { resolve } from 'node:path'
+import type { Experiment, Variant } from '../config/experiment.ts'
+import { isMapping, type TrainerConfig } from '../config/same-work.ts'
+import { parseYaml } from '../config/yaml.ts'
+import { ConfigError } from '../errors.ts'
+import { entry } from '../plan/torchrun.ts'
+import { plainText } from './process/sanitize.ts'
+import { runShort } from './process/short-command.ts'
+import { trainerEnvironment } from './process/trainer-environment.ts'
+import { readText } from './read-text.ts'
+
+export interface Place {
+  readonly workingDirectory: string
+  readonly cancelled: AbortSignal
+}
+
+/** The trainer alone knows its defaults; one without a validate command has its YAML taken as it is. */
+export async function resolveConfig(
+  experiment: Experiment,
+  variant: Variant,
+  place: Place,
+): Promise<TrainerConfig> {
+  const { config, set } = experiment.variants[variant]
+  const { validate_command: command } = experiment.trainer
+  if (command !== undefined) return askTrainer(experiment, variant, command, place)
+  const parsed = parseYaml(await readText(resolve(place.workingDirectory, config), config), config)
+  if (!isMapping(parsed))
+    throw new ConfigError(`${config}: got ${JSON.stringify(parsed)}, expected a mapping of keys to values`)
+  return Object.entries(set).reduce(
+    (changed, [key, value]) => withValue(changed, key.split('.'), value),
+    parsed,
+  )
+}
+
+async function askTrainer(
+  experiment: Experiment,
+  variant: Variant,
+  command: string,
+  place: Place,
+): Promise<TrainerConfig> {
+  const { config, set } = experiment.variants[variant]
+  const settings = Object.entries(set).flatMap(([key, value]) => ['--set', `${key}=${JSON.stringify(value)}`])
+  const asked = await runShort(
+    [experiment.launch.python, ...entry(experiment, command), '--json', '--config', config, ...settings],
+    place.workingDirectory,
+    environmentOf(experiment, variant),
+    place.cancelled,
+  )
+  if (asked.status === 'no-answer' || asked.exitCode !== 0) {
+    const why =
+      asked.status === 'no-answer' ? asked.message : printable(asked.stderr) || `exit code ${asked.exitCode}`
+    throw new ConfigError(`variants.${variant}: the trainer refuses ${config}:\n${why}`)
+  }
+  return readResolved(asked.stdout, `variants.${variant}: ${command}`)
+}
+
+function readResolved(text: string, source: string): TrainerConfig {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    if (isMapping(parsed)) return parsed
+  } catch {
+    // The message below serves both: not JSON, and JSON that is no mapping.
+  }
+  throw new ConfigError(`${source}: printed ${JSON.stringify(text.slice(0, 80))}, expected one JSON object`)
+}
+
+function withValue(
+  config: TrainerConfig,
+  [key = '', ...rest]: readonly string[],
+  value: unknown,
+): TrainerConfig {
+  if (rest.length === 0) return { ...config, [key]: value }
+  const inner = config[key]
+  return { ...config, [key]: withValue(isMapping(inner) ? inner : {}, rest, value) }
+}
+
+/** Throws a ConfigError for a variable that no trainer may see. */
+export function environmentOf({ launch, variants }: Experiment, variant: Variant): Record<string, string> {
+  return trainerEnvironment(process.env, { ...launch.env, ...variants[variant].env })
+}
+
+/** What the trainer says is somebody else's text: no line of it may be a command of the runner. */
+function printable(text: string): string {
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => `  ${plainText(line)}`)
+    .join('\n')
+    .trim()
+}
