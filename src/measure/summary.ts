@@ -1,7 +1,10 @@
 // A finished run -> its numbers: one per metric, finite, units in the names.
-import type { Variant } from '../config/experiment.ts'
+import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import type { RunOutcome, WholeMetrics } from './outcome.ts'
+import { compareSameSeed, type SameSeed } from './same-seed.ts'
+import { declaredWarmUp, logTrend, settledAfter } from './steady-state.ts'
+import { secondsToQuality } from './time-to-quality.ts'
 
 export type FinishedRun = Extract<RunOutcome, { status: 'finished' }>
 
@@ -35,6 +38,8 @@ export interface RunSummary {
   readonly warmUpSteps: number
   /** Sum of step seconds / sum of samples over whole periods after the warm-up; null if nothing is left. */
   readonly secondsPerSample: number | null
+  /** Change of ln(seconds per sample) over the timed steps: 0.02 is 2% slower at the end; null if there are too few. */
+  readonly logTrend: number | null
   readonly medianStepSeconds: number
   /** Share of the timed step seconds that waited for data; null if the trainer does not report it. */
   readonly dataWaitShare: number | null
@@ -42,25 +47,44 @@ export interface RunSummary {
   /** Import, data, compile and capture. */
   readonly setUpSeconds: number
   readonly totalSeconds: number
+  /** Of an optimized run: its training losses beside those of the baseline run of its block. */
+  readonly sameSeed: SameSeed | null
   /** Metric name -> value, as gates name them. */
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** The larger of 10 steps and 10%, and never less than the last compile or capture. */
-export function warmUpSteps({ steps, phases }: WholeMetrics): number {
-  const setUpEnds = phases
-    .filter(({ name }) => name === 'compile' || name === 'capture')
-    .map(({ step }) => step ?? 0)
-  return Math.max(10, Math.ceil(steps.seconds.length / 10), largest(setUpEnds) ?? 0)
-}
-
 /** All runs share one warm-up, the longest, so that both variants are timed over the same steps. */
 export function summarizeRuns(runs: readonly FinishedRun[]): RunSummary[] {
-  const warmUp = Math.max(0, ...runs.map(({ metrics }) => warmUpSteps(metrics)))
-  return runs.map((run) => summarize(run, warmUp))
+  const warmUp = sharedWarmUp(runs)
+  return runs.map((run) => {
+    const baseline = baselineOf(run, runs)
+    return summarize(run, warmUp, baseline?.metrics ?? null)
+  })
 }
 
-function summarize({ run, wallSeconds, metrics }: FinishedRun, warmUp: number): RunSummary {
+function sharedWarmUp(runs: readonly FinishedRun[]): number {
+  const declared = Math.max(0, ...runs.map(({ metrics }) => declaredWarmUp(metrics)))
+  const settled = VARIANTS.map((variant) => {
+    const measured = runs.filter(({ run }) => run.variant === variant && run.block !== null)
+    return settledAfter(
+      measured.map(({ metrics }) => metrics),
+      declared,
+    )
+  })
+  return Math.max(declared, ...settled)
+}
+
+/** The baseline run of the same block; of a baseline run that is itself. */
+function baselineOf({ run }: FinishedRun, runs: readonly FinishedRun[]): FinishedRun | undefined {
+  if (run.block === null) return undefined
+  return runs.find((other) => other.run.block === run.block && other.run.variant === 'baseline')
+}
+
+function summarize(
+  { run, wallSeconds, metrics }: FinishedRun,
+  warmUp: number,
+  baseline: WholeMetrics | null,
+): RunSummary {
   const { start, end, steps } = metrics
   const timed = timedRange(steps.seconds.length, warmUp, start.period_steps ?? 1)
   const timedSeconds = sum(steps.seconds.slice(...timed))
@@ -68,6 +92,7 @@ function summarize({ run, wallSeconds, metrics }: FinishedRun, warmUp: number): 
   const secondsPerSample =
     timedSamples > 0 && Number.isFinite(timedSeconds) ? timedSeconds / timedSamples : null
   const hasDataWait = steps.dataWaitSeconds.length === steps.seconds.length && timedSeconds > 0
+  const dataWaitShare = hasDataWait ? sum(steps.dataWaitSeconds.slice(...timed)) / timedSeconds : null
   return {
     ...identity(run),
     wallSeconds,
@@ -88,15 +113,29 @@ function summarize({ run, wallSeconds, metrics }: FinishedRun, warmUp: number): 
     steps: steps.seconds.length,
     warmUpSteps: warmUp,
     secondsPerSample,
+    logTrend: logTrend(metrics, warmUp),
     medianStepSeconds: median(steps.seconds.slice(...timed)) ?? median(steps.seconds) ?? 0,
-    dataWaitShare: hasDataWait ? sum(steps.dataWaitSeconds.slice(...timed)) / timedSeconds : null,
+    dataWaitShare,
     trainingSeconds: sum(steps.seconds),
     setUpSeconds: sum(
       metrics.phases.filter(({ name }) => name !== 'checkpoint').map(({ seconds }) => seconds),
     ),
     totalSeconds: end.total_seconds,
-    metrics: metricsOf(metrics, secondsPerSample),
+    sameSeed: run.variant === 'optimized' && baseline ? compareSameSeed(baseline, metrics) : null,
+    metrics: finite({
+      ...reportedMetrics(metrics),
+      seconds_per_sample: secondsPerSample,
+      data_wait_share: dataWaitShare,
+      time_to_quality_seconds: timeToBaselineQuality(metrics, baseline),
+      // The GPUs are taken from the launch to its end, so this is the supervisor's clock.
+      gpu_hours: (wallSeconds * start.world_size) / 3600,
+    }),
   }
+}
+
+function timeToBaselineQuality(run: WholeMetrics, baseline: WholeMetrics | null): number | null {
+  const quality = baseline?.evaluations.at(-1)?.val_loss
+  return quality === undefined ? null : secondsToQuality(run, quality)
 }
 
 function identity({ id, variant, block, seed }: PlannedRun) {
@@ -109,13 +148,11 @@ function timedRange(steps: number, warmUp: number, period: number): [number, num
   return [first, first + Math.floor((steps - first) / period) * period]
 }
 
-function metricsOf(
-  { evaluations, end }: WholeMetrics,
-  secondsPerSample: number | null,
-): Record<string, number> {
+type MaybeMetrics = Readonly<Record<string, number | null | undefined>>
+
+function reportedMetrics({ evaluations, end }: WholeMetrics): MaybeMetrics {
   const last = evaluations.at(-1)
-  const found: Record<string, number | null | undefined> = {
-    seconds_per_sample: secondsPerSample,
+  return {
     total_seconds: end.total_seconds,
     val_loss: last?.val_loss,
     peak_memory_allocated_bytes: largest(end.peak_memory_allocated_bytes),
@@ -124,9 +161,13 @@ function metricsOf(
       Object.entries(last?.metrics ?? {}).map(([name, value]) => [`evaluation.${name}`, value]),
     ),
   }
+}
+
+/** What was not measured is absent. */
+function finite(metrics: MaybeMetrics): Record<string, number> {
   return Object.fromEntries(
-    Object.entries(found).flatMap(([name, value]) =>
-      typeof value === 'number' ? [[name, value] as const] : [],
+    Object.entries(metrics).flatMap(([name, value]) =>
+      typeof value === 'number' && Number.isFinite(value) ? [[name, value] as const] : [],
     ),
   )
 }

@@ -147,6 +147,42 @@ describe('a summary', () => {
     expect(shareOf(waits.slice(20))).toBeNull()
   })
 
+  test('has what gates name beside it: data wait, GPU hours and the time to the quality of the baseline', async () => {
+    const evaluated = (valLoss: number) => async (variant: 'baseline' | 'optimized') => {
+      const run = await aFinishedRun({ variant }, { stepSeconds: variant === 'baseline' ? 0.2 : 0.1 })
+      const [last] = run.metrics.evaluations
+      if (!last) throw new Error('no evaluation')
+      const evaluations = [
+        { ...last, step: 20, val_loss: 0.04 },
+        { ...last, val_loss: valLoss },
+      ]
+      return { ...run, metrics: { ...run.metrics, evaluations } }
+    }
+    const [baseline, optimized] = summarizeRuns([
+      await evaluated(0.02)('baseline'),
+      await evaluated(0.01)('optimized'),
+    ])
+    expect(baseline?.metrics.time_to_quality_seconds).toBeCloseTo(8, 12)
+    // Two thirds of the way from step 20 to step 40.
+    expect(optimized?.metrics.time_to_quality_seconds).toBeCloseTo(2 + 4 / 3, 12)
+    // 60 s on 2 processes.
+    expect(optimized?.metrics.gpu_hours).toBeCloseTo(120 / 3600, 12)
+  })
+
+  test('of an optimized run holds its training losses against the baseline of its own block', async () => {
+    const withLoss = async (variant: 'baseline' | 'optimized', block: number, loss: number) => {
+      const run = await aFinishedRun({ variant, block })
+      const trainLoss = run.metrics.steps.seconds.map(() => loss)
+      return { ...run, metrics: { ...run.metrics, steps: { ...run.metrics.steps, trainLoss } } }
+    }
+    const runs = summarizeRuns([
+      await withLoss('baseline', 1, 0.5),
+      await withLoss('optimized', 2, 0.75),
+      await withLoss('baseline', 2, 0.5),
+    ])
+    expect(runs.map(({ sameSeed }) => sameSeed?.largestDifference ?? null)).toEqual([null, 0.25, null])
+  })
+
   test('is made of no run at all', () => {
     expect(summarizeRuns([])).toEqual([])
   })

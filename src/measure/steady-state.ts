@@ -1,0 +1,103 @@
+// Where the warm-up of an experiment ends, and how step times still change after it.
+import { studentTQuantile } from '../statistics/student-t.ts'
+import type { WholeMetrics } from './outcome.ts'
+
+/** A change of step time by less than this is no concern: 2%, as a logarithm. */
+export const MATTERS = Math.log(1.02)
+
+/** Fewer runs of a variant cannot tell a change that all share from the luck of one. */
+export const MIN_RUNS_TO_TELL = 3
+
+/** Places where a change point is looked for: every 40th of the timed steps, up to the middle. */
+const SPLITS = 20
+
+/** Together over all splits and both directions. */
+const SIGNIFICANCE = 0.01
+
+/** The larger of 10 steps and 10%, and never less than the last compile or capture. */
+export function declaredWarmUp({ steps, phases }: WholeMetrics): number {
+  const setUpEnds = phases
+    .filter(({ name }) => name === 'compile' || name === 'capture')
+    .map(({ step }) => step ?? 0)
+  // Math.max(...) would overflow the stack on some hundred thousand phases.
+  const last = setUpEnds.reduce((most, step) => Math.max(most, step), 0)
+  return Math.max(10, Math.ceil(steps.seconds.length / 10), last)
+}
+
+/**
+ * Steps after which the runs of one variant have settled: at least `warmUp`, later at a change point that they share.
+ * For each split, the mean log step time before it less the one after it is one number of a run; a shared change is
+ * one whose t interval over the runs lies beyond 2%. Of several, the split that explains most squares is taken
+ * (least squares: Bai, Econometric Theory 10, 1994). Steps within a run are not independent; runs are.
+ */
+export function settledAfter(runs: readonly WholeMetrics[], warmUp: number): number {
+  if (runs.length < MIN_RUNS_TO_TELL) return warmUp
+  const profiles = runs.map((run) => ({ period: periodOf(run), logs: logProfile(run, warmUp) }))
+  let settled = { after: warmUp, squares: 0 }
+  for (let split = 1; split <= SPLITS; split += 1) {
+    const share = split / (2 * SPLITS)
+    const shift = sharedShift(profiles.map(({ logs }) => shiftAt(logs, Math.floor(share * logs.length))))
+    const squares = share * (1 - share) * shift ** 2
+    if (squares <= settled.squares) continue
+    const ends = profiles.map(({ logs, period }) => warmUp + Math.floor(share * logs.length) * period)
+    settled = { after: Math.max(...ends), squares }
+  }
+  return settled.after
+}
+
+/** Mean shift over the runs if its whole interval lies beyond 2%, else 0. */
+function sharedShift(shifts: readonly number[]): number {
+  const mean = meanOf(shifts)
+  const variance = shifts.reduce((total, shift) => total + (shift - mean) ** 2, 0) / (shifts.length - 1)
+  const t = studentTQuantile(1 - SIGNIFICANCE / (2 * SPLITS), shifts.length - 1)
+  return Math.abs(mean) - t * Math.sqrt(variance / shifts.length) > MATTERS ? mean : 0
+}
+
+function shiftAt(logs: readonly number[], split: number): number {
+  return split === 0 ? 0 : meanOf(logs.slice(0, split)) - meanOf(logs.slice(split))
+}
+
+/**
+ * Change of ln(seconds per sample) from the first to the last timed period along the least-squares line: 0.02 is
+ * 2% slower at the end. Null with fewer than 3 periods, or where no line can be drawn.
+ */
+export function logTrend(run: WholeMetrics, warmUp: number): number | null {
+  const logs = logProfile(run, warmUp)
+  if (logs.length < 3) return null
+  const middle = (logs.length - 1) / 2
+  const slope =
+    logs.reduce((total, log, index) => total + (index - middle) * log, 0) /
+    logs.reduce((total, _, index) => total + (index - middle) ** 2, 0)
+  return Number.isFinite(slope) ? slope * (logs.length - 1) : null
+}
+
+/**
+ * ln(seconds per sample) of each whole period after the warm-up. Periods of different batch size differ by design
+ * (a recipe may let the batch grow), so each is taken relative to the mean of those with its own number of samples.
+ */
+function logProfile(run: WholeMetrics, warmUp: number): number[] {
+  const period = periodOf(run)
+  const { seconds, samples } = run.steps
+  const periods = []
+  for (let first = warmUp; first + period <= seconds.length; first += period) {
+    const count = sum(samples, first, first + period)
+    periods.push({ count, log: Math.log(sum(seconds, first, first + period) / count) })
+  }
+  const groups = Map.groupBy(periods, ({ count }) => count)
+  const means = new Map([...groups].map(([count, group]) => [count, meanOf(group.map(({ log }) => log))]))
+  return periods.map(({ count, log }) => log - (means.get(count) ?? 0))
+}
+
+function periodOf({ start }: WholeMetrics): number {
+  return start.period_steps ?? 1
+}
+
+function sum(values: readonly number[], first: number, end: number): number {
+  let total = 0
+  for (let index = first; index < end; index += 1) total += values[index] ?? 0
+  return total
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0) / values.length
+}

@@ -1,0 +1,62 @@
+// When a run first reached a held-out loss.
+import { expect, test } from 'vitest'
+import { secondsToQuality } from '../../src/measure/time-to-quality.ts'
+import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
+
+/** 40 steps of 0.1 s after 3 s of set-up, with these losses at these steps. */
+async function run(losses: readonly [step: number, valLoss: number][], difference: MetricsDifference = {}) {
+  const phases = [
+    { event: 'phase', name: 'import', seconds: 2 },
+    { event: 'phase', name: 'data', seconds: 1 },
+    { event: 'phase', name: 'compile', seconds: 0.1, step: 1 },
+    { event: 'phase', name: 'checkpoint', seconds: 50 },
+  ] as const
+  const { metrics } = await aFinishedRun({}, { stepSeconds: 0.1, phases, ...difference })
+  const evaluations = losses.map(([step, val_loss]) => ({
+    event: 'evaluation' as const,
+    step,
+    samples_seen: step * 16,
+    val_loss,
+  }))
+  return { ...metrics, evaluations }
+}
+
+test('lies between two evaluations by linear interpolation', async () => {
+  const metrics = await run([
+    [10, 0.4],
+    [20, 0.2],
+    [40, 0.1],
+  ])
+  expect(secondsToQuality(metrics, 0.3)).toBeCloseTo(3 + 1.5, 12)
+  expect(secondsToQuality(metrics, 0.1)).toBeCloseTo(3 + 4, 12)
+})
+
+test('is the first evaluation when that is already good enough', async () => {
+  expect(
+    secondsToQuality(
+      await run([
+        [10, 0.4],
+        [40, 0.1],
+      ]),
+      0.5,
+    ),
+  ).toBeCloseTo(4, 12)
+})
+
+test('is the first time, when the loss grows again', async () => {
+  const metrics = await run([
+    [10, 0.4],
+    [20, 0.2],
+    [40, 0.3],
+  ])
+  expect(secondsToQuality(metrics, 0.3)).toBeCloseTo(3 + 1.5, 12)
+})
+
+test('is not known from the last evaluation alone, or when it was never reached', async () => {
+  expect(secondsToQuality(await run([[40, 0.1]]), 0.1)).toBeNull()
+  const metrics = await run([
+    [10, 0.4],
+    [40, 0.2],
+  ])
+  expect(secondsToQuality(metrics, 0.1)).toBeNull()
+})
