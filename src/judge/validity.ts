@@ -1,8 +1,10 @@
 // Are the runs comparable at all? Equal work, one machine, a steady state, clocks that agree.
 
-import type { Experiment } from '../config/experiment.ts'
+import { type Experiment, VARIANTS, type Variant } from '../config/experiment.ts'
 import { differencesOutside } from '../config/same-work.ts'
+import { MATTERS, MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { pairedMean } from './paired.ts'
 
 export interface Check {
   readonly name: 'completion' | 'equal work' | 'same machine' | 'steady state' | 'clocks'
@@ -10,12 +12,15 @@ export interface Check {
   readonly detail: string
 }
 
-/** `runs` are the finished measured runs; with none of a variant there is nothing to compare. */
+/** Of each of both bounds of the trend. */
+const TREND_CONFIDENCE = 0.99
+
+/** `runs` are the finished measured runs; without any there is nothing to compare. */
 export function checkValidity(experiment: Experiment, runs: readonly RunSummary[]): Check[] {
   if (runs.length === 0) {
     return (['equal work', 'same machine', 'steady state', 'clocks'] as const).map((name) => ({
       name,
-      state: 'not measured',
+      state: 'inconclusive',
       detail: 'no measured run finished',
     }))
   }
@@ -106,13 +111,33 @@ function versionsText(versions: RunSummary['versions']): string {
 }
 
 function steadyStateProblems(runs: readonly RunSummary[]): string[] {
-  return runs
-    .filter((run) => run.secondsPerSample === null || run.warmUpSteps * 2 > run.steps)
-    .map((run) =>
-      run.warmUpSteps * 2 > run.steps
-        ? `${run.runId}: ${run.warmUpSteps} of ${run.steps} steps are warm-up; a run needs at least ${run.warmUpSteps * 2}`
-        : `${run.runId}: ${run.steps} steps leave no whole period after ${run.warmUpSteps} warm-up steps; make the run longer`,
-    )
+  return [...runs.flatMap(warmUpProblems), ...VARIANTS.flatMap((variant) => trendProblems(variant, runs))]
+}
+
+function warmUpProblems({ runId, warmUpSteps, steps, secondsPerSample }: RunSummary): string[] {
+  if (warmUpSteps * 2 > steps)
+    return [`${runId}: ${warmUpSteps} of ${steps} steps are warm-up; a run needs at least ${warmUpSteps * 2}`]
+  return secondsPerSample === null
+    ? [
+        `${runId}: ${steps} steps leave no whole period after ${warmUpSteps} warm-up steps; make the run longer`,
+      ]
+    : []
+}
+
+/**
+ * A trend of one run may be luck, and then widens the interval like all luck; a trend that the runs of a variant share
+ * is none. So each run is one number, and the whole interval of their mean must lie beyond 2%.
+ */
+function trendProblems(variant: Variant, runs: readonly RunSummary[]): string[] {
+  const trends = runs.flatMap((run) => (run.variant === variant ? (run.logTrend ?? []) : []))
+  const shared = trends.length < MIN_RUNS_TO_TELL ? null : pairedMean(trends, TREND_CONFIDENCE)
+  if (!shared?.bounds) return []
+  const { lower, upper } = shared.bounds
+  if (lower <= MATTERS && upper >= -MATTERS) return []
+  const direction = shared.estimate > 0 ? 'slower' : 'faster'
+  return [
+    `${variant}: over the timed steps all ${trends.length} runs get ${direction} by more than 2%; make the runs longer, or find what changes`,
+  ]
 }
 
 function clockProblems(runs: readonly RunSummary[]): string[] {

@@ -26,8 +26,38 @@ test('equal runs pass every check, and each says what it saw', () => {
   `)
 })
 
-test('without a finished run nothing is measured', () => {
-  expect(checkValidity(anExperiment(), []).map(({ state }) => state)).toEqual(Array(4).fill('not measured'))
+test('without a finished run nothing is known', () => {
+  expect(checkValidity(anExperiment(), []).map(({ state }) => state)).toEqual(Array(4).fill('inconclusive'))
+})
+
+describe('a trend over the timed steps', () => {
+  const steadyState = (trends: readonly number[]) => {
+    const runs = trends.flatMap((logTrend, index) => [
+      aRunSummary({ block: index + 1 }),
+      aRunSummary({ block: index + 1, variant: 'optimized', logTrend }),
+    ])
+    return checkValidity(anExperiment(), runs).find(({ name }) => name === 'steady state')
+  }
+
+  test('that all runs share is no steady state', () => {
+    expect(steadyState([0.1, 0.11, 0.1, 0.09])).toMatchInlineSnapshot(`
+      {
+        "detail": "optimized: over the timed steps all 4 runs get slower by more than 2%; make the runs longer, or find what changes",
+        "name": "steady state",
+        "state": "failed",
+      }
+    `)
+    expect(steadyState([-0.1, -0.11, -0.1, -0.09])?.detail).toContain('all 4 runs get faster by more than 2%')
+  })
+
+  test.each([
+    ['of one run', [0.3, 0, 0.01, -0.01]],
+    ['in any direction, as on a noisy machine', [0.08, -0.05, 0.06, -0.02]],
+    ['of less than 2%', [0.015, 0.014, 0.016, 0.015]],
+    ['of two runs, which are too few to tell', [0.1, 0.1]],
+  ])('%s leaves it steady', (_, trends) => {
+    expect(steadyState(trends)?.state).toBe('passed')
+  })
 })
 
 describe('work is unequal', () => {
