@@ -21,13 +21,13 @@ class SelfAttention(nn.Module):
     def forward(self, x: Float[Tensor, "pairs tokens dim"]) -> Float[Tensor, "pairs tokens dim"]:
         return self.out(self.mix(self.qkv(x)))
 
-    def mix(self, qkv: Float[Tensor, "pairs tokens 3*dim"]) -> Float[Tensor, "pairs tokens dim"]:
-        """Values weighted by the softmax of normalised queries and keys: what an attention kernel replaces."""
+    def mix(self, qkv: Float[Tensor, "pairs tokens packed"]) -> Float[Tensor, "pairs tokens dim"]:
+        """Values weighted by the softmax of queries and keys: what an attention kernel replaces."""
         query, key, value = self.normalised(qkv)
         return scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
 
     def normalised(
-        self, qkv: Float[Tensor, "pairs tokens 3*dim"]
+        self, qkv: Float[Tensor, "pairs tokens packed"]
     ) -> tuple[Float[Tensor, "pairs heads tokens head_dim"], ...]:
         """Queries and keys after their norms, and values."""
         query, key, value = qkv.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
