@@ -1,0 +1,111 @@
+// One Speedproof at a time on a GPU of this host, or on its CPUs: locks that end with us, however we end.
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { CancelledError, RunError } from '../../errors.ts'
+import type { GpuFacts } from '../../measure/machine-record.ts'
+import { messageOf } from '../error-message.ts'
+import { packageRoot } from '../package-root.ts'
+import { plainText } from '../process/sanitize.ts'
+
+export interface LockRequest {
+  /** What `lockNames` gives. */
+  readonly names: readonly string[]
+  readonly folder: string
+  /** Interpreter for lock.py, Python 3.10 or newer. */
+  readonly python: string
+  readonly limitMinutes: number
+  readonly cancelled: AbortSignal
+  /** Called for each lock that somebody else holds. */
+  readonly onWait: (message: string) => void
+}
+
+/** Whoever waits longer than a long experiment waits for something that hangs. */
+export const DEFAULT_LOCK_MINUTES = 120
+
+/** Containers of one host have lock folders of their own, unless this names one that they share. */
+const FOLDER_VARIABLE = 'SPEEDPROOF_LOCK_FOLDER'
+const HOST_FOLDER = '/var/lock'
+/** setTimeout takes anything above as 1 ms. */
+const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1
+
+type Holder = ChildProcessByStdio<Writable, Readable, null>
+
+export function lockFolder(environment: NodeJS.ProcessEnv): string {
+  const named = environment[FOLDER_VARIABLE]
+  if (named) return named
+  try {
+    accessSync(HOST_FOLDER, constants.W_OK)
+    return HOST_FOLDER
+  } catch {
+    return tmpdir()
+  }
+}
+
+/** One lock for each GPU, so that experiments on other GPUs go on; without GPUs one for all of the CPU. */
+export function lockNames(gpus: readonly GpuFacts[]): string[] {
+  return gpus.length === 0 ? ['cpu'] : gpus.map(({ uuid }) => uuid.replaceAll(/[^\w-]/g, '_'))
+}
+
+/** Throws a RunError when a lock is not free within the limit, and a CancelledError on a cancel. */
+export async function lockHost(request: LockRequest): Promise<AsyncDisposable> {
+  const { cancelled, folder, limitMinutes, onWait } = request
+  if (cancelled.aborted) throw cancelledError()
+  const holder = await startHolder(request)
+  const limit = AbortSignal.timeout(Math.min(limitMinutes * 60_000, LONGEST_TIMER_MILLISECONDS))
+  AbortSignal.any([cancelled, limit]).addEventListener('abort', () => holder.stdin.end())
+  let waitingFor = ''
+  let failure = 'it gave no reason'
+  for await (const line of createInterface({ input: holder.stdout })) {
+    const [word = '', ...rest] = plainText(line).split(' ')
+    if (word === 'locked') return { [Symbol.asyncDispose]: () => release(holder) }
+    if (word === 'failed') failure = rest.join(' ')
+    if (word === 'waiting') {
+      waitingFor = rest.join(' ') || 'a holder that left no note'
+      onWait(`waiting up to ${limitMinutes} minutes for ${waitingFor}`)
+    }
+  }
+  await release(holder)
+  if (cancelled.aborted) throw cancelledError()
+  if (limit.aborted) {
+    throw new RunError(
+      `lock: waited ${limitMinutes} minutes for ${waitingFor}; end it, or choose other GPUs with CUDA_VISIBLE_DEVICES`,
+    )
+  }
+  throw cannotLock(folder, failure)
+}
+
+async function startHolder({ names, folder, python }: LockRequest): Promise<Holder> {
+  const script = join(packageRoot(), 'src', 'io', 'machine', 'lock.py')
+  const owner = `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}`
+  const holder = spawn(python, ['-I', '-S', script, folder, owner, ...names], {
+    // A session of its own: an interrupt typed at a terminal must not give the lock back before the runs end.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  try {
+    await once(holder, 'spawn')
+    return holder
+  } catch (error) {
+    throw cannotLock(folder, `cannot start "${python}": ${messageOf(error)}`)
+  }
+}
+
+async function release(holder: Holder): Promise<void> {
+  holder.stdin.end()
+  if (holder.exitCode === null && holder.signalCode === null) await once(holder, 'exit')
+}
+
+function cannotLock(folder: string, reason: string): RunError {
+  return new RunError(
+    `lock: cannot lock in ${folder}: ${reason}; make the folder writable, or name another one with ${FOLDER_VARIABLE}`,
+  )
+}
+
+function cancelledError(): CancelledError {
+  return new CancelledError('cancelled during set-up: nothing was launched')
+}

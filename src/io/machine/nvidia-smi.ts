@@ -1,0 +1,76 @@
+// Asks nvidia-smi, found on PATH, for rows of fields; drops the fields that a driver does not know.
+import { runShort } from '../process/short-command.ts'
+
+export interface MachineContext {
+  readonly environment: Record<string, string>
+  readonly workingDirectory: string
+  readonly cancelled: AbortSignal
+}
+
+/** A value is null where the driver has none for this GPU: [N/A], [Not Supported], [Unknown Error], ... */
+export type SmiRow = Readonly<Record<string, string | null>>
+
+export type SmiAnswer =
+  | { readonly status: 'answered'; readonly fields: readonly string[]; readonly rows: readonly SmiRow[] }
+  | { readonly status: 'not-available'; readonly reason: string }
+
+export type SmiTable = 'gpu' | 'compute-apps'
+
+/** What newer drivers renamed, by its old name: drivers before 535 know only that one. */
+const OLDER_NAMES: Readonly<Record<string, string>> = {
+  'clocks_event_reasons.active': 'clocks_throttle_reasons.active',
+}
+
+export async function querySmi(
+  table: SmiTable,
+  fields: readonly string[],
+  { environment, workingDirectory, cancelled }: MachineContext,
+): Promise<SmiAnswer> {
+  const asked = await runShort(smiCommand(table, fields), workingDirectory, environment, cancelled)
+  if (asked.status === 'no-answer') return notAvailable(`nvidia-smi cannot be started (${asked.message})`)
+  if (asked.exitCode === 0) return { status: 'answered', fields, rows: parseRows(asked.stdout, fields) }
+  const text = `${asked.stdout}\n${asked.stderr}`.trim()
+  const unknown = /Field "([^"]+)" is not a valid field/.exec(text)?.[1]
+  if (unknown === undefined || !fields.includes(unknown)) {
+    return notAvailable(`nvidia-smi ended with exit code ${asked.exitCode}: ${text.split('\n')[0]}`)
+  }
+  const known = fields.flatMap((field) => (field === unknown ? (OLDER_NAMES[field] ?? []) : field))
+  return querySmi(table, known, { environment, workingDirectory, cancelled })
+}
+
+export function smiCommand(table: SmiTable, fields: readonly string[]): string[] {
+  return ['nvidia-smi', `--query-${table}=${fields.join(',')}`, '--format=csv,noheader,nounits']
+}
+
+/** The value of a field, also where the driver calls it by its older name. */
+export function textOf(row: SmiRow, field: string): string | null {
+  return row[field] ?? row[OLDER_NAMES[field] ?? ''] ?? null
+}
+
+/** Null for anything that is no plain number. */
+export function numberOf(row: SmiRow, field: string): number | null {
+  const text = textOf(row, field)
+  return text !== null && /^(\d+(\.\d+)?|0x[0-9a-f]+)$/i.test(text) ? Number(text) : null
+}
+
+function parseRows(text: string, fields: readonly string[]): SmiRow[] {
+  return text
+    .split('\n')
+    .map((line) => parseRow(line, fields))
+    .filter((row) => row !== null)
+}
+
+/** Null for a line that is no row, such as the warning of a driver. */
+export function parseRow(line: string, fields: readonly string[]): SmiRow | null {
+  const cells = line.split(',').map((cell) => cell.trim())
+  if (cells.length !== fields.length) return null
+  return Object.fromEntries(fields.map((field, index) => [field, present(cells[index] ?? '')]))
+}
+
+function present(cell: string): string | null {
+  return cell === '' || cell === 'N/A' || /^\[.*\]$/.test(cell) ? null : cell
+}
+
+function notAvailable(reason: string): SmiAnswer {
+  return { status: 'not-available', reason }
+}

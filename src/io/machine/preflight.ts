@@ -1,0 +1,104 @@
+// Learns the facts of the machine before the first run; what they mean is judged in judge/machine.ts.
+import { cpus, hostname, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { z } from 'zod'
+import {
+  type GpuFacts,
+  type GpuProbe,
+  type GpuProcess,
+  gpuProbe,
+  type Measured,
+  type Preflight,
+} from '../../measure/machine-record.ts'
+import { packageRoot } from '../package-root.ts'
+import { runShort } from '../process/short-command.ts'
+import { queryGpus, queryProcesses } from './gpus.ts'
+import type { MachineContext } from './nvidia-smi.ts'
+import { usedGpus } from './visible-gpus.ts'
+
+export interface PreflightRequest {
+  /** The environment is the one that the runs get, so that CUDA_VISIBLE_DEVICES means the same. */
+  readonly context: MachineContext
+  /** The experiment's interpreter, with torch. */
+  readonly python: string
+  readonly processes: number
+}
+
+/** Which GPUs the runs will use; quick, so that they can be locked before they are probed. */
+export async function findGpus({
+  context,
+  processes,
+}: Omit<PreflightRequest, 'python'>): Promise<Measured<GpuFacts[]>> {
+  const all = await queryGpus(context)
+  if (all.status === 'not-measured') return all
+  const used = usedGpus(all.value, context.environment.CUDA_VISIBLE_DEVICES, processes)
+  return used.length > 0
+    ? { status: 'measured', value: used }
+    : { status: 'not-measured', reason: 'CUDA_VISIBLE_DEVICES leaves no GPU of this machine visible' }
+}
+
+/** Takes seconds: it loads torch and lets the GPUs work. Call it when their lock is held. */
+export async function preflight(request: PreflightRequest): Promise<Preflight> {
+  const gpus = await findGpus(request)
+  return {
+    host: hostFacts(),
+    processesWanted: request.processes,
+    gpus,
+    // Before the probe, which is a process on the GPUs itself.
+    processes: gpus.status === 'measured' ? await processesOn(gpus.value, request.context) : gpus,
+    probes: gpus.status === 'measured' ? await probe(gpus.value, request) : gpus,
+  }
+}
+
+function hostFacts(): Preflight['host'] {
+  const [first] = cpus()
+  return {
+    name: hostname(),
+    cpu: first?.model ?? 'unknown',
+    cores: cpus().length,
+    memoryBytes: totalmem(),
+    kernel: release(),
+  }
+}
+
+async function processesOn(
+  gpus: readonly GpuFacts[],
+  context: MachineContext,
+): Promise<Measured<GpuProcess[]>> {
+  const asked = await queryProcesses(context)
+  if (asked.status === 'not-measured') return asked
+  const uuids = new Set(gpus.map(({ uuid }) => uuid))
+  return { status: 'measured', value: asked.value.filter(({ gpuUuid }) => uuids.has(gpuUuid)) }
+}
+
+async function probe(
+  gpus: readonly GpuFacts[],
+  { context, python }: PreflightRequest,
+): Promise<Measured<GpuProbe[]>> {
+  const { environment, workingDirectory, cancelled } = context
+  const script = join(packageRoot(), 'src', 'io', 'machine', 'probe.py')
+  const command = [python, script, String(gpus.length)]
+  const ended = await runShort(command, workingDirectory, environment, cancelled)
+  if (ended.status === 'no-answer') return { status: 'not-measured', reason: ended.message }
+  if (ended.exitCode !== 0) {
+    const last = ended.stderr.trim().split('\n').at(-1) ?? ''
+    return { status: 'not-measured', reason: `the probe ended with exit code ${ended.exitCode}: ${last}` }
+  }
+  const probes = ended.stdout.split('\n').flatMap((line) => probeIn(line) ?? [])
+  return probes.length > 0
+    ? { status: 'measured', value: probes }
+    : { status: 'not-measured', reason: `the torch of "${python}" sees no GPU` }
+}
+
+const probeLine = z.string().transform((line, context) => {
+  try {
+    return JSON.parse(line)
+  } catch {
+    context.addIssue({ code: 'custom', message: 'not JSON' })
+    return z.NEVER
+  }
+})
+
+function probeIn(line: string): GpuProbe | null {
+  return probeLine.pipe(gpuProbe).safeParse(line).data ?? null
+}

@@ -1,0 +1,141 @@
+// The programs beside a training that tell what its GPUs do, each printing a line now and then until it is ended.
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { GpuFacts, MachineEvent } from '../../measure/machine-record.ts'
+import { packageRoot } from '../package-root.ts'
+import { type Reaper, startReaper } from '../process/launch-reaper.ts'
+import { LineSplitter } from '../process/line-splitter.ts'
+import { newMarker } from '../process/sweep.ts'
+import { bytesOf } from './gpus.ts'
+import { numberOf, parseRow, querySmi, type SmiRow, smiCommand, textOf } from './nvidia-smi.ts'
+import type { SamplerRequest } from './sampler.ts'
+
+// One nvidia-smi that loops instead of one for each sample: loading the driver's library each time would
+// disturb the training that it is to watch.
+const SAMPLE_PERIOD_MILLISECONDS = 500
+const PROCESS_PERIOD_MILLISECONDS = 1000
+/** The reaper needs 3 s for what ignores SIGTERM; what hangs in the driver does not end at all. */
+const PATIENCE_MILLISECONDS = 4000
+
+export const SAMPLE_FIELDS = [
+  'uuid',
+  'clocks.sm',
+  'clocks.mem',
+  'power.draw',
+  'temperature.gpu',
+  'memory.used',
+  'clocks_event_reasons.active',
+  'utilization.gpu',
+]
+const PROCESS_FIELDS = ['gpu_uuid', 'pid']
+
+export interface StreamHooks {
+  readonly onSample: (row: SmiRow) => void
+  readonly onProcess: (row: SmiRow) => void
+  readonly onEnergy: (gpu: number, joules: number) => void
+  /** The samples have ended: because of `stop`, or by themselves. */
+  readonly onSamplingEnded: () => void
+}
+
+export interface Streams {
+  stop(): Promise<void>
+}
+
+export async function startStreams(request: SamplerRequest, hooks: StreamHooks): Promise<Streams> {
+  const uuids = request.gpus.map(({ uuid }) => uuid)
+  // Asked once, to learn which of the fields this driver knows.
+  const known = await querySmi('gpu', SAMPLE_FIELDS, request.context)
+  const fields = known.status === 'answered' ? known.fields : SAMPLE_FIELDS
+  const looping = (command: readonly string[], milliseconds: number) => [
+    ...command,
+    `--id=${uuids.join(',')}`,
+    `--loop-ms=${milliseconds}`,
+  ]
+  const energy = join(packageRoot(), 'src', 'io', 'machine', 'energy.py')
+  const streams = await Promise.all([
+    stream(request, looping(smiCommand('gpu', fields), SAMPLE_PERIOD_MILLISECONDS), (line) =>
+      withRow(line, fields, hooks.onSample),
+    ),
+    stream(
+      request,
+      looping(smiCommand('compute-apps', PROCESS_FIELDS), PROCESS_PERIOD_MILLISECONDS),
+      (line) => withRow(line, PROCESS_FIELDS, hooks.onProcess),
+    ),
+    stream(request, [request.python, '-I', '-S', energy, ...uuids], (line) => {
+      const [, gpu, joules] = /^(\d+) (\d+(?:\.\d+)?)$/.exec(line) ?? []
+      if (gpu !== undefined && joules !== undefined) hooks.onEnergy(Number(gpu), Number(joules))
+    }),
+  ])
+  void streams[0].ended.then(hooks.onSamplingEnded)
+  return {
+    async stop() {
+      for (const { terminate } of streams) terminate()
+      const ended = Promise.all(streams.map((one) => one.ended))
+      await Promise.race([ended, sleep(PATIENCE_MILLISECONDS, undefined, { ref: false })])
+    },
+  }
+}
+
+/** Null for a GPU that is not among those that are watched. */
+export function sampleIn(
+  row: SmiRow,
+  gpus: readonly GpuFacts[],
+): Omit<Extract<MachineEvent, { event: 'gpu' }>, 'seconds'> | null {
+  const gpu = gpus.findIndex(({ uuid }) => uuid === textOf(row, 'uuid'))
+  if (gpu === -1) return null
+  const percent = numberOf(row, 'utilization.gpu')
+  return {
+    event: 'gpu',
+    gpu,
+    ...present('sm_clock_mhz', numberOf(row, 'clocks.sm')),
+    ...present('memory_clock_mhz', numberOf(row, 'clocks.mem')),
+    ...present('power_watts', numberOf(row, 'power.draw')),
+    ...present('temperature_celsius', numberOf(row, 'temperature.gpu')),
+    ...present('memory_used_bytes', bytesOf(row, 'memory.used')),
+    ...present('event_reasons', numberOf(row, 'clocks_event_reasons.active')),
+    ...present('utilization', percent === null ? null : percent / 100),
+  }
+}
+
+export function processIn(row: SmiRow, gpus: readonly GpuFacts[]): { gpu: number; pid: number } | null {
+  const gpu = gpus.findIndex(({ uuid }) => uuid === textOf(row, 'gpu_uuid'))
+  const pid = numberOf(row, 'pid')
+  return gpu === -1 || pid === null ? null : { gpu, pid }
+}
+
+function present<Key extends string>(key: Key, value: number | null): { [K in Key]?: number } {
+  const entry: { [K in Key]?: number } = {}
+  if (value !== null) entry[key] = value
+  return entry
+}
+
+function withRow(line: string, fields: readonly string[], use: (row: SmiRow) => void): void {
+  const row = parseRow(line, fields)
+  if (row !== null) use(row)
+}
+
+interface Stream {
+  readonly ended: Promise<unknown>
+  readonly terminate: () => void
+}
+
+/** Under the reaper, as a training is: it ends with us, even if we are killed. */
+async function stream(
+  { context, python, file }: SamplerRequest,
+  command: readonly string[],
+  onLine: (line: string) => void,
+): Promise<Stream> {
+  const { environment, workingDirectory } = context
+  const launch = { command, workingDirectory, environment, logFile: file, timeoutSeconds: 0, python }
+  const reaper = await startReaper(launch, newMarker())
+  if (reaper.status === 'not-started') return { ended: Promise.resolve(), terminate: () => {} }
+  return { ended: drained(reaper, onLine), terminate: () => reaper.terminate() }
+}
+
+async function drained({ output, end }: Reaper, onLine: (line: string) => void): Promise<void> {
+  const read = output.map(async (one) => {
+    const splitter = new LineSplitter(({ bytes }) => onLine(bytes.toString('utf8')))
+    for await (const chunk of one) splitter.push(chunk)
+  })
+  await Promise.all([end, ...read])
+}

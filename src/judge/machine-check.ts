@@ -1,0 +1,48 @@
+// One thing about the machine that was looked at, and what was found.
+import type { Measured } from '../measure/machine-record.ts'
+
+export interface MachineCheck {
+  readonly name:
+    | 'GPUs'
+    | 'GPU processes'
+    | 'GPU memory'
+    | 'ECC'
+    | 'GPU probe'
+    | 'GPU state'
+    | 'throttling'
+    | 'GPU sharing'
+    | 'GPU release'
+  /** `failed` makes the experiment invalid; `warned` and `not measured` are shown. */
+  readonly state: 'passed' | 'warned' | 'failed' | 'not measured'
+  readonly detail: string
+}
+
+export type Finding = Omit<MachineCheck, 'name'>
+
+export function ofMeasured<Value>(
+  name: MachineCheck['name'],
+  measured: Measured<Value>,
+  check: (value: Value) => Finding,
+): MachineCheck {
+  return named(name, measured.status === 'measured' ? check(measured.value) : notMeasured(measured.reason))
+}
+
+export function named(name: MachineCheck['name'], finding: Finding): MachineCheck {
+  return { name, ...finding }
+}
+
+export function passed(detail: string): Finding {
+  return { state: 'passed', detail }
+}
+
+export function failed(detail: string): Finding {
+  return { state: 'failed', detail }
+}
+
+export function notMeasured(detail: string): Finding {
+  return { state: 'not measured', detail }
+}
+
+export function listed(items: readonly string[]): string {
+  return items.length > 4 ? `${items.slice(0, 4).join(', ')} and ${items.length - 4} more` : items.join(', ')
+}

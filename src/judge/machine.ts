@@ -1,0 +1,143 @@
+// Did the machine stay fit to measure on while the runs went? What could not be seen reads "not measured".
+
+import type { MachineSummary } from '../measure/machine.ts'
+import type { Preflight } from '../measure/machine-record.ts'
+import type { RunSummary } from '../measure/summary.ts'
+import { percent } from '../report/format.ts'
+import {
+  type Finding,
+  failed,
+  listed,
+  type MachineCheck,
+  named,
+  notMeasured,
+  passed,
+} from './machine-check.ts'
+import { checkPreflight } from './preflight.ts'
+
+/** Share of steady samples with a slowdown, above which a run is not comparable. */
+export const MAX_SLOWDOWN_SHARE = 0.01
+
+/** `failed` makes an experiment invalid; all else is shown. `machines` has the runs that were watched. */
+export function checkMachine(
+  preflight: Preflight | null,
+  runs: readonly RunSummary[],
+  machines: readonly MachineSummary[],
+): MachineCheck[] {
+  if (preflight === null) return [named('GPUs', notMeasured('the machine was not looked at'))]
+  const watched = runs.flatMap(({ runId }) => machines.find((machine) => machine.runId === runId) ?? [])
+  if (isOnCpu(preflight, runs, watched)) {
+    return [named('GPUs', notMeasured(`the runs used ${listed(deviceNames(runs))}, no GPU of this machine`))]
+  }
+  const isWatched = watched.length === runs.length
+  return [...checkPreflight(preflight), ...checkRuns(watched, isWatched)]
+}
+
+/** A machine with GPUs may well train on its CPU. */
+function isOnCpu(
+  { gpus }: Preflight,
+  runs: readonly RunSummary[],
+  machines: readonly MachineSummary[],
+): boolean {
+  if (gpus.status === 'not-measured' || runs.length === 0) return false
+  const names = new Set(gpus.value.map(({ name }) => name))
+  const wasSeen = machines.some(({ foreignProcesses }) => foreignProcesses !== null)
+  return !wasSeen && !deviceNames(runs).some((name) => names.has(name))
+}
+
+function deviceNames(runs: readonly RunSummary[]): string[] {
+  return [...new Set(runs.flatMap((run) => run.deviceNames))]
+}
+
+function checkRuns(machines: readonly MachineSummary[], isWatched: boolean): MachineCheck[] {
+  const checks = [
+    named('GPU state', checkFingerprints(machines)),
+    named('throttling', checkThrottling(machines)),
+    named('GPU sharing', checkSharing(machines)),
+    named('GPU release', checkRelease(machines)),
+  ]
+  // What is wrong in one run is wrong; what is right in some says nothing about the others.
+  return checks.map(({ name, ...finding }) =>
+    finding.state === 'passed' && !isWatched
+      ? named(name, notMeasured('not every run was watched'))
+      : named(name, finding),
+  )
+}
+
+/** Why a run cannot count; empty when nothing speaks against it. A block with such a run is repeated once. */
+export function machineProblems(machine: MachineSummary): string[] {
+  const { slowdownShare, foreignProcesses } = machine
+  return [
+    ...(slowdownShare !== null && slowdownShare > MAX_SLOWDOWN_SHARE
+      ? [`a GPU was slowed down by heat or hardware in ${percent(slowdownShare)} of the steady samples`]
+      : []),
+    ...(foreignProcesses !== null && foreignProcesses.length > 0
+      ? [`${listed(foreignProcesses.map((pid) => `process ${pid}`))} computed on its GPUs beside it`]
+      : []),
+  ]
+}
+
+/**
+ * The speedup if both variants had run at one clock: evidence beside a gate, never a gate, since a variant that
+ * draws more power earns its lower clock. Null unless both clocks were measured.
+ */
+export function clockNormalizedSpeedup(
+  speedup: number,
+  baseline: MachineSummary,
+  optimized: MachineSummary,
+): number | null {
+  const [slow, fast] = [baseline.meanSmClockMhz, optimized.meanSmClockMhz]
+  return slow !== null && fast !== null && fast > 0 ? speedup * (slow / fast) : null
+}
+
+function checkFingerprints(machines: readonly MachineSummary[]): Finding {
+  const seen = machines.flatMap(({ fingerprintBefore, fingerprintAfter }) => [
+    fingerprintBefore,
+    fingerprintAfter,
+  ])
+  const known = seen.filter((fingerprint) => fingerprint !== null)
+  if (known.length < seen.length || known.length === 0) return notMeasured('not every run told it')
+  const kinds = [...new Set(known)]
+  return kinds.length === 1
+    ? passed('same GPUs, driver, power limits and modes before and after every run')
+    : failed(`it changed between runs: ${listed(kinds)}`)
+}
+
+function checkThrottling(machines: readonly MachineSummary[]): Finding {
+  const slowed = machines.filter(({ slowdownShare }) => (slowdownShare ?? 0) > MAX_SLOWDOWN_SHARE)
+  if (slowed.length > 0) {
+    const list = slowed.map(({ runId, slowdownShare }) => `${runId} (${percent(slowdownShare ?? 0)})`)
+    return failed(`slowed down by heat or hardware in over 1% of the steady samples: ${listed(list)}`)
+  }
+  const isKnown = machines.every(({ slowdownShare, isComplete }) => slowdownShare !== null && isComplete)
+  if (machines.length === 0 || !isKnown) return notMeasured('not every run was watched to its end')
+  const capped = Math.max(...machines.map(({ powerCapShare }) => powerCapShare ?? 0))
+  return passed(
+    `no slowdown by heat or hardware in any run; at the power limit in up to ${percent(capped)} of the steady samples`,
+  )
+}
+
+function checkSharing(machines: readonly MachineSummary[]): Finding {
+  const shared = machines.filter(({ foreignProcesses }) => (foreignProcesses ?? []).length > 0)
+  if (shared.length > 0) {
+    const list = shared.map(
+      ({ runId, foreignProcesses }) => `${runId} (${(foreignProcesses ?? []).join(', ')})`,
+    )
+    return failed(`other processes computed on the GPUs: ${listed(list)}`)
+  }
+  const isKnown = machines.every(
+    ({ foreignProcesses, isComplete }) => foreignProcesses !== null && isComplete,
+  )
+  return machines.length > 0 && isKnown
+    ? passed('no other process on the GPUs in any run')
+    : notMeasured('the processes on the GPUs cannot be seen from here')
+}
+
+function checkRelease(machines: readonly MachineSummary[]): Finding {
+  const kept = machines.filter(({ processesLeft }) => (processesLeft ?? []).length > 0)
+  if (kept.length > 0)
+    return failed(`processes stayed on the GPUs after ${listed(kept.map(({ runId }) => runId))}`)
+  return machines.length > 0 && machines.every(({ processesLeft }) => processesLeft !== null)
+    ? passed('every run left the GPUs free')
+    : notMeasured('the processes on the GPUs cannot be seen from here')
+}

@@ -1,0 +1,169 @@
+// What was seen of the machine: the facts before the first run, and the lines of each run's machine.jsonl.
+import { z } from 'zod'
+
+const count = z.int().nonnegative()
+const amount = z.number().nonnegative()
+
+/** A number is null where the driver does not tell it. */
+export const gpuFacts = z.object({
+  /** As nvidia-smi counts: in the order of the bus. */
+  index: count,
+  uuid: z.string(),
+  name: z.string(),
+  driver: z.string(),
+  vbios: z.string().nullable(),
+  memoryTotalBytes: amount.nullable(),
+  memoryUsedBytes: amount.nullable(),
+  /** Retired pages or remapped rows that wait for a reset of the GPU. */
+  hasPendingEccErrors: z.boolean().nullable(),
+  eccMode: z.string().nullable(),
+  persistenceMode: z.string().nullable(),
+  migMode: z.string().nullable(),
+  powerLimitWatts: amount.nullable(),
+  maxSmClockMhz: amount.nullable(),
+})
+
+export type GpuFacts = z.infer<typeof gpuFacts>
+
+const gpuProcess = z.object({ gpuUuid: z.string(), pid: count })
+export type GpuProcess = z.infer<typeof gpuProcess>
+
+export const gpuProbe = z.object({
+  uuid: z.string(),
+  productTflops: amount,
+  copyGigabytesPerSecond: amount,
+})
+export type GpuProbe = z.infer<typeof gpuProbe>
+
+function measured<Value extends z.ZodType>(value: Value) {
+  return z.discriminatedUnion('status', [
+    z.object({ status: z.literal('measured'), value }),
+    z.object({ status: z.literal('not-measured'), reason: z.string() }),
+  ])
+}
+
+export type Measured<Value> =
+  | { readonly status: 'measured'; readonly value: Value }
+  | { readonly status: 'not-measured'; readonly reason: string }
+
+/** The facts from before the first run; kept in result.json, judged by judge/machine.ts. */
+export const preflightSchema = z.object({
+  host: z.object({
+    name: z.string(),
+    cpu: z.string(),
+    cores: count,
+    memoryBytes: amount,
+    kernel: z.string(),
+  }),
+  processesWanted: count,
+  /** Those that the runs use, in the order of their local ranks. */
+  gpus: measured(z.array(gpuFacts)),
+  processes: measured(z.array(gpuProcess)),
+  probes: measured(z.array(gpuProbe)),
+})
+
+export type Preflight = z.infer<typeof preflightSchema>
+
+/** Seconds since the sampler was started, about when the run was. */
+const seconds = amount
+
+const start = z.object({
+  event: z.literal('start'),
+  gpus: z.array(z.string()).describe('UUIDs; the gpu of other events is an index into this list.'),
+  fingerprint: z.string().nullable(),
+})
+
+const gpuSample = z.object({
+  event: z.literal('gpu'),
+  seconds,
+  gpu: count,
+  sm_clock_mhz: amount.optional(),
+  memory_clock_mhz: amount.optional(),
+  power_watts: amount.optional(),
+  temperature_celsius: amount.optional(),
+  memory_used_bytes: amount.optional(),
+  event_reasons: count.optional().describe("NVML's clocksEventReasons bit mask."),
+  utilization: z.number().min(0).max(1).optional().describe('Share of time in which any kernel ran.'),
+})
+
+const energySample = z.object({
+  event: z.literal('energy'),
+  seconds,
+  gpu: count,
+  joules: amount.describe("NVML's counter since the driver was loaded."),
+})
+
+const processSeen = z.object({
+  event: z.literal('process'),
+  seconds,
+  gpu: count,
+  pid: count,
+  is_ours: z.boolean(),
+})
+
+const stepsReported = z.object({ event: z.literal('steps'), seconds, last_step: count })
+
+const end = z.object({
+  event: z.literal('end'),
+  seconds,
+  fingerprint: z.string().nullable(),
+  processes_left: z.array(count).nullable().describe('Own processes still on a GPU; null: not measured.'),
+  is_complete: z.boolean().describe('False when the file reached its limit or a sampler ended by itself.'),
+})
+
+export const machineEvent = z.discriminatedUnion('event', [
+  start,
+  gpuSample,
+  energySample,
+  processSeen,
+  stepsReported,
+  end,
+])
+
+export type MachineEvent = z.infer<typeof machineEvent>
+export type GpuSample = z.infer<typeof gpuSample>
+export type EnergySample = z.infer<typeof energySample>
+
+/** More is a training of many hours; what is beyond is not measured. */
+export const MAX_MACHINE_BYTES = 64 * 1024 * 1024
+
+export interface MachineRecord {
+  readonly gpus: readonly string[]
+  readonly fingerprint: string | null
+  readonly samples: readonly GpuSample[]
+  readonly energy: readonly EnergySample[]
+  readonly processes: readonly Extract<MachineEvent, { event: 'process' }>[]
+  readonly steps: readonly Extract<MachineEvent, { event: 'steps' }>[]
+  readonly end: Extract<MachineEvent, { event: 'end' }> | null
+}
+
+/** Null without a whole `start` line; a line that is no event ends the record, as a kill half-way does. */
+export async function readMachine(
+  lines: AsyncIterable<string> | Iterable<string>,
+): Promise<MachineRecord | null> {
+  const events: MachineEvent[] = []
+  for await (const line of lines) {
+    const event = parseEvent(line)
+    if (event === null) break
+    events.push(event)
+  }
+  const first = events[0]
+  if (first?.event !== 'start') return null
+  return {
+    gpus: first.gpus,
+    fingerprint: first.fingerprint,
+    samples: events.filter((event) => event.event === 'gpu'),
+    energy: events.filter((event) => event.event === 'energy'),
+    processes: events.filter((event) => event.event === 'process'),
+    steps: events.filter((event) => event.event === 'steps'),
+    end: events.find((event) => event.event === 'end') ?? null,
+  }
+}
+
+function parseEvent(line: string): MachineEvent | null {
+  try {
+    return machineEvent.safeParse(JSON.parse(line)).data ?? null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,159 @@
+// A machine record -> the numbers of one run: clocks, power, temperature, throttling, utilisation, energy.
+import type { GpuSample, MachineRecord } from './machine-record.ts'
+import type { RunSummary } from './summary.ts'
+
+/** null is "not measured": no GPU, a driver that does not tell, or no sample in the steady part of the run. */
+export interface MachineSummary {
+  readonly runId: string
+  readonly gpus: number
+  /** Those of the GPU with the fewest. */
+  readonly steadySamples: number
+  /** False when sampling ended before the run did. */
+  readonly isComplete: boolean
+  readonly meanSmClockMhz: number | null
+  readonly minSmClockMhz: number | null
+  readonly maxTemperatureCelsius: number | null
+  /** All GPUs together, in the steady part; from the energy counters where there are any. */
+  readonly powerWatts: number | null
+  /** All GPUs together, from the energy counters, over the whole run. */
+  readonly energyJoules: number | null
+  /** Of steady samples of the GPU that was slowed down most. */
+  readonly slowdownShare: number | null
+  readonly powerCapShare: number | null
+  /** Mean over steady samples and GPUs of the share of time in which any kernel ran. */
+  readonly utilization: number | null
+  /** Process ids that are not of this run; null where not even our own could be seen. */
+  readonly foreignProcesses: readonly number[] | null
+  readonly processesLeft: readonly number[] | null
+  readonly fingerprintBefore: string | null
+  readonly fingerprintAfter: string | null
+}
+
+/** Bits of NVML's clocksEventReasons: hardware slowdown, software and hardware thermal, hardware power brake. */
+export const SLOWDOWN_BITS = 0x8 | 0x20 | 0x40 | 0x80
+export const POWER_CAP_BIT = 0x4
+
+interface Window {
+  readonly from: number
+  readonly to: number
+}
+
+export function summarizeMachine(run: RunSummary, record: MachineRecord): MachineSummary {
+  const window = steadyWindow(run, record)
+  const steady = window === null ? [] : record.samples.filter(({ seconds }) => isWithin(window, seconds))
+  const perGpu = record.gpus.map((_, gpu) => steady.filter((sample) => sample.gpu === gpu))
+  const clocks = valuesOf(steady, 'sm_clock_mhz')
+  return {
+    runId: run.runId,
+    gpus: record.gpus.length,
+    steadySamples: perGpu.reduce((fewest, { length }) => Math.min(fewest, length), steady.length),
+    isComplete: record.end?.is_complete ?? false,
+    meanSmClockMhz: mean(clocks),
+    minSmClockMhz: extreme(clocks, Math.min),
+    maxTemperatureCelsius: extreme(valuesOf(record.samples, 'temperature_celsius'), Math.max),
+    powerWatts: total(perGpu.map((samples, gpu) => powerOf(record, gpu, window) ?? meanPower(samples))),
+    energyJoules: total(record.gpus.map((_, gpu) => counted(record, gpu, EVER)?.joules ?? null)),
+    slowdownShare: largestShare(perGpu, SLOWDOWN_BITS),
+    powerCapShare: largestShare(perGpu, POWER_CAP_BIT),
+    utilization: mean(valuesOf(steady, 'utilization')),
+    foreignProcesses: foreignProcesses(record),
+    processesLeft: record.end?.processes_left ?? null,
+    fingerprintBefore: record.fingerprint,
+    fingerprintAfter: record.end?.fingerprint ?? null,
+  }
+}
+
+/** Adds what gates can name to a run's metrics; a number that was not measured stays absent. */
+export function withMachineMetrics(run: RunSummary, machine: MachineSummary): RunSummary {
+  const { utilization, powerWatts } = machine
+  const { secondsPerSample } = run
+  return {
+    ...run,
+    metrics: {
+      ...run.metrics,
+      ...(utilization === null ? {} : { gpu_utilization: utilization }),
+      ...(powerWatts === null || secondsPerSample === null
+        ? {}
+        : { energy_joules_per_sample: powerWatts * secondsPerSample }),
+    },
+  }
+}
+
+const EVER: Window = { from: 0, to: Number.POSITIVE_INFINITY }
+
+/**
+ * The time of the timed steps on the sampler's clock. Steps are reported some time after they are done, all of
+ * them at the end by some trainers: the window is never shorter than the timed steps themselves.
+ */
+function steadyWindow(run: RunSummary, { steps }: MachineRecord): Window | null {
+  const to = steps.at(-1)?.seconds
+  const warm = steps.find(({ last_step }) => last_step >= run.warmUpSteps)?.seconds
+  if (to === undefined || warm === undefined) return null
+  const timedSeconds = run.medianStepSeconds * Math.max(0, run.steps - run.warmUpSteps)
+  return { from: Math.max(0, Math.min(warm, to - timedSeconds)), to }
+}
+
+function isWithin({ from, to }: Window, seconds: number): boolean {
+  return seconds >= from && seconds <= to
+}
+
+/** The counter's difference between its first and last reading in the window. */
+function counted({ energy }: MachineRecord, gpu: number, window: Window) {
+  const readings = energy.filter((reading) => reading.gpu === gpu && isWithin(window, reading.seconds))
+  const [first, last] = [readings[0], readings.at(-1)]
+  if (first === undefined || last === undefined || last.seconds <= first.seconds) return null
+  const joules = last.joules - first.joules
+  // A driver that was loaded again counts from 0.
+  return joules < 0 ? null : { joules, seconds: last.seconds - first.seconds }
+}
+
+function powerOf(record: MachineRecord, gpu: number, window: Window | null): number | null {
+  const used = window && counted(record, gpu, window)
+  return used && used.joules / used.seconds
+}
+
+function meanPower(samples: readonly GpuSample[]): number | null {
+  return mean(valuesOf(samples, 'power_watts'))
+}
+
+/** Null when a GPU has no steady sample, or one that does not tell. */
+function largestShare(perGpu: readonly (readonly GpuSample[])[], bits: number): number | null {
+  const shares = perGpu.map((samples) => {
+    const reasons = valuesOf(samples, 'event_reasons')
+    if (reasons.length < samples.length || reasons.length === 0) return null
+    return reasons.filter((reason) => (reason & bits) !== 0).length / reasons.length
+  })
+  return shares.some((share) => share === null) ? null : extreme(shares.filter(isNumber), Math.max)
+}
+
+/** Where none of our own was seen, the list is empty or counts in another container's numbers. */
+function foreignProcesses({ processes }: MachineRecord): readonly number[] | null {
+  if (!processes.some(({ is_ours }) => is_ours)) return null
+  return [...new Set(processes.filter(({ is_ours }) => !is_ours).map(({ pid }) => pid))]
+}
+
+type Reading = Exclude<keyof GpuSample, 'event' | 'seconds' | 'gpu'>
+
+function valuesOf(samples: readonly GpuSample[], key: Reading): number[] {
+  return samples.map((sample) => sample[key]).filter(isNumber)
+}
+
+function isNumber(value: number | null | undefined): value is number {
+  return typeof value === 'number'
+}
+
+/** Null unless every GPU has a value: a part of the power is no power. */
+function total(values: readonly (number | null)[]): number | null {
+  const known = values.filter(isNumber)
+  if (known.length < values.length || known.length === 0) return null
+  return known.reduce((sum, value) => sum + value, 0)
+}
+
+function mean(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+/** Math.max(...) would overflow the stack on some hundred thousand numbers. */
+function extreme(values: readonly number[], choose: (a: number, b: number) => number): number | null {
+  return values.reduce<number | null>((found, value) => choose(found ?? value, value), null)
+}
