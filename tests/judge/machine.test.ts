@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { checkMachine, clockNormalizedSpeedup, machineProblems } from '../../src/judge/machine.ts'
+import { type MachineSummary, summarizeMachine } from '../../src/measure/machine.ts'
+import type { MachineRecord } from '../../src/measure/machine-record.ts'
+import { aRunSummary } from '../fixtures/builders.ts'
+import { aMachineRecord, aPreflight, aProcess } from '../fixtures/machine/records.ts'
+
+const RUNS = (['baseline', 'optimized'] as const).map((variant) => aRunSummary({ variant }))
+
+/** The second run's machine is as given, the first one's is fine. */
+function checksOf(difference: Partial<MachineSummary>) {
+  const machines = RUNS.map((run) => summarizeMachine(run, aMachineRecord()))
+  return checkMachine(aPreflight(), RUNS, [
+    ...machines.slice(0, 1),
+    ...machines.slice(1).map((machine) => ({ ...machine, ...difference })),
+  ])
+}
+
+const stateOf = (name: string, difference: Partial<MachineSummary>) =>
+  checksOf(difference).find((check) => check.name === name)?.state
+
+test('a machine that stayed as it was passes every check', () => {
+  expect(new Set(checksOf({}).map(({ state }) => state))).toEqual(new Set(['passed']))
+})
+
+test('slowdown fails above 1% of the steady samples, and is unknown when it was not sampled', () => {
+  expect(stateOf('throttling', { slowdownShare: 0.01 })).toBe('passed')
+  expect(stateOf('throttling', { slowdownShare: 0.011 })).toBe('failed')
+  expect(stateOf('throttling', { slowdownShare: null })).toBe('not measured')
+  expect(stateOf('throttling', { isComplete: false })).toBe('not measured')
+})
+
+test('being at the power limit is information', () => {
+  expect(checksOf({ powerCapShare: 0.5 }).find(({ name }) => name === 'throttling')).toMatchObject({
+    state: 'passed',
+    detail: expect.stringContaining('at the power limit in up to'),
+  })
+})
+
+test('a foreign process fails, and one that could not be seen is unknown', () => {
+  expect(stateOf('GPU sharing', { foreignProcesses: [77] })).toBe('failed')
+  expect(stateOf('GPU sharing', { foreignProcesses: null })).toBe('not measured')
+})
+
+test('a fingerprint that changed in a run fails', () => {
+  expect(stateOf('GPU state', { fingerprintAfter: 'another driver' })).toBe('failed')
+  expect(stateOf('GPU state', { fingerprintAfter: null })).toBe('not measured')
+})
+
+test('a process that stays on a GPU after its run fails', () => {
+  expect(stateOf('GPU release', { processesLeft: [100] })).toBe('failed')
+  expect(stateOf('GPU release', { processesLeft: null })).toBe('not measured')
+})
+
+test('a run that was not watched leaves the others unproven, and what is wrong in them wrong', () => {
+  const [first] = RUNS.map((run) => summarizeMachine(run, aMachineRecord()))
+  const throttling = (machine: MachineSummary | undefined) =>
+    checkMachine(aPreflight(), RUNS, machine ? [machine] : []).find(({ name }) => name === 'throttling')
+      ?.state
+  expect(throttling(first)).toBe('not measured')
+  expect(throttling(first && { ...first, slowdownShare: 0.5 })).toBe('failed')
+  expect(throttling(undefined)).toBe('not measured')
+})
+
+test('GPUs that the runs did not use are not judged', () => {
+  const runs = RUNS.map((run) => ({ ...run, deviceNames: ['AMD EPYC 9654'] }))
+  expect(checkMachine(aPreflight({ processesWanted: 16 }), runs, [])).toEqual([
+    {
+      name: 'GPUs',
+      state: 'not measured',
+      detail: 'the runs used AMD EPYC 9654, no GPU of this machine',
+    },
+  ])
+})
+
+test('GPUs are judged when a run was seen on them, whatever it calls its devices', () => {
+  const runs = RUNS.map((run) => ({ ...run, deviceNames: ['cuda'] }))
+  const machines = runs.map((run) => summarizeMachine(run, aMachineRecord()))
+  expect(checkMachine(aPreflight(), runs, machines)).toHaveLength(9)
+})
+
+test('a machine that nobody looked at was not measured', () => {
+  expect(checkMachine(null, RUNS, []).map(({ state }) => state)).toEqual(['not measured'])
+})
+
+const problemsOf = (difference: Partial<MachineRecord>) =>
+  machineProblems(summarizeMachine(aRunSummary(), aMachineRecord(difference)))
+
+test('a run counts unless something speaks against it', () => {
+  expect(problemsOf({})).toEqual([])
+  expect(problemsOf({ samples: [], processes: [] })).toEqual([])
+  expect(problemsOf({ processes: [aProcess(), aProcess({ pid: 77, is_ours: false })] })).toEqual([
+    'process 77 computed on its GPUs beside it',
+  ])
+})
+
+test('at equal clocks, a variant that ran at a lower clock would have been faster', () => {
+  const [slow, fast] = RUNS.map((run) => summarizeMachine(run, aMachineRecord()))
+  if (slow === undefined || fast === undefined) throw new Error('no summaries')
+  expect(clockNormalizedSpeedup(3, slow, { ...fast, meanSmClockMhz: 1000 })).toBeCloseTo(4.5)
+  expect(clockNormalizedSpeedup(3, slow, { ...fast, meanSmClockMhz: null })).toBeNull()
+})

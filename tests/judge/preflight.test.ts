@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest'
+import { checkPreflight } from '../../src/judge/preflight.ts'
+import type { GpuProbe, Preflight } from '../../src/measure/machine-record.ts'
+import { aGpu, aPreflight, measured } from '../fixtures/machine/records.ts'
+
+const stateOf = (name: string, difference: Partial<Preflight>) =>
+  checkPreflight(aPreflight(difference)).find((check) => check.name === name)
+
+const twoGpus = (difference: Parameters<typeof aGpu>[0]) =>
+  measured([aGpu(), aGpu({ index: 1, ...difference })])
+
+const probes = (...tflops: number[]): GpuProbe[] =>
+  tflops.map((productTflops, index) => ({
+    uuid: `GPU-${index}`,
+    productTflops,
+    copyGigabytesPerSecond: 4200,
+  }))
+
+test('a machine whose GPUs are alike, idle and healthy passes every check', () => {
+  expect(checkPreflight(aPreflight()).map(({ name, state }) => `${name}: ${state}`)).toEqual([
+    'GPUs: passed',
+    'GPU processes: passed',
+    'GPU memory: passed',
+    'ECC: passed',
+    'GPU probe: passed',
+  ])
+})
+
+test('nothing passes on a machine without GPUs', () => {
+  const nothing = { status: 'not-measured', reason: 'nvidia-smi cannot be started' } as const
+  const checks = checkPreflight(aPreflight({ gpus: nothing, processes: nothing, probes: nothing }))
+  expect(new Set(checks.map(({ state }) => state))).toEqual(new Set(['not measured']))
+  expect(checks[0]?.detail).toBe('nvidia-smi cannot be started')
+})
+
+test.each([{ name: 'NVIDIA H100 80GB HBM3' }, { driver: '570.1' }, { migMode: 'Enabled' }])(
+  'GPUs fail when one of them is %o',
+  (difference) => {
+    expect(stateOf('GPUs', { gpus: twoGpus(difference) })?.state).toBe('failed')
+  },
+)
+
+test('GPUs fail when there are fewer than processes', () => {
+  expect(stateOf('GPUs', { processesWanted: 4 })).toEqual({
+    name: 'GPUs',
+    state: 'failed',
+    detail:
+      "2 visible for 4 processes; lower nproc-per-node, or set CUDA_VISIBLE_DEVICES to '' for a training on the CPU",
+  })
+})
+
+test('a process of somebody else fails', () => {
+  expect(stateOf('GPU processes', { processes: measured([{ gpuUuid: 'GPU-1', pid: 77 }]) })).toMatchObject({
+    state: 'failed',
+    detail: expect.stringContaining('process 77'),
+  })
+})
+
+test('memory in use fails beyond what an idle driver takes', () => {
+  const using = (memoryUsedBytes: number | null) =>
+    stateOf('GPU memory', { gpus: twoGpus({ memoryUsedBytes, memoryTotalBytes: 100e9 }) })?.state
+  expect(using(4e9)).toBe('passed')
+  expect(using(6e9)).toBe('failed')
+  expect(using(null)).toBe('not measured')
+})
+
+test('pending memory errors fail, unknown ones were not measured', () => {
+  const pending = (hasPendingEccErrors: boolean | null) =>
+    stateOf('ECC', { gpus: twoGpus({ hasPendingEccErrors }) })?.state
+  expect(pending(true)).toBe('failed')
+  expect(pending(null)).toBe('not measured')
+})
+
+test.each([
+  [[700, 700, 700], 'passed'],
+  [[700, 680], 'passed'],
+  [[700, 670], 'warned'],
+  [[700, 640], 'warned'],
+  [[700, 630], 'failed'],
+  [[700, 0], 'failed'],
+  [[700], 'passed'],
+])('probes of %j TFLOP/s: %s', (tflops, state) => {
+  expect(stateOf('GPU probe', { probes: measured(probes(...tflops)) })?.state).toBe(state)
+})
+
+test('slow copies alone are seen', () => {
+  const slowCopy = probes(700, 700).map((probe, index) => ({
+    ...probe,
+    copyGigabytesPerSecond: 4200 - 1000 * index,
+  }))
+  expect(stateOf('GPU probe', { probes: measured(slowCopy) })?.state).toBe('failed')
+})

@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest'
+import { summarizeMachine, withMachineMetrics } from '../../src/measure/machine.ts'
+import { type MachineRecord, readMachine } from '../../src/measure/machine-record.ts'
+import { aRunSummary } from '../fixtures/builders.ts'
+import { aGpuSample, aMachineRecord, anEnergySample, aProcess } from '../fixtures/machine/records.ts'
+
+const RUN = aRunSummary({ steps: 40, warmUpSteps: 10, medianStepSeconds: 0.1, secondsPerSample: 0.005 })
+const summary = (difference: Partial<MachineRecord> = {}) => summarizeMachine(RUN, aMachineRecord(difference))
+
+/** One GPU, sampled at the given seconds. */
+const oneGpu = (samples: readonly Parameters<typeof aGpuSample>[0][]): Partial<MachineRecord> => ({
+  gpus: ['GPU-0'],
+  samples: samples.map(aGpuSample),
+  energy: [],
+})
+
+test('a watched run becomes its numbers', () => {
+  expect(summary()).toEqual({
+    runId: RUN.runId,
+    gpus: 2,
+    steadySamples: 11,
+    isComplete: true,
+    meanSmClockMhz: 1500,
+    minSmClockMhz: 1500,
+    maxTemperatureCelsius: 53,
+    powerWatts: 1200,
+    energyJoules: 12_000,
+    slowdownShare: 0,
+    powerCapShare: 1,
+    utilization: 1,
+    foreignProcesses: [],
+    processesLeft: [],
+    fingerprintBefore: 'two H200',
+    fingerprintAfter: 'two H200',
+  })
+})
+
+test('only the time of the timed steps is steady', () => {
+  const clocks = [1, 4, 9, 9.5].map((seconds) => ({ seconds, sm_clock_mhz: 1000 + seconds }))
+  expect(summary(oneGpu(clocks))).toMatchObject({
+    steadySamples: 2,
+    minSmClockMhz: 1004,
+    meanSmClockMhz: 1006.5,
+  })
+})
+
+test('steps that are all reported at the end are still given their time', () => {
+  const clocks = [1, 5.5, 7, 9].map((seconds) => ({ seconds, sm_clock_mhz: 1000 + seconds }))
+  const steps = [{ event: 'steps' as const, seconds: 9, last_step: 40 }]
+  // 30 timed steps of 0.1 s.
+  expect(summary({ ...oneGpu(clocks), steps })).toMatchObject({ steadySamples: 2, minSmClockMhz: 1007 })
+})
+
+test('nothing is steady in a run that reported no step', () => {
+  expect(summary({ steps: [] })).toMatchObject({
+    steadySamples: 0,
+    meanSmClockMhz: null,
+    powerWatts: null,
+    slowdownShare: null,
+    utilization: null,
+  })
+})
+
+test.each([0x8, 0x20, 0x40, 0x80])('bit %i of the reasons is a slowdown', (event_reasons) => {
+  const samples = [
+    { seconds: 5, event_reasons: 0x1 },
+    { seconds: 6, event_reasons: event_reasons | 0x4 },
+  ]
+  expect(summary(oneGpu(samples))).toMatchObject({ slowdownShare: 0.5, powerCapShare: 0.5 })
+})
+
+test('the slowdown is that of the GPU that was slowed down most', () => {
+  const samples = [0, 1].flatMap((gpu) =>
+    [5, 6, 7, 8].map((seconds) =>
+      aGpuSample({ gpu, seconds, event_reasons: gpu === 1 && seconds < 7 ? 0x40 : 0 }),
+    ),
+  )
+  expect(summary({ samples })).toMatchObject({ slowdownShare: 0.5 })
+})
+
+test('a GPU without a steady sample leaves the slowdown unknown', () => {
+  expect(summary({ samples: [aGpuSample({ seconds: 5, event_reasons: 0 })] })).toMatchObject({
+    slowdownShare: null,
+  })
+})
+
+test('a driver that does not tell the reasons leaves the slowdown unknown', () => {
+  const { event_reasons, ...silent } = aGpuSample({ seconds: 5 })
+  expect(event_reasons).toBe(0x4)
+  expect(summary({ gpus: ['GPU-0'], samples: [silent] })).toMatchObject({
+    slowdownShare: null,
+    powerCapShare: null,
+  })
+})
+
+test('without an energy counter the power is the mean of the samples, and the energy unknown', () => {
+  expect(summary({ energy: [] })).toMatchObject({ powerWatts: 1380, energyJoules: null })
+})
+
+test('a counter that started again tells nothing', () => {
+  const energy = [anEnergySample(0, 0, 5000), anEnergySample(10, 0, 100)]
+  expect(summary({ gpus: ['GPU-0'], energy })).toMatchObject({ energyJoules: null })
+})
+
+test('without a process of our own in the list, the others cannot be told apart', () => {
+  expect(summary({ processes: [] }).foreignProcesses).toBeNull()
+  expect(summary({ processes: [aProcess({ pid: 7, is_ours: false })] }).foreignProcesses).toBeNull()
+  expect(
+    summary({ processes: [aProcess(), ...[0, 1].map((gpu) => aProcess({ gpu, pid: 7, is_ours: false }))] })
+      .foreignProcesses,
+  ).toEqual([7])
+})
+
+test('gates can name the utilisation and the energy of a sample', () => {
+  expect(withMachineMetrics(RUN, summary()).metrics).toEqual({
+    ...RUN.metrics,
+    gpu_utilization: 1,
+    // 1200 W over 5 ms.
+    energy_joules_per_sample: 6,
+  })
+})
+
+test('what was not measured is no metric', () => {
+  const unseen = summary({ gpus: [], samples: [], energy: [] })
+  expect(withMachineMetrics(RUN, unseen).metrics).toEqual(RUN.metrics)
+})
+
+const START = JSON.stringify({ event: 'start', gpus: ['GPU-0'], fingerprint: 'one H200' })
+const SAMPLE = JSON.stringify(aGpuSample())
+
+test('a record ends at the line that a kill cut off, and is not complete', async () => {
+  const record = await readMachine([START, SAMPLE, SAMPLE.slice(0, 20), SAMPLE])
+  expect(record?.samples).toHaveLength(1)
+  expect(record?.end).toBeNull()
+  expect(record && summarizeMachine(RUN, record).isComplete).toBe(false)
+})
+
+test('a file that is not a machine record is none', async () => {
+  expect(await readMachine([])).toBeNull()
+  expect(await readMachine([SAMPLE])).toBeNull()
+  expect(await readMachine(['{"event":"start","gpus":"all"}'])).toBeNull()
+})
