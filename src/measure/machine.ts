@@ -8,7 +8,7 @@ export interface MachineSummary {
   readonly gpus: number
   /** Those of the GPU with the fewest. */
   readonly steadySamples: number
-  /** False when sampling ended before the run did. */
+  /** False when sampling ended before the run did, or paused. */
   readonly isComplete: boolean
   readonly meanSmClockMhz: number | null
   readonly minSmClockMhz: number | null
@@ -33,6 +33,9 @@ export interface MachineSummary {
 export const SLOWDOWN_BITS = 0x8 | 0x20 | 0x40 | 0x80
 export const POWER_CAP_BIT = 0x4
 
+/** Ten samples: a busy host may hold one back for a moment. */
+const MAX_GAP_SECONDS = 5
+
 interface Window {
   readonly from: number
   readonly to: number
@@ -47,7 +50,7 @@ export function summarizeMachine(run: RunSummary, record: MachineRecord): Machin
     runId: run.runId,
     gpus: record.gpus.length,
     steadySamples: perGpu.reduce((fewest, { length }) => Math.min(fewest, length), steady.length),
-    isComplete: record.end?.is_complete ?? false,
+    isComplete: (record.end?.is_complete ?? false) && !hasGap(record),
     meanSmClockMhz: mean(clocks),
     minSmClockMhz: extreme(clocks, Math.min),
     maxTemperatureCelsius: extreme(valuesOf(record.samples, 'temperature_celsius'), Math.max),
@@ -95,6 +98,16 @@ function steadyWindow(run: RunSummary, { steps }: MachineRecord): Window | null 
 
 function isWithin({ from, to }: Window, seconds: number): boolean {
   return seconds >= from && seconds <= to
+}
+
+/** A GPU that was slowed down while nobody looked must not pass for one that was not. */
+function hasGap({ gpus, samples, end }: MachineRecord): boolean {
+  return gpus.some((_, gpu) => {
+    const times = samples.filter((sample) => sample.gpu === gpu).map(({ seconds }) => seconds)
+    return [...times, end?.seconds ?? 0].some(
+      (time, index) => time - (times[index - 1] ?? 0) > MAX_GAP_SECONDS,
+    )
+  })
 }
 
 /** The counter's difference between its first and last reading in the window. */

@@ -125,6 +125,14 @@ test('what was not measured is no metric', () => {
   expect(withMachineMetrics(RUN, unseen).metrics).toEqual(RUN.metrics)
 })
 
+test('a pause of the sampling leaves the record incomplete', () => {
+  const sampled = (...seconds: number[]) => summary(oneGpu(seconds.map((at) => ({ seconds: at })))).isComplete
+  expect(sampled(1, 5, 9)).toBe(true)
+  expect(sampled(1, 9)).toBe(false)
+  expect(sampled(1, 4)).toBe(false)
+  expect(sampled()).toBe(false)
+})
+
 const START = JSON.stringify({ event: 'start', gpus: ['GPU-0'], fingerprint: 'one H200' })
 const SAMPLE = JSON.stringify(aGpuSample())
 

@@ -33,12 +33,11 @@ export interface StreamHooks {
   readonly onSample: (row: SmiRow) => void
   readonly onProcess: (row: SmiRow) => void
   readonly onEnergy: (gpu: number, joules: number) => void
-  /** The samples have ended: because of `stop`, or by themselves. */
-  readonly onSamplingEnded: () => void
 }
 
 export interface Streams {
-  stop(): Promise<void>
+  /** Answers whether samples were taken until now; a sampler may have ended by itself. */
+  stop(): Promise<boolean>
 }
 
 export async function startStreams(request: SamplerRequest, hooks: StreamHooks): Promise<Streams> {
@@ -66,12 +65,13 @@ export async function startStreams(request: SamplerRequest, hooks: StreamHooks):
       if (gpu !== undefined && joules !== undefined) hooks.onEnergy(Number(gpu), Number(joules))
     }),
   ])
-  void streams[0].ended.then(hooks.onSamplingEnded)
   return {
     async stop() {
       for (const { terminate } of streams) terminate()
       const ended = Promise.all(streams.map((one) => one.ended))
-      await Promise.race([ended, sleep(PATIENCE_MILLISECONDS, undefined, { ref: false })])
+      const patience = sleep(PATIENCE_MILLISECONDS, null, { ref: false })
+      const [samples] = (await Promise.race([ended, patience])) ?? []
+      return samples === 'ended-by-us'
     },
   }
 }
@@ -114,8 +114,10 @@ function withRow(line: string, fields: readonly string[], use: (row: SmiRow) => 
   if (row !== null) use(row)
 }
 
+type StreamEnd = 'ended-by-us' | 'ended-by-itself'
+
 interface Stream {
-  readonly ended: Promise<unknown>
+  readonly ended: Promise<StreamEnd>
   readonly terminate: () => void
 }
 
@@ -128,14 +130,19 @@ async function stream(
   const { environment, workingDirectory } = context
   const launch = { command, workingDirectory, environment, logFile: file, timeoutSeconds: 0, python }
   const reaper = await startReaper(launch, newMarker())
-  if (reaper.status === 'not-started') return { ended: Promise.resolve(), terminate: () => {} }
+  if (reaper.status === 'not-started') {
+    return { ended: Promise.resolve('ended-by-itself'), terminate: () => {} }
+  }
   return { ended: drained(reaper, onLine), terminate: () => reaper.terminate() }
 }
 
-async function drained({ output, end }: Reaper, onLine: (line: string) => void): Promise<void> {
+async function drained({ output, end }: Reaper, onLine: (line: string) => void): Promise<StreamEnd> {
   const read = output.map(async (one) => {
     const splitter = new LineSplitter(({ bytes }) => onLine(bytes.toString('utf8')))
     for await (const chunk of one) splitter.push(chunk)
   })
-  await Promise.all([end, ...read])
+  await Promise.all(read)
+  // Told to stop, the reaper dies by that signal; otherwise it ends as its command did.
+  const ended = await end
+  return ended.status === 'signalled' && ended.signal === 'SIGTERM' ? 'ended-by-us' : 'ended-by-itself'
 }

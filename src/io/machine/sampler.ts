@@ -59,9 +59,6 @@ export class Sampler implements AsyncDisposable {
       onSample: (line) => this.#keep(sampleIn(line, gpus)),
       onProcess: (line) => this.#meet(processIn(line, gpus)),
       onEnergy: (gpu, joules) => this.#keep({ event: 'energy', gpu, joules }),
-      onSamplingEnded: () => {
-        this.#isComplete &&= this.#stopped !== null
-      },
     })
   }
 
@@ -89,7 +86,7 @@ export class Sampler implements AsyncDisposable {
   async #stop(): Promise<void> {
     const { gpus, context } = this.#request
     const seconds = this.#seconds()
-    await this.#streams?.stop()
+    const wasSampling = (await this.#streams?.stop()) ?? true
     const uuids = new Set(gpus.map(({ uuid }) => uuid))
     const now = gpus.length === 0 ? null : await queryGpus(context)
     const same = now?.status === 'measured' ? now.value.filter(({ uuid }) => uuids.has(uuid)) : []
@@ -99,7 +96,7 @@ export class Sampler implements AsyncDisposable {
       seconds,
       fingerprint: fingerprint(same),
       processes_left: left,
-      is_complete: this.#isComplete,
+      is_complete: this.#isComplete && wasSampling,
     })
     this.#output.end()
     await finished(this.#output).catch(() => {})

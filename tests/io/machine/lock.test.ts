@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type LockRequest, lockFolder, lockHost, lockNames } from '../../../src/io/machine/lock.ts'
+import { aGpu } from '../../fixtures/machine/records.ts'
+import { aFolder, notCancelled, PYTHON, ROOT } from '../../fixtures/processes/launching.ts'
+
+const lock = async (folder: string, names: string[], difference: Partial<LockRequest> = {}) =>
+  await lockHost({
+    names,
+    folder,
+    python: PYTHON,
+    limitMinutes: 1,
+    cancelled: notCancelled(),
+    onWait: () => {},
+    ...difference,
+  })
+
+test('a second one waits, is told for whom, and gets the lock when it is given back', async () => {
+  const folder = await aFolder()
+  const first = await lock(folder, ['GPU-0'])
+  const told: string[] = []
+  const second = lock(folder, ['GPU-0'], { onWait: (message) => told.push(message) })
+  await expect
+    .poll(() => told)
+    .toEqual([expect.stringMatching(/^waiting up to 1 minutes for process \d+ on .+, since 20\S+Z$/)])
+  await first[Symbol.asyncDispose]()
+  await using _held = await second
+})
+
+test('other GPUs are not waited for, a part of the same ones is', async () => {
+  const folder = await aFolder()
+  await using _first = await lock(folder, ['GPU-0', 'GPU-1'])
+  await using _other = await lock(folder, ['GPU-2', 'GPU-3'])
+  const shared = lock(folder, ['GPU-4', 'GPU-1'], { limitMinutes: 0.01 })
+  await expect(shared).rejects.toThrow('lock: waited 0.01 minutes for process')
+  // What it had taken on the way is free again.
+  await using _rest = await lock(folder, ['GPU-4'])
+})
+
+test('the lock of a process that is killed is free', async () => {
+  const folder = await aFolder()
+  const script = join(ROOT, 'tests', 'fixtures', 'machine', 'hold-lock.ts')
+  const holder = spawn(process.execPath, [script, folder, PYTHON, 'cpu'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(holder.stdout, 'data')
+  holder.kill('SIGKILL')
+  await using _held = await lock(folder, ['cpu'])
+})
+
+test('a cancel ends the waiting', async () => {
+  const folder = await aFolder()
+  await using _first = await lock(folder, ['cpu'])
+  const cancel = new AbortController()
+  const second = lock(folder, ['cpu'], { cancelled: cancel.signal, onWait: () => cancel.abort() })
+  await expect(second).rejects.toThrow('cancelled during set-up')
+})
+
+test('another user may lock what we have locked before, and need not be able to write', async () => {
+  const folder = await aFolder()
+  const file = join(folder, 'speedproof-cpu.lock')
+  const held = await lock(folder, ['cpu'])
+  await held[Symbol.asyncDispose]()
+  expect((await stat(file)).mode & 0o777).toBe(0o666)
+  await chmod(file, 0o444)
+  await using _held = await lock(folder, ['cpu'])
+})
+
+test('a link in the place of a lock is not followed', async () => {
+  const folder = await aFolder()
+  const target = join(folder, 'precious')
+  await writeFile(target, 'text')
+  await symlink(target, join(folder, 'speedproof-cpu.lock'))
+  await expect(lock(folder, ['cpu'])).rejects.toThrow(`lock: cannot lock in ${folder}`)
+  expect(await readFile(target, 'utf8')).toBe('text')
+})
+
+test('a folder or an interpreter that is not there is named with its remedy', async () => {
+  const folder = join(await aFolder(), 'missing')
+  await expect(lock(folder, ['cpu'])).rejects.toThrow(/No such file or directory.*SPEEDPROOF_LOCK_FOLDER/)
+  await expect(lock(folder, ['cpu'], { python: 'no-such-python' })).rejects.toThrow(
+    'cannot start "no-such-python"',
+  )
+})
+
+test('the lock is one for each GPU, and one for a machine without', () => {
+  expect(lockNames([aGpu(), aGpu({ index: 1, uuid: 'GPU-../1' })])).toEqual(['GPU-0', 'GPU-___1'])
+  expect(lockNames([])).toEqual(['cpu'])
+})
+
+test('containers can be given a folder that they share', () => {
+  expect(lockFolder({ SPEEDPROOF_LOCK_FOLDER: '/shared' })).toBe('/shared')
+  expect(lockFolder({})).toMatch(/^\//)
+})
