@@ -49,14 +49,14 @@ class ResidentFeed:
 
 
 class LoaderFeed:
-    """DataLoader workers read ahead; updates must be taken in order, from step 1."""
+    """DataLoader workers read ahead; updates must be taken in the order of `steps`."""
 
-    def __init__(self, pairs: MappedPairs, share: Share, updates: int, speed: SpeedConfig, device: torch.device) -> None:
+    def __init__(self, pairs: MappedPairs, share: Share, steps: range, speed: SpeedConfig, device: torch.device) -> None:
         self.device, self.micro_steps = device, share.micro_steps
         self.loader = DataLoader(
             _MicroBatches(pairs, share),
             batch_size=None,
-            sampler=[(step, micro) for step in range(1, updates + 1) for micro in range(share.micro_steps)],
+            sampler=[(step, micro) for step in steps for micro in range(share.micro_steps)],
             num_workers=speed.loader_workers,
             prefetch_factor=speed.loader_prefetch if speed.loader_workers else None,
             pin_memory=device.type == "cuda",
@@ -85,10 +85,13 @@ class LoaderFeed:
 Feed = ResidentFeed | LoaderFeed
 
 
-def open_feed(pairs: MappedPairs, share: Share, updates: int, speed: SpeedConfig, device: torch.device) -> Feed:
+def open_feed(
+    pairs: MappedPairs, share: Share, updates: int, speed: SpeedConfig, device: torch.device, first_step: int = 1
+) -> Feed:
+    """Return the feed of the updates first_step..updates; a resumed run does not start at 1."""
     if speed.data_path == "resident":
         return ResidentFeed(ResidentPairs(pairs, device), share)
-    return LoaderFeed(pairs, share, updates, speed, device)
+    return LoaderFeed(pairs, share, range(first_step, updates + 1), speed, device)
 
 
 class _MicroBatches(Dataset):
