@@ -8,10 +8,12 @@ import { CancelledError, ConfigError, RunError } from './errors.ts'
 import { readRecorded } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
 import { loadExperiment } from './io/load-experiment.ts'
+import { examine } from './io/machine/doctor.ts'
 import { ProgressView } from './io/progress.ts'
 import { earlierTimes, Workspace } from './io/workspace.ts'
 import { main } from './main.ts'
 import { planRuns } from './plan/plan.ts'
+import { isReady, renderDoctor } from './report/doctor.ts'
 import { renderMarkdown } from './report/markdown.ts'
 import { renderPlan } from './report/plan-text.ts'
 import type { Result } from './report/result.ts'
@@ -25,6 +27,7 @@ const EXIT_CANCELLED = 130
 const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
 const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
+  preset: 'design and gates: smoke, pull-request, nightly or release',
   python: 'interpreter with torch',
   blocks: 'number of blocks, each one run of both variants, or looks such as 4,6,8',
   'nproc-per-node': 'processes on this machine, one per GPU',
@@ -96,6 +99,24 @@ program
   .argument('<result>', 'a result.json')
   .description('print the Markdown report of a recorded experiment')
   .action(async (file: string, flags: Flags) => console.log(renderMarkdown(await recomputed(file, flags))))
+
+withOverrides(program.command('doctor').argument('[experiment]', 'experiment file'), [
+  'python',
+  'nproc-per-node',
+])
+  .description('say what this machine lacks for an experiment, and how to mend it')
+  .option('--out <folder>', 'folder for results', 'out')
+  .action(async (experiment: string | undefined, flags: Flags) => {
+    const findings = await examine({
+      experimentFile: experiment === undefined ? null : fromHere(experiment),
+      workingDirectory: process.cwd(),
+      outDirectory: resolve(flags.out),
+      overrides: overridesOf(flags),
+      cancelled: cancelOnSignals(),
+    })
+    console.log(renderDoctor(findings))
+    process.exitCode = isReady(findings) ? 0 : EXIT_BAD_INPUT
+  })
 
 function withOverrides(command: Command, names: readonly OverrideName[]): Command {
   return names.reduce((extended, name) => extended.option(`--${name} <value>`, OVERRIDE_HELP[name]), command)

@@ -4,6 +4,7 @@ import { ConfigError } from '../errors.ts'
 import { knownKeys, parseStrictly } from './explain.ts'
 import { DEFAULT_GATES, type Gate, gatesFile, readGates } from './gates.ts'
 import { applyOverrides, type Overrides } from './overrides.ts'
+import { PRESET_NAMES, withPreset } from './presets.ts'
 import { parseYaml } from './yaml.ts'
 
 export const VARIANTS = ['baseline', 'optimized'] as const
@@ -94,6 +95,10 @@ export const experimentFile = mapping({
   kind: z
     .enum(['same-work', 'recipe'])
     .describe('What may differ: same-work only under speed:, recipe also under recipe:.'),
+  preset: z
+    .enum(PRESET_NAMES)
+    .optional()
+    .describe('Fills in design and gates; what the file names itself wins.'),
   trainer,
   launch: launch.prefault({}),
   variants: mapping({ baseline: variant, optimized: variant }),
@@ -106,7 +111,7 @@ export type Experiment = z.infer<typeof experimentFile>
 
 /** Throws a ConfigError that lists every problem of the file. */
 export function parseExperiment(text: string, file: string, overrides: Overrides = {}): Experiment {
-  const raw = parseYaml(text, file)
+  const raw = withPreset(parseYaml(text, file), overrides.preset)
   const changed = applyOverrides(parseStrictly(experimentFile, raw, file), overrides)
   // What the file itself got wrong is already said: only an override can be out of range here.
   const experiment = parseStrictly(experimentFile, changed, `${file} with the given overrides`)

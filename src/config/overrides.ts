@@ -2,9 +2,11 @@
 import { z } from 'zod'
 import { ConfigError } from '../errors.ts'
 import type { Experiment } from './experiment.ts'
+import { PRESET_NAMES, type PresetName } from './presets.ts'
 
 /** The same words for action inputs (`min-speedup`), flags (`--min-speedup`) and result.json. */
 export const overridesSchema = z.strictObject({
+  preset: z.enum(PRESET_NAMES).exactOptional(),
   python: z.string().exactOptional(),
   blocks: z.union([z.number(), z.array(z.number())]).exactOptional(),
   'nproc-per-node': z.number().exactOptional(),
@@ -17,6 +19,7 @@ export type Overrides = Readonly<z.infer<typeof overridesSchema>>
 export type OverrideName = keyof Overrides
 
 const PARSERS = {
+  preset: presetName,
   python: (_name: string, text: string) => text,
   blocks: blockLooks,
   'nproc-per-node': positiveInteger,
@@ -60,6 +63,12 @@ export function positiveInteger(name: string, text: string): number {
   if (value < 1)
     throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected a whole number above 0, such as 4`)
   return value
+}
+
+function presetName(name: string, text: string): PresetName {
+  const found = PRESET_NAMES.find((preset) => preset === text)
+  if (found) return found
+  throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected one of ${PRESET_NAMES.join(', ')}`)
 }
 
 /** 4, or the looks 4,6,8. */
