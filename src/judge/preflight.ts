@@ -16,7 +16,12 @@ export const PROBE_SPREAD = { warns: 0.03, fails: 0.1 } as const
 /** A driver and its context take some of the memory of an idle GPU. */
 const MAX_IDLE_MEMORY_SHARE = 0.05
 
-export function checkPreflight({ gpus, processes, processesWanted, probes }: Preflight): MachineCheck[] {
+export function checkPreflight({
+  gpus,
+  processes,
+  processesWanted,
+  probes,
+}: Omit<Preflight, 'host'>): MachineCheck[] {
   return [
     ofMeasured('GPUs', gpus, (found) => checkGpus(found, processesWanted)),
     ofMeasured('GPU processes', processes, (found) =>

@@ -20,8 +20,8 @@ export interface LockRequest {
   readonly python: string
   readonly limitMinutes: number
   readonly cancelled: AbortSignal
-  /** Called for each lock that somebody else holds. */
-  readonly onWait: (message: string) => void
+  /** Called for each lock that somebody else holds, with what is known of the holder. */
+  readonly onWait: (holder: string) => void
 }
 
 /** Whoever waits longer than a long experiment waits for something that hangs. */
@@ -66,7 +66,7 @@ export async function lockHost(request: LockRequest): Promise<AsyncDisposable> {
     if (word === 'failed') failure = rest.join(' ')
     if (word === 'waiting') {
       waitingFor = rest.join(' ') || 'a holder that left no note'
-      onWait(`waiting up to ${limitMinutes} minutes for ${waitingFor}`)
+      onWait(waitingFor)
     }
   }
   await release(holder)

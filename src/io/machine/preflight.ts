@@ -61,7 +61,8 @@ function hostFacts(): Preflight['host'] {
   }
 }
 
-async function processesOn(
+/** The compute processes on these GPUs. */
+export async function processesOn(
   gpus: readonly GpuFacts[],
   context: MachineContext,
 ): Promise<Measured<GpuProcess[]>> {

@@ -1,0 +1,173 @@
+// Looks for all that an experiment needs from a machine, and says how to mend what is missing.
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { parseExperiment } from '../../config/experiment.ts'
+import type { Overrides } from '../../config/overrides.ts'
+import type { MachineCheck } from '../../judge/machine-check.ts'
+import { checkPreflight } from '../../judge/preflight.ts'
+import type { GpuFacts, Measured, Preflight } from '../../measure/machine-record.ts'
+import { type DoctorFinding, missing, ready } from '../../report/doctor.ts'
+import { packageRoot } from '../package-root.ts'
+import { runShort } from '../process/short-command.ts'
+import { trainerEnvironment } from '../process/trainer-environment.ts'
+import { readText } from '../read-text.ts'
+import { hostFindings } from './host.ts'
+import type { MachineContext } from './nvidia-smi.ts'
+import { findGpus, processesOn } from './preflight.ts'
+
+export interface Visit {
+  /** Relative to the working directory; null asks for what every experiment needs. */
+  readonly experimentFile: string | null
+  readonly workingDirectory: string
+  readonly outDirectory: string
+  readonly overrides: Overrides
+  readonly cancelled: AbortSignal
+}
+
+export interface DoctorRequest {
+  readonly context: MachineContext
+  readonly python: string
+  readonly processes: number
+  readonly outDirectory: string
+}
+
+/** Throws a ConfigError for an experiment that cannot be read; all else is a finding. */
+export async function examine(visit: Visit): Promise<DoctorFinding[]> {
+  const request = await requestOf(visit)
+  const gpus = await findGpus(request)
+  return [
+    ...(await pythonFindings(request, gpus)),
+    ...(await gpuFindings(request, gpus)),
+    ...(await hostFindings(request, gpus.status === 'measured' ? gpus.value : [])),
+  ]
+}
+
+async function requestOf({ experimentFile, overrides, ...visit }: Visit): Promise<DoctorRequest> {
+  const { workingDirectory, cancelled, outDirectory } = visit
+  const launch = experimentFile === null ? null : await launchOf(experimentFile, workingDirectory, overrides)
+  return {
+    context: {
+      environment: trainerEnvironment(process.env, launch?.env ?? {}),
+      workingDirectory,
+      cancelled,
+    },
+    python: launch?.python ?? overrides.python ?? 'python3',
+    processes: launch?.nproc_per_node ?? overrides['nproc-per-node'] ?? 1,
+    outDirectory,
+  }
+}
+
+async function launchOf(experimentFile: string, workingDirectory: string, overrides: Overrides) {
+  const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
+  return parseExperiment(text, experimentFile, overrides).launch
+}
+
+const interpreter = z.object({
+  python: z.string(),
+  torch: z
+    .object({ version: z.string(), hasTorchrun: z.boolean(), cuda: z.string().nullable(), gpus: z.int() })
+    .nullable(),
+})
+
+async function pythonFindings(
+  { context, python }: DoctorRequest,
+  gpus: Measured<GpuFacts[]>,
+): Promise<DoctorFinding[]> {
+  const script = join(packageRoot(), 'src', 'io', 'machine', 'doctor.py')
+  const { environment, workingDirectory, cancelled } = context
+  const asked = await runShort([python, script], workingDirectory, environment, cancelled)
+  if (asked.status === 'no-answer') {
+    return [missing('Python', `"${python}" cannot be started: ${asked.message}`, NAME_PYTHON)]
+  }
+  const found = interpreter.safeParse(parseJson(asked.stdout)).data
+  if (found === undefined) {
+    const last = asked.stderr.trim().split('\n').at(-1) ?? ''
+    return [missing('Python', `"${python}" ended with exit code ${asked.exitCode}: ${last}`, NAME_PYTHON)]
+  }
+  const [major = 0, minor = 0] = found.python.split('.').map(Number)
+  const isNew = major > 3 || (major === 3 && minor >= 10)
+  return [
+    isNew
+      ? ready('Python', `${found.python} (${python})`)
+      : missing('Python', `${found.python} (${python}), expected 3.10 or newer`, NAME_PYTHON),
+    torchFinding(found.torch, python, gpus),
+  ]
+}
+
+const NAME_PYTHON = 'name another interpreter with --python, or with launch.python in the experiment'
+
+function torchFinding(
+  torch: z.infer<typeof interpreter>['torch'],
+  python: string,
+  gpus: Measured<GpuFacts[]>,
+): DoctorFinding {
+  if (torch === null || !torch.hasTorchrun) {
+    return missing(
+      'torch',
+      `"${python}" has ${torch === null ? 'no torch' : 'a torch without torchrun'}`,
+      NAME_PYTHON,
+    )
+  }
+  const build = torch.cuda === null ? 'built for the CPU' : `built for CUDA ${torch.cuda}`
+  if (gpus.status === 'measured' && torch.gpus < gpus.value.length) {
+    return missing(
+      'torch',
+      `${torch.version}, ${build}, sees ${torch.gpus} of ${gpus.value.length} GPUs`,
+      'install a torch that is built for CUDA and not newer than the driver',
+    )
+  }
+  return ready('torch', `${torch.version} with torchrun, ${build}`)
+}
+
+/** As before an experiment, but without a load on the GPUs. */
+async function gpuFindings(
+  { context, processes }: DoctorRequest,
+  gpus: Measured<GpuFacts[]>,
+): Promise<DoctorFinding[]> {
+  if (gpus.status === 'not-measured') {
+    return [
+      {
+        subject: 'GPUs',
+        state: 'advice',
+        detail: `none: ${gpus.reason}`,
+        remedy:
+          'the CPU will do for a trial; gates on the machine and on GPU memory cannot pass without a GPU',
+      },
+    ]
+  }
+  const facts: Pick<Preflight, 'gpus' | 'processes' | 'processesWanted'> = {
+    gpus,
+    processes: await processesOn(gpus.value, context),
+    processesWanted: processes,
+  }
+  const checks = checkPreflight({ ...facts, probes: { status: 'not-measured', reason: 'no probe' } })
+  return [...checks.filter(({ name }) => name !== 'GPU probe').map(findingOf), ...persistence(gpus.value)]
+}
+
+function findingOf({ name, state, detail }: MachineCheck): DoctorFinding {
+  if (state === 'passed') return ready(name, detail)
+  return state === 'failed'
+    ? missing(name, detail, 'without that every experiment here is invalid')
+    : { subject: name, state: 'advice', detail, remedy: null }
+}
+
+function persistence(gpus: readonly GpuFacts[]): DoctorFinding[] {
+  return gpus.some(({ persistenceMode }) => persistenceMode === 'Disabled')
+    ? [
+        {
+          subject: 'persistence',
+          state: 'advice',
+          detail: 'off: the driver starts anew for every run',
+          remedy: 'sudo nvidia-smi -pm 1, or the service nvidia-persistenced',
+        },
+      ]
+    : []
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,127 @@
+// What a training needs from its host beside Python and GPUs: a compiler, memory, disk, the lock, a user.
+import { accessSync, constants, existsSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { RunError } from '../../errors.ts'
+import type { GpuFacts } from '../../measure/machine-record.ts'
+import { type DoctorFinding, missing, ready } from '../../report/doctor.ts'
+import { bytes } from '../../report/format.ts'
+import type { DoctorRequest } from './doctor.ts'
+import { lockFolder, lockHost, lockNames } from './lock.ts'
+
+/** What shares memory between the processes of a node, NCCL and data loaders, fails with Docker's 64 MB. */
+const MIN_SHARED_MEMORY_BYTES = 2 ** 30
+const MIN_DISK_BYTES = 2e9
+const LOCK_TRIAL_MINUTES = 0.02
+
+export async function hostFindings(
+  request: DoctorRequest,
+  gpus: readonly GpuFacts[],
+): Promise<DoctorFinding[]> {
+  return [
+    compilerFinding(request.context.environment),
+    await sharedMemoryFinding(),
+    await diskFinding(request.outDirectory),
+    await lockFinding(request, gpus),
+    userFinding(),
+  ]
+}
+
+/** torch.compile needs one: for kernels on the CPU, and Triton for its launchers on a GPU. */
+function compilerFinding({ CXX, PATH = '' }: Readonly<Record<string, string>>): DoctorFinding {
+  const names = CXX ? [CXX] : ['g++', 'c++', 'clang++']
+  const folders = PATH.split(delimiter)
+  const found = names.find((name) =>
+    name.includes('/') ? isExecutable(name) : folders.some((folder) => isExecutable(join(folder, name))),
+  )
+  return found === undefined
+    ? missing(
+        'C++ compiler',
+        `none of ${names.join(', ')}`,
+        'apt-get install g++, or the like; torch.compile needs it',
+      )
+    : ready('C++ compiler', found)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function sharedMemoryFinding(): Promise<DoctorFinding> {
+  const size = await statfs('/dev/shm').then(
+    ({ blocks, bsize }) => blocks * bsize,
+    () => null,
+  )
+  const subject = 'shared memory'
+  if (size === null) return { subject, state: 'advice', detail: 'no /dev/shm on this system', remedy: null }
+  return size >= MIN_SHARED_MEMORY_BYTES
+    ? ready(subject, `/dev/shm has ${bytes(size)}`)
+    : {
+        subject,
+        state: 'advice',
+        detail: `/dev/shm has ${bytes(size)}, NCCL and data loaders may need more`,
+        remedy: 'start the container with --ipc=host or --shm-size=8g',
+      }
+}
+
+async function diskFinding(directory: string): Promise<DoctorFinding> {
+  const place = existingParent(directory)
+  const { bavail, bsize } = await statfs(place)
+  const free = bavail * bsize
+  return free >= MIN_DISK_BYTES
+    ? ready('disk', `${bytes(free)} free at ${place}`)
+    : missing('disk', `${bytes(free)} free at ${place}`, 'free some, or name another folder with --out')
+}
+
+function existingParent(directory: string): string {
+  return existsSync(directory) ? directory : existingParent(dirname(directory))
+}
+
+async function lockFinding(
+  { context, python }: DoctorRequest,
+  gpus: readonly GpuFacts[],
+): Promise<DoctorFinding> {
+  const folder = lockFolder(process.env)
+  const names = lockNames(gpus)
+  const holders: string[] = []
+  try {
+    await using _held = await lockHost({
+      names,
+      folder,
+      python,
+      limitMinutes: LOCK_TRIAL_MINUTES,
+      cancelled: context.cancelled,
+      onWait: (holder) => holders.push(holder),
+    })
+    return ready('lock', `${names.length === 1 ? 'is' : 'all are'} free in ${folder}`)
+  } catch (error) {
+    if (!(error instanceof RunError)) throw error
+    const [holder] = holders
+    return holder === undefined
+      ? missing('lock', error.message, 'the lock keeps two experiments from disturbing each other')
+      : {
+          subject: 'lock',
+          state: 'advice',
+          detail: `held by ${holder}`,
+          remedy: 'an experiment would wait for it',
+        }
+  }
+}
+
+function userFinding(): DoctorFinding {
+  const { username, uid } = userInfo()
+  return uid === 0
+    ? {
+        subject: 'user',
+        state: 'advice',
+        detail: 'root',
+        remedy: 'run the runner as a user of its own: trainings are code of whoever opens a pull request',
+      }
+    : ready('user', username)
+}

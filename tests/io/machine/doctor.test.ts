@@ -1,0 +1,115 @@
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { examine } from '../../../src/io/machine/doctor.ts'
+import { lockFolder, lockHost } from '../../../src/io/machine/lock.ts'
+import type { DoctorFinding } from '../../../src/report/doctor.ts'
+import { aFakeSmi, anH200, type FakeMachine } from '../../fixtures/machine/fake-smi.ts'
+import { aFolder, notCancelled, PYTHON } from '../../fixtures/processes/launching.ts'
+
+async function findingsOf(python: string, machine: FakeMachine, processes = 1): Promise<DoctorFinding[]> {
+  const { environment } = await aFakeSmi(machine)
+  const folder = await aFolder()
+  const experiment = {
+    name: 'trial',
+    kind: 'same-work',
+    trainer: { script: 'train.py' },
+    launch: { python, nproc_per_node: processes, env: environment },
+    variants: { baseline: { config: 'a.yaml' }, optimized: { config: 'b.yaml' } },
+  }
+  await writeFile(join(folder, 'experiment.yaml'), JSON.stringify(experiment))
+  return await examine({
+    experimentFile: 'experiment.yaml',
+    workingDirectory: folder,
+    outDirectory: join(folder, 'not', 'yet'),
+    overrides: {},
+    cancelled: notCancelled(),
+  })
+}
+
+const stateOf = (findings: readonly DoctorFinding[], subject: string) =>
+  findings.find((finding) => finding.subject === subject)?.state
+
+/** An interpreter that answers the doctor as given; everything else it runs. */
+async function aPython(answer: string): Promise<string> {
+  const file = join(await aFolder(), 'python')
+  const script = `case "$1" in */doctor.py) ${answer} ;; *) exec ${PYTHON} "$@" ;; esac`
+  await writeFile(file, `#!/bin/sh\n${script}\n`)
+  await chmod(file, 0o755)
+  return file
+}
+
+const answering = (facts: unknown) => aPython(`echo '${JSON.stringify(facts)}'`)
+const TORCH = { version: '2.15.0', hasTorchrun: true, cuda: '13.2', gpus: 2 }
+
+test('a machine without GPUs has what a trial needs', async () => {
+  const findings = await findingsOf(PYTHON, { fails: 'no driver' })
+  expect(stateOf(findings, 'Python')).toBe('ready')
+  expect(stateOf(findings, 'torch')).toBe('ready')
+  expect(findings).toContainEqual({
+    subject: 'GPUs',
+    state: 'advice',
+    detail: 'none: nvidia-smi ended with exit code 9: no driver',
+    remedy: 'the CPU will do for a trial; gates on the machine and on GPU memory cannot pass without a GPU',
+  })
+  expect(stateOf(findings, 'disk')).toBe('ready')
+})
+
+test('two idle GPUs that torch sees are ready', async () => {
+  const python = await answering({ python: '3.12.3', torch: TORCH })
+  const findings = await findingsOf(python, { gpu: [anH200(), anH200({ index: 1 })] }, 2)
+  const states = ['torch', 'GPUs', 'GPU processes', 'GPU memory', 'ECC'].map((subject) =>
+    stateOf(findings, subject),
+  )
+  expect(new Set(states)).toEqual(new Set(['ready']))
+})
+
+test.each([
+  { python: '3.9.18', torch: TORCH, subject: 'Python' },
+  { python: '3.12.3', torch: null, subject: 'torch' },
+  { python: '3.12.3', torch: { ...TORCH, hasTorchrun: false }, subject: 'torch' },
+  { python: '3.12.3', torch: { ...TORCH, cuda: null, gpus: 0 }, subject: 'torch' },
+])('an interpreter that is $python with $torch lacks something: $subject', async ({ subject, ...facts }) => {
+  const findings = await findingsOf(await answering(facts), { gpu: [anH200()] })
+  expect(findings.find((finding) => finding.subject === subject)).toMatchObject({
+    state: 'missing',
+    remedy: expect.stringMatching(/./),
+  })
+})
+
+test('an interpreter that is not there or breaks is named', async () => {
+  expect(stateOf(await findingsOf('no-such-python', {}), 'Python')).toBe('missing')
+  const broken = await findingsOf(await aPython('echo "libpython is gone" >&2; exit 3'), {})
+  expect(broken[0]?.detail).toMatch(/ended with exit code 3: libpython is gone$/)
+})
+
+test('a GPU that somebody else uses, or too few of them, is missing', async () => {
+  const python = await answering({ python: '3.12.3', torch: TORCH })
+  const gpu = anH200({ persistence_mode: 'Disabled' })
+  const findings = await findingsOf(
+    python,
+    { gpu: [gpu], 'compute-apps': [{ gpu_uuid: String(gpu.uuid), pid: 77 }] },
+    2,
+  )
+  expect(stateOf(findings, 'GPUs')).toBe('missing')
+  expect(stateOf(findings, 'GPU processes')).toBe('missing')
+  expect(stateOf(findings, 'persistence')).toBe('advice')
+})
+
+test('a lock that an experiment holds is said, and nothing to mend', async () => {
+  const gpu = anH200({ uuid: 'GPU-of-the-test-of-the-doctor' })
+  await using _held = await lockHost({
+    names: [String(gpu.uuid)],
+    folder: lockFolder(process.env),
+    python: PYTHON,
+    limitMinutes: 1,
+    cancelled: notCancelled(),
+    onWait: () => {},
+  })
+  const python = await answering({ python: '3.12.3', torch: TORCH })
+  const findings = await findingsOf(python, { gpu: [gpu] })
+  expect(findings.find(({ subject }) => subject === 'lock')).toMatchObject({
+    state: 'advice',
+    detail: expect.stringMatching(/^held by process \d+/),
+  })
+})

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { isReady, missing, ready, renderDoctor } from '../../src/report/doctor.ts'
+
+const ADVICE = { subject: 'user', state: 'advice', detail: 'root', remedy: 'use another' } as const
+
+test('a machine is ready when nothing is missing, whatever the advice', () => {
+  expect(isReady([ready('Python', '3.12'), ADVICE])).toBe(true)
+  expect(isReady([ready('Python', '3.12'), missing('torch', 'none', 'install it')])).toBe(false)
+})
+
+test('each finding is a line, and what can be mended has its remedy below', () => {
+  expect(
+    renderDoctor([ready('Python', '3.12'), missing('torch', 'none', 'install it'), ADVICE]),
+  ).toMatchInlineSnapshot(`
+      "ok       Python  3.12
+      MISSING  torch   none
+                       -> install it
+      advice   user    root
+                       -> use another
+
+      This machine is not ready: torch."
+    `)
+})
