@@ -10,9 +10,11 @@ from torch import Tensor
 
 _32_BITS = 0xFFFFFFFF
 
+Step = int | Int[Tensor, ""]
+
 
 def uniform(
-    stream: int, seed: int, step: int | Int[Tensor, ""], pair: Int[Tensor, " pairs"], count: int
+    stream: int, seed: int, step: Step, pair: Int[Tensor, " pairs"], count: int
 ) -> Float[Tensor, "pairs {count}"]:
     """Return numbers in [0, 1); `stream` separates uses of the same pair.
 

@@ -9,6 +9,7 @@ from tiny import tiny_config
 
 from trainer.counter_random import uniform
 from trainer.data.feed import Share, open_feed
+from trainer.data.normalisation import physical
 from trainer.data.schedule import BatchSchedule
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
@@ -18,22 +19,22 @@ CPU = torch.device("cpu")
 
 
 def test_an_epoch_shows_every_pair_once():
-    schedule = BatchSchedule(pairs=12, pairs_per_update=4, seed=0)
+    schedule = BatchSchedule(pairs=12, pairs_per_update=4, seed=0, task="a")
     first, second = (np.concatenate([schedule.update(s) for s in steps]) for steps in ([1, 2, 3], [4, 5, 6]))
     assert sorted(first) == sorted(second) == list(range(12))
     assert first.tolist() != second.tolist()
 
 
 def test_an_update_is_a_function_of_seed_and_step():
-    schedule = BatchSchedule(pairs=100, pairs_per_update=8, seed=5)
-    late_first = [BatchSchedule(100, 8, 5).update(step).tolist() for step in (9, 3)]
+    schedule = BatchSchedule(100, 8, 5, "a")
+    late_first = [BatchSchedule(100, 8, 5, "a").update(step).tolist() for step in (9, 3)]
     assert late_first == [schedule.update(9).tolist(), schedule.update(3).tolist()]
-    assert BatchSchedule(100, 8, 6).update(3).tolist() != late_first[1]
+    assert BatchSchedule(100, 8, 6, "a").update(3).tolist() != late_first[1]
 
 
 @pytest.mark.parametrize(("world_size", "micro_steps"), [(1, 1), (1, 4), (2, 1), (2, 2), (4, 2)])
 def test_the_pairs_of_an_update_do_not_depend_on_ranks_and_micro_steps(world_size, micro_steps):
-    schedule = BatchSchedule(pairs=100, pairs_per_update=16, seed=0)
+    schedule = BatchSchedule(100, 16, 0, "a")
     parts = [
         schedule.micro_batch(3, micro_step, micro_steps, rank, world_size)
         for micro_step in range(micro_steps)
@@ -43,43 +44,76 @@ def test_the_pairs_of_an_update_do_not_depend_on_ranks_and_micro_steps(world_siz
 
 
 def test_more_pairs_per_update_than_there_are_is_refused():
-    with pytest.raises(ConfigError, match="got 16, expected at most the 15 training pairs"):
-        BatchSchedule(pairs=15, pairs_per_update=16, seed=0)
+    with pytest.raises(ConfigError, match="got 16 of a, expected at most its 15 training pairs"):
+        BatchSchedule(15, 16, 0, "a")
+
+
+BOTH = "data.tasks=[advection1d, darcy2d]"
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_both_data_paths_deliver_the_same_bits(tmp_path, workers):
-    config = tiny_config(tmp_path)
-    data = open_data(config.data)
-    share = Share(BatchSchedule(len(data.train.table), 16, seed=1), rank=1, world_size=2, micro_steps=2)
+    config = tiny_config(tmp_path, BOTH)
+    data = open_data(config)
+    share = Share(data.train.schedule(8, seed=1), rank=1, world_size=2, micro_steps=2)
     batches = []
     for path in ("loader", "resident"):
         speed = dataclasses.replace(config.speed, data_path=path, loader_workers=workers)
-        feed = open_feed(data.train, share, updates=4, speed=speed, device=CPU)
-        batches.append([batch for step in range(1, 5) for batch in feed.update(step)])
+        feed = open_feed(data.train, share, updates=3, speed=speed, device=CPU)
+        batches.append([batch for step in range(1, 4) for batch in feed.update(step)])
         feed.close()
-    assert len(batches[0]) == 8
+    assert len(batches[0]) == 6
     for from_loader, resident in zip(*batches, strict=True):
-        for one, other in zip(from_loader, resident, strict=True):
-            assert torch.equal(one, other)
+        assert [len(field) for field in from_loader.fields] == [1, 1]
+        parts = [
+            [*batch.fields, *batch.next_fields, batch.pair, batch.condition]
+            for batch in (from_loader, resident)
+        ]
+        assert all(torch.equal(one, other) for one, other in zip(*parts, strict=True))
+
+
+def test_every_micro_batch_holds_the_tasks_in_their_shares(tmp_path):
+    config = tiny_config(tmp_path, BOTH, "recipe.task_shares=[3, 1]")
+    train = open_data(config).train
+    schedule = train.schedule(16, seed=0)
+    first_of_darcy = len(train.tasks[0].table)
+    for step in (1, 2, 9):
+        for rank in range(2):
+            pairs = schedule.micro_batch(step, 1, 2, rank, 2)
+            assert (pairs < first_of_darcy).tolist() == [True, True, True, False]
+            assert [len(field) for field in train.read(pairs).fields] == [3, 1]
 
 
 def test_a_pair_is_two_frames_of_one_trajectory_in_normalised_units(tmp_path):
-    config = tiny_config(tmp_path)
-    pairs = open_data(config.data).train
-    batch = pairs.read(np.array([0, len(pairs.table) - 1]))
-    last = pairs.files[1].values()[pairs.table.row[-1], :, ::2]
-    physical = batch.next_field[1].numpy() / pairs.normalisation.field_scale + pairs.normalisation.field_mean
-    np.testing.assert_allclose(physical, last[5], atol=1e-6)
-    before = batch.field[1].numpy() / pairs.normalisation.field_scale + pairs.normalisation.field_mean
-    np.testing.assert_allclose(before, last[3], atol=1e-6)
+    pairs = open_data(tiny_config(tmp_path)).train.tasks[0]
+    chosen = np.array([0, len(pairs.table) - 1])
+    batch, units = pairs.read(chosen), pairs.target_units(chosen)
+    frames = pairs.files[1].states().take(np.full(2, pairs.table.row[-1]), np.array([3, 5]), 2)
+    for field, frame in zip((batch.field, batch.next_field), frames, strict=True):
+        np.testing.assert_allclose(physical(field, *units)[1].numpy(), frame, atol=1e-6)
 
 
-def test_conditions_tell_dt_and_beta_apart(tmp_path):
-    pairs = open_data(tiny_config(tmp_path).data).train
-    every = pairs.read(np.arange(len(pairs.table))).condition
-    assert len(every.unique(dim=0)) == 4
-    torch.testing.assert_close(every.mean(dim=0), torch.zeros(2), atol=1e-5, rtol=0)
+def test_a_pair_of_darcy_leads_from_the_coefficient_to_the_solution(tmp_path):
+    pairs = open_data(tiny_config(tmp_path, "data.tasks=[darcy2d]")).train.tasks[0]
+    every = np.arange(len(pairs.table))
+    batch = pairs.read(every)
+    assert (batch.field.shape, batch.next_field.shape) == ((12, 1, 8, 8), (12, 1, 8, 8))
+    assert len(batch.field[:6].unique()) == 2
+    solution = physical(batch.next_field, *pairs.target_units(every))
+    assert solution.min() > 0
+    assert solution[6:].mean() > 5 * solution[:6].mean()  # beta 5 against 0.5
+    assert batch.next_field[:6].std() == pytest.approx(batch.next_field[6:].std(), rel=0.5)
+
+
+def test_conditions_tell_dt_parameters_and_tasks_apart(tmp_path):
+    both = open_data(tiny_config(tmp_path, BOTH)).train
+    advection, darcy = (task.read(np.arange(len(task.table))).condition for task in both.tasks)
+    assert len(advection.unique(dim=0)) == 4
+    assert len(darcy.unique(dim=0)) == 2
+    torch.testing.assert_close(advection.mean(dim=0), torch.tensor([0.0, 0, 0, 1, 0]), atol=1e-5, rtol=0)
+    torch.testing.assert_close(darcy.mean(dim=0), torch.tensor([0.0, 0, 0, 0, 1]), atol=1e-5, rtol=0)
+    assert darcy[:, :2].eq(0).all()
+    assert advection[:, 2].eq(0).all()
 
 
 def test_random_numbers_are_uniform_and_do_not_depend_on_the_batch():
@@ -99,11 +133,3 @@ def test_drop_path_keeps_the_mean_and_never_drops_the_first_block(tmp_path):
     assert scale[0].eq(1).all()
     assert scale[1].eq(0).float().mean().item() == pytest.approx(0.2, abs=0.02)
     assert scale[1].mean().item() == pytest.approx(1, abs=0.02)
-
-
-def test_queries_are_distinct_points_chosen_per_pair(tmp_path):
-    choices = StepChoices.of(tiny_config(tmp_path, "loss.query_points=5", "loss.spectral=0"), seed=0)
-    queries = choices.queries(1, torch.arange(50))
-    assert queries.shape == (50, 5)
-    assert all(len(row.unique()) == 5 for row in queries)
-    assert len(queries.unique(dim=0)) > 40

@@ -79,9 +79,22 @@ def test_an_override_wins_over_the_file(tmp_path):
             "data.advection1d.betas: got [1.0, 1.0], expected each beta once",
         ),
         ("data: {reduced_resolution: 3}", "data.reduced_resolution: got 3, expected a divisor of the 1024"),
-        ("model: {patch_points: 3}", "model.patch_points: got 3, expected a divisor of the reduced 256"),
+        (
+            "model: {tokens: 3}",
+            "model.tokens: got 3, expected a number that cuts the 256 grid of advection1d",
+        ),
+        ("data: {tasks: [darcy3d]}", 'data.tasks[0]: got "darcy3d", expected one of advection1d, darcy2d'),
+        (
+            "data: {tasks: [darcy2d, darcy2d]}",
+            "data.tasks: got ['darcy2d', 'darcy2d'], expected each task once",
+        ),
+        ("recipe: {task_shares: [1, 2]}", "recipe.task_shares: got [1, 2], expected one for each of"),
+        (
+            "{data: {tasks: [darcy2d]}, recipe: {query_points: 2048}}",
+            "loss.spectral: got 0.05, but it needs a regular grid and darcy2d decodes 2048 uniform points",
+        ),
         ("model: {heads: 7}", "model.heads: got 7, expected a divisor of model.hidden_dim (384)"),
-        ("loss: {query_points: 9}", "loss.spectral: got 0.05, but a spectrum needs the whole grid"),
+        ("recipe: {query_points: 9}", "loss.conservation: got 0.0001, but it needs a regular grid"),
         ("loss: {forward: 0, spectral: 0, latent: 0}", "loss: no term trains the operator and the decoder"),
         (
             "speed: {accumulation_steps: 3}",

@@ -10,7 +10,9 @@ import pytest
 from tiny import tiny_config
 
 from trainer.config import Config
-from trainer.data.layout import open_scalar_1d, write_scalar_1d
+from trainer.data.layouts.detect import open_field_file
+from trainer.data.layouts.field_file import FieldFile
+from trainer.data.layouts.scalar_1d import write_scalar_1d
 from trainer.data.pairs import split_trajectories
 from trainer.data.sources import ensure_files, open_files
 from trainer.data.splits import open_data
@@ -29,8 +31,15 @@ def test_the_solution_is_the_initial_condition_moved_by_beta_t():
 def test_a_shift_by_whole_cells_is_a_roll(tmp_path):
     task = tiny_config(tmp_path).data.advection1d
     x = cell_centres(task)
-    field = solve(draw_waves(task, seed=3, beta=0.5), 0.5, x, np.array([0.0, 4 / task.grid_points / 0.5]))
+    field = solve(draw_waves(task, seed=3, case=0), 0.5, x, np.array([0.0, 4 / task.grid_points / 0.5]))
     np.testing.assert_allclose(np.roll(field[:, 0], 4, axis=-1), field[:, 1], atol=1e-13)
+
+
+def every_state(file: FieldFile) -> np.ndarray:
+    """All states (trajectories, frames, fields, *grid)."""
+    rows, frames = np.divmod(np.arange(file.trajectories * file.frames), file.frames)
+    states = file.states().take(rows, frames, 1)
+    return states.reshape(file.trajectories, file.frames, *states.shape[1:])
 
 
 def test_generated_files_have_pdebenchs_layout(tmp_path):
@@ -48,11 +57,11 @@ def test_generated_files_have_pdebenchs_layout(tmp_path):
 def test_a_file_reads_back_what_was_written(tmp_path):
     task = tiny_config(tmp_path).data.advection1d
     x, t = cell_centres(task), frame_times(task)
-    tensor = solve(draw_waves(task, 0, 0.5), 0.5, x, t).astype(np.float32)
-    write_scalar_1d(tmp_path / "any-name.h5", tensor, x, t, 0.5, "hash")
-    file = open_scalar_1d(tmp_path / "any-name.h5")
-    np.testing.assert_array_equal(file.values(), tensor)
-    assert (file.beta, file.frame_seconds) == (0.5, pytest.approx(0.2))
+    tensor = solve(draw_waves(task, 0, 0), 0.5, x, t).astype(np.float32)
+    write_scalar_1d(tmp_path / "any-name.h5", tensor, x, t, {"beta": 0.5}, "hash")
+    file = open_field_file(tmp_path / "any-name.h5")
+    np.testing.assert_array_equal(every_state(file)[:, :, 0], tensor)
+    assert (file.parameters["beta"], file.frame_seconds) == (0.5, pytest.approx(0.2))
 
 
 def test_a_compressed_file_reads_the_same(tmp_path):
@@ -60,7 +69,7 @@ def test_a_compressed_file_reads_the_same(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("tensor", data=tensor, compression="gzip")
         file["x-coordinate"], file["t-coordinate"], file.attrs["beta"] = np.arange(4.0), np.arange(4.0), 1.0
-    np.testing.assert_array_equal(open_scalar_1d(tmp_path / "a.h5").values(), tensor)
+    np.testing.assert_array_equal(every_state(open_field_file(tmp_path / "a.h5"))[:, :, 0], tensor)
 
 
 def broken(path: Path, how: str) -> None:
@@ -97,10 +106,11 @@ def test_files_in_the_root_itself_are_used_as_they_are(tmp_path):
     own.mkdir()
     for path in generated:
         (own / f"renamed-{path.stem}.h5").write_bytes(path.read_bytes())
-    moved = dataclasses.replace(config, root=str(own))
-    assert [file.beta for file in open_files(moved)] == [0.5, 1.0]
+    moved = tiny_config(tmp_path, f"data.root={own}")
+    betas = [file.parameters["beta"] for file in open_files(moved.data)["advection1d"]]
+    assert betas == [0.5, 1.0]
     assert not list(own.glob("advection1d-*"))
-    assert open_data(moved).content_hash == open_data(config).content_hash
+    assert open_data(moved).content_hash == open_data(tiny_config(tmp_path)).content_hash
 
 
 def test_a_beta_without_a_file_is_refused(tmp_path):
@@ -108,7 +118,7 @@ def test_a_beta_without_a_file_is_refused(tmp_path):
     own = tmp_path / "own"
     own.mkdir()
     (own / "a.h5").write_bytes(ensure_files(config)[0].read_bytes())
-    with pytest.raises(ConfigError, match=r"data.advection1d.betas: got 1.0, but no file"):
+    with pytest.raises(ConfigError, match=r"data.advection1d: asks for beta 1.0, but no file"):
         open_files(dataclasses.replace(config, root=str(own)))
 
 
@@ -131,11 +141,11 @@ def test_what_a_crash_left_is_not_taken_for_data(tmp_path):
 def test_other_parameters_get_other_data(tmp_path):
     first, second = tiny_config(tmp_path), tiny_config(tmp_path, "data.seed=1")
     assert ensure_files(first.data) != ensure_files(second.data)
-    assert open_data(first.data).content_hash != open_data(second.data).content_hash
+    assert open_data(first).content_hash != open_data(second).content_hash
 
 
 def trajectories(config: Config, split: str) -> set[tuple[int, int]]:
-    table = getattr(split_trajectories(config.data), split)
+    table = getattr(split_trajectories(config.data, "advection1d"), split)
     return set(zip(table.file_index.tolist(), table.row.tolist(), strict=True))
 
 
@@ -153,14 +163,18 @@ def test_the_splits_depend_on_the_data_seed_alone(tmp_path):
     assert trajectories(tiny_config(tmp_path, "data.seed=5"), "held_out") != held_out
 
 
-def test_normalisation_comes_from_the_training_split(tmp_path):
-    config = tiny_config(tmp_path)
-    data = open_data(config.data)
-    table = data.train.table
-    values = [file.values() for file in data.train.files]
-    fields = np.stack(
-        [values[file][row, :, ::2] for file, row in zip(table.file_index, table.row, strict=True)]
-    )
-    assert data.held_out.normalisation is data.train.normalisation
-    assert data.train.normalisation.field_mean == pytest.approx(fields.mean(), abs=1e-6)
-    assert 1 / data.train.normalisation.field_scale == pytest.approx(fields.std(), rel=1e-5)
+def test_normalisation_comes_from_the_training_split_of_each_file(tmp_path):
+    data = open_data(tiny_config(tmp_path))
+    train, held_out = data.train.tasks[0], data.held_out.tasks[0]
+    assert held_out.normalisation is train.normalisation
+    for index, file in enumerate(train.files):
+        fields = every_state(file)[train.table.row[train.table.file_index == index], ..., ::2]
+        assert train.normalisation.state.mean[index, 0] == pytest.approx(fields.mean(), abs=1e-6)
+        assert 1 / train.normalisation.state.scale[index, 0] == pytest.approx(fields.std(), rel=1e-5)
+
+
+def test_a_field_whose_zero_means_something_keeps_it(tmp_path):
+    units = open_data(tiny_config(tmp_path, "data.tasks=[darcy2d]")).train.tasks[0].normalisation
+    assert not units.state.mean.any()
+    assert not units.target.mean.any()
+    assert units.target.scale[0] > 5 * units.target.scale[1]  # beta 0.5 and 5

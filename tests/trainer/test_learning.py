@@ -4,32 +4,57 @@ import pytest
 import torch
 from tiny import tiny_config
 
+from trainer.config import Config
 from trainer.data.batch import Batch
-from trainer.losses.choices import StepChoices
+from trainer.data.conditions import condition_size
+from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.terms import latent_loss, spectral_loss
-from trainer.model.latent_operator import LatentPdeOperator
+from trainer.model.latent_operator import LatentPdeOperator, parameter_count
 from trainer.optimizer.adamw import implementation, make_adamw
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.learning_rate import learning_rate
 
 CPU = torch.device("cpu")
-ALL_TERMS = {"forward", "spectral", "latent", "inverse_encoding"}
+BOTH = "data.tasks=[advection1d, darcy2d]"
+TASKS_OF = {
+    "forward": {"advection1d", "darcy2d"},
+    "spectral": {"advection1d", "darcy2d"},
+    "latent": {"advection1d"},
+    "inverse_encoding": {"advection1d", "darcy2d"},
+    "inverse_decoding": {"advection1d", "darcy2d"},
+    "latent_norm": {"advection1d", "darcy2d"},
+    "diversity": {"advection1d", "darcy2d"},
+    "boundary": {"darcy2d"},
+    "conservation": {"advection1d"},
+    "positivity": {"darcy2d"},
+}
+ALL_TERMS = set(TASKS_OF)
+ALL_DUE, NOT_DUE = Phase(), Phase(inverse=False, priors=False)
 
 
-def a_batch(config, pairs: int = 3) -> Batch:
+def a_batch(config, pairs: int = 4) -> Batch:
+    """Random fields, as many pairs of each task."""
     random = torch.Generator().manual_seed(0)
-    fields = torch.randn(2, pairs, config.reduced_points, generator=random)
-    return Batch(torch.arange(pairs), fields[0], fields[1], torch.randn(pairs, 2, generator=random))
+    fields = [torch.randn(2, pairs, 1, *grid, generator=random) for grid in config.grids.values()]
+    conditions = torch.randn(pairs * len(fields), condition_size(config.data.tasks), generator=random)
+    number = torch.arange(pairs * len(fields))
+    return Batch(number, tuple(f[0] for f in fields), tuple(f[1] for f in fields), conditions)
 
 
-def terms_of(config) -> tuple[LatentPdeOperator, dict[str, torch.Tensor]]:
+def terms_of(
+    config, phase: Phase = ALL_DUE, step: int = 1
+) -> tuple[LatentPdeOperator, dict[str, torch.Tensor]]:
     torch.manual_seed(0)
-    model, batch, choices = LatentPdeOperator(config), a_batch(config), StepChoices.of(config, 0)
-    objective = Objective(model, config.loss)
-    return model, objective.weighted_terms(
-        batch, choices.branch_scale(1, batch.pair), choices.queries(1, batch.pair)
-    )
+    model, batch = LatentPdeOperator(config), a_batch(config)
+    for head in model.decoder.heads.values():
+        torch.nn.init.constant_(head.bias, -1)  # else there is nothing that positivity could correct
+    inputs = StepChoices.of(config, 0).inputs(step, batch.pair)
+    return model, Objective(model, config).weighted_terms(batch, inputs, phase)
+
+
+def reached(part: torch.nn.Module) -> dict[str, bool]:
+    return {name: p.grad is not None and bool(p.grad.abs().max() > 0) for name, p in part.named_parameters()}
 
 
 @pytest.mark.parametrize(
@@ -39,20 +64,90 @@ def terms_of(config) -> tuple[LatentPdeOperator, dict[str, torch.Tensor]]:
         ("spectral", {"encoder", "operator", "decoder"}),
         ("latent", {"encoder", "operator"}),
         ("inverse_encoding", {"encoder", "decoder"}),
+        ("inverse_decoding", {"encoder", "decoder"}),
+        ("latent_norm", {"encoder"}),
+        ("diversity", {"encoder"}),
+        ("boundary", {"encoder", "operator", "decoder"}),
+        ("conservation", {"encoder", "operator", "decoder"}),
+        ("positivity", {"encoder", "operator", "decoder"}),
     ],
 )
-def test_each_term_reaches_every_parameter_that_it_trains_and_no_other(tmp_path, term, trained):
-    model, terms = terms_of(tiny_config(tmp_path))
+@pytest.mark.parametrize("task", ["advection1d", "darcy2d"])
+def test_each_term_reaches_every_parameter_that_it_trains_and_no_other(tmp_path, task, term, trained):
+    model, terms = terms_of(tiny_config(tmp_path, f"data.tasks=[{task}]"))
+    assert (term in terms) == (task in TASKS_OF[term])
+    if term not in terms:
+        return
     terms[term].backward()
     for part in ("encoder", "operator", "decoder"):
-        reached = [p.grad is not None and p.grad.abs().max() > 0 for p in getattr(model, part).parameters()]
-        assert all(reached) if part in trained else not any(reached), part
+        found = reached(getattr(model, part))
+        if task == "darcy2d" and part == "decoder":  # two heads, for what is given and what is asked for
+            other = "heads.darcy2d." if term.startswith("inverse") else "heads.darcy2d_given."
+            assert not any(found.pop(name) for name in list(found) if name.startswith(other))
+        assert all(found.values()) if part in trained else not any(found.values()), (part, found)
 
 
 @pytest.mark.parametrize("term", sorted(ALL_TERMS - {"forward"}))
 def test_a_term_of_weight_zero_is_not_computed(tmp_path, term):
-    _, terms = terms_of(tiny_config(tmp_path, f"loss.{term}=0"))
+    _, terms = terms_of(tiny_config(tmp_path, BOTH, f"loss.{term}=0"))
     assert set(terms) == ALL_TERMS - {term}
+
+
+def test_terms_that_are_not_due_are_not_computed(tmp_path):
+    config = tiny_config(tmp_path, BOTH)
+    assert set(terms_of(config, Phase(inverse=False))[1]) == ALL_TERMS - {
+        "inverse_encoding",
+        "inverse_decoding",
+    }
+    assert set(terms_of(config, Phase(priors=False))[1]) == ALL_TERMS - {
+        "boundary",
+        "conservation",
+        "positivity",
+    }
+
+
+def test_the_recipe_says_when_terms_are_due(tmp_path):
+    recipe = ["recipe.inverse_every=3", "recipe.priors_every=2", "recipe.exploration_updates=3"]
+    config = tiny_config(tmp_path, *recipe)
+    choices = StepChoices.of(config, 0)
+    phases = [choices.phase(step) for step in range(1, 8)]
+    assert [phase.inverse for phase in phases] == [False, False, False, False, False, True, False]
+    assert [phase.priors for phase in phases] == [False, False, False, True, False, True, False]
+    assert config.period_updates == 6
+
+
+def test_the_inverse_terms_warm_up_linearly(tmp_path):
+    config = tiny_config(tmp_path, "loss.inverse_warmup_updates=4", "model.drop_path=0")
+    full = terms_of(config, step=9)[1]
+    for step, share in ((1, 0.25), (3, 0.75), (4, 1.0)):
+        terms = terms_of(config, step=step)[1]
+        assert terms["inverse_encoding"].item() == pytest.approx(share * full["inverse_encoding"].item())
+        assert terms["inverse_decoding"].item() == pytest.approx(share * full["inverse_decoding"].item())
+        assert terms["forward"].item() == pytest.approx(full["forward"].item())
+
+
+@pytest.mark.parametrize("phase", [Phase(), NOT_DUE])
+@pytest.mark.parametrize("terms", [(), ("loss.inverse_encoding=0", "loss.inverse_decoding=0")])
+def test_every_parameter_gets_a_gradient_in_every_phase(tmp_path, phase, terms):
+    config = tiny_config(tmp_path, BOTH, *terms)
+    model, batch = LatentPdeOperator(config), a_batch(config)
+    inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
+    Objective(model, config)(batch, inputs, phase).backward()
+    assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
+
+
+def test_a_sub_batch_of_the_inverse_terms_is_every_nth_pair(tmp_path):
+    half = terms_of(tiny_config(tmp_path, "recipe.inverse_every_nth_pair=2"))[1]
+    whole = terms_of(tiny_config(tmp_path))[1]
+    assert half["inverse_encoding"].item() != whole["inverse_encoding"].item()
+    config = tiny_config(tmp_path)
+    torch.manual_seed(0)
+    model, batch = LatentPdeOperator(config), a_batch(config)
+    torch.nn.init.constant_(model.decoder.heads["advection1d"].bias, -1)
+    every_second = Batch(*(part[::2] if torch.is_tensor(part) else (part[0][::2],) for part in batch))
+    inputs = StepChoices.of(config, 0).inputs(1, every_second.pair)
+    expected = Objective(model, config).weighted_terms(every_second, inputs, Phase())
+    assert half["inverse_encoding"].item() == pytest.approx(expected["inverse_encoding"].item(), rel=1e-5)
 
 
 def test_the_latent_target_gets_no_gradient():
@@ -63,34 +158,65 @@ def test_the_latent_target_gets_no_gradient():
 
 
 def test_the_spectrum_does_not_see_a_shift():
-    field = torch.randn(2, 16)
-    assert spectral_loss(field.roll(3, dims=1), field).item() == pytest.approx(0, abs=1e-10)
+    field = torch.randn(2, 1, 16)
+    assert spectral_loss(field.roll(3, dims=2), field).item() == pytest.approx(0, abs=1e-10)
     assert spectral_loss(2 * field, field).item() > 0.1
 
 
-def test_the_decoder_answers_at_any_point(tmp_path):
-    config = tiny_config(tmp_path)
+@pytest.mark.parametrize(
+    ("task", "place", "between"), [("advection1d", [0.5], [0.3]), ("darcy2d", [0.5, 0.25], [0.5, 0.3])]
+)
+def test_the_decoder_answers_at_any_point(tmp_path, task, place, between):
+    config = tiny_config(tmp_path, BOTH)
     model = LatentPdeOperator(config)
-    latent = model.encoder(torch.randn(2, config.reduced_points))
-    assert latent.shape == (2, config.tokens, config.model.latent_dim)
-    at_grid, between = (
-        model.decoder(latent, torch.tensor([[0.25, 0.5], [0.25, 0.5]])),
-        torch.tensor([[0.3], [0.3]]),
-    )
-    torch.testing.assert_close(model.decoder(latent, torch.tensor([[0.5], [0.5]])), at_grid[:, 1:])
-    assert not torch.allclose(model.decoder(latent, between), at_grid[:, :1])
+    latent = model.encoder(task, torch.randn(2, 1, *config.grids[task]))
+    assert latent.shape == (2, config.model.tokens, config.model.latent_dim)
+    whole = model.decoder(task, latent, model.places(task).expand(2, -1, -1))
+    index = (model.places(task) == torch.tensor(place)).all(dim=1).nonzero().item()
+    one, other = (model.decoder(task, latent, torch.tensor([[at], [at]])) for at in (place, between))
+    torch.testing.assert_close(one[..., 0], whole[..., index])
+    assert not torch.allclose(one, other)
+
+
+def test_two_dimensional_patches_are_rectangles_of_the_grid(tmp_path):
+    config = tiny_config(tmp_path, "data.tasks=[darcy2d]")
+    encoder = LatentPdeOperator(config).encoder
+    field = torch.zeros(1, 1, 8, 8)
+    spot = field.clone()
+    spot[0, 0, 2:4, 5:7] = 1  # inside the upper right of four patches
+    changed = (encoder("darcy2d", spot) - encoder("darcy2d", field)).abs().amax(dim=2)[0] > 0
+    assert changed.tolist() == [False, True, False, False]
+
+
+def test_a_field_on_every_second_point_is_read_by_the_same_patches(tmp_path):
+    config = tiny_config(tmp_path, "data.tasks=[darcy2d]")
+    encoder, coarse = LatentPdeOperator(config).encoder, torch.randn(1, 1, 4, 4)
+    fine = coarse.repeat_interleave(2, dim=2).repeat_interleave(2, dim=3)
+    torch.testing.assert_close(encoder("darcy2d", coarse), encoder("darcy2d", fine))
 
 
 def test_conditions_change_the_prediction(tmp_path):
     config = tiny_config(tmp_path)
-    model, field = LatentPdeOperator(config), torch.randn(1, config.reduced_points)
-    slow, fast = (model(field, torch.tensor([[0.0, beta]])) for beta in (-1.0, 1.0))
+    model, field = LatentPdeOperator(config), torch.randn(1, 1, *config.grids["advection1d"])
+    slow, fast = (model("advection1d", field, torch.tensor([[0.0, beta, 1.0]])) for beta in (-1.0, 1.0))
     assert not torch.allclose(slow, fast)
+
+
+def test_the_design_has_its_number_of_parameters():
+    """The operator without what conditions go through; the decoder of one scalar field in 1-D."""
+    with torch.device("meta"):
+        model = LatentPdeOperator(Config())
+    conditioning = ("embed_condition", "modulation")
+    core = sum(
+        p.numel() for name, p in model.operator.named_parameters() if not any(c in name for c in conditioning)
+    )
+    assert core == 21_375_872
+    assert parameter_count(model.decoder) == 2_866_945
 
 
 def test_a_dropped_block_leaves_its_input(tmp_path):
     block = LatentPdeOperator(tiny_config(tmp_path)).operator.blocks[0]
-    x, condition = torch.randn(2, 4, 16), torch.randn(2, 16)
+    x, condition = torch.randn(2, 4, 16), torch.randn(2, 8)
     scale = torch.tensor([0.0, 1.0])[:, None, None]
     out = block(x, condition, scale)
     assert torch.equal(out[0], x[0])

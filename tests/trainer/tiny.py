@@ -29,9 +29,10 @@ TINY = {
             "end_time": 1.0,
             "max_wave_number": 3,
         },
+        "darcy2d": {"betas": [0.5, 5.0], "trajectories": 8, "grid_points": 8},
     },
     "model": {
-        "patch_points": 4,
+        "tokens": 4,
         "latent_dim": 8,
         "hidden_dim": 16,
         "depth": 2,

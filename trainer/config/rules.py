@@ -1,16 +1,19 @@
 """Combinations that cannot work, each refused with its reason."""
 
+import math
 from collections.abc import Iterator
 
 from trainer.config.reader import Problem
 from trainer.config.schema import Config
+from trainer.config.token_grid import token_grid
+from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
 
 
 def broken_rules(config: Config) -> Iterator[Problem]:
     """Yield what is wrong with a config whose single values are all in range."""
     yield from _grid(config)
-    yield from _betas(config)
+    yield from _tasks(config)
     yield from _model(config)
     yield from _losses(config)
     yield from _pairs(config)
@@ -25,35 +28,56 @@ def require_world_fits(config: Config, world_size: int) -> None:
             "ddp, flat, fsdp2"
         )
     pairs, micro_steps = config.train.pairs_per_update, config.speed.accumulation_steps
-    if pairs % (world_size * micro_steps):
+    shares, nth = sum(config.task_shares), config.recipe.inverse_every_nth_pair
+    parts = [
+        f"world size {world_size}",
+        f"speed.accumulation_steps {micro_steps}",
+        *([f"task shares {shares}"] if shares > 1 else []),
+        *([f"recipe.inverse_every_nth_pair {nth}"] if nth > 1 else []),
+    ]
+    if pairs % (world_size * micro_steps * shares * nth):
         raise ConfigError(
-            f"train.pairs_per_update: got {pairs}, expected a multiple of world size {world_size} x "
-            f"speed.accumulation_steps {micro_steps} = {world_size * micro_steps}"
+            f"train.pairs_per_update: got {pairs}, expected a multiple of {' x '.join(parts)} = "
+            f"{world_size * micro_steps * shares * nth}"
         )
 
 
 def _grid(config: Config) -> Iterator[Problem]:
-    points, factor = config.data.advection1d.grid_points, config.data.reduced_resolution
-    if points % factor:
-        yield Problem(
-            "data.reduced_resolution", f"got {factor}, expected a divisor of the {points} grid points"
-        )
-    elif config.reduced_points % config.model.patch_points:
-        yield Problem(
-            "model.patch_points",
-            f"got {config.model.patch_points}, expected a divisor of the reduced {config.reduced_points}",
-        )
-    if config.data.advection1d.max_wave_number > points // 2:
+    data = config.data
+    for task in data.tasks:
+        grid = getattr(data, task).grid
+        key = "reduced_resolution" if len(grid) == 1 else "reduced_resolution_2d"
+        every = getattr(data, key)
+        if any(points % every for points in grid):
+            yield Problem(
+                f"data.{key}", f"got {every}, expected a divisor of the {grid[0]} grid points of {task}"
+            )
+        elif not token_grid(config.model.tokens, config.grids[task]):
+            reduced = " x ".join(map(str, config.grids[task]))
+            yield Problem(
+                "model.tokens",
+                f"got {config.model.tokens}, expected a number that cuts the {reduced} grid of {task}",
+            )
+    task = data.advection1d
+    if task.max_wave_number > task.grid_points // 2:
         yield Problem(
             "data.advection1d.max_wave_number",
-            f"got {config.data.advection1d.max_wave_number}, expected at most half of the {points} points",
+            f"got {task.max_wave_number}, expected at most half of the {task.grid_points} points",
         )
 
 
-def _betas(config: Config) -> Iterator[Problem]:
-    betas = config.data.advection1d.betas
-    if len(set(betas)) < len(betas):
-        yield Problem("data.advection1d.betas", f"got {list(betas)}, expected each beta once")
+def _tasks(config: Config) -> Iterator[Problem]:
+    data, shares = config.data, config.recipe.task_shares
+    if len(set(data.tasks)) < len(data.tasks):
+        yield Problem("data.tasks", f"got {list(data.tasks)}, expected each task once")
+    if shares and len(shares) != len(data.tasks):
+        yield Problem(
+            "recipe.task_shares", f"got {list(shares)}, expected one for each of {list(data.tasks)}, or none"
+        )
+    for task in data.tasks:
+        betas = getattr(data, task).betas
+        if len(set(betas)) < len(betas):
+            yield Problem(f"data.{task}.betas", f"got {list(betas)}, expected each beta once")
 
 
 def _model(config: Config) -> Iterator[Problem]:
@@ -67,23 +91,28 @@ def _model(config: Config) -> Iterator[Problem]:
 
 
 def _losses(config: Config) -> Iterator[Problem]:
-    loss, points = config.loss, config.reduced_points
+    loss, recipe = config.loss, config.recipe
     decodes_prediction = loss.forward > 0 or loss.spectral > 0
-    if not decodes_prediction and not (loss.latent > 0 and loss.inverse_encoding > 0):
+    moves = loss.latent > 0 and not any(TASKS[task].steady for task in config.data.tasks)
+    if not decodes_prediction and not (moves and loss.inverse_encoding > 0):
         yield Problem(
             "loss",
-            "no term trains the operator and the decoder; give loss.forward, or both loss.latent and "
-            "loss.inverse_encoding, a weight above 0",
+            "no term trains the operator and the decoder on every task; give loss.forward, or, without a "
+            "steady task, both loss.latent and loss.inverse_encoding, a weight above 0",
         )
-    if config.query_points > points:
-        yield Problem(
-            "loss.query_points", f"got {config.query_points}, expected at most the {points} grid points"
+    for task, grid in config.grids.items():
+        irregular = recipe.query_strategy != "lattice" and (recipe.query_points or 0) in range(
+            1, math.prod(grid)
         )
-    if loss.spectral > 0 and config.query_points < points:
-        yield Problem(
-            "loss.spectral",
-            f"got {loss.spectral}, but a spectrum needs the whole grid: make it 0 or loss.query_points null",
-        )
+        conserves = loss.conservation > 0 and TASKS[task].conserved
+        for key, needed in (("spectral", loss.spectral > 0), ("conservation", conserves)):
+            if needed and irregular:
+                yield Problem(
+                    f"loss.{key}",
+                    f"got {getattr(loss, key)}, but it needs a regular grid and {task} decodes "
+                    f"{recipe.query_points} {recipe.query_strategy} points of {math.prod(grid)}: make it 0, "
+                    "recipe.query_points null or recipe.query_strategy lattice",
+                )
 
 
 def _pairs(config: Config) -> Iterator[Problem]:
@@ -93,12 +122,13 @@ def _pairs(config: Config) -> Iterator[Problem]:
             "speed.accumulation_steps",
             f"got {micro_steps}, expected a divisor of train.pairs_per_update ({pairs})",
         )
-    frames = config.data.advection1d.frames
-    for stride in config.data.frame_strides:
-        if stride >= frames:
-            yield Problem(
-                "data.frame_strides", f"got {stride}, expected less than the {frames} frames of a trajectory"
-            )
+    for task in config.data.tasks:
+        frames = getattr(config.data, task).frames
+        for stride in config.data.frame_strides:
+            if stride >= frames and not TASKS[task].steady:
+                yield Problem(
+                    "data.frame_strides", f"got {stride}, expected less than the {frames} frames of {task}"
+                )
     if config.optimizer.warmup_updates >= config.train.updates:
         yield Problem(
             "optimizer.warmup_updates",
@@ -111,6 +141,6 @@ def _optimizer(config: Config) -> Iterator[Problem]:
     if uses_loop and config.speed.wrapper == "fsdp2":
         yield Problem(
             "speed.muon",
-            'got "loop", but torch\'s Muon sees only a rank\'s part of a matrix that fsdp2 shards: expected '
+            "got \"loop\", but torch's Muon sees only a rank's part of a matrix that fsdp2 shards: expected "
             "batched or sharded, which gather it",
         )

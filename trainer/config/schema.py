@@ -1,28 +1,13 @@
 """Every setting of a training, its type, its range and its default."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from trainer.config.ranges import AtLeast, Between, MoreThan, NotEmpty
-
-Count = Annotated[int, AtLeast(1)]
-CountOrZero = Annotated[int, AtLeast(0)]
-Positive = Annotated[float, MoreThan(0)]
-Weight = Annotated[float, AtLeast(0)]
-Decay = Annotated[float, Between(0, 1)]
-
-
-@dataclass(frozen=True)
-class Advection1dConfig:
-    """PDEBench's 1-D advection: u_t + beta u_x = 0 on [0, 1], periodic."""
-
-    betas: Annotated[tuple[Positive, ...], NotEmpty()] = (0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0, 7.0)
-    trajectories: Annotated[int, AtLeast(2)] = 1000  # per beta
-    grid_points: Annotated[int, AtLeast(4)] = 1024
-    frames: Annotated[int, AtLeast(2)] = 201
-    end_time: Positive = 2.0
-    waves: Count = 2  # sines in one initial condition
-    max_wave_number: Count = 8
+from trainer.config.kinds import Count, CountOrZero, Decay, Positive, Weight
+from trainer.config.ranges import Between, NotEmpty
+from trainer.data.tasks.advection1d import Advection1dConfig
+from trainer.data.tasks.darcy2d import Darcy2dConfig
 
 
 @dataclass(frozen=True)
@@ -30,16 +15,19 @@ class DataConfig:
     root: str = (
         "data"  # a folder of PDEBench files is used as it is; otherwise generated data are cached here
     )
+    tasks: Annotated[tuple[Literal["advection1d", "darcy2d"], ...], NotEmpty()] = ("advection1d",)
     seed: CountOrZero = 0
     held_out_fraction: Annotated[float, Between(0, 1)] = 0.1  # of the trajectories of each file
-    reduced_resolution: Count = 4  # every n-th grid point
+    reduced_resolution: Count = 4  # every n-th grid point of a 1-D grid
+    reduced_resolution_2d: Count = 1  # the same along each axis of a 2-D grid
     frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (1,)  # dt of a pair, in frames
     advection1d: Advection1dConfig = field(default_factory=Advection1dConfig)
+    darcy2d: Darcy2dConfig = field(default_factory=Darcy2dConfig)
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    patch_points: Count = 2  # grid points per token
+    tokens: Count = 128  # equal patches of every grid
     latent_dim: Count = 128
     hidden_dim: Count = 384
     depth: Count = 12
@@ -59,7 +47,14 @@ class LossConfig:
     latent: Weight = 1.0
     spectral: Weight = 0.05
     inverse_encoding: Weight = 0.01
-    query_points: Count | None = None  # decoded points per pair; null = the whole grid
+    inverse_decoding: Weight = 0.01
+    inverse_warmup_updates: CountOrZero = 0  # linear ramp of both inverse terms
+    latent_norm: Weight = 1e-4
+    diversity: Weight = 1e-4
+    # What is known of the predicted field, where the task has it.
+    boundary: Weight = 1e-4
+    conservation: Weight = 1e-4
+    positivity: Weight = 1e-4
 
 
 @dataclass(frozen=True)
@@ -109,7 +104,15 @@ class SpeedConfig:
 
 @dataclass(frozen=True)
 class RecipeConfig:
-    """What only a recipe experiment may change; nothing yet."""
+    """What only a recipe experiment may change."""
+
+    query_points: Count | None = None  # decoded points per pair, at most; null = the whole grid
+    query_strategy: Literal["uniform", "stratified", "lattice"] = "uniform"
+    inverse_every: Count = 1  # updates between two computations of the inverse terms
+    inverse_every_nth_pair: Count = 1  # pairs of a batch that have inverse terms
+    priors_every: Count = 1  # updates between two computations of boundary, conservation and positivity
+    exploration_updates: CountOrZero = 0  # at the start, without inverse terms and priors
+    task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal
 
 
 @dataclass(frozen=True)
@@ -124,15 +127,20 @@ class Config:
     recipe: RecipeConfig = field(default_factory=RecipeConfig)
 
     @property
-    def reduced_points(self) -> int:
-        """Grid points that the model sees."""
-        return self.data.advection1d.grid_points // self.data.reduced_resolution
+    def grids(self) -> dict[str, tuple[int, ...]]:
+        """The grid of each task as the model sees it."""
+        return {task: _reduced(self.data, getattr(self.data, task).grid) for task in self.data.tasks}
 
     @property
-    def tokens(self) -> int:
-        return self.reduced_points // self.model.patch_points
+    def task_shares(self) -> tuple[int, ...]:
+        return self.recipe.task_shares or (1,) * len(self.data.tasks)
 
     @property
-    def query_points(self) -> int:
-        """Points that the losses decode per pair."""
-        return self.loss.query_points or self.reduced_points
+    def period_updates(self) -> int:
+        """The work of an update repeats with this period."""
+        return math.lcm(self.recipe.inverse_every, self.recipe.priors_every)
+
+
+def _reduced(data: DataConfig, grid: tuple[int, ...]) -> tuple[int, ...]:
+    every = data.reduced_resolution if len(grid) == 1 else data.reduced_resolution_2d
+    return tuple(-(-points // every) for points in grid)

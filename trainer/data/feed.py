@@ -1,4 +1,4 @@
-"""The stream of micro-batches of a training, by either data path; both deliver the same pairs in the same order."""
+"""The stream of micro-batches of a training; both data paths deliver the same pairs in the same order."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from torch.utils.data import DataLoader, Dataset
 
 from trainer.config.schema import SpeedConfig
 from trainer.data.batch import Batch
-from trainer.data.paths import MappedPairs, ResidentPairs
-from trainer.data.schedule import BatchSchedule
+from trainer.data.mixture import MixedSchedule, ResidentSet, TaskSet
 
 
 @dataclass(frozen=True)
 class Share:
     """The part of every update that one rank works on, cut into micro-steps."""
 
-    schedule: BatchSchedule
+    schedule: MixedSchedule
     rank: int
     world_size: int
     micro_steps: int
@@ -29,12 +28,12 @@ class Share:
 
 
 class ResidentFeed:
-    def __init__(self, pairs: ResidentPairs, share: Share) -> None:
+    def __init__(self, pairs: ResidentSet, share: Share) -> None:
         self.pairs, self.share = pairs, share
 
     def update(self, step: int) -> Iterator[Batch]:
         """Yield the micro-batches of an update; steps count from 1."""
-        device = self.pairs.fields.device
+        device = self.pairs.device
         for micro_step in range(self.share.micro_steps):
             chosen = torch.from_numpy(self.share.pairs(step, micro_step))
             if device.type == "cuda":
@@ -42,7 +41,7 @@ class ResidentFeed:
             yield self.pairs.read(chosen.to(device, non_blocking=True))
 
     def effective(self) -> dict[str, str | int]:
-        return {"data_path": "resident", "data_device": self.pairs.fields.device.type, "loader_workers": 0}
+        return {"data_path": "resident", "data_device": self.pairs.device.type, "loader_workers": 0}
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -51,7 +50,9 @@ class ResidentFeed:
 class LoaderFeed:
     """DataLoader workers read ahead; updates must be taken in the order of `steps`."""
 
-    def __init__(self, pairs: MappedPairs, share: Share, steps: range, speed: SpeedConfig, device: torch.device) -> None:
+    def __init__(
+        self, pairs: TaskSet, share: Share, steps: range, speed: SpeedConfig, device: torch.device
+    ) -> None:
         self.device, self.micro_steps = device, share.micro_steps
         self.loader = DataLoader(
             _MicroBatches(pairs, share),
@@ -86,18 +87,18 @@ Feed = ResidentFeed | LoaderFeed
 
 
 def open_feed(
-    pairs: MappedPairs, share: Share, updates: int, speed: SpeedConfig, device: torch.device, first_step: int = 1
+    pairs: TaskSet, share: Share, updates: int, speed: SpeedConfig, device: torch.device, first_step: int = 1
 ) -> Feed:
     """Return the feed of the updates first_step..updates; a resumed run does not start at 1."""
     if speed.data_path == "resident":
-        return ResidentFeed(ResidentPairs(pairs, device), share)
+        return ResidentFeed(ResidentSet(pairs, device), share)
     return LoaderFeed(pairs, share, range(first_step, updates + 1), speed, device)
 
 
 class _MicroBatches(Dataset):
     """One item is one whole micro-batch, so that a worker reads it in a few vectorised accesses."""
 
-    def __init__(self, pairs: MappedPairs, share: Share) -> None:
+    def __init__(self, pairs: TaskSet, share: Share) -> None:
         self.pairs, self.share = pairs, share
 
     def __getitem__(self, place: tuple[int, int]) -> Batch:

@@ -6,58 +6,105 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.data.layout import TrajectoryFile
+from trainer.data.layouts.field_file import FieldFile
 from trainer.data.pairs import PairTable
+from trainer.data.tasks.task import Task
 
-CONDITIONS = 2  # dt and beta
+
+@dataclass(frozen=True)
+class FieldUnits:
+    """Normalised: (u - mean) * scale, per file: Darcy's solutions span four decades over beta, and with one
+    scale for all the small ones would not count. Arrays (files, fields), float32.
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
 
 
 @dataclass(frozen=True)
 class Normalisation:
-    """Field: (u - mean) * scale. Conditions: the same of their logarithms, in the order dt, beta."""
+    """Units of one task; a task that moves in time has the same for state and target."""
 
-    field_mean: float
-    field_scale: float
-    condition_mean: tuple[float, float]
-    condition_scale: tuple[float, float]
+    state: FieldUnits
+    target: FieldUnits
+    condition_mean: np.ndarray  # of log dt and the logarithms of the parameters
+    condition_scale: np.ndarray
 
-    def normalise(self, field):
-        """Works on arrays and tensors; two separately rounded operations give the same bits on every device."""
-        return (field - self.field_mean) * self.field_scale
+    def plain(self) -> dict[str, list]:
+        """As a checkpoint holds it."""
+        return {
+            "state_mean": self.state.mean.tolist(),
+            "state_scale": self.state.scale.tolist(),
+            "target_mean": self.target.mean.tolist(),
+            "target_scale": self.target.scale.tolist(),
+            "condition_mean": self.condition_mean.tolist(),
+            "condition_scale": self.condition_scale.tolist(),
+        }
 
 
-def measure_normalisation(files: list[TrajectoryFile], table: PairTable, reduced_resolution: int) -> Normalisation:
+def normalise(fields, mean, scale):
+    """Fields (n, fields, *grid), units (n, fields), arrays or tensors.
+
+    Two separately rounded operations give the same bits on every device.
+    """
+    units = (...,) + (None,) * (fields.ndim - 2)
+    return (fields - mean[units]) * scale[units]
+
+
+def physical(fields, mean, scale):
+    """The inverse of normalise."""
+    units = (...,) + (None,) * (fields.ndim - 2)
+    return fields / scale[units] + mean[units]
+
+
+def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, every: int) -> Normalisation:
     """Return mean and scale over every frame of the table's trajectories."""
-    total = squares = count = 0.0
-    for index, file in enumerate(files):
-        values = file.values()
-        for row in table.row[table.file_index == index]:
-            field = values[row, :, ::reduced_resolution].astype(np.float64)
-            total, squares, count = total + field.sum(), squares + np.square(field).sum(), count + field.size
-    mean = total / count
-    logs = _log_conditions(files, table)
+    frames = [np.arange(1), np.arange(1, 2)] if task.steady else [np.arange(files[0].frames)]
+    units = [_field_units(task, files, table, every, part) for part in frames]
+    logs = log_conditions(task, files, table)
     return Normalisation(
-        field_mean=float(mean),
-        field_scale=_scale(squares / count - mean**2),
-        condition_mean=(float(logs[0].mean()), float(logs[1].mean())),
-        condition_scale=(_scale(logs[0].var()), _scale(logs[1].var())),
+        state=units[0],
+        target=units[-1],
+        condition_mean=np.array([log.mean() for log in logs]),
+        condition_scale=np.array([_scale(log.var()) for log in logs]),
     )
 
 
-def conditions(
-    files: list[TrajectoryFile], table: PairTable, normalisation: Normalisation
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return normalised log dt per frame pair and log beta per trajectory, float32."""
-    parts = zip(
-        _log_conditions(files, table), normalisation.condition_mean, normalisation.condition_scale, strict=True
-    )
-    per_frame_pair, per_trajectory = (((logs - mean) * scale).astype(np.float32) for logs, mean, scale in parts)
-    return per_frame_pair, per_trajectory
+def measure_mean_targets(
+    files: list[FieldFile], table: PairTable, units: FieldUnits, every: int
+) -> np.ndarray:
+    """Return the mean solution of a steady task, normalised, (files, fields, *grid) float32."""
+    means = []
+    for index, file in enumerate(files):
+        rows, states = table.row[table.file_index == index], file.states()
+        total = sum(states.take(np.array([row]), np.array([1]), every).astype(np.float64) for row in rows)
+        means.append((total / len(rows))[0].astype(np.float32))
+    return normalise(np.stack(means), units.mean, units.scale)
 
 
-def _log_conditions(files: list[TrajectoryFile], table: PairTable) -> tuple[np.ndarray, np.ndarray]:
-    betas = np.array([file.beta for file in files])
-    return np.log(table.stride * files[0].frame_seconds), np.log(betas[table.file_index])
+def log_conditions(task: Task, files: list[FieldFile], table: PairTable) -> list[np.ndarray]:
+    """log dt per frame pair (0 in a steady task), then the logarithm of each parameter per trajectory."""
+    seconds = files[0].frame_seconds
+    log_dt = np.zeros(len(table.stride)) if seconds is None else np.log(table.stride * seconds)
+    per_file = [np.log([file.parameters[name] for file in files]) for name in task.parameters]
+    return [log_dt, *(values[table.file_index] for values in per_file)]
+
+
+def _field_units(
+    task: Task, files: list[FieldFile], table: PairTable, every: int, frames: np.ndarray
+) -> FieldUnits:
+    means, scales = [], []
+    for index, file in enumerate(files):
+        states, total, squares, count = file.states(), 0.0, 0.0, 0
+        for row in table.row[table.file_index == index]:
+            fields = states.take(np.full(len(frames), row), frames, every).astype(np.float64)
+            axes = (0, *range(2, fields.ndim))
+            total, squares = total + fields.sum(axis=axes), squares + np.square(fields).sum(axis=axes)
+            count += fields.size // fields.shape[1]
+        mean = total / count if task.centred else np.zeros_like(total)
+        means.append(mean)
+        scales.append([_scale(variance) for variance in squares / count - mean**2])
+    return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
 
 
 def _scale(variance: float) -> float:

@@ -1,4 +1,4 @@
-"""Which trajectories are held out, which pairs there are, and how a pair's number is taken apart."""
+"""Which trajectories of a task are held out, which pairs there are, and what a pair's number means."""
 
 import hashlib
 import json
@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainer.config.schema import DataConfig
-from trainer.data.layout import TrajectoryFile
+from trainer.data.layouts.field_file import FieldFile
+from trainer.data.tasks import TASKS
 
 
 @dataclass(frozen=True)
 class PairTable:
-    """The pairs of one split. Pair p is frame pair p % pairs_per_trajectory of trajectory p // pairs_per_trajectory."""
+    """The pairs of one task and split.
+
+    Pair p is frame pair p % pairs_per_trajectory of trajectory p // pairs_per_trajectory.
+    """
 
     file_index: np.ndarray  # per trajectory
     row: np.ndarray  # per trajectory, in its file
@@ -37,36 +41,53 @@ class Splits:
     held_out: PairTable
 
 
-def split_trajectories(config: DataConfig) -> Splits:
+def split_trajectories(config: DataConfig, task: str) -> Splits:
     """Split the trajectories of each file, disjoint, by data.seed alone."""
-    count = config.advection1d.trajectories
+    settings = getattr(config, task)
+    count = settings.trajectories
     held_out = min(count - 1, max(1, round(count * config.held_out_fraction)))
     orders = [
         np.random.default_rng([config.seed, index, 1]).permutation(count)
-        for index in range(len(config.advection1d.betas))
+        for index in range(len(settings.cases))
     ]
+    strides = (1,) if TASKS[task].steady else config.frame_strides
     return Splits(
-        train=_table(config, [np.sort(order[held_out:]) for order in orders]),
-        held_out=_table(config, [np.sort(order[:held_out]) for order in orders]),
+        train=_table(settings.frames, strides, [np.sort(order[held_out:]) for order in orders]),
+        held_out=_table(settings.frames, strides, [np.sort(order[:held_out]) for order in orders]),
     )
 
 
-def data_hash(config: DataConfig, files: list[TrajectoryFile]) -> str:
+def data_hash(config: DataConfig, files: dict[str, list[FieldFile]]) -> str:
     """Equal exactly when two runs train and evaluate on the same numbers."""
-    selection = [config.seed, config.held_out_fraction, config.reduced_resolution, config.frame_strides]
-    parts = [[file.beta, file.content_hash or _hash_file(file), config.advection1d.trajectories] for file in files]
+    selection = [
+        config.seed,
+        config.held_out_fraction,
+        config.reduced_resolution,
+        config.reduced_resolution_2d,
+        config.frame_strides,
+    ]
+    parts = [
+        [
+            task,
+            getattr(config, task).trajectories,
+            [file.content_hash or _hash_file(file) for file in of_task],
+        ]
+        for task, of_task in files.items()
+    ]
     return hashlib.sha256(json.dumps([selection, parts]).encode()).hexdigest()[:16]
 
 
-def _table(config: DataConfig, rows: list[np.ndarray]) -> PairTable:
-    firsts = [np.arange(config.advection1d.frames - stride) for stride in config.frame_strides]
+def _table(frames: int, strides: tuple[int, ...], rows: list[np.ndarray]) -> PairTable:
+    firsts = [np.arange(frames - stride) for stride in strides]
     return PairTable(
         file_index=np.concatenate([np.full(len(part), index) for index, part in enumerate(rows)]),
         row=np.concatenate(rows),
         first_frame=np.concatenate(firsts),
-        stride=np.concatenate([np.full(len(first), s) for first, s in zip(firsts, config.frame_strides, strict=True)]),
+        stride=np.concatenate(
+            [np.full(len(first), stride) for first, stride in zip(firsts, strides, strict=True)]
+        ),
     )
 
 
-def _hash_file(file: TrajectoryFile) -> str:
+def _hash_file(file: FieldFile) -> str:
     return hashlib.sha256(np.memmap(file.path, mode="r", dtype=np.uint8)).hexdigest()

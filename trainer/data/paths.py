@@ -1,4 +1,4 @@
-"""How pairs are read: from the memory-mapped files, or from one tensor that lies on the device."""
+"""How the pairs of one task are read: from memory-mapped files, or from one tensor on the device."""
 
 from __future__ import annotations
 
@@ -8,70 +8,102 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from trainer.data.batch import Batch
-from trainer.data.layout import TrajectoryFile
-from trainer.data.normalisation import Normalisation, conditions
+from trainer.data.batch import TaskPairs
+from trainer.data.conditions import condition_vectors
+from trainer.data.layouts.field_file import FieldFile, States
+from trainer.data.normalisation import FieldUnits, Normalisation, log_conditions, normalise
 from trainer.data.pairs import PairTable
+from trainer.data.tasks.task import Task
 
 
 @dataclass(frozen=True)
 class MappedPairs:
-    """Reads pairs of one split from the files; opened lazily, so that each worker process has its own maps."""
+    """Reads pairs of one split from files; opened lazily, so that each worker process has its own maps."""
 
-    files: list[TrajectoryFile]
+    task: Task
+    tasks: tuple[str, ...]  # of the whole training, which the conditions tell apart
+    files: list[FieldFile]
     table: PairTable
     normalisation: Normalisation
-    reduced_resolution: int
+    every: int  # n-th grid point
+    mean_targets: np.ndarray | None  # of the training split, normalised, (files, fields, *grid); steady tasks
 
-    def read(self, pairs: np.ndarray) -> Batch:
+    def read(self, pairs: np.ndarray) -> TaskPairs:
         trajectory, frame_pair = np.divmod(pairs, self.table.pairs_per_trajectory)
         frame, stride = self.table.first_frame[frame_pair], self.table.stride[frame_pair]
-        dt, beta = self._conditions
-        return Batch(
-            pair=torch.from_numpy(pairs),
-            field=self.normalisation.normalise(torch.from_numpy(self._frames(trajectory, frame))),
-            next_field=self.normalisation.normalise(torch.from_numpy(self._frames(trajectory, frame + stride))),
-            condition=torch.from_numpy(np.stack([dt[frame_pair], beta[trajectory]], axis=1)),
+        per_frame_pair, per_trajectory = self.conditions
+        return TaskPairs(
+            field=self.frames(trajectory, frame, self.normalisation.state),
+            next_field=self.frames(trajectory, frame + stride, self.normalisation.target),
+            condition=torch.from_numpy(per_frame_pair[frame_pair] + per_trajectory[trajectory]),
         )
 
-    def _frames(self, trajectory: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    def file_of(self, pairs: np.ndarray) -> np.ndarray:
+        return self.table.file_index[pairs // self.table.pairs_per_trajectory]
+
+    def target_units(self, pairs: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean and scale (n, fields) of the targets."""
+        units, index = self.normalisation.target, self.file_of(pairs)
+        return torch.from_numpy(units.mean[index]), torch.from_numpy(units.scale[index])
+
+    def frames(self, trajectory: np.ndarray, frame: np.ndarray, units: FieldUnits) -> torch.Tensor:
+        """Return normalised states (n, fields, *grid) of n trajectories of the split."""
         file_index, row = self.table.file_index[trajectory], self.table.row[trajectory]
-        points = self.files[0].points // self.reduced_resolution
-        fields = np.empty((len(row), points), dtype=np.float32)
+        grid = tuple(-(-points // self.every) for points in self.files[0].grid)
+        states = np.empty((len(row), len(self.files[0].fields), *grid), dtype=np.float32)
         for index in np.unique(file_index):
             chosen = file_index == index
-            fields[chosen] = self._values[index][row[chosen], frame[chosen], :: self.reduced_resolution]
-        return fields
+            states[chosen] = self._states[index].take(row[chosen], frame[chosen], self.every)
+        return torch.from_numpy(normalise(states, units.mean[file_index], units.scale[file_index]))
 
     @cached_property
-    def _values(self) -> list[np.ndarray]:
-        return [file.values() for file in self.files]
+    def conditions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Per frame pair and per trajectory; their sum is the condition of a pair."""
+        units, logs = self.normalisation, log_conditions(self.task, self.files, self.table)
+        parts = zip(logs, units.condition_mean, units.condition_scale, strict=True)
+        dt, *parameters = [(log - mean) * scale for log, mean, scale in parts]
+        return condition_vectors(self.tasks, self.task.name, dt, parameters)
 
     @cached_property
-    def _conditions(self) -> tuple[np.ndarray, np.ndarray]:
-        return conditions(self.files, self.table, self.normalisation)
+    def _states(self) -> list[States]:
+        return [file.states() for file in self.files]
 
 
 class ResidentPairs:
     """The trajectories of one split as one tensor on the device; a batch is an index into it."""
 
     def __init__(self, mapped: MappedPairs, device: torch.device) -> None:
-        table, factor = mapped.table, mapped.reduced_resolution
-        values = [file.values() for file in mapped.files]
-        rows = [values[index][row, :, ::factor] for index, row in zip(table.file_index, table.row, strict=True)]
-        self.fields = mapped.normalisation.normalise(torch.from_numpy(np.stack(rows)).to(device))
+        table, frames = mapped.table, mapped.files[0].frames
+        first = self._frames(mapped, 0, frames)
+        self.states = torch.empty(table.trajectories, *first.shape, device=device)
+        for trajectory in range(table.trajectories):
+            self.states[trajectory] = self._frames(mapped, trajectory, frames)
         self.frame_pairs = table.pairs_per_trajectory
         self.first_frame = torch.from_numpy(table.first_frame).to(device)
         self.stride = torch.from_numpy(table.stride).to(device)
-        dt, beta = conditions(mapped.files, table, mapped.normalisation)
-        self.dt, self.beta = torch.from_numpy(dt).to(device), torch.from_numpy(beta).to(device)
+        self.per_frame_pair, self.per_trajectory = (
+            torch.from_numpy(part).to(device) for part in mapped.conditions
+        )
 
-    def read(self, pairs: torch.Tensor) -> Batch:
+    def read(self, pairs: torch.Tensor) -> TaskPairs:
         trajectory, frame_pair = pairs // self.frame_pairs, pairs % self.frame_pairs
         frame = self.first_frame[frame_pair]
-        return Batch(
-            pair=pairs,
-            field=self.fields[trajectory, frame],
-            next_field=self.fields[trajectory, frame + self.stride[frame_pair]],
-            condition=torch.stack([self.dt[frame_pair], self.beta[trajectory]], dim=1),
+        return TaskPairs(
+            field=self.states[trajectory, frame],
+            next_field=self.states[trajectory, frame + self.stride[frame_pair]],
+            condition=self.per_frame_pair[frame_pair] + self.per_trajectory[trajectory],
+        )
+
+    @staticmethod
+    def _frames(mapped: MappedPairs, trajectory: int, frames: int) -> torch.Tensor:
+        """All frames of a trajectory; in a steady task the second is in units of the target."""
+        units = mapped.normalisation
+        roles = (
+            [(0, 1, units.state), (1, 2, units.target)] if mapped.task.steady else [(0, frames, units.state)]
+        )
+        return torch.cat(
+            [
+                mapped.frames(np.full(last - first, trajectory), np.arange(first, last), role)
+                for first, last, role in roles
+            ]
         )

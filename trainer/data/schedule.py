@@ -10,7 +10,7 @@ from trainer.errors import ConfigError
 
 @dataclass(frozen=True)
 class BatchSchedule:
-    """Updates take consecutive pairs of a shuffled pass over the split; what does not fill an update is left out.
+    """Updates take consecutive pairs of a shuffled pass over a task; a rest that fills no update is left out.
 
     The pairs of an update do not depend on how they are cut into ranks and micro-steps.
     """
@@ -18,11 +18,13 @@ class BatchSchedule:
     pairs: int
     pairs_per_update: int
     seed: int
+    task: str
 
     def __post_init__(self) -> None:
         if self.pairs < self.pairs_per_update:
             raise ConfigError(
-                f"train.pairs_per_update: got {self.pairs_per_update}, expected at most the {self.pairs} training pairs"
+                f"train.pairs_per_update: got {self.pairs_per_update} of {self.task}, "
+                f"expected at most its {self.pairs} training pairs"
             )
 
     @property
@@ -35,7 +37,9 @@ class BatchSchedule:
         first = position * self.pairs_per_update
         return _shuffled(self.pairs, self.seed, epoch)[first : first + self.pairs_per_update]
 
-    def micro_batch(self, step: int, micro_step: int, micro_steps: int, rank: int, world_size: int) -> np.ndarray:
+    def micro_batch(
+        self, step: int, micro_step: int, micro_steps: int, rank: int, world_size: int
+    ) -> np.ndarray:
         """The part of one rank and micro-step, (pairs_per_update / (world_size * micro_steps),)."""
         return self.update(step).reshape(micro_steps, world_size, -1)[micro_step, rank]
 

@@ -1,64 +1,98 @@
-"""Where the files of a config are: the user's own, or generated once into a cache that many processes share."""
+"""Where the files of a config are: the user's own, or generated once into a cache shared by processes."""
 
 import contextlib
 import dataclasses
 import fcntl
 import hashlib
 import json
-import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from trainer.config.schema import DataConfig
-from trainer.data.layout import TrajectoryFile, open_scalar_1d, write_scalar_1d
-from trainer.data.tasks import advection1d
+from trainer.data.layouts.detect import open_field_file
+from trainer.data.layouts.field_file import FieldFile
+from trainer.data.tasks import TASKS
+from trainer.data.tasks.task import Task, TaskSettings
 from trainer.errors import ConfigError
 
 
-def open_files(config: DataConfig) -> list[TrajectoryFile]:
-    """Return one file per beta, in the config's order, generated where needed."""
-    by_beta: dict[float, TrajectoryFile] = {}
-    for file in map(open_scalar_1d, ensure_files(config)):
-        if file.beta in by_beta:
-            raise ConfigError(f"{file.path}: beta {file.beta} is also in {by_beta[file.beta].path}; keep one of them")
-        by_beta[file.beta] = file
-    missing = [beta for beta in config.advection1d.betas if beta not in by_beta]
-    if missing:
-        raise ConfigError(f"data.advection1d.betas: got {missing[0]}, but no file in {config.root} has that beta")
-    files = [by_beta[beta] for beta in config.advection1d.betas]
-    for file in files:
-        _require_shape(file, config)
-    return files
+def open_files(config: DataConfig) -> dict[str, list[FieldFile]]:
+    """Return the files of each task, one per case in the config's order, generated where needed."""
+    own = _own_files(config)
+    return {
+        name: _in_order(config, TASKS[name], _files_of(config, TASKS[name], own)) for name in config.tasks
+    }
 
 
 def ensure_files(config: DataConfig) -> list[Path]:
-    """Return the HDF5 files: those in data.root itself, else the generated ones."""
+    """Make what is missing; return the HDF5 files of all tasks."""
+    own = _own_files(config)
+    return [file.path for name in config.tasks for file in _files_of(config, TASKS[name], own)]
+
+
+def _own_files(config: DataConfig) -> list[FieldFile]:
+    """The user's own lie in data.root itself; a damaged one ends here, whatever task it is of."""
     root = Path(config.root)
-    own = sorted([*root.glob("*.hdf5"), *root.glob("*.h5")])
-    if own:
-        return own
-    folder = root / f"advection1d-{_cache_key(config)}"
+    return [open_field_file(path) for path in sorted([*root.glob("*.hdf5"), *root.glob("*.h5")])]
+
+
+def _files_of(config: DataConfig, task: Task, own: list[FieldFile]) -> list[FieldFile]:
+    """A task of whose layout there is no file of the user's own is generated."""
+    found = [file for file in own if file.layout == task.layout]
+    if found:
+        return found
+    folder = Path(config.root) / f"{task.name}-{_cache_key(config, task)}"
     if not folder.is_dir():
-        _generate(config, folder)
-    return sorted(folder.glob("*.hdf5"))
+        _generate(config, task, folder)
+    return [open_field_file(path) for path in sorted(folder.glob("*.hdf5"))]
 
 
-def _generate(config: DataConfig, folder: Path) -> None:
+def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[FieldFile]:
+    settings: TaskSettings = getattr(config, task.name)
+    by_case: dict[tuple[float, ...], FieldFile] = {}
+    for file in found:
+        case = tuple(_parameter(file, name) for name in task.parameters)
+        if case in by_case:
+            named = ", ".join(f"{name} {value}" for name, value in zip(task.parameters, case, strict=True))
+            raise ConfigError(f"{file.path}: {named} is also in {by_case[case].path}; keep one of them")
+        by_case[case] = file
+    for case in settings.cases:
+        if case not in by_case:
+            named = ", ".join(f"{name} {value}" for name, value in zip(task.parameters, case, strict=True))
+            raise ConfigError(f"data.{task.name}: asks for {named}, but no file in {config.root} has that")
+    files = [by_case[case] for case in settings.cases]
+    for file in files:
+        _require_shape(file, task, settings)
+    return files
+
+
+def _parameter(file: FieldFile, name: str) -> float:
+    if name not in file.parameters:
+        found = ", ".join(file.parameters) or "none"
+        raise ConfigError(f"{file.path}: no attribute {name}, found {found}; set it to this file's value")
+    return file.parameters[name]
+
+
+def _generate(config: DataConfig, task: Task, folder: Path) -> None:
     """Write all files beside the folder and rename at the end, so that a crash leaves no half of it."""
+    settings: TaskSettings = getattr(config, task.name)
     with _lock(folder.with_suffix(".lock")):
         if folder.is_dir():
             return
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        task = config.advection1d
-        x, t = advection1d.cell_centres(task), advection1d.frame_times(task)
-        for beta in task.betas:
-            tensor = advection1d.generate(task, config.seed, beta)
-            content_hash = hashlib.sha256(tensor).hexdigest()
-            write_scalar_1d(partial / f"1D_Advection_Sols_beta{beta}.hdf5", tensor, x, t, beta, content_hash)
-        os.rename(partial, folder)
+        for number, case in enumerate(settings.cases):
+            print(
+                f"{task.name}: making file {number + 1} of {len(settings.cases)}", file=sys.stderr, flush=True
+            )
+            values = task.generate(settings, config.seed, number)
+            named = "-".join(f"{name}{value}" for name, value in zip(task.parameters, case, strict=True))
+            content_hash = hashlib.sha256(values).hexdigest()
+            task.write(partial / f"{task.name}-{named}.hdf5", settings, number, values, content_hash)
+        partial.rename(folder)
 
 
 @contextlib.contextmanager
@@ -70,20 +104,19 @@ def _lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _cache_key(config: DataConfig) -> str:
-    made_of = [advection1d.SOLVER_VERSION, config.seed, dataclasses.asdict(config.advection1d)]
+def _cache_key(config: DataConfig, task: Task) -> str:
+    made_of = [task.solver_version, config.seed, dataclasses.asdict(getattr(config, task.name))]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:12]
 
 
-def _require_shape(file: TrajectoryFile, config: DataConfig) -> None:
-    task = config.advection1d
-    if file.trajectories < task.trajectories:
+def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:
+    if file.trajectories < settings.trajectories:
         raise ConfigError(
-            f"{file.path}: tensor: has {file.trajectories} trajectories; "
-            f"data.advection1d.trajectories asks for {task.trajectories}"
+            f"{file.path}: has {file.trajectories} trajectories; "
+            f"data.{task.name}.trajectories asks for {settings.trajectories}"
         )
-    if (file.frames, file.points) != (task.frames, task.grid_points):
+    if (file.frames, *file.grid) != (settings.frames, *settings.grid):
         raise ConfigError(
-            f"{file.path}: tensor: has {file.frames} frames of {file.points} points; data.advection1d.frames and "
-            f"grid_points ask for {task.frames} of {task.grid_points}"
+            f"{file.path}: has {file.frames} frames on a grid of {file.grid}; data.{task.name} asks for "
+            f"{settings.frames} on {settings.grid}"
         )

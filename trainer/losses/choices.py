@@ -1,46 +1,79 @@
-"""Random choices of a training step, as functions of (seed, step, pair)."""
+"""What a step is given beside its batch: random choices and weights, functions of (seed, step, pair)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from trainer.config.schema import Config
-from trainer.counter_random import uniform
+from trainer.counter_random import Step, uniform
+from trainer.data.mixture import part_sizes
+from trainer.losses.queries import QueryPlan
 
-DROP_PATH, QUERIES = 1, 2  # streams
-Step = int | Int[Tensor, ""]
+DROP_PATH = 1  # stream
+
+
+class StepInputs(NamedTuple):
+    branch_scale: Float[Tensor, "depth pairs"]  # 0 where drop path drops a block
+    queries: tuple[Tensor, ...]  # per task, (pairs of the task, points): indices into its flattened grid
+    ramp: Float[Tensor, ""]  # 0 to 1: how far the inverse terms are warmed up
+
+
+class Phase(NamedTuple):
+    """Which groups of terms a step computes; it decides what work there is, so it is no tensor."""
+
+    inverse: bool = True
+    priors: bool = True
 
 
 @dataclass(frozen=True)
 class StepChoices:
-    depth: int
-    drop_path: float  # of the last block; linear in depth, 0 in the first
-    points: int
-    query_points: int
+    config: Config
+    plans: tuple[QueryPlan, ...]  # per task
     seed: int
 
     @staticmethod
     def of(config: Config, seed: int) -> StepChoices:
-        return StepChoices(
-            config.model.depth, config.model.drop_path, config.reduced_points, config.query_points, seed
+        return StepChoices(config, query_plans(config), seed)
+
+    def phase(self, step: int) -> Phase:
+        """Steps count from 1; a group that is due every n-th step is due at step n first."""
+        recipe = self.config.recipe
+        explores = step <= recipe.exploration_updates
+        return Phase(
+            inverse=not explores and step % recipe.inverse_every == 0,
+            priors=not explores and step % recipe.priors_every == 0,
         )
+
+    def inputs(self, step: Step, pair: Int[Tensor, " pairs"]) -> StepInputs:
+        parts = pair.split(part_sizes(len(pair), self.config.task_shares))
+        queries = (plan.choose(self.seed, step, part) for plan, part in zip(self.plans, parts, strict=True))
+        return StepInputs(self.branch_scale(step, pair), tuple(queries), self._ramp(step, pair.device))
 
     def branch_scale(self, step: Step, pair: Int[Tensor, " pairs"]) -> Float[Tensor, "depth pairs"]:
         """0 where a block is dropped for a pair, else 1 / keep probability."""
-        if self.drop_path == 0:
-            return torch.ones(self.depth, len(pair), device=pair.device)
-        depths = torch.arange(self.depth, device=pair.device) / max(1, self.depth - 1)
-        keep = 1 - self.drop_path * depths
-        kept = uniform(DROP_PATH, self.seed, step, pair, self.depth) < keep
+        depth, drop_path = self.config.model.depth, self.config.model.drop_path
+        if drop_path == 0:
+            return torch.ones(depth, len(pair), device=pair.device)
+        depths = torch.arange(depth, device=pair.device) / max(1, depth - 1)
+        keep = 1 - drop_path * depths
+        kept = uniform(DROP_PATH, self.seed, step, pair, depth) < keep
         return (kept / keep).T
 
-    def queries(self, step: Step, pair: Int[Tensor, " pairs"]) -> Int[Tensor, "pairs queries"]:
-        """Grid points to decode, without repetition; in order where they are the whole grid."""
-        if self.query_points == self.points:
-            return torch.arange(self.points, device=pair.device).expand(len(pair), -1)
-        numbers = uniform(QUERIES, self.seed, step, pair, self.points)
-        return numbers.argsort(dim=1, stable=True)[:, : self.query_points]
+    def _ramp(self, step: Step, device: torch.device) -> Float[Tensor, ""]:
+        if self.config.loss.inverse_warmup_updates == 0:
+            return torch.ones((), device=device)
+        return (
+            (torch.zeros((), device=device) + step).div(self.config.loss.inverse_warmup_updates).clamp(max=1)
+        )
+
+
+def query_plans(config: Config) -> tuple[QueryPlan, ...]:
+    recipe = config.recipe
+    return tuple(
+        QueryPlan.of(grid, recipe.query_points, recipe.query_strategy) for grid in config.grids.values()
+    )

@@ -1,51 +1,67 @@
-"""The weighted loss of one micro-batch; the module that DistributedDataParallel wraps."""
+"""The weighted loss of one micro-batch; the module that is wrapped for several ranks."""
 
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainer.config.schema import LossConfig
+from trainer.config.schema import Config
 from trainer.data.batch import Batch
-from trainer.losses.terms import forward_loss, inverse_encoding_loss, latent_loss, spectral_loss
+from trainer.data.tasks import TASKS
+from trainer.losses.choices import Phase, StepInputs, query_plans
+from trainer.losses.task_terms import Pairs, TaskTerms
+from trainer.model.decoder import state_head
 from trainer.model.latent_operator import LatentPdeOperator
+
+INVERSE = {"inverse_encoding", "inverse_decoding"}
 
 
 class Objective(nn.Module):
-    """Terms of weight 0 are not computed; one decode serves every term that needs it."""
+    """Terms of weight 0 are not computed; a term is the mean over its tasks, weighted by their pairs."""
 
-    def __init__(self, model: LatentPdeOperator, weights: LossConfig) -> None:
+    def __init__(self, model: LatentPdeOperator, config: Config) -> None:
         super().__init__()
-        self.model, self.weights = model, weights
+        self.model, self.weights = model, config.loss
+        self.tasks = nn.ModuleList(
+            TaskTerms(TASKS[name], plan, config.loss, config.recipe.inverse_every_nth_pair)
+            for name, plan in zip(config.grids, query_plans(config), strict=True)
+        )
 
-    def forward(
-        self, batch: Batch, branch_scale: Float[Tensor, "depth pairs"], queries: Int[Tensor, "pairs queries"]
-    ) -> Float[Tensor, ""]:
-        """queries: indices of the grid points to decode."""
-        return sum(self.weighted_terms(batch, branch_scale, queries).values())
+    def forward(self, batch: Batch, inputs: StepInputs, phase: Phase) -> Float[Tensor, ""]:
+        loss = sum(self.weighted_terms(batch, inputs, phase).values())
+        # Wrappers wait for a gradient of every parameter, so those that no term reaches get one of 0.
+        return loss + sum(parameter.sum() * 0.0 for parameter in self._idle(phase))
 
-    def weighted_terms(
-        self, batch: Batch, branch_scale: Float[Tensor, "depth pairs"], queries: Int[Tensor, "pairs queries"]
-    ) -> dict[str, Float[Tensor, ""]]:
-        model, weights = self.model, self.weights
-        places = queries / model.points
-        latent = model.encoder(batch.field)
-        advanced = model.operator(latent, batch.condition, branch_scale)
-        terms: dict[str, Tensor] = {}
-        if weights.forward or weights.spectral:
-            prediction, target = model.decoder(advanced, places), batch.next_field.gather(1, queries)
-        if weights.forward:
-            terms["forward"] = weights.forward * forward_loss(prediction, target)
-        if weights.spectral:
-            terms["spectral"] = weights.spectral * spectral_loss(prediction, target)
-        if weights.latent:
-            with torch.no_grad():
-                encoded_target = model.encoder(batch.next_field)
-            terms["latent"] = weights.latent * latent_loss(advanced, encoded_target)
-        if weights.inverse_encoding:
-            reconstruction = model.decoder(latent, places)
-            terms["inverse_encoding"] = weights.inverse_encoding * inverse_encoding_loss(
-                reconstruction, batch.field.gather(1, queries)
+    def weighted_terms(self, batch: Batch, inputs: StepInputs, phase: Phase) -> dict[str, Float[Tensor, ""]]:
+        model, sizes = self.model, [len(field) for field in batch.fields]
+        names = [part.task.name for part in self.tasks]
+        latent = torch.cat(
+            [model.encoder(name, field) for name, field in zip(names, batch.fields, strict=True)]
+        )
+        advanced = model.operator(latent, batch.condition, inputs.branch_scale)
+        latents, advanceds = latent.split(sizes), advanced.split(sizes)
+        weighted: dict[str, Tensor] = {}
+        for index, part in enumerate(self.tasks):
+            pairs = Pairs(
+                batch.fields[index],
+                batch.next_fields[index],
+                latents[index],
+                advanceds[index],
+                inputs.queries[index],
             )
-        return terms
+            for name, value in part(model, pairs, phase).items():
+                weight = getattr(self.weights, name) * sizes[index] / sum(sizes)
+                term = weight * (value * inputs.ramp if name in INVERSE else value)
+                weighted[name] = weighted[name] + term if name in weighted else term
+        return weighted
+
+    def _idle(self, phase: Phase) -> list[nn.Parameter]:
+        """Parameters that no term of this phase reaches."""
+        weights, decoder = self.weights, self.model.decoder
+        if phase.inverse and (weights.inverse_encoding or weights.inverse_decoding):
+            return []
+        if not (weights.forward or weights.spectral):
+            return list(decoder.parameters())
+        given = [state_head(part.task.name) for part in self.tasks if part.task.steady]
+        return [parameter for head in given for parameter in decoder.heads[head].parameters()]

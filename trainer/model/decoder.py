@@ -5,7 +5,8 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainer.config.schema import ModelConfig
+from trainer.config.schema import Config
+from trainer.data.tasks import TASKS
 from trainer.model.attention import CrossAttention
 from trainer.model.fourier import FourierFeatures
 
@@ -13,9 +14,9 @@ from trainer.model.fourier import FourierFeatures
 class DecoderLayer(nn.Module):
     """Post-norm cross-attention and feed-forward."""
 
-    def __init__(self, dim: int, context_dim: int, heads: int) -> None:
+    def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
-        self.attention = CrossAttention(dim, context_dim, heads)
+        self.attention = CrossAttention(dim, dim, heads)
         self.attention_norm = nn.LayerNorm(dim)
         self.feed_forward = nn.Sequential(nn.Linear(dim, dim), nn.GELU(), nn.Linear(dim, dim))
         self.feed_forward_norm = nn.LayerNorm(dim)
@@ -27,21 +28,56 @@ class DecoderLayer(nn.Module):
         return self.feed_forward_norm(x + self.feed_forward(x))
 
 
-class AnyPointDecoder(nn.Module):
-    def __init__(self, config: ModelConfig) -> None:
+class QueryEmbedding(nn.Module):
+    """Coordinates to the decoder's width; the first layer depends on the dimensions, the second does not."""
+
+    def __init__(self, frequencies: tuple[int, ...], dimensions: set[int], dim: int) -> None:
         super().__init__()
-        dim = config.decoder_hidden_dim
-        self.features = FourierFeatures(config.position_frequencies)
-        self.embed = nn.Linear(self.features.size, dim)
-        self.layers = nn.ModuleList(
-            DecoderLayer(dim, config.latent_dim, config.decoder_heads) for _ in range(config.decoder_depth)
+        self.features = nn.ModuleDict({str(n): FourierFeatures(frequencies, n) for n in sorted(dimensions)})
+        self.embed = nn.ModuleDict({name: nn.Linear(part.size, dim) for name, part in self.features.items()})
+        self.mix = nn.Linear(dim, dim)
+
+    def forward(self, places: Float[Tensor, "*shape dimensions"]) -> Float[Tensor, "*shape dim"]:
+        name = str(places.shape[-1])
+        return self.mix(nn.functional.gelu(self.embed[name](self.features[name](places))))
+
+
+class AnyPointDecoder(nn.Module):
+    """Shared by all tasks but for the heads, one per field; a steady task has two sets of fields."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        model, dim = config.model, config.model.decoder_hidden_dim
+        self.query = QueryEmbedding(
+            model.position_frequencies, {len(grid) for grid in config.grids.values()}, dim
         )
-        self.head = nn.Linear(dim, 1)
+        self.context = nn.Linear(model.latent_dim, dim)
+        self.layers = nn.ModuleList(
+            DecoderLayer(dim, model.decoder_heads) for _ in range(model.decoder_depth)
+        )
+        fields = {head: count for name in config.grids for head, count in _heads(name).items()}
+        self.heads = nn.ModuleDict({head: nn.Linear(dim, count) for head, count in fields.items()})
 
     def forward(
-        self, latent: Float[Tensor, "pairs tokens latent"], queries: Float[Tensor, "pairs queries"]
-    ) -> Float[Tensor, "pairs queries"]:
-        x = self.embed(self.features(queries))
+        self,
+        head: str,
+        latent: Float[Tensor, "pairs tokens latent"],
+        places: Float[Tensor, "pairs queries dimensions"],
+    ) -> Float[Tensor, "pairs fields queries"]:
+        x, context = self.query(places), self.context(latent)
         for layer in self.layers:
-            x = layer(x, latent)
-        return self.head(x).squeeze(-1)
+            x = layer(x, context)
+        return self.heads[head](x).transpose(1, 2)
+
+
+def target_head(task: str) -> str:
+    return task
+
+
+def state_head(task: str) -> str:
+    """Of the fields given; in a task that moves in time they are the fields asked for."""
+    return f"{task}_given" if TASKS[task].steady else task
+
+
+def _heads(task: str) -> dict[str, int]:
+    return {target_head(task): len(TASKS[task].target), state_head(task): len(TASKS[task].state)}

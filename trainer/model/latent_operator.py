@@ -7,28 +7,38 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trainer.config.schema import Config
-from trainer.data.normalisation import CONDITIONS
-from trainer.model.decoder import AnyPointDecoder
+from trainer.data.conditions import condition_size
+from trainer.model.decoder import AnyPointDecoder, target_head
 from trainer.model.encoder import GridEncoder
-from trainer.model.fourier import regular_grid
+from trainer.model.grid import coordinates
 from trainer.model.operator import LatentOperator
 
 
 class LatentPdeOperator(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.points = config.reduced_points
-        self.encoder = GridEncoder(config.model, self.points)
-        self.operator = LatentOperator(config.model, CONDITIONS)
-        self.decoder = AnyPointDecoder(config.model)
+        self.grids = config.grids
+        self.encoder = GridEncoder(config)
+        self.operator = LatentOperator(config.model, condition_size(config.data.tasks))
+        self.decoder = AnyPointDecoder(config)
+        for task, grid in self.grids.items():
+            self.register_buffer(f"places_{task}", coordinates(grid), persistent=False)
+
+    def places(self, task: str) -> Float[Tensor, "points dimensions"]:
+        """Coordinates of the task's whole grid, in the order of its flattened fields."""
+        return self.get_buffer(f"places_{task}")
 
     def forward(
-        self, field: Float[Tensor, "pairs points"], condition: Float[Tensor, "pairs conditions"]
-    ) -> Float[Tensor, "pairs points"]:
+        self,
+        task: str,
+        field: Float[Tensor, "pairs fields *grid"],
+        condition: Float[Tensor, "pairs conditions"],
+    ) -> Float[Tensor, "pairs targets *grid"]:
         """Return the field one dt later on the whole grid, without drop path: what evaluation asks for."""
         keep_all = torch.ones(len(self.operator.blocks), len(field), device=field.device)
-        latent = self.operator(self.encoder(field), condition, keep_all)
-        return self.decoder(latent, regular_grid(self.points, field.device).expand(len(field), -1))
+        latent = self.operator(self.encoder(task, field), condition, keep_all)
+        places = self.places(task).expand(len(field), -1, -1)
+        return self.decoder(target_head(task), latent, places).unflatten(2, self.grids[task])
 
 
 def parameter_count(model: nn.Module) -> int:

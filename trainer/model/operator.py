@@ -12,20 +12,20 @@ from trainer.model.attention import SelfAttention
 class OperatorBlock(nn.Module):
     """Pre-norm transformer block; dt and the task's parameters set shift, scale and gate of both halves."""
 
-    def __init__(self, dim: int, heads: int) -> None:
+    def __init__(self, dim: int, heads: int, condition_dim: int) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(dim, elementwise_affine=False)
         self.attention = SelfAttention(dim, heads)
         self.mlp_norm = nn.LayerNorm(dim, elementwise_affine=False)
         self.mlp = nn.Sequential(nn.Linear(dim, 4 * dim), nn.GELU(), nn.Linear(4 * dim, dim))
-        self.modulation = nn.Linear(dim, 6 * dim)
+        self.modulation = nn.Linear(condition_dim, 6 * dim)
         nn.init.normal_(self.modulation.weight, std=0.02)
         nn.init.zeros_(self.modulation.bias)
 
     def forward(
         self,
         x: Float[Tensor, "pairs tokens dim"],
-        condition: Float[Tensor, "pairs dim"],
+        condition: Float[Tensor, "pairs condition"],
         branch_scale: Float[Tensor, "pairs 1 1"],
     ) -> Float[Tensor, "pairs tokens dim"]:
         """branch_scale: 0 where drop path drops the branches of a pair, else 1 / keep probability."""
@@ -43,12 +43,12 @@ class LatentOperator(nn.Module):
 
     def __init__(self, config: ModelConfig, conditions: int) -> None:
         super().__init__()
-        dim = config.hidden_dim
+        dim, width = config.hidden_dim, config.latent_dim
         self.embed_condition = nn.Sequential(
-            nn.Linear(conditions, dim), nn.SiLU(), nn.Linear(dim, dim), nn.SiLU()
+            nn.Linear(conditions, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU()
         )
         self.embed = nn.Linear(config.latent_dim, dim)
-        self.blocks = nn.ModuleList(OperatorBlock(dim, config.heads) for _ in range(config.depth))
+        self.blocks = nn.ModuleList(OperatorBlock(dim, config.heads, width) for _ in range(config.depth))
         self.norm = nn.LayerNorm(dim)
         self.project = nn.Linear(dim, config.latent_dim)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import torch
 from torch import nn
 
 from trainer.config import Config, to_plain
-from trainer.data.normalisation import Normalisation
 from trainer.optimizer.ema import LoopEma
 from trainer.optimizer.hybrid import Hybrid
 
@@ -20,7 +18,7 @@ def save_checkpoint(
     model: nn.Module,
     ema: LoopEma,
     optimizer: Hybrid,
-    normalisation: Normalisation,
+    normalisation: dict[str, dict[str, list]],
     step: int,
     config: Config,
 ) -> None:
@@ -30,7 +28,7 @@ def save_checkpoint(
         "model": model.state_dict(),
         "ema": ema.state_dict(),
         "optimizer": optimizer.state_dict(),
-        "normalisation": asdict(normalisation),
+        "normalisation": normalisation,
         "step": step,
         "config": to_plain(config),
     }

@@ -9,26 +9,50 @@ import torch
 from torch import Tensor
 
 from trainer.config.schema import Config
-from trainer.data.batch import Batch
+from trainer.data.batch import TaskPairs
+from trainer.data.mixture import TaskSet
+from trainer.data.normalisation import physical
 from trainer.data.paths import MappedPairs
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.world import World
 
 
 @dataclass(frozen=True)
-class HeldOutErrors:
-    """Means over all held-out pairs; *_loss are mean squared errors in normalised units."""
+class TaskErrors:
+    """Means over the held-out pairs of a task; *_loss are mean squared errors in normalised units."""
 
     val_loss: float
-    persistence_loss: float  # of predicting no change
+    persistence_loss: float  # of predicting no change; in a steady task, of predicting the training mean
     nrmse: float  # mean over pairs of |error| / |u| in physical units
+
+
+@dataclass(frozen=True)
+class HeldOutErrors:
+    """Every task counts the same, however many pairs it has."""
+
+    tasks: dict[str, TaskErrors]
+
+    @property
+    def val_loss(self) -> float:
+        return float(np.mean([errors.val_loss for errors in self.tasks.values()]))
+
+    def metrics(self) -> dict[str, float]:
+        """Means over the tasks, and the numbers of each task."""
+        found: dict[str, float] = {}
+        for name in ("persistence_loss", "nrmse"):
+            found[name] = float(np.mean([getattr(errors, name) for errors in self.tasks.values()]))
+        for task, errors in self.tasks.items():
+            found[f"val_loss/{task}"] = errors.val_loss
+            found[f"persistence_loss/{task}"] = errors.persistence_loss
+            found[f"nrmse/{task}"] = errors.nrmse
+        return found
 
 
 class Evaluator:
     """Has a model of its own, never compiled nor wrapped, into which weights are copied."""
 
-    def __init__(self, config: Config, pairs: MappedPairs, world: World) -> None:
-        self.pairs, self.world = pairs, world
+    def __init__(self, config: Config, held_out: TaskSet, world: World) -> None:
+        self.held_out, self.world = held_out, world
         self.batch_pairs = config.evaluation.batch_pairs
         with torch.random.fork_rng(devices=[]):
             self.model = LatentPdeOperator(config).to(world.device).eval()
@@ -37,19 +61,38 @@ class Evaluator:
     def errors(self, weights: dict[str, Tensor]) -> HeldOutErrors:
         """Return the errors of these weights; every rank takes its share of the pairs."""
         self.model.load_state_dict(weights)
-        sums = torch.zeros(4, dtype=torch.float64, device=self.world.device)
-        mine = np.arange(self.world.rank, len(self.pairs.table), self.world.size)
-        for first in range(0, len(mine), self.batch_pairs):
-            sums += self._sums(self.pairs.read(mine[first : first + self.batch_pairs]).to(self.world.device))
-        loss, persistence, nrmse, count = self.world.gather(sums).sum(dim=0).tolist()
-        return HeldOutErrors(loss / count, persistence / count, nrmse / count)
+        sums = torch.stack([self._task_sums(pairs) for pairs in self.held_out.tasks])
+        totals = self.world.gather(sums).sum(dim=0)
+        means = (totals[:, :3] / totals[:, 3:]).tolist()
+        names = [pairs.task.name for pairs in self.held_out.tasks]
+        return HeldOutErrors({name: TaskErrors(*mean) for name, mean in zip(names, means, strict=True)})
 
-    def _sums(self, batch: Batch) -> Tensor:
-        prediction = self.model(batch.field, batch.condition)
-        error = (prediction - batch.next_field).double()
-        change = (batch.field - batch.next_field).double()
-        normalisation = self.pairs.normalisation
-        physical = batch.next_field.double() / normalisation.field_scale + normalisation.field_mean
-        relative = error.norm(dim=1) / normalisation.field_scale / physical.norm(dim=1).clamp_min(1e-12)
-        parts = [error.square().mean(dim=1).sum(), change.square().mean(dim=1).sum(), relative.sum()]
-        return torch.stack([*parts, parts[0].new_tensor(len(batch.pair))])
+    def _task_sums(self, pairs: MappedPairs) -> Tensor:
+        sums = torch.zeros(4, dtype=torch.float64, device=self.world.device)
+        mine = np.arange(self.world.rank, len(pairs.table), self.world.size)
+        for first in range(0, len(mine), self.batch_pairs):
+            chosen = mine[first : first + self.batch_pairs]
+            batch = TaskPairs(*(part.to(self.world.device) for part in pairs.read(chosen)))
+            sums += self._sums(pairs, chosen, batch)
+        return sums
+
+    def _sums(self, pairs: MappedPairs, chosen: np.ndarray, batch: TaskPairs) -> Tensor:
+        """Sums over pairs of squared error, squared change and relative error, and the number of pairs."""
+        prediction = self.model(pairs.task.name, batch.field, batch.condition).double()
+        target = batch.next_field.double()
+        means = pairs.mean_targets
+        unchanged = batch.field if means is None else torch.from_numpy(means[pairs.file_of(chosen)])
+        unchanged = unchanged.to(target)
+        units = [part.to(target) for part in pairs.target_units(chosen)]
+        error = physical(prediction, *units) - physical(target, *units)
+        relative = error.flatten(1).norm(dim=1) / physical(target, *units).flatten(1).norm(dim=1).clamp_min(
+            1e-12
+        )
+        return torch.stack(
+            [
+                (prediction - target).square().flatten(1).mean(dim=1).sum(),
+                (unchanged - target).square().flatten(1).mean(dim=1).sum(),
+                relative.sum(),
+                relative.new_tensor(len(relative)),
+            ]
+        )

@@ -33,8 +33,8 @@ def write_run_start(
         versions=_versions(),
         parameter_count=parameter_count(learner.model),
         data_hash=data.content_hash,
-        evaluation_samples=len(data.held_out.table),
-        period_steps=1,
+        evaluation_samples=len(data.held_out),
+        period_steps=config.period_updates,
         planned_steps=config.train.updates,
         effective={**learner.effective(), **feed.effective()},
     )
@@ -52,12 +52,7 @@ def write_evaluation(
         step=step,
         samples_seen=step * config.train.pairs_per_update,
         val_loss=raw.val_loss,
-        metrics={
-            "val_loss_ema": averaged.val_loss,
-            "persistence_loss": raw.persistence_loss,
-            "nrmse": raw.nrmse,
-            "nrmse/advection1d": raw.nrmse,
-        },
+        metrics={"val_loss_ema": averaged.val_loss, **raw.metrics()},
         seconds=time.perf_counter() - started,
     )
 

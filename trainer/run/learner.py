@@ -10,9 +10,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trainer.config.schema import Config
+from trainer.counter_random import Step
 from trainer.data.batch import Batch
 from trainer.data.feed import Feed
-from trainer.losses.choices import Step, StepChoices
+from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import make_ema
@@ -35,7 +36,7 @@ class Learner:
         self.model = LatentPdeOperator(config).to(world.device)
         if config.speed.compile == "blocks":
             compile_blocks(self.model)
-        self.wrapper = wrap(Objective(self.model, config.loss), config.speed.wrapper, world)
+        self.wrapper = wrap(Objective(self.model, config), config.speed.wrapper, world)
         self.optimizer = make_optimizer(self.model, config, world)
         self.scaled_step = ScaledStep(self.optimizer, config.speed.precision, world.device)
         self.ema = make_ema(self.model, config.optimizer.ema_decay, foreach=config.speed.foreach_ema)
@@ -47,7 +48,8 @@ class Learner:
         rate = learning_rate(self.config.optimizer, step, self.config.train.updates)
         waits = _Waits()
         skipped = self.scaled_step.skipped_updates
-        loss, norm = self.work(step, rate, waits.measured(feed.update(step)))
+        batches = waits.measured(feed.update(step))
+        loss, norm = self.work(step, rate, batches, self.choices.phase(step))
         return StepRecord(
             loss,
             norm,
@@ -58,7 +60,7 @@ class Learner:
         )
 
     def work(
-        self, step: Step, rate: float | Tensor, batches: Iterable[Batch]
+        self, step: Step, rate: float | Tensor, batches: Iterable[Batch], phase: Phase
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
         """One optimizer step over all micro-batches; return loss and gradient norm.
 
@@ -68,7 +70,8 @@ class Learner:
         self.optimizer.set_learning_rate(rate)
         loss = torch.zeros((), device=self.world.device)
         for micro_step, batch in enumerate(batches, start=1):
-            loss += self._accumulate(step, batch, last=micro_step == self.config.speed.accumulation_steps)
+            last = micro_step == self.config.speed.accumulation_steps
+            loss += self._accumulate(step, batch, phase, last=last)
         self.wrapper.reduce()
         self.scaled_step.unscale_gradients()
         norm = self._clip()
@@ -87,13 +90,12 @@ class Learner:
             "ema": self.ema.implementation,
         }
 
-    def _accumulate(self, step: Step, batch: Batch, *, last: bool) -> Tensor:
+    def _accumulate(self, step: Step, batch: Batch, phase: Phase, *, last: bool) -> Tensor:
         """Add the gradient of one micro-batch and return its part of the update's loss."""
-        branch_scale = self.choices.branch_scale(step, batch.pair)
-        queries = self.choices.queries(step, batch.pair)
+        inputs = self.choices.inputs(step, batch.pair)
         with self.wrapper.micro_step(last=last):
             with self._product_format():
-                loss = self.wrapper.module(batch, branch_scale, queries)
+                loss = self.wrapper.module(batch, inputs, phase)
                 loss = loss / self.config.speed.accumulation_steps
             if self.fault:
                 loss = self.fault.strike(loss, self.world.rank, step)

@@ -10,7 +10,6 @@ from trainer.clock import seconds_since_start
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
 from trainer.data.feed import Share, open_feed
-from trainer.data.schedule import BatchSchedule
 from trainer.data.splits import open_data
 from trainer.run.checkpoint import save_checkpoint
 from trainer.run.clock import step_clock
@@ -37,8 +36,8 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress) -> No
         require_world_fits(config, world.size)
         metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None)
         started = time.perf_counter()
-        data = open_data(config.data)
-        schedule = BatchSchedule(len(data.train.table), config.train.pairs_per_update, seed)
+        data = open_data(config)
+        schedule = data.train.schedule(config.train.pairs_per_update, seed)
         share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
         feed = open_feed(data.train, share, config.train.updates, config.speed, world.device)
         data_seconds = time.perf_counter() - started

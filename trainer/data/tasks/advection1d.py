@@ -1,21 +1,46 @@
 """1-D advection, u_t + beta u_x = 0 on [0, 1] periodic: the exact solution u0(x - beta t)."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
-from trainer.config.schema import Advection1dConfig
+from trainer.config.kinds import Count, Positive
+from trainer.config.ranges import AtLeast, NotEmpty
+from trainer.data.layouts.scalar_1d import write_scalar_1d
+from trainer.data.tasks.task import Task
 
-SOLVER_VERSION = 1  # part of the cache key: raise it when the numbers change
 TRAJECTORIES_AT_ONCE = 50  # 1 GB of float64 at PDEBench's grid
+
+
+@dataclass(frozen=True)
+class Advection1dConfig:
+    """PDEBench's 1-D advection: u_t + beta u_x = 0 on [0, 1], periodic."""
+
+    betas: Annotated[tuple[Positive, ...], NotEmpty()] = (0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0, 7.0)
+    trajectories: Annotated[int, AtLeast(2)] = 1000  # per beta
+    grid_points: Annotated[int, AtLeast(4)] = 1024
+    frames: Annotated[int, AtLeast(2)] = 201
+    end_time: Positive = 2.0
+    waves: Count = 2  # sines in one initial condition
+    max_wave_number: Count = 8
+
+    @property
+    def cases(self) -> tuple[tuple[float], ...]:
+        return tuple((beta,) for beta in self.betas)
+
+    @property
+    def grid(self) -> tuple[int]:
+        return (self.grid_points,)
 
 
 @dataclass(frozen=True)
 class Waves:
     """Initial conditions, sums of sines: u0(x) = sum of amplitude sin(2 pi number x + phase).
 
-    Arrays of shape (trajectories, waves). Source of the family and its ranges: PDEBench (Takamoto et al. 2022,
-    appendix D); its occasional absolute values and windows are left out.
+    Arrays of shape (trajectories, waves). Source of the family and its ranges: PDEBench (Takamoto et al.
+    2022, appendix D); its occasional absolute values and windows are left out.
     """
 
     amplitude: np.ndarray
@@ -23,9 +48,9 @@ class Waves:
     phase: np.ndarray
 
 
-def draw_waves(config: Advection1dConfig, seed: int, beta: float) -> Waves:
+def draw_waves(config: Advection1dConfig, seed: int, case: int) -> Waves:
     """Draw the initial conditions of one file; other betas get other draws."""
-    random = np.random.default_rng([seed, config.betas.index(beta)])
+    random = np.random.default_rng([seed, case])
     shape = (config.trajectories, config.waves)
     return Waves(
         amplitude=random.uniform(0.0, 1.0, shape),
@@ -34,15 +59,21 @@ def draw_waves(config: Advection1dConfig, seed: int, beta: float) -> Waves:
     )
 
 
-def generate(config: Advection1dConfig, seed: int, beta: float) -> np.ndarray:
+def generate(config: Advection1dConfig, seed: int, case: int) -> np.ndarray:
     """Return the field of one file, (trajectories, frames, points) float32."""
-    waves = draw_waves(config, seed, beta)
+    waves = draw_waves(config, seed, case)
     x, t = cell_centres(config), frame_times(config)
     tensor = np.empty((config.trajectories, config.frames, config.grid_points), dtype=np.float32)
     for first in range(0, config.trajectories, TRAJECTORIES_AT_ONCE):
         part = slice(first, first + TRAJECTORIES_AT_ONCE)
-        tensor[part] = solve(Waves(waves.amplitude[part], waves.number[part], waves.phase[part]), beta, x, t)
+        drawn = Waves(waves.amplitude[part], waves.number[part], waves.phase[part])
+        tensor[part] = solve(drawn, config.betas[case], x, t)
     return tensor
+
+
+def write(path: Path, config: Advection1dConfig, case: int, values: np.ndarray, content_hash: str) -> None:
+    x, t = cell_centres(config), frame_times(config)
+    write_scalar_1d(path, values, x, t, {"beta": config.betas[case]}, content_hash)
 
 
 def solve(waves: Waves, beta: float, x: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -50,7 +81,9 @@ def solve(waves: Waves, beta: float, x: np.ndarray, t: np.ndarray) -> np.ndarray
     moved = x[None, :] - beta * t[:, None]
     field = np.zeros((len(waves.amplitude), len(t), len(x)))
     for wave in range(waves.amplitude.shape[1]):
-        amplitude, number, phase = (part[:, wave, None, None] for part in (waves.amplitude, waves.number, waves.phase))
+        amplitude, number, phase = (
+            part[:, wave, None, None] for part in (waves.amplitude, waves.number, waves.phase)
+        )
         field += amplitude * np.sin(2 * np.pi * number * moved + phase)
     return field
 
@@ -62,3 +95,16 @@ def cell_centres(config: Advection1dConfig) -> np.ndarray:
 def frame_times(config: Advection1dConfig) -> np.ndarray:
     """Times of the frames, from 0 to the end time."""
     return np.linspace(0.0, config.end_time, config.frames)
+
+
+TASK = Task(
+    name="advection1d",
+    layout="scalar-1d",
+    parameters=("beta",),
+    state=("u",),
+    target=("u",),
+    solver_version=1,
+    generate=generate,
+    write=write,
+    conserved=True,
+)

@@ -1,0 +1,11 @@
+"""Types of settings that carry their range."""
+
+from typing import Annotated
+
+from trainer.config.ranges import AtLeast, Between, MoreThan
+
+Count = Annotated[int, AtLeast(1)]
+CountOrZero = Annotated[int, AtLeast(0)]
+Positive = Annotated[float, MoreThan(0)]
+Weight = Annotated[float, AtLeast(0)]
+Decay = Annotated[float, Between(0, 1)]

@@ -1,0 +1,1 @@
+"""PDEBench's HDF5 layouts: one file each, detected by the keys found."""

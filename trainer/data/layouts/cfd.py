@@ -1,0 +1,53 @@
+"""Compressible flow: `density`, `pressure`, `Vx`, `Vy`, ... each (N, T, X[, Y[, Z]])."""
+
+from pathlib import Path
+
+from trainer.data.layouts.field_file import (
+    FieldArrays,
+    FieldFile,
+    frame_interval,
+    map_dataset,
+    numeric_attributes,
+    open_hdf5,
+    require_axis,
+    require_dataset,
+    stored_hash,
+)
+from trainer.errors import ConfigError
+
+KEYS = {"density", "pressure", "Vx", "Vy", "Vz"}
+AXES = ("X", "Y", "Z")
+
+
+def describe(path: Path) -> FieldFile:
+    with open_hdf5(path) as file:
+        velocities = [key for key in ("Vx", "Vy", "Vz") if key in file] or ["Vx"]
+        fields = ("density", "pressure", *velocities)
+        axes = ", ".join(("N", "T", *AXES[: len(velocities)]))
+        datasets = [require_dataset(path, file, key, axes) for key in fields]
+        shape = datasets[0].shape
+        for key, dataset in zip(fields, datasets, strict=True):
+            if dataset.shape != shape:
+                raise ConfigError(
+                    f"{path}: {key}: got shape {dataset.shape}, expected {shape} as density has it"
+                )
+        for axis, points in zip(AXES, shape[2:], strict=False):
+            require_axis(path, file, f"{axis.lower()}-coordinate", points)
+        return FieldFile(
+            path=path,
+            layout="cfd",
+            fields=fields,
+            trajectories=shape[0],
+            frames=shape[1],
+            grid=shape[2:],
+            frame_seconds=frame_interval(path, file, "t-coordinate", shape[1]),
+            parameters=numeric_attributes(file),
+            content_hash=stored_hash(file),
+            open_states=open_states,
+        )
+
+
+def open_states(path: Path) -> FieldArrays:
+    fields = describe(path).fields
+    with open_hdf5(path) as file:
+        return FieldArrays([map_dataset(path, file[key]) for key in fields])

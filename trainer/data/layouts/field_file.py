@@ -1,0 +1,119 @@
+"""One HDF5 file of fields, whatever its layout, and how its states are read without reading all of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+import h5py
+import numpy as np
+
+from trainer.errors import ConfigError
+
+Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]
+
+
+@runtime_checkable
+class States(Protocol):
+    """The open arrays of a file."""
+
+    def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
+        """Return the states (n, fields, *grid) of n trajectories and frames at every n-th grid point."""
+        ...
+
+
+@dataclass(frozen=True)
+class FieldFile:
+    path: Path
+    layout: Layout
+    fields: tuple[str, ...]
+    trajectories: int
+    frames: int  # a steady file has two: what is given, and what is asked for
+    grid: tuple[int, ...]
+    frame_seconds: float | None  # None: steady
+    parameters: Mapping[str, float]
+    content_hash: str | None  # of files that we wrote
+    open_states: Callable[[Path], States]
+
+    def states(self) -> States:
+        return self.open_states(self.path)
+
+
+class FieldArrays:
+    """One array (trajectories, frames, *grid) per field."""
+
+    def __init__(self, arrays: list[np.ndarray]) -> None:
+        self.arrays = arrays
+
+    def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
+        cut = (slice(None, None, every),) * (self.arrays[0].ndim - 2)
+        return np.stack([array[(rows, frames, *cut)] for array in self.arrays], axis=1)
+
+
+def open_hdf5(path: Path) -> h5py.File:
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: not a whole HDF5 file ({error}); delete it or download it again"
+        ) from error
+
+
+def map_dataset(path: Path, dataset: h5py.Dataset) -> np.ndarray:
+    """Return a memory map where the bytes lie in one piece, else the whole content."""
+    offset = dataset.id.get_offset()
+    if offset is None:  # chunked or compressed
+        return dataset[:]
+    return np.memmap(path, mode="r", dtype=dataset.dtype, offset=offset, shape=dataset.shape)
+
+
+def require_dataset(path: Path, place: h5py.Group, key: str, axes: str) -> h5py.Dataset:
+    """Return a float32 dataset with as many dimensions as `axes` names; ConfigError names file and key."""
+    dataset = place.get(key)
+    name = f"{place.name}/{key}".lstrip("/")
+    if not isinstance(dataset, h5py.Dataset):
+        raise ConfigError(f"{path}: no dataset {name}, found {', '.join(place) or 'nothing'}; add it")
+    if dataset.dtype != np.float32 or dataset.ndim != len(axes.split(",")) or 0 in dataset.shape:
+        raise ConfigError(f"{path}: {name}: got {dataset.dtype} {dataset.shape}, expected float32 ({axes})")
+    return dataset
+
+
+def require_axis(path: Path, place: h5py.Group, key: str, points: int) -> None:
+    """A coordinate must have one entry per grid point."""
+    name = f"{place.name}/{key}".lstrip("/")
+    axis = place.get(key)
+    if not isinstance(axis, h5py.Dataset):
+        raise ConfigError(f"{path}: no dataset {name}, found {', '.join(place) or 'nothing'}; add it")
+    if axis.shape != (points,):
+        raise ConfigError(f"{path}: {name}: got shape {axis.shape}, expected {points} entries")
+
+
+def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> float:
+    """Seconds between frames; PDEBench's files store one time more than frames, or as many."""
+    name = f"{place.name}/{key}".lstrip("/")
+    if not isinstance(place.get(key), h5py.Dataset):
+        raise ConfigError(f"{path}: no dataset {name}, found {', '.join(place) or 'nothing'}; add it")
+    times = np.asarray(place[key], dtype=np.float64)
+    if times.shape not in ((frames,), (frames + 1,)) or frames < 2:
+        raise ConfigError(
+            f"{path}: {name}: got shape {times.shape}, expected {frames} or {frames + 1} entries"
+        )
+    step = float((times[frames - 1] - times[0]) / (frames - 1))
+    if not step > 0:
+        raise ConfigError(f"{path}: {name}: got {step} seconds between frames, expected times that grow")
+    return step
+
+
+def numeric_attributes(file: h5py.File) -> dict[str, float]:
+    """Attributes that are one number: the parameters of the equation."""
+    numbers = {name: np.asarray(value) for name, value in file.attrs.items()}
+    return {
+        name: float(value.item())
+        for name, value in numbers.items()
+        if value.size == 1 and value.dtype.kind in "fiu"
+    }
+
+
+def stored_hash(file: h5py.File) -> str | None:
+    text = file.attrs.get("content_hash")
+    return text if isinstance(text, str) else None

@@ -1,0 +1,76 @@
+"""One group per trajectory, `0000`, `0001`, ...: `data` (T, X[, Y], C) and `grid/x`, `grid/y`, `grid/t`."""
+
+import re
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from trainer.data.layouts.field_file import (
+    FieldFile,
+    frame_interval,
+    map_dataset,
+    numeric_attributes,
+    open_hdf5,
+    require_axis,
+    require_dataset,
+    stored_hash,
+)
+from trainer.errors import ConfigError
+
+GROUP = re.compile(r"\d{4,}")
+
+
+class Trajectories:
+    """One array (frames, *grid, fields) per trajectory."""
+
+    def __init__(self, arrays: list[np.ndarray]) -> None:
+        self.arrays = arrays
+
+    def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
+        cut = (slice(None, None, every),) * (self.arrays[0].ndim - 2)
+        states = [self.arrays[row][(frame, *cut)] for row, frame in zip(rows, frames, strict=True)]
+        return np.moveaxis(np.stack(states), -1, 1)
+
+
+def describe(path: Path) -> FieldFile:
+    with open_hdf5(path) as file:
+        groups = _groups(file)
+        first = file[groups[0]]
+        axes = ("x", "y") if isinstance(first.get("grid/y"), h5py.Dataset) else ("x",)
+        shape = require_dataset(path, first, "data", ", ".join(("T", *axes, "C"))).shape
+        for name in groups:
+            data = require_dataset(path, file[name], "data", ", ".join(("T", *axes, "C")))
+            if data.shape != shape:
+                raise ConfigError(
+                    f"{path}: {name}/data: got shape {data.shape}, expected {shape} as {groups[0]} has it"
+                )
+        if not isinstance(first.get("grid"), h5py.Group):
+            raise ConfigError(f"{path}: no group {groups[0]}/grid, found {', '.join(first)}; add it")
+        for axis, points in zip(axes, shape[1:-1], strict=True):
+            require_axis(path, first["grid"], axis, points)
+        return FieldFile(
+            path=path,
+            layout="grouped",
+            fields=tuple(f"field{number}" for number in range(shape[-1])),
+            trajectories=len(groups),
+            frames=shape[0],
+            grid=shape[1:-1],
+            frame_seconds=frame_interval(path, first["grid"], "t", shape[0]),
+            parameters=numeric_attributes(file),
+            content_hash=stored_hash(file),
+            open_states=open_states,
+        )
+
+
+def open_states(path: Path) -> Trajectories:
+    with open_hdf5(path) as file:
+        return Trajectories([map_dataset(path, file[name]["data"]) for name in _groups(file)])
+
+
+def is_grouped(file: h5py.File) -> bool:
+    return bool(_groups(file))
+
+
+def _groups(file: h5py.File) -> list[str]:
+    return sorted(name for name in file if GROUP.fullmatch(name) and isinstance(file[name], h5py.Group))

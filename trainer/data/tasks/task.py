@@ -1,0 +1,57 @@
+"""What the rest of the trainer knows about a PDE."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from trainer.data.layouts.field_file import Layout
+
+
+@runtime_checkable
+class TaskSettings(Protocol):
+    """The part of the config that says how a task's data are made; one file per case."""
+
+    trajectories: int  # per file
+
+    @property
+    def cases(self) -> tuple[tuple[float, ...], ...]:
+        """Values of the task's parameters, file by file."""
+        ...
+
+    @property
+    def frames(self) -> int: ...
+
+    @property
+    def grid(self) -> tuple[int, ...]: ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """A pair leads from `state` to `target`: the same fields later, or, in a steady task, other fields.
+
+    `conserved`, `positive` and `zero_border` are what is known of every target field.
+    """
+
+    name: str
+    layout: Layout
+    parameters: tuple[str, ...]  # attributes of the file, in the order of a case
+    state: tuple[str, ...]
+    target: tuple[str, ...]
+    solver_version: int  # part of the cache key: raise it when the numbers change
+    generate: Callable[[TaskSettings, int, int], np.ndarray]  # settings, seed, case number
+    write: Callable[[Path, TaskSettings, int, np.ndarray, str], None]  # of the case's values and their hash
+    conserved: bool = False
+    positive: bool = False
+    zero_border: bool = False
+
+    @property
+    def steady(self) -> bool:
+        return self.state != self.target
+
+    @property
+    def centred(self) -> bool:
+        """Whether normalisation may move zero."""
+        return not (self.positive or self.zero_border)

@@ -1,0 +1,75 @@
+"""Which points of a grid are decoded: functions of (seed, step, pair)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from trainer.counter_random import Step, uniform
+
+STREAM = 2
+Strategy = Literal["uniform", "stratified", "lattice"]
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """`lattice` is the shape of the regular grid that the points form, where they form one."""
+
+    grid: tuple[int, ...]
+    count: int
+    strategy: Strategy
+    lattice: tuple[int, ...] | None
+
+    @staticmethod
+    def of(grid: tuple[int, ...], count: int | None, strategy: Strategy) -> QueryPlan:
+        """Return the plan for at most `count` points; None and what is more than the grid mean all of it."""
+        points = math.prod(grid)
+        if count is None or count >= points:
+            return QueryPlan(grid, points, strategy, grid)
+        if strategy != "lattice":
+            return QueryPlan(grid, count, strategy, None)
+        every = next(
+            n
+            for n in range(1, max(grid) + 1)
+            if all(axis % n == 0 for axis in grid) and points // n ** len(grid) <= count
+        )
+        lattice = tuple(axis // every for axis in grid)
+        return QueryPlan(grid, math.prod(lattice), strategy, lattice)
+
+    def reread(self) -> QueryPlan:
+        """The points of a field that the encoder reads again: a regular grid, whole in one dimension."""
+        if self.lattice is not None:
+            return self
+        return QueryPlan.of(self.grid, None if len(self.grid) == 1 else self.count, "lattice")
+
+    def choose(self, seed: int, step: Step, pair: Int[Tensor, " pairs"]) -> Int[Tensor, "pairs queries"]:
+        """Distinct points by their index in the flattened grid; in order where they are the whole grid."""
+        points = math.prod(self.grid)
+        if self.lattice == self.grid:
+            return torch.arange(points, device=pair.device).expand(len(pair), -1)
+        if self.lattice is not None:
+            return self._shifted(self.lattice, uniform(STREAM, seed, step, pair, len(self.grid)))
+        if self.strategy == "uniform":
+            numbers = uniform(STREAM, seed, step, pair, points)
+            return numbers.argsort(dim=1, stable=True)[:, : self.count]
+        cells = torch.arange(self.count + 1, device=pair.device) * points // self.count
+        inside = uniform(STREAM, seed, step, pair, self.count) * cells.diff()
+        return cells[:-1] + inside.long()
+
+    def _shifted(self, lattice: tuple[int, ...], shift: Tensor) -> Tensor:
+        """The lattice, moved within one of its cells; a shift in [0, 1) per pair and axis."""
+        every = self.grid[0] // lattice[0]
+        index = torch.zeros(len(shift), *(1 for _ in lattice), dtype=torch.long, device=shift.device)
+        for axis, points in enumerate(self.grid):
+            place = (
+                torch.arange(0, points, every, device=shift.device) + (shift[:, axis, None] * every).long()
+            )
+            shape = [len(shift), *(1 for _ in lattice)]
+            shape[axis + 1] = -1
+            index = index * points + place.view(shape)
+        return index.flatten(1)
