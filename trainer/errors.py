@@ -17,3 +17,14 @@ class Diverged(Exception):
             f"the training loss of step {step} is {loss}; lower optimizer.learning_rate or set clip_norm"
         )
         self.step = step
+
+
+class RanksDisagree(Exception):
+    """The ranks no longer hold the same weights."""
+
+    def __init__(self, step: int, parameter: str) -> None:
+        super().__init__(
+            f"after step {step} the ranks hold different values of {parameter}; "
+            "look for work that depends on the rank, or for faulty memory"
+        )
+        self.step = step

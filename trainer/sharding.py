@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 
@@ -21,3 +22,23 @@ def share_of(tensor: Tensor, like: Tensor) -> Tensor:
 def local(tensor: Tensor) -> Tensor:
     """Return the part that this rank holds, which is all of it where nothing is sharded."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def whole_state(module: nn.Module) -> dict[str, Tensor]:
+    return {name: whole(tensor) for name, tensor in module.state_dict().items()}
+
+
+@torch.no_grad()
+def load_whole_state(module: nn.Module, state: dict[str, Tensor]) -> None:
+    """Copy into the module's own tensors, whose addresses optimizers and graphs hold."""
+    own = module.state_dict()
+    if own.keys() != state.keys():
+        raise KeyError(f"the state is of another model: {sorted(own.keys() ^ state.keys())[:3]} in one only")
+    for name, tensor in own.items():
+        put_whole(tensor, state[name])
+
+
+@torch.no_grad()
+def put_whole(tensor: Tensor, value: Tensor) -> None:
+    """Copy a whole value into a tensor that may be sharded."""
+    local(tensor).copy_(local(share_of(value.to(tensor.device), tensor)))

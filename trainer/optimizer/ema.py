@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from trainer.sharding import put_whole, whole
+
 
 class LoopEma:
     """One small operation per parameter."""
@@ -23,7 +25,12 @@ class LoopEma:
             average.lerp_(parameter, 1 - self.decay)
 
     def state_dict(self) -> dict[str, Tensor]:
-        return dict(zip(self.names, self.averages, strict=True))
+        """The averages by name, whole."""
+        return {name: whole(average) for name, average in zip(self.names, self.averages, strict=True)}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        for name, average in zip(self.names, self.averages, strict=True):
+            put_whole(average, state[name])
 
 
 class ForeachEma(LoopEma):

@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from trainer.errors import Diverged
+from trainer.errors import Diverged, RanksDisagree
 
 Cause = Literal["out-of-memory", "diverged", "error"]
 
@@ -30,7 +30,7 @@ class Failure:
         return Failure(
             message=f"{type(error).__name__}: {error}",
             cause=_cause(error),
-            step=error.step if isinstance(error, Diverged) else step,
+            step=error.step if isinstance(error, Diverged | RanksDisagree) else step,
             rank=rank,
             call_stack="".join(traceback.format_exception(error)),
         )

@@ -1,0 +1,64 @@
+"""When a run saves its state, and what it saves."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from trainer.clock import seconds_since_start
+from trainer.config import Config, to_plain
+from trainer.run.checkpoint import CheckpointWriter
+from trainer.run.learner import Learner
+from trainer.run.metrics import MetricsFile
+from trainer.run.resume import Earlier
+from trainer.run.world import World
+
+
+class Keeper:
+    """Saves every so many updates, at the end, and, where the config says so, each new best."""
+
+    def __init__(
+        self,
+        config: Config,
+        seed: int,
+        out: Path,
+        world: World,
+        normalisation: dict[str, dict[str, list]],
+        earlier: Earlier,
+    ) -> None:
+        self.config, self.seed, self.normalisation, self.earlier = config, seed, normalisation, earlier
+        self.best_val_loss = earlier.best_val_loss
+        self.writer = CheckpointWriter(
+            out if world.rank == 0 else None, asynchronous=config.speed.async_checkpoint
+        )
+
+    def is_due(self, step: int) -> bool:
+        every = self.config.train.checkpoint_every_updates
+        return step == self.config.train.updates or (every > 0 and step % every == 0)
+
+    def keep(self, step: int, learner: Learner, metrics: MetricsFile, val_loss: float | None) -> None:
+        """Save if it is time to; all ranks call this, since a sharded state is gathered from all."""
+        is_best = val_loss is not None and val_loss < self.best_val_loss
+        if is_best:
+            self.best_val_loss = val_loss
+        saves_best = is_best and self.config.train.keep_best
+        if not self.is_due(step) and not saves_best:
+            return
+        started = time.perf_counter()
+        state = {
+            **learner.state_dict(),
+            "normalisation": self.normalisation,
+            "step": step,
+            "seed": self.seed,
+            "config": to_plain(self.config),
+            "seconds": self.earlier.seconds + seconds_since_start(),
+            "best_val_loss": self.best_val_loss,
+            "metrics_bytes": metrics.bytes_after_run_start(),
+            "resumed_at_steps": self.earlier.resumed_at_steps,
+        }
+        self.writer.write(state, best=saves_best)
+        metrics.phase("checkpoint", time.perf_counter() - started, step)
+
+    def close(self) -> None:
+        """Wait for a write that is still under way."""
+        self.writer.close()

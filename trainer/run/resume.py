@@ -1,0 +1,65 @@
+"""What an interrupted run left behind, and whether a run may continue it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from trainer.config import Config, to_plain
+from trainer.errors import ConfigError
+from trainer.run.checkpoint import LAST
+from trainer.run.metrics import lines_after_run_start
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The part of a run before this process; nothing for a fresh run."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best_val_loss: float = math.inf
+    metrics: bytes = b""  # lines after run_start
+    resumed_at_steps: tuple[int, ...] = ()
+    state: dict | None = None  # the whole checkpoint
+
+
+def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
+    """Return what `out` holds of this run; raise ConfigError if it is another run's."""
+    path = out / LAST
+    if not path.is_file():
+        raise ConfigError(f"--resume: {path} is not there; start without --resume")
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    if state["seed"] != seed:
+        raise ConfigError(f"--resume: got seed {seed}, but {path} is of a run with seed {state['seed']}")
+    for key, saved, given in differences(state["config"], to_plain(config)):
+        raise ConfigError(
+            f"--resume: {key}: got {given}, but {path} was trained with {saved}; "
+            "only keys under speed may differ"
+        )
+    metrics = lines_after_run_start(out / "metrics.jsonl", state["metrics_bytes"])
+    if len(metrics) < state["metrics_bytes"]:
+        raise ConfigError(f"--resume: {out / 'metrics.jsonl'} is shorter than when {path} was written")
+    return Earlier(
+        state["step"],
+        state["seconds"],
+        state["best_val_loss"],
+        metrics,
+        (*state["resumed_at_steps"], state["step"]),
+        state,
+    )
+
+
+def differences(
+    saved: Mapping[str, object], given: Mapping[str, object], section: str = ""
+) -> Iterator[tuple[str, object, object]]:
+    """Yield key and both values wherever two configs differ outside `speed`."""
+    for name in sorted({*saved, *given} - ({"speed"} if not section else set())):
+        key, one, other = f"{section}{name}", saved.get(name), given.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from differences(one, other, f"{key}.")
+        elif one != other:
+            yield key, one, other
