@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from trainer.config.reader import Problem
 from trainer.config.schema import Config
+from trainer.config.speed_rules import broken_speed_rules
 from trainer.config.token_grid import token_grid
 from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
@@ -18,6 +19,7 @@ def broken_rules(config: Config) -> Iterator[Problem]:
     yield from _losses(config)
     yield from _pairs(config)
     yield from _optimizer(config)
+    yield from broken_speed_rules(config)
 
 
 def require_world_fits(config: Config, world_size: int) -> None:

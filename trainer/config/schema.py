@@ -97,7 +97,12 @@ class SpeedConfig:
     precision: Literal["fp32", "fp16", "bf16"] = "fp32"
     wrapper: Literal["none", "ddp", "flat", "fsdp2"] = "ddp"  # of several ranks; one rank needs none
     muon: Literal["loop", "batched", "sharded"] = "loop"  # sharded: each rank takes some of the matrices
-    compile: Literal["off", "blocks"] = "off"
+    compile: Literal["off", "blocks", "model"] = "off"
+    compile_mode: Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs"] = "default"
+    cuda_graph: bool = False  # one launch replays a whole update
+    attention: Literal["auto", "math", "efficient", "flash", "cudnn", "flex", "one-tile"] = "auto"
+    activation_checkpointing: Literal["off", "all", "every-other", "selective"] = "off"  # operator's blocks
+    checkpoint_encoder_decoder: bool = False
     fused_adamw: bool = False
     foreach_ema: bool = False
 

@@ -17,10 +17,12 @@ from trainer.run.evaluation import Evaluator
 from trainer.run.learner import Learner
 from trainer.run.metrics import SCHEMA_VERSION, MetricsFile
 from trainer.run.world import World
+from trainer.switches.cuda_graph import GraphedUpdate
 
 
 def write_run_start(
-    metrics: MetricsFile, config: Config, seed: int, world: World, data: Data, learner: Learner, feed: Feed
+    metrics: MetricsFile, config: Config, seed: int, world: World, data: Data, learner: Learner, feed: Feed,
+    graph: GraphedUpdate | None,
 ) -> None:
     metrics.write(
         "run_start",
@@ -36,7 +38,11 @@ def write_run_start(
         evaluation_samples=len(data.held_out),
         period_steps=config.period_updates,
         planned_steps=config.train.updates,
-        effective={**learner.effective(), **feed.effective()},
+        effective={
+            **learner.effective(),
+            **feed.effective(),
+            "cuda_graph": graph is not None and graph.is_captured,
+        },
     )
 
 

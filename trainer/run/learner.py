@@ -24,7 +24,9 @@ from trainer.run.faults import Fault
 from trainer.run.window import StepRecord
 from trainer.run.world import World
 from trainer.sharding import whole
-from trainer.switches.compile_blocks import compile_blocks, compiled_blocks, graphs_compiled
+from trainer.switches.attention import attention_back_end
+from trainer.switches.compile_blocks import graphs_compiled
+from trainer.switches.model_switches import apply_to_model, observe_model
 from trainer.switches.precision import observed_format, product_format
 from trainer.wrapper import wrap
 
@@ -34,10 +36,10 @@ class Learner:
         self.config, self.world, self.fault = config, world, fault
         torch.manual_seed(seed)  # equal weights on all ranks and in all variants
         self.model = LatentPdeOperator(config).to(world.device)
-        if config.speed.compile == "blocks":
-            compile_blocks(self.model)
-        self.wrapper = wrap(Objective(self.model, config), config.speed.wrapper, world)
-        self.optimizer = make_optimizer(self.model, config, world)
+        self.objective = Objective(self.model, config)
+        apply_to_model(self.objective, config.speed)
+        self.wrapper = wrap(self.objective, config.speed.wrapper, world)
+        self.optimizer = make_optimizer(self.model, config, world, capturable=config.speed.cuda_graph)
         self.scaled_step = ScaledStep(self.optimizer, config.speed.precision, world.device)
         self.ema = make_ema(self.model, config.optimizer.ema_decay, foreach=config.speed.foreach_ema)
         self.choices = StepChoices.of(config, seed)
@@ -84,7 +86,7 @@ class Learner:
         """What is really on, asked of the objects."""
         return {
             **self.wrapper.effective(),
-            "compiled_blocks": compiled_blocks(self.model),
+            **observe_model(self.objective, self.config.speed, self._product_format()),
             "precision": observed_format(self._product_format(), self.world.device),
             "optimizer": self.optimizer.implementation,
             "ema": self.ema.implementation,
@@ -93,7 +95,7 @@ class Learner:
     def _accumulate(self, step: Step, batch: Batch, phase: Phase, *, last: bool) -> Tensor:
         """Add the gradient of one micro-batch and return its part of the update's loss."""
         inputs = self.choices.inputs(step, batch.pair)
-        with self.wrapper.micro_step(last=last):
+        with self.wrapper.micro_step(last=last), attention_back_end(self.config.speed.attention):
             with self._product_format():
                 loss = self.wrapper.module(batch, inputs, phase)
                 loss = loss / self.config.speed.accumulation_steps

@@ -9,6 +9,7 @@ from pathlib import Path
 from trainer.clock import seconds_since_start
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
+from trainer.config.speed_rules import require_device_fits
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.run.checkpoint import save_checkpoint
@@ -20,6 +21,7 @@ from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
 from trainer.run.window import Window
 from trainer.run.world import open_world
+from trainer.switches.cuda_graph import GraphedUpdate
 
 
 @dataclass
@@ -34,6 +36,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress) -> No
     import_seconds = seconds_since_start()
     with open_world(config.train.timeout_seconds) as world:
         require_world_fits(config, world.size)
+        require_device_fits(config, world.device.type, world.size)
         metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None)
         started = time.perf_counter()
         data = open_data(config)
@@ -43,17 +46,21 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress) -> No
         data_seconds = time.perf_counter() - started
 
         learner = Learner(config, seed, world, requested_fault())
+        graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
+        update = graph.update if graph else learner.update
         evaluator = Evaluator(config, data.held_out, world)
-        write_run_start(metrics, config, seed, world, data, learner, feed)
+        write_run_start(metrics, config, seed, world, data, learner, feed, graph)
         metrics.phase("import", import_seconds)
         metrics.phase("data", data_seconds)
+        if graph:
+            metrics.phase("capture", graph.seconds)
 
         clock = step_clock(world.device)
         window = Window(1, config.train.pairs_per_update)
         for step in range(1, config.train.updates + 1):
             progress.step = step
             clock.start()
-            window.records.append(learner.update(step, feed))
+            window.records.append(update(step, feed))
             clock.stop()
             evaluates = step == config.train.updates or _is_due(step, config.evaluation.every_updates)
             if evaluates or _is_due(step, config.train.window_updates):
@@ -78,6 +85,8 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress) -> No
             )
             metrics.phase("checkpoint", time.perf_counter() - started)
         write_run_end(metrics, config, world, learner)
+        if graph:
+            graph.close()
 
 
 def _is_due(step: int, every: int) -> bool:

@@ -1,4 +1,4 @@
-"""Regional compilation: each block and decoder layer by itself, so that equal ones share one graph."""
+"""Compilation: regional, so that equal blocks share one graph, or of encoder to losses in one."""
 
 from __future__ import annotations
 
@@ -7,24 +7,48 @@ from collections.abc import Iterator
 
 from torch import nn
 
+from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 
 
-def compile_blocks(model: LatentPdeOperator) -> None:
-    """Compile in place; the keys of the state dict stay."""
+def compile_blocks(model: LatentPdeOperator, mode: str = "default") -> None:
+    """Compile each block and decoder layer in place; the keys of the state dict stay."""
     for block in _regions(model):
-        block.compile(fullgraph=True, dynamic=False)
+        _compile(block, mode)
+
+
+def compile_whole(objective: Objective, mode: str = "default") -> None:
+    """Compile model and losses together."""
+    _compile(objective, mode)
 
 
 def compiled_blocks(model: LatentPdeOperator) -> int:
-    """How many regions would run compiled code."""
-    return sum(block._compiled_call_impl is not None for block in _regions(model))
+    """How many regions would run compiled code of their own."""
+    return sum(_is_compiled(block) for block in _regions(model))
+
+
+def observed_compile(objective: Objective) -> str:
+    """What would run compiled, and in which mode."""
+    region = next(_regions(objective.model))
+    for name, module in (("model", objective), ("blocks", region)):
+        if _is_compiled(module):
+            return name if module.compile_mode == "default" else f"{name}, {module.compile_mode}"
+    return "off"
 
 
 def graphs_compiled() -> int:
     """How many graphs this process has compiled so far; it grows in the very step that compiles."""
     dynamo = sys.modules.get("torch._dynamo.utils")  # importing it takes seconds, and eager runs do without
     return dynamo.counters["stats"]["unique_graphs"] if dynamo else 0
+
+
+def _compile(module: nn.Module, mode: str) -> None:
+    module.compile(fullgraph=True, dynamic=False, mode=mode)
+    module.compile_mode = mode
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    return module._compiled_call_impl is not None
 
 
 def _regions(model: LatentPdeOperator) -> Iterator[nn.Module]:

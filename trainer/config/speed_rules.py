@@ -1,0 +1,98 @@
+"""Speed switches that cannot work together, or not on this device, each refused with its reason."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from trainer.config.reader import Problem
+from trainer.config.schema import Config
+from trainer.errors import ConfigError
+
+ONE_TILE_TOKENS = 128  # scores of more do not fit the registers of one program
+GPU_ATTENTION = ("efficient", "cudnn", "flex", "one-tile")
+
+
+def broken_speed_rules(config: Config) -> Iterator[Problem]:
+    """Yield what is wrong whatever the device."""
+    yield from _cuda_graph(config)
+    yield from _compile(config)
+    yield from _attention(config)
+
+
+def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_size: int) -> None:
+    """The device is known only at the start of a training."""
+    speed = config.speed
+    if device == "cpu" and speed.cuda_graph:
+        raise ConfigError("speed.cuda_graph: got true, but there is no GPU: make it false")
+    if device == "cpu" and speed.attention in GPU_ATTENTION:
+        raise ConfigError(
+            f'speed.attention: got "{speed.attention}", but there is no GPU: expected auto, math or flash'
+        )
+    if speed.cuda_graph and world_size > 1 and speed.wrapper != "flat":
+        raise ConfigError(
+            f'speed.wrapper: got "{speed.wrapper}", but a CUDA graph over {world_size} ranks needs gradients '
+            "that keep their place: expected flat"
+        )
+
+
+def _cuda_graph(config: Config) -> Iterator[Problem]:
+    speed = config.speed
+    if not speed.cuda_graph:
+        return
+    if speed.data_path != "resident":
+        yield Problem(
+            "speed.data_path", 'got "loader", but speed.cuda_graph reads on the GPU: expected resident'
+        )
+    if speed.precision == "fp16":
+        yield Problem(
+            "speed.precision",
+            'got "fp16", whose scaler asks the GPU in every step whether to skip it, which a graph cannot: '
+            "expected bf16 or fp32 with speed.cuda_graph",
+        )
+    if config.optimizer.matrices == "muon" and speed.muon == "loop":
+        yield Problem(
+            "speed.muon",
+            'got "loop", which reads its learning rate on the host: expected batched or sharded with '
+            "speed.cuda_graph",
+        )
+    if speed.compile_mode != "default":
+        yield Problem(
+            "speed.compile_mode",
+            f'got "{speed.compile_mode}", which may capture graphs of its own: expected default with '
+            "speed.cuda_graph",
+        )
+
+
+def _compile(config: Config) -> Iterator[Problem]:
+    speed = config.speed
+    if speed.compile_mode != "default" and speed.compile == "off":
+        yield Problem("speed.compile_mode", f'got "{speed.compile_mode}", but speed.compile is off')
+    if speed.compile_mode == "reduce-overhead" and speed.accumulation_steps > 1:
+        yield Problem(
+            "speed.compile_mode",
+            'got "reduce-overhead", whose graphs overwrite gradients that speed.accumulation_steps '
+            f"{speed.accumulation_steps} adds up (pytorch issue 169545): expected default",
+        )
+    if speed.compile == "model" and speed.wrapper == "fsdp2":
+        yield Problem(
+            "speed.compile", 'got "model", but fsdp2 gathers weights between blocks: expected blocks'
+        )
+
+
+def _attention(config: Config) -> Iterator[Problem]:
+    speed = config.speed
+    if speed.attention == "flex" and speed.compile == "off":
+        yield Problem(
+            "speed.attention",
+            'got "flex", which is slow unless compiled: expected speed.compile blocks',
+        )
+    if speed.attention in ("flash", "cudnn") and speed.precision == "fp32":
+        yield Problem(
+            "speed.attention",
+            f'got "{speed.attention}", which takes 16-bit numbers: expected speed.precision bf16 or fp16',
+        )
+    if speed.attention == "one-tile" and config.model.tokens > ONE_TILE_TOKENS:
+        yield Problem(
+            "speed.attention",
+            f'got "one-tile", but {config.model.tokens} tokens are more than a tile of {ONE_TILE_TOKENS} holds: '
+            "expected auto",
+        )

@@ -1,0 +1,88 @@
+"""Self-attention over a packed qkv with its query and key norms, as one operator with a gradient.
+
+Pays where the tokens of a head fit one tile: nothing between qkv and the result goes through memory.
+"""
+
+import torch
+import triton
+from torch import Tensor
+
+from trainer.kernels.one_tile_backward import one_tile_backward
+from trainer.kernels.one_tile_forward import one_tile_forward
+
+MOST_TOKENS = 128  # scores of more do not fit the registers of a program
+FORWARD_WARPS, BACKWARD_WARPS = 4, 8
+
+
+@torch.library.custom_op("speedproof::one_tile_attention", mutates_args=())
+def one_tile_attention(
+    qkv: Tensor, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
+) -> Tensor:
+    """Return (pairs, tokens, dim) of qkv (pairs, tokens, 3 dim), which holds q, k and v side by side."""
+    qkv = qkv.contiguous()
+    pairs, tokens, width = qkv.shape
+    out = qkv.new_empty(pairs, tokens, width // 3)
+    one_tile_forward[(pairs * heads,)](
+        qkv, query_weight, key_weight, out, heads, eps, **_tile(qkv, heads), num_warps=FORWARD_WARPS
+    )
+    return out
+
+
+@torch.library.custom_op("speedproof::one_tile_attention_backward", mutates_args=())
+def one_tile_attention_backward(
+    out_gradient: Tensor, qkv: Tensor, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of qkv and of both norms' weights."""
+    qkv, out_gradient = qkv.contiguous(), out_gradient.contiguous()
+    programs = len(qkv) * heads
+    qkv_gradient = torch.empty_like(qkv)
+    parts = qkv.new_empty(2, programs, len(query_weight), dtype=torch.float32)
+    one_tile_backward[(programs,)](
+        qkv,
+        query_weight,
+        key_weight,
+        out_gradient,
+        qkv_gradient,
+        parts,
+        heads,
+        programs,
+        eps,
+        **_tile(qkv, heads),
+        num_warps=BACKWARD_WARPS,
+    )
+    query_gradient, key_gradient = parts[0].sum(dim=0), parts[1].sum(dim=0)
+    return qkv_gradient, query_gradient.to(query_weight.dtype), key_gradient.to(key_weight.dtype)
+
+
+def _tile(qkv: Tensor, heads: int) -> dict[str, int | float]:
+    tokens, dim = qkv.shape[1], qkv.shape[2] // 3 // heads
+    return {
+        "scale": dim**-0.5,
+        "TOKENS": tokens,
+        "ROWS": max(16, triton.next_power_of_2(tokens)),  # 16 is the least that a matrix product takes
+        "DIM": dim,
+        "COLUMNS": max(16, triton.next_power_of_2(dim)),
+    }
+
+
+@one_tile_attention.register_fake
+def _(qkv, query_weight, key_weight, heads, eps):
+    return qkv.new_empty(*qkv.shape[:2], qkv.shape[2] // 3)
+
+
+@one_tile_attention_backward.register_fake
+def _(out_gradient, qkv, query_weight, key_weight, heads, eps):
+    return qkv.new_empty(qkv.shape), torch.empty_like(query_weight), torch.empty_like(key_weight)
+
+
+def _remember(ctx, inputs, output) -> None:
+    qkv, query_weight, key_weight, ctx.heads, ctx.eps = inputs
+    ctx.save_for_backward(qkv, query_weight, key_weight)
+
+
+def _gradient(ctx, out_gradient):
+    gradients = one_tile_attention_backward(out_gradient, *ctx.saved_tensors, ctx.heads, ctx.eps)
+    return *gradients, None, None
+
+
+one_tile_attention.register_autograd(_gradient, setup_context=_remember)

@@ -1,0 +1,60 @@
+"""Activations recomputed in the backward pass instead of kept: less memory, more work, the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+from trainer.model.latent_operator import LatentPdeOperator
+
+Blocks = Literal["off", "all", "every-other", "selective"]
+
+# Of these the results are kept, and all that is cheap is recomputed.
+KEPT = {
+    torch.ops.aten.mm.default,
+    torch.ops.aten.addmm.default,
+    torch.ops.aten.bmm.default,
+    torch.ops.aten._scaled_dot_product_flash_attention.default,
+    torch.ops.aten._scaled_dot_product_efficient_attention.default,
+    torch.ops.aten._scaled_dot_product_cudnn_attention.default,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
+}
+
+
+def checkpoint_blocks(model: LatentPdeOperator, which: Blocks) -> None:
+    """Checkpoint the operator's blocks in place; the keys of the state dict stay."""
+    blocks = model.operator.blocks
+    match which:
+        case "all":
+            _checkpoint(blocks)
+        case "every-other":
+            _checkpoint(blocks[::2])
+        case "selective":
+            _checkpoint(blocks, context_fn=partial(create_selective_checkpoint_contexts, _policy))
+
+
+def checkpoint_ends(model: LatentPdeOperator) -> None:
+    """Checkpoint the encoder and the layers of the decoder."""
+    _checkpoint([model.encoder, *model.decoder.layers])
+
+
+def checkpointed(modules: Iterable[nn.Module]) -> int:
+    """How many of the modules recompute their activations."""
+    return sum(getattr(module.__dict__.get("forward"), "func", None) is checkpoint for module in modules)
+
+
+def _checkpoint(modules: Iterable[nn.Module], **options: object) -> None:
+    for module in modules:
+        # Nothing in a module is random, so there is no generator state to keep; reading it would wait.
+        module.forward = partial(
+            checkpoint, module.forward, use_reentrant=False, preserve_rng_state=False, **options
+        )
+
+
+def _policy(_context: object, operator: object, *_arguments: object, **_options: object) -> CheckpointPolicy:
+    return CheckpointPolicy.MUST_SAVE if operator in KEPT else CheckpointPolicy.PREFER_RECOMPUTE

@@ -1,0 +1,74 @@
+"""Which code computes attention: a back end of torch's own, FlexAttention, or our kernel."""
+
+from __future__ import annotations
+
+import contextlib
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import flex_attention
+
+from trainer.model.attention import SelfAttention
+from trainer.model.latent_operator import LatentPdeOperator
+
+Attention = Literal["auto", "math", "efficient", "flash", "cudnn", "flex", "one-tile"]
+
+BACK_ENDS = {
+    "math": SDPBackend.MATH,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+}
+
+
+def replace_self_attention(model: LatentPdeOperator, attention: Attention) -> None:
+    """Give every block the asked self-attention; the keys of the state dict stay."""
+    if attention not in ("flex", "one-tile"):
+        return
+    for block in model.operator.blocks:
+        mix = _flex if attention == "flex" else _one_tile
+        block.attention.mix = partial(mix, block.attention)
+
+
+def attention_back_end(attention: Attention) -> AbstractContextManager[None]:
+    """In this context torch's other back ends are off: it fails where the asked one cannot work."""
+    return sdpa_kernel(BACK_ENDS[attention]) if attention in BACK_ENDS else contextlib.nullcontext()
+
+
+def observed_attention(model: LatentPdeOperator, attention: Attention, dtype: torch.dtype) -> str:
+    """What the blocks' self-attention would run now, by the objects and by torch's own choice."""
+    modules = [block.attention for block in model.operator.blocks]
+    names = {_replaced(module) or _chosen(module, attention, dtype) for module in modules}
+    return " and ".join(sorted(names))
+
+
+def _replaced(module: SelfAttention) -> str | None:
+    own = module.__dict__.get("mix")
+    return own.func.__name__.strip("_").replace("_", "-") if own else None
+
+
+def _chosen(module: SelfAttention, attention: Attention, dtype: torch.dtype) -> str:
+    weight = module.qkv.weight
+    shape = (1, module.heads, 128, weight.shape[1] // module.heads)
+    query, key, value = torch.zeros(3, *shape, device=weight.device, dtype=dtype, requires_grad=True)
+    with attention_back_end(attention):
+        chosen = torch._fused_sdp_choice(query, key, value)  # no public function tells
+    names = {int(back_end): name for name, back_end in BACK_ENDS.items()}
+    return names.get(chosen, f"back end {chosen}")
+
+
+def _flex(attention: SelfAttention, qkv: Tensor) -> Tensor:
+    query, key, value = attention.normalised(qkv)
+    return flex_attention(query, key, value).transpose(1, 2).flatten(2)
+
+
+def _one_tile(attention: SelfAttention, qkv: Tensor) -> Tensor:
+    from trainer.kernels.one_tile_attention import one_tile_attention  # needs Triton
+
+    return one_tile_attention(
+        qkv, attention.query_norm.weight, attention.key_norm.weight, attention.heads, attention.query_norm.eps
+    )

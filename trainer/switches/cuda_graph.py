@@ -1,0 +1,72 @@
+"""Whole-step CUDA graphs: batch gather, forward, backward, reduction, optimizer and average in one launch."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import torch
+
+from trainer.data.feed import Feed, ResidentFeed
+from trainer.losses.choices import Phase
+from trainer.optimizer.learning_rate import learning_rate
+from trainer.run.learner import Learner
+from trainer.run.window import StepRecord
+from trainer.switches.static_update import StaticUpdate
+from trainer.switches.undo import undone
+
+WARM_UPS = 3  # until compiled code, library workspaces and NCCL's channels have settled
+
+
+class GraphedUpdate:
+    """Takes the place of Learner.update, with a graph per phase; close it before the process group is."""
+
+    def __init__(self, learner: Learner, feed: ResidentFeed) -> None:
+        started = time.perf_counter()
+        self.learner = learner
+        self.static = StaticUpdate(learner, feed)
+        phases = {learner.choices.phase(step) for step in range(1, learner.config.train.updates + 1)}
+        self.graphs = _captured(self.static, sorted(phases))
+        self.seconds = time.perf_counter() - started
+
+    def update(self, step: int, feed: Feed) -> StepRecord:
+        """Replay the captured update for this step."""
+        started = time.perf_counter()
+        self.static.put(step)
+        wait = time.perf_counter() - started
+        self.graphs[self.learner.choices.phase(step)].replay()
+        config = self.learner.config
+        rate = learning_rate(config.optimizer, step, config.train.updates)
+        return StepRecord(self.static.loss(step), self.static.norm(step), wait, rate, compiled=False)
+
+    @property
+    def is_captured(self) -> bool:
+        return len(self.graphs) > 0
+
+    def close(self) -> None:
+        """Free the graphs: NCCL cannot give back a communicator that one still holds."""
+        self.graphs = {}
+
+
+def _captured(static: StaticUpdate, phases: list[Phase]) -> dict[Phase, torch.cuda.CUDAGraph]:
+    """Warm up on the stream of the capture, undo that, then record an update of each phase, running none."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        static.put(1)
+        with undone(static.learner):
+            for phase in phases * WARM_UPS:
+                static.run(phase)
+    torch.cuda.current_stream().wait_stream(stream)
+    graphs = {phase: torch.cuda.CUDAGraph() for phase in phases}
+    pool = torch.cuda.graph_pool_handle()  # one for all: they never run at the same time
+    gc.collect()
+    gc.disable()  # a tensor freed by a collection would end the capture
+    try:
+        for phase, graph in graphs.items():
+            # NCCL's watchdog asks for events from its thread; in the default mode that would end the capture.
+            with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+                static.run(phase)
+    finally:
+        gc.enable()
+    return graphs

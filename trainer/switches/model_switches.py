@@ -1,0 +1,38 @@
+"""The switches that change how the model computes: attention, activation checkpointing, compilation."""
+
+from __future__ import annotations
+
+import torch
+
+from trainer.config.schema import SpeedConfig
+from trainer.losses.objective import Objective
+from trainer.switches.activation_checkpointing import checkpoint_blocks, checkpoint_ends, checkpointed
+from trainer.switches.attention import observed_attention, replace_self_attention
+from trainer.switches.compile_blocks import compile_blocks, compile_whole, compiled_blocks, observed_compile
+
+
+def apply_to_model(objective: Objective, speed: SpeedConfig) -> None:
+    """Turn them on in place, inner ones first; the keys of the state dict stay."""
+    model = objective.model
+    replace_self_attention(model, speed.attention)
+    checkpoint_blocks(model, speed.activation_checkpointing)
+    if speed.checkpoint_encoder_decoder:
+        checkpoint_ends(model)
+    if speed.compile == "blocks":
+        compile_blocks(model, speed.compile_mode)
+    if speed.compile == "model":
+        compile_whole(objective, speed.compile_mode)
+
+
+def observe_model(
+    objective: Objective, speed: SpeedConfig, product_dtype: torch.dtype
+) -> dict[str, str | int]:
+    """What is on, asked of the modules."""
+    model = objective.model
+    return {
+        "compile": observed_compile(objective),
+        "compiled_blocks": compiled_blocks(model),
+        "attention": observed_attention(model, speed.attention, product_dtype),
+        "checkpointed_blocks": checkpointed(model.operator.blocks),
+        "checkpointed_ends": checkpointed([model.encoder, *model.decoder.layers]),
+    }

@@ -1,0 +1,36 @@
+"""Steps that warm something up and must not train: everything that learns is put back as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from trainer.run.learner import Learner
+
+
+@contextmanager
+def undone(learner: Learner) -> Iterator[None]:
+    """Put weights, averages and optimizer state back in place, since a graph holds their addresses.
+
+    Optimizer state that did not exist before is zeroed, which is what a first step starts from.
+    """
+    before = {name: tensor.clone() for name, tensor in _state(learner).items()}
+    yield
+    with torch.no_grad():
+        for name, tensor in _state(learner).items():
+            if name in before:
+                tensor.copy_(before[name])
+            else:
+                tensor.zero_()
+
+
+def _state(learner: Learner) -> dict[str, Tensor]:
+    """Every tensor that a step changes, the very objects."""
+    tensors = {f"model.{name}": p.detach() for name, p in learner.model.named_parameters()}
+    tensors |= {f"ema.{name}": average for name, average in learner.ema.state_dict().items()}
+    for name, state in learner.optimizer.state_dict().items():
+        tensors |= {f"optimizer.{name}.{key}": tensor for key, tensor in state.items()}
+    return tensors
