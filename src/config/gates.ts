@@ -9,34 +9,48 @@ export type Statistic =
   | 'ratio' // optimized / baseline; down is good
   | 'difference' // optimized - baseline; down is good
   | 'maximum' // the largest of the optimized runs; down is good
+  | 'minimum' // the smallest of the optimized runs; up is good
 
 export interface Gate {
   readonly name: string
   readonly metric: string
   readonly statistic: Statistic
   readonly direction: 'at_least' | 'at_most' | 'below'
-  /** In the unit of the gate: x for ratios, GB for peak_memory_gb, the metric's own unit otherwise. */
+  /** In the unit of the gate: x for ratios, GB for bytes, the price's currency for a cost, else the metric's own. */
   readonly limit: number
+  /** Makes a cost of GPU hours. */
+  readonly pricePerGpuHour: number | null
   readonly severity: 'required' | 'warn' | 'info'
   /** `interval`: the confidence bound must clear the limit. `point`: the estimate may do, and is named so. */
   readonly evidence: 'interval' | 'point'
 }
 
-/** Metrics that every trainer reports; a trainer's own ones are `evaluation.<name>`. */
+/** A run has those that were measured; a trainer's own ones are `evaluation.<name>`. */
 export const BUILT_IN_METRICS = [
   'seconds_per_sample',
   'total_seconds',
+  'time_to_quality_seconds',
   'val_loss',
   'peak_memory_allocated_bytes',
   'peak_memory_reserved_bytes',
+  'data_wait_share',
+  'gpu_hours',
+  'gpu_utilization',
+  'energy_joules_per_sample',
 ] as const
 
 const KNOWN_GATES: Readonly<Record<string, Pick<Gate, 'metric' | 'statistic'>>> = {
   speedup: { metric: 'seconds_per_sample', statistic: 'speedup' },
   total_speedup: { metric: 'total_seconds', statistic: 'speedup' },
+  time_to_quality_speedup: { metric: 'time_to_quality_seconds', statistic: 'speedup' },
   loss_delta: { metric: 'val_loss', statistic: 'difference' },
+  loss_ratio: { metric: 'val_loss', statistic: 'ratio' },
   nrmse_ratio: { metric: 'evaluation.nrmse', statistic: 'ratio' },
+  nrmse_delta: { metric: 'evaluation.nrmse', statistic: 'difference' },
   peak_memory_gb: { metric: 'peak_memory_reserved_bytes', statistic: 'maximum' },
+  data_wait_share: { metric: 'data_wait_share', statistic: 'maximum' },
+  gpu_utilization: { metric: 'gpu_utilization', statistic: 'minimum' },
+  cost_per_run: { metric: 'gpu_hours', statistic: 'maximum' },
 }
 
 /** The mission's gates, for an experiment that names none. */
@@ -53,10 +67,15 @@ const gateKeys = {
       error: `one of ${BUILT_IN_METRICS.join(', ')}, or evaluation.<a metric of the trainer's evaluation events>`,
     })
     .optional(),
-  statistic: z.enum(['speedup', 'ratio', 'difference', 'maximum']).optional(),
+  statistic: z.enum(['speedup', 'ratio', 'difference', 'maximum', 'minimum']).optional(),
   at_least: z.number().optional(),
   at_most: z.number().optional(),
   below: z.number().optional(),
+  price_per_gpu_hour: z
+    .number()
+    .positive()
+    .optional()
+    .describe('For cost_per_run, or any gate of gpu_hours: its numbers become GPU hours times this price.'),
   severity: z.enum(['required', 'warn', 'info']).default('required'),
   evidence: z.enum(['interval', 'point']).default('interval'),
 }
@@ -77,18 +96,32 @@ export function readGates(file: GatesFile, source: string): Gate[] {
 function readGate(name: string, entry: GateEntry, where: string): Gate {
   const { metric, statistic } = comparisonOf(name, entry, where)
   const { direction, limit } = limitOf(entry, where)
-  const wanted = statistic === 'speedup' ? 'at_least' : 'at_most or below'
-  if ((statistic === 'speedup') !== (direction === 'at_least')) {
+  const isUpGood = statistic === 'speedup' || statistic === 'minimum'
+  if (isUpGood !== (direction === 'at_least')) {
     throw new ConfigError(
-      `${where}.${direction}: a ${statistic} takes ${wanted}, since ${goodDirection(statistic)} is good`,
+      `${where}.${direction}: a ${statistic} takes ${isUpGood ? 'at_least' : 'at_most or below'}, since ${isUpGood ? 'up' : 'down'} is good`,
     )
   }
-  if (limit <= 0) {
-    throw new ConfigError(
-      `${where}.${direction}: got ${limit}, expected a number above 0${statistic === 'difference' ? ': with no margin, equal models fail half of the time' : ''}`,
-    )
-  }
-  return { name, metric, statistic, direction, limit, severity: entry.severity, evidence: entry.evidence }
+  checkLimit(statistic, direction, limit, where)
+  const pricePerGpuHour = priceOf(name, metric, entry, where)
+  const { severity, evidence } = entry
+  return { name, metric, statistic, direction, limit, pricePerGpuHour, severity, evidence }
+}
+
+function checkLimit(statistic: Statistic, direction: Gate['direction'], limit: number, where: string): void {
+  // Nothing of something is a fair limit of a level: no retry at all.
+  if (limit > 0 || (limit === 0 && statistic === 'maximum' && direction === 'at_most')) return
+  const reason = statistic === 'difference' ? ': with no margin, equal models fail half of the time' : ''
+  throw new ConfigError(`${where}.${direction}: got ${limit}, expected a number above 0${reason}`)
+}
+
+function priceOf(name: string, metric: string, entry: GateEntry, where: string): number | null {
+  const price = entry.price_per_gpu_hour ?? null
+  if (price !== null && metric !== 'gpu_hours')
+    throw new ConfigError(`${where}.price_per_gpu_hour: ${name} is no cost; leave it out`)
+  if (price === null && name === 'cost_per_run')
+    throw new ConfigError(`${where}.price_per_gpu_hour: missing; expected the price of one GPU for an hour`)
+  return price
 }
 
 function comparisonOf(name: string, entry: GateEntry, where: string): Pick<Gate, 'metric' | 'statistic'> {
@@ -118,8 +151,4 @@ function limitOf(entry: GateEntry, where: string): Pick<Gate, 'direction' | 'lim
     throw new ConfigError(`${where}: got ${limits.length} limits, expected one of at_least, at_most, below`)
   }
   return only
-}
-
-function goodDirection(statistic: Statistic): string {
-  return statistic === 'speedup' ? 'up' : 'down'
 }

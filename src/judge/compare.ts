@@ -1,16 +1,10 @@
 // Run summaries -> for each gate, both variants' numbers and the paired evidence.
-
-import type { Variant } from '../config/experiment.ts'
 import type { Gate } from '../config/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { CONFIDENCE, type PairedEstimate, pairedMean, pairedRatio } from './paired.ts'
-
-/** Two finished runs with one seed, back to back: the unit of evidence. */
-export interface Block {
-  readonly block: number
-  readonly baseline: RunSummary
-  readonly optimized: RunSummary
-}
+import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'
+import { isLevel } from './gate-kind.ts'
+import { CONFIDENCE, type PairedEstimate } from './paired.ts'
+import { type Speedups, speedupsOf } from './speedups.ts'
 
 export interface GateComparison {
   readonly gate: Gate
@@ -23,6 +17,7 @@ export interface GateComparison {
 export interface Comparison {
   readonly blocks: readonly Block[]
   readonly gates: readonly GateComparison[]
+  readonly speedups: Speedups
 }
 
 /** `confidence` of each one-sided bound: several looks at the data share what may go wrong between them. */
@@ -32,18 +27,11 @@ export function compare(
   confidence = CONFIDENCE,
 ): Comparison {
   const blocks = pairBlocks(runs)
-  return { blocks, gates: gates.map((gate) => compareGate(gate, blocks, confidence)) }
-}
-
-function pairBlocks(runs: readonly RunSummary[]): Block[] {
-  const numbers = [...new Set(runs.flatMap(({ block }) => (block === null ? [] : [block])))].sort(
-    (a, b) => a - b,
-  )
-  return numbers.flatMap((block) => {
-    const find = (variant: Variant) => runs.find((run) => run.block === block && run.variant === variant)
-    const [baseline, optimized] = [find('baseline'), find('optimized')]
-    return baseline && optimized ? [{ block, baseline, optimized }] : []
-  })
+  return {
+    blocks,
+    gates: gates.map((gate) => compareGate(gate, blocks, confidence)),
+    speedups: speedupsOf(blocks, confidence),
+  }
 }
 
 function compareGate(gate: Gate, blocks: readonly Block[], confidence: number): GateComparison {
@@ -53,57 +41,35 @@ function compareGate(gate: Gate, blocks: readonly Block[], confidence: number): 
     gate,
     baseline: baseline && level(gate, baseline),
     optimized: optimized && level(gate, optimized),
-    evidence:
-      optimized &&
-      (gate.statistic === 'maximum'
-        ? maximum(optimized)
-        : baseline && paired(gate, pairsOf(baseline, optimized), confidence)),
+    evidence: isLevel(gate) ? optimized && worst(gate, optimized) : pairedEstimate(gate, blocks, confidence),
   }
 }
 
-/** Null unless every run of the variant reported the metric: half a set of numbers proves nothing. */
-function valuesOf(metric: string, blocks: readonly Block[], variant: Variant): number[] | null {
-  const values = blocks.flatMap((block) => block[variant].metrics[metric] ?? [])
-  return values.length === blocks.length && values.length > 0 ? values : null
-}
-
-interface Pair {
-  readonly baseline: number
-  readonly optimized: number
-}
-
-function pairsOf(baseline: readonly number[], optimized: readonly number[]): Pair[] {
-  return baseline.map((value, index) => ({ baseline: value, optimized: optimized[index] ?? Number.NaN }))
-}
-
-function paired({ statistic }: Gate, pairs: readonly Pair[], confidence: number): PairedEstimate | null {
+function pairedEstimate(
+  { metric, statistic }: Gate,
+  blocks: readonly Block[],
+  confidence: number,
+): PairedEstimate | null {
   switch (statistic) {
     case 'speedup':
-      return pairedRatio(
-        pairs.map((pair) => ({ numerator: pair.baseline, denominator: pair.optimized })),
-        confidence,
-      )
+      return speedupOf(metric, blocks, confidence)
     case 'ratio':
-      return pairedRatio(
-        pairs.map((pair) => ({ numerator: pair.optimized, denominator: pair.baseline })),
-        confidence,
-      )
+      return ratioOf(metric, blocks, confidence)
     default:
-      return pairedMean(
-        pairs.map((pair) => pair.optimized - pair.baseline),
-        confidence,
-      )
+      return differenceOf(metric, blocks, confidence)
   }
 }
 
-/** A maximum over all runs and ranks is what it is: it has no interval and needs none. */
-function maximum(values: readonly number[]): PairedEstimate {
-  const largest = Math.max(...values)
+/** A maximum or minimum over all runs and ranks is what it is: it has no interval and needs none. */
+function worst(gate: Gate, values: readonly number[]): PairedEstimate {
+  const value = levelOf(gate, values)
   return {
-    estimate: largest,
-    bounds: { lower: largest, upper: largest },
+    estimate: value,
+    bounds: { lower: value, upper: value },
     pairs: values.length,
     confidence: 1,
+    values,
+    scale: 'linear',
   }
 }
 
@@ -113,11 +79,12 @@ function level(gate: Gate, values: readonly number[]): number | null {
   return Number.isFinite(value) ? value : null
 }
 
-/** Geometric mean for quotients, mean for differences, maximum. */
+/** Geometric mean for quotients, mean for differences, the worst of levels. */
 function levelOf({ statistic }: Gate, values: readonly number[]): number {
   const mean = (numbers: readonly number[]) =>
     numbers.reduce((total, value) => total + value, 0) / numbers.length
   if (statistic === 'maximum') return Math.max(...values)
+  if (statistic === 'minimum') return Math.min(...values)
   if (statistic === 'difference' || values.some((value) => value <= 0)) return mean(values)
   return Math.exp(mean(values.map(Math.log)))
 }

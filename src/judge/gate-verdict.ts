@@ -1,6 +1,7 @@
 // One gate's evidence against its limit: it passes on proof, and on nothing else.
 import type { Gate } from '../config/gates.ts'
 import type { GateComparison } from './compare.ts'
+import { comparesQuality, unitOf } from './gate-kind.ts'
 import type { PairedEstimate } from './paired.ts'
 
 export type GateState = 'passed' | 'failed' | 'inconclusive' | 'not measured'
@@ -13,7 +14,7 @@ export interface GateVerdict extends GateComparison {
 }
 
 /** Fewer seeds than this say nothing about how losses scatter between seeds. */
-const MIN_SEEDS = 3
+export const MIN_SEEDS = 3
 
 /** Relative. A ratio comes back from its logarithm with other last digits: 3 as 2.9999999999999996. */
 const ROUNDING = 1e-12
@@ -55,22 +56,11 @@ function usableBounds(gate: Gate, { bounds, pairs }: PairedEstimate): PairedEsti
   return comparesQuality(gate) && pairs < MIN_SEEDS ? null : bounds
 }
 
-/** A maximum has no scatter to estimate; every other statistic of a held-out number has. */
-export function comparesQuality({ metric, statistic }: Gate): boolean {
-  return statistic !== 'maximum' && (metric === 'val_loss' || metric.startsWith('evaluation.'))
-}
-
 function clears(gate: Gate, value: number): boolean {
   const { direction, limit } = gate
   const scaled = value / unitOf(gate)
   if (direction === 'at_least') return scaled >= limit * (1 - ROUNDING)
   return direction === 'at_most' ? scaled <= limit * (1 + ROUNDING) : scaled < limit
-}
-
-/** Limits in bytes are written in GB (1e9 bytes); quotients have no unit; all else is in the metric's own unit. */
-function unitOf({ metric, statistic }: Gate): number {
-  const isQuotient = statistic === 'speedup' || statistic === 'ratio'
-  return metric.endsWith('_bytes') && !isQuotient ? 1e9 : 1
 }
 
 function isInsensitive({ gate, baseline }: GateComparison): boolean {

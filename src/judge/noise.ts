@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { VARIANTS } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { fQuantile } from '../statistics/f-distribution.ts'
+import type { Check } from './validity.ts'
 
 /** Stored from `mode: aa` for one machine and one training; `runs` of one config under two names. */
 export const noiseFloorSchema = z.object({
@@ -59,6 +60,20 @@ export function compareWithFloor(runs: readonly RunSummary[], floor: NoiseFloor 
     deviation: Math.sqrt(spread.variance),
     floor: floor.log_standard_deviation,
   }
+}
+
+export function checkNoise(noise: NoiseComparison): Check {
+  const name = 'noise floor'
+  if (noise.state === 'not measured')
+    return { name, state: noise.state, detail: 'none is stored for this machine and training' }
+  return noise.state === 'within'
+    ? { name, state: 'passed', detail: 'runs of a variant scatter no more than this machine does by itself' }
+    : {
+        name,
+        state: 'failed',
+        detail:
+          'runs of a variant scatter more than this machine does by itself (F test at 1%); find what disturbs it',
+      }
 }
 
 /** Pooled variance of ln(seconds per sample) around each variant's own mean. */

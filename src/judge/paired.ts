@@ -7,6 +7,9 @@ export interface PairedEstimate {
   readonly bounds: { readonly lower: number; readonly upper: number } | null
   readonly pairs: number
   readonly confidence: number
+  /** One per block, on the scale that the bounds are made on: logarithms for a ratio. */
+  readonly values: readonly number[]
+  readonly scale: 'linear' | 'log'
 }
 
 export const CONFIDENCE = 0.95
@@ -16,11 +19,16 @@ export function pairedMean(values: readonly number[], confidence = CONFIDENCE): 
   const n = values.length
   const mean = values.reduce((total, value) => total + value, 0) / n
   if (!Number.isFinite(mean)) return null
-  if (n === 1) return { estimate: mean, bounds: null, pairs: n, confidence }
-  const variance = values.reduce((total, value) => total + (value - mean) ** 2, 0) / (n - 1)
-  const margin = studentTQuantile(confidence, n - 1) * Math.sqrt(variance / n)
-  const bounds = finiteBounds(mean - margin, mean + margin)
-  return { estimate: mean, bounds, pairs: n, confidence }
+  const found = { estimate: mean, bounds: null, pairs: n, confidence, values, scale: 'linear' } as const
+  if (n === 1) return found
+  const margin = (studentTQuantile(confidence, n - 1) * standardDeviation(values)) / Math.sqrt(n)
+  return { ...found, bounds: finiteBounds(mean - margin, mean + margin) }
+}
+
+/** Of a sample: n - 1 degrees of freedom. */
+export function standardDeviation(values: readonly number[]): number {
+  const mean = values.reduce((total, value) => total + value, 0) / values.length
+  return Math.sqrt(values.reduce((total, value) => total + (value - mean) ** 2, 0) / (values.length - 1))
 }
 
 function finiteBounds(lower: number, upper: number): PairedEstimate['bounds'] {
@@ -46,5 +54,6 @@ export function pairedRatio(
     ...logs,
     estimate: Math.exp(logs.estimate),
     bounds: bounds && finiteBounds(Math.exp(bounds.lower), Math.exp(bounds.upper)),
+    scale: 'log',
   }
 }

@@ -7,7 +7,7 @@ import type { RunSummary } from '../measure/summary.ts'
 import { pairedMean } from './paired.ts'
 
 export interface Check {
-  readonly name: 'completion' | 'equal work' | 'same machine' | 'steady state' | 'clocks'
+  readonly name: 'completion' | 'equal work' | 'same machine' | 'steady state' | 'clocks' | 'noise floor'
   readonly state: 'passed' | 'failed' | 'inconclusive' | 'not measured'
   readonly detail: string
 }

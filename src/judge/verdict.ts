@@ -3,7 +3,12 @@ import type { Experiment } from '../config/experiment.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import type { Comparison } from './compare.ts'
-import { comparesQuality, type GateVerdict, judgeGate } from './gate-verdict.ts'
+import { comparesQuality } from './gate-kind.ts'
+import { type GateVerdict, judgeGate } from './gate-verdict.ts'
+import { checkNoise, compareWithFloor, type NoiseComparison, type NoiseFloor } from './noise.ts'
+import { type Precision, precisionOf } from './precision.ts'
+import { scatterWarnings } from './scatter.ts'
+import type { Speedups } from './speedups.ts'
 import { type Check, checkValidity } from './validity.ts'
 
 export type VerdictName = 'passed' | 'failed' | 'inconclusive' | 'invalid'
@@ -12,24 +17,42 @@ export interface Verdict {
   readonly verdict: VerdictName
   readonly reason: string
   readonly checks: readonly Check[]
-  readonly gates: readonly GateVerdict[]
+  readonly gates: readonly JudgedGate[]
   readonly warnings: readonly string[]
+  /** Beside the gates: evidence that decides nothing. */
+  readonly speedups: Speedups
+  readonly noise: NoiseComparison
 }
 
+export interface JudgedGate extends GateVerdict {
+  readonly precision: Precision | null
+}
+
+/** `floor`: the noise floor of this machine and training, if one is stored. */
 export function judge(
   experiment: Experiment,
   outcomes: readonly RunOutcome[],
   runs: readonly RunSummary[],
   comparison: Comparison,
+  floor: NoiseFloor | null = null,
 ): Verdict {
   const completion = checkCompletion(outcomes)
-  const validity = checkValidity(
-    experiment,
-    runs.filter(({ block }) => block !== null),
-  )
+  const measured = runs.filter(({ block }) => block !== null)
+  const noise = compareWithFloor(measured, floor)
+  const validity = [...checkValidity(experiment, measured), checkNoise(noise)]
   const gates = withRelativeGate(comparison.gates.map(judgeGate))
-  const warnings = [...gateWarnings(gates), ...improvementWarnings(experiment, gates)]
-  return { ...decide(completion, validity, gates), checks: [completion, ...validity], gates, warnings }
+  return {
+    ...decide(completion, validity, gates),
+    checks: [completion, ...validity],
+    gates: gates.map((gate) => ({ ...gate, precision: precisionOf(gate) })),
+    warnings: [
+      ...gateWarnings(gates),
+      ...improvementWarnings(experiment, gates),
+      ...scatterWarnings(measured),
+    ],
+    speedups: comparison.speedups,
+    noise,
+  }
 }
 
 /** More blocks are worth their time only for a required gate whose interval spans its limit. */
@@ -87,7 +110,8 @@ function decide(
   if (failed.length > 0) return { verdict: 'failed', reason: failed.join('; ') }
   const open = named(['inconclusive', 'not measured'])
   if (open.length > 0) return { verdict: 'inconclusive', reason: open.join('; ') }
-  if (validity.some(({ state }) => state !== 'passed'))
+  // What cannot be seen here (no GPU, no stored noise floor) is shown as not measured and stops nothing.
+  if (validity.some(({ state }) => state === 'inconclusive'))
     return { verdict: 'inconclusive', reason: 'the runs could not be compared' }
   return { verdict: 'passed', reason: passedReason(completion, required) }
 }

@@ -36,6 +36,7 @@ const STATISTIC_MEANING: Readonly<Record<Gate['statistic'], (metric: string) => 
   ratio: (metric) => `optimized / baseline ${metric}, mean of the paired ratios`,
   difference: (metric) => `optimized - baseline ${metric}, mean of the paired differences`,
   maximum: (metric) => `${metric}, the largest of all ranks and runs`,
+  minimum: (metric) => `${metric}, the smallest of all runs`,
 }
 
 function metricMeaning(metric: string): string {

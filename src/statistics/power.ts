@@ -38,8 +38,19 @@ function chiDensity(s: number, df: number): number {
 
 /** Smallest distance to the limit that is proven in 80% of experiments, at this scatter between pairs. */
 export function resolvableDistance(deviation: number, pairs: number, confidence: number): number {
-  const noncentrality = quantile((distance) => proofPower(distance, pairs - 1, confidence), POWER)
-  return (noncentrality * deviation) / Math.sqrt(pairs)
+  return (neededNoncentrality(pairs, confidence) * deviation) / Math.sqrt(pairs)
+}
+
+const knownNoncentralities = new Map<string, number>()
+
+/** Takes milliseconds, and a report asks for the same one for each of its gates. */
+function neededNoncentrality(pairs: number, confidence: number): number {
+  const key = `${pairs} ${confidence}`
+  const found =
+    knownNoncentralities.get(key) ??
+    quantile((noncentrality) => proofPower(noncentrality, pairs - 1, confidence), POWER)
+  knownNoncentralities.set(key, found)
+  return found
 }
 
 /** Fewest pairs that prove this distance in 80% of experiments; null beyond 1000. */

@@ -44,6 +44,7 @@ describe('a gate', () => {
         statistic: 'ratio',
         direction: 'at_most',
         limit: 1.05,
+        pricePerGpuHour: null,
         severity: 'warn',
         evidence: 'point',
       },
@@ -52,7 +53,7 @@ describe('a gate', () => {
 
   test('that is unknown is answered with the known ones', () => {
     expect(refused('{ speed_up: { at_least: 3 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.speed_up: unknown gate; use one of speedup, total_speedup, loss_delta, nrmse_ratio, peak_memory_gb, or give it a metric and a statistic"`,
+      `"x.yaml: gates.speed_up: unknown gate; use one of speedup, total_speedup, time_to_quality_speedup, loss_delta, loss_ratio, nrmse_ratio, nrmse_delta, peak_memory_gb, data_wait_share, gpu_utilization, cost_per_run, or give it a metric and a statistic"`,
     )
     expect(refused('{ constructor: { below: 3 } }')).toContain('unknown gate')
   })
@@ -65,7 +66,7 @@ describe('a gate', () => {
 
   test('has a metric that is reported', () => {
     expect(refused('{ mine: { metric: loss, statistic: ratio, at_most: 1 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, val_loss, peak_memory_allocated_bytes, peak_memory_reserved_bytes, or evaluation.<a metric of the trainer's evaluation events>"`,
+      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, time_to_quality_seconds, val_loss, peak_memory_allocated_bytes, peak_memory_reserved_bytes, data_wait_share, gpu_hours, gpu_utilization, energy_joules_per_sample, or evaluation.<a metric of the trainer's evaluation events>"`,
     )
     expect(refused('{ mine: { metric: evaluation., statistic: ratio, at_most: 1 } }')).toContain(
       'got "evaluation."',
@@ -86,10 +87,40 @@ describe('a gate', () => {
       `"x.yaml: gates.speedup.evidence: got "none", expected one of interval, point"`,
     )
     expect(refused('{ speedup: { atleast: 3 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.speedup.atleast: unknown key (known keys: metric, statistic, at_least, at_most, below, severity, evidence)"`,
+      `"x.yaml: gates.speedup.atleast: unknown key (known keys: metric, statistic, at_least, at_most, below, price_per_gpu_hour, severity, evidence)"`,
     )
     expect(refused('{ speedup: 3 }')).toMatchInlineSnapshot(
       `"x.yaml: gates.speedup: got 3, expected a mapping"`,
+    )
+  })
+})
+
+describe('the gates of a plan can be written down:', () => {
+  test('loss within 5%, NRMSE at most +0.01, utilisation at least 85%, data wait under 5%', () => {
+    const plan =
+      '{ loss_ratio: { at_most: 1.05 }, nrmse_delta: { at_most: 0.01 }, gpu_utilization: { at_least: 0.85 }, data_wait_share: { below: 0.05 } }'
+    expect(
+      gates(plan).map(
+        ({ name, statistic, metric, direction, limit }) =>
+          `${name}: ${statistic} of ${metric} ${direction} ${limit}`,
+      ),
+    ).toEqual([
+      'loss_ratio: ratio of val_loss at_most 1.05',
+      'nrmse_delta: difference of evaluation.nrmse at_most 0.01',
+      'gpu_utilization: minimum of gpu_utilization at_least 0.85',
+      'data_wait_share: maximum of data_wait_share below 0.05',
+    ])
+  })
+
+  test('cost of a run, with the price of a GPU hour', () => {
+    expect(gates('{ cost_per_run: { below: 9.45, price_per_gpu_hour: 1.89 } }')).toMatchObject([
+      { metric: 'gpu_hours', statistic: 'maximum', limit: 9.45, pricePerGpuHour: 1.89 },
+    ])
+    expect(refused('{ cost_per_run: { below: 9.45 } }')).toBe(
+      'x.yaml: gates.cost_per_run.price_per_gpu_hour: missing; expected the price of one GPU for an hour',
+    )
+    expect(refused('{ speedup: { at_least: 3, price_per_gpu_hour: 2 } }')).toBe(
+      'x.yaml: gates.speedup.price_per_gpu_hour: speedup is no cost; leave it out',
     )
   })
 })
@@ -114,6 +145,14 @@ describe('a limit', () => {
     expect(refused('{ peak_memory_gb: { at_least: 50 } }')).toMatchInlineSnapshot(
       `"x.yaml: gates.peak_memory_gb.at_least: a maximum takes at_most or below, since down is good"`,
     )
+  })
+
+  test('of a level may be 0: none at all', () => {
+    expect(gates('{ wait: { metric: data_wait_share, statistic: maximum, at_most: 0 } }')[0]?.limit).toBe(0)
+    expect(refused('{ wait: { metric: data_wait_share, statistic: maximum, below: 0 } }')).toContain(
+      'expected a number above 0',
+    )
+    expect(refused('{ gpu_utilization: { at_least: 0 } }')).toContain('expected a number above 0')
   })
 
   test('is above 0', () => {

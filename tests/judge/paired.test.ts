@@ -24,7 +24,7 @@ describe('a mean of differences', () => {
   })
 
   test('of one pair has no bounds', () => {
-    expect(pairedMean([0.5])).toEqual({ estimate: 0.5, bounds: null, pairs: 1, confidence: 0.95 })
+    expect(pairedMean([0.5])).toMatchObject({ estimate: 0.5, bounds: null, pairs: 1, confidence: 0.95 })
   })
 
   test('of no pair, or of a number that is not finite, is nothing', () => {

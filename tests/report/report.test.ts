@@ -56,6 +56,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, no run reports more step seconds than its process took
+        noise floor: not measured, none is stored for this machine and training
 
       ✅ two-task passed: 10 of 10 launches finished with equal work; required gates passed: speedup, loss_delta, nrmse_ratio, peak_memory_gb"
     `)
@@ -77,6 +78,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, no run reports more step seconds than its process took
+        noise floor: not measured, none is stored for this machine and training
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
     `)
@@ -99,6 +101,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, no run reports more step seconds than its process took
+        noise floor: not measured, none is stored for this machine and training
 
       ❔ two-task inconclusive: speedup inconclusive: the interval spans the limit after 4 blocks"
     `)
@@ -124,6 +127,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, no run reports more step seconds than its process took
+        noise floor: not measured, none is stored for this machine and training
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
     `)
@@ -156,6 +160,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, no run reports more step seconds than its process took
+        noise floor: not measured, none is stored for this machine and training
 
       warning: speedup failed: by its point estimate alone (evidence: point), over 1 block
       ❔ two-task inconclusive: growth inconclusive: no honest interval from 1 block; use more blocks, or accept the estimate with evidence: point"
@@ -181,13 +186,14 @@ describe('a report in Markdown', () => {
 
       <details><summary>Checks</summary>
 
-      | check        | state  | detail                                                 |
-      | ------------ | ------ | ------------------------------------------------------ |
-      | completion   | passed | 8 of 8 launches finished                               |
-      | equal work   | passed | 640 samples, 40 updates, 1000 parameters in every run  |
-      | same machine | passed | 2 x NVIDIA H200 in every run                           |
-      | steady state | passed | timed after 10 warm-up steps, the same for all runs    |
-      | clocks       | passed | no run reports more step seconds than its process took |
+      | check        | state        | detail                                                 |
+      | ------------ | ------------ | ------------------------------------------------------ |
+      | completion   | passed       | 8 of 8 launches finished                               |
+      | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run  |
+      | same machine | passed       | 2 x NVIDIA H200 in every run                           |
+      | steady state | passed       | timed after 10 warm-up steps, the same for all runs    |
+      | clocks       | passed       | no run reports more step seconds than its process took |
+      | noise floor  | not measured | none is stored for this machine and training           |
 
       </details>
 
@@ -261,7 +267,7 @@ describe('a report in Markdown', () => {
       | block 1, baseline  | 1    | finished                                                  | 5.00 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
       | block 1, optimized | 1    | failed: out-of-memory, rank 1, step 7: CUDA out of memory |            |              |               |        | 12 s       |
       | block 2, optimized | 2    | cancelled                                                 |            |              |               |        | 3 s        |
-      | block 2, baseline  | 2    | not-run                                                   |            |              |               |        |            |
+      | block 2, baseline  | 2    | not-run: stopped,                                         |            |              |               |        |            |
 
       </details>"
     `)

@@ -1,0 +1,19 @@
+// What kind of number a gate judges: a level or a comparison, quality or speed, and in which unit.
+import type { Gate } from '../config/gates.ts'
+
+/** The worst of the optimized runs, which needs neither baseline nor interval. */
+export function isLevel({ statistic }: Gate): boolean {
+  return statistic === 'maximum' || statistic === 'minimum'
+}
+
+/** A level has no scatter to estimate; every other statistic of a held-out number has. */
+export function comparesQuality(gate: Gate): boolean {
+  return !isLevel(gate) && (gate.metric === 'val_loss' || gate.metric.startsWith('evaluation.'))
+}
+
+/** Limits in bytes are written in GB (1e9 bytes), costs in GPU hours times their price; quotients have no unit. */
+export function unitOf({ metric, statistic, pricePerGpuHour }: Gate): number {
+  if (statistic === 'speedup' || statistic === 'ratio') return 1
+  if (pricePerGpuHour !== null) return 1 / pricePerGpuHour
+  return metric.endsWith('_bytes') ? 1e9 : 1
+}

@@ -1,0 +1,64 @@
+// What stands beside a gate's bound: a check by bootstrap, equivalence, and what this experiment could have seen.
+import { pairsToResolve, resolvableDistance } from '../statistics/power.ts'
+import { type Bounds, bootstrapBounds } from './bootstrap.ts'
+import { comparesQuality, isLevel, unitOf } from './gate-kind.ts'
+import { type GateVerdict, MIN_SEEDS } from './gate-verdict.ts'
+import { standardDeviation } from './paired.ts'
+
+export interface Precision {
+  /**
+   * Minimal detectable effect: a truth this far on the good side of the limit passes in 80% of experiments like this
+   * one. A share of the limit for ratios (0.02 is 2%), in the metric's unit for differences.
+   */
+  readonly detectable: number
+  /** Blocks that would decide an inconclusive gate in 80% of experiments; null if decided, or beyond 1000. */
+  readonly blocksToDecide: number | null
+  /** BCa bounds over at least 8 blocks, on the scale of the estimate. */
+  readonly bootstrap: Bounds | null
+  /** Held-out numbers alone: does the whole interval lie within the limit on both sides? */
+  readonly isEquivalent: boolean | null
+}
+
+/** Null where there is no interval. */
+export function precisionOf(verdict: GateVerdict): Precision | null {
+  const { gate, evidence } = verdict
+  if (evidence === null || evidence.pairs < 2 || isLevel(gate)) return null
+  const deviation = standardDeviation(evidence.values)
+  const distance = resolvableDistance(deviation, evidence.pairs, evidence.confidence)
+  const detectable = evidence.scale === 'log' ? Math.expm1(distance) : distance
+  if (!Number.isFinite(detectable)) return null
+  const bounds = bootstrapBounds(evidence.values, evidence.confidence)
+  return {
+    detectable,
+    blocksToDecide: verdict.state === 'inconclusive' ? blocksToDecide(verdict, deviation) : null,
+    bootstrap:
+      bounds && evidence.scale === 'log'
+        ? { lower: Math.exp(bounds.lower), upper: Math.exp(bounds.upper) }
+        : bounds,
+    isEquivalent: isEquivalent(verdict),
+  }
+}
+
+/** For a held-out number as if both models were equal; for a time as if the estimate were the truth. */
+function blocksToDecide(verdict: GateVerdict, deviation: number): number | null {
+  const { gate, evidence } = verdict
+  if (evidence === null) return null
+  const onScale = (value: number) => (evidence.scale === 'log' ? Math.log(value) : value)
+  const limit = onScale(gate.limit * unitOf(gate))
+  const truth = comparesQuality(gate) ? onScale(evidence.scale === 'log' ? 1 : 0) : onScale(evidence.estimate)
+  const pairs = pairsToResolve(deviation, Math.abs(limit - truth), evidence.confidence)
+  return pairs && Math.max(pairs, evidence.pairs + 1, comparesQuality(gate) ? MIN_SEEDS : 2)
+}
+
+/**
+ * Two one-sided tests: both reject exactly when the interval of both bounds lies within the margins. Source:
+ * Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987.
+ */
+function isEquivalent({ gate, evidence }: GateVerdict): boolean | null {
+  if (!comparesQuality(gate) || !evidence?.bounds) return null
+  const { lower, upper } = evidence.bounds
+  const limit = gate.limit
+  if (evidence.scale === 'linear') return lower > -limit && upper < limit
+  const widest = Math.max(limit, 1 / limit)
+  return lower > 1 / widest && upper < widest
+}

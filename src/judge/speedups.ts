@@ -1,0 +1,71 @@
+// The three speedups of an experiment, and how long a training must be for its set-up to pay off.
+import type { RunSummary } from '../measure/summary.ts'
+import { type Block, speedupOf } from './blocks.ts'
+import type { PairedEstimate } from './paired.ts'
+
+export interface Speedups {
+  /** Seconds per sample in the steady state. */
+  readonly steady: PairedEstimate | null
+  /** Process start to end at equal samples: set-up, evaluations and checkpoints included. */
+  readonly total: PairedEstimate | null
+  /** Until the baseline's final held-out loss; null where a run was evaluated only once or never got there. */
+  readonly toQuality: PairedEstimate | null
+  readonly breakEven: BreakEven
+}
+
+/** `after`: from this optimizer step on, the optimized training is ahead of the baseline in spite of its set-up. */
+export type BreakEven =
+  | { readonly kind: 'at once' }
+  | { readonly kind: 'after'; readonly steps: number }
+  | { readonly kind: 'never' }
+  | { readonly kind: 'not measured' }
+
+export function speedupsOf(blocks: readonly Block[], confidence: number): Speedups {
+  return {
+    steady: speedupOf('seconds_per_sample', blocks, confidence),
+    total: speedupOf('total_seconds', blocks, confidence),
+    toQuality: speedupOf('time_to_quality_seconds', blocks, confidence),
+    breakEven: breakEvenOf(blocks),
+  }
+}
+
+/**
+ * A run of n samples takes o + n s seconds: s per sample in the steady state, and o for all else. Both variants take
+ * equally long at n = (o_optimized - o_baseline) / (s_baseline - s_optimized).
+ */
+function breakEvenOf(blocks: readonly Block[]): BreakEven {
+  const [baseline, optimized] = (['baseline', 'optimized'] as const).map((variant) => {
+    const costs = blocks.flatMap((block) => costOf(block[variant]) ?? [])
+    return costs.length === blocks.length ? meanCost(costs) : null
+  })
+  if (!baseline || !optimized) return { kind: 'not measured' }
+  const extra = optimized.once - baseline.once
+  const saved = (baseline.perSample - optimized.perSample) * optimized.samplesPerStep
+  if (saved <= 0) return { kind: 'never' }
+  if (extra <= 0) return { kind: 'at once' }
+  const steps = Math.ceil(extra / saved)
+  return Number.isFinite(steps) ? { kind: 'after', steps } : { kind: 'never' }
+}
+
+interface Cost {
+  readonly perSample: number
+  readonly once: number
+  readonly samplesPerStep: number
+}
+
+function costOf({ secondsPerSample, totalSeconds, samples, steps }: RunSummary): Cost | null {
+  if (secondsPerSample === null) return null
+  const once = totalSeconds - samples * secondsPerSample
+  return { perSample: secondsPerSample, once, samplesPerStep: samples / steps }
+}
+
+function meanCost(costs: readonly Cost[]): Cost | null {
+  if (costs.length === 0) return null
+  const mean = (value: (cost: Cost) => number) =>
+    costs.reduce((total, cost) => total + value(cost), 0) / costs.length
+  return {
+    perSample: mean(({ perSample }) => perSample),
+    once: mean(({ once }) => once),
+    samplesPerStep: mean(({ samplesPerStep }) => samplesPerStep),
+  }
+}
