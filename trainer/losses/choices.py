@@ -30,6 +30,9 @@ class Phase(NamedTuple):
     priors: bool = True
 
 
+EVERYTHING = Phase()
+
+
 @dataclass(frozen=True)
 class StepChoices:
     config: Config

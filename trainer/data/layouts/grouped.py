@@ -37,6 +37,8 @@ def describe(path: Path) -> FieldFile:
     with open_hdf5(path) as file:
         groups = _groups(file)
         first = file[groups[0]]
+        if not isinstance(first.get("grid"), h5py.Group):
+            raise ConfigError(f"{path}: no group {groups[0]}/grid, found {', '.join(first)}; add it")
         axes = ("x", "y") if isinstance(first.get("grid/y"), h5py.Dataset) else ("x",)
         shape = require_dataset(path, first, "data", ", ".join(("T", *axes, "C"))).shape
         for name in groups:
@@ -45,8 +47,6 @@ def describe(path: Path) -> FieldFile:
                 raise ConfigError(
                     f"{path}: {name}/data: got shape {data.shape}, expected {shape} as {groups[0]} has it"
                 )
-        if not isinstance(first.get("grid"), h5py.Group):
-            raise ConfigError(f"{path}: no group {groups[0]}/grid, found {', '.join(first)}; add it")
         for axis, points in zip(axes, shape[1:-1], strict=True):
             require_axis(path, first["grid"], axis, points)
         return FieldFile(

@@ -1,0 +1,181 @@
+"""Small files in each of PDEBench's layouts, read back; and files that are wrong."""
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from trainer.data.layouts.detect import open_field_file
+from trainer.errors import ConfigError
+
+RANDOM = np.random.default_rng(0)
+ROWS, FRAMES = np.array([1, 0, 1]), np.array([2, 0, 1])
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def write_cfd(path: Path, axes: str) -> dict[str, np.ndarray]:
+    """A flow in one dimension per axis, with as many times more than frames as PDEBench has."""
+    grid = {"x": 4, "y": 6, "z": 2}
+    keys = ["density", "pressure", *(f"V{axis}" for axis in axes)]
+    arrays = {key: numbers(2, 3, *(grid[axis] for axis in axes)) for key in keys}
+    with h5py.File(path, "w") as file:
+        for key, array in arrays.items():
+            file[key] = array
+        for axis in axes:
+            file[f"{axis}-coordinate"] = np.linspace(0, 1, grid[axis])
+        file["t-coordinate"] = 0.05 * np.arange(4)
+        file.attrs.update({"eta": 0.01, "zeta": 0.01, "M": 0.1})
+    return arrays
+
+
+def write_grouped(path: Path, axes: str) -> np.ndarray:
+    grid = {"x": 4, "y": 6}
+    data = numbers(2, 3, *(grid[axis] for axis in axes), 2)
+    with h5py.File(path, "w") as file:
+        for number, trajectory in enumerate(data):
+            group = file.create_group(f"{number:04d}")
+            group["data"] = trajectory
+            group["grid/t"] = 5.0 * np.arange(3)
+            for axis in axes:
+                group[f"grid/{axis}"] = np.linspace(0, 1, grid[axis])
+    return data
+
+
+def write_darcy(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    coefficient, solution = numbers(2, 4, 6), numbers(2, 1, 4, 6)
+    with h5py.File(path, "w") as file:
+        file["nu"], file["tensor"] = coefficient, solution
+        file["x-coordinate"], file["y-coordinate"] = np.arange(4.0), np.arange(6.0)
+        file.attrs["beta"] = 1.0
+    return coefficient, solution
+
+
+def write_scalar(path: Path) -> np.ndarray:
+    tensor = numbers(2, 3, 4)
+    with h5py.File(path, "w") as file:
+        file["tensor"], file["x-coordinate"], file["t-coordinate"] = (
+            tensor,
+            np.arange(4.0),
+            np.arange(4.0) / 10,
+        )
+        file.attrs["Nu"] = 0.01
+    return tensor
+
+
+def test_a_scalar_file(tmp_path):
+    tensor = write_scalar(tmp_path / "a.hdf5")
+    file = open_field_file(tmp_path / "a.hdf5")
+    assert (file.layout, file.trajectories, file.frames, file.grid) == ("scalar-1d", 2, 3, (4,))
+    assert (file.parameters, file.frame_seconds) == ({"Nu": 0.01}, pytest.approx(0.1))
+    np.testing.assert_array_equal(file.states().take(ROWS, FRAMES, 2), tensor[ROWS, FRAMES, None, ::2])
+
+
+def test_a_darcy_file(tmp_path):
+    coefficient, solution = write_darcy(tmp_path / "a.hdf5")
+    file = open_field_file(tmp_path / "a.hdf5")
+    assert (file.layout, file.trajectories, file.frames, file.grid) == ("darcy", 2, 2, (4, 6))
+    assert (file.parameters, file.frame_seconds) == ({"beta": 1.0}, None)
+    states = file.states().take(np.array([1, 1, 0]), np.array([0, 1, 1]), 2)
+    expected = [coefficient[1, None], solution[1], solution[0]]
+    np.testing.assert_array_equal(states, np.stack(expected)[..., ::2, ::2])
+
+
+@pytest.mark.parametrize("axes", ["x", "xy", "xyz"])
+def test_a_flow_file(tmp_path, axes):
+    arrays = write_cfd(tmp_path / "a.hdf5", axes)
+    file = open_field_file(tmp_path / "a.hdf5")
+    assert (file.layout, file.fields) == ("cfd", tuple(arrays))
+    assert (file.trajectories, file.frames, file.grid) == (2, 3, (4, 6, 2)[: len(axes)])
+    assert (file.parameters["M"], file.frame_seconds) == (0.1, pytest.approx(0.05))
+    expected = np.stack([array[ROWS, FRAMES] for array in arrays.values()], axis=1)
+    cut = (slice(None, None, 2),) * len(axes)
+    np.testing.assert_array_equal(file.states().take(ROWS, FRAMES, 2), expected[(..., *cut)])
+
+
+@pytest.mark.parametrize("axes", ["x", "xy"])
+def test_a_grouped_file(tmp_path, axes):
+    data = write_grouped(tmp_path / "a.hdf5", axes)
+    file = open_field_file(tmp_path / "a.hdf5")
+    assert (file.layout, len(file.fields)) == ("grouped", 2)
+    assert (file.trajectories, file.frames, file.grid) == (2, 3, (4, 6)[: len(axes)])
+    assert file.frame_seconds == 5.0
+    expected = np.moveaxis(data[ROWS, FRAMES], -1, 1)
+    cut = (slice(None, None, 2),) * len(axes)
+    np.testing.assert_array_equal(file.states().take(ROWS, FRAMES, 2), expected[(..., *cut)])
+
+
+def drop(key: str):
+    def change(file: h5py.File) -> None:
+        del file[key]
+
+    return change
+
+
+def put(key: str, value: np.ndarray):
+    def change(file: h5py.File) -> None:
+        if key in file:
+            del file[key]
+        file[key] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("layout", "change", "named"),
+    [
+        ("cfd", drop("pressure"), "no dataset pressure"),
+        ("cfd", drop("y-coordinate"), "no dataset y-coordinate"),
+        ("cfd", put("Vy", numbers(2, 3, 4, 5)), "Vy: got shape (2, 3, 4, 5), expected (2, 3, 4, 6)"),
+        ("cfd", put("Vy", numbers(2, 3, 4)), "Vy: got float32 (2, 3, 4), expected float32 (N, T, X, Y)"),
+        ("cfd", put("t-coordinate", np.zeros(4)), "t-coordinate: got 0.0 seconds between frames"),
+        (
+            "cfd",
+            put("tensor", numbers(2, 3, 4)),
+            "holds several layouts, tensor and Vx, Vy, density, pressure",
+        ),
+        ("darcy", drop("tensor"), "no dataset tensor"),
+        (
+            "darcy",
+            put("tensor", numbers(2, 1, 4, 5)),
+            "tensor: got shape (2, 1, 4, 5), expected (2, 1, 4, 6)",
+        ),
+        ("darcy", put("nu", np.zeros((2, 4, 6))), "nu: got float64 (2, 4, 6), expected float32 (N, X, Y)"),
+        ("grouped", drop("0001/data"), "no dataset 0001/data"),
+        ("grouped", drop("0000/grid"), "no group 0000/grid"),
+        ("grouped", drop("0000/grid/t"), "no dataset 0000/grid/t"),
+        ("grouped", put("0001/data", numbers(3, 4, 6, 1)), "0001/data: got shape (3, 4, 6, 1)"),
+        ("grouped", put("density", numbers(2, 3, 4)), "holds several layouts, density and 0000"),
+        ("scalar", drop("x-coordinate"), "no dataset x-coordinate"),
+        ("scalar", put("x-coordinate", np.zeros(5)), "x-coordinate: got shape (5,), expected 4 entries"),
+        ("scalar", put("t-coordinate", np.zeros(2)), "t-coordinate: got shape (2,), expected 3 or 4 entries"),
+        ("scalar", drop("tensor"), "no dataset tensor, found t-coordinate, x-coordinate; expected a layout"),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_key(tmp_path, layout, change, named):
+    path = tmp_path / "wrong.hdf5"
+    write = {
+        "cfd": lambda: write_cfd(path, "xy"),
+        "grouped": lambda: write_grouped(path, "xy"),
+        "darcy": lambda: write_darcy(path),
+        "scalar": lambda: write_scalar(path),
+    }
+    write[layout]()
+    with h5py.File(path, "r+") as file:
+        change(file)
+    with pytest.raises(ConfigError) as caught:
+        open_field_file(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("layout", [write_scalar, write_darcy])
+def test_a_truncated_file_is_named(tmp_path, layout):
+    path = tmp_path / "cut.hdf5"
+    layout(path)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ConfigError, match=r"cut\.hdf5: not a whole HDF5 file"):
+        open_field_file(path)
