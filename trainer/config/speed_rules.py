@@ -93,6 +93,6 @@ def _attention(config: Config) -> Iterator[Problem]:
     if speed.attention == "one-tile" and config.model.tokens > ONE_TILE_TOKENS:
         yield Problem(
             "speed.attention",
-            f'got "one-tile", but {config.model.tokens} tokens are more than a tile of {ONE_TILE_TOKENS} holds: '
+            f'got "one-tile", but {config.model.tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: '
             "expected auto",
         )

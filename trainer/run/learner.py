@@ -84,10 +84,11 @@ class Learner:
 
     def effective(self) -> dict[str, str | int]:
         """What is really on, asked of the objects."""
+        product_dtype = observed_format(self._product_format(), self.world.device)
         return {
             **self.wrapper.effective(),
-            **observe_model(self.objective, self.config.speed, self._product_format()),
-            "precision": observed_format(self._product_format(), self.world.device),
+            **observe_model(self.objective, self.config.speed, product_dtype),
+            "precision": str(product_dtype).removeprefix("torch."),
             "optimizer": self.optimizer.implementation,
             "ema": self.ema.implementation,
         }
