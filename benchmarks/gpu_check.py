@@ -1,0 +1,177 @@
+"""Runs every speed switch on one and two GPUs for a few steps: what each does to time, memory and loss.
+
+python benchmarks/gpu_check.py --out DIR --seconds 500
+Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and passed over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from gpu_check_cases import Case, cases
+from gpu_check_table import table
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+TINY = [
+    "data.tasks=[advection1d]",
+    "data.advection1d.trajectories=8",
+    "data.advection1d.frames=6",
+    "data.advection1d.grid_points=32",
+    "model.tokens=8",
+    "model.hidden_dim=16",
+    "model.depth=2",
+    "model.heads=2",
+    "model.decoder_hidden_dim=16",
+    "model.decoder_depth=1",
+    "model.decoder_heads=2",
+]
+
+
+def main() -> int:
+    options = _options()
+    options.out.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + options.seconds
+    waiting = [case for case in cases(options.device) if not options.only or case.name in options.only]
+    _kernel_errors(options)
+    for processes in options.processes:
+        remaining = [case for case in waiting if case.processes == processes]
+        while remaining and time.monotonic() < deadline:
+            _run_worker(remaining, options, deadline)
+            remaining = _not_yet_recorded(remaining, options.out)
+    records = _records(options.out)
+    print(table(records))
+    measured = {record["case"] for record in records if "step_seconds" in record}
+    missing = [case.name for case in waiting if case.name not in measured]
+    print(f"measured {len(measured)} of {len(waiting)} cases; not measured: {', '.join(missing) or 'none'}")
+    return 1 if missing else 0
+
+
+def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: float) -> None:
+    """Start ranks for the remaining cases; end them where a case takes too long."""
+    processes = remaining[0].processes
+    updates = [f"train.updates={options.updates}", f"train.window_updates={options.updates}"]
+    sets = [*updates, "optimizer.warmup_updates=5", f"data.root={options.data}"]
+    sets += [
+        f"train.pairs_per_update={options.pairs * processes}",
+        *(TINY if options.device == "cpu" else []),
+    ]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    command = [
+        sys.executable,
+        *(launcher if processes > 1 else []),
+        str(HERE / "gpu_check_worker.py"),
+        *("--config", str(options.config), "--out", str(options.out), "--device", options.device),
+        *("--cases", *(case.name for case in remaining)),
+        *(part for override in [*sets, *options.set] for part in ("--set", override)),
+    ]
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    if options.device == "cpu":
+        environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    with (options.out / f"worker-{processes}.log").open("a") as log:
+        worker = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            _watch(worker, options, deadline)
+        finally:
+            if worker.poll() is None:
+                os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+    _record_the_unfinished(options.out, remaining, f"ended with exit code {worker.returncode}")
+
+
+def _watch(worker: subprocess.Popen, options: argparse.Namespace, deadline: float) -> None:
+    """Return when the worker has ended, when nothing new came for too long, or when time is up."""
+    results, last_size, last_change = options.out / "gpu-check.jsonl", -1, time.monotonic()
+    while worker.poll() is None and time.monotonic() < deadline:
+        size = results.stat().st_size if results.exists() else 0
+        if size != last_size:
+            last_size, last_change = size, time.monotonic()
+            _print_progress(options.out)
+        if time.monotonic() - last_change > options.case_seconds:
+            return
+        time.sleep(0.2)
+
+
+def _print_progress(out: Path) -> None:
+    finished = [record for record in _records(out) if "started" not in record]
+    if finished and finished[-1]["case"] not in _printed:
+        _printed.add(finished[-1]["case"])
+        record = finished[-1]
+        said = record.get("error") or f"{record['step_seconds'] * 1e3:.2f} ms a step"
+        print(f"{record['case']}: {said[:200]}", flush=True)
+
+
+_printed: set[str] = set()
+
+
+def _record_the_unfinished(out: Path, remaining: list[Case], reason: str) -> None:
+    """The case that was started last and left nothing, or the first where none was started, has failed."""
+    records = _records(out)
+    names = [case.name for case in remaining]
+    done = {record["case"] for record in records if "started" not in record}
+    started = [record["case"] for record in records if "started" in record and record["case"] in names]
+    failed = started[-1] if started else names[0]
+    if failed not in done:
+        with (out / "gpu-check.jsonl").open("a") as file:
+            file.write(json.dumps({"case": failed, "error": f"no result: {reason}"}) + "\n")
+
+
+def _not_yet_recorded(remaining: list[Case], out: Path) -> list[Case]:
+    done = {record["case"] for record in _records(out) if "started" not in record}
+    return [case for case in remaining if case.name not in done]
+
+
+def _records(out: Path) -> list[dict]:
+    path = out / "gpu-check.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _kernel_errors(options: argparse.Namespace) -> None:
+    """Our kernels against float64, at the model's sizes."""
+    if options.device == "cpu":
+        return
+    for dtype in ("bfloat16", "float16", "float32"):
+        command = [sys.executable, str(HERE / "kernel_errors.py"), dtype]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        }
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+        said = done.stdout.strip() or done.stderr.strip()[-600:]
+        print(f"one-tile attention, {dtype}: {said}", flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder for results and logs")
+    parser.add_argument(
+        "--seconds", type=float, default=540, help="of everything; what is left then is not run"
+    )
+    parser.add_argument("--case-seconds", type=float, default=150, help="of one case, set-up included")
+    parser.add_argument(
+        "--device", choices=["cuda", "cpu"], default="cuda", help="cpu: tiny sizes, to try the script"
+    )
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--updates", type=int, default=24)
+    parser.add_argument("--pairs", type=int, default=256, help="pairs per update and process")
+    parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
+    parser.add_argument("--data", type=Path, default=ROOT / "data")
+    parser.add_argument("--only", nargs="+", default=[], metavar="CASE")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

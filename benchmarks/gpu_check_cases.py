@@ -1,0 +1,100 @@
+"""What the GPU check runs: one case per switch, the most valuable first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Eager and plain, on what every case shares: same pairs, same losses, same seed.
+PLAIN = (
+    "speed.data_path=resident",
+    "speed.precision=bf16",
+    "speed.muon=batched",
+    "speed.accumulation_steps=1",
+)
+GRAPH = "speed.cuda_graph=true"
+BLOCKS = "speed.compile=blocks"
+FP32 = "speed.precision=fp32"
+FLAT = "speed.wrapper=flat"
+FAST = (BLOCKS, GRAPH, "speed.attention=one-tile", "speed.fused_adamw=true", "speed.foreach_ema=true")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Overrides over PLAIN; `against` names the case whose losses it should repeat."""
+
+    name: str
+    overrides: tuple[str, ...] = ()
+    processes: int = 1
+    against: str | None = "plain"
+
+
+def cases(device: str) -> list[Case]:
+    """Return all cases of a device, those on one process first."""
+    everywhere = [*_ONE, *_ONE_LATER, *_TWO]
+    return [case for case in everywhere if device == "cuda" or not _needs_gpu(case)]
+
+
+_ONE = [
+    Case("plain", against=None),
+    Case("cuda-graph", (GRAPH,)),
+    Case("compile-blocks", (BLOCKS,)),
+    Case("one-tile", ("speed.attention=one-tile",)),
+    Case("fast", FAST),
+    Case("plain-fp32", (FP32,), against=None),
+    Case("cuda-graph-fp32", (GRAPH, FP32), against="plain-fp32"),
+    Case("compile-blocks-fp32", (BLOCKS, FP32), against="plain-fp32"),
+    Case(
+        "baseline",
+        (
+            "speed.data_path=loader",
+            "speed.precision=fp16",
+            "speed.muon=loop",
+            "speed.loader_workers=8",
+            "speed.accumulation_steps=3",
+        ),
+    ),
+    Case("graph-compile-blocks", (BLOCKS, GRAPH)),
+    Case("compile-model", ("speed.compile=model",)),
+    Case("graph-compile-model", ("speed.compile=model", GRAPH)),
+    Case("graph-accumulation-3", (GRAPH, "speed.accumulation_steps=3")),
+    Case("graph-inverse-every-4", (GRAPH, "recipe.inverse_every=4"), against="inverse-every-4"),
+    Case("inverse-every-4", ("recipe.inverse_every=4",), against=None),
+]
+
+_TWO = [
+    Case("ddp", processes=2, against=None),
+    Case("flat", (FLAT,), processes=2, against="ddp"),
+    Case("flat-graph", (FLAT, GRAPH), processes=2, against="ddp"),
+    Case("flat-fast", (FLAT, *FAST), processes=2, against="ddp"),
+    Case("flat-muon-sharded", (FLAT, "speed.muon=sharded"), processes=2, against="ddp"),
+    Case("flat-fast-muon-sharded", (FLAT, *FAST, "speed.muon=sharded"), processes=2, against="ddp"),
+    Case("fsdp2", ("speed.wrapper=fsdp2",), processes=2, against="ddp"),
+    Case("ddp-compile-blocks", (BLOCKS,), processes=2, against="ddp"),
+    Case("ddp-fp16", ("speed.precision=fp16",), processes=2, against="ddp"),
+]
+
+_ONE_LATER = [
+    Case("fused-adamw", ("speed.fused_adamw=true",)),
+    Case("foreach-ema", ("speed.foreach_ema=true",)),
+    Case("muon-loop", ("speed.muon=loop",)),
+    Case("fp16", ("speed.precision=fp16",)),
+    Case("loader", ("speed.data_path=loader", "speed.loader_workers=8")),
+    Case("attention-math", ("speed.attention=math",)),
+    Case("attention-efficient", ("speed.attention=efficient",)),
+    Case("attention-flash", ("speed.attention=flash",)),
+    Case("attention-cudnn", ("speed.attention=cudnn",)),
+    Case("attention-flex", (BLOCKS, "speed.attention=flex")),
+    Case("checkpointing-all", ("speed.activation_checkpointing=all",)),
+    Case("checkpointing-every-other", ("speed.activation_checkpointing=every-other",)),
+    Case("checkpointing-selective", ("speed.activation_checkpointing=selective",)),
+    Case("checkpointing-selective-compiled", (BLOCKS, "speed.activation_checkpointing=selective")),
+    Case("checkpointing-encoder-decoder", ("speed.checkpoint_encoder_decoder=true",)),
+    Case("compile-reduce-overhead", (BLOCKS, "speed.compile_mode=reduce-overhead")),
+    Case("compile-max-autotune", (BLOCKS, "speed.compile_mode=max-autotune-no-cudagraphs")),
+]
+
+_GPU_ONLY = ("cuda_graph", "one-tile", "efficient", "cudnn", "flex", "reduce-overhead", "max-autotune")
+
+
+def _needs_gpu(case: Case) -> bool:
+    return any(word in override for word in _GPU_ONLY for override in case.overrides)

@@ -1,0 +1,45 @@
+"""The results of the GPU check as a table."""
+
+from __future__ import annotations
+
+
+def table(records: list[dict]) -> str:
+    """One line per case that ended, in the order in which they ended."""
+    rows = [_row(record) for record in records if "started" not in record]
+    header = ("case", "n", "ms/step", "pairs/s", "GB", "set-up s", "loss off", "weights off", "what was on")
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header) - 1)]
+    lines = []
+    for row in [header, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join([*cells, row[-1]]))
+    return "\n".join(lines)
+
+
+def _row(record: dict) -> tuple[str, ...]:
+    if "step_seconds" not in record:
+        return (record["case"], str(record.get("processes", "")), *[""] * 6, record.get("error", "")[:160])
+    memory = record.get("peak_memory_reserved_bytes")
+    return (
+        record["case"],
+        str(record["processes"]),
+        f"{record['step_seconds'] * 1e3:.2f}",
+        f"{record['pairs_per_second']:.0f}",
+        f"{memory / 1e9:.1f}" if memory else "",
+        f"{record['set_up_seconds']:.1f}",
+        _small(record.get("loss_deviation_10_steps")),
+        _small(record.get("weight_deviation")),
+        _what_was_on(record),
+    )
+
+
+def _small(number: float | None) -> str:
+    return "" if number is None else f"{number:.1e}"
+
+
+def _what_was_on(record: dict) -> str:
+    effective = {
+        key: value for key, value in record["effective"].items() if value not in (0, "off", "none", False)
+    }
+    if record.get("host_waits", "none") != "none":
+        effective["HOST WAITS"] = record["host_waits"]
+    return " ".join(f"{key}={value}" for key, value in effective.items())

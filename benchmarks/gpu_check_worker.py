@@ -1,0 +1,171 @@
+"""Runs cases of the GPU check one after another, as one rank; a failure is recorded and ends it."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import torch
+from gpu_check_cases import PLAIN, Case, cases
+
+from trainer.config import Config, load_config
+from trainer.config.rules import require_world_fits
+from trainer.config.speed_rules import require_device_fits
+from trainer.data.feed import Share, open_feed
+from trainer.data.splits import Data, open_data
+from trainer.run.clock import step_clock
+from trainer.run.learner import Learner
+from trainer.run.world import World, open_world
+from trainer.switches.cuda_graph import GraphedUpdate
+
+SEED = 1
+
+
+def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> dict[str, object]:
+    """Train the case's updates; the later half is timed."""
+    require_world_fits(config, world.size)
+    require_device_fits(config, world.device.type, world.size)
+    updates = config.train.updates
+    share = Share(
+        data.train.schedule(config.train.pairs_per_update, SEED),
+        world.rank,
+        world.size,
+        config.speed.accumulation_steps,
+    )
+    _forget_previous(world.device)
+    feed = open_feed(data.train, share, updates, config.speed, world.device)
+    started = time.perf_counter()
+    learner = Learner(config, SEED, world)
+    graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
+    update, clock, losses = graph.update if graph else learner.update, step_clock(world.device), []
+    seconds: list[float] = []
+    for step in range(1, updates + 1):
+        clock.start()
+        losses.append(update(step, feed).loss.clone())
+        clock.stop()
+        if step == 1:
+            seconds += clock.drain()
+            set_up = time.perf_counter() - started
+    seconds += clock.drain()
+    timed = seconds[updates // 2 :]
+    result = {
+        "effective": {
+            **learner.effective(),
+            **feed.effective(),
+            "cuda_graph": bool(graph and graph.is_captured),
+        },
+        "set_up_seconds": set_up,
+        "step_seconds": sum(timed) / len(timed),
+        "step_seconds_least": min(timed),
+        "pairs_per_second": config.train.pairs_per_update * len(timed) / sum(timed),
+        "losses": (world.gather(torch.stack(losses).double()).mean(dim=0)).tolist(),
+        "skipped_updates": learner.scaled_step.skipped_updates,
+        **_memory(world.device),
+        **_host_waits(learner, feed, updates, world),
+    }
+    feed.close()
+    if graph:
+        graph.close()
+    result |= _compared(case, learner, result["losses"], world, out)
+    return result
+
+
+def _host_waits(learner: Learner, feed: object, step: int, world: World) -> dict[str, str]:
+    """Whether a step waits for the GPU, by torch's own detector."""
+    if world.device.type != "cuda" or learner.config.speed.data_path != "resident" or world.size > 1:
+        return {}
+    if learner.config.speed.cuda_graph:
+        return {}
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        learner.update(step, feed)
+        return {"host_waits": "none"}
+    except RuntimeError as error:
+        lines = [line.strip() for line in traceback.format_exc().splitlines() if "/trainer/" in line]
+        return {"host_waits": f"{str(error).splitlines()[0]} at {lines[-1] if lines else 'unknown place'}"}
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def _compared(case: Case, learner: Learner, losses: list[float], world: World, out: Path) -> dict[str, float]:
+    """How far losses and weights are from those of the case that this one should repeat."""
+    weights = {name: weight.cpu() for name, weight in learner.state_dict()["model"].items()}
+    path = out / f"reference-{case.name}.pt"
+    if world.rank == 0 and case.against is None:
+        torch.save({"losses": losses, "weights": weights}, path)
+    reference_path = out / f"reference-{case.against}.pt"
+    if case.against is None or not reference_path.exists():
+        return {}
+    reference = torch.load(reference_path, weights_only=True)
+    pairs = list(zip(losses, reference["losses"], strict=True))
+    return {
+        "loss_deviation_10_steps": max(abs(a - b) / abs(b) for a, b in pairs[:10]),
+        "loss_deviation": max(abs(a - b) / abs(b) for a, b in pairs),
+        "weight_deviation": max(
+            (weights[name] - weight).abs().max().item() for name, weight in reference["weights"].items()
+        ),
+    }
+
+
+def _forget_previous(device: torch.device) -> None:
+    torch._dynamo.reset()
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def _memory(device: torch.device) -> dict[str, int]:
+    if device.type != "cuda":
+        return {}
+    return {
+        "peak_memory_allocated_bytes": torch.cuda.max_memory_allocated(),
+        "peak_memory_reserved_bytes": torch.cuda.max_memory_reserved(),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--cases", nargs="+", required=True)
+    parser.add_argument("--device", choices=["cuda", "cpu"], required=True)
+    parser.add_argument("--set", action="append", default=[])
+    options = parser.parse_args()
+    chosen = {case.name: case for case in cases(options.device)}
+    rank = int(os.environ.get("RANK", "0"))
+    opened: dict[str, Data] = {}
+    with open_world(120) as world:
+        for name in options.cases:
+            record = {"case": name, "processes": world.size}
+            if rank == 0:
+                _write(options.out, {**record, "started": True})
+            try:
+                config = load_config(options.config, [*options.set, *PLAIN, *chosen[name].overrides])
+                key = repr((config.data, config.recipe.task_shares))
+                opened[key] = opened.get(key) or open_data(config)
+                record |= measure(chosen[name], config, opened[key], world, options.out)
+            except Exception as error:
+                record["error"] = f"{type(error).__name__}: {error}"[:2000]
+                record["call_stack"] = traceback.format_exc()[-3000:]
+                _write(options.out, record)
+                os._exit(3)  # the GPU or a collective may be in any state now
+            if rank == 0:
+                _write(options.out, record)
+    return 0
+
+
+def _write(out: Path, record: dict[str, object]) -> None:
+    with (out / "gpu-check.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
