@@ -52,8 +52,13 @@ const launch = mapping({
   python: path.default('python3').describe('Interpreter with torch: a path, or a command on PATH.'),
   nproc_per_node: z.int().min(1).max(1024).default(1).describe('Processes, one per GPU.'),
   nnodes: z.int().min(1).max(1024).default(1),
-  node_rank: z.int().min(0).default(0),
-  rdzv_endpoint: z.string().min(1).optional().describe('host:port, for more than one node.'),
+  rdzv_endpoint: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'host:port of this node, for more than one. The other nodes join with the commands that `plan` prints.',
+    ),
   timeout_minutes: z.number().positive().max(10_080).default(60).describe('For one run.'),
   env: environment.default({}).describe('Environment variables of every run.'),
 })
@@ -142,11 +147,6 @@ function checkCombinations({ trainer, launch, design }: Experiment, file: string
   if (launch.nnodes === 1 && launch.rdzv_endpoint !== undefined) {
     throw new ConfigError(
       `${file}: launch.rdzv_endpoint: got "${launch.rdzv_endpoint}", but nnodes is 1; leave it out or raise nnodes`,
-    )
-  }
-  if (launch.node_rank >= launch.nnodes) {
-    throw new ConfigError(
-      `${file}: launch.node_rank: got ${launch.node_rank}, expected less than nnodes (${launch.nnodes})`,
     )
   }
 }

@@ -54,8 +54,10 @@ export function differencesOutside(
   one: TrainerConfig,
   other: TrainerConfig,
 ): Difference[] {
-  const allowed = ALLOWED_SECTIONS[kind]
-  return differencesOf(one, other, []).filter(({ key }) => !allowed.includes(key.split('.', 1)[0] ?? ''))
+  const sections = [...new Set([...Object.keys(one), ...Object.keys(other)])].sort()
+  // By section, not by the text before the first dot: a section may itself be called "speed.model".
+  const checked = sections.filter((section) => !ALLOWED_SECTIONS[kind].includes(section))
+  return checked.flatMap((section) => differencesOf(one[section], other[section], [section]))
 }
 
 function differencesOf(baseline: unknown, optimized: unknown, path: readonly string[]): Difference[] {

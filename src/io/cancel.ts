@@ -1,8 +1,18 @@
 // The runner's cancel, and Ctrl-C, as an AbortSignal.
 
+/** A third is for whoever has lost patience: the post step, or the reaper at our death, sweeps what is left. */
+const SIGNALS_TO_GIVE_UP = 3
+const EXIT_CANCELLED = 130
+
 /** After this, a first SIGINT or SIGTERM no longer ends the process: whoever holds the signal must. */
 export function cancelOnSignals(): AbortSignal {
   const controller = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort())
+  let received = 0
+  const cancel = () => {
+    received += 1
+    controller.abort()
+    if (received >= SIGNALS_TO_GIVE_UP) process.exit(EXIT_CANCELLED)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, cancel)
   return controller.signal
 }

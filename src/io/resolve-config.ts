@@ -5,7 +5,7 @@ import { isMapping, type TrainerConfig } from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
 import { entry } from '../plan/torchrun.ts'
-import { plainText } from './process/sanitize.ts'
+import { sanitizeLine } from './process/sanitize.ts'
 import { runShort } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import { readText } from './read-text.ts'
@@ -80,12 +80,13 @@ export function environmentOf({ launch, variants }: Experiment, variant: Variant
   return trainerEnvironment(process.env, { ...launch.env, ...variants[variant].env })
 }
 
+const MAX_REFUSAL_LINES = 20
+
 /** What the trainer says is somebody else's text: no line of it may be a command of the runner. */
 function printable(text: string): string {
-  return text
-    .trim()
-    .split('\n')
-    .map((line) => `  ${plainText(line)}`)
-    .join('\n')
-    .trim()
+  const lines = text.trim().split(/[\r\n]+/)
+  const cut = lines.length > MAX_REFUSAL_LINES ? [`│ and ${lines.length - MAX_REFUSAL_LINES} more lines`] : []
+  return text.trim() === ''
+    ? ''
+    : [...lines.slice(0, MAX_REFUSAL_LINES).map((line) => sanitizeLine(line)), ...cut].join('\n')
 }

@@ -19,6 +19,7 @@ export async function openWorkspace(directory: string, request: Request, resume:
   const workspace = new Workspace(directory)
   const earlier = await readRecorded(workspace.resultFile, null, {})
   requireSame(earlier.request, request, workspace.resultFile)
+  refuseFailed(earlier.launched, workspace.resultFile)
   const kept = wholeBlocks(earlier.launched)
   const again = planRuns(request.experiment).filter(
     ({ id }) => !kept.some(({ outcome }) => outcome.run.id === id),
@@ -45,6 +46,15 @@ function requireSame(earlier: Request, now: Request, file: string): void {
   if (different.length === 0) return
   throw new ConfigError(
     `--resume: ${file} is not of the same ${different.join(', ')}; its blocks cannot be compared with new ones, so start without --resume`,
+  )
+}
+
+/** A failed launch counts as failed: to run it again until it passes would hide it. */
+function refuseFailed(launched: readonly Launched[], file: string): void {
+  const failed = launched.find(({ outcome }) => outcome.status === 'failed')
+  if (failed === undefined) return
+  throw new ConfigError(
+    `--resume: ${file} has a failed launch (${failed.outcome.run.id}), which decides its verdict; start without --resume`,
   )
 }
 

@@ -36,14 +36,18 @@ export interface MetricsRecord {
   readonly problem: MetricsProblem | null
 }
 
-/** Bounds memory: at 100 bytes a step this is 1.3 million steps, and a gated run has thousands. */
-export const MAX_METRICS_BYTES = 128 * 1024 * 1024
+/** Bounds memory: at 100 bytes a step this is 0.6 million steps, and a gated run has thousands. */
+export const MAX_METRICS_BYTES = 64 * 1024 * 1024
+
+/** Evaluations, configs and read-backs stay in memory for every run of an experiment. */
+const MAX_OTHER_CHARACTERS = 8 * 1024 * 1024
 
 interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
   start: RunStart | null
   evaluations: Evaluation[]
   phases: Phase[]
   end: RunEnd | null
+  otherCharacters: number
 }
 
 /** Reads lines until the first problem. `lines` gives every line without its newline; the last may be unterminated. */
@@ -54,13 +58,17 @@ export async function readMetrics(lines: AsyncIterable<string> | Iterable<string
     number += 1
     if (line.trim() === '') continue
     const problem = readLine(line, number, draft)
-    if (problem) return { ...draft, problem }
+    if (problem) return recordOf(draft, problem)
   }
-  return { ...draft, problem: problemAtEnd(draft) }
+  return recordOf(draft, problemAtEnd(draft))
 }
 
 export function metricsProblem(kind: MetricsProblem['kind'], message: string): MetricsRecord {
-  return { ...emptyDraft(), problem: { kind, message } }
+  return recordOf(emptyDraft(), { kind, message })
+}
+
+function recordOf({ otherCharacters: _, ...draft }: Draft, problem: MetricsProblem | null): MetricsRecord {
+  return { ...draft, problem }
 }
 
 function emptyDraft(): Draft {
@@ -70,6 +78,7 @@ function emptyDraft(): Draft {
     evaluations: [],
     phases: [],
     end: null,
+    otherCharacters: 0,
   }
 }
 
@@ -82,6 +91,14 @@ function readLine(line: string, number: number, draft: Draft): MetricsProblem | 
     return notJson(line, where)
   }
   const parsed = metricsEvent.safeParse(json)
+  if (parsed.data?.event !== 'steps') draft.otherCharacters += line.length
+  if (draft.otherCharacters > MAX_OTHER_CHARACTERS) {
+    return problemAt(
+      where,
+      'too-large',
+      `events other than steps take more than ${MAX_OTHER_CHARACTERS} characters`,
+    )
+  }
   if (!parsed.success) {
     const issue = parsed.error.issues[0]
     const key = issue?.path.join('.') || 'event'
@@ -111,7 +128,7 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
   if (event.event === 'run_start') {
     if (draft.start) return outOfOrder('a second run_start; metrics.jsonl must be fresh for each run')
     draft.start = event
-    return null
+    return rankCountProblem({ device_names: event.device_names }, event.world_size, where)
   }
   if (!draft.start) return outOfOrder(`${event.event} before run_start`)
   switch (event.event) {
@@ -125,7 +142,7 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
       return null
     case 'run_end':
       draft.end = event
-      return null
+      return rankCountProblem(memoryColumns(event), draft.start.world_size, where)
     case 'epoch':
       return null
   }
@@ -150,6 +167,24 @@ function addSteps(
   append(steps.samples, event.samples)
   append(steps.trainLoss, event.train_loss ?? [])
   append(steps.dataWaitSeconds, event.data_wait_seconds ?? [])
+  return null
+}
+
+function memoryColumns({ peak_memory_allocated_bytes, peak_memory_reserved_bytes }: RunEnd) {
+  return { peak_memory_allocated_bytes, peak_memory_reserved_bytes }
+}
+
+/** A maximum over ranks that leaves some out would pass where the missing rank fails. */
+function rankCountProblem(
+  columns: Readonly<Record<string, readonly unknown[] | undefined>>,
+  ranks: number,
+  where: string,
+): MetricsProblem | null {
+  for (const [key, column] of Object.entries(columns)) {
+    if (column && column.length !== ranks) {
+      return problemAt(where, 'malformed', `${key} has ${column.length} entries for ${ranks} ranks`)
+    }
+  }
   return null
 }
 

@@ -42,10 +42,11 @@ function rendezvous({ name, launch }: Experiment, run: PlannedRun): string[] {
   return [
     '--nnodes',
     String(launch.nnodes),
+    // c10d would choose the ranks itself; rank 0, which writes the metrics, has to be on this node.
     '--node-rank',
-    String(launch.node_rank),
+    '0',
     '--rdzv-backend',
-    'c10d',
+    'static',
     '--rdzv-endpoint',
     launch.rdzv_endpoint,
     // Every run meets under its own name, so that a late node of one run cannot join the next.

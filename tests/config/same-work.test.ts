@@ -45,6 +45,13 @@ test('refuses a recipe experiment that differs elsewhere', () => {
   )
 })
 
+test('takes a section whose name has a dot for what it is', () => {
+  const keys = differencesOutside('same-work', { 'speed.model': 1 }, { 'speed.model': 2 }).map(
+    ({ key }) => key,
+  )
+  expect(keys).toEqual(['speed.model'])
+})
+
 test('takes speedy for another section than speed', () => {
   expect(differencesOutside('same-work', {}, { speedy: 1, speed: 2 }).map(({ key }) => key)).toEqual([
     'speedy',

@@ -45,3 +45,10 @@ it('refuses another experiment, and one that never began, before anything is run
   const other = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--min-speedup', '2')
   expect(other).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('not of the same experiment') })
 })
+
+it('refuses to run a failed launch again until it passes', async () => {
+  const folder = await anExperiment({ optimized: { fault: 'crash' } })
+  expect(await speedproof(folder, 'run', EXPERIMENT_FILE)).toMatchObject({ exitCode: 1 })
+  const again = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
+  expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('has a failed launch') })
+})

@@ -213,6 +213,22 @@ describe('an event', () => {
   })
 })
 
+describe('what is counted by rank', () => {
+  test('has one entry for each', async () => {
+    expect(await problemOf(changed(1, { device_names: ['GPU'] }))).toBe(
+      'malformed: metrics.jsonl line 1: device_names has 1 entries for 2 ranks',
+    )
+    expect(await problemOf(changed(5, { peak_memory_reserved_bytes: [1] }))).toBe(
+      'malformed: metrics.jsonl line 5: peak_memory_reserved_bytes has 1 entries for 2 ranks',
+    )
+  })
+})
+
+test('descriptions cannot fill the memory', async () => {
+  const problem = await problemOf(changed(1, { config: { text: 'x'.repeat(9_000_000) } }))
+  expect(problem).toMatch(/^too-large: metrics.jsonl line 1: events other than steps take more than /)
+})
+
 describe('garbage', () => {
   const finished = (record: MetricsRecord) =>
     outcomeOf(aPlannedRun(), aLaunchRecord(), record).status === 'finished'

@@ -1,7 +1,7 @@
 // Runs a command of a few seconds that writes little; trainings go through the supervisor instead.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
+import type { Readable } from 'node:stream'
 import { CancelledError } from '../../errors.ts'
 import { messageOf } from '../error-message.ts'
 
@@ -11,6 +11,7 @@ export type ShortCommandEnd =
 
 /** A trainer may import torch, from a cold disk, only to check its config. */
 const TIMEOUT_SECONDS = 300
+const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 
 /** Throws a CancelledError when `cancelled` aborts; neither then nor after the timeout is the command left behind. */
 export async function runShort(
@@ -27,15 +28,34 @@ export async function runShort(
     const child = spawn(program, arguments_, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
     const stopped = AbortSignal.any([cancelled, timeout])
     stopped.addEventListener('abort', () => stop(child))
-    const output = Promise.all([text(child.stdout), text(child.stderr)])
-    const [[exitCode], [stdout, stderr]] = await Promise.all([once(child, 'close'), output])
-    throwIfCancelled(cancelled)
-    // By a signal there is no exit code; 128 is where the shell's own numbers for that begin.
-    return { status: 'ended', exitCode: typeof exitCode === 'number' ? exitCode : 128, stdout, stderr }
+    try {
+      const output = Promise.all([boundedText(child.stdout), boundedText(child.stderr)])
+      const [[exitCode], [stdout, stderr]] = await Promise.all([once(child, 'close'), output])
+      throwIfCancelled(cancelled)
+      return ended(exitCode, stdout, stderr)
+    } finally {
+      stop(child)
+    }
   } catch (error) {
     throwIfCancelled(cancelled)
     return { status: 'no-answer', message: messageOf(error) }
   }
+}
+
+function ended(exitCode: unknown, stdout: string, stderr: string): ShortCommandEnd {
+  // By a signal there is no exit code; 128 is where the shell's own numbers for that begin.
+  return { status: 'ended', exitCode: typeof exitCode === 'number' ? exitCode : 128, stdout, stderr }
+}
+
+async function boundedText(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of stream) {
+    bytes += chunk.length
+    if (bytes > MAX_OUTPUT_BYTES) throw new Error(`wrote more than ${MAX_OUTPUT_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
 }
 
 function throwIfCancelled(cancelled: AbortSignal): void {

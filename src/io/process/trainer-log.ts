@@ -4,7 +4,7 @@ import { LineSplitter } from './line-splitter.ts'
 import { LiveView } from './live-view.ts'
 
 /** More is a broken training that would fill the runner's disk and the artifact. */
-const MAX_LOG_BYTES = 1024 ** 3
+const MAX_LOG_BYTES = 256 * 1024 ** 2
 /** Kept of what comes after: a traceback is at the end. */
 const TAIL_BYTES = 64 * 1024
 
