@@ -25,7 +25,8 @@ def main(arguments: Sequence[str]) -> int:
 def train(options: argparse.Namespace) -> int:
     from trainer.run.entry import train_one_rank
 
-    return train_one_rank(load_config(options.config, options.set), options.out, options.seed)
+    config = load_config(options.config, options.set)
+    return train_one_rank(config, options.out, options.seed, resume=options.resume)
 
 
 def validate_config(options: argparse.Namespace) -> int:
@@ -52,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and checkpoint.pt")
     command.add_argument(
         "--seed", type=_seed, required=True, help="seed of weights, batches, masks and query points"
+    )
+    command.add_argument(
+        "--resume", action="store_true", help="continue the run in --out from its last checkpoint"
     )
 
     command = _add(

@@ -139,6 +139,11 @@ def _pairs(config: Config) -> Iterator[Problem]:
 
 
 def _optimizer(config: Config) -> Iterator[Problem]:
+    if config.train.checksum_every_updates and config.speed.wrapper == "fsdp2":
+        yield Problem(
+            "train.checksum_every_updates",
+            f"got {config.train.checksum_every_updates}, but fsdp2 keeps no copies to compare: expected 0",
+        )
     uses_loop = config.optimizer.matrices == "muon" and config.speed.muon == "loop"
     if uses_loop and config.speed.wrapper == "fsdp2":
         yield Problem(

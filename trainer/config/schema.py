@@ -78,6 +78,9 @@ class TrainConfig:
     pairs_per_update: Count = 256  # over all ranks and micro-steps
     window_updates: Count = 10  # updates per `steps` event
     timeout_seconds: Positive = 600.0  # of a collective operation
+    checkpoint_every_updates: CountOrZero = 0  # 0 = only at the end
+    keep_best: bool = False  # beside the last, the checkpoint with the lowest val_loss
+    checksum_every_updates: CountOrZero = 0  # compares the weights of all ranks bit by bit; 0 = never
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class SpeedConfig:
     attention: Literal["auto", "math", "efficient", "flash", "cudnn", "flex", "one-tile"] = "auto"
     activation_checkpointing: Literal["off", "all", "every-other", "selective"] = "off"  # operator's blocks
     checkpoint_encoder_decoder: bool = False
+    async_checkpoint: bool = False  # written from a copy, by a thread
     fused_adamw: bool = False
     foreach_ema: bool = False
 

@@ -1,36 +1,69 @@
-"""The state of a run on disk, whole or absent."""
+"""The state of a run on disk, whole or absent: the last one, and the one with the lowest val_loss."""
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor
 
-from trainer.config import Config, to_plain
-from trainer.optimizer.ema import LoopEma
-from trainer.optimizer.hybrid import Hybrid
+LAST, BEST = "checkpoint.pt", "checkpoint-best.pt"
 
 
-def save_checkpoint(
-    path: Path,
-    *,
-    model: nn.Module,
-    ema: LoopEma,
-    optimizer: Hybrid,
-    normalisation: dict[str, dict[str, list]],
-    step: int,
-    config: Config,
-) -> None:
+class CheckpointWriter:
+    """Writes on rank 0; asynchronous, it writes a copy in a thread while the training goes on."""
+
+    def __init__(self, out: Path | None, *, asynchronous: bool) -> None:
+        self.out, self.asynchronous = out, asynchronous
+        self._thread: threading.Thread | None = None
+        self._error: OSError | RuntimeError | None = None
+
+    def write(self, state: dict[str, object], *, best: bool) -> None:
+        """Save as the last, and as the best one too; an earlier write is waited for."""
+        self.close()
+        if self.out is None:
+            return
+        if not self.asynchronous:
+            _save(state, self.out, best=best)
+            return
+        copied = _copied(state)  # the next step changes the tensors in place
+        self._thread = threading.Thread(target=self._save_in_thread, args=(copied, self.out, best))
+        self._thread.start()
+
+    def close(self) -> None:
+        """Wait for the write under way; raise what ended it."""
+        if self._thread:
+            self._thread.join()
+            self._thread = None
+        if self._error:
+            raise self._error
+
+    def _save_in_thread(self, state: dict[str, object], out: Path, best: bool) -> None:
+        try:
+            _save(state, out, best=best)
+        except (OSError, RuntimeError) as error:  # torch.save turns a full disk into a RuntimeError
+            self._error = error
+
+
+def _save(state: dict[str, object], out: Path, *, best: bool) -> None:
     """Write beside the path and rename, so that a reader never sees half a file."""
-    partial = path.with_suffix(".partial")
-    state = {
-        "model": model.state_dict(),
-        "ema": ema.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "normalisation": normalisation,
-        "step": step,
-        "config": to_plain(config),
-    }
-    torch.save(state, partial)
-    partial.replace(path)
+    partial = out / "checkpoint.partial"
+    with partial.open("wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    if best:
+        second = out / "checkpoint-best.partial"
+        second.unlink(missing_ok=True)
+        second.hardlink_to(partial)
+        second.replace(out / BEST)
+    partial.replace(out / LAST)
+
+
+def _copied(value: object) -> object:
+    """The same nest of dicts with every tensor copied to host memory."""
+    if isinstance(value, Tensor):
+        return value.detach().to("cpu", copy=True)
+    return {key: _copied(entry) for key, entry in value.items()} if isinstance(value, dict) else value

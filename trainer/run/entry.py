@@ -13,13 +13,13 @@ from trainer.run.training import Progress, run_training
 from trainer.run.world import rank_from_environment
 
 
-def train_one_rank(config: Config, out: Path, seed: int) -> int:
+def train_one_rank(config: Config, out: Path, seed: int, *, resume: bool) -> int:
     """Train; a failure leaves a typed error file on every rank and ends them all."""
     rank, size, _ = rank_from_environment()
     progress = Progress()
     peers = Peers(rank, size)
     try:
-        run_training(config, out, seed, progress)
+        run_training(config, out, seed, progress, resume=resume)
     except ConfigError as error:  # every rank has the same config and ends by itself
         write_error_file(Failure.of(error, progress.step, rank))
         raise

@@ -16,13 +16,22 @@ from trainer.model.latent_operator import parameter_count
 from trainer.run.evaluation import Evaluator
 from trainer.run.learner import Learner
 from trainer.run.metrics import SCHEMA_VERSION, MetricsFile
+from trainer.run.resume import Earlier
 from trainer.run.world import World
+from trainer.sharding import whole_state
 from trainer.switches.cuda_graph import GraphedUpdate
 
 
 def write_run_start(
-    metrics: MetricsFile, config: Config, seed: int, world: World, data: Data, learner: Learner, feed: Feed,
+    metrics: MetricsFile,
+    config: Config,
+    seed: int,
+    world: World,
+    data: Data,
+    learner: Learner,
+    feed: Feed,
     graph: GraphedUpdate | None,
+    earlier: Earlier,
 ) -> None:
     metrics.write(
         "run_start",
@@ -43,15 +52,16 @@ def write_run_start(
             **feed.effective(),
             "cuda_graph": graph is not None and graph.is_captured,
         },
+        resumed_at_steps=list(earlier.resumed_at_steps) or None,
     )
 
 
 def write_evaluation(
     metrics: MetricsFile, step: int, config: Config, evaluator: Evaluator, learner: Learner
-) -> None:
-    """Evaluate the raw weights, which are judged, and the averaged ones, which are shown."""
+) -> float:
+    """Evaluate the raw weights, which are judged, and the averaged ones, which are shown; return val_loss."""
     started = time.perf_counter()
-    raw = evaluator.errors(learner.model.state_dict())
+    raw = evaluator.errors(whole_state(learner.model))
     averaged = evaluator.errors(learner.ema.state_dict())
     metrics.write(
         "evaluation",
@@ -61,9 +71,12 @@ def write_evaluation(
         metrics={"val_loss_ema": averaged.val_loss, **raw.metrics()},
         seconds=time.perf_counter() - started,
     )
+    return raw.val_loss
 
 
-def write_run_end(metrics: MetricsFile, config: Config, world: World, learner: Learner) -> None:
+def write_run_end(
+    metrics: MetricsFile, config: Config, world: World, learner: Learner, earlier: Earlier
+) -> None:
     allocated, reserved = _peak_memory(world)
     metrics.write(
         "run_end",
@@ -71,7 +84,7 @@ def write_run_end(metrics: MetricsFile, config: Config, world: World, learner: L
         samples=config.train.updates * config.train.pairs_per_update,
         attempted_updates=config.train.updates,
         skipped_updates=learner.scaled_step.skipped_updates,
-        total_seconds=seconds_since_start(),
+        total_seconds=earlier.seconds + seconds_since_start(),
         peak_memory_allocated_bytes=allocated,
         peak_memory_reserved_bytes=reserved,
     )

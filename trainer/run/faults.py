@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import time
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trainer.errors import ConfigError
 
 VARIABLE = "SPEEDPROOF_TEST_FAULT"
-KINDS = ("out-of-memory", "nan", "crash", "hang")
+KINDS = ("out-of-memory", "nan", "crash", "hang", "kill", "drift")
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Fault:
     rank: int
     step: int
 
-    def strike(self, loss: Tensor, rank: int, step: int) -> Tensor:
+    def strike(self, loss: Tensor, model: nn.Module, rank: int, step: int) -> Tensor:
         """Return the loss, spoilt if this is the moment, or fail as the kind says."""
         if (rank, step) != (self.rank, self.step):
             return loss
@@ -33,6 +34,11 @@ class Fault:
                 raise torch.OutOfMemoryError(f"simulated by {VARIABLE}")
             case "hang":
                 time.sleep(1e6)
+            case "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "drift":
+                next(model.parameters()).data.add_(1e-3)
+                return loss
         raise RuntimeError(f"simulated by {VARIABLE}")
 
 

@@ -13,7 +13,7 @@ from trainer.config.schema import Config
 from trainer.counter_random import Step
 from trainer.data.batch import Batch
 from trainer.data.feed import Feed
-from trainer.losses.choices import Phase, StepChoices
+from trainer.losses.choices import EVERYTHING, Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import make_ema
@@ -23,7 +23,7 @@ from trainer.optimizer.scaled_step import ScaledStep
 from trainer.run.faults import Fault
 from trainer.run.window import StepRecord
 from trainer.run.world import World
-from trainer.sharding import whole
+from trainer.sharding import load_whole_state, whole, whole_state
 from trainer.switches.attention import attention_back_end
 from trainer.switches.compile_blocks import graphs_compiled
 from trainer.switches.model_switches import apply_to_model, observe_model
@@ -62,7 +62,7 @@ class Learner:
         )
 
     def work(
-        self, step: Step, rate: float | Tensor, batches: Iterable[Batch], phase: Phase
+        self, step: Step, rate: float | Tensor, batches: Iterable[Batch], phase: Phase = EVERYTHING
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
         """One optimizer step over all micro-batches; return loss and gradient norm.
 
@@ -81,6 +81,21 @@ class Learner:
             self.ema.update()
         self.wrapper.clear_gradients()
         return loss, norm
+
+    def state_dict(self) -> dict[str, dict]:
+        """All that a step changes, whole; where weights are sharded, every rank must call this."""
+        return {
+            "model": whole_state(self.model),
+            "ema": self.ema.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaled_step": self.scaled_step.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, dict]) -> None:
+        load_whole_state(self.model, state["model"])
+        self.ema.load_state_dict(state["ema"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scaled_step.load_state_dict(state["scaled_step"])
 
     def effective(self) -> dict[str, str | int]:
         """What is really on, asked of the objects."""
@@ -101,7 +116,7 @@ class Learner:
                 loss = self.wrapper.module(batch, inputs, phase)
                 loss = loss / self.config.speed.accumulation_steps
             if self.fault:
-                loss = self.fault.strike(loss, self.world.rank, step)
+                loss = self.fault.strike(loss, self.model, self.world.rank, step)
             self.scaled_step.scaled(loss).backward()
         return loss.detach()
 

@@ -12,13 +12,15 @@ from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
-from trainer.run.checkpoint import save_checkpoint
+from trainer.run.checksum import require_equal_weights
 from trainer.run.clock import step_clock
 from trainer.run.evaluation import Evaluator
 from trainer.run.events import write_evaluation, write_run_end, write_run_start
 from trainer.run.faults import requested_fault
+from trainer.run.keeper import Keeper
 from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
+from trainer.run.resume import Earlier, earlier_part
 from trainer.run.window import Window
 from trainer.run.world import open_world
 from trainer.switches.cuda_graph import GraphedUpdate
@@ -31,60 +33,56 @@ class Progress:
     step: int = 0
 
 
-def run_training(config: Config, out: Path, seed: int, progress: Progress) -> None:
-    """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0."""
+def run_training(config: Config, out: Path, seed: int, progress: Progress, *, resume: bool = False) -> None:
+    """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0, or continues them."""
     import_seconds = seconds_since_start()
     with open_world(config.train.timeout_seconds) as world:
         require_world_fits(config, world.size)
         require_device_fits(config, world.device.type, world.size)
-        metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None)
+        earlier = earlier_part(out, config, seed) if resume else Earlier()
+        metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
         started = time.perf_counter()
         data = open_data(config)
         schedule = data.train.schedule(config.train.pairs_per_update, seed)
         share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
-        feed = open_feed(data.train, share, config.train.updates, config.speed, world.device)
+        first = earlier.step + 1
+        feed = open_feed(data.train, share, config.train.updates, config.speed, world.device, first)
         data_seconds = time.perf_counter() - started
 
         learner = Learner(config, seed, world, requested_fault())
+        if earlier.state:
+            learner.load_state_dict(earlier.state)
         graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
         update = graph.update if graph else learner.update
         evaluator = Evaluator(config, data.held_out, world)
-        write_run_start(metrics, config, seed, world, data, learner, feed, graph)
+        keeper = Keeper(config, seed, out, world, data.train.normalisation, earlier)
+        write_run_start(metrics, config, seed, world, data, learner, feed, graph, earlier)
         metrics.phase("import", import_seconds)
         metrics.phase("data", data_seconds)
         if graph:
             metrics.phase("capture", graph.seconds)
 
         clock = step_clock(world.device)
-        window = Window(1, config.train.pairs_per_update)
-        for step in range(1, config.train.updates + 1):
+        window = Window(first, config.train.pairs_per_update)
+        for step in range(first, config.train.updates + 1):
             progress.step = step
             clock.start()
             window.records.append(update(step, feed))
             clock.stop()
             evaluates = step == config.train.updates or _is_due(step, config.evaluation.every_updates)
-            if evaluates or _is_due(step, config.train.window_updates):
+            if evaluates or keeper.is_due(step) or _is_due(step, config.train.window_updates):
                 window.report(clock.drain(), world, metrics)
                 window = Window(step + 1, config.train.pairs_per_update)
             if _is_due(step, schedule.updates_per_epoch):
                 metrics.write("epoch", epoch=step // schedule.updates_per_epoch, step=step)
-            if evaluates:
-                write_evaluation(metrics, step, config, evaluator, learner)
+            if _is_due(step, config.train.checksum_every_updates):
+                require_equal_weights(learner.model, world, step)
+            val_loss = write_evaluation(metrics, step, config, evaluator, learner) if evaluates else None
+            keeper.keep(step, learner, metrics, val_loss)
 
         feed.close()
-        if world.rank == 0:
-            started = time.perf_counter()
-            save_checkpoint(
-                out / "checkpoint.pt",
-                model=learner.model,
-                ema=learner.ema,
-                optimizer=learner.optimizer,
-                normalisation=data.train.normalisation,
-                step=config.train.updates,
-                config=config,
-            )
-            metrics.phase("checkpoint", time.perf_counter() - started)
-        write_run_end(metrics, config, world, learner)
+        keeper.close()
+        write_run_end(metrics, config, world, learner, earlier)
         if graph:
             graph.close()
 

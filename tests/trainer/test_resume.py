@@ -1,0 +1,138 @@
+"""A run that was interrupted and resumed is the run that was not."""
+
+import json
+
+import jsonschema
+import pytest
+import torch
+from tiny import ROOT, events, tiny_config, train_losses
+
+from trainer.errors import ConfigError, Diverged
+from trainer.run.training import Progress, run_training
+
+KEEPING = ["train.window_updates=1", "train.checkpoint_every_updates=2", "evaluation.every_updates=3"]
+
+
+def interrupted_at(step: int, monkeypatch, config, out) -> None:
+    monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", f"nan@rank0@step{step}")
+    with pytest.raises(Diverged):
+        run_training(config, out, 3, Progress())
+    monkeypatch.delenv("SPEEDPROOF_TEST_FAULT")
+
+
+def learned(out) -> dict[str, object]:
+    state = torch.load(out / "checkpoint.pt", weights_only=True)
+    return {part: state[part] for part in ("model", "ema", "optimizer", "scaled_step")}
+
+
+def assert_same_bits(one: object, other: object) -> None:
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key, value in one.items():
+            assert_same_bits(value, other[key])
+    else:
+        assert torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [],
+        ["optimizer.matrices=muon", "speed.loader_workers=1"],
+        ["optimizer.matrices=muon", "speed.muon=batched", "speed.precision=fp16", "speed.data_path=resident"],
+        [
+            "speed.async_checkpoint=true",
+            "speed.fused_adamw=true",
+            "speed.foreach_ema=true",
+            "speed.wrapper=flat",
+        ],
+    ],
+)
+def test_a_resumed_run_ends_in_the_same_bits(tmp_path, monkeypatch, overrides):
+    config = tiny_config(tmp_path, *KEEPING, *overrides)
+    run_training(config, tmp_path / "whole", 3, Progress())
+    interrupted_at(6, monkeypatch, config, tmp_path / "cut")
+    assert len(train_losses(tmp_path / "cut")) == 5
+    run_training(config, tmp_path / "cut", 3, Progress(), resume=True)
+    assert_same_bits(learned(tmp_path / "cut"), learned(tmp_path / "whole"))
+    assert train_losses(tmp_path / "cut") == train_losses(tmp_path / "whole")
+    cut, whole = (
+        [(event["step"], event["val_loss"]) for event in events(tmp_path / name, "evaluation")]
+        for name in ("cut", "whole")
+    )
+    assert cut == whole
+
+
+@pytest.fixture(scope="module")
+def resumed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("resumed")
+    config = tiny_config(folder, *KEEPING, "train.keep_best=true")
+    with pytest.MonkeyPatch.context() as patch:
+        interrupted_at(6, patch, config, folder)
+    run_training(config, folder, 3, Progress(), resume=True)
+    return folder
+
+
+def test_a_resumed_run_leaves_one_record_of_the_contract(resumed):
+    validator = jsonschema.Draft202012Validator(
+        json.loads((ROOT / "schemas/metrics.schema.json").read_text())
+    )
+    lines = events(resumed)
+    for event in lines:
+        validator.validate(event)
+    names = [event["event"] for event in lines]
+    assert [names.count(name) for name in ("run_start", "run_end")] == [1, 1]
+    assert (names[0], names[-1]) == ("run_start", "run_end")
+    assert [event["first_step"] for event in events(resumed, "steps")] == [1, 2, 3, 4, 5, 6, 7]
+    assert lines[0]["resumed_at_steps"] == [4]
+    assert not (resumed / "metrics.partial").exists()
+
+
+def test_the_time_before_the_interruption_counts(resumed):
+    state = torch.load(resumed / "checkpoint.pt", weights_only=True)
+    assert events(resumed, "run_end")[0]["total_seconds"] >= state["seconds"] > 0
+
+
+def test_the_best_checkpoint_is_the_one_with_the_lowest_val_loss(resumed):
+    best = min(events(resumed, "evaluation"), key=lambda event: event["val_loss"])
+    state = torch.load(resumed / "checkpoint-best.pt", weights_only=True)
+    assert (state["step"], state["best_val_loss"]) == (best["step"], best["val_loss"])
+    assert not list(resumed.glob("*.partial"))
+
+
+def test_a_finished_run_resumes_to_its_own_end(resumed):
+    before = train_losses(resumed)
+    run_training(tiny_config(resumed, *KEEPING, "train.keep_best=true"), resumed, 3, Progress(), resume=True)
+    assert train_losses(resumed) == before
+    assert len(events(resumed, "run_end")) == 1
+
+
+@pytest.mark.parametrize(
+    ("overrides", "seed", "message"),
+    [
+        (["optimizer.learning_rate=0.5"], 3, "learning_rate: got 0.5, but .* was trained with 0.001"),
+        ([], 4, "got seed 4, but .* of a run with seed 3"),
+    ],
+)
+def test_another_runs_checkpoint_is_refused(resumed, overrides, seed, message):
+    config = tiny_config(resumed, *KEEPING, "train.keep_best=true", *overrides)
+    lines = (resumed / "metrics.jsonl").read_bytes()
+    with pytest.raises(ConfigError, match=message):
+        run_training(config, resumed, seed, Progress(), resume=True)
+    assert (resumed / "metrics.jsonl").read_bytes() == lines
+
+
+def test_there_must_be_something_to_resume(tmp_path):
+    with pytest.raises(ConfigError, match="is not there; start without --resume"):
+        run_training(tiny_config(tmp_path), tmp_path, 3, Progress(), resume=True)
+
+
+def test_a_full_disk_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch):
+    def full(state, file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        run_training(tiny_config(tmp_path, "speed.async_checkpoint=true"), tmp_path, 3, Progress())
+    assert not events(tmp_path, "run_end")
+    assert not (tmp_path / "checkpoint.pt").exists()
