@@ -2,17 +2,28 @@
 import { gatesOf } from './config/experiment.ts'
 import { declaredDifferences, environmentDifferences } from './config/same-work.ts'
 import { compare } from './judge/compare.ts'
+import { checkMachine } from './judge/machine.ts'
+import { withMachine } from './judge/machine-verdict.ts'
 import { judge } from './judge/verdict.ts'
+import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
+import { UNWATCHED, type Watched } from './measure/machine-record.ts'
 import type { Launched } from './measure/outcome.ts'
 import { summarizeRuns } from './measure/summary.ts'
 import { confidenceOf } from './plan/looks.ts'
 import { outcomeLine, RESULT_SCHEMA_VERSION, type Request, type Result } from './report/result.ts'
 
 /** `launched` has one entry per planned run, also for those that were not started. */
-export function assess(request: Request, launched: readonly Launched[]): Result {
+export function assess(
+  request: Request,
+  launched: readonly Launched[],
+  watched: Watched = UNWATCHED,
+): Result {
   const { experiment, configs } = request
   const outcomes = launched.map(({ outcome }) => outcome)
-  const runs = summarizeRuns(outcomes.filter((outcome) => outcome.status === 'finished'))
+  const unwatched = summarizeRuns(outcomes.filter((outcome) => outcome.status === 'finished'))
+  const machines = summarizeMachines(unwatched, watched)
+  const runs = unwatched.map((run) => withMachineMetrics(run, machines))
+  const machineChecks = checkMachine(watched.preflight, runs, machines)
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
   return {
     ...request,
@@ -22,6 +33,9 @@ export function assess(request: Request, launched: readonly Launched[]): Result 
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
     outcomes: outcomes.map(outcomeLine),
     runs,
-    verdict: judge(experiment, outcomes, runs, comparison),
+    preflight: watched.preflight,
+    machines,
+    machineChecks,
+    verdict: withMachine(judge(experiment, outcomes, runs, comparison), machineChecks),
   }
 }

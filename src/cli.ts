@@ -144,8 +144,8 @@ function overridesOf(flags: Flags) {
 }
 
 async function recomputed(file: string, flags: Flags): Promise<Result> {
-  const { request, launched } = await readRecorded(file, flags.gates ?? null, overridesOf(flags))
-  return assess(request, launched)
+  const { request, launched, watched } = await readRecorded(file, flags.gates ?? null, overridesOf(flags))
+  return assess(request, launched, watched)
 }
 
 function printResult(result: Result, workspace: Workspace): void {

@@ -2,11 +2,13 @@
 import { assess } from './assess.ts'
 import type { Overrides } from './config/overrides.ts'
 import { loadExperiment } from './io/load-experiment.ts'
+import { takeMachine } from './io/machine/take-machine.ts'
 import type { Progress } from './io/progress.ts'
 import { openWorkspace } from './io/resume.ts'
 import { runAll } from './io/run-all.ts'
 import type { Workspace } from './io/workspace.ts'
 import { isDecided } from './judge/verdict.ts'
+import type { Launched } from './measure/outcome.ts'
 import { type PlannedRun, planRuns } from './plan/plan.ts'
 import type { Result } from './report/result.ts'
 
@@ -30,15 +32,22 @@ export interface Stage {
 export async function main(job: Job, stage: Stage): Promise<Result> {
   const request = await loadExperiment({ ...job, cancelled: stage.cancelled })
   const plan = planRuns(request.experiment)
+  const progress = stage.progress(plan)
+  await using machine = await takeMachine(request.experiment, job.workingDirectory, {
+    cancelled: stage.cancelled,
+    onWait: (message) => progress.note(message),
+  })
+  const judged = (launched: readonly Launched[]) => assess(request, launched, machine.seen)
   const { workspace, kept } = await openWorkspace(job.outDirectory, request, job.resume)
   const launched = await runAll(request, plan, kept, workspace, job.workingDirectory, {
     cancelled: stage.cancelled,
     onStart: stage.onStart,
-    progress: stage.progress(plan),
-    isDecided: (soFar) => isDecided(assess(request, soFar).verdict),
-    save: (soFar) => workspace.save(assess(request, soFar)),
+    progress,
+    machine,
+    isDecided: (soFar) => isDecided(judged(soFar).verdict),
+    save: (soFar) => workspace.save(judged(soFar)),
   })
-  const result = assess(request, launched)
+  const result = judged(launched)
   await workspace.save(result)
   await stage.publish(result, workspace)
   return result

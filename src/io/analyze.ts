@@ -7,9 +7,11 @@ import { applyOverrides, type Overrides } from '../config/overrides.ts'
 import { isMapping } from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
+import type { MachineRecord, Watched } from '../measure/machine-record.ts'
 import { type Launched, outcomeOf } from '../measure/outcome.ts'
 import { planRuns } from '../plan/plan.ts'
 import { parseRecorded, type Recorded, type Request } from '../report/result.ts'
+import { readMachineFile } from './machine/machine-reader.ts'
 import { readMetricsFile } from './metrics-reader.ts'
 import { readText } from './read-text.ts'
 import { Workspace } from './workspace.ts'
@@ -20,6 +22,7 @@ const MAX_RESULT_BYTES = 64 * 1024 * 1024
 export interface Reading {
   readonly request: Request
   readonly launched: readonly Launched[]
+  readonly watched: Watched
 }
 
 /** `gatesFrom`: another experiment file, or any YAML with `gates:`, whose gates are used instead. */
@@ -33,12 +36,17 @@ export async function readRecorded(
   const experiment = await withGates(recorded.experiment, gatesFrom, overrides)
   const workspace = new Workspace(dirname(resultFile))
   const launched: Launched[] = []
+  const records = new Map<string, MachineRecord>()
   for (const run of planRuns(recorded.experiment)) {
     const launch = recorded.launches.find(({ runId }) => runId === run.id) ?? null
-    const metrics = launch && (await readMetricsFile(workspace.runFiles(run).metricsFile))
+    const { metricsFile, machineFile } = workspace.runFiles(run)
+    const metrics = launch && (await readMetricsFile(metricsFile))
+    const record = launch && (await readMachineFile(machineFile))
+    if (record) records.set(run.id, record)
     launched.push({ launch, outcome: outcomeOf(run, launch, metrics, recorded.notRun) })
   }
-  return { request: requestOf(recorded, experiment), launched }
+  const watched = { preflight: recorded.preflight, records }
+  return { request: requestOf(recorded, experiment), launched, watched }
 }
 
 function requestOf(

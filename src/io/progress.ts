@@ -11,6 +11,8 @@ export interface Progress {
   runStarted(run: PlannedRun): void
   event(event: MetricsEvent): void
   trainerLine(line: string): void
+  /** A line of our own. */
+  note(text: string): void
   tick(): void
   runEnded(outcome: RunOutcome): void
 }
@@ -58,6 +60,10 @@ export class ProgressView implements Progress {
 
   trainerLine(line: string): void {
     if (this.#showTrainerLines) this.#write(line)
+  }
+
+  note(text: string): void {
+    this.#write(plainText(text))
   }
 
   tick(): void {

@@ -1,7 +1,6 @@
 // Runs the plan: one launch after the other, everything kept, until it is done or cancelled.
-import { resolve } from 'node:path'
 import { setInterval } from 'node:timers/promises'
-import { metricsEvent } from '../measure/metrics-schema.ts'
+import { type MetricsEvent, metricsEvent } from '../measure/metrics-schema.ts'
 import {
   type LaunchEnd,
   type Launched,
@@ -15,6 +14,7 @@ import { fitsBudget, followsLook } from '../plan/looks.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { torchrunCommand } from '../plan/torchrun.ts'
 import type { Request } from '../report/result.ts'
+import type { Machine } from './machine/take-machine.ts'
 import { readMetricsFile } from './metrics-reader.ts'
 import { readErrorFiles } from './process/error-files.ts'
 import { readLogError } from './process/log-error.ts'
@@ -22,11 +22,13 @@ import { supervise } from './process/supervisor.ts'
 import { FileTail } from './process/tail.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import type { Progress } from './progress.ts'
+import { pythonPath } from './python-path.ts'
 import type { RunFiles, Workspace } from './workspace.ts'
 
 export interface RunHooks {
   readonly cancelled: AbortSignal
   readonly progress: Progress
+  readonly machine: Machine
   /** Called before a launch with the marker that finds its processes again. */
   readonly onStart: (marker: string) => void
   /** Asked at each look: is the verdict clear without further blocks? */
@@ -55,14 +57,17 @@ export async function runAll(
       if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return withRest('budget')
     }
     hooks.progress.runStarted(run)
+    const { metricsFile, machineFile } = workspace.runFiles(run)
     const earlier = kept.find(({ outcome }) => outcome.run.id === run.id)
     if (earlier) {
       done.push(earlier)
+      await hooks.machine.recall(run.id, machineFile)
       hooks.progress.runEnded(earlier.outcome)
       continue
     }
     const launch = await launchRun(request, run, workspace, workingDirectory, hooks)
-    const outcome = outcomeOf(run, launch, await readMetricsFile(workspace.runFiles(run).metricsFile))
+    const outcome = outcomeOf(run, launch, await readMetricsFile(metricsFile))
+    await hooks.machine.recall(run.id, machineFile)
     done.push({ launch, outcome })
     hooks.progress.runEnded(outcome)
     await hooks.save(withRest('stopped'))
@@ -87,12 +92,13 @@ async function launchRun(
   run: PlannedRun,
   workspace: Workspace,
   workingDirectory: string,
-  { cancelled, progress, onStart }: RunHooks,
+  { cancelled, progress, machine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
   const files = await workspace.prepareRun(run, configs[run.variant])
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
-  const watched = watchMetrics(files, progress, ended.signal)
+  await using sampler = await machine.watch(files.machineFile)
+  const watched = watchMetrics(files, [progress, sampler], ended.signal)
   const result = await supervise(
     {
       command: torchrunCommand(experiment, run, files),
@@ -106,7 +112,14 @@ async function launchRun(
       timeoutSeconds: experiment.launch.timeout_minutes * 60,
       python: pythonPath(experiment.launch.python, workingDirectory),
     },
-    { cancelled, onStart, onLine: (line) => progress.trainerLine(line) },
+    {
+      cancelled,
+      onStart: (marker) => {
+        sampler.follow(marker)
+        onStart(marker)
+      },
+      onLine: (line) => progress.trainerLine(line),
+    },
   )
   ended.abort()
   await watched
@@ -128,29 +141,33 @@ function cacheVariables(workspace: Workspace, { variant }: PlannedRun): Record<s
   return { TORCHINDUCTOR_CACHE_DIR: `${directory}/inductor`, TRITON_CACHE_DIR: `${directory}/triton` }
 }
 
-/** A name without a slash is looked up on PATH; a relative path is meant from the working directory. */
-function pythonPath(python: string, workingDirectory: string): string {
-  return python.includes('/') ? resolve(workingDirectory, python) : python
+interface Follower {
+  event(event: MetricsEvent): void
+  /** Called at each look at the file. */
+  tick(): void
 }
 
-/** Feeds the live view from the metrics file while it grows. What is wrong with it is said after the run. */
+/** Feeds the live view and the sampler from the metrics file while it grows. What is wrong with it is said after the run. */
 async function watchMetrics(
   { metricsFile }: RunFiles,
-  progress: Progress,
+  followers: readonly Follower[],
   ended: AbortSignal,
 ): Promise<void> {
   const tail = new FileTail(metricsFile)
-  try {
-    for await (const _ of setInterval(POLL_MILLISECONDS, null, { signal: ended })) {
-      for (const line of await tail.read()) {
-        const event = parseEvent(line)
-        if (event) progress.event(event)
-      }
-      progress.tick()
+  const look = async () => {
+    for (const line of await tail.read()) {
+      const event = parseEvent(line)
+      if (event) for (const follower of followers) follower.event(event)
     }
+    for (const follower of followers) follower.tick()
+  }
+  try {
+    for await (const _ of setInterval(POLL_MILLISECONDS, null, { signal: ended })) await look()
   } catch (error) {
     if (!ended.aborted) throw error
   }
+  // Some trainers report all of their steps at the end.
+  await look()
 }
 
 function parseEvent(line: string) {

@@ -13,6 +13,7 @@ import { parseRecorded, type Request, type Result } from '../report/result.ts'
 export interface RunFiles extends RunPaths {
   readonly logFile: string
   readonly metricsFile: string
+  readonly machineFile: string
 }
 
 const OWN_FILES = ['result.json', 'report.md', 'runs']
@@ -47,6 +48,7 @@ export class Workspace {
       errorDirectory: join(folder, 'errors'),
       logFile: join(folder, 'log.txt'),
       metricsFile: join(folder, 'metrics.jsonl'),
+      machineFile: join(folder, 'machine.jsonl'),
     }
   }
 

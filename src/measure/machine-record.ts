@@ -137,6 +137,14 @@ export interface MachineRecord {
   readonly end: Extract<MachineEvent, { event: 'end' }> | null
 }
 
+/** What was seen of the machine in an experiment; `records` by run id. */
+export interface Watched {
+  readonly preflight: Preflight | null
+  readonly records: ReadonlyMap<string, MachineRecord>
+}
+
+export const UNWATCHED: Watched = { preflight: null, records: new Map() }
+
 /** Null without a whole `start` line; a line that is no event ends the record, as a kill half-way does. */
 export async function readMachine(
   lines: AsyncIterable<string> | Iterable<string>,

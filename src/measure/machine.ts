@@ -1,5 +1,5 @@
 // A machine record -> the numbers of one run: clocks, power, temperature, throttling, utilisation, energy.
-import type { GpuSample, MachineRecord } from './machine-record.ts'
+import type { GpuSample, MachineRecord, Watched } from './machine-record.ts'
 import type { RunSummary } from './summary.ts'
 
 /** null is "not measured": no GPU, a driver that does not tell, or no sample in the steady part of the run. */
@@ -41,6 +41,14 @@ interface Window {
   readonly to: number
 }
 
+/** Of the runs that were watched. */
+export function summarizeMachines(runs: readonly RunSummary[], { records }: Watched): MachineSummary[] {
+  return runs.flatMap((run) => {
+    const record = records.get(run.runId)
+    return record === undefined ? [] : summarizeMachine(run, record)
+  })
+}
+
 export function summarizeMachine(run: RunSummary, record: MachineRecord): MachineSummary {
   const window = steadyWindow(run, record)
   const steady = window === null ? [] : record.samples.filter(({ seconds }) => isWithin(window, seconds))
@@ -67,7 +75,9 @@ export function summarizeMachine(run: RunSummary, record: MachineRecord): Machin
 }
 
 /** Adds what gates can name to a run's metrics; a number that was not measured stays absent. */
-export function withMachineMetrics(run: RunSummary, machine: MachineSummary): RunSummary {
+export function withMachineMetrics(run: RunSummary, machines: readonly MachineSummary[]): RunSummary {
+  const machine = machines.find(({ runId }) => runId === run.runId)
+  if (machine === undefined) return run
   const { utilization, powerWatts } = machine
   const { secondsPerSample } = run
   return {

@@ -4,7 +4,10 @@ import { type Experiment, experimentFile } from '../config/experiment.ts'
 import { parseStrictly } from '../config/explain.ts'
 import { type Overrides, overridesSchema } from '../config/overrides.ts'
 import type { Difference, ResolvedConfigs } from '../config/same-work.ts'
+import type { MachineCheck } from '../judge/machine-check.ts'
 import type { Verdict } from '../judge/verdict.ts'
+import type { MachineSummary } from '../measure/machine.ts'
+import { type Preflight, preflightSchema } from '../measure/machine-record.ts'
 import type { LaunchRecord, NotRunReason, RunOutcome } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import type { PlannedRun } from '../plan/plan.ts'
@@ -32,6 +35,11 @@ export interface Result extends Request {
   readonly notRun: NotRunReason
   readonly outcomes: readonly OutcomeLine[]
   readonly runs: readonly RunSummary[]
+  /** Null for results of before the machine was looked at. */
+  readonly preflight: Preflight | null
+  /** Of the finished runs that were watched. */
+  readonly machines: readonly MachineSummary[]
+  readonly machineChecks: readonly MachineCheck[]
   readonly verdict: Verdict
 }
 
@@ -92,10 +100,11 @@ const recordedFile = z.object({
     .nullable(),
   host: z.string(),
   launches: z.array(launchRecord),
+  preflight: preflightSchema.nullable().default(null),
   notRun: z.enum(['decided', 'budget', 'stopped']),
 })
 
-export type Recorded = Request & Pick<Result, 'launches' | 'notRun'>
+export type Recorded = Request & Pick<Result, 'launches' | 'notRun' | 'preflight'>
 
 /** Throws a ConfigError that names what in the file is not as result.json should be. */
 export function parseRecorded(json: unknown, file: string): Recorded {

@@ -30,6 +30,8 @@ export async function speedproof(folder: string, ...words: string[]): Promise<En
 export function startSpeedproof(folder: string, ...words: string[]): RunningCommand {
   const child = spawn(process.execPath, [CLI, ...words], {
     cwd: folder,
+    // Tests side by side do not wait for each other's experiments.
+    env: { ...process.env, SPEEDPROOF_LOCK_FOLDER: folder },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -32,6 +32,8 @@ export async function runnerEnvironment(options: ActionOptions, temp: string, wo
     GITHUB_EVENT_NAME: event.name,
     GITHUB_EVENT_PATH: eventPath,
     RUNNER_TEMP: temp,
+    // Tests side by side do not wait for each other's experiments.
+    SPEEDPROOF_LOCK_FOLDER: temp,
     RUNNER_OS: 'Linux',
     RUNNER_ARCH: 'X64',
     RUNNER_NAME: 'test-runner',

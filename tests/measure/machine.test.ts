@@ -112,7 +112,7 @@ test('without a process of our own in the list, the others cannot be told apart'
 })
 
 test('gates can name the utilisation and the energy of a sample', () => {
-  expect(withMachineMetrics(RUN, summary()).metrics).toEqual({
+  expect(withMachineMetrics(RUN, [summary()]).metrics).toEqual({
     ...RUN.metrics,
     gpu_utilization: 1,
     // 1200 W over 5 ms.
@@ -122,7 +122,7 @@ test('gates can name the utilisation and the energy of a sample', () => {
 
 test('what was not measured is no metric', () => {
   const unseen = summary({ gpus: [], samples: [], energy: [] })
-  expect(withMachineMetrics(RUN, unseen).metrics).toEqual(RUN.metrics)
+  expect(withMachineMetrics(RUN, [unseen]).metrics).toEqual(RUN.metrics)
 })
 
 test('a pause of the sampling leaves the record incomplete', () => {

@@ -37,6 +37,8 @@ export class Sampler implements AsyncDisposable {
   readonly #isOurs = new Map<number, boolean>()
   readonly #missingSince = new Map<number, number>()
   #marker: string | null = null
+  #lastStep = 0
+  #notedStep = 0
   #writtenBytes = 0
   #isComplete = true
   #streams: Streams | null = null
@@ -68,9 +70,15 @@ export class Sampler implements AsyncDisposable {
   }
 
   /** Tells the steady part of the run on the sampler's clock. */
-  reported(event: MetricsEvent): void {
-    if (event.event !== 'steps') return
-    this.#keep({ event: 'steps', last_step: event.first_step + event.step_seconds.length - 1 })
+  event(event: MetricsEvent): void {
+    if (event.event === 'steps') this.#lastStep = event.first_step + event.step_seconds.length - 1
+  }
+
+  /** One line for all that was reported since the last look. */
+  tick(): void {
+    if (this.#lastStep === this.#notedStep) return
+    this.#notedStep = this.#lastStep
+    this.#keep({ event: 'steps', last_step: this.#lastStep })
   }
 
   /** Call it when the run's processes are gone. */

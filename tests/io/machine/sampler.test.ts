@@ -117,7 +117,10 @@ test('a sampler that ends by itself leaves an incomplete record', async () => {
 
 test('the steps of the run are noted on the same clock', async () => {
   const { sampler, file } = await aSampler({ gpu: [] })
-  for (const event of metricsEvents()) sampler.reported(event)
+  for (const event of metricsEvents()) {
+    sampler.event(event)
+    sampler.tick()
+  }
   await sampler.stop()
   const steps = (await eventsOf(file)).flatMap((event) => (event.event === 'steps' ? event.last_step : []))
   expect(steps).toEqual([20, 40])
