@@ -1,7 +1,9 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../config/gates.ts'
+import { isLevel } from '../judge/gate-kind.ts'
 import type { GateVerdict } from '../judge/gate-verdict.ts'
-import { bytes, cautious, number, percent, ratio, seconds, signed } from './format.ts'
+import type { JudgedGate } from '../judge/verdict.ts'
+import { bytes, cautious, number, percent, ratio, seconds } from './format.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
 
@@ -13,7 +15,7 @@ export function gateCells(verdict: GateVerdict): string[] {
     gate.name,
     baseline === null ? NOT_MEASURED : level(gate, baseline),
     optimized === null ? NOT_MEASURED : level(gate, optimized),
-    evidence === null || gate.statistic === 'maximum' ? '' : change(gate, evidence.estimate),
+    evidence === null || isLevel(gate) ? '' : change(gate, evidence.estimate),
     bound(verdict),
     `${SYMBOL[gate.direction]} ${limit(gate)}`,
     stateText(verdict),
@@ -21,12 +23,35 @@ export function gateCells(verdict: GateVerdict): string[] {
 }
 
 /** Plain words, so that the table can be read without the documentation. */
-export function gateMeaning({ gate, state, evidence, reason, insensitive }: GateVerdict): string {
+export function gateMeaning(verdict: JudgedGate): string {
+  const { gate, state, evidence, reason, insensitive } = verdict
   const pairs =
     evidence === null ? '' : ` over ${evidence.pairs} ${evidence.pairs === 1 ? 'block' : 'blocks'}`
   const note =
     insensitive && state === 'passed' ? ' The limit is over 10% of the baseline level: insensitive.' : ''
-  return `${STATISTIC_MEANING[gate.statistic](metricMeaning(gate.metric))}${pairs}. ${capital(reason)}.${note}`
+  return `${STATISTIC_MEANING[gate.statistic](metricMeaning(gate.metric))}${pairs}. ${capital(reason)}.${note}${precisionText(verdict)}`
+}
+
+/** What the experiment could have seen, and what stands beside its bound. */
+function precisionText({ gate, precision }: JudgedGate): string {
+  if (precision === null) return ''
+  const { detectable, blocksToDecide, bootstrap, isEquivalent } = precision
+  const size = gate.statistic === 'difference' ? difference(gate, detectable) : percent(detectable)
+  return [
+    isNoise(gate, detectable)
+      ? ''
+      : ` Minimal detectable effect: ${size} past the limit, in 80% of experiments.`,
+    blocksToDecide === null ? '' : ` About ${blocksToDecide} blocks would decide it at this scatter.`,
+    bootstrap === null
+      ? ''
+      : ` BCa bootstrap: ${change(gate, bootstrap.lower)} to ${change(gate, bootstrap.upper)}.`,
+    isEquivalent === true ? ' Equivalent too: the interval stays within the limit on both sides.' : '',
+  ].join('')
+}
+
+/** Blocks that are alike but for the last digits of a double. */
+function isNoise({ statistic, limit }: Gate, detectable: number): boolean {
+  return detectable < 1e-9 * (statistic === 'difference' ? limit : 1)
 }
 
 const SYMBOL = { at_least: '>=', at_most: '<=', below: '<' } as const
@@ -43,6 +68,10 @@ function metricMeaning(metric: string): string {
   const known: Readonly<Record<string, string>> = {
     seconds_per_sample: 'seconds per sample in the steady state',
     total_seconds: 'seconds from process start to the last evaluation, set-up included',
+    time_to_quality_seconds: 'seconds until the held-out loss that the baseline ends with',
+    data_wait_share: 'share of the step seconds that waited for data',
+    gpu_hours: 'GPU hours of a run from launch to end',
+    gpu_utilization: 'share of time in which a GPU was busy',
     val_loss: 'held-out loss at the end of training',
     'evaluation.nrmse': 'held-out NRMSE at the end of training',
     peak_memory_reserved_bytes: 'peak GPU memory reserved by the allocator',
@@ -51,20 +80,30 @@ function metricMeaning(metric: string): string {
   return known[metric] ?? metric
 }
 
-function level({ metric }: Gate, value: number): string {
+const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']
+const SHARES: readonly string[] = ['data_wait_share', 'gpu_utilization']
+
+function level({ metric, pricePerGpuHour }: Gate, value: number): string {
   if (metric === 'seconds_per_sample') return `${seconds(value)}/sample`
-  if (metric === 'total_seconds') return seconds(value)
+  if (SECONDS.includes(metric)) return seconds(value)
+  if (SHARES.includes(metric)) return percent(value)
+  if (pricePerGpuHour !== null) return number(value * pricePerGpuHour, 3)
   return metric.endsWith('_bytes') ? bytes(value) : number(value)
 }
 
-function change({ metric, statistic }: Gate, estimate: number): string {
-  if (statistic !== 'difference') return ratio(estimate)
-  return metric.endsWith('_bytes') ? `${signed(estimate / 1e9)} GB` : signed(estimate)
+function change(gate: Gate, estimate: number): string {
+  if (gate.statistic !== 'difference') return ratio(estimate)
+  return `${estimate < 0 ? '-' : '+'}${difference(gate, Math.abs(estimate))}`
+}
+
+function difference({ metric, pricePerGpuHour }: Gate, size: number): string {
+  if (metric.endsWith('_bytes')) return `${number(size / 1e9, 3)} GB`
+  return number(size * (pricePerGpuHour ?? 1), 3)
 }
 
 /** The one-sided bound that has to clear the limit. */
 function bound({ gate, evidence }: GateVerdict): string {
-  if (evidence === null || gate.statistic === 'maximum') return ''
+  if (evidence === null || isLevel(gate)) return ''
   if (evidence.bounds === null) return 'none'
   const upward = gate.direction === 'at_least'
   const value = upward ? cautious(evidence.bounds.lower, 'down') : cautious(evidence.bounds.upper, 'up')
@@ -73,6 +112,7 @@ function bound({ gate, evidence }: GateVerdict): string {
 
 function limit({ metric, statistic, limit }: Gate): string {
   if (statistic === 'speedup' || statistic === 'ratio') return ratio(limit)
+  if (SHARES.includes(metric)) return percent(limit)
   return metric.endsWith('_bytes') ? `${number(limit, 3)} GB` : number(limit, 3)
 }
 

@@ -3,12 +3,14 @@ import { markdownTable } from 'markdown-table'
 import type { Check } from '../judge/validity.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { runTitle } from '../plan/plan.ts'
+import { besideTheGates } from './beside.ts'
 import type { CommentSection } from './comment.ts'
 import { escapeCell } from './escape.ts'
 import { duration, number, percent, seconds } from './format.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
 import { reproduceCommand } from './reproduce.ts'
 import type { OutcomeLine, Result } from './result.ts'
+import { ruleLink, ruleOf } from './rules.ts'
 
 export function renderSections(result: Result): CommentSection[] {
   return [
@@ -49,22 +51,30 @@ function verdictText({ experiment, verdict }: Result): string {
   return [
     `## ${VERDICT_ICON[verdict.verdict]} Speedproof: ${experiment.name} ${verdict.verdict}`,
     '',
-    `**Why:** ${escapeCell(verdict.reason, 1000)}`,
+    `**Why:** ${escapeCell(verdict.reason, 1000)} (${ruleLink('how a verdict is made', 'verdicts')})`,
     ...(warnings.length > 0 ? ['', ...warnings] : []),
   ].join('\n')
 }
 
-function meanings({ verdict }: Result): string {
-  return verdict.gates
-    .map((gate) => `- **${gate.gate.name}**: ${escapeCell(gateMeaning(gate), 600)}`)
-    .join('\n')
+function meanings(result: Result): string {
+  const gates = result.verdict.gates.map(
+    (gate) =>
+      `- **${gate.gate.name}** (${ruleLink('rule', ruleOf(gate.gate))}): ${escapeCell(gateMeaning(gate), 600)}`,
+  )
+  const beside = besideTheGates(result).map((line) => `- ${escapeCell(line, 600)}`)
+  return [
+    ...gates,
+    ...beside,
+    `- ${ruleLink('What stands beside the gates', 'beside')} decides nothing.`,
+  ].join('\n')
 }
 
 function checksTable(checks: readonly Check[]): string {
-  return table([
+  const rows = table([
     ['check', 'state', 'detail'],
     ...checks.map(({ name, state, detail }) => [name, state, escapeCell(detail, 600)]),
   ])
+  return `${rows}\n\n${ruleLink('What each check asks', 'checks')}`
 }
 
 /** Nothing is dropped: warm-up launches, failed and unfinished ones are all here. */
@@ -85,7 +95,11 @@ function launchesTable({ outcomes, runs }: Result): string {
 }
 
 function statusText({ status, reason, message }: OutcomeLine): string {
-  return reason === null ? status : `${status}: ${reason}, ${escapeCell(message ?? '')}`
+  return [
+    status,
+    reason === null ? '' : `: ${reason}`,
+    message === null ? '' : `, ${escapeCell(message)}`,
+  ].join('')
 }
 
 function summaryCells(summary: RunSummary | undefined, { wallSeconds }: OutcomeLine): string[] {

@@ -1,12 +1,14 @@
 // A result -> what a person reads in a terminal.
 import { markdownTable } from 'markdown-table'
+import { besideTheGates } from './beside.ts'
 import { oneLine } from './escape.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
 import { VERDICT_ICON } from './markdown.ts'
 import type { Result } from './result.ts'
 
 /** Reasons quote trainers and configs, whose text must stay in its line. */
-export function renderTerminal({ experiment, verdict }: Result): string {
+export function renderTerminal(result: Result): string {
+  const { experiment, verdict } = result
   const rows = verdict.gates.map(gateCells)
   const meanings = verdict.gates.map((gate) => `${gate.gate.name}: ${gateMeaning(gate)}`)
   const checks = verdict.checks.map(({ name, state, detail }) => `${name}: ${state}, ${detail}`)
@@ -16,6 +18,8 @@ export function renderTerminal({ experiment, verdict }: Result): string {
     markdownTable([[...TABLE_HEAD], ...rows]),
     '',
     ...indented(meanings),
+    '',
+    ...indented(besideTheGates(result)),
     '',
     'Checks',
     ...indented(checks),

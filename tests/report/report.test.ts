@@ -46,9 +46,12 @@ describe('a report in the terminal', () => {
       | peak_memory_gb | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |          |                   | < 50.0 GB | passed  |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval clears the limit.
-        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit.
-        nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios over 4 blocks. The whole interval clears the limit.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
+        nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs over 4 blocks. The whole interval clears the limit.
+
+        Speedups: 4.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Set-up: what the optimized training takes more of it is won back after 40 steps.
 
       Checks
         completion: passed, 10 of 10 launches finished
@@ -70,7 +73,10 @@ describe('a report in the terminal', () => {
       | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | <= +1.18e-5 (95%) | < 0.00100 | passed  |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
-        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
+
+        Speedups: 2.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Set-up: what the optimized training takes more of it is won back after 40 steps.
 
       Checks
         completion: passed, 10 of 10 launches finished
@@ -92,8 +98,11 @@ describe('a report in the terminal', () => {
       | speedup    | 5.00 ms/sample | 1.65 ms/sample | 3.03x    | >= 2.66x (95%)    | >= 3.00x  | inconclusive |
       | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | <= +1.18e-5 (95%) | < 0.00100 | passed       |
 
-        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The interval spans the limit after 4 blocks.
-        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit.
+        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The interval spans the limit after 4 blocks. Minimal detectable effect: 20% past the limit, in 80% of experiments. About 642 blocks would decide it at this scatter.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
+
+        Speedups: 3.03x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Set-up: what the optimized training takes more of it is won back after 40 steps.
 
       Checks
         completion: passed, 10 of 10 launches finished
@@ -117,9 +126,12 @@ describe('a report in the terminal', () => {
       | peak_memory_gb | not measured   | not measured   |        |                | < 50.0 GB | not measured |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
-        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
         nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios. Not every run reported a usable evaluation.nrmse.
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs. Not every run reported a usable peak_memory_reserved_bytes.
+
+        Speedups: 1.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Set-up: steps that are no faster never win it back.
 
       Checks
         completion: passed, 10 of 10 launches finished
@@ -154,6 +166,9 @@ describe('a report in the terminal', () => {
         growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No honest interval from 1 block; use more blocks, or accept the estimate with evidence: point.
         worst_loss: held-out loss at the end of training, the largest of all ranks and runs over 1 block. The whole interval clears the limit.
 
+        Speedups: 2.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Set-up: what the optimized training takes more of it is won back after 40 steps.
+
       Checks
         completion: passed, 2 of 2 launches finished
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
@@ -174,15 +189,18 @@ describe('a report in Markdown', () => {
     expect(renderMarkdown(await aResult(experiment, like(0.02)))).toMatchInlineSnapshot(`
       "## ✅ Speedproof: two-task passed
 
-      **Why:** 8 of 8 launches finished with equal work; required gates passed: speedup, loss&#95;delta
+      **Why:** 8 of 8 launches finished with equal work; required gates passed: speedup, loss&#95;delta ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#the-four-verdicts))
 
       | gate       | baseline       | optimized      | change   | bound             | limit     | verdict |
       | ---------- | -------------- | -------------- | -------- | ----------------- | --------- | ------- |
       | speedup    | 5.00 ms/sample | 1.25 ms/sample | 4.00x    | >= 4.00x (95%)    | >= 3.00x  | passed  |
       | loss_delta | 0.02020        | 0.02021        | +6.67e-6 | <= +1.64e-5 (95%) | < 0.00100 | passed  |
 
-      - **speedup**: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
-      - **loss_delta**: optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit.
+      - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#ratios-and-differences)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
+      - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
+      - Speedups: 4.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+      - Set-up: what the optimized training takes more of it is won back after 40 steps.
+      - [What stands beside the gates](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#beside-the-gates) decides nothing.
 
       <details><summary>Checks</summary>
 
@@ -194,6 +212,8 @@ describe('a report in Markdown', () => {
       | steady state | passed       | timed after 10 warm-up steps, the same for all runs    |
       | clocks       | passed       | no run reports more step seconds than its process took |
       | noise floor  | not measured | none is stored for this machine and training           |
+
+      [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#checks)
 
       </details>
 
@@ -267,14 +287,14 @@ describe('a report in Markdown', () => {
       | block 1, baseline  | 1    | finished                                                  | 5.00 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
       | block 1, optimized | 1    | failed: out-of-memory, rank 1, step 7: CUDA out of memory |            |              |               |        | 12 s       |
       | block 2, optimized | 2    | cancelled                                                 |            |              |               |        | 3 s        |
-      | block 2, baseline  | 2    | not-run: stopped,                                         |            |              |               |        |            |
+      | block 2, baseline  | 2    | not-run: stopped                                          |            |              |               |        |            |
 
       </details>"
     `)
     expect(sections[0]?.markdown).toMatchInlineSnapshot(`
       "## ❌ Speedproof: two-task failed
 
-      **Why:** 1 of 4 launches finished; 02-block-1-optimized: out-of-memory (rank 1, step 7: CUDA out of memory)"
+      **Why:** 1 of 4 launches finished; 02-block-1-optimized: out-of-memory (rank 1, step 7: CUDA out of memory) ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#the-four-verdicts))"
     `)
   })
 

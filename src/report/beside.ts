@@ -1,0 +1,56 @@
+// The evidence beside the gates -> sentences: three speedups, the same-seed losses, the noise of the machine.
+import type { PairedEstimate } from '../judge/paired.ts'
+import type { BreakEven } from '../judge/speedups.ts'
+import type { RunSummary } from '../measure/summary.ts'
+import { number, percent, ratio } from './format.ts'
+import type { Result } from './result.ts'
+
+export function besideTheGates({ verdict, runs }: Result): string[] {
+  const { steady, total, toQuality, breakEven } = verdict.speedups
+  return [
+    `Speedups: ${estimate(steady)} in the steady state, ${estimate(total)} from process start to end, ${estimate(toQuality)} until the held-out loss that the baseline ends with.`,
+    breakEvenText(breakEven),
+    ...sameSeed(runs),
+    ...(verdict.noise.state === 'not measured'
+      ? []
+      : [
+          `Noise: runs of a variant scatter by ${percent(verdict.noise.deviation)}; by itself this machine does by ${percent(verdict.noise.floor)}.`,
+        ]),
+  ]
+}
+
+function estimate(found: PairedEstimate | null): string {
+  return found === null ? 'not measured' : ratio(found.estimate)
+}
+
+function breakEvenText(breakEven: BreakEven): string {
+  switch (breakEven.kind) {
+    case 'at once':
+      return 'Set-up: the optimized training takes no more of it than the baseline.'
+    case 'after':
+      return `Set-up: what the optimized training takes more of it is won back after ${breakEven.steps} steps.`
+    case 'never':
+      return 'Set-up: steps that are no faster never win it back.'
+    case 'not measured':
+      return 'Set-up: not measured.'
+  }
+}
+
+/** The block that parts first, and the one that parts most. */
+function sameSeed(runs: readonly RunSummary[]): string[] {
+  const pairs = runs.flatMap((run) => run.sameSeed ?? [])
+  const [first] = pairs
+  if (!first) return []
+  const earliest = pairs.reduce(
+    (least, { firstDivergentStep }) => Math.min(least, firstDivergentStep ?? Number.POSITIVE_INFINITY),
+    Number.POSITIVE_INFINITY,
+  )
+  if (earliest === Number.POSITIVE_INFINITY)
+    return [
+      `Same seed: the training losses of both variants agree to the last bit in all ${first.steps} steps.`,
+    ]
+  const widest = pairs.reduce((most, pair) => (pair.largestDifference > most.largestDifference ? pair : most))
+  return [
+    `Same seed: the training losses of both variants agree to the last bit before step ${earliest} of ${first.steps}; the largest difference is ${number(widest.largestDifference, 2)}, in step ${widest.largestAtStep}.`,
+  ]
+}
