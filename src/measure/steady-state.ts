@@ -33,10 +33,12 @@ export function declaredWarmUp({ steps, phases }: WholeMetrics): number {
 export function settledAfter(runs: readonly WholeMetrics[], warmUp: number): number {
   if (runs.length < MIN_RUNS_TO_TELL) return warmUp
   const profiles = runs.map((run) => ({ period: periodOf(run), logs: logProfile(run, warmUp) }))
+  const t = studentTQuantile(1 - SIGNIFICANCE / (2 * SPLITS), runs.length - 1)
   let settled = { after: warmUp, squares: 0 }
   for (let split = 1; split <= SPLITS; split += 1) {
     const share = split / (2 * SPLITS)
-    const shift = sharedShift(profiles.map(({ logs }) => shiftAt(logs, Math.floor(share * logs.length))))
+    const shifts = profiles.map(({ logs }) => shiftAt(logs, Math.floor(share * logs.length)))
+    const shift = sharedShift(shifts, t)
     const squares = share * (1 - share) * shift ** 2
     if (squares <= settled.squares) continue
     const ends = profiles.map(({ logs, period }) => warmUp + Math.floor(share * logs.length) * period)
@@ -46,10 +48,9 @@ export function settledAfter(runs: readonly WholeMetrics[], warmUp: number): num
 }
 
 /** Mean shift over the runs if its whole interval lies beyond 2%, else 0. */
-function sharedShift(shifts: readonly number[]): number {
+function sharedShift(shifts: readonly number[], t: number): number {
   const mean = meanOf(shifts)
   const variance = shifts.reduce((total, shift) => total + (shift - mean) ** 2, 0) / (shifts.length - 1)
-  const t = studentTQuantile(1 - SIGNIFICANCE / (2 * SPLITS), shifts.length - 1)
   return Math.abs(mean) - t * Math.sqrt(variance / shifts.length) > MATTERS ? mean : 0
 }
 

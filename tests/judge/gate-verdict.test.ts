@@ -183,3 +183,23 @@ describe('a number that is not there', () => {
     },
   )
 })
+
+describe('the level gates', () => {
+  test('judge the worst run', () => {
+    const utilization = aGate({ metric: 'gpu_utilization', statistic: 'minimum', limit: 0.85 })
+    expect(stateOf(utilization, [0.5, 0.5], [0.95, 0.86])).toBe('passed')
+    expect(stateOf(utilization, [0.99, 0.99], [0.95, 0.84])).toBe('failed')
+  })
+
+  test('judge a cost by the price of a GPU hour', () => {
+    const cost = aGate({
+      metric: 'gpu_hours',
+      statistic: 'maximum',
+      direction: 'below',
+      limit: 2,
+      pricePerGpuHour: 1.89,
+    })
+    expect(stateOf(cost, [5], [1.05])).toBe('passed')
+    expect(stateOf(cost, [5], [1.06])).toBe('failed')
+  })
+})

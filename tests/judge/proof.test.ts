@@ -2,8 +2,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
+import { judgeGate } from '../../src/judge/gate-verdict.ts'
+import { pairedRatio } from '../../src/judge/paired.ts'
 import { type Launched, outcomeOf } from '../../src/measure/outcome.ts'
-import { aLaunchRecord, anExperiment, aRequest, launchedPlan } from '../fixtures/builders.ts'
+import { aGate, aLaunchRecord, anExperiment, aRequest, launchedPlan } from '../fixtures/builders.ts'
 
 const experiment = anExperiment({
   design: { blocks: 3, warm_up_launches: 1, seed: 0 },
@@ -91,4 +93,28 @@ test('a result is JSON without a null where a number was', async () => {
     }),
     { numRuns: 100, seed: 7 },
   )
+})
+
+test('one more block on the wrong side of the limit never turns an open gate into a pass', () => {
+  // Derivation: t grows with r = sum(y) / sqrt(sum(y^2)), y the distances to the limit; y <= 0 lowers r, and the r that
+  // passes, sqrt(t^2 n / (n - 1 + t^2)), grows with n.
+  // In hundredths: at a distance of the last digits of a double, the rounding that a limit forgives would decide.
+  const log = fc.integer({ min: -100, max: 100 }).map((hundredths) => hundredths / 100)
+  const stateOf = (logs: readonly number[]) =>
+    judgeGate({
+      gate: aGate(),
+      baseline: null,
+      optimized: null,
+      evidence: pairedRatio(logs.map((value) => ({ numerator: 3 * Math.exp(value), denominator: 1 }))),
+    }).state
+  let stillOpen = 0
+  fc.assert(
+    fc.property(fc.array(log, { minLength: 2, maxLength: 8 }), log, (logs, worse) => {
+      if (stateOf(logs) === 'passed') return
+      stillOpen += 1
+      expect(stateOf([...logs, -Math.abs(worse)])).not.toBe('passed')
+    }),
+    { numRuns: 1000, seed: 7 },
+  )
+  expect(stillOpen).toBeGreaterThan(500)
 })

@@ -1,0 +1,89 @@
+// What stands beside a bound: what could have been seen, how many blocks it would take, equivalence, the bootstrap.
+import { describe, expect, test } from 'vitest'
+import type { Gate } from '../../src/config/gates.ts'
+import { compare } from '../../src/judge/compare.ts'
+import { judgeGate } from '../../src/judge/gate-verdict.ts'
+import { precisionOf } from '../../src/judge/precision.ts'
+import { aGate, blocksOf } from '../fixtures/builders.ts'
+
+function precision(gate: Gate, optimized: readonly number[], baseline = 1) {
+  const [comparison] = compare(
+    blocksOf(
+      gate.metric,
+      optimized.map((value) => ({ baseline, optimized: value })),
+    ),
+    [gate],
+  ).gates
+  if (!comparison) throw new Error('no gate')
+  return precisionOf(judgeGate(comparison))
+}
+
+const lossDelta = aGate({ metric: 'val_loss', statistic: 'difference', direction: 'below', limit: 0.001 })
+
+describe('the minimal detectable effect', () => {
+  test('of a difference is in its own unit', () => {
+    // Standard deviation 0.001 of 4 pairs: 1.6497 of it, by TTestPower of statsmodels 0.15.0.
+    const deviation = 0.001 * Math.sqrt(3 / 4)
+    const found = precision(lossDelta, [1 - deviation, 1 + deviation, 1 - deviation, 1 + deviation])
+    expect(found?.detectable).toBeCloseTo(0.001649724574639329, 9)
+  })
+
+  test('of a speedup is a share of its limit', () => {
+    const log = 0.01 * Math.sqrt(3 / 4)
+    const seconds = [log, -log, log, -log].map((value) => Math.exp(value) / 4)
+    expect(precision(aGate(), seconds)?.detectable).toBeCloseTo(Math.expm1(0.01649724574639329), 8)
+  })
+
+  test('is unknown from one block, and for a level', () => {
+    expect(precision(aGate(), [0.25])).toBeNull()
+    expect(precision(aGate({ statistic: 'minimum' }), [0.25, 0.26])).toBeNull()
+  })
+})
+
+describe('the blocks that would decide', () => {
+  test('a loss are counted as if both models were equal', () => {
+    // One standard deviation to the limit: 7.73 pairs by TTestPower, so 8.
+    const deviation = 0.001 * Math.sqrt(2 / 3)
+    const found = precision(lossDelta, [
+      1 - deviation * 1.2247448713915892,
+      1,
+      1 + deviation * 1.2247448713915892,
+    ])
+    expect(found?.blocksToDecide).toBe(8)
+  })
+
+  test('a speedup are counted from its estimate', () => {
+    expect(precision(aGate({ limit: 3.9 }), [0.24, 0.26, 0.24, 0.26])?.blocksToDecide).toBeGreaterThan(4)
+  })
+
+  test('are not needed when it is decided', () => {
+    expect(precision(aGate({ limit: 3 }), [0.24, 0.26, 0.24, 0.26])?.blocksToDecide).toBeNull()
+  })
+})
+
+describe('equivalence', () => {
+  // statsmodels 0.15.0, ttost_paired(optimized, baseline, -0.001, 0.001): p = 2.2e-5 for the first.
+  test.each([
+    [true, [1.0001, 1, 1.0001, 1.0001]],
+    [false, [0.998, 0.9981, 0.9979, 0.998]],
+  ])('of losses by two one-sided tests is %j', (expected, losses) => {
+    expect(precision(lossDelta, losses)?.isEquivalent).toBe(expected)
+  })
+
+  test('of a ratio has margins on both sides', () => {
+    const ratio = aGate({ metric: 'evaluation.nrmse', statistic: 'ratio', direction: 'at_most', limit: 1.03 })
+    expect(precision(ratio, [1.01, 1.012, 1.011])?.isEquivalent).toBe(true)
+    expect(precision(ratio, [0.9, 0.901, 0.9])?.isEquivalent).toBe(false)
+  })
+
+  test('is asked of held-out numbers alone', () => {
+    expect(precision(aGate(), [0.25, 0.25, 0.25])?.isEquivalent).toBeNull()
+  })
+})
+
+test('the bootstrap stands beside the t bound from 8 blocks on, as a ratio', () => {
+  expect(precision(aGate(), Array<number>(7).fill(0.25))?.bootstrap).toBeNull()
+  const { lower = 0, upper = 0 } = precision(aGate(), Array<number>(8).fill(0.25))?.bootstrap ?? {}
+  expect(lower).toBeCloseTo(4, 12)
+  expect(upper).toBeCloseTo(4, 12)
+})

@@ -1,0 +1,41 @@
+// Outliers and two modes are told, and nothing is excluded for them.
+import { describe, expect, test } from 'vitest'
+import { hasTwoModes, scatterWarnings } from '../../src/judge/scatter.ts'
+import { seededRandom } from '../../src/statistics/random.ts'
+import { aRunSummary } from '../fixtures/builders.ts'
+import { normal } from '../fixtures/noise.ts'
+
+const warningsOf = (seconds: readonly number[]) =>
+  scatterWarnings(
+    seconds.map((secondsPerSample, index) => aRunSummary({ block: index + 1, secondsPerSample })),
+  )
+
+test('a run unlike all others is named', () => {
+  expect(warningsOf([1, 1.01, 0.99, 1.3, 1, 1.01])).toEqual([
+    'block-4-baseline is an outlier: slower than the other runs of its variant',
+  ])
+})
+
+test('two speeds are told', () => {
+  expect(warningsOf([1, 1.1, 1.001, 1.101, 1.002, 1.1])).toEqual([
+    'baseline: the runs fall into two groups of different speed; does the machine have two states?',
+  ])
+})
+
+test.each([
+  ['equal runs', [1, 1, 1, 1, 1, 1]],
+  ['runs that differ by less than 2%', [1, 1, 1, 1, 1, 1.019]],
+  ['four runs, of which nobody knows', [1, 1, 1, 2]],
+])('%s are no matter', (_, seconds) => {
+  expect(warningsOf(seconds)).toEqual([])
+})
+
+describe('of 2000 experiments with normal noise', () => {
+  test.each([6, 8])('at most 3%% seem to have two modes in %d runs', (runs) => {
+    const random = seededRandom(3)
+    const seen = Array.from({ length: 2000 }, () =>
+      hasTwoModes(Array.from({ length: runs }, () => 0.1 * normal(random))),
+    ).filter(Boolean).length
+    expect(seen / 2000).toBeLessThan(0.03)
+  })
+})
