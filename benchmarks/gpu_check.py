@@ -20,6 +20,7 @@ from gpu_check_table import table
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+SMALL_DATA = ["data.advection1d.trajectories=16", "data.darcy2d.trajectories=80"]
 TINY = [
     "data.tasks=[advection1d]",
     "data.advection1d.trajectories=8",
@@ -58,10 +59,10 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
     """Start ranks for the remaining cases; end them where a case takes too long."""
     processes = remaining[0].processes
     updates = [f"train.updates={options.updates}", f"train.window_updates={options.updates}"]
-    sets = [*updates, "optimizer.warmup_updates=5", f"data.root={options.data}"]
+    sets = [*updates, f"optimizer.warmup_updates={min(5, options.updates // 2)}", f"data.root={options.data}"]
     sets += [
         f"train.pairs_per_update={options.pairs * processes}",
-        *(TINY if options.device == "cpu" else []),
+        *(TINY if options.device == "cpu" else SMALL_DATA),
     ]
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     command = [

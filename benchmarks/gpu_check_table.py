@@ -5,7 +5,8 @@ from __future__ import annotations
 
 def table(records: list[dict]) -> str:
     """One line per case that ended, in the order in which they ended."""
-    rows = [_row(record) for record in records if "started" not in record]
+    ended = [record for record in records if "started" not in record]
+    rows = [_row(record) for record in ended if record.get("rank", 0) == 0]
     header = ("case", "n", "ms/step", "pairs/s", "GB", "set-up s", "loss off", "weights off", "what was on")
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header) - 1)]
     lines = []

@@ -155,7 +155,7 @@ def main() -> int:
             except Exception as error:
                 record["error"] = f"{type(error).__name__}: {error}"[:2000]
                 record["call_stack"] = traceback.format_exc()[-3000:]
-                _write(options.out, record)
+                _write(options.out, {**record, "rank": rank})
                 os._exit(3)  # the GPU or a collective may be in any state now
             if rank == 0:
                 _write(options.out, record)

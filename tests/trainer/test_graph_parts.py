@@ -1,0 +1,127 @@
+"""The parts of the whole-step CUDA graph that need no GPU: fixed inputs, tables, and undone warm-ups."""
+
+import pytest
+import torch
+from tiny import SAME_WEIGHTS, tiny_config, tiny_file
+
+from trainer.config import load_config
+from trainer.config.speed_rules import require_device_fits
+from trainer.counter_random import uniform
+from trainer.data.feed import Share, open_feed
+from trainer.data.splits import open_data
+from trainer.errors import ConfigError
+from trainer.optimizer.learning_rate import learning_rate
+from trainer.run.learner import Learner
+from trainer.run.world import World
+from trainer.switches.static_update import StaticUpdate, rate_table
+from trainer.switches.undo import undone
+
+ALONE = World(rank=0, size=1, device=torch.device("cpu"))
+GRAPHED = [
+    "speed.data_path=resident",
+    "optimizer.matrices=muon",
+    "speed.muon=batched",
+    "speed.accumulation_steps=2",
+    "train.updates=10",
+]
+
+
+def learner_and_feed(folder, *overrides: str):
+    config = tiny_config(folder, *GRAPHED, *overrides)
+    data = open_data(config)
+    share = Share(data.train.schedule(16, 3), 0, 1, 2)
+    return Learner(config, 3, ALONE), open_feed(data.train, share, 10, config.speed, ALONE.device)
+
+
+@pytest.mark.parametrize("clip_norm", ["1.0", "null"])
+def test_an_update_on_fixed_inputs_is_the_eager_update(tmp_path, clip_norm):
+    eager, feed = learner_and_feed(tmp_path, f"optimizer.clip_norm={clip_norm}")
+    fixed, _ = learner_and_feed(tmp_path, f"optimizer.clip_norm={clip_norm}")
+    static = StaticUpdate(fixed, feed)
+    for step in range(1, 6):
+        record = eager.update(step, feed)
+        static.put(step)
+        static.run(fixed.choices.phase(step))
+        torch.testing.assert_close(static.loss(step), record.loss)
+        torch.testing.assert_close(static.norm(step), record.gradient_norm)
+    torch.testing.assert_close(fixed.model.state_dict(), eager.model.state_dict(), **SAME_WEIGHTS)
+    torch.testing.assert_close(fixed.ema.state_dict(), eager.ema.state_dict(), **SAME_WEIGHTS)
+
+
+def test_the_losses_of_a_window_are_kept_until_it_ends(tmp_path):
+    learner, feed = learner_and_feed(tmp_path, "train.window_updates=3")
+    static, seen = StaticUpdate(learner, feed), []
+    for step in (1, 2, 3):
+        static.put(step)
+        static.run(learner.choices.phase(step))
+        seen.append(static.loss(step).item())
+    assert [static.loss(step).item() for step in (1, 2, 3)] == seen
+    assert len(set(seen)) == 3
+
+
+def test_a_step_that_is_a_tensor_draws_the_same_numbers():
+    pairs = torch.arange(50)
+    assert torch.equal(uniform(2, 7, torch.tensor(11), pairs, 8), uniform(2, 7, 11, pairs, 8))
+
+
+def test_the_table_has_the_learning_rate_of_every_step(tmp_path):
+    config = tiny_config(tmp_path)
+    table = rate_table(config)
+    assert len(table) == config.train.updates + 1
+    for step in range(1, config.train.updates + 1):
+        expected = learning_rate(config.optimizer, step, config.train.updates)
+        assert table[step].item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("steps_before", [0, 2])
+def test_undone_steps_leave_no_trace(tmp_path, steps_before):
+    plain, feed = learner_and_feed(tmp_path)
+    warmed, _ = learner_and_feed(tmp_path)
+    for step in range(1, steps_before + 1):
+        plain.update(step, feed)
+        warmed.update(step, feed)
+    addresses = [p.data_ptr() for p in warmed.model.parameters()]
+    with undone(warmed):
+        for _ in range(3):
+            warmed.update(9, feed)
+    assert [p.data_ptr() for p in warmed.model.parameters()] == addresses
+    for step in range(steps_before + 1, steps_before + 4):
+        assert torch.equal(plain.update(step, feed).loss, warmed.update(step, feed).loss)
+    for name, weight in plain.model.state_dict().items():
+        assert torch.equal(warmed.model.state_dict()[name], weight)
+    for name, average in plain.ema.state_dict().items():
+        assert torch.equal(warmed.ema.state_dict()[name], average)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["speed.data_path=loader"], 'speed.data_path: got "loader"'),
+        (["speed.precision=fp16"], 'speed.precision: got "fp16"'),
+        (["speed.muon=loop"], 'speed.muon: got "loop"'),
+        (["speed.compile=blocks", "speed.compile_mode=reduce-overhead"], 'speed.compile_mode: got "reduce-o'),
+    ],
+)
+def test_what_a_graph_cannot_hold_is_refused(tmp_path, overrides, expected):
+    with pytest.raises(ConfigError) as caught:
+        load_config(tiny_file(tmp_path), [*GRAPHED, "speed.cuda_graph=true", *overrides])
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("device", "world_size", "overrides", "expected"),
+    [
+        ("cpu", 1, [], "speed.cuda_graph: got true, but there is no GPU"),
+        ("cuda", 2, [], 'speed.wrapper: got "ddp", but a CUDA graph over 2 ranks'),
+        ("cuda", 2, ["speed.wrapper=flat"], None),
+        ("cuda", 1, [], None),
+    ],
+)
+def test_where_a_graph_cannot_run_it_is_refused(tmp_path, device, world_size, overrides, expected):
+    config = tiny_config(tmp_path, *GRAPHED, "speed.cuda_graph=true", *overrides)
+    if expected is None:
+        require_device_fits(config, device, world_size)
+        return
+    with pytest.raises(ConfigError) as caught:
+        require_device_fits(config, device, world_size)
+    assert expected in str(caught.value)

@@ -1,0 +1,154 @@
+"""Attention, activation checkpointing and compilation: what each changes, and that the numbers stay."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from test_learning import a_batch
+from tiny import ROOT, tiny_config, tiny_file
+from torch.autograd.graph import saved_tensors_hooks
+
+from trainer.config import load_config
+from trainer.config.speed_rules import require_device_fits
+from trainer.errors import ConfigError
+from trainer.losses.choices import Phase, StepChoices
+from trainer.losses.objective import Objective
+from trainer.model.latent_operator import LatentPdeOperator
+from trainer.switches.activation_checkpointing import checkpointed
+from trainer.switches.attention import attention_back_end, observed_attention
+from trainer.switches.compile_blocks import compiled_blocks, observed_compile
+from trainer.switches.model_switches import apply_to_model
+
+
+def an_objective(folder, *overrides: str) -> tuple[Objective, float, int]:
+    """The model with its switches on, its loss on a fixed batch, and the bytes kept for the backward pass."""
+    config = tiny_config(folder, *overrides)
+    torch.manual_seed(0)
+    objective = Objective(LatentPdeOperator(config), config)
+    apply_to_model(objective, config.speed)
+    batch, kept = a_batch(config), []
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept.append(tensor.numel() * tensor.element_size())
+        return tensor
+
+    with saved_tensors_hooks(keep, lambda tensor: tensor), attention_back_end(config.speed.attention):
+        loss = objective(batch, StepChoices.of(config, 0).inputs(1, batch.pair), Phase())
+    loss.backward()
+    return objective, loss.item(), sum(kept)
+
+
+def gradients(objective: Objective) -> dict[str, torch.Tensor]:
+    return {name: p.grad for name, p in objective.model.named_parameters()}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return an_objective(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "blocks", "ends"),
+    [
+        (["speed.activation_checkpointing=all"], 2, 0),
+        (["speed.activation_checkpointing=every-other"], 1, 0),
+        (["speed.activation_checkpointing=selective"], 2, 0),
+        (["speed.checkpoint_encoder_decoder=true"], 0, 2),
+    ],
+)
+def test_checkpointing_keeps_less_and_changes_no_gradient(plain, tmp_path, overrides, blocks, ends):
+    objective, loss, kept = an_objective(tmp_path, *overrides)
+    model = objective.model
+    assert checkpointed(model.operator.blocks) == blocks
+    assert checkpointed([model.encoder, *model.decoder.layers]) == ends
+    assert kept < plain[2]
+    assert loss == pytest.approx(plain[1], rel=1e-6)
+    torch.testing.assert_close(gradients(objective), gradients(plain[0]))
+    assert model.state_dict().keys() == plain[0].model.state_dict().keys()
+
+
+def test_every_other_block_keeps_more_than_all(tmp_path):
+    kept = {
+        which: an_objective(tmp_path, f"speed.activation_checkpointing={which}")[2]
+        for which in ("all", "every-other")
+    }
+    assert kept["all"] < kept["every-other"]
+
+
+@pytest.mark.parametrize("attention", ["math", "auto"])
+def test_attention_back_ends_agree(plain, tmp_path, attention):
+    objective, loss, _ = an_objective(tmp_path, f"speed.attention={attention}")
+    assert loss == pytest.approx(plain[1], rel=1e-5)
+    torch.testing.assert_close(gradients(objective), gradients(plain[0]), rtol=1e-3, atol=1e-6)
+    observed = observed_attention(objective.model, attention, torch.float32)
+    assert observed == {"math": "math", "auto": "flash"}[attention]
+
+
+def test_a_kernel_in_place_of_attention_reads_back(tmp_path):
+    config = tiny_config(tmp_path, "speed.attention=one-tile")
+    objective = Objective(LatentPdeOperator(config), config)
+    names = objective.model.state_dict().keys()
+    apply_to_model(objective, config.speed)
+    assert observed_attention(objective.model, "one-tile", torch.float32) == "one-tile"
+    assert objective.model.state_dict().keys() == names
+    del objective.model.operator.blocks[0].attention.mix
+    assert "flash" in observed_attention(objective.model, "one-tile", torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "sizes"),
+    [("float16", 4e-3, (2, 16, 2, 16)), ("float32", 2e-6, (3, 20, 1, 24))],  # the second fills no tile
+)
+def test_the_one_tile_kernel_agrees_with_float64(dtype, tolerance, sizes):
+    program = [sys.executable, "benchmarks/kernel_errors.py", dtype, *map(str, sizes)]
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert max(json.loads(done.stdout).values()) < tolerance
+
+
+def test_compilation_reads_back_where_it_is(tmp_path):
+    seen = {}
+    for overrides in (
+        [],
+        ["speed.compile=blocks"],
+        ["speed.compile=model"],
+        ["speed.compile=model", REDUCED],
+    ):
+        config = tiny_config(tmp_path, *overrides)
+        objective = Objective(LatentPdeOperator(config), config)
+        apply_to_model(objective, config.speed)
+        seen[observed_compile(objective)] = compiled_blocks(objective.model)
+    assert seen == {"off": 0, "blocks": 3, "model": 0, "model, reduce-overhead": 0}
+
+
+REDUCED = "speed.compile_mode=reduce-overhead"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ([REDUCED], 'speed.compile_mode: got "reduce-overhead", but speed.compile is off'),
+        ([REDUCED, "speed.compile=blocks", "speed.accumulation_steps=2"], "pytorch issue 169545"),
+        (["speed.compile=model", "speed.wrapper=fsdp2"], 'speed.compile: got "model", but fsdp2'),
+        (["speed.attention=flex"], 'speed.attention: got "flex", which is slow unless compiled'),
+        (["speed.attention=cudnn"], 'speed.attention: got "cudnn", which takes 16-bit numbers'),
+        (
+            ["speed.attention=one-tile", "data.advection1d.grid_points=512", "model.tokens=256"],
+            "are more than its tile of 128",
+        ),
+    ],
+)
+def test_combinations_that_cannot_work_are_refused(tmp_path, overrides, expected):
+    with pytest.raises(ConfigError) as caught:
+        load_config(tiny_file(tmp_path), ["speed.muon=batched", *overrides])
+    assert expected in str(caught.value)
+
+
+def test_attention_that_needs_a_gpu_is_refused_without(tmp_path):
+    config = tiny_config(tmp_path, "speed.attention=one-tile")
+    with pytest.raises(ConfigError, match="but there is no GPU: expected auto, math or flash"):
+        require_device_fits(config, "cpu", 1)
