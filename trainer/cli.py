@@ -43,6 +43,13 @@ def generate_data(options: argparse.Namespace) -> int:
     return 0
 
 
+def evaluate(options: argparse.Namespace) -> int:
+    from trainer.run.evaluate import as_text, evaluate_checkpoint
+
+    print(as_text(evaluate_checkpoint(options.checkpoint, options.data_root), as_json=options.json))
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer", description=sys.modules["trainer"].__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -64,6 +71,13 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="on one line")
 
     _add(commands, "generate-data", generate_data, "Make the data of a config where they are not there yet.")
+
+    summary = "Print the held-out errors of a checkpoint, with its own config."
+    command = commands.add_parser("evaluate", help=summary, description=summary)
+    command.set_defaults(command=evaluate)
+    command.add_argument("--checkpoint", type=Path, required=True, help="checkpoint.pt of a training")
+    command.add_argument("--data-root", help="where the data are now, if no longer where they were")
+    command.add_argument("--json", action="store_true", help="on one line")
     return parser
 
 

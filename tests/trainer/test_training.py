@@ -18,6 +18,15 @@ from trainer.run.learner import Learner
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
 
+ROLLOUT_ERRORS = (
+    "rmse",
+    "nrmse",
+    "crmse",
+    "brmse",
+    "max",
+    "frmse_low",
+    "frmse_mid",
+)  # 16 points have no more
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 
 
@@ -59,6 +68,8 @@ def test_the_evaluation_covers_the_held_out_split(plain):
         "persistence_loss",
         "nrmse",
         *(f"{name}/advection1d" for name in one_step),
+        *(f"rollout_{name}/advection1d" for name in ROLLOUT_ERRORS),
+        "mass_gap/advection1d",
     }
     assert events(plain, "run_start")[0]["evaluation_samples"] == 4 * (5 + 4)
 

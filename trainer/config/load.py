@@ -21,11 +21,16 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         document = {}
     for override in overrides:
         document = _override(document, override)
+    return config_from(document, str(path))
+
+
+def config_from(document: object, source: str) -> Config:
+    """Return the config that plain values mean; `source` is named in the problems."""
     reader = Reader()
     config = reader.section(Config, document, "")
     problems = reader.problems or list(broken_rules(config))
     if problems:
-        raise ConfigError(*(f"{path}: {problem.key or 'top level'}: {problem.text}" for problem in problems))
+        raise ConfigError(*(f"{source}: {problem.key or 'top level'}: {problem.text}" for problem in problems))
     return config
 
 

@@ -87,6 +87,7 @@ class TrainConfig:
 class EvaluationConfig:
     every_updates: CountOrZero = 0  # 0 = only at the end
     batch_pairs: Count = 256  # per rank; changes memory only
+    rollout_trajectories: CountOrZero = 8  # of each file, predicted step after step at the end of a run
 
 
 @dataclass(frozen=True)

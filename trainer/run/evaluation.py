@@ -14,6 +14,7 @@ from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import physical
 from trainer.data.paths import MappedPairs
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.run.evaluation_rollouts import Rollouts
 from trainer.run.world import World
 
 
@@ -54,6 +55,8 @@ class Evaluator:
     def __init__(self, config: Config, held_out: TaskSet, world: World) -> None:
         self.held_out, self.world = held_out, world
         self.batch_pairs = config.evaluation.batch_pairs
+        trajectories = config.evaluation.rollout_trajectories
+        self.rollouts = [Rollouts(pairs, trajectories, world) for pairs in held_out.tasks if trajectories]
         with torch.random.fork_rng(devices=[]):
             self.model = LatentPdeOperator(config).to(world.device).eval()
 
@@ -66,6 +69,11 @@ class Evaluator:
         means = (totals[:, :3] / totals[:, 3:]).tolist()
         names = [pairs.task.name for pairs in self.held_out.tasks]
         return HeldOutErrors({name: TaskErrors(*mean) for name, mean in zip(names, means, strict=True)})
+
+    def rollout_errors(self, weights: dict[str, Tensor]) -> dict[str, float]:
+        """Return PDEBench's errors over whole trajectories, by name."""
+        self.model.load_state_dict(weights)
+        return {name: value for part in self.rollouts for name, value in part.errors(self.model).items()}
 
     def _task_sums(self, pairs: MappedPairs) -> Tensor:
         sums = torch.zeros(4, dtype=torch.float64, device=self.world.device)

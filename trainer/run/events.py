@@ -61,14 +61,16 @@ def write_evaluation(
 ) -> float:
     """Evaluate the raw weights, which are judged, and the averaged ones, which are shown; return val_loss."""
     started = time.perf_counter()
-    raw = evaluator.errors(whole_state(learner.model))
+    weights = whole_state(learner.model)
+    raw = evaluator.errors(weights)
     averaged = evaluator.errors(learner.ema.state_dict())
+    rollouts = evaluator.rollout_errors(weights) if step == config.train.updates else {}
     metrics.write(
         "evaluation",
         step=step,
         samples_seen=step * config.train.pairs_per_update,
         val_loss=raw.val_loss,
-        metrics={"val_loss_ema": averaged.val_loss, **raw.metrics()},
+        metrics={"val_loss_ema": averaged.val_loss, **raw.metrics(), **rollouts},
         seconds=time.perf_counter() - started,
     )
     return raw.val_loss

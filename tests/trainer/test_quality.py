@@ -1,0 +1,151 @@
+"""The errors that are reported: known errors come out as the numbers that they are."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from tiny import events, launch, tiny_config
+
+from trainer.data.splits import open_data
+from trainer.run.evaluation import Evaluator
+from trainer.run.evaluation_rollouts import Rollouts
+from trainer.run.training import Progress, run_training
+from trainer.run.world import World
+
+ALONE = World(rank=0, size=1, device=torch.device("cpu"))
+BOTH = "data.tasks=[advection1d, darcy2d]"
+
+
+class ExactModel(torch.nn.Module):
+    """Knows the trajectories and adds an error of its own to the next frame."""
+
+    def __init__(self, rollouts: Rollouts, error: torch.Tensor) -> None:
+        super().__init__()
+        self.rollouts, self.error, self.step = rollouts, error, 0
+
+    def forward(self, task: str, field: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
+        self.step += 1
+        truth = self.rollouts._frame(self.rollouts.frames[self.step])
+        scale = self.rollouts._units()[1][..., None].float()
+        return truth + self.error * (scale if truth.ndim == 3 else scale[..., None])
+
+
+def rollouts_of(folder, task: str, *overrides: str) -> Rollouts:
+    config = tiny_config(folder, f"data.tasks=[{task}]", *overrides)
+    return Rollouts(open_data(config).held_out.tasks[0], 2, ALONE)
+
+
+def errors(rollouts: Rollouts, error: torch.Tensor) -> dict[str, float]:
+    return rollouts.errors(ExactModel(rollouts, error))
+
+
+def test_a_constant_error_is_one_of_the_mean(tmp_path):
+    rollouts = rollouts_of(tmp_path, "advection1d")
+    found = errors(rollouts, torch.tensor(0.1))
+    for name in ("rmse", "crmse", "brmse", "max"):
+        assert found[f"rollout_{name}/advection1d"] == pytest.approx(0.1, rel=1e-4)
+    assert found["rollout_frmse_low/advection1d"] == pytest.approx(0.1 / 4, rel=1e-4)
+    assert found["rollout_frmse_mid/advection1d"] == pytest.approx(0, abs=1e-6)
+    frames = rollouts.pairs.frames(rollouts.mine, np.zeros(4, dtype=int), rollouts.pairs.normalisation.state)
+    scale = rollouts._units()[1][..., None]
+    sizes = (frames / scale + rollouts._units()[0][..., None]).square().mean(dim=2).sqrt()
+    assert found["mass_gap/advection1d"] == pytest.approx((0.1 / sizes).mean().item(), rel=1e-3)
+    assert found["rollout_nrmse/advection1d"] == pytest.approx((0.1 / sizes).mean().item(), rel=1e-3)
+
+
+def test_a_wave_is_an_error_of_its_own_mode(tmp_path):
+    wave = 0.1 * torch.cos(2 * torch.pi * 5 * torch.arange(16) / 16)
+    found = errors(rollouts_of(tmp_path, "advection1d"), wave)
+    assert found["rollout_rmse/advection1d"] == pytest.approx(0.1 / 2**0.5, rel=1e-4)
+    assert found["rollout_crmse/advection1d"] == pytest.approx(0, abs=1e-6)
+    assert found["rollout_frmse_low/advection1d"] == pytest.approx(0, abs=1e-6)
+    assert found["rollout_frmse_mid/advection1d"] == pytest.approx(
+        0.05 / 5, rel=1e-4
+    )  # modes 4 to 8 of 16 points
+
+
+def test_two_dimensional_modes_are_counted_by_their_shell(tmp_path):
+    x = torch.arange(8) / 8
+    wave = 0.1 * torch.cos(2 * torch.pi * (x[:, None] + 2 * x))
+    found = errors(rollouts_of(tmp_path, "darcy2d"), wave)
+    assert found["rollout_frmse_low/darcy2d"] == pytest.approx(
+        0.1 / 2**0.5 / 4, rel=1e-4
+    )  # shell 2 of 0 to 3
+    assert found["rollout_brmse/darcy2d"] == pytest.approx(0.1 / 2**0.5, rel=1e-4)
+    assert "mass_gap/darcy2d" not in found
+
+
+def test_a_rollout_that_blows_up_leaves_its_numbers_out(tmp_path):
+    assert errors(rollouts_of(tmp_path, "advection1d"), torch.tensor(float("inf"))) == {}
+
+
+def test_ranks_share_the_trajectories(tmp_path):
+    pairs = open_data(tiny_config(tmp_path)).held_out.tasks[0]
+    shares = [Rollouts(pairs, 2, World(rank, 3, torch.device("cpu"))).mine.tolist() for rank in range(3)]
+    assert sorted(number for share in shares for number in share) == [0, 1, 2, 3]
+
+
+def test_every_task_counts_the_same(tmp_path):
+    config = tiny_config(tmp_path, BOTH)
+    evaluator = Evaluator(config, open_data(config).held_out, ALONE)
+    found = evaluator.errors(evaluator.model.state_dict())
+    parts = found.metrics()
+    for name, value in {"val_loss": found.val_loss, **parts}.items():
+        if "/" not in name:
+            both = [parts[f"{name}/{task}"] for task in ("advection1d", "darcy2d")]
+            assert value == pytest.approx(sum(both) / 2)
+
+
+def test_the_mean_solution_is_what_darcy_is_measured_against(tmp_path):
+    config = tiny_config(tmp_path, "data.tasks=[darcy2d]")
+    data = open_data(config)
+    train, held_out = (
+        part.tasks[0].read(np.arange(len(part))).next_field for part in (data.train, data.held_out)
+    )
+    means = [train[:6].mean(dim=0), train[6:].mean(dim=0)]  # by file
+    expected = torch.stack([held_out[:2] - means[0], held_out[2:] - means[1]]).square().mean().item()
+    evaluator = Evaluator(config, data.held_out, ALONE)
+    found = evaluator.errors(evaluator.model.state_dict()).metrics()
+    assert found["persistence_loss/darcy2d"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_encoder_does_not_collapse(tmp_path):
+    """The latent term alone is least when every field has the same latents; the others must hold it apart."""
+    overrides = [
+        "train.updates=60",
+        "optimizer.learning_rate=1e-2",
+        "loss.latent=1",
+        "speed.data_path=resident",
+    ]
+    config = tiny_config(tmp_path, *overrides)
+    run_training(config, tmp_path, 0, Progress())
+    data = open_data(config)
+    evaluator = Evaluator(config, data.held_out, ALONE)
+    fields = data.held_out.tasks[0].read(np.arange(len(data.held_out))).field
+    spreads = []
+    for weights in (None, torch.load(tmp_path / "checkpoint.pt", weights_only=True)["model"]):
+        if weights is not None:
+            evaluator.model.load_state_dict(weights)
+        with torch.no_grad():
+            spreads.append(evaluator.model.encoder("advection1d", fields).std(dim=0).mean().item())
+    assert spreads[1] > spreads[0] / 2
+
+
+def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
+    run_training(tiny_config(tmp_path, BOTH), tmp_path, 3, Progress())
+    (evaluation,) = events(tmp_path, "evaluation")
+    done = launch(["evaluate", "--checkpoint", str(tmp_path / "checkpoint.pt"), "--json"], processes=1)
+    assert done.returncode == 0, done.stderr
+    raw = json.loads(done.stdout)["raw"]
+    assert raw["val_loss"] == pytest.approx(evaluation["val_loss"], rel=1e-5)
+    for name, value in raw.items():
+        if name != "val_loss":
+            assert value == pytest.approx(evaluation["metrics"][name], rel=1e-4)
+
+
+def test_evaluate_refuses_other_data(tmp_path):
+    run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
+    done = launch(["evaluate", "--checkpoint", str(tmp_path / "absent.pt")], processes=1)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "absent.pt is not there; give the checkpoint.pt" in done.stderr

@@ -1,0 +1,51 @@
+"""The errors of a finished training, from its checkpoint, in one process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+
+from trainer.config.load import config_from
+from trainer.data.splits import open_data
+from trainer.errors import ConfigError
+from trainer.run.evaluation import Evaluator
+from trainer.run.world import open_world
+
+WEIGHTS = {"raw": "model", "ema": "ema"}
+
+
+def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, float]]:
+    """Return the errors of the raw and the averaged weights; `root` replaces the folder of the data."""
+    if not path.is_file():
+        raise ConfigError(f"--checkpoint: {path} is not there; give the checkpoint.pt of a training")
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    document = state["config"]
+    if root is not None:
+        document = {**document, "data": {**document["data"], "root": root}}
+    config = config_from(document, str(path))
+    with open_world(config.train.timeout_seconds) as world:
+        data = open_data(config)
+        if data.train.normalisation != state["normalisation"]:
+            raise ConfigError(f"{path}: was trained on other data than data.root {config.data.root} holds")
+        evaluator = Evaluator(config, data.held_out, world)
+        return {name: _errors(evaluator, state[key]) for name, key in WEIGHTS.items()}
+
+
+def _errors(evaluator: Evaluator, weights: dict[str, torch.Tensor]) -> dict[str, float]:
+    errors = evaluator.errors(weights)
+    return {"val_loss": errors.val_loss, **errors.metrics(), **evaluator.rollout_errors(weights)}
+
+
+def as_text(errors: dict[str, dict[str, float]], *, as_json: bool) -> str:
+    """A table with one column for each kind of weights, or JSON on one line."""
+    if as_json:
+        return json.dumps(errors)
+    names = list(next(iter(errors.values())))
+    width = max(map(len, names))
+    lines = [f"{'':{width}}  " + "  ".join(f"{kind:>10}" for kind in errors)]
+    for name in names:
+        values = "  ".join(f"{found.get(name, float('nan')):10.4g}" for found in errors.values())
+        lines.append(f"{name:{width}}  {values}")
+    return "\n".join(lines)
