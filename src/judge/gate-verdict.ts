@@ -1,7 +1,7 @@
 // One gate's evidence against its limit: it passes on proof, and on nothing else.
 import type { Gate } from '../config/gates.ts'
 import type { GateComparison } from './compare.ts'
-import { comparesQuality, unitOf } from './gate-kind.ts'
+import { comparesQuality, isLevel, unitOf } from './gate-kind.ts'
 import type { PairedEstimate } from './paired.ts'
 
 export type GateState = 'passed' | 'failed' | 'inconclusive' | 'not measured'
@@ -42,6 +42,11 @@ function decide({ gate, evidence }: GateComparison): { state: GateState; reason:
       state: 'inconclusive',
       reason: `no honest interval from ${count(pairs)}; use more blocks, or accept the estimate with evidence: point`,
     }
+  }
+  if (isLevel(gate)) {
+    return clears(gate, estimate)
+      ? { state: 'passed', reason: 'the worst run clears the limit' }
+      : { state: 'failed', reason: 'the worst run misses the limit' }
   }
   const { good, bad } =
     gate.direction === 'at_least'

@@ -8,7 +8,7 @@ import type { Result } from './result.ts'
 export function besideTheGates({ verdict, runs }: Result): string[] {
   const { steady, total, toQuality, breakEven } = verdict.speedups
   return [
-    `Speedups: ${estimate(steady)} in the steady state, ${estimate(total)} from process start to end, ${estimate(toQuality)} until the held-out loss that the baseline ends with.`,
+    `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${estimate(toQuality)}.`,
     breakEvenText(breakEven),
     ...sameSeed(runs),
     ...(verdict.noise.state === 'not measured'

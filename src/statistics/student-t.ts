@@ -13,5 +13,11 @@ export function studentTQuantile(p: number, df: number): number {
   if (!(p > 0 && p < 1) || !(df > 0))
     throw new RangeError(`studentTQuantile(${p}, ${df}): needs 0 < p < 1 and df > 0`)
   if (p < 0.5) return -studentTQuantile(1 - p, df)
-  return quantile((t) => studentTCdf(t, df), p)
+  const key = `${p} ${df}`
+  const t = knownQuantiles.get(key) ?? quantile((value) => studentTCdf(value, df), p)
+  knownQuantiles.set(key, t)
+  return t
 }
+
+/** An experiment asks for the same few points for each gate, look and split. */
+const knownQuantiles = new Map<string, number>()

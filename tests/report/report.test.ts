@@ -48,9 +48,9 @@ describe('a report in the terminal', () => {
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval clears the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
         nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
-        peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs over 4 blocks. The whole interval clears the limit.
+        peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs over 4 blocks. The worst run clears the limit.
 
-        Speedups: 4.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured.
         Set-up: what the optimized training takes more of it is won back after 40 steps.
 
       Checks
@@ -75,7 +75,7 @@ describe('a report in the terminal', () => {
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
 
-        Speedups: 2.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured.
         Set-up: what the optimized training takes more of it is won back after 40 steps.
 
       Checks
@@ -101,7 +101,7 @@ describe('a report in the terminal', () => {
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The interval spans the limit after 4 blocks. Minimal detectable effect: 20% past the limit, in 80% of experiments. About 642 blocks would decide it at this scatter.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
 
-        Speedups: 3.03x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Speedups: steady state 3.03x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured.
         Set-up: what the optimized training takes more of it is won back after 40 steps.
 
       Checks
@@ -130,7 +130,7 @@ describe('a report in the terminal', () => {
         nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios. Not every run reported a usable evaluation.nrmse.
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs. Not every run reported a usable peak_memory_reserved_bytes.
 
-        Speedups: 1.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Speedups: steady state 1.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured.
         Set-up: steps that are no faster never win it back.
 
       Checks
@@ -164,9 +164,9 @@ describe('a report in the terminal', () => {
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it.
         growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No honest interval from 1 block; use more blocks, or accept the estimate with evidence: point.
-        worst_loss: held-out loss at the end of training, the largest of all ranks and runs over 1 block. The whole interval clears the limit.
+        worst_loss: held-out loss at the end of training, the largest of all ranks and runs over 1 block. The worst run clears the limit.
 
-        Speedups: 2.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+        Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured.
         Set-up: what the optimized training takes more of it is won back after 40 steps.
 
       Checks
@@ -198,7 +198,7 @@ describe('a report in Markdown', () => {
 
       - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#ratios-and-differences)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
       - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
-      - Speedups: 4.00x in the steady state, 1.00x from process start to end, not measured until the held-out loss that the baseline ends with.
+      - Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured.
       - Set-up: what the optimized training takes more of it is won back after 40 steps.
       - [What stands beside the gates](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#beside-the-gates) decides nothing.
 

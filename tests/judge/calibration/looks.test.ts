@@ -4,7 +4,7 @@ import { seededRandom } from '../../../src/statistics/random.ts'
 import { normal } from '../../fixtures/noise.ts'
 import { blocksOf, type Decision, decide, LIMIT, margin, NOISE, type Noise } from './experiments.ts'
 
-const TRIALS = 3000
+const TRIALS = 10_000
 
 function play(trueRatio: number, noise: Noise): Decision[] {
   const random = seededRandom(1)
