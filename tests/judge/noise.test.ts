@@ -1,7 +1,11 @@
 // The noise floor of a machine, and runs that scatter more than it.
 import { describe, expect, test } from 'vitest'
+import { assess } from '../../src/assess.ts'
+import { gatesOf } from '../../src/config/experiment.ts'
+import { compare } from '../../src/judge/compare.ts'
 import { compareWithFloor, type NoiseFloor, noiseFloorOf, noiseFloorSchema } from '../../src/judge/noise.ts'
-import { aRunSummary, blocksOf } from '../fixtures/builders.ts'
+import { judge } from '../../src/judge/verdict.ts'
+import { anExperiment, aRequest, aRunSummary, blocksOf, launchedPlan } from '../fixtures/builders.ts'
 
 /** Both variants alternate between exp(-deviation) and exp(+deviation) of 5 ms. */
 const alternating = (blocks: number, deviation: number) =>
@@ -52,5 +56,24 @@ describe('runs on a machine with a floor', () => {
   test('are not compared without a floor or without two runs of a variant', () => {
     expect(compareWithFloor(alternating(4, 0.01), null).state).toBe('not measured')
     expect(compareWithFloor(alternating(1, 0.01), floor).state).toBe('not measured')
+  })
+
+  test('are invalid above it, whatever their gates say', async () => {
+    const experiment = anExperiment()
+    const launched = await launchedPlan(experiment, ({ variant, seed }) => ({
+      stepSeconds: (variant === 'baseline' ? 0.08 : 0.02) * (1 + 0.01 * (seed % 2)),
+    }))
+    const { runs } = assess(aRequest({ experiment }), launched)
+    const verdictWith = (log_standard_deviation: number) =>
+      judge(
+        experiment,
+        launched.map(({ outcome }) => outcome),
+        runs,
+        compare(runs, gatesOf(experiment)),
+        { ...floor, log_standard_deviation },
+      )
+    expect(verdictWith(0.005)).toMatchObject({ verdict: 'passed', noise: { state: 'within' } })
+    expect(verdictWith(0.001)).toMatchObject({ verdict: 'invalid', noise: { state: 'above' } })
+    expect(verdictWith(0.001).reason).toContain('noise floor: runs of a variant scatter more')
   })
 })
