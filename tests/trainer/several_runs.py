@@ -1,10 +1,12 @@
 """Several trainings one after another in the same ranks: starting ranks costs more than a tiny training.
 
 Usage, under torchrun: several_runs.py CONFIG OUT NAME=OVERRIDE,OVERRIDE ...
+NAME! is interrupted in step 6; NAME+ continues what stands in its folder.
 """
 
 import contextlib
 import json
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,7 +14,9 @@ from pathlib import Path
 from torch.profiler import ProfilerActivity, profile
 
 from trainer.config import load_config
+from trainer.errors import Diverged
 from trainer.run import training
+from trainer.run.faults import VARIABLE
 from trainer.run.world import open_world
 
 
@@ -22,12 +26,27 @@ def main(config: str, out: str, *runs: str) -> None:
         for run in runs:
             name, _, overrides = run.partition("=")
             resolved = load_config(Path(config), [text for text in overrides.split(",") if text])
-            with profile(activities=[ProfilerActivity.CPU]) as profiled:
-                training.run_training(resolved, Path(out) / name, 3, training.Progress())
+            folder = Path(out) / name.rstrip("!+")
+            with profile(activities=[ProfilerActivity.CPU]) as profiled, _interrupted(name.endswith("!")):
+                training.run_training(resolved, folder, 3, training.Progress(), resume=name.endswith("+"))
             if world.rank == 0:
                 names = [event.name() for event in profiled.profiler.kineto_results.events()]
                 counts = Counter(name for name in names if name.startswith("gloo:"))
-                (Path(out) / name / "collectives.json").write_text(json.dumps(counts))
+                (folder / "collectives.json").write_text(json.dumps(counts))
+
+
+@contextlib.contextmanager
+def _interrupted(wanted: bool):
+    if not wanted:
+        yield
+        return
+    os.environ[VARIABLE] = "nan@rank0@step6"
+    try:
+        yield
+    except Diverged:
+        del os.environ[VARIABLE]
+    else:
+        raise AssertionError("the run was to be interrupted")
 
 
 if __name__ == "__main__":

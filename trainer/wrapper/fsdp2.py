@@ -12,12 +12,14 @@ from trainer.run.world import World
 
 
 class Fsdp2:
-    """Each block and decoder layer is gathered, used and given back by itself; the rest with the root."""
+    """Each block of the operator is gathered, used and given back by itself; the rest with the root.
+
+    The decoder stays with the root: a step decodes several times, and each would reduce its gradients again.
+    """
 
     def __init__(self, objective: Objective, world: World) -> None:
         mesh = init_device_mesh(world.device.type, (world.size,))
-        model = objective.model
-        for block in [*model.operator.blocks, *model.decoder.layers]:
+        for block in objective.model.operator.blocks:
             fully_shard(block, mesh=mesh)
         self.module = fully_shard(objective, mesh=mesh)
 
