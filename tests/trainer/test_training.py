@@ -163,6 +163,7 @@ def test_switches_that_are_on_read_back_as_on(tmp_path):
         "compile": "blocks",
         "compiled_blocks": 3,
         "attention": "flash",
+        "hoisted_tasks": 0,
         "checkpointed_blocks": 0,
         "checkpointed_ends": 0,
         "precision": "bfloat16",
@@ -171,6 +172,8 @@ def test_switches_that_are_on_read_back_as_on(tmp_path):
         "data_path": "loader",
         "data_device": "cpu",
         "loader_workers": 2,
+        "loader_prefetch": 2,
+        "loader_pinned": False,
     }
 
 
@@ -181,6 +184,7 @@ def test_switches_that_are_off_read_back_as_off(tmp_path):
         "compile": "off",
         "compiled_blocks": 0,
         "attention": "flash",
+        "hoisted_tasks": 0,
         "checkpointed_blocks": 0,
         "checkpointed_ends": 0,
         "precision": "float32",

@@ -94,6 +94,9 @@ def _model(config: Config) -> Iterator[Problem]:
 
 def _losses(config: Config) -> Iterator[Problem]:
     loss, recipe = config.loss, config.recipe
+    if loss.operator_only:
+        yield from _operator_only(config)
+        return
     decodes_prediction = loss.forward > 0 or loss.spectral > 0
     moves = loss.latent > 0 and not any(TASKS[task].steady for task in config.data.tasks)
     if not decodes_prediction and not (moves and loss.inverse_encoding > 0):
@@ -115,6 +118,16 @@ def _losses(config: Config) -> Iterator[Problem]:
                     f"{recipe.query_points} {recipe.query_strategy} points of {math.prod(grid)}: make it 0, "
                     "recipe.query_points null or recipe.query_strategy lattice",
                 )
+
+
+def _operator_only(config: Config) -> Iterator[Problem]:
+    decoded = ("forward", "spectral", "inverse_encoding", "inverse_decoding", "boundary", "conservation")
+    for key in (*decoded, "positivity"):
+        weight = getattr(config.loss, key)
+        if weight > 0:
+            yield Problem(f"loss.{key}", f"got {weight}, which decodes, but loss.operator_only: expected 0")
+    if config.loss.latent == 0:
+        yield Problem("loss.latent", "got 0, but nothing else trains the operator with loss.operator_only")
 
 
 def _pairs(config: Config) -> Iterator[Problem]:

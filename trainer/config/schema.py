@@ -55,6 +55,7 @@ class LossConfig:
     boundary: Weight = 1e-4
     conservation: Weight = 1e-4
     positivity: Weight = 1e-4
+    operator_only: bool = False  # trains no decoder, to time the operator; val_loss then says nothing
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class TrainConfig:
     checkpoint_every_updates: CountOrZero = 0  # 0 = only at the end
     keep_best: bool = False  # beside the last, the checkpoint with the lowest val_loss
     checksum_every_updates: CountOrZero = 0  # compares the weights of all ranks bit by bit; 0 = never
+    detect_anomaly: bool = False  # names the operation that made a NaN; slow
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class SpeedConfig:
     data_path: Literal["loader", "resident"] = "loader"
     loader_workers: CountOrZero = 2  # per rank; 0 = in the training process
     loader_prefetch: Count = 2  # micro-batches per worker
+    loader_pinned: bool = True  # copied to the GPU from pages that stay in place
     accumulation_steps: Count = 1  # micro-steps per update, at equal pairs_per_update
     precision: Literal["fp32", "fp16", "bf16"] = "fp32"
     wrapper: Literal["none", "ddp", "flat", "fsdp2"] = "ddp"  # of several ranks; one rank needs none
@@ -107,6 +110,11 @@ class SpeedConfig:
     attention: Literal["auto", "math", "efficient", "flash", "cudnn", "flex", "one-tile"] = "auto"
     activation_checkpointing: Literal["off", "all", "every-other", "selective"] = "off"  # operator's blocks
     checkpoint_encoder_decoder: bool = False
+    hoist_fixed_grid: bool = False  # embeds the places of a whole grid once, not once a pair
+    cudnn_autotune: bool = False
+    nccl: tuple[str, ...] = ()  # its environment, as NAME=value
+    memory_cleanup_updates: CountOrZero = 0  # 0 = as Python and torch see fit
+    trace_updates: CountOrZero = 0  # updates in a Chrome trace beside metrics.jsonl
     async_checkpoint: bool = False  # written from a copy, by a thread
     fused_adamw: bool = False
     foreach_ema: bool = False

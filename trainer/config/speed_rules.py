@@ -1,5 +1,6 @@
 """Speed switches that cannot work together, or not on this device, each refused with its reason."""
 
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -16,6 +17,7 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
     yield from _cuda_graph(config)
     yield from _compile(config)
     yield from _attention(config)
+    yield from _nccl(config)
 
 
 def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_size: int) -> None:
@@ -96,3 +98,11 @@ def _attention(config: Config) -> Iterator[Problem]:
             f'got "one-tile", but {config.model.tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: '
             "expected auto",
         )
+
+
+def _nccl(config: Config) -> Iterator[Problem]:
+    for index, setting in enumerate(config.speed.nccl):
+        if not re.fullmatch(r"NCCL_[A-Z0-9_]+=\S+", setting):
+            yield Problem(
+                f"speed.nccl[{index}]", f'got "{setting}", expected NAME=value such as NCCL_DEBUG=WARN'
+            )

@@ -60,7 +60,7 @@ class LoaderFeed:
             sampler=[(step, micro) for step in steps for micro in range(share.micro_steps)],
             num_workers=speed.loader_workers,
             prefetch_factor=speed.loader_prefetch if speed.loader_workers else None,
-            pin_memory=device.type == "cuda",
+            pin_memory=speed.loader_pinned and device.type == "cuda",
         )
         self.batches = iter(self.loader)
 
@@ -75,6 +75,8 @@ class LoaderFeed:
             "data_path": "loader",
             "data_device": "cpu",
             "loader_workers": sum(worker.is_alive() for worker in workers),
+            "loader_prefetch": (self.loader.prefetch_factor or 0) if workers else 0,
+            "loader_pinned": self.loader.pin_memory,
         }
 
     def close(self) -> None:

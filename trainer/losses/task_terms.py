@@ -39,6 +39,7 @@ class TaskTerms(nn.Module):
         reread = plan.reread()
         first = reread.choose(0, 0, torch.zeros(1, dtype=torch.long))[0]
         self.reread_grid = reread.lattice
+        self.shares_places = False  # places of all pairs are the same, and are embedded once
         self.register_buffer("reread", first, persistent=False)
         self.register_buffer("border", _border(plan.grid), persistent=False)
 
@@ -57,7 +58,7 @@ class TaskTerms(nn.Module):
         positive = phase.priors and task.positive and weights.positivity > 0
         if not (weights.forward or weights.spectral or borders or conserves or positive):
             return found
-        places, queries = model.places(task.name)[pairs.queries], pairs.queries.shape[1]
+        places, queries = self._places(model, pairs.queries), pairs.queries.shape[1]
         if borders:
             places = torch.cat([places, self.border.expand(len(places), -1, -1)], dim=1)
         decoded = model.decoder(target_head(task.name), pairs.advanced, places)
@@ -102,13 +103,19 @@ class TaskTerms(nn.Module):
         if weights.inverse_decoding and self.plan.lattice is None:
             queries = self.reread.expand(len(field), -1)
         name = self.task.name
-        decoded = model.decoder(state_head(name), latent, model.places(name)[queries])
+        decoded = model.decoder(state_head(name), latent, self._places(model, queries))
         if weights.inverse_encoding:
             found["inverse_encoding"] = terms.inverse_encoding_loss(decoded, _at(field, queries))
         if weights.inverse_decoding:
             encoded_again = model.encoder(name, decoded.unflatten(-1, self.reread_grid))
             found["inverse_decoding"] = terms.inverse_decoding_loss(encoded_again, latent)
         return found
+
+    def _places(
+        self, model: LatentPdeOperator, queries: Int[Tensor, "pairs queries"]
+    ) -> Float[Tensor, "#pairs queries dimensions"]:
+        places = model.places(self.task.name)
+        return places[None] if self.shares_places else places[queries]
 
 
 def _at(

@@ -45,9 +45,10 @@ class CrossAttention(nn.Module):
         self.out = nn.Linear(dim, dim)
 
     def forward(
-        self, x: Float[Tensor, "pairs queries dim"], context: Float[Tensor, "pairs tokens context"]
+        self, x: Float[Tensor, "#pairs queries dim"], context: Float[Tensor, "pairs tokens context"]
     ) -> Float[Tensor, "pairs queries dim"]:
         query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        query = query.expand(len(context), -1, -1, -1)
         key, value = self.key_value(context).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
         attended = scaled_dot_product_attention(query, key, value)
         return self.out(attended.transpose(1, 2).flatten(2))

@@ -22,7 +22,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(dim)
 
     def forward(
-        self, x: Float[Tensor, "pairs queries dim"], context: Float[Tensor, "pairs tokens context"]
+        self, x: Float[Tensor, "#pairs queries dim"], context: Float[Tensor, "pairs tokens context"]
     ) -> Float[Tensor, "pairs queries dim"]:
         x = self.attention_norm(x + self.attention(x, context))
         return self.feed_forward_norm(x + self.feed_forward(x))
@@ -62,8 +62,9 @@ class AnyPointDecoder(nn.Module):
         self,
         head: str,
         latent: Float[Tensor, "pairs tokens latent"],
-        places: Float[Tensor, "pairs queries dimensions"],
+        places: Float[Tensor, "#pairs queries dimensions"],
     ) -> Float[Tensor, "pairs fields queries"]:
+        """Places that are the same for all pairs need be given for one alone."""
         x, context = self.query(places), self.context(latent)
         for layer in self.layers:
             x = layer(x, context)

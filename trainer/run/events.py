@@ -20,6 +20,7 @@ from trainer.run.resume import Earlier
 from trainer.run.world import World
 from trainer.sharding import whole_state
 from trainer.switches.cuda_graph import GraphedUpdate
+from trainer.switches.process_switches import ProcessSwitches
 
 
 def write_run_start(
@@ -31,6 +32,7 @@ def write_run_start(
     learner: Learner,
     feed: Feed,
     graph: GraphedUpdate | None,
+    switches: ProcessSwitches,
     earlier: Earlier,
 ) -> None:
     metrics.write(
@@ -50,6 +52,7 @@ def write_run_start(
         effective={
             **learner.effective(),
             **feed.effective(),
+            **switches.effective(),
             "cuda_graph": graph is not None and graph.is_captured,
         },
         resumed_at_steps=list(earlier.resumed_at_steps) or None,

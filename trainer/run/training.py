@@ -22,8 +22,10 @@ from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
 from trainer.run.resume import Earlier, earlier_part
 from trainer.run.window import Window
-from trainer.run.world import open_world
+from trainer.run.world import open_world, rank_from_environment
 from trainer.switches.cuda_graph import GraphedUpdate
+from trainer.switches.nccl import set_nccl_environment
+from trainer.switches.process_switches import ProcessSwitches
 
 
 @dataclass
@@ -36,6 +38,7 @@ class Progress:
 def run_training(config: Config, out: Path, seed: int, progress: Progress, *, resume: bool = False) -> None:
     """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0, or continues them."""
     import_seconds = seconds_since_start()
+    set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world:
         require_world_fits(config, world.size)
         require_device_fits(config, world.device.type, world.size)
@@ -54,9 +57,10 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             learner.load_state_dict(earlier.state)
         graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
         update = graph.update if graph else learner.update
+        switches = ProcessSwitches(config, out, world)
         evaluator = Evaluator(config, data.held_out, world)
         keeper = Keeper(config, seed, out, world, data.train.normalisation, earlier)
-        write_run_start(metrics, config, seed, world, data, learner, feed, graph, earlier)
+        write_run_start(metrics, config, seed, world, data, learner, feed, graph, switches, earlier)
         metrics.phase("import", import_seconds)
         metrics.phase("data", data_seconds)
         if graph:
@@ -66,9 +70,11 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         window = Window(first, config.train.pairs_per_update)
         for step in range(first, config.train.updates + 1):
             progress.step = step
+            switches.before(step)
             clock.start()
             window.records.append(update(step, feed))
             clock.stop()
+            switches.after(step)
             evaluates = step == config.train.updates or _is_due(step, config.evaluation.every_updates)
             if evaluates or keeper.is_due(step) or _is_due(step, config.train.window_updates):
                 window.report(clock.drain(), world, metrics)
@@ -81,6 +87,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             keeper.keep(step, learner, metrics, val_loss)
 
         feed.close()
+        switches.close()
         keeper.close()
         write_run_end(metrics, config, world, learner, earlier)
         if graph:

@@ -1,0 +1,122 @@
+"""Switches of the whole process, and the work that a fixed grid spares: what is on, and that it ends."""
+
+import gc
+import json
+import os
+
+import pytest
+import torch
+from test_learning import a_batch
+from tiny import events, tiny_config, tiny_file, train_losses
+from torch.utils.flop_counter import FlopCounterMode
+
+from trainer.config import load_config
+from trainer.errors import ConfigError
+from trainer.losses.choices import Phase, StepChoices
+from trainer.losses.objective import Objective
+from trainer.model.latent_operator import LatentPdeOperator
+from trainer.run.training import Progress, run_training
+from trainer.run.world import World
+from trainer.switches.model_switches import apply_to_model
+from trainer.switches.nccl import observed_nccl, set_nccl_environment
+from trainer.switches.process_switches import ProcessSwitches
+
+ALONE = World(rank=0, size=1, device=torch.device("cpu"))
+ON = [
+    "speed.cudnn_autotune=true",
+    "speed.memory_cleanup_updates=2",
+    "speed.trace_updates=2",
+    "train.detect_anomaly=true",
+    "train.updates=12",
+]
+
+
+def test_switches_of_the_process_are_on_until_they_are_closed(tmp_path):
+    off = ProcessSwitches(tiny_config(tmp_path), tmp_path, ALONE).effective()
+    switches = ProcessSwitches(tiny_config(tmp_path, *ON), tmp_path, ALONE)
+    on = switches.effective()
+    switches.close()
+    assert (off["cudnn_autotune"], on["cudnn_autotune"], torch.backends.cudnn.benchmark) == (
+        False,
+        True,
+        False,
+    )
+    assert (off["detect_anomaly"], on["detect_anomaly"], torch.is_anomaly_enabled()) == (False, True, False)
+    assert (off["memory_cleanup"], on["memory_cleanup"]) == ("automatic", "every 2 updates")
+    assert gc.isenabled()
+
+
+def test_a_clean_up_comes_every_so_many_updates(tmp_path):
+    switches = ProcessSwitches(tiny_config(tmp_path, *ON), tmp_path, ALONE)
+    for step in range(1, 6):
+        switches.after(step)
+    switches.close()
+    assert switches.cleanup.count == 2
+
+
+def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path):
+    plain, switched = tmp_path / "plain", tmp_path / "switched"
+    run_training(tiny_config(tmp_path, "train.updates=12"), plain, 3, Progress())
+    run_training(tiny_config(tmp_path, *ON), switched, 3, Progress())
+    assert train_losses(switched) == train_losses(plain)
+    assert events(switched, "run_start")[0]["effective"]["memory_cleanup"] == "every 2 updates"
+    names = {
+        event.get("name") for event in json.loads((switched / "trace-0.json").read_text())["traceEvents"]
+    }
+    assert "aten::addmm" in names
+    assert not (plain / "trace-0.json").exists()
+
+
+def test_nccls_environment_is_set_and_its_warnings_are_counted(tmp_path, monkeypatch):
+    for name in ("NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_MIN_NCHANNELS"):
+        monkeypatch.setenv(name, "of this test")  # put back afterwards
+        monkeypatch.delenv(name)
+    asked = ("NCCL_MIN_NCHANNELS=4",)
+    set_nccl_environment(asked, tmp_path, rank=1)
+    assert os.environ["NCCL_DEBUG"] == "WARN"
+    (tmp_path / "nccl-1.log").write_text(
+        "host:1 [0] NCCL INFO x\nhost:1 [0] misc.cc:1 NCCL WARN no such thing\n"
+    )
+    assert observed_nccl(asked, tmp_path, rank=1) == {"nccl": "NCCL_MIN_NCHANNELS=4", "nccl_warnings": 1}
+    monkeypatch.delenv("NCCL_MIN_NCHANNELS")
+    assert observed_nccl(asked, tmp_path, rank=1)["nccl"] == "default"
+
+
+def test_what_is_no_variable_of_nccl_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r'speed.nccl\[0\]: got "PATH=x", expected NAME=value'):
+        load_config(tiny_file(tmp_path), ["speed.nccl=[PATH=x]"])
+
+
+def test_a_fixed_grid_is_embedded_once_with_the_same_gradients(tmp_path):
+    losses, gradients, work = [], [], []
+    for hoisted in ("false", "true"):
+        config = tiny_config(tmp_path, f"speed.hoist_fixed_grid={hoisted}")
+        torch.manual_seed(0)
+        objective = Objective(LatentPdeOperator(config), config)
+        apply_to_model(objective, config.speed)
+        batch = a_batch(config)
+        inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
+        with FlopCounterMode(display=False) as counter:
+            loss = objective(batch, inputs, Phase())
+            loss.backward()
+        losses.append(loss.detach())
+        gradients.append({name: p.grad for name, p in objective.model.named_parameters()})
+        work.append(counter.get_total_flops())
+    torch.testing.assert_close(losses[1], losses[0])
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
+    assert work[1] < work[0]
+
+
+def test_only_grids_that_are_decoded_whole_are_hoisted(tmp_path):
+    seen = {}
+    for points in ("null", "4"):
+        config = tiny_config(
+            tmp_path,
+            "speed.hoist_fixed_grid=true",
+            f"recipe.query_points={points}",
+            "recipe.query_strategy=lattice",
+        )
+        objective = Objective(LatentPdeOperator(config), config)
+        apply_to_model(objective, config.speed)
+        seen[points] = [part.shares_places for part in objective.tasks]
+    assert seen == {"null": [True], "4": [False]}

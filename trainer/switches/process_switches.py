@@ -1,0 +1,44 @@
+"""The switches of a whole process: cuDNN's autotuning, anomaly detection, memory clean-up, trace, NCCL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from trainer.config.schema import Config
+from trainer.run.world import World
+from trainer.switches.memory_cleanup import MemoryCleanup
+from trainer.switches.nccl import observed_nccl
+from trainer.switches.trace import Trace
+
+
+class ProcessSwitches:
+    """On from its making until it is closed; `before` and `after` belong around every update."""
+
+    def __init__(self, config: Config, out: Path, world: World) -> None:
+        self.nccl, self.out, self.rank = config.speed.nccl, out, world.rank
+        torch.backends.cudnn.benchmark = config.speed.cudnn_autotune
+        torch.autograd.set_detect_anomaly(config.train.detect_anomaly)
+        self.cleanup = MemoryCleanup(config.speed.memory_cleanup_updates)
+        self.trace = Trace(config.speed.trace_updates, out, world.rank)
+
+    def before(self, step: int) -> None:
+        self.trace.before(step)
+
+    def after(self, step: int) -> None:
+        self.trace.after(step)
+        self.cleanup.after(step)
+
+    def effective(self) -> dict[str, str | int]:
+        return {
+            "cudnn_autotune": torch.backends.cudnn.benchmark,
+            "detect_anomaly": torch.is_anomaly_enabled(),
+            **self.cleanup.effective(),
+            **observed_nccl(self.nccl, self.out, self.rank),
+        }
+
+    def close(self) -> None:
+        torch.backends.cudnn.benchmark = False
+        torch.autograd.set_detect_anomaly(False)
+        self.cleanup.close()

@@ -1,0 +1,38 @@
+"""A Chrome trace of a few updates, once everything has warmed up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+SKIPPED = 10  # updates before the window
+
+
+class Trace:
+    """Records updates SKIPPED + 1 to SKIPPED + count of one rank into trace-RANK.json."""
+
+    def __init__(self, count: int, out: Path, rank: int) -> None:
+        self.first, self.last = SKIPPED + 1, SKIPPED + count
+        self.path = out / f"trace-{rank}.json"
+        self.profiler: profile | None = None
+
+    def before(self, step: int) -> None:
+        if step != self.first or self.last < self.first:
+            return
+        activities = [ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(ProfilerActivity.CUDA)
+        self.profiler = profile(activities=activities)
+        self.profiler.start()
+
+    def after(self, step: int) -> None:
+        if self.profiler is None or step != self.last:
+            return
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        self.profiler.stop()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.profiler.export_chrome_trace(str(self.path))
+        self.profiler = None
