@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-import { isAbsolute, relative, resolve } from 'node:path'
 // The command line: the same stages behind a few words.
+import './io/require-node.ts'
+
+import { isAbsolute, relative, resolve } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { assess } from './assess.ts'
 import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from './config/overrides.ts'

@@ -39,7 +39,7 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
   })
   const judged = (launched: readonly Launched[]) => assess(request, launched, machine.seen)
   const { workspace, kept } = await openWorkspace(job.outDirectory, request, job.resume)
-  const launched = await runAll(request, plan, kept, workspace, job.workingDirectory, {
+  const { launched, problem } = await runAll(request, plan, kept, workspace, job.workingDirectory, {
     cancelled: stage.cancelled,
     onStart: stage.onStart,
     progress,
@@ -48,7 +48,7 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
     save: (soFar) => workspace.save(judged(soFar)),
   })
   const result = judged(launched)
-  await workspace.save(result)
   await stage.publish(result, workspace)
+  if (problem !== null) throw problem
   return result
 }

@@ -9,6 +9,7 @@ export const INPUT_NAMES = [
   'report',
   'github-token',
   'artifact-name',
+  'leg',
   ...OVERRIDE_NAMES,
 ] as const
 
@@ -20,6 +21,8 @@ export interface ActionInputs {
   readonly token: string
   /** '' makes a name; null uploads nothing. */
   readonly artifactName: string | null
+  /** Tells the legs of a matrix apart; '' without one. */
+  readonly leg: string
   readonly overrides: Overrides
 }
 
@@ -33,6 +36,7 @@ export function parseActionInputs(raw: Readonly<Record<string, string>>): Action
     report: reportOf(text('report')),
     token: text('github-token'),
     artifactName: text('artifact-name') === 'none' ? null : text('artifact-name'),
+    leg: text('leg'),
     overrides: parseOverrides(raw),
   }
 }

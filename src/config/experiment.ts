@@ -119,8 +119,11 @@ export function parseExperiment(text: string, file: string, overrides: Overrides
   const raw = withPreset(parseYaml(text, file), overrides.preset)
   const changed = applyOverrides(parseStrictly(experimentFile, raw, file), overrides)
   // What the file itself got wrong is already said: only an override can be out of range here.
-  const experiment = parseStrictly(experimentFile, changed, `${file} with the given overrides`)
-  checkCombinations(experiment, file)
+  const experiment = parseStrictly(experimentFile, changed, `${file}, as changed by inputs or flags`)
+  checkCombinations(
+    experiment,
+    Object.keys(overrides).length > 0 ? `${file}, as changed by inputs or flags` : file,
+  )
   gatesOf(experiment, file)
   return experiment
 }

@@ -90,6 +90,11 @@ type GateEntry = GatesFile[string]
 
 /** Throws a ConfigError for a gate that is unknown, has no or several limits, or could never be decided. */
 export function readGates(file: GatesFile, source: string): Gate[] {
+  if (Object.keys(file).length === 0) {
+    throw new ConfigError(
+      `${source}: gates: got {}, expected at least one gate; leave the key out for the default ones, or give them severity: info`,
+    )
+  }
   return Object.entries(file).map(([name, entry]) => readGate(name, entry, `${source}: gates.${name}`))
 }
 

@@ -47,12 +47,16 @@ export function flagsOf(overrides: Overrides): string[] {
   })
 }
 
+/** A remedy that is followed to the letter must not switch a gate off. */
+const EXAMPLES: Readonly<Record<string, string>> = { 'max-loss-delta': '0.001', 'timeout-minutes': '30' }
+
 /** z.coerce.number() reads '' as 0 and '0x10' as 16: decimal text has its own rule. */
 export function positiveDecimal(name: string, text: string): number {
   const value = /^\+?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN
   if (!Number.isFinite(value) || value <= 0) {
+    const example = EXAMPLES[name] ?? '3.0'
     throw new ConfigError(
-      `${name}: got ${JSON.stringify(text)}, expected a decimal number above 0, such as 3.0`,
+      `${name}: got ${JSON.stringify(text)}, expected a decimal number above 0, such as ${example}`,
     )
   }
   return value
@@ -61,7 +65,9 @@ export function positiveDecimal(name: string, text: string): number {
 export function positiveInteger(name: string, text: string): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : 0
   if (value < 1)
-    throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected a whole number above 0, such as 4`)
+    throw new ConfigError(
+      `${name}: got ${JSON.stringify(text)}, expected a whole number from 1 to 999999999, such as 4`,
+    )
   return value
 }
 

@@ -3,6 +3,7 @@ import { type Document, parseDocument } from 'yaml'
 import { ConfigError } from '../errors.ts'
 
 export function parseYaml(text: string, file: string): unknown {
+  if (text.trim() === '') throw new ConfigError(`${file}: is empty; expected YAML`)
   const document = parseDocument(text, { version: '1.2', uniqueKeys: true, prettyErrors: true, strict: true })
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem) {

@@ -60,8 +60,10 @@ async function publish(result: Result, workspace: Workspace, inputs: ActionInput
   annotate([verdictAnnotation(result)])
 
   const artifact = await upload(result, workspace, inputs)
-  if (artifact.status === 'uploaded') writeOutputs({ 'artifact-url': artifact.url })
-  else if (inputs.artifactName === null) printLines('no artifact: artifact-name is none')
+  if (artifact.status === 'uploaded') {
+    writeOutputs({ 'artifact-url': artifact.url })
+    for (const { path, reason } of artifact.leftOut) warn('artifact', `${path} was left out: ${reason}`)
+  } else if (inputs.artifactName === null) printLines('no artifact: artifact-name is none')
   else warn('artifact', artifact.reason)
 
   const comment = await writeComment(result, artifact, inputs)
@@ -79,7 +81,8 @@ async function upload(
   const reading = readWorkflowRun()
   if (reading.status === 'not-in-a-workflow') return { status: 'not-uploaded', reason: reading.reason }
   const { job, runAttempt } = reading.run
-  const name = inputs.artifactName || artifactName({ experiment: experiment.name, job, attempt: runAttempt })
+  const parts = { experiment: experiment.name, job, attempt: runAttempt, leg: inputs.leg }
+  const name = inputs.artifactName || artifactName(parts)
   return uploadArtifact(name, workspace.directory, await workspace.artifactFiles())
 }
 
@@ -99,7 +102,9 @@ async function writeComment(
     markdown: `[Workflow run](${run.runUrl})${artifactLink} · measured at ${run.headSha}`,
   }
   const body = fitComment([...renderSections(result), links])
-  return upsertComment({ ...run, key: result.experiment.name, token: inputs.token }, body)
+  // Two jobs, or two legs of a matrix, with one experiment are two results.
+  const key = [result.experiment.name, run.job, inputs.leg].filter((part) => part !== '').join('/')
+  return upsertComment({ ...run, key, token: inputs.token }, body)
 }
 
 function verdictAnnotation({ experiment, verdict }: Result) {

@@ -1,4 +1,5 @@
 // Reads an experiment and has both trainer configs resolved, before any run is started.
+import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { type Experiment, parseExperiment, VARIANTS } from '../config/experiment.ts'
@@ -23,6 +24,7 @@ export async function loadExperiment(source: Source): Promise<Request> {
   const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
   const experiment = parseExperiment(text, experimentFile, overrides)
   for (const variant of VARIANTS) environmentOf(experiment, variant)
+  checkScript(experiment, workingDirectory)
   await checkPython(experiment, source)
   const configs = {
     baseline: await resolveConfig(experiment, 'baseline', source),
@@ -31,6 +33,13 @@ export async function loadExperiment(source: Source): Promise<Request> {
   refuseForbiddenDifferences(experiment.kind, configs)
   const revision = await revisionOf(workingDirectory)
   return { experimentFile, experiment, configs, overrides, revision, host: hostname() }
+}
+
+function checkScript({ trainer }: Experiment, workingDirectory: string): void {
+  if (trainer.script === undefined || existsSync(resolve(workingDirectory, trainer.script))) return
+  throw new ConfigError(
+    `trainer.script: got "${trainer.script}", which does not exist; paths are relative to the working directory`,
+  )
 }
 
 /** torchrun needs nothing but an interpreter with torch in it; finding the module does not import it. */

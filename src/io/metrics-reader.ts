@@ -20,7 +20,11 @@ export async function readMetricsFile(path: string): Promise<MetricsRecord> {
       createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY }),
     )
   } catch (error) {
-    if (isAbsent(error)) return metricsProblem('absent', 'the trainer wrote no metrics.jsonl into --out')
+    if (isAbsent(error))
+      return metricsProblem(
+        'absent',
+        `${path} is absent: the trainer wrote none into --out, or it was removed`,
+      )
     return metricsProblem('malformed', `metrics.jsonl cannot be read: ${messageOf(error)}`)
   }
 }

@@ -71,8 +71,13 @@ function withValue(
   value: unknown,
 ): TrainerConfig {
   if (rest.length === 0) return { ...config, [key]: value }
-  const inner = config[key]
-  return { ...config, [key]: withValue(isMapping(inner) ? inner : {}, rest, value) }
+  const inner = config[key] ?? {}
+  if (!isMapping(inner)) {
+    throw new ConfigError(
+      `set: ${[key, ...rest].join('.')}: ${key} is ${JSON.stringify(inner)}, which has no keys to set`,
+    )
+  }
+  return { ...config, [key]: withValue(inner, rest, value) }
 }
 
 /** Throws a ConfigError for a variable that no trainer may see. */

@@ -39,7 +39,14 @@ export interface RunHooks {
 
 const POLL_MILLISECONDS = 500
 
-/** Answers one entry for each planned run; those in `kept` are not run again. A failed warm-up launch ends the plan: nothing after it could pass. */
+export interface AllRun {
+  /** One entry for each planned run. */
+  readonly launched: readonly Launched[]
+  /** What broke off the plan, thrown once what was measured has been reported; null if nothing did. */
+  readonly problem: Error | null
+}
+
+/** Those in `kept` are not run again. A failed warm-up launch ends the plan: nothing after it could pass. */
 export async function runAll(
   request: Request,
   plan: readonly PlannedRun[],
@@ -47,32 +54,44 @@ export async function runAll(
   workspace: Workspace,
   workingDirectory: string,
   hooks: RunHooks,
-): Promise<Launched[]> {
+): Promise<AllRun> {
   const done: Launched[] = []
   const withRest = (reason: NotRunReason) => [...done, ...notRun(plan.slice(done.length), reason)]
-  for (const [index, run] of plan.entries()) {
-    if (hooks.cancelled.aborted || done.some(isFailedWarmUp)) break
-    if (followsLook(request.experiment, plan, index)) {
-      if (hooks.isDecided(withRest('decided'))) return withRest('decided')
-      if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return withRest('budget')
-    }
-    hooks.progress.runStarted(run)
-    const { metricsFile, machineFile } = workspace.runFiles(run)
-    const earlier = kept.find(({ outcome }) => outcome.run.id === run.id)
-    if (earlier) {
-      done.push(earlier)
-      await hooks.machine.recall(run.id, machineFile)
-      hooks.progress.runEnded(earlier.outcome)
-      continue
-    }
-    const launch = await launchRun(request, run, workspace, workingDirectory, hooks)
-    const outcome = outcomeOf(run, launch, await readMetricsFile(metricsFile))
-    await hooks.machine.recall(run.id, machineFile)
-    done.push({ launch, outcome })
-    hooks.progress.runEnded(outcome)
-    await hooks.save(withRest('stopped'))
+  const end = async (reason: NotRunReason, problem: Error | null = null): Promise<AllRun> => {
+    const launched = withRest(reason)
+    await hooks.save(launched)
+    return { launched, problem }
   }
-  return withRest('stopped')
+  try {
+    for (const [index, run] of plan.entries()) {
+      if (hooks.cancelled.aborted || done.some(isFailedWarmUp)) break
+      if (followsLook(request.experiment, plan, index)) {
+        if (hooks.isDecided(withRest('decided'))) return await end('decided')
+        if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return await end('budget')
+      }
+      hooks.progress.runStarted(run)
+      const earlier = kept.find(({ outcome }) => outcome.run.id === run.id)
+      const launched = earlier ?? (await launchAndRead(run))
+      done.push(launched)
+      hooks.progress.runEnded(launched.outcome)
+      await hooks.machine.recall(run.id, workspace.runFiles(run).machineFile)
+      await hooks.save(withRest('stopped'))
+    }
+    return await end('stopped')
+  } catch (error) {
+    // A full disk or a bug of ours: what is measured is still worth its report.
+    return { launched: withRest('stopped'), problem: asError(error) }
+  }
+
+  async function launchAndRead(run: PlannedRun): Promise<Launched> {
+    const launch = await launchRun(request, run, workspace, workingDirectory, hooks)
+    const outcome = outcomeOf(run, launch, await readMetricsFile(workspace.runFiles(run).metricsFile))
+    return { launch, outcome }
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }
 
 function isFailedWarmUp({ outcome }: Launched): boolean {
@@ -98,32 +117,36 @@ async function launchRun(
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
   await using sampler = await machine.watch(files.machineFile)
-  const watched = watchMetrics(files, [progress, sampler], ended.signal)
-  const result = await supervise(
-    {
-      command: torchrunCommand(experiment, run, files),
-      workingDirectory,
-      environment: trainerEnvironment(process.env, {
-        ...cacheVariables(workspace, run),
-        ...experiment.launch.env,
-        ...experiment.variants[run.variant].env,
-      }),
-      logFile: files.logFile,
-      timeoutSeconds: experiment.launch.timeout_minutes * 60,
-      python: pythonPath(experiment.launch.python, workingDirectory),
-    },
-    {
-      cancelled,
-      onStart: (marker) => {
-        sampler.follow(marker)
-        onStart(marker)
+  // The live view is a courtesy: no trouble of it ends a training.
+  const watched = watchMetrics(files, [progress, sampler], ended.signal).catch(() => {})
+  try {
+    const result = await supervise(
+      {
+        command: torchrunCommand(experiment, run, files),
+        workingDirectory,
+        environment: trainerEnvironment(process.env, {
+          ...cacheVariables(workspace, run),
+          ...experiment.launch.env,
+          ...experiment.variants[run.variant].env,
+        }),
+        logFile: files.logFile,
+        timeoutSeconds: experiment.launch.timeout_minutes * 60,
+        python: pythonPath(experiment.launch.python, workingDirectory),
       },
-      onLine: (line) => progress.trainerLine(line),
-    },
-  )
-  ended.abort()
-  await watched
-  return { runId: run.id, startedAt, result, errors: await readErrors(files, result) }
+      {
+        cancelled,
+        onStart: (marker) => {
+          sampler.follow(marker)
+          onStart(marker)
+        },
+        onLine: (line) => progress.trainerLine(line),
+      },
+    )
+    return { runId: run.id, startedAt, result, errors: await readErrors(files, result) }
+  } finally {
+    ended.abort()
+    await watched
+  }
 }
 
 /** A rank that fails before its training starts leaves no error file, but its log has an exception. */

@@ -1,14 +1,16 @@
 // The output folder of one experiment: one folder per run, result.json, the report. Nothing in it is overwritten.
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { constants, existsSync, statSync } from 'node:fs'
+import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import type { Variant } from '../config/experiment.ts'
 import type { TrainerConfig } from '../config/same-work.ts'
+import { ConfigError } from '../errors.ts'
 import type { TimedRun } from '../plan/estimate.ts'
 import { type PlannedRun, planRuns } from '../plan/plan.ts'
 import type { RunPaths } from '../plan/torchrun.ts'
 import { renderMarkdown } from '../report/markdown.ts'
 import { parseRecorded, type Request, type Result } from '../report/result.ts'
+import { messageOf } from './error-message.ts'
 
 export interface RunFiles extends RunPaths {
   readonly logFile: string
@@ -27,8 +29,15 @@ export class Workspace {
 
   /** Moves what an earlier experiment left here to earlier/<time>, then makes the folder. */
   static async fresh(directory: string): Promise<Workspace> {
-    await moveToEarlier(directory, OWN_FILES)
-    await mkdir(join(directory, 'runs'), { recursive: true })
+    try {
+      await makeFolder(directory)
+      await moveToEarlier(directory, OWN_FILES)
+      await makeFolder(join(directory, 'runs'))
+    } catch (error) {
+      throw new ConfigError(
+        `out: got "${directory}", which cannot be written (${messageOf(error)}); name another folder`,
+      )
+    }
     return new Workspace(directory)
   }
 
@@ -107,6 +116,16 @@ export async function earlierTimes(workspace: Workspace, { experiment }: Request
   } catch {
     return [] // No earlier result, or one of another version: then there is no estimate.
   }
+}
+
+/** One level after the other: a recursive mkdir below /proc never comes back (seen with Node 20 and 24). */
+async function makeFolder(path: string): Promise<void> {
+  if (existsSync(path)) {
+    if (!statSync(path).isDirectory()) throw new Error(`${path} is a file`)
+    return await access(path, constants.W_OK)
+  }
+  await makeFolder(dirname(path))
+  await mkdir(path)
 }
 
 async function moveToEarlier(directory: string, names: readonly string[]): Promise<void> {

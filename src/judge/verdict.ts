@@ -121,7 +121,7 @@ function passedReason(completion: Check, required: readonly GateVerdict[]): stri
   const gates =
     names.length > 0
       ? `required gates passed: ${names.join(', ')}`
-      : 'no gate is required, all are information'
+      : 'nothing is claimed about speed or quality, since every gate is information'
   return `${completion.detail} with equal work; ${gates}`
 }
 

@@ -44,6 +44,8 @@ export interface RunSummary {
   /** Share of the timed step seconds that waited for data; null if the trainer does not report it. */
   readonly dataWaitShare: number | null
   readonly trainingSeconds: number
+  /** Training, every phase, and the evaluations that say how long they took. */
+  readonly accountedSeconds: number
   /** Import, data, compile and capture. */
   readonly setUpSeconds: number
   readonly totalSeconds: number
@@ -117,6 +119,11 @@ function summarize(
     medianStepSeconds: median(steps.seconds.slice(...timed)) ?? median(steps.seconds) ?? 0,
     dataWaitShare,
     trainingSeconds: sum(steps.seconds),
+    accountedSeconds: sum([
+      ...steps.seconds,
+      ...metrics.phases.map(({ seconds }) => seconds),
+      ...metrics.evaluations.map(({ seconds }) => seconds ?? 0),
+    ]),
     setUpSeconds: sum(
       metrics.phases.filter(({ name }) => name !== 'checkpoint').map(({ seconds }) => seconds),
     ),

@@ -1,7 +1,7 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../config/gates.ts'
 import { isLevel } from '../judge/gate-kind.ts'
-import type { GateVerdict } from '../judge/gate-verdict.ts'
+import type { GateState, GateVerdict } from '../judge/gate-verdict.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
 import { bytes, cautious, number, percent, ratio, seconds } from './format.ts'
 
@@ -101,13 +101,12 @@ function difference({ metric, pricePerGpuHour }: Gate, size: number): string {
   return number(size * (pricePerGpuHour ?? 1), 3)
 }
 
-/** The one-sided bound that has to clear the limit. */
+/** Both one-sided bounds: one has to clear the limit for a pass, the other to miss it for a failure. */
 function bound({ gate, evidence }: GateVerdict): string {
   if (evidence === null || isLevel(gate)) return ''
   if (evidence.bounds === null) return 'none'
-  const upward = gate.direction === 'at_least'
-  const value = upward ? cautious(evidence.bounds.lower, 'down') : cautious(evidence.bounds.upper, 'up')
-  return `${upward ? '>=' : '<='} ${change(gate, value)} (${percent(evidence.confidence)})`
+  const { lower, upper } = evidence.bounds
+  return `${change(gate, cautious(lower, 'down'))} to ${change(gate, cautious(upper, 'up'))} (${percent(evidence.confidence)})`
 }
 
 function limit({ metric, statistic, limit }: Gate): string {
@@ -117,7 +116,15 @@ function limit({ metric, statistic, limit }: Gate): string {
 }
 
 function stateText({ gate, state }: GateVerdict): string {
-  return gate.severity === 'required' ? state : `${state} (${gate.severity})`
+  return gate.severity === 'required' ? state : `${NOT_REQUIRED[state]} (${gate.severity})`
+}
+
+/** A gate that decides nothing neither passes nor fails. */
+const NOT_REQUIRED: Readonly<Record<GateState, string>> = {
+  passed: 'reached',
+  failed: 'not reached',
+  inconclusive: 'open',
+  'not measured': NOT_MEASURED,
 }
 
 function capital(text: string): string {

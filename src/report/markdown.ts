@@ -11,6 +11,7 @@ import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
 import { reproduceCommand } from './reproduce.ts'
 import type { OutcomeLine, Result } from './result.ts'
 import { ruleLink, ruleOf } from './rules.ts'
+import { settingText } from './setting.ts'
 
 export function renderSections(result: Result): CommentSection[] {
   return [
@@ -152,7 +153,7 @@ function environmentTable({ runs, revision, launches }: Result): string {
 }
 
 function value(setting: unknown): string {
-  return setting === undefined || setting === null ? 'absent' : escapeCell(String(setting))
+  return escapeCell(settingText(setting))
 }
 
 /** The fence is longer than any run of backticks inside, so that no text can close it. */

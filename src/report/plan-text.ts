@@ -6,7 +6,9 @@ import { estimateSeconds, meanWallSeconds, type TimedRun } from '../plan/estimat
 import type { PlannedRun } from '../plan/plan.ts'
 import { type RunPaths, torchrunCommand } from '../plan/torchrun.ts'
 import { duration } from './format.ts'
+import { shellQuote } from './reproduce.ts'
 import type { Request } from './result.ts'
+import { settingText } from './setting.ts'
 
 export interface RunFolders {
   runFiles(run: PlannedRun): RunPaths
@@ -31,8 +33,7 @@ export function renderPlan(
     '',
     'Differences between the variants',
     ...[...declaredDifferences(experiment.kind, configs), ...environmentDifferences(experiment)].map(
-      ({ key, baseline, optimized }) =>
-        `  ${key}: ${JSON.stringify(baseline)} -> ${JSON.stringify(optimized)}`,
+      ({ key, baseline, optimized }) => `  ${key}: ${settingText(baseline)} -> ${settingText(optimized)}`,
     ),
     '',
     'Gates',
@@ -42,7 +43,9 @@ export function renderPlan(
     ),
     '',
     'Commands',
-    ...first.map((run) => `  ${torchrunCommand(experiment, run, folders.runFiles(run)).join(' ')}`),
+    ...first.map(
+      (run) => `  ${torchrunCommand(experiment, run, folders.runFiles(run)).map(shellQuote).join(' ')}`,
+    ),
     '',
     timeText(request, plan, earlier),
   ].join('\n')

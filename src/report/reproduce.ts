@@ -6,7 +6,7 @@ export function reproduceCommand({ experimentFile, overrides, revision }: Reques
   const run = ['npx', 'speedproof', 'run', experimentFile, ...flagsOf(overrides)]
   return [
     ...checkout(revision),
-    run.map(quote).join(' '),
+    run.map(shellQuote).join(' '),
     'npx speedproof analyze out/result.json   # the verdict again, from the recorded metrics',
   ].join('\n')
 }
@@ -17,6 +17,7 @@ function checkout(revision: string | null): string[] {
   return [`git checkout ${commit}${commit === revision ? '' : '   # it had uncommitted changes'}`]
 }
 
-function quote(text: string): string {
-  return /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+/** For a POSIX shell. */
+export function shellQuote(text: string): string {
+  return /^[\w./:=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

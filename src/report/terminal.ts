@@ -5,16 +5,24 @@ import { oneLine } from './escape.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
 import { VERDICT_ICON } from './markdown.ts'
 import type { Result } from './result.ts'
+import { settingText } from './setting.ts'
 
 /** Reasons quote trainers and configs, whose text must stay in its line. */
 export function renderTerminal(result: Result): string {
-  const { experiment, verdict } = result
+  const { experiment, verdict, differences } = result
   const rows = verdict.gates.map(gateCells)
   const meanings = verdict.gates.map((gate) => `${gate.gate.name}: ${gateMeaning(gate)}`)
   const checks = verdict.checks.map(({ name, state, detail }) => `${name}: ${state}, ${detail}`)
   const warnings = verdict.warnings.map((warning) => `warning: ${warning}`)
   const end = `${VERDICT_ICON[verdict.verdict]} ${experiment.name} ${verdict.verdict}: ${verdict.reason}`
   return [
+    `${experiment.name}: baseline against optimized, which differ in`,
+    ...indented(
+      differences.map(
+        ({ key, baseline, optimized }) => `${key}: ${settingText(baseline)} -> ${settingText(optimized)}`,
+      ),
+    ),
+    '',
     markdownTable([[...TABLE_HEAD], ...rows]),
     '',
     ...indented(meanings),

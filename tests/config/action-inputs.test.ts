@@ -40,6 +40,7 @@ describe('action inputs', () => {
       report: 'direct',
       token: 't',
       artifactName: '',
+      leg: '',
       overrides: {},
     })
   })

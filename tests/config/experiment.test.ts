@@ -59,8 +59,8 @@ describe('a short file', () => {
     `)
   })
 
-  test('may switch all gates off', () => {
-    expect(gatesOf(parsed({ gates: 'gates: {}' }))).toEqual([])
+  test('may not switch all gates off by an empty mapping', () => {
+    expect(refused({ gates: 'gates: {}' })).toContain('x.yaml: gates: got {}, expected at least one gate')
   })
 })
 
@@ -81,7 +81,7 @@ describe('a file of the repository', () => {
 describe('a refusal', () => {
   test('of a file that is no mapping says so', () => {
     expect(refusal(() => parseExperiment('', 'x.yaml'))).toMatchInlineSnapshot(
-      `"x.yaml: the file: got null, expected a mapping"`,
+      `"x.yaml: is empty; expected YAML"`,
     )
     expect(refusal(() => parseExperiment('- 1', 'x.yaml'))).toMatchInlineSnapshot(
       `"x.yaml: the file: got [1], expected a mapping"`,

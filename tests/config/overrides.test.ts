@@ -34,7 +34,7 @@ describe('the text of an override', () => {
       `"min-speedup: got "fast", expected a decimal number above 0, such as 3.0"`,
     )
     expect(refusal(() => parseOverrides({ blocks: '2.5' }))).toMatchInlineSnapshot(
-      `"blocks: got "2.5", expected a whole number above 0, such as 4"`,
+      `"blocks: got "2.5", expected a whole number from 1 to 999999999, such as 4"`,
     )
   })
 
@@ -128,13 +128,17 @@ gates: ${gates}
   })
 
   test('past the range of its setting is refused as an override', () => {
-    expect(refusal(() => parseExperiment(file('{}'), 'x.yaml', { blocks: 100 }))).toMatchInlineSnapshot(
-      `"x.yaml with the given overrides: design.blocks: got 100, expected at most 64"`,
+    expect(
+      refusal(() => parseExperiment(file('{ speedup: { at_least: 2 } }'), 'x.yaml', { blocks: 100 })),
+    ).toMatchInlineSnapshot(
+      `"x.yaml, as changed by inputs or flags: design.blocks: got 100, expected at most 64"`,
     )
     expect(
-      refusal(() => parseExperiment(file('{}'), 'x.yaml', { 'timeout-minutes': 20_000 })),
+      refusal(() =>
+        parseExperiment(file('{ speedup: { at_least: 2 } }'), 'x.yaml', { 'timeout-minutes': 20_000 }),
+      ),
     ).toMatchInlineSnapshot(
-      `"x.yaml with the given overrides: launch.timeout_minutes: got 20000, expected at most 10080"`,
+      `"x.yaml, as changed by inputs or flags: launch.timeout_minutes: got 20000, expected at most 10080"`,
     )
   })
 })

@@ -15,8 +15,8 @@ test('reads 1e-3 as a number, and yes, no and 1_000 as texts', () => {
   })
 })
 
-test('reads an empty file as null', () => {
-  expect(parseYaml('', 'x.yaml')).toBeNull()
+test('calls an empty file empty, and reads one of comments as null', () => {
+  expect(refusal(() => parseYaml(' \n', 'x.yaml'))).toBe('x.yaml: is empty; expected YAML')
   expect(parseYaml('# only a comment\n', 'x.yaml')).toBeNull()
 })
 

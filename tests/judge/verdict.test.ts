@@ -97,8 +97,10 @@ describe('an experiment', () => {
   })
 
   test('passes without required gates when all finished, and says so', async () => {
-    expect((await verdictOf(gatesOf({}))).reason).toBe(
-      '10 of 10 launches finished with equal work; no gate is required, all are information',
+    expect(
+      (await verdictOf(gatesOf({ speedup: { at_least: 3, severity: 'info', evidence: 'interval' } }))).reason,
+    ).toBe(
+      '10 of 10 launches finished with equal work; nothing is claimed about speed or quality, since every gate is information',
     )
   })
 })
@@ -145,7 +147,14 @@ describe('a launch', () => {
 
   test('was there at all: an experiment without any does not pass', () => {
     expect(assess(aRequest(), []).verdict).toMatchObject({ verdict: 'inconclusive' })
-    expect(assess(aRequest({ experiment: gatesOf({}) }), []).verdict.verdict).toBe('inconclusive')
+    expect(
+      assess(
+        aRequest({
+          experiment: gatesOf({ speedup: { at_least: 3, severity: 'info', evidence: 'interval' } }),
+        }),
+        [],
+      ).verdict.verdict,
+    ).toBe('inconclusive')
   })
 
   test('with exit code 0 and half its metrics fails', async () => {

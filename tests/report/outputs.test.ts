@@ -46,7 +46,13 @@ test('have no bound where one block gives none, but the estimate', async () => {
 })
 
 test("are '' for gates that the experiment does not have", async () => {
-  expect(verdictOutputs(await aResult(anExperiment({ gates: {} })))).toMatchObject({
+  expect(
+    verdictOutputs(
+      await aResult(
+        anExperiment({ gates: { peak_memory_gb: { below: 50, severity: 'info', evidence: 'interval' } } }),
+      ),
+    ),
+  ).toMatchObject({
     speedup: '',
     'loss-delta': '',
   })

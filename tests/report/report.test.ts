@@ -38,12 +38,15 @@ const mission = anExperiment({ gates: MISSION })
 describe('a report in the terminal', () => {
   test('of a passed experiment', async () => {
     expect(renderTerminal(await aResult(mission, like(0.02)))).toMatchInlineSnapshot(`
-      "| gate           | baseline           | optimized          | change   | bound             | limit     | verdict |
-      | -------------- | ------------------ | ------------------ | -------- | ----------------- | --------- | ------- |
-      | speedup        | 5.00 ms/sample     | 1.25 ms/sample     | 4.00x    | >= 4.00x (95%)    | >= 3.00x  | passed  |
-      | loss_delta     | 0.02025            | 0.02026            | +5.00e-6 | <= +1.18e-5 (95%) | < 0.00100 | passed  |
-      | nrmse_ratio    | 0.1025             | 0.1025             | 1.00x    | <= 1.00x (95%)    | <= 1.03x  | passed  |
-      | peak_memory_gb | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |          |                   | < 50.0 GB | passed  |
+      "two-task: baseline against optimized, which differ in
+        speed.fused: false -> true
+
+      | gate           | baseline           | optimized          | change   | bound                      | limit     | verdict |
+      | -------------- | ------------------ | ------------------ | -------- | -------------------------- | --------- | ------- |
+      | speedup        | 5.00 ms/sample     | 1.25 ms/sample     | 4.00x    | 4.00x to 4.00x (95%)       | >= 3.00x  | passed  |
+      | loss_delta     | 0.02025            | 0.02026            | +5.00e-6 | -1.80e-6 to +1.18e-5 (95%) | < 0.00100 | passed  |
+      | nrmse_ratio    | 0.1025             | 0.1025             | 1.00x    | 1.00x to 1.00x (95%)       | <= 1.03x  | passed  |
+      | peak_memory_gb | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |          |                            | < 50.0 GB | passed  |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval clears the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
@@ -58,7 +61,7 @@ describe('a report in the terminal', () => {
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, no run reports more step seconds than its process took
+        clocks: passed, what the runs report fits into the time that their processes took
         noise floor: not measured, none is stored for this machine and training
 
       ✅ two-task passed: 10 of 10 launches finished with equal work; required gates passed: speedup, loss_delta, nrmse_ratio, peak_memory_gb"
@@ -67,10 +70,13 @@ describe('a report in the terminal', () => {
 
   test('of a failed one', async () => {
     expect(renderTerminal(await aResult(anExperiment(), like(0.04)))).toMatchInlineSnapshot(`
-      "| gate       | baseline       | optimized      | change   | bound             | limit     | verdict |
-      | ---------- | -------------- | -------------- | -------- | ----------------- | --------- | ------- |
-      | speedup    | 5.00 ms/sample | 2.50 ms/sample | 2.00x    | >= 2.00x (95%)    | >= 3.00x  | failed  |
-      | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | <= +1.18e-5 (95%) | < 0.00100 | passed  |
+      "two-task: baseline against optimized, which differ in
+        speed.fused: false -> true
+
+      | gate       | baseline       | optimized      | change   | bound                      | limit     | verdict |
+      | ---------- | -------------- | -------------- | -------- | -------------------------- | --------- | ------- |
+      | speedup    | 5.00 ms/sample | 2.50 ms/sample | 2.00x    | 2.00x to 2.00x (95%)       | >= 3.00x  | failed  |
+      | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | -1.80e-6 to +1.18e-5 (95%) | < 0.00100 | passed  |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
@@ -83,7 +89,7 @@ describe('a report in the terminal', () => {
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, no run reports more step seconds than its process took
+        clocks: passed, what the runs report fits into the time that their processes took
         noise floor: not measured, none is stored for this machine and training
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
@@ -93,10 +99,13 @@ describe('a report in the terminal', () => {
   test('of an inconclusive one', async () => {
     const spanning = (run: PlannedRun) => like(run.seed % 2 ? 0.024 : 0.029)(run)
     expect(renderTerminal(await aResult(anExperiment(), spanning))).toMatchInlineSnapshot(`
-      "| gate       | baseline       | optimized      | change   | bound             | limit     | verdict      |
-      | ---------- | -------------- | -------------- | -------- | ----------------- | --------- | ------------ |
-      | speedup    | 5.00 ms/sample | 1.65 ms/sample | 3.03x    | >= 2.66x (95%)    | >= 3.00x  | inconclusive |
-      | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | <= +1.18e-5 (95%) | < 0.00100 | passed       |
+      "two-task: baseline against optimized, which differ in
+        speed.fused: false -> true
+
+      | gate       | baseline       | optimized      | change   | bound                      | limit     | verdict      |
+      | ---------- | -------------- | -------------- | -------- | -------------------------- | --------- | ------------ |
+      | speedup    | 5.00 ms/sample | 1.65 ms/sample | 3.03x    | 2.66x to 3.45x (95%)       | >= 3.00x  | inconclusive |
+      | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | -1.80e-6 to +1.18e-5 (95%) | < 0.00100 | passed       |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The interval spans the limit after 4 blocks. Minimal detectable effect: 20% past the limit, in 80% of experiments. About 642 blocks would decide it at this scatter.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
@@ -109,7 +118,7 @@ describe('a report in the terminal', () => {
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, no run reports more step seconds than its process took
+        clocks: passed, what the runs report fits into the time that their processes took
         noise floor: not measured, none is stored for this machine and training
 
       ❔ two-task inconclusive: speedup inconclusive: the interval spans the limit after 4 blocks"
@@ -118,12 +127,15 @@ describe('a report in the terminal', () => {
 
   test('of one without the numbers that its gates need', async () => {
     expect(renderTerminal(await aResult(mission, () => ({ stepSeconds: 0.02 })))).toMatchInlineSnapshot(`
-      "| gate           | baseline       | optimized      | change | bound          | limit     | verdict      |
-      | -------------- | -------------- | -------------- | ------ | -------------- | --------- | ------------ |
-      | speedup        | 1.25 ms/sample | 1.25 ms/sample | 1.00x  | >= 1.00x (95%) | >= 3.00x  | failed       |
-      | loss_delta     | 0.02000        | 0.02000        | +0     | <= +0 (95%)    | < 0.00100 | passed       |
-      | nrmse_ratio    | not measured   | not measured   |        |                | <= 1.03x  | not measured |
-      | peak_memory_gb | not measured   | not measured   |        |                | < 50.0 GB | not measured |
+      "two-task: baseline against optimized, which differ in
+        speed.fused: false -> true
+
+      | gate           | baseline       | optimized      | change | bound                | limit     | verdict      |
+      | -------------- | -------------- | -------------- | ------ | -------------------- | --------- | ------------ |
+      | speedup        | 1.25 ms/sample | 1.25 ms/sample | 1.00x  | 1.00x to 1.00x (95%) | >= 3.00x  | failed       |
+      | loss_delta     | 0.02000        | 0.02000        | +0     | +0 to +0 (95%)       | < 0.00100 | passed       |
+      | nrmse_ratio    | not measured   | not measured   |        |                      | <= 1.03x  | not measured |
+      | peak_memory_gb | not measured   | not measured   |        |                      | < 50.0 GB | not measured |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
@@ -138,7 +150,7 @@ describe('a report in the terminal', () => {
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, no run reports more step seconds than its process took
+        clocks: passed, what the runs report fits into the time that their processes took
         noise floor: not measured, none is stored for this machine and training
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
@@ -154,12 +166,15 @@ describe('a report in the terminal', () => {
     }
     const one = anExperiment({ gates, design: { blocks: 1, warm_up_launches: 0, seed: 0 } })
     expect(renderTerminal(await aResult(one, like(0.04)))).toMatchInlineSnapshot(`
-      "| gate       | baseline           | optimized          | change   | bound | limit     | verdict             |
-      | ---------- | ------------------ | ------------------ | -------- | ----- | --------- | ------------------- |
-      | speedup    | 5.00 ms/sample     | 2.50 ms/sample     | 2.00x    | none  | >= 3.00x  | failed (warn)       |
-      | loss_delta | 0.02010            | 0.02011            | +1.00e-5 | none  | < 0.0100  | inconclusive (info) |
-      | growth     | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) | +0 GB    | none  | < 2.00 GB | inconclusive        |
-      | worst_loss | 0.02010            | 0.02011            |          |       | < 0.500   | passed              |
+      "two-task: baseline against optimized, which differ in
+        speed.fused: false -> true
+
+      | gate       | baseline           | optimized          | change   | bound | limit     | verdict            |
+      | ---------- | ------------------ | ------------------ | -------- | ----- | --------- | ------------------ |
+      | speedup    | 5.00 ms/sample     | 2.50 ms/sample     | 2.00x    | none  | >= 3.00x  | not reached (warn) |
+      | loss_delta | 0.02010            | 0.02011            | +1.00e-5 | none  | < 0.0100  | open (info)        |
+      | growth     | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) | +0 GB    | none  | < 2.00 GB | inconclusive       |
+      | worst_loss | 0.02010            | 0.02011            |          |       | < 0.500   | passed             |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it.
@@ -174,7 +189,7 @@ describe('a report in the terminal', () => {
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, no run reports more step seconds than its process took
+        clocks: passed, what the runs report fits into the time that their processes took
         noise floor: not measured, none is stored for this machine and training
 
       warning: speedup failed: by its point estimate alone (evidence: point), over 1 block
@@ -191,10 +206,10 @@ describe('a report in Markdown', () => {
 
       **Why:** 8 of 8 launches finished with equal work; required gates passed: speedup, loss&#95;delta ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#the-four-verdicts))
 
-      | gate       | baseline       | optimized      | change   | bound             | limit     | verdict |
-      | ---------- | -------------- | -------------- | -------- | ----------------- | --------- | ------- |
-      | speedup    | 5.00 ms/sample | 1.25 ms/sample | 4.00x    | >= 4.00x (95%)    | >= 3.00x  | passed  |
-      | loss_delta | 0.02020        | 0.02021        | +6.67e-6 | <= +1.64e-5 (95%) | < 0.00100 | passed  |
+      | gate       | baseline       | optimized      | change   | bound                      | limit     | verdict |
+      | ---------- | -------------- | -------------- | -------- | -------------------------- | --------- | ------- |
+      | speedup    | 5.00 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x (95%)       | >= 3.00x  | passed  |
+      | loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.07e-6 to +1.64e-5 (95%) | < 0.00100 | passed  |
 
       - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#ratios-and-differences)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
       - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
@@ -204,14 +219,14 @@ describe('a report in Markdown', () => {
 
       <details><summary>Checks</summary>
 
-      | check        | state        | detail                                                 |
-      | ------------ | ------------ | ------------------------------------------------------ |
-      | completion   | passed       | 8 of 8 launches finished                               |
-      | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run  |
-      | same machine | passed       | 2 x NVIDIA H200 in every run                           |
-      | steady state | passed       | timed after 10 warm-up steps, the same for all runs    |
-      | clocks       | passed       | no run reports more step seconds than its process took |
-      | noise floor  | not measured | none is stored for this machine and training           |
+      | check        | state        | detail                                                            |
+      | ------------ | ------------ | ----------------------------------------------------------------- |
+      | completion   | passed       | 8 of 8 launches finished                                          |
+      | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run             |
+      | same machine | passed       | 2 x NVIDIA H200 in every run                                      |
+      | steady state | passed       | timed after 10 warm-up steps, the same for all runs               |
+      | clocks       | passed       | what the runs report fits into the time that their processes took |
+      | noise floor  | not measured | none is stored for this machine and training                      |
 
       [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#checks)
 

@@ -24,6 +24,7 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1  # linux/prctl.h, as the next
 PR_SET_CHILD_SUBREAPER = 36
 GRACE_SECONDS = 3.0  # the supervisor loses patience after 4
+SURRENDER_SECONDS = 30.0  # stuck in a driver, a process outlives SIGKILL; waiting longer would not end it
 POLL_SECONDS = 0.02
 CONTROL_DESCRIPTOR = 3
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -110,11 +111,12 @@ def reap() -> dict[int, int]:
 def end_descendants(child: int) -> None:
     for pid in living_descendants(child):
         send(pid, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE_SECONDS
+    now = time.monotonic()
+    deadline, surrender = now + GRACE_SECONDS, now + SURRENDER_SECONDS
     while True:
         reap()
         left = living_descendants(child)
-        if not left:
+        if not left or time.monotonic() >= surrender:
             return
         if time.monotonic() >= deadline:
             for pid in left:
