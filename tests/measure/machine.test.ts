@@ -1,3 +1,6 @@
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { summarizeMachine, withMachineMetrics } from '../../src/measure/machine.ts'
 import { type MachineRecord, readMachine } from '../../src/measure/machine-record.ts'
@@ -131,6 +134,32 @@ test('a pause of the sampling leaves the record incomplete', () => {
   expect(sampled(1, 9)).toBe(false)
   expect(sampled(1, 4)).toBe(false)
   expect(sampled()).toBe(false)
+})
+
+test('a recorded run on an H200 reads as it was', async () => {
+  const file = join(import.meta.dirname, '..', 'fixtures', 'machine', 'h200-run.jsonl')
+  const record = await readMachine(createInterface({ input: createReadStream(file) }))
+  // 60 steps of 50 products of 8192 x 8192 matrices in bf16, 8 "samples" each; recorded on 2026-11-21.
+  const run = aRunSummary({
+    steps: 60,
+    warmUpSteps: 10,
+    medianStepSeconds: 0.0818,
+    secondsPerSample: 0.01024,
+  })
+  expect(record && summarizeMachine(run, record)).toMatchObject({
+    gpus: 1,
+    steadySamples: 8,
+    isComplete: true,
+    meanSmClockMhz: 1441.875,
+    maxTemperatureCelsius: 56,
+    powerWatts: expect.closeTo(705.65, 1),
+    energyJoules: expect.closeTo(3956.85, 1),
+    slowdownShare: 0,
+    powerCapShare: 1,
+    utilization: expect.closeTo(0.996, 3),
+    foreignProcesses: [],
+    processesLeft: [],
+  })
 })
 
 const START = JSON.stringify({ event: 'start', gpus: ['GPU-0'], fingerprint: 'one H200' })
