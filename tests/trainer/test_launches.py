@@ -1,6 +1,8 @@
 """Real processes: torchrun with two ranks, compiled code, and failures that must end every rank."""
 
+import contextlib
 import json
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -17,10 +19,10 @@ SPEED_UP = [
 ]
 
 
-def train(folder, out, *overrides: str, processes: int, **environment: str):
+def train(folder, out, *overrides: str, processes: int, resume: bool = False, **environment: str):
     arguments = ["train", "--config", str(tiny_file(folder)), "--out", str(out), "--seed", "3"]
     sets = [part for override in overrides for part in ("--set", override)]
-    return launch([*arguments, *sets], processes, **environment)
+    return launch([*arguments, *sets, *(["--resume"] if resume else [])], processes, **environment)
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +62,17 @@ def test_compiled_code_trains_like_eager_code(plain, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fault", "cause", "step", "kind"),
+    ("override", "fault", "cause", "step", "kind"),
     [
-        ("out-of-memory@rank1@step3", "out-of-memory", 3, "OutOfMemoryError"),
-        ("nan@rank1@step4", "diverged", 4, "Diverged"),
+        ("speed.wrapper=flat", "out-of-memory@rank1@step3", "out-of-memory", 3, "OutOfMemoryError"),
+        ("speed.wrapper=fsdp2", "nan@rank1@step4", "diverged", 4, "Diverged"),
+        ("train.checksum_every_updates=2", "drift@rank1@step3", "error", 4, "RanksDisagree"),
     ],
 )
-def test_a_fault_on_one_rank_ends_all_with_a_typed_error_file(plain, tmp_path, fault, cause, step, kind):
-    done = train(plain, tmp_path, processes=2, SPEEDPROOF_TEST_FAULT=fault, TMPDIR=str(tmp_path))
+def test_a_fault_on_one_rank_ends_all_with_a_typed_error_file(
+    plain, tmp_path, override, fault, cause, step, kind
+):
+    done = train(plain, tmp_path, override, processes=2, SPEEDPROOF_TEST_FAULT=fault, TMPDIR=str(tmp_path))
     assert done.returncode == 1
     files = sorted(tmp_path.rglob("error.json"))  # torchrun keeps them in a temporary folder
     messages = [json.loads(file.read_text())["message"] for file in files]
@@ -78,6 +83,27 @@ def test_a_fault_on_one_rank_ends_all_with_a_typed_error_file(plain, tmp_path, f
         assert kind in message["message"]
     assert kind in done.stderr
     assert not events(tmp_path, "run_end")
+
+
+def test_a_killed_rank_ends_the_others_and_the_run_can_be_resumed(plain, tmp_path):
+    every = ["train.checkpoint_every_updates=2", "train.window_updates=1"]
+    done = train(plain, tmp_path, *every, processes=2, SPEEDPROOF_TEST_FAULT="kill@rank1@step6")
+    assert done.returncode == 1
+    assert not _processes_of(tmp_path)
+    assert not events(tmp_path, "run_end")
+    done = train(plain, tmp_path, *every, processes=2, resume=True)
+    assert done.returncode == 0, done.stderr
+    assert events(tmp_path, "run_start")[0]["resumed_at_steps"] == [4]
+    assert train_losses(tmp_path) == pytest.approx(train_losses(plain), rel=1e-5)
+    torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
+
+
+def _processes_of(out: Path) -> list[bytes]:
+    lines = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended just now
+            lines.append(place.read_bytes())
+    return [line for line in lines if str(out).encode() in line]
 
 
 def test_a_batch_that_two_ranks_cannot_share_is_refused(plain, tmp_path):
