@@ -88,6 +88,10 @@ def test_an_override_wins_over_the_file(tmp_path):
             "data: {tasks: [darcy2d, darcy2d]}",
             "data.tasks: got ['darcy2d', 'darcy2d'], expected each task once",
         ),
+        (
+            "model: {trained: operator}",
+            "loss.forward: got 1.0, but model.trained operator has loss.latent only: make it 0",
+        ),
         ("recipe: {task_shares: [1, 2]}", "recipe.task_shares: got [1, 2], expected one for each of"),
         (
             "{data: {tasks: [darcy2d]}, recipe: {query_points: 2048}}",

@@ -136,6 +136,16 @@ def test_every_parameter_gets_a_gradient_in_every_phase(tmp_path, phase, terms):
     assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
 
 
+def test_the_operator_can_be_trained_alone(tmp_path):
+    others = [f"loss.{term}=0" for term in sorted(ALL_TERMS - {"latent"})]
+    model, terms = terms_of(tiny_config(tmp_path, "model.trained=operator", *others))
+    assert set(terms) == {"latent"}
+    terms["latent"].backward()
+    assert all(reached(model.operator).values())
+    assert not any(reached(model.encoder).values())
+    assert not any(parameter.requires_grad for parameter in model.decoder.parameters())
+
+
 def test_a_sub_batch_of_the_inverse_terms_is_every_nth_pair(tmp_path):
     half = terms_of(tiny_config(tmp_path, "recipe.inverse_every_nth_pair=2"))[1]
     whole = terms_of(tiny_config(tmp_path))[1]

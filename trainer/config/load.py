@@ -30,7 +30,8 @@ def config_from(document: object, source: str) -> Config:
     config = reader.section(Config, document, "")
     problems = reader.problems or list(broken_rules(config))
     if problems:
-        raise ConfigError(*(f"{source}: {problem.key or 'top level'}: {problem.text}" for problem in problems))
+        named = [f"{problem.key or 'top level'}: {problem.text}" for problem in problems]
+        raise ConfigError(*(f"{source}: {text}" for text in named))
     return config
 
 

@@ -1,8 +1,8 @@
 """Combinations that cannot work, each refused with its reason."""
 
-import math
 from collections.abc import Iterator
 
+from trainer.config.loss_rules import broken_loss_rules
 from trainer.config.reader import Problem
 from trainer.config.schema import Config
 from trainer.config.speed_rules import broken_speed_rules
@@ -16,7 +16,7 @@ def broken_rules(config: Config) -> Iterator[Problem]:
     yield from _grid(config)
     yield from _tasks(config)
     yield from _model(config)
-    yield from _losses(config)
+    yield from broken_loss_rules(config)
     yield from _pairs(config)
     yield from _optimizer(config)
     yield from broken_speed_rules(config)
@@ -26,7 +26,7 @@ def require_world_fits(config: Config, world_size: int) -> None:
     """The world size is known only at the start of a training."""
     if world_size > 1 and config.speed.wrapper == "none":
         raise ConfigError(
-            f'speed.wrapper: got "none", but {world_size} ranks must average their gradients: expected one of '
+            f'speed.wrapper: got "none", but {world_size} ranks must average gradients: expected one of '
             "ddp, flat, fsdp2"
         )
     pairs, micro_steps = config.train.pairs_per_update, config.speed.accumulation_steps
@@ -90,44 +90,6 @@ def _model(config: Config) -> Iterator[Problem]:
     ):
         if dim % heads:
             yield Problem(f"model.{heads_key}", f"got {heads}, expected a divisor of model.{dim_key} ({dim})")
-
-
-def _losses(config: Config) -> Iterator[Problem]:
-    loss, recipe = config.loss, config.recipe
-    if loss.operator_only:
-        yield from _operator_only(config)
-        return
-    decodes_prediction = loss.forward > 0 or loss.spectral > 0
-    moves = loss.latent > 0 and not any(TASKS[task].steady for task in config.data.tasks)
-    if not decodes_prediction and not (moves and loss.inverse_encoding > 0):
-        yield Problem(
-            "loss",
-            "no term trains the operator and the decoder on every task; give loss.forward, or, without a "
-            "steady task, both loss.latent and loss.inverse_encoding, a weight above 0",
-        )
-    for task, grid in config.grids.items():
-        irregular = recipe.query_strategy != "lattice" and (recipe.query_points or 0) in range(
-            1, math.prod(grid)
-        )
-        conserves = loss.conservation > 0 and TASKS[task].conserved
-        for key, needed in (("spectral", loss.spectral > 0), ("conservation", conserves)):
-            if needed and irregular:
-                yield Problem(
-                    f"loss.{key}",
-                    f"got {getattr(loss, key)}, but it needs a regular grid and {task} decodes "
-                    f"{recipe.query_points} {recipe.query_strategy} points of {math.prod(grid)}: make it 0, "
-                    "recipe.query_points null or recipe.query_strategy lattice",
-                )
-
-
-def _operator_only(config: Config) -> Iterator[Problem]:
-    decoded = ("forward", "spectral", "inverse_encoding", "inverse_decoding", "boundary", "conservation")
-    for key in (*decoded, "positivity"):
-        weight = getattr(config.loss, key)
-        if weight > 0:
-            yield Problem(f"loss.{key}", f"got {weight}, which decodes, but loss.operator_only: expected 0")
-    if config.loss.latent == 0:
-        yield Problem("loss.latent", "got 0, but nothing else trains the operator with loss.operator_only")
 
 
 def _pairs(config: Config) -> Iterator[Problem]:

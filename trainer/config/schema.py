@@ -37,6 +37,8 @@ class ModelConfig:
     decoder_depth: Count = 3
     decoder_heads: Count = 4
     position_frequencies: Annotated[tuple[Count, ...], NotEmpty()] = (1, 2, 4, 8)
+    # operator: encoder and decoder stay as they are drawn, so val_loss means nothing; to compare throughput.
+    trained: Literal["all", "operator"] = "all"
 
 
 @dataclass(frozen=True)

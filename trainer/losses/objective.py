@@ -62,6 +62,6 @@ class Objective(nn.Module):
         if phase.inverse and (weights.inverse_encoding or weights.inverse_decoding):
             return []
         if not (weights.forward or weights.spectral):
-            return list(decoder.parameters())
+            return [parameter for parameter in decoder.parameters() if parameter.requires_grad]
         given = [state_head(part.task.name) for part in self.tasks if part.task.steady]
         return [parameter for head in given for parameter in decoder.heads[head].parameters()]

@@ -21,6 +21,9 @@ class LatentPdeOperator(nn.Module):
         self.encoder = GridEncoder(config)
         self.operator = LatentOperator(config.model, condition_size(config.data.tasks))
         self.decoder = AnyPointDecoder(config)
+        if config.model.trained == "operator":
+            self.encoder.requires_grad_(False)
+            self.decoder.requires_grad_(False)
         for task, grid in self.grids.items():
             self.register_buffer(f"places_{task}", coordinates(grid), persistent=False)
 

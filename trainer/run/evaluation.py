@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trainer.config.schema import Config
 from trainer.data.batch import TaskPairs
@@ -64,29 +64,34 @@ class Evaluator:
     def errors(self, weights: dict[str, Tensor]) -> HeldOutErrors:
         """Return the errors of these weights; every rank takes its share of the pairs."""
         self.model.load_state_dict(weights)
-        sums = torch.stack([self._task_sums(pairs) for pairs in self.held_out.tasks])
-        totals = self.world.gather(sums).sum(dim=0)
-        means = (totals[:, :3] / totals[:, 3:]).tolist()
-        names = [pairs.task.name for pairs in self.held_out.tasks]
-        return HeldOutErrors({name: TaskErrors(*mean) for name, mean in zip(names, means, strict=True)})
+        return HeldOutErrors(
+            {pairs.task.name: self._measured(self.model, pairs) for pairs in self.held_out.tasks}
+        )
+
+    @torch.no_grad()
+    def errors_of(self, model: nn.Module, task: str) -> TaskErrors:
+        """Return the errors in one task of any model that is called like ours."""
+        (pairs,) = [pairs for pairs in self.held_out.tasks if pairs.task.name == task]
+        return self._measured(model, pairs)
 
     def rollout_errors(self, weights: dict[str, Tensor]) -> dict[str, float]:
         """Return PDEBench's errors over whole trajectories, by name."""
         self.model.load_state_dict(weights)
         return {name: value for part in self.rollouts for name, value in part.errors(self.model).items()}
 
-    def _task_sums(self, pairs: MappedPairs) -> Tensor:
+    def _measured(self, model: nn.Module, pairs: MappedPairs) -> TaskErrors:
         sums = torch.zeros(4, dtype=torch.float64, device=self.world.device)
         mine = np.arange(self.world.rank, len(pairs.table), self.world.size)
         for first in range(0, len(mine), self.batch_pairs):
             chosen = mine[first : first + self.batch_pairs]
             batch = TaskPairs(*(part.to(self.world.device) for part in pairs.read(chosen)))
-            sums += self._sums(pairs, chosen, batch)
-        return sums
+            sums += self._sums(model, pairs, chosen, batch)
+        totals = self.world.gather(sums).sum(dim=0)
+        return TaskErrors(*(totals[:3] / totals[3]).tolist())
 
-    def _sums(self, pairs: MappedPairs, chosen: np.ndarray, batch: TaskPairs) -> Tensor:
+    def _sums(self, model: nn.Module, pairs: MappedPairs, chosen: np.ndarray, batch: TaskPairs) -> Tensor:
         """Sums over pairs of squared error, squared change and relative error, and the number of pairs."""
-        prediction = self.model(pairs.task.name, batch.field, batch.condition).double()
+        prediction = model(pairs.task.name, batch.field, batch.condition).double()
         target = batch.next_field.double()
         means = pairs.mean_targets
         unchanged = batch.field if means is None else torch.from_numpy(means[pairs.file_of(chosen)])

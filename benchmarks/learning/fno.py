@@ -1,0 +1,82 @@
+"""A library FNO (`neuraloperator`) of one task, trained one step ahead on our data for a given time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import torch
+from neuralop.models import FNO
+from torch import Tensor, nn
+
+from trainer.config import Config
+from trainer.data.conditions import condition_size
+from trainer.data.paths import MappedPairs, ResidentPairs
+from trainer.data.schedule import BatchSchedule
+from trainer.data.splits import Data
+from trainer.run.evaluation import Evaluator
+from trainer.run.world import World
+
+MODES = {1: (32,), 2: (24, 24)}
+WIDTH = {1: 64, 2: 48}
+LAYERS = 4
+LEARNING_RATE, WEIGHT_DECAY, PAIRS = 1e-3, 1e-4, 128
+EVALUATIONS = 8
+
+
+class ConditionedFno(nn.Module):
+    """Gets the condition vector as constant channels; answers like the trainer's model."""
+
+    def __init__(self, pairs: MappedPairs, grid: tuple[int, ...]) -> None:
+        super().__init__()
+        channels = len(pairs.task.state) + condition_size(pairs.tasks)
+        modes = tuple(min(n, points // 2) for n, points in zip(MODES[len(grid)], grid, strict=True))
+        self.fno = FNO(
+            n_modes=modes,
+            in_channels=channels,
+            out_channels=len(pairs.task.target),
+            hidden_channels=WIDTH[len(grid)],
+            n_layers=LAYERS,
+        )
+
+    def forward(self, task: str, field: Tensor, condition: Tensor) -> Tensor:
+        constant = condition.view(*condition.shape, *(1 for _ in field.shape[2:]))
+        return self.fno(torch.cat([field, constant.expand(-1, -1, *field.shape[2:])], dim=1))
+
+
+def train_fno(
+    config: Config, data: Data, task: str, seconds: float, seed: int, world: World
+) -> Iterator[dict[str, float]]:
+    """Yield the held-out errors several times while training for `seconds`, evaluations not counted."""
+    torch.manual_seed(seed)
+    place = config.data.tasks.index(task)
+    mapped = data.train.tasks[place]
+    resident = ResidentPairs(mapped, world.device)
+    schedule = BatchSchedule(len(mapped.table), min(PAIRS, len(mapped.table)), seed, task)
+    model = ConditionedFno(mapped, config.grids[task]).to(world.device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    evaluator = Evaluator(config, data.held_out, world)
+    spent, step = 0.0, 0
+    for goal in (seconds * (n + 1) / EVALUATIONS for n in range(EVALUATIONS)):
+        while spent < goal:
+            started, step = time.perf_counter(), step + 1
+            for group in optimizer.param_groups:  # a cosine in time
+                group["lr"] = LEARNING_RATE * 0.5 * (1 + math.cos(math.pi * min(1.0, spent / seconds)))
+            batch = resident.read(torch.from_numpy(schedule.update(step)).to(world.device))
+            loss = (model(task, batch.field, batch.condition) - batch.next_field).square().mean()
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            if world.device.type == "cuda":
+                torch.cuda.synchronize()
+            spent += time.perf_counter() - started
+        errors = evaluator.errors_of(model.eval(), task)
+        model.train()
+        yield {
+            "step": step,
+            "training_seconds": spent,
+            f"val_loss/{task}": errors.val_loss,
+            f"persistence_loss/{task}": errors.persistence_loss,
+            f"nrmse/{task}": errors.nrmse,
+        }

@@ -1,0 +1,67 @@
+"""Losses that train nothing, or need what a config does not give them."""
+
+import math
+from collections.abc import Iterator
+
+from trainer.config.reader import Problem
+from trainer.config.schema import Config
+from trainer.data.tasks import TASKS
+
+
+def broken_loss_rules(config: Config) -> Iterator[Problem]:
+    loss, recipe = config.loss, config.recipe
+    if loss.operator_only:
+        yield from _operator_only(config)
+        return
+    if config.model.trained == "operator":
+        yield from _operator_alone(config)
+        return
+    decodes_prediction = loss.forward > 0 or loss.spectral > 0
+    moves = loss.latent > 0 and not any(TASKS[task].steady for task in config.data.tasks)
+    if not decodes_prediction and not (moves and loss.inverse_encoding > 0):
+        yield Problem(
+            "loss",
+            "no term trains the operator and the decoder on every task; give loss.forward, or, without a "
+            "steady task, both loss.latent and loss.inverse_encoding, a weight above 0",
+        )
+    for task, grid in config.grids.items():
+        irregular = recipe.query_strategy != "lattice" and (recipe.query_points or 0) in range(
+            1, math.prod(grid)
+        )
+        conserves = loss.conservation > 0 and TASKS[task].conserved
+        for key, needed in (("spectral", loss.spectral > 0), ("conservation", conserves)):
+            if needed and irregular:
+                yield Problem(
+                    f"loss.{key}",
+                    f"got {getattr(loss, key)}, but it needs a regular grid and {task} decodes "
+                    f"{recipe.query_points} {recipe.query_strategy} points of {math.prod(grid)}: make it 0, "
+                    "recipe.query_points null or recipe.query_strategy lattice",
+                )
+
+
+def _operator_only(config: Config) -> Iterator[Problem]:
+    decoded = ("forward", "spectral", "inverse_encoding", "inverse_decoding", "boundary", "conservation")
+    for key in (*decoded, "positivity"):
+        weight = getattr(config.loss, key)
+        if weight > 0:
+            yield Problem(f"loss.{key}", f"got {weight}, which decodes, but loss.operator_only: expected 0")
+    if config.loss.latent == 0:
+        yield Problem("loss.latent", "got 0, but nothing else trains the operator with loss.operator_only")
+
+
+def _operator_alone(config: Config) -> Iterator[Problem]:
+    """A frozen encoder and decoder leave the latent term, and tasks that have it."""
+    weights = {
+        key: weight
+        for key, weight in vars(config.loss).items()
+        if weight > 0 and key not in ("latent", "inverse_warmup_updates")
+    }
+    for key, weight in weights.items():
+        yield Problem(
+            f"loss.{key}", f"got {weight}, but model.trained operator has loss.latent only: make it 0"
+        )
+    if config.loss.latent == 0:
+        yield Problem("loss.latent", "got 0, but model.trained operator has no other term: give it a weight")
+    for task in config.data.tasks:
+        if TASKS[task].steady:
+            yield Problem("data.tasks", f"got {task}, which has no latent term, with model.trained operator")
