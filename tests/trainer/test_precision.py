@@ -1,0 +1,91 @@
+"""fp16 and bf16: what is computed in them, and one decision to skip an update that overflowed."""
+
+import pytest
+import torch
+from tiny import events, tiny_config, train_losses
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from trainer.data.feed import Share, open_feed
+from trainer.data.splits import open_data
+from trainer.optimizer.scaled_step import ScaledStep
+from trainer.run.learner import Learner
+from trainer.run.training import Progress, run_training
+from trainer.run.world import World
+
+ALONE = World(rank=0, size=1, device=torch.device("cpu"))
+PRODUCTS = {torch.ops.aten.mm.default, torch.ops.aten.addmm.default, torch.ops.aten.bmm.default}
+
+
+class ProductDtypes(TorchDispatchMode):
+    """Collects the dtypes of every matrix product while it is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[torch.dtype] = set()
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        out = function(*arguments, **(named or {}))
+        if function in PRODUCTS:
+            self.seen.add(out.dtype)
+        return out
+
+
+def a_learner(config) -> tuple[Learner, object]:
+    data = open_data(config)
+    share = Share(data.train.schedule(config.train.pairs_per_update, 0), 0, 1, 1)
+    return Learner(config, 0, ALONE), open_feed(data.train, share, 5, config.speed, ALONE.device)
+
+
+@pytest.mark.parametrize(
+    ("precision", "dtype"), [("fp32", torch.float32), ("fp16", torch.float16), ("bf16", torch.bfloat16)]
+)
+def test_every_product_of_forward_and_backward_has_the_asked_format(tmp_path, precision, dtype):
+    learner, feed = a_learner(
+        tiny_config(tmp_path, f"speed.precision={precision}", "optimizer.clip_norm=null")
+    )
+    with ProductDtypes() as products:
+        record = learner.update(1, feed)
+    assert products.seen == {dtype}
+    assert record.loss.dtype == torch.float32
+    assert {parameter.dtype for parameter in learner.model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("where", ["operator.blocks.0.mlp.0.weight", "encoder.project.bias"])
+def test_an_overflow_in_either_optimizers_part_skips_both(tmp_path, where):
+    config = tiny_config(tmp_path, "speed.precision=fp16", "optimizer.matrices=muon", "speed.muon=batched")
+    learner, _ = a_learner(config)
+    before = [parameter.detach().clone() for parameter in learner.model.parameters()]
+    for name, parameter in learner.model.named_parameters():
+        parameter.grad = torch.full_like(parameter, float("inf") if name == where else 1.0)
+    learner.scaled_step.scaled(torch.zeros(()))  # the scale exists from the first loss on
+    scale = learner.scaled_step.scaler.get_scale()
+    learner.scaled_step.unscale_gradients()
+    assert learner.scaled_step.step() is False
+    assert all(map(torch.equal, before, learner.model.parameters()))
+    assert learner.scaled_step.skipped_updates == 1
+    assert learner.scaled_step.scaler.get_scale() == scale / 2
+
+
+def test_an_overflow_at_the_start_is_skipped_reported_and_survived(tmp_path, monkeypatch):
+    class TooBold(ScaledStep):
+        def __init__(self, *arguments) -> None:
+            super().__init__(*arguments)
+            self.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**40)
+
+    monkeypatch.setattr("trainer.run.learner.ScaledStep", TooBold)
+    config = tiny_config(tmp_path, "speed.precision=fp16", "train.updates=40", "train.window_updates=1")
+    run_training(config, tmp_path, 0, Progress())
+    skipped = [window["skipped_updates"] for window in events(tmp_path, "steps")]
+    (end,) = events(tmp_path, "run_end")
+    assert skipped[0] == 1
+    assert skipped[-1] == 0
+    assert (end["attempted_updates"], end["skipped_updates"]) == (40, sum(skipped))
+    assert train_losses(tmp_path)[-1] < train_losses(tmp_path)[0]
+
+
+def test_without_fp16_nothing_is_scaled_or_skipped(tmp_path):
+    learner, _ = a_learner(tiny_config(tmp_path))
+    for parameter in learner.model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    assert learner.scaled_step.scaled(torch.ones(())).item() == 1
+    assert learner.scaled_step.step() is True
