@@ -42,8 +42,9 @@ def main() -> int:
     deadline = time.monotonic() + options.seconds
     waiting = [case for case in cases(options.device) if not options.only or case.name in options.only]
     _kernel_errors(options)
-    for processes in options.processes:
-        remaining = [case for case in waiting if case.processes == processes]
+    launches = dict.fromkeys(case.launch for case in waiting if case.processes in options.processes)
+    for launch in launches:
+        remaining = [case for case in waiting if case.launch == launch]
         while remaining and time.monotonic() < deadline:
             _run_worker(remaining, options, deadline)
             remaining = _not_yet_recorded(remaining, options.out)

@@ -15,6 +15,8 @@ GRAPH = "speed.cuda_graph=true"
 BLOCKS = "speed.compile=blocks"
 FP32 = "speed.precision=fp32"
 FLAT = "speed.wrapper=flat"
+LOADER = ("speed.data_path=loader", "speed.loader_workers=8")
+PLAN_NCCL = "speed.nccl=[NCCL_NSOCKS_PERTHREAD=4, NCCL_SOCKET_NTHREADS=2, NCCL_MIN_NCHANNELS=4]"
 FAST = (BLOCKS, GRAPH, "speed.attention=one-tile", "speed.fused_adamw=true", "speed.foreach_ema=true")
 
 
@@ -26,6 +28,11 @@ class Case:
     overrides: tuple[str, ...] = ()
     processes: int = 1
     against: str | None = "plain"
+
+    @property
+    def launch(self) -> tuple[int, bool]:
+        """Cases of equal value can share processes; NCCL reads its environment once."""
+        return self.processes, any(override.startswith("speed.nccl=") for override in self.overrides)
 
 
 def cases(device: str) -> list[Case]:
@@ -68,6 +75,7 @@ _TWO = [
     Case("flat-fast", (FLAT, *FAST), processes=2, against="ddp"),
     Case("flat-muon-sharded", (FLAT, "speed.muon=sharded"), processes=2, against="ddp"),
     Case("flat-fast-muon-sharded", (FLAT, *FAST, "speed.muon=sharded"), processes=2, against="ddp"),
+    Case("flat-nccl", (FLAT, PLAN_NCCL), processes=2, against="ddp"),
     Case("fsdp2", ("speed.wrapper=fsdp2",), processes=2, against="ddp"),
     Case("ddp-compile-blocks", (BLOCKS,), processes=2, against="ddp"),
     Case("ddp-fp16", ("speed.precision=fp16",), processes=2, against="ddp"),
@@ -78,7 +86,12 @@ _ONE_LATER = [
     Case("foreach-ema", ("speed.foreach_ema=true",)),
     Case("muon-loop", ("speed.muon=loop",)),
     Case("fp16", ("speed.precision=fp16",)),
-    Case("loader", ("speed.data_path=loader", "speed.loader_workers=8")),
+    Case("loader", LOADER),
+    Case("hoist-fixed-grid", ("speed.hoist_fixed_grid=true",)),
+    Case("hoist-fixed-grid-fast", (*FAST, "speed.hoist_fixed_grid=true")),
+    Case("cudnn-autotune", ("speed.cudnn_autotune=true",)),
+    Case("memory-cleanup", ("speed.memory_cleanup_updates=4",)),
+    Case("loader-not-pinned", (*LOADER, "speed.loader_pinned=false")),
     Case("attention-math", ("speed.attention=math",)),
     Case("attention-efficient", ("speed.attention=efficient",)),
     Case("attention-flash", ("speed.attention=flash",)),

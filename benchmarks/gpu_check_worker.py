@@ -21,8 +21,10 @@ from trainer.data.feed import Share, open_feed
 from trainer.data.splits import Data, open_data
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
-from trainer.run.world import World, open_world
+from trainer.run.world import World, open_world, rank_from_environment
 from trainer.switches.cuda_graph import GraphedUpdate
+from trainer.switches.nccl import set_nccl_environment
+from trainer.switches.process_switches import ProcessSwitches
 
 SEED = 1
 
@@ -43,12 +45,15 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     started = time.perf_counter()
     learner = Learner(config, SEED, world)
     graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
+    switches = ProcessSwitches(config, out, world)
     update, clock, losses = graph.update if graph else learner.update, step_clock(world.device), []
     seconds: list[float] = []
     for step in range(1, updates + 1):
+        switches.before(step)
         clock.start()
         losses.append(update(step, feed).loss.clone())
         clock.stop()
+        switches.after(step)
         if step == 1:
             seconds += clock.drain()
             set_up = time.perf_counter() - started
@@ -58,6 +63,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         "effective": {
             **learner.effective(),
             **feed.effective(),
+            **switches.effective(),
             "cuda_graph": bool(graph and graph.is_captured),
         },
         "set_up_seconds": set_up,
@@ -70,6 +76,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         **_host_waits(learner, feed, updates, world),
     }
     feed.close()
+    switches.close()
     if graph:
         graph.close()
     result |= _compared(case, learner, result["losses"], world, out)
@@ -140,7 +147,9 @@ def main() -> int:
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
     chosen = {case.name: case for case in cases(options.device)}
-    rank = int(os.environ.get("RANK", "0"))
+    rank = rank_from_environment()[0]
+    first = load_config(options.config, [*options.set, *PLAIN, *chosen[options.cases[0]].overrides])
+    set_nccl_environment(first.speed.nccl, options.out, rank)
     opened: dict[str, Data] = {}
     with open_world(120) as world:
         for name in options.cases:

@@ -1,0 +1,84 @@
+"""The configs that are shipped: each is valid, each pair differs only where its experiment allows."""
+
+import pytest
+import yaml
+from test_learning import a_batch
+from tiny import ROOT, tiny_config
+
+from trainer.config import load_config, to_plain
+from trainer.config.rules import require_world_fits
+from trainer.config.speed_rules import require_device_fits
+from trainer.errors import ConfigError
+from trainer.losses.choices import Phase, StepChoices
+from trainer.losses.objective import Objective
+from trainer.model.latent_operator import LatentPdeOperator
+
+EXPERIMENTS = sorted((ROOT / "configs/experiments").glob("*.yaml"))
+MAY_DIFFER = {"same-work": {"speed"}, "recipe": {"speed", "recipe"}}
+
+
+def resolved(variant: dict) -> dict:
+    overrides = [f"{key}={value}" for key, value in variant.get("set", {}).items()]
+    return to_plain(load_config(ROOT / variant["config"], overrides))
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_variants_differ_only_where_their_experiment_allows(path):
+    experiment = yaml.safe_load(path.read_text())
+    baseline, optimized = (resolved(experiment["variants"][name]) for name in ("baseline", "optimized"))
+    differing = {section for section in baseline if baseline[section] != optimized[section]}
+    assert "speed" in differing
+    assert differing <= MAY_DIFFER[experiment["kind"]]
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_variants_fit_the_processes_of_their_experiment(path):
+    experiment = yaml.safe_load(path.read_text())
+    device = "cpu" if path.stem == "smoke" else "cuda"
+    for variant in experiment["variants"].values():
+        config = load_config(ROOT / variant["config"])
+        require_world_fits(config, experiment["launch"]["nproc_per_node"])
+        require_device_fits(config, device, experiment["launch"]["nproc_per_node"])
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs/train").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_training_config_is_used_or_for_debugging(path):
+    used = {
+        variant["config"]
+        for experiment in EXPERIMENTS
+        for variant in yaml.safe_load(experiment.read_text())["variants"].values()
+    }
+    assert f"configs/train/{path.name}" in used or path.stem == "debug"
+    load_config(path)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_a_gpu_works_on_256_pairs_at_a_time_in_the_baseline(processes):
+    config = load_config(ROOT / f"configs/train/two-task-{processes}gpu-baseline.yaml")
+    assert config.train.pairs_per_update == 256 * processes * config.speed.accumulation_steps
+    assert config.speed.precision == "fp16"
+    assert config.speed.compile == "off"
+
+
+OPERATOR_ONLY = [
+    "loss.operator_only=true",
+    *(f"loss.{name}=0" for name in ("forward", "spectral", "inverse_encoding", "inverse_decoding")),
+    *(f"loss.{name}=0" for name in ("boundary", "conservation", "positivity")),
+]
+
+
+def test_the_operator_alone_is_trained_without_a_decode(tmp_path):
+    config = tiny_config(tmp_path, *OPERATOR_ONLY)
+    objective = Objective(LatentPdeOperator(config), config)
+    decodes = []
+    objective.model.decoder.register_forward_hook(lambda *_: decodes.append(1))
+    batch = a_batch(config)
+    objective(batch, StepChoices.of(config, 0).inputs(1, batch.pair), Phase()).backward()
+    assert not decodes
+    assert all(p.grad.abs().max() > 0 for p in objective.model.operator.blocks.parameters())
+    assert all(p.grad.abs().max() == 0 for p in objective.model.decoder.parameters())
+
+
+def test_the_operator_alone_with_a_decoded_term_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"loss\.forward: got 1\.0, which decodes"):
+        tiny_config(tmp_path, *OPERATOR_ONLY, "loss.forward=1")
