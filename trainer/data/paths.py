@@ -15,6 +15,8 @@ from trainer.data.normalisation import FieldUnits, Normalisation, log_conditions
 from trainer.data.pairs import PairTable
 from trainer.data.tasks.task import Task
 
+TRAJECTORIES_AT_ONCE = 16  # on their way to the device
+
 
 @dataclass(frozen=True)
 class MappedPairs:
@@ -73,11 +75,11 @@ class ResidentPairs:
     """The trajectories of one split as one tensor on the device; a batch is an index into it."""
 
     def __init__(self, mapped: MappedPairs, device: torch.device) -> None:
-        table, frames = mapped.table, mapped.files[0].frames
-        first = self._frames(mapped, 0, frames)
-        self.states = torch.empty(table.trajectories, *first.shape, device=device)
-        for trajectory in range(table.trajectories):
-            self.states[trajectory] = self._frames(mapped, trajectory, frames)
+        table = mapped.table
+        shape = (table.trajectories, *_trajectories(mapped, np.arange(1)).shape[1:])
+        self.states = torch.empty(shape, device=device)
+        for part in np.array_split(np.arange(shape[0]), -(-shape[0] // TRAJECTORIES_AT_ONCE)):
+            self.states[part[0] : part[-1] + 1] = _trajectories(mapped, part)
         self.frame_pairs = table.pairs_per_trajectory
         self.first_frame = torch.from_numpy(table.first_frame).to(device)
         self.stride = torch.from_numpy(table.stride).to(device)
@@ -94,16 +96,16 @@ class ResidentPairs:
             condition=self.per_frame_pair[frame_pair] + self.per_trajectory[trajectory],
         )
 
-    @staticmethod
-    def _frames(mapped: MappedPairs, trajectory: int, frames: int) -> torch.Tensor:
-        """All frames of a trajectory; in a steady task the second is in units of the target."""
-        units = mapped.normalisation
-        roles = (
-            [(0, 1, units.state), (1, 2, units.target)] if mapped.task.steady else [(0, frames, units.state)]
+
+def _trajectories(mapped: MappedPairs, trajectories: np.ndarray) -> torch.Tensor:
+    """All frames, (n, frames, fields, *grid); in a steady task the second is in units of the target."""
+    units, frames = mapped.normalisation, mapped.files[0].frames
+    steady = [(0, 1, units.state), (1, 2, units.target)]
+    parts = []
+    for first, last, role in steady if mapped.task.steady else [(0, frames, units.state)]:
+        chosen, frame = (
+            np.repeat(trajectories, last - first),
+            np.tile(np.arange(first, last), len(trajectories)),
         )
-        return torch.cat(
-            [
-                mapped.frames(np.full(last - first, trajectory), np.arange(first, last), role)
-                for first, last, role in roles
-            ]
-        )
+        parts.append(mapped.frames(chosen, frame, role).unflatten(0, (len(trajectories), -1)))
+    return torch.cat(parts, dim=1)
