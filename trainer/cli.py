@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trainer.config import load_config, to_plain
+from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
 
 BAD_INPUT = 2
@@ -50,6 +51,17 @@ def evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
+def check_sampling(options: argparse.Namespace) -> int:
+    from trainer.data.balance import as_text, is_balanced, sampling_balance
+    from trainer.data.splits import open_data
+
+    config = load_config(options.config, options.set)
+    require_world_fits(config, options.ranks)
+    balance = sampling_balance(open_data(config).train, config, options.seed, options.ranks)
+    print(as_text(balance))
+    return 0 if is_balanced(balance) else 1
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer", description=sys.modules["trainer"].__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -72,6 +84,15 @@ def _parser() -> argparse.ArgumentParser:
 
     _add(commands, "generate-data", generate_data, "Make the data of a config where they are not there yet.")
 
+    command = _add(
+        commands,
+        "check-sampling",
+        check_sampling,
+        "Count the pairs of each task and file that every rank trains on; end with 1 if they are unbalanced.",
+    )
+    command.add_argument("--ranks", type=_positive, default=1, help="number of processes (default 1)")
+    command.add_argument("--seed", type=_seed, default=0, help="seed of the training (default 0)")
+
     summary = "Print the held-out errors of a checkpoint, with its own config."
     command = commands.add_parser("evaluate", help=summary, description=summary)
     command.set_defaults(command=evaluate)
@@ -84,6 +105,12 @@ def _parser() -> argparse.ArgumentParser:
 def _seed(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'got "{text}", expected a whole number at least 0')
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'got "{text}", expected a whole number at least 1')
     return int(text)
 
 

@@ -48,6 +48,23 @@ def test_more_pairs_per_update_than_there_are_is_refused():
         BatchSchedule(15, 16, 0, "a")
 
 
+def test_a_rest_is_dropped_or_filled_up_from_the_same_pass():
+    dropped, padded = (BatchSchedule(10, 4, 0, "a", rest) for rest in ("drop", "pad"))
+    assert (dropped.updates_per_epoch, padded.updates_per_epoch) == (2, 3)
+    epoch = np.concatenate([padded.update(step) for step in (1, 2, 3)])
+    assert sorted(set(epoch)) == list(range(10))
+    assert epoch[10:].tolist() == epoch[:2].tolist()
+    assert sorted(set(np.concatenate([padded.update(step) for step in (4, 5, 6)]))) == list(range(10))
+
+
+def test_fewer_pairs_than_ranks_are_shared_by_padding():
+    schedule = BatchSchedule(3, 4, 0, "a", "pad")
+    for step in (1, 2):
+        shares = [schedule.micro_batch(step, 0, 1, rank, 4).tolist() for rank in range(4)]
+        assert [len(share) for share in shares] == [1, 1, 1, 1]
+        assert {pair for share in shares for pair in share} == {0, 1, 2}
+
+
 BOTH = "data.tasks=[advection1d, darcy2d]"
 
 

@@ -79,6 +79,7 @@ class OptimizerConfig:
 class TrainConfig:
     updates: Count = 1000
     pairs_per_update: Count = 256  # over all ranks and micro-steps
+    rest: Literal["drop", "pad"] = "drop"  # pairs at the end of a pass that fill no update
     window_updates: Count = 10  # updates per `steps` event
     timeout_seconds: Positive = 600.0  # of a collective operation
     checkpoint_every_updates: CountOrZero = 0  # 0 = only at the end

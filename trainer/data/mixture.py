@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Literal
 
 import numpy as np
 import torch
@@ -44,10 +45,12 @@ class TaskSet:
         ]
         return Batch.of(torch.from_numpy(pairs), read)
 
-    def schedule(self, pairs_per_update: int, seed: int) -> MixedSchedule:
+    def schedule(
+        self, pairs_per_update: int, seed: int, rest: Literal["drop", "pad"] = "drop"
+    ) -> MixedSchedule:
         sizes = part_sizes(pairs_per_update, self.shares)
         schedules = [
-            BatchSchedule(len(pairs.table), size, seed + 7919 * index, pairs.task.name)
+            BatchSchedule(len(pairs.table), size, seed + 7919 * index, pairs.task.name, rest)
             for index, (pairs, size) in enumerate(zip(self.tasks, sizes, strict=True))
         ]
         return MixedSchedule(tuple(schedules), tuple(self.first_pairs))

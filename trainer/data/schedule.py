@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from trainer.errors import ConfigError
 
 @dataclass(frozen=True)
 class BatchSchedule:
-    """Updates take consecutive pairs of a shuffled pass over a task; a rest that fills no update is left out.
+    """Updates take consecutive pairs of a shuffled pass over a task.
 
+    A rest that fills no update is dropped, or filled up with pairs from the beginning of the same pass.
     The pairs of an update do not depend on how they are cut into ranks and micro-steps.
     """
 
@@ -19,23 +21,25 @@ class BatchSchedule:
     pairs_per_update: int
     seed: int
     task: str
+    rest: Literal["drop", "pad"] = "drop"
 
     def __post_init__(self) -> None:
-        if self.pairs < self.pairs_per_update:
+        if self.pairs < self.pairs_per_update and self.rest == "drop":
             raise ConfigError(
                 f"train.pairs_per_update: got {self.pairs_per_update} of {self.task}, "
-                f"expected at most its {self.pairs} training pairs"
+                f"expected at most its {self.pairs} training pairs, or train.rest: pad"
             )
 
     @property
     def updates_per_epoch(self) -> int:
-        return self.pairs // self.pairs_per_update
+        full, left = divmod(self.pairs, self.pairs_per_update)
+        return full + (left > 0 and self.rest == "pad")
 
     def update(self, step: int) -> np.ndarray:
         """Pair numbers of an update, (pairs_per_update,); steps count from 1."""
         epoch, position = divmod(step - 1, self.updates_per_epoch)
-        first = position * self.pairs_per_update
-        return _shuffled(self.pairs, self.seed, epoch)[first : first + self.pairs_per_update]
+        places = np.arange(self.pairs_per_update) + position * self.pairs_per_update
+        return _shuffled(self.pairs, self.seed, epoch)[places % self.pairs]
 
     def micro_batch(
         self, step: int, micro_step: int, micro_steps: int, rank: int, world_size: int

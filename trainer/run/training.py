@@ -46,7 +46,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
         started = time.perf_counter()
         data = open_data(config)
-        schedule = data.train.schedule(config.train.pairs_per_update, seed)
+        schedule = data.train.schedule(config.train.pairs_per_update, seed, config.train.rest)
         share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
         first = earlier.step + 1
         feed = open_feed(data.train, share, config.train.updates, config.speed, world.device, first)
