@@ -10,9 +10,6 @@ from trainer.data.tasks import TASKS
 
 def broken_loss_rules(config: Config) -> Iterator[Problem]:
     loss, recipe = config.loss, config.recipe
-    if loss.operator_only:
-        yield from _operator_only(config)
-        return
     if config.model.trained == "operator":
         yield from _operator_alone(config)
         return
@@ -25,28 +22,17 @@ def broken_loss_rules(config: Config) -> Iterator[Problem]:
             "steady task, both loss.latent and loss.inverse_encoding, a weight above 0",
         )
     for task, grid in config.grids.items():
-        irregular = recipe.query_strategy != "lattice" and (recipe.query_points or 0) in range(
-            1, math.prod(grid)
-        )
+        points = math.prod(grid)
+        irregular = recipe.query_strategy != "lattice" and 0 < (recipe.query_points or points) < points
         conserves = loss.conservation > 0 and TASKS[task].conserved
         for key, needed in (("spectral", loss.spectral > 0), ("conservation", conserves)):
             if needed and irregular:
                 yield Problem(
                     f"loss.{key}",
                     f"got {getattr(loss, key)}, but it needs a regular grid and {task} decodes "
-                    f"{recipe.query_points} {recipe.query_strategy} points of {math.prod(grid)}: make it 0, "
+                    f"{recipe.query_points} {recipe.query_strategy} points of {points}: make it 0, "
                     "recipe.query_points null or recipe.query_strategy lattice",
                 )
-
-
-def _operator_only(config: Config) -> Iterator[Problem]:
-    decoded = ("forward", "spectral", "inverse_encoding", "inverse_decoding", "boundary", "conservation")
-    for key in (*decoded, "positivity"):
-        weight = getattr(config.loss, key)
-        if weight > 0:
-            yield Problem(f"loss.{key}", f"got {weight}, which decodes, but loss.operator_only: expected 0")
-    if config.loss.latent == 0:
-        yield Problem("loss.latent", "got 0, but nothing else trains the operator with loss.operator_only")
 
 
 def _operator_alone(config: Config) -> Iterator[Problem]:

@@ -57,7 +57,6 @@ class LossConfig:
     boundary: Weight = 1e-4
     conservation: Weight = 1e-4
     positivity: Weight = 1e-4
-    operator_only: bool = False  # trains no decoder, to time the operator; val_loss then says nothing
 
 
 @dataclass(frozen=True)
