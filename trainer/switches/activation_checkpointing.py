@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 from trainer.model.latent_operator import LatentPdeOperator
@@ -45,14 +45,24 @@ def checkpoint_ends(model: LatentPdeOperator) -> None:
 
 def checkpointed(modules: Iterable[nn.Module]) -> int:
     """How many of the modules recompute their activations."""
-    return sum(getattr(module.__dict__.get("forward"), "func", None) is checkpoint for module in modules)
+    return sum(isinstance(module.__dict__.get("forward"), _Recomputed) for module in modules)
 
 
 def _checkpoint(modules: Iterable[nn.Module], **options: object) -> None:
     for module in modules:
+        module.forward = _Recomputed(module.forward, options)
+
+
+class _Recomputed:
+    """A forward pass that keeps its inputs alone."""
+
+    def __init__(self, forward: Callable[..., Tensor], options: dict[str, object]) -> None:
+        self.forward, self.options = forward, options
+
+    def __call__(self, *inputs: object) -> Tensor:
         # Nothing in a module is random, so there is no generator state to keep; reading it would wait.
-        module.forward = partial(
-            checkpoint, module.forward, use_reentrant=False, preserve_rng_state=False, **options
+        return checkpoint(
+            self.forward, *inputs, use_reentrant=False, preserve_rng_state=False, **self.options
         )
 
 
