@@ -62,6 +62,18 @@ def check_sampling(options: argparse.Namespace) -> int:
     return 0 if is_balanced(balance) else 1
 
 
+def profile(options: argparse.Namespace) -> int:
+    from trainer.profiling.profile import profile
+
+    return profile(load_config(options.config, options.set), options.out, options.seed, options.steps)
+
+
+def tune_batch(options: argparse.Namespace) -> int:
+    from trainer.profiling.tune_batch import tune_batch
+
+    return tune_batch(load_config(options.config, options.set), options.memory_fraction)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer", description=sys.modules["trainer"].__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -81,6 +93,25 @@ def _parser() -> argparse.ArgumentParser:
         commands, "validate-config", validate_config, "Print the config with all defaults filled in."
     )
     command.add_argument("--json", action="store_true", help="on one line")
+
+    command = _add(
+        commands, "profile", profile, "Say where time, memory and work of a step go; of rank 0."
+    )
+    command.add_argument(
+        "--out", type=Path, required=True, help="folder for profile.json and a Chrome trace per rank"
+    )
+    command.add_argument("--seed", type=_seed, default=0)
+    command.add_argument("--steps", type=int, default=10, help="steps that are timed, whole and then by part")
+
+    command = _add(
+        commands,
+        "tune-batch",
+        tune_batch,
+        "Search the most pairs per micro-step that fit into the memory of one GPU.",
+    )
+    command.add_argument(
+        "--memory-fraction", type=float, default=0.9, help="of the GPU's memory that may be used; 0.9"
+    )
 
     _add(commands, "generate-data", generate_data, "Make the data of a config where they are not there yet.")
 

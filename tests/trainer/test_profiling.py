@@ -1,0 +1,78 @@
+"""Where time, memory and work go, and the search for the largest batch."""
+
+import json
+
+import pytest
+from tiny import ROOT, launch, tiny_config, tiny_file
+
+from trainer.config import load_config
+from trainer.errors import ConfigError
+from trainer.profiling.tune_batch import largest_that_fits, tune_batch
+from trainer.profiling.work import flops_per_pair
+
+PARTS = {
+    "data",
+    "encode",
+    "operator",
+    "decode",
+    "losses",
+    "backward",
+    "communication",
+    "optimizer",
+    "average",
+}
+
+
+def test_the_work_of_a_pair_is_that_of_the_design():
+    config = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", ["data.tasks=[advection1d]"])
+    work = flops_per_pair(config)
+    layers = 12 * (4 * 128 * 384 * 384 + 8 * 128 * 384 * 384 + 2 * 128 * 128 * 384)
+    assert work["operator"] == pytest.approx(3 * 2 * layers, rel=0.02)  # three passes, the rest is small
+    assert work["operator"] == pytest.approx(17.3e9, rel=0.01)
+    assert work["decoder"] == pytest.approx(2 * 14.4e9, rel=0.02)  # the prediction and the field itself
+    assert work["all"] == pytest.approx(work["encoder"] + work["operator"] + work["decoder"], rel=1e-3)
+
+
+def test_fewer_inverse_terms_are_less_work(tmp_path):
+    every = flops_per_pair(tiny_config(tmp_path))
+    quarter = flops_per_pair(tiny_config(tmp_path, "recipe.inverse_every_nth_pair=4"))
+    assert quarter["decoder"] < every["decoder"]
+    assert quarter["operator"] == every["operator"]
+
+
+def test_the_profile_names_every_part_and_leaves_a_trace(tmp_path):
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "3"]
+    done = launch([*arguments, "--set", "speed.loader_workers=1"], processes=1)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "profile.json").read_text())
+    assert set(found["part_seconds"]) == PARTS
+    assert found["held_bytes"]["optimizer state"] > 2 * found["held_bytes"]["weights"]
+    assert len(found["worker_bytes"]) == 1
+    assert found["worker_bytes"][0] > 1e6
+    for part in PARTS:
+        assert part in done.stdout
+    trace = json.loads((tmp_path / "trace-0.json").read_text())
+    assert any(event.get("name") == "aten::addmm" for event in trace["traceEvents"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "unit", "most", "expected"),
+    [(0, 4, 1000, 0), (3, 1, 1000, 3), (100, 4, 1000, 100), (5000, 2, 1000, 1000), (7, 2, 1000, 6)],
+)
+def test_the_largest_batch_is_found_to_a_sixteenth(limit, unit, most, expected):
+    tried = []
+
+    def fits(pairs: int) -> bool:
+        tried.append(pairs)
+        return pairs <= limit
+
+    found = largest_that_fits(fits, unit, most)
+    assert found <= expected
+    assert found >= expected - max(unit, expected // 16)
+    assert len(tried) == len(set(tried)) < 20
+    assert all(pairs % unit == 0 and pairs <= most for pairs in tried)
+
+
+def test_a_machine_without_a_gpu_has_no_such_limit(tmp_path):
+    with pytest.raises(ConfigError, match="tune-batch: there is no GPU"):
+        tune_batch(tiny_config(tmp_path), 0.9)

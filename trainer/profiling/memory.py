@@ -1,0 +1,41 @@
+"""Bytes that a training holds, by what they are for, and the memory of its loader workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from torch import Tensor
+
+from trainer.data.feed import Feed, ResidentFeed
+from trainer.run.learner import Learner
+
+
+def held_bytes(learner: Learner, feed: Feed) -> dict[str, int]:
+    """What stays from step to step; gradients as large as they are during a step."""
+    weights = list(learner.model.parameters())
+    return {
+        "weights": _bytes(weights),
+        "gradients": _bytes(weights),
+        "optimizer state": _bytes(
+            t for state in learner.optimizer.state_dict().values() for t in state.values()
+        ),
+        "averaged weights": _bytes(learner.ema.averages),
+        "resident data": _bytes(t.states for t in feed.pairs.tasks) if isinstance(feed, ResidentFeed) else 0,
+    }
+
+
+def worker_bytes(process_ids: Iterable[int]) -> list[int]:
+    """Proportional set size of each process: pages that n processes share count 1/n. Linux alone tells it."""
+    return [_proportional_set_size(Path(f"/proc/{process_id}/smaps_rollup")) for process_id in process_ids]
+
+
+def _proportional_set_size(path: Path) -> int:
+    if not path.exists():
+        return 0
+    kilobytes = [line.split()[1] for line in path.read_text().splitlines() if line.startswith("Pss:")]
+    return 1024 * sum(map(int, kilobytes))
+
+
+def _bytes(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)

@@ -1,0 +1,93 @@
+"""The command `tune-batch`: the most pairs per micro-step that a GPU's memory holds, before any training."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from trainer.config import Config
+from trainer.data.feed import Share, open_feed
+from trainer.data.splits import Data, open_data
+from trainer.errors import ConfigError
+from trainer.run.learner import Learner
+from trainer.run.world import World, open_world
+
+TRIAL_UPDATES = 2  # the second has optimizer state and gradients side by side
+
+
+def tune_batch(config: Config, memory_fraction: float) -> int:
+    """Print the largest number of pairs per micro-step, and what to set; one GPU, no wrapper."""
+    with open_world(config.train.timeout_seconds) as world:
+        if world.device.type != "cuda":
+            raise ConfigError("tune-batch: there is no GPU whose memory could be the limit; run it on one")
+        torch.cuda.set_per_process_memory_fraction(memory_fraction)
+        data = open_data(config)
+        unit = sum(config.task_shares) * config.recipe.inverse_every_nth_pair
+        most = _most_pairs(data, config)
+        found = largest_that_fits(lambda pairs: _fits(pairs, config, data, world), unit, most)
+    if found == 0:
+        print(f"{unit} pairs per micro-step are already too many")
+        return 1
+    micro_steps = -(-config.train.pairs_per_update // found)
+    print(
+        f"{found} pairs per micro-step fit; on one GPU that asks for speed.accumulation_steps={micro_steps}"
+    )
+    return 0
+
+
+def largest_that_fits(fits: Callable[[int], bool], unit: int, most: int) -> int:
+    """Return the largest multiple of `unit` up to `most` that fits, 0 if none; to within a sixteenth.
+
+    Doubles until one does not fit, then halves the gap; each size is tried once.
+    """
+    fitting, tried = 0, unit
+    while tried <= most and fits(tried):
+        fitting, tried = tried, tried * 2
+    failing = min(tried, most + unit)
+    while failing - fitting > max(unit, fitting // 16):
+        tried = (fitting + failing) // 2 // unit * unit
+        if tried in (fitting, failing):
+            break
+        fitting, failing = (tried, failing) if fits(tried) else (fitting, tried)
+    return fitting
+
+
+def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
+    """Whether two updates of one micro-step of so many pairs run."""
+    trial = replace(
+        config,
+        train=replace(config.train, pairs_per_update=pairs, updates=TRIAL_UPDATES),
+        optimizer=replace(config.optimizer, warmup_updates=0),
+        speed=replace(config.speed, accumulation_steps=1, cuda_graph=False, wrapper="none"),
+    )
+    try:
+        _train(trial, data, world)
+        fits = True
+    except torch.OutOfMemoryError:
+        fits = False
+    gc.collect()
+    torch.cuda.empty_cache()
+    print(f"{pairs} pairs: {'fit' if fits else 'too many'}", flush=True)
+    return fits
+
+
+def _train(config: Config, data: Data, world: World) -> None:
+    share = Share(data.train.schedule(config.train.pairs_per_update, 0), 0, 1, 1)
+    feed = open_feed(data.train, share, TRIAL_UPDATES, config.speed, world.device)
+    try:
+        learner = Learner(config, 0, world)
+        for step in range(1, TRIAL_UPDATES + 1):
+            learner.update(step, feed)
+        torch.cuda.synchronize()
+    finally:
+        feed.close()
+
+
+def _most_pairs(data: Data, config: Config) -> int:
+    """A micro-step cannot have more pairs of a task than there are."""
+    shares = config.task_shares
+    of_tasks = zip(data.train.tasks, shares, strict=True)
+    return min(len(pairs.table) // share for pairs, share in of_tasks) * sum(shares)

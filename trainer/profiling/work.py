@@ -1,0 +1,49 @@
+"""Floating-point operations of one training pair, counted on tensors without data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from trainer.config.schema import Config, SpeedConfig
+from trainer.data.batch import Batch
+from trainer.data.conditions import condition_size
+from trainer.data.tasks import TASKS
+from trainer.losses.choices import Phase, StepChoices
+from trainer.losses.objective import Objective
+from trainer.model.latent_operator import LatentPdeOperator
+
+PARTS = ("encoder", "operator", "decoder")
+
+
+def flops_per_pair(config: Config) -> dict[str, float]:
+    """FLOP of matrix products, forward and backward, by part and in all; a multiply-add counts 2.
+
+    The mean over the tasks by their shares. Attention counts its products once, whatever kernel repeats some.
+    """
+    config = replace(config, speed=SpeedConfig())
+    objective = Objective(LatentPdeOperator(config), config).to("meta")
+    batch = _batch_without_data(config)
+    inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        objective(batch, inputs, Phase()).backward()
+    counts = counter.get_flop_counts()
+    pairs = len(batch.pair)
+    by_part = {part: sum(counts[f"Objective.model.{part}"].values()) / pairs for part in PARTS}
+    return {**by_part, "all": sum(counts["Global"].values()) / pairs}
+
+
+def _batch_without_data(config: Config) -> Batch:
+    pairs = config.recipe.inverse_every_nth_pair  # the fewest that have all their terms
+    sizes = [pairs * share for share in config.task_shares]
+    tasks = [(TASKS[name], grid) for name, grid in config.grids.items()]
+    shapes = list(zip(sizes, tasks, strict=True))
+    return Batch(
+        torch.zeros(sum(sizes), dtype=torch.long, device="meta"),
+        tuple(torch.empty(size, len(task.state), *grid, device="meta") for size, (task, grid) in shapes),
+        tuple(torch.empty(size, len(task.target), *grid, device="meta") for size, (task, grid) in shapes),
+        torch.empty(sum(sizes), condition_size(config.data.tasks), device="meta"),
+    )
