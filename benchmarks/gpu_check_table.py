@@ -7,7 +7,18 @@ def table(records: list[dict]) -> str:
     """One line per case that ended, in the order in which they ended."""
     ended = [record for record in records if "started" not in record]
     rows = [_row(record) for record in ended if record.get("rank", 0) == 0]
-    header = ("case", "n", "ms/step", "pairs/s", "GB", "set-up s", "loss off", "weights off", "what was on")
+    header = (
+        "case",
+        "n",
+        "ms/step",
+        "pairs/s",
+        "TFLOP/s",
+        "GB",
+        "set-up s",
+        "loss off",
+        "weights off",
+        "what was on",
+    )
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header) - 1)]
     lines = []
     for row in [header, *rows]:
@@ -18,13 +29,14 @@ def table(records: list[dict]) -> str:
 
 def _row(record: dict) -> tuple[str, ...]:
     if "step_seconds" not in record:
-        return (record["case"], str(record.get("processes", "")), *[""] * 6, record.get("error", "")[:160])
+        return (record["case"], str(record.get("processes", "")), *[""] * 7, record.get("error", "")[:160])
     memory = record.get("peak_memory_reserved_bytes")
     return (
         record["case"],
         str(record["processes"]),
         f"{record['step_seconds'] * 1e3:.2f}",
         f"{record['pairs_per_second']:.0f}",
+        f"{record['tera_flops_per_second']:.1f}",
         f"{memory / 1e9:.1f}" if memory else "",
         f"{record['set_up_seconds']:.1f}",
         _small(record.get("loss_deviation_10_steps")),

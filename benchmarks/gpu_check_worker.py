@@ -19,6 +19,7 @@ from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import Data, open_data
+from trainer.profiling.work import flops_per_pair
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
 from trainer.run.world import World, open_world, rank_from_environment
@@ -69,6 +70,10 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         "set_up_seconds": set_up,
         "step_seconds": sum(timed) / len(timed),
         "step_seconds_least": min(timed),
+        "tera_flops_per_second": flops_per_pair(config)["all"]
+        * config.train.pairs_per_update
+        * len(timed)
+        / (sum(timed) * world.size * 1e12),
         "pairs_per_second": config.train.pairs_per_update * len(timed) / sum(timed),
         "losses": (world.gather(torch.stack(losses).double()).mean(dim=0)).tolist(),
         "skipped_updates": learner.scaled_step.skipped_updates,

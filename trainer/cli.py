@@ -94,9 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--json", action="store_true", help="on one line")
 
-    command = _add(
-        commands, "profile", profile, "Say where time, memory and work of a step go; of rank 0."
-    )
+    command = _add(commands, "profile", profile, "Say where time, memory and work of a step go; of rank 0.")
     command.add_argument(
         "--out", type=Path, required=True, help="folder for profile.json and a Chrome trace per rank"
     )

@@ -155,7 +155,7 @@ def lines(found: Profile, config: Config) -> list[str]:
     peaks = found.part_peak_bytes
     rate = found.pairs_per_step / found.step_seconds
     said = [
-        f"step of a rank: {found.step_seconds * 1e3:.2f} ms, {found.pairs_per_step} pairs, {rate:.0f} pairs/s",
+        f"step of a rank: {found.step_seconds * 1e3:.2f} ms, {found.pairs_per_step} pairs, {rate:.0f}/s",
         f"work: {found.flops_per_second / 1e12:.2f} TFLOP/s",
         "",
         "part           ms      share   highest GB",
