@@ -36,7 +36,7 @@ class Learner:
         self.config, self.world, self.fault = config, world, fault
         torch.manual_seed(seed)  # equal weights on all ranks and in all variants
         self.model = LatentPdeOperator(config).to(world.device)
-        self.objective = Objective(self.model, config)
+        self.objective = Objective(self.model, config).to(world.device)  # its buffers are not the model's
         apply_to_model(self.objective, config.speed)
         self.wrapper = wrap(self.objective, config.speed.wrapper, world)
         self.optimizer = make_optimizer(self.model, config, world, capturable=config.speed.cuda_graph)
