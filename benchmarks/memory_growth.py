@@ -1,7 +1,7 @@
 """Does a long training grow? Train, and print host and GPU memory along the way.
 
-python benchmarks/memory_growth.py --config C --out DIR [--set train.updates=2000], or under torchrun: every rank
-watches itself, rank 0 prints. Ends with 1 if memory grew by more than the limit after the first quarter of the run.
+python benchmarks/memory_growth.py --config C --out DIR [--set KEY=VALUE], or under torchrun: every rank
+watches itself. Ends with 1 if memory grew by more than the limit after the first quarter of the run.
 """
 
 import argparse
