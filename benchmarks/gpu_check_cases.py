@@ -84,6 +84,8 @@ _TWO = [
 _ONE_LATER = [
     Case("fused-adamw", ("speed.fused_adamw=true",)),
     Case("foreach-ema", ("speed.foreach_ema=true",)),
+    Case("offload-adamw", ("speed.offload_adamw=true",)),
+    Case("attention-flash3", ("speed.attention=flash3",)),
     Case("muon-loop", ("speed.muon=loop",)),
     Case("fp16", ("speed.precision=fp16",)),
     Case("loader", LOADER),
@@ -106,7 +108,16 @@ _ONE_LATER = [
     Case("compile-max-autotune", (BLOCKS, "speed.compile_mode=max-autotune-no-cudagraphs")),
 ]
 
-_GPU_ONLY = ("cuda_graph", "one-tile", "efficient", "cudnn", "flex", "reduce-overhead", "max-autotune")
+_GPU_ONLY = (
+    "cuda_graph",
+    "one-tile",
+    "flash3",
+    "efficient",
+    "cudnn",
+    "flex",
+    "reduce-overhead",
+    "max-autotune",
+)
 
 
 def _needs_gpu(case: Case) -> bool:

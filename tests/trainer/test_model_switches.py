@@ -10,6 +10,7 @@ import torch
 from test_learning import a_batch
 from tiny import ROOT, tiny_config, tiny_file
 from torch.autograd.graph import saved_tensors_hooks
+from torch.nn.attention import _registry
 
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
@@ -18,7 +19,7 @@ from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.switches.activation_checkpointing import checkpointed
-from trainer.switches.attention import attention_back_end, observed_attention
+from trainer.switches.attention import attention_back_end, observed_attention, replace_self_attention
 from trainer.switches.compile_blocks import compiled_blocks, observed_compile
 from trainer.switches.model_switches import apply_to_model
 
@@ -146,6 +147,31 @@ def test_combinations_that_cannot_work_are_refused(tmp_path, overrides, expected
     with pytest.raises(ConfigError) as caught:
         load_config(tiny_file(tmp_path), ["speed.muon=batched", *overrides])
     assert expected in str(caught.value)
+
+
+def test_flash_attention_3_reads_back_while_it_is_chosen(tmp_path, monkeypatch):
+    monkeypatch.setitem(_registry._FLASH_ATTENTION_IMPLS, "FA3", lambda: Handle())
+    config = tiny_config(tmp_path, "speed.attention=flash3", "speed.precision=bf16")
+    model = LatentPdeOperator(config)
+    seen = []
+    for attention in ("flash3", "flash"):
+        replace_self_attention(model, attention)
+        seen.append(observed_attention(model, attention, torch.bfloat16))
+    assert seen == ["flash3", "flash"]
+
+
+class Handle:
+    """What an installed FlashAttention 3 gives the registry."""
+
+    def remove(self) -> None:
+        pass
+
+
+def test_flash_attention_3_that_is_not_installed_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "flash_attn_interface", None)
+    config = tiny_config(tmp_path, "speed.attention=flash3", "speed.precision=bf16")
+    with pytest.raises(ConfigError, match=r'speed\.attention: got "flash3", but .*flash_attn_interface'):
+        replace_self_attention(LatentPdeOperator(config), "flash3")
 
 
 def test_attention_that_needs_a_gpu_is_refused_without(tmp_path):

@@ -109,7 +109,7 @@ class SpeedConfig:
     compile: Literal["off", "blocks", "model"] = "off"
     compile_mode: Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs"] = "default"
     cuda_graph: bool = False  # one launch replays a whole update
-    attention: Literal["auto", "math", "efficient", "flash", "cudnn", "flex", "one-tile"] = "auto"
+    attention: Literal["auto", "math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile"] = "auto"
     activation_checkpointing: Literal["off", "all", "every-other", "selective"] = "off"  # operator's blocks
     checkpoint_encoder_decoder: bool = False
     hoist_fixed_grid: bool = False  # embeds the places of a whole grid once, not once a pair
@@ -119,6 +119,7 @@ class SpeedConfig:
     trace_updates: CountOrZero = 0  # updates in a Chrome trace beside metrics.jsonl
     async_checkpoint: bool = False  # written from a copy, by a thread
     fused_adamw: bool = False
+    offload_adamw: bool = False  # its state and its step are the host's
     foreach_ema: bool = False
 
 

@@ -9,7 +9,7 @@ from trainer.config.schema import Config
 from trainer.errors import ConfigError
 
 ONE_TILE_TOKENS = 128  # scores of more do not fit the registers of one program
-GPU_ATTENTION = ("efficient", "cudnn", "flex", "one-tile")
+GPU_ATTENTION = ("efficient", "flash3", "cudnn", "flex", "one-tile")
 
 
 def broken_speed_rules(config: Config) -> Iterator[Problem]:
@@ -18,6 +18,7 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
     yield from _compile(config)
     yield from _attention(config)
     yield from _nccl(config)
+    yield from _offloading(config)
 
 
 def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_size: int) -> None:
@@ -87,7 +88,7 @@ def _attention(config: Config) -> Iterator[Problem]:
             "speed.attention",
             'got "flex", which is slow unless compiled: expected speed.compile blocks',
         )
-    if speed.attention in ("flash", "cudnn") and speed.precision == "fp32":
+    if speed.attention in ("flash", "flash3", "cudnn") and speed.precision == "fp32":
         yield Problem(
             "speed.attention",
             f'got "{speed.attention}", which takes 16-bit numbers: expected speed.precision bf16 or fp16',
@@ -106,3 +107,15 @@ def _nccl(config: Config) -> Iterator[Problem]:
             yield Problem(
                 f"speed.nccl[{index}]", f'got "{setting}", expected NAME=value such as NCCL_DEBUG=WARN'
             )
+
+
+def _offloading(config: Config) -> Iterator[Problem]:
+    speed = config.speed
+    if speed.offload_adamw and speed.cuda_graph:
+        yield Problem(
+            "speed.offload_adamw", "got true, but no CUDA graph holds a step of the host: expected false"
+        )
+    if speed.offload_adamw and speed.wrapper == "fsdp2":
+        yield Problem(
+            "speed.offload_adamw", "got true, but fsdp2 shards what it would copy whole: expected false"
+        )

@@ -6,12 +6,14 @@ from torch import Tensor, nn
 
 from trainer.config.schema import Config
 from trainer.optimizer.adamw import AdamWPart, make_adamw
+from trainer.optimizer.adamw_offloaded import OffloadedAdamW
 from trainer.optimizer.matrices import hidden_matrices
 from trainer.optimizer.muon_batched import BatchedMuon
 from trainer.optimizer.muon_loop import LoopMuon
 from trainer.run.world import World
 
-Part = AdamWPart | LoopMuon | BatchedMuon  # each: a learning rate, a step, and whole tensors by name as state
+# Each has a learning rate, a step, and whole tensors by name as its state.
+Part = AdamWPart | OffloadedAdamW | LoopMuon | BatchedMuon
 
 
 class Hybrid:
@@ -56,7 +58,7 @@ def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable
         capturable=capturable,
         without=[matrix.parameter for matrix in matrices],
     )
-    parts: list[Part] = [AdamWPart(adamw, model)]
+    parts: list[Part] = [(OffloadedAdamW if config.speed.offload_adamw else AdamWPart)(adamw, model)]
     if matrices and config.speed.muon == "loop":
         parts.append(LoopMuon(matrices, config.optimizer))
     elif matrices:

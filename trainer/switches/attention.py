@@ -9,13 +9,20 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention import (
+    SDPBackend,
+    activate_flash_attention_impl,
+    current_flash_attention_impl,
+    restore_flash_attention_impl,
+    sdpa_kernel,
+)
 from torch.nn.attention.flex_attention import flex_attention
 
+from trainer.errors import ConfigError
 from trainer.model.attention import SelfAttention
 from trainer.model.latent_operator import LatentPdeOperator
 
-Attention = Literal["auto", "math", "efficient", "flash", "cudnn", "flex", "one-tile"]
+Attention = Literal["auto", "math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile"]
 
 BACK_ENDS = {
     "math": SDPBackend.MATH,
@@ -27,6 +34,7 @@ BACK_ENDS = {
 
 def replace_self_attention(model: LatentPdeOperator, attention: Attention) -> None:
     """Give every block the asked self-attention; the keys of the state dict stay."""
+    _choose_flash(attention)
     if attention not in ("flex", "one-tile"):
         return
     for block in model.operator.blocks:
@@ -36,7 +44,8 @@ def replace_self_attention(model: LatentPdeOperator, attention: Attention) -> No
 
 def attention_back_end(attention: Attention) -> AbstractContextManager[None]:
     """In this context torch's other back ends are off: it fails where the asked one cannot work."""
-    return sdpa_kernel(BACK_ENDS[attention]) if attention in BACK_ENDS else contextlib.nullcontext()
+    asked = "flash" if attention == "flash3" else attention
+    return sdpa_kernel(BACK_ENDS[asked]) if asked in BACK_ENDS else contextlib.nullcontext()
 
 
 def observed_attention(model: LatentPdeOperator, attention: Attention, dtype: torch.dtype) -> str:
@@ -44,6 +53,18 @@ def observed_attention(model: LatentPdeOperator, attention: Attention, dtype: to
     modules = [block.attention for block in model.operator.blocks]
     names = {_replaced(module) or _chosen(module, attention, dtype) for module in modules}
     return " and ".join(sorted(names))
+
+
+def _choose_flash(attention: Attention) -> None:
+    """Put FlashAttention 3 in the place of torch's own flash back end, or that back again."""
+    if attention != "flash3":
+        if current_flash_attention_impl():
+            restore_flash_attention_impl()
+        return
+    try:
+        activate_flash_attention_impl("FA3")
+    except ModuleNotFoundError as error:
+        raise ConfigError(f'speed.attention: got "flash3", but {error}: install it, or take flash') from error
 
 
 def _replaced(module: SelfAttention) -> str | None:
@@ -58,7 +79,8 @@ def _chosen(module: SelfAttention, attention: Attention, dtype: torch.dtype) -> 
     with attention_back_end(attention):
         chosen = torch._fused_sdp_choice(query, key, value)  # no public function tells
     names = {int(back_end): name for name, back_end in BACK_ENDS.items()}
-    return names.get(chosen, f"back end {chosen}")
+    name = names.get(chosen, f"back end {chosen}")
+    return "flash3" if name == "flash" and current_flash_attention_impl() == "FA3" else name
 
 
 def _flex(attention: SelfAttention, qkv: Tensor) -> Tensor:
