@@ -7,7 +7,10 @@ import pytest
 import torch
 from tiny import events, launch, tiny_config
 
+from trainer.data.sources import ensure_files
 from trainer.data.splits import open_data
+from trainer.errors import ConfigError
+from trainer.run.evaluate import evaluate_checkpoint
 from trainer.run.evaluation import Evaluator
 from trainer.run.evaluation_rollouts import Rollouts
 from trainer.run.training import Progress, run_training
@@ -144,8 +147,16 @@ def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
             assert value == pytest.approx(evaluation["metrics"][name], rel=1e-4)
 
 
+def test_evaluate_names_a_checkpoint_that_is_not_there(tmp_path):
+    with pytest.raises(ConfigError, match=r"absent\.pt is not there; give the checkpoint\.pt of a training"):
+        evaluate_checkpoint(tmp_path / "absent.pt", None)
+
+
 def test_evaluate_refuses_other_data(tmp_path):
     run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
-    done = launch(["evaluate", "--checkpoint", str(tmp_path / "absent.pt")], processes=1)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "absent.pt is not there; give the checkpoint.pt" in done.stderr
+    other = tmp_path / "other"
+    other.mkdir()
+    for path in ensure_files(tiny_config(tmp_path, "data.seed=1").data):
+        (other / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(ConfigError, match="was trained on other data than data.root"):
+        evaluate_checkpoint(tmp_path / "checkpoint.pt", str(other))
