@@ -16,6 +16,7 @@ SPEED_UP = [
     "speed.fused_adamw=true",
     "speed.foreach_ema=true",
     "speed.compile=blocks",
+    "speed.activation_checkpointing=selective",
 ]
 
 
