@@ -13,6 +13,7 @@ PLAIN = (
 )
 GRAPH = "speed.cuda_graph=true"
 BLOCKS = "speed.compile=blocks"
+HOIST = "speed.hoist_fixed_grid=true"
 FP32 = "speed.precision=fp32"
 FLAT = "speed.wrapper=flat"
 LOADER = ("speed.data_path=loader", "speed.loader_workers=8")
@@ -37,7 +38,7 @@ class Case:
 
 def cases(device: str) -> list[Case]:
     """Return all cases of a device, those on one process first."""
-    everywhere = [*_ONE, *_ONE_LATER, *_TWO]
+    everywhere = [*_ONE, *_ONE_LATER, *_TWO, *_LAST]
     return [case for case in everywhere if device == "cuda" or not _needs_gpu(case)]
 
 
@@ -47,6 +48,8 @@ _ONE = [
     Case("compile-blocks", (BLOCKS,)),
     Case("one-tile", ("speed.attention=one-tile",)),
     Case("fast", FAST),
+    Case("fast-hoisted", (*FAST, HOIST)),
+    Case("fast-hoisted-model", (*FAST, HOIST, "speed.compile=model")),
     Case("plain-fp32", (FP32,), against=None),
     Case("cuda-graph-fp32", (GRAPH, FP32), against="plain-fp32"),
     Case("compile-blocks-fp32", (BLOCKS, FP32), against="plain-fp32"),
@@ -89,8 +92,7 @@ _ONE_LATER = [
     Case("muon-loop", ("speed.muon=loop",)),
     Case("fp16", ("speed.precision=fp16",)),
     Case("loader", LOADER),
-    Case("hoist-fixed-grid", ("speed.hoist_fixed_grid=true",)),
-    Case("hoist-fixed-grid-fast", (*FAST, "speed.hoist_fixed_grid=true")),
+    Case("hoist-fixed-grid", (HOIST,)),
     Case("cudnn-autotune", ("speed.cudnn_autotune=true",)),
     Case("memory-cleanup", ("speed.memory_cleanup_updates=4",)),
     Case("loader-not-pinned", (*LOADER, "speed.loader_pinned=false")),
@@ -104,6 +106,9 @@ _ONE_LATER = [
     Case("checkpointing-selective", ("speed.activation_checkpointing=selective",)),
     Case("checkpointing-selective-compiled", (BLOCKS, "speed.activation_checkpointing=selective")),
     Case("checkpointing-encoder-decoder", ("speed.checkpoint_encoder_decoder=true",)),
+]
+
+_LAST = [
     Case("compile-reduce-overhead", (BLOCKS, "speed.compile_mode=reduce-overhead")),
     Case("compile-max-autotune", (BLOCKS, "speed.compile_mode=max-autotune-no-cudagraphs")),
 ]

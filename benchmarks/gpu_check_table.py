@@ -53,6 +53,8 @@ def _what_was_on(record: dict) -> str:
     effective = {
         key: value for key, value in record["effective"].items() if value not in (0, "off", "none", False)
     }
+    if "replay_deviation" in record:
+        effective["replayed against eager"] = f"{record['replay_deviation']:.1e}"
     if record.get("host_waits", "none") != "none":
         effective["HOST WAITS"] = record["host_waits"]
     return " ".join(f"{key}={value}" for key, value in effective.items())

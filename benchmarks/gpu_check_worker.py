@@ -26,6 +26,7 @@ from trainer.run.world import World, open_world, rank_from_environment
 from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
+from trainer.switches.static_update import StaticUpdate
 
 SEED = 1
 
@@ -80,12 +81,26 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         **_memory(world.device),
         **_host_waits(learner, feed, updates, world),
     }
+    if graph:
+        result["replay_deviation"] = _replay_deviation(config, feed, result["losses"], world)
     feed.close()
     switches.close()
     if graph:
         graph.close()
     result |= _compared(case, learner, result["losses"], world, out)
     return result
+
+
+def _replay_deviation(config: Config, feed: object, losses: list[float], world: World) -> float:
+    """How far ten replayed steps are from the same calls made eagerly; the learning rate changes in them."""
+    learner = Learner(config, SEED, world)
+    static, deviation = StaticUpdate(learner, feed), 0.0
+    for step in range(1, 1 + min(10, config.train.updates)):
+        static.put(step)
+        static.run(learner.choices.phase(step))
+        loss = world.gather(static.loss(step).double()).mean().item()
+        deviation = max(deviation, abs(loss - losses[step - 1]) / abs(loss))
+    return deviation
 
 
 def _host_waits(learner: Learner, feed: object, step: int, world: World) -> dict[str, str]:
