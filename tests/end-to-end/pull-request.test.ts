@@ -64,20 +64,20 @@ describe('a passed experiment', () => {
   })
 
   it('is one comment, marked as ours and with the table of the job summary', () => {
-    const marker = { key: 'faulty', headSha: HEAD_SHA, runId: 1001, runAttempt: 1 }
+    const marker = { key: 'faulty/measure', headSha: HEAD_SHA, runId: 1001, runAttempt: 1 }
     expect(commentAfterFirst.split('\n')[0]).toBe(renderMarker(marker))
     expect(tableOf(commentAfterFirst)).toMatchInlineSnapshot(`
-      "| gate       | baseline      | optimized      | change | bound          | limit     | verdict |
-      | ---------- | ------------- | -------------- | ------ | -------------- | --------- | ------- |
-      | speedup    | 250 us/sample | 62.5 us/sample | 4.00x  | >= 4.00x (95%) | >= 3.00x  | passed  |
-      | loss_delta | 0.02000       | 0.02000        | +0     | <= +0 (95%)    | < 0.00100 | passed  |"
+      "| gate       | baseline      | optimized      | change | bound                | limit     | verdict |
+      | ---------- | ------------- | -------------- | ------ | -------------------- | --------- | ------- |
+      | speedup    | 250 us/sample | 62.5 us/sample | 4.00x  | 4.00x to 4.00x (95%) | >= 3.00x  | passed  |
+      | loss_delta | 0.02000       | 0.02000        | +0     | +0 to +0 (95%)       | < 0.00100 | passed  |"
     `)
     expect(tableOf(first.main.summary)).toBe(tableOf(commentAfterFirst))
   })
 
   it('uploads the result, the report and the files of every run, and no cache', () => {
     const perRun = RUNS.flatMap((run) =>
-      ['config.json', 'log.txt', 'metrics.jsonl'].map((name) => `runs/${run}/${name}`),
+      ['config.json', 'log.txt', 'machine.jsonl', 'metrics.jsonl'].map((name) => `runs/${run}/${name}`),
     )
     const uploaded = services.artifacts.uploaded['speedproof-faulty-measure-attempt-1'] ?? {}
     expect(Object.keys(uploaded).sort()).toEqual(['report.md', 'result.json', ...perRun])
@@ -116,7 +116,7 @@ describe('its re-run', () => {
 it('leaves the comment of a newer run alone', async () => {
   const quick = await anExperiment()
   await using newerReported = await startServices()
-  const marker = { key: 'faulty', headSha: HEAD_SHA, runId: 1002, runAttempt: 1 }
+  const marker = { key: 'faulty/measure', headSha: HEAD_SHA, runId: 1002, runAttempt: 1 }
   const newer = { author: BOT, body: `${renderMarker(marker)}\nthe newer result` }
   newerReported.github.addComments(newer)
   const { main } = await measure(quick, newerReported)

@@ -8,7 +8,7 @@ import { processesIn } from '../harness/processes.ts'
 import { measure, startServices } from '../harness/speedproof.ts'
 
 const RUNS = ['01-block-1-baseline', '02-block-1-optimized']
-const ALL_FILES = ['config.json', 'log.txt', 'metrics.jsonl']
+const ALL_FILES = ['config.json', 'log.txt', 'machine.jsonl', 'metrics.jsonl']
 
 async function filesOf(folder: string, run: string): Promise<string[]> {
   const names = await readdir(join(folder, 'out', 'runs', run))
