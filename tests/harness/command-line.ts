@@ -1,6 +1,7 @@
 // Starts the compiled command line as a terminal does, in a process group of its own that Ctrl-C reaches.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
@@ -31,7 +32,8 @@ export function startSpeedproof(folder: string, ...words: string[]): RunningComm
   const child = spawn(process.execPath, [CLI, ...words], {
     cwd: folder,
     // Tests side by side do not wait for each other's experiments.
-    env: { ...process.env, SPEEDPROOF_LOCK_FOLDER: folder },
+    // Tests side by side must not wait for each other; the repository itself gets no lock file.
+    env: { ...process.env, SPEEDPROOF_LOCK_FOLDER: folder.startsWith(tmpdir()) ? folder : tmpdir() },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
