@@ -33,6 +33,7 @@ export const BUILT_IN_METRICS = [
   'val_loss',
   'peak_memory_allocated_bytes',
   'peak_memory_reserved_bytes',
+  'allocation_retries',
   'data_wait_share',
   'gpu_hours',
   'gpu_utilization',
@@ -48,8 +49,12 @@ const KNOWN_GATES: Readonly<Record<string, Pick<Gate, 'metric' | 'statistic'>>> 
   nrmse_ratio: { metric: 'evaluation.nrmse', statistic: 'ratio' },
   nrmse_delta: { metric: 'evaluation.nrmse', statistic: 'difference' },
   peak_memory_gb: { metric: 'peak_memory_reserved_bytes', statistic: 'maximum' },
+  peak_memory_allocated_gb: { metric: 'peak_memory_allocated_bytes', statistic: 'maximum' },
+  allocation_retries: { metric: 'allocation_retries', statistic: 'maximum' },
   data_wait_share: { metric: 'data_wait_share', statistic: 'maximum' },
   gpu_utilization: { metric: 'gpu_utilization', statistic: 'minimum' },
+  energy_per_sample: { metric: 'energy_joules_per_sample', statistic: 'maximum' },
+  energy_ratio: { metric: 'energy_joules_per_sample', statistic: 'ratio' },
   cost_per_run: { metric: 'gpu_hours', statistic: 'maximum' },
 }
 
@@ -108,6 +113,7 @@ function readGate(name: string, entry: GateEntry, where: string): Gate {
     )
   }
   checkLimit(statistic, direction, limit, where)
+  checkSeverity(metric, entry, where)
   const pricePerGpuHour = priceOf(name, metric, entry, where)
   const { severity, evidence } = entry
   return { name, metric, statistic, direction, limit, pricePerGpuHour, severity, evidence }
@@ -118,6 +124,14 @@ function checkLimit(statistic: Statistic, direction: Gate['direction'], limit: n
   if (limit > 0 || (limit === 0 && statistic === 'maximum' && direction === 'at_most')) return
   const reason = statistic === 'difference' ? ': with no margin, equal models fail half of the time' : ''
   throw new ConfigError(`${where}.${direction}: got ${limit}, expected a number above 0${reason}`)
+}
+
+/** The driver's number says that any kernel ran, so tiny kernels one after the other read 100%. */
+function checkSeverity(metric: string, { severity }: GateEntry, where: string): void {
+  if (metric !== 'gpu_utilization' || severity !== 'required') return
+  throw new ConfigError(
+    `${where}.severity: got required, expected warn or info: utilisation saturates, a GPU with one tiny kernel at a time reads 100% busy`,
+  )
 }
 
 function priceOf(name: string, metric: string, entry: GateEntry, where: string): number | null {

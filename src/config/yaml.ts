@@ -1,5 +1,5 @@
 // YAML text -> plain data; every syntax error names file, line and remedy.
-import { type Document, parseDocument } from 'yaml'
+import { type Document, type ErrorCode, parseDocument, visit } from 'yaml'
 import { ConfigError } from '../errors.ts'
 
 export function parseYaml(text: string, file: string): unknown {
@@ -10,12 +10,28 @@ export function parseYaml(text: string, file: string): unknown {
     const line = problem.linePos?.[0].line ?? 1
     const what =
       problem.code === 'MULTIPLE_DOCS' ? 'a second document; expected one' : firstLine(problem.message)
-    throw new ConfigError(`${file}, line ${line}: not valid YAML: ${what}${remedy(text, line)}`)
+    throw new ConfigError(
+      `${file}, line ${line}: not valid YAML: ${what}; ${remedy(problem.code, what, text, line)}`,
+    )
   }
+  refuseUnknownAlias(document, text, file)
   const value = plainData(document, file)
   const misfit = findMisfit(value, [])
   if (misfit !== null) throw new ConfigError(`${file}: ${misfit}`)
   return value
+}
+
+/** Only data in the making would find it, and without its line. */
+function refuseUnknownAlias(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document) !== undefined) return
+      const line = text.slice(0, alias.range?.[0] ?? 0).split('\n').length
+      throw new ConfigError(
+        `${file}, line ${line}: not valid YAML: *${alias.source} has no anchor before it; set &${alias.source} first, or ${QUOTES}`,
+      )
+    },
+  })
 }
 
 function plainData(document: Document.Parsed, file: string): unknown {
@@ -58,7 +74,28 @@ function firstLine(message: string): string {
   )
 }
 
-function remedy(text: string, line: number): string {
+function remedy(code: ErrorCode, what: string, text: string, line: number): string {
   const before = text.split('\n').slice(0, line)
-  return before.some((row) => /^\s*\t/.test(row)) ? '; indent with spaces, YAML does not allow tabs' : ''
+  if (before.some((row) => /^\s*\t/.test(row))) return TABS
+  if (code === 'BAD_INDENT' && what.startsWith('Flow')) return 'close the bracket that is open, and no other'
+  return REMEDIES[code] ?? 'check the brackets, quotes, colons and indentation up to this line'
+}
+
+const TABS = 'indent with spaces, YAML does not allow tabs'
+const QUOTES = 'put a text with special characters into quotes'
+const INDENT = 'give all keys of a mapping, and all items of a list, the same indentation'
+
+const REMEDIES: Partial<Record<ErrorCode, string>> = {
+  BAD_ALIAS: QUOTES,
+  BAD_DQ_ESCAPE: 'write a backslash twice in double quotes, or use single quotes',
+  BAD_INDENT: INDENT,
+  BAD_SCALAR_START: QUOTES,
+  BLOCK_AS_IMPLICIT_KEY: 'write one key a line, or put a text that has a colon into quotes',
+  BLOCK_IN_FLOW: 'close the bracket first, or write the list or mapping on lines of its own',
+  DUPLICATE_KEY: 'keep one of them',
+  MISSING_CHAR: 'close what is open: a bracket, a quote, or a key without its colon',
+  MULTILINE_IMPLICIT_KEY: `put a colon and a blank after the key; ${INDENT}`,
+  MULTIPLE_DOCS: 'remove the line with --- and what follows',
+  TAB_AS_INDENT: TABS,
+  TAG_RESOLVE_FAILED: 'leave the tag out',
 }

@@ -2,6 +2,7 @@
 import type { Experiment } from '../config/experiment.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { allocationWarnings } from './allocation.ts'
 import type { Comparison } from './compare.ts'
 import { comparesQuality } from './gate-kind.ts'
 import { type GateVerdict, judgeGate } from './gate-verdict.ts'
@@ -49,6 +50,7 @@ export function judge(
       ...gateWarnings(gates),
       ...improvementWarnings(experiment, gates),
       ...scatterWarnings(measured),
+      ...allocationWarnings(measured),
     ],
     speedups: comparison.speedups,
     noise,

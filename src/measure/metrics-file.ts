@@ -142,7 +142,7 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
       return null
     case 'run_end':
       draft.end = event
-      return rankCountProblem(memoryColumns(event), draft.start.world_size, where)
+      return rankCountProblem(rankColumns(event), draft.start.world_size, where)
     case 'epoch':
       return null
   }
@@ -170,8 +170,9 @@ function addSteps(
   return null
 }
 
-function memoryColumns({ peak_memory_allocated_bytes, peak_memory_reserved_bytes }: RunEnd) {
-  return { peak_memory_allocated_bytes, peak_memory_reserved_bytes }
+function rankColumns(end: RunEnd) {
+  const { peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries } = end
+  return { peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries }
 }
 
 /** A maximum over ranks that leaves some out would pass where the missing rank fails. */

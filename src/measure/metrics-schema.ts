@@ -78,6 +78,10 @@ const runEnd = z.object({
     .optional()
     .describe('One number per rank; absent without a GPU.'),
   peak_memory_reserved_bytes: z.array(count).optional(),
+  allocation_retries: z
+    .array(count)
+    .optional()
+    .describe('One number per rank: how often the allocator had to free its cache and try again.'),
 })
 
 export const metricsEvent = z.discriminatedUnion('event', [runStart, steps, evaluation, phase, epoch, runEnd])

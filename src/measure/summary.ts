@@ -164,6 +164,7 @@ function reportedMetrics({ evaluations, end }: WholeMetrics): MaybeMetrics {
     val_loss: last?.val_loss,
     peak_memory_allocated_bytes: largest(end.peak_memory_allocated_bytes),
     peak_memory_reserved_bytes: largest(end.peak_memory_reserved_bytes),
+    allocation_retries: largest(end.allocation_retries),
     ...Object.fromEntries(
       Object.entries(last?.metrics ?? {}).map(([name, value]) => [`evaluation.${name}`, value]),
     ),

@@ -71,7 +71,10 @@ function metricMeaning(metric: string): string {
     time_to_quality_seconds: 'seconds until the held-out loss that the baseline ends with',
     data_wait_share: 'share of the step seconds that waited for data',
     gpu_hours: 'GPU hours of a run from launch to end',
-    gpu_utilization: 'share of time in which a GPU was busy',
+    gpu_utilization:
+      'share of time in which any kernel ran (it saturates: one tiny kernel at a time is 100%)',
+    energy_joules_per_sample: 'joules per sample of all GPUs together in the steady state',
+    allocation_retries: 'times that the allocator had to free its cache and try again',
     val_loss: 'held-out loss at the end of training',
     'evaluation.nrmse': 'held-out NRMSE at the end of training',
     peak_memory_reserved_bytes: 'peak GPU memory reserved by the allocator',
@@ -81,12 +84,15 @@ function metricMeaning(metric: string): string {
 }
 
 const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']
+const COUNTS: readonly string[] = ['allocation_retries']
 const SHARES: readonly string[] = ['data_wait_share', 'gpu_utilization']
 
 function level({ metric, pricePerGpuHour }: Gate, value: number): string {
   if (metric === 'seconds_per_sample') return `${seconds(value)}/sample`
   if (SECONDS.includes(metric)) return seconds(value)
   if (SHARES.includes(metric)) return percent(value)
+  if (COUNTS.includes(metric)) return String(value)
+  if (metric === 'energy_joules_per_sample') return `${number(value, 3)} J/sample`
   if (pricePerGpuHour !== null) return number(value * pricePerGpuHour, 3)
   return metric.endsWith('_bytes') ? bytes(value) : number(value)
 }
@@ -112,7 +118,8 @@ function bound({ gate, evidence }: GateVerdict): string {
 function limit({ metric, statistic, limit }: Gate): string {
   if (statistic === 'speedup' || statistic === 'ratio') return ratio(limit)
   if (SHARES.includes(metric)) return percent(limit)
-  return metric.endsWith('_bytes') ? `${number(limit, 3)} GB` : number(limit, 3)
+  if (COUNTS.includes(metric)) return String(limit)
+  return metric.endsWith('_bytes') ? bytes(limit * 1e9) : number(limit, 3)
 }
 
 function stateText({ gate, state }: GateVerdict): string {

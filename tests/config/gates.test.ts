@@ -53,7 +53,7 @@ describe('a gate', () => {
 
   test('that is unknown is answered with the known ones', () => {
     expect(refused('{ speed_up: { at_least: 3 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.speed_up: unknown gate; use one of speedup, total_speedup, time_to_quality_speedup, loss_delta, loss_ratio, nrmse_ratio, nrmse_delta, peak_memory_gb, data_wait_share, gpu_utilization, cost_per_run, or give it a metric and a statistic"`,
+      `"x.yaml: gates.speed_up: unknown gate; use one of speedup, total_speedup, time_to_quality_speedup, loss_delta, loss_ratio, nrmse_ratio, nrmse_delta, peak_memory_gb, peak_memory_allocated_gb, allocation_retries, data_wait_share, gpu_utilization, energy_per_sample, energy_ratio, cost_per_run, or give it a metric and a statistic"`,
     )
     expect(refused('{ constructor: { below: 3 } }')).toContain('unknown gate')
   })
@@ -66,7 +66,7 @@ describe('a gate', () => {
 
   test('has a metric that is reported', () => {
     expect(refused('{ mine: { metric: loss, statistic: ratio, at_most: 1 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, time_to_quality_seconds, val_loss, peak_memory_allocated_bytes, peak_memory_reserved_bytes, data_wait_share, gpu_hours, gpu_utilization, energy_joules_per_sample, or evaluation.<a metric of the trainer's evaluation events>"`,
+      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, time_to_quality_seconds, val_loss, peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries, data_wait_share, gpu_hours, gpu_utilization, energy_joules_per_sample, or evaluation.<a metric of the trainer's evaluation events>"`,
     )
     expect(refused('{ mine: { metric: evaluation., statistic: ratio, at_most: 1 } }')).toContain(
       'got "evaluation."',
@@ -98,7 +98,7 @@ describe('a gate', () => {
 describe('the gates of a plan can be written down:', () => {
   test('loss within 5%, NRMSE at most +0.01, utilisation at least 85%, data wait under 5%', () => {
     const plan =
-      '{ loss_ratio: { at_most: 1.05 }, nrmse_delta: { at_most: 0.01 }, gpu_utilization: { at_least: 0.85 }, data_wait_share: { below: 0.05 } }'
+      '{ loss_ratio: { at_most: 1.05 }, nrmse_delta: { at_most: 0.01 }, gpu_utilization: { at_least: 0.85, severity: warn }, data_wait_share: { below: 0.05 } }'
     expect(
       gates(plan).map(
         ({ name, statistic, metric, direction, limit }) =>
@@ -110,6 +110,26 @@ describe('the gates of a plan can be written down:', () => {
       'gpu_utilization: minimum of gpu_utilization at_least 0.85',
       'data_wait_share: maximum of data_wait_share below 0.05',
     ])
+  })
+
+  test('memory allocated and reserved, no allocation retry, energy per sample', () => {
+    const machine =
+      '{ peak_memory_allocated_gb: { below: 40 }, allocation_retries: { at_most: 0 }, energy_per_sample: { below: 6 }, energy_ratio: { at_most: 0.5 } }'
+    expect(gates(machine).map(({ statistic, metric }) => `${statistic} of ${metric}`)).toEqual([
+      'maximum of peak_memory_allocated_bytes',
+      'maximum of allocation_retries',
+      'maximum of energy_joules_per_sample',
+      'ratio of energy_joules_per_sample',
+    ])
+  })
+
+  test('utilisation, which saturates, is never required', () => {
+    expect(refused('{ gpu_utilization: { at_least: 0.85 } }')).toMatchInlineSnapshot(
+      `"x.yaml: gates.gpu_utilization.severity: got required, expected warn or info: utilisation saturates, a GPU with one tiny kernel at a time reads 100% busy"`,
+    )
+    expect(refused('{ busy: { metric: gpu_utilization, statistic: ratio, at_most: 1.1 } }')).toContain(
+      'gates.busy.severity: got required',
+    )
   })
 
   test('cost of a run, with the price of a GPU hour', () => {

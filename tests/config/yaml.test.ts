@@ -36,7 +36,7 @@ test('refuses tabs and says what to use', () => {
 
 test('refuses a key that stands there twice', () => {
   expect(refused('a: 1\nb: 2\na: 3')).toMatchInlineSnapshot(
-    `"x.yaml, line 3: not valid YAML: Map keys must be unique"`,
+    `"x.yaml, line 3: not valid YAML: Map keys must be unique; keep one of them"`,
   )
 })
 
@@ -50,19 +50,44 @@ test('refuses .nan and .inf, which JSON would turn into null', () => {
 
 test('refuses a second document', () => {
   expect(refused('a: 1\n---\nb: 2')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: not valid YAML: a second document; expected one"`,
+    `"x.yaml, line 2: not valid YAML: a second document; expected one; remove the line with --- and what follows"`,
   )
+})
+
+test('says how to mend what is commonly mistyped', () => {
+  const mistyped = [
+    'a: [1, 2\nb: 3',
+    'a: "x\nb: 3',
+    'a: b: c',
+    'a:\n  b: 1\n c: 2',
+    'a: 1\nfoo\nb: 2',
+    'a: @x',
+    "a: 'it's'",
+    'a: b\nc: *d',
+  ]
+  expect(mistyped.map(refused)).toMatchInlineSnapshot(`
+    [
+      "x.yaml, line 2: not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]; close the bracket that is open, and no other",
+      "x.yaml, line 2: not valid YAML: Missing closing "quote; close what is open: a bracket, a quote, or a key without its colon",
+      "x.yaml, line 1: not valid YAML: Nested mappings are not allowed in compact mappings; write one key a line, or put a text that has a colon into quotes",
+      "x.yaml, line 3: not valid YAML: All mapping items must start at the same column; give all keys of a mapping, and all items of a list, the same indentation",
+      "x.yaml, line 2: not valid YAML: Implicit keys need to be on a single line; put a colon and a blank after the key; give all keys of a mapping, and all items of a list, the same indentation",
+      "x.yaml, line 1: not valid YAML: Plain value cannot start with reserved character @; put a text with special characters into quotes",
+      "x.yaml, line 1: not valid YAML: Unexpected scalar at node end; check the brackets, quotes, colons and indentation up to this line",
+      "x.yaml, line 2: not valid YAML: *d has no anchor before it; set &d first, or put a text with special characters into quotes",
+    ]
+  `)
 })
 
 test('refuses tags of other languages', () => {
   expect(refused('a: !!python/object x')).toMatchInlineSnapshot(
-    `"x.yaml, line 1: not valid YAML: Unresolved tag: tag:yaml.org,2002:python/object"`,
+    `"x.yaml, line 1: not valid YAML: Unresolved tag: tag:yaml.org,2002:python/object; leave the tag out"`,
   )
 })
 
 test('refuses an alias without an anchor', () => {
   expect(refused('a: *b')).toMatchInlineSnapshot(
-    `"x.yaml: not usable YAML: Unresolved alias (the anchor must be set before the alias): b"`,
+    `"x.yaml, line 1: not valid YAML: *b has no anchor before it; set &b first, or put a text with special characters into quotes"`,
   )
 })
 

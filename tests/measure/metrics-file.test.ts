@@ -221,6 +221,9 @@ describe('what is counted by rank', () => {
     expect(await problemOf(changed(5, { peak_memory_reserved_bytes: [1] }))).toBe(
       'malformed: metrics.jsonl line 5: peak_memory_reserved_bytes has 1 entries for 2 ranks',
     )
+    expect(await problemOf(changed(5, { allocation_retries: [0] }))).toBe(
+      'malformed: metrics.jsonl line 5: allocation_retries has 1 entries for 2 ranks',
+    )
   })
 })
 

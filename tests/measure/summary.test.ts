@@ -120,6 +120,11 @@ describe('a summary', () => {
     expect(metrics).not.toHaveProperty('peak_memory_allocated_bytes')
   })
 
+  test('has the allocation retries of the worst rank', async () => {
+    const { metrics } = await summaryOf({ end: { allocation_retries: [0, 3] } })
+    expect(metrics.allocation_retries).toBe(3)
+  })
+
   test('counts samples from the steps, beside what run_end says', async () => {
     expect(await summaryOf({ end: { samples: 1 } })).toMatchObject({ samples: 640, reportedSamples: 1 })
   })

@@ -41,12 +41,12 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate           | baseline           | optimized          | change   | bound                      | limit     | verdict |
-      | -------------- | ------------------ | ------------------ | -------- | -------------------------- | --------- | ------- |
-      | speedup        | 5.00 ms/sample     | 1.25 ms/sample     | 4.00x    | 4.00x to 4.00x (95%)       | >= 3.00x  | passed  |
-      | loss_delta     | 0.02025            | 0.02026            | +5.00e-6 | -1.80e-6 to +1.18e-5 (95%) | < 0.00100 | passed  |
-      | nrmse_ratio    | 0.1025             | 0.1025             | 1.00x    | 1.00x to 1.00x (95%)       | <= 1.03x  | passed  |
-      | peak_memory_gb | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |          |                            | < 50.0 GB | passed  |
+      | gate           | baseline           | optimized          | change   | bound                      | limit                | verdict |
+      | -------------- | ------------------ | ------------------ | -------- | -------------------------- | -------------------- | ------- |
+      | speedup        | 5.00 ms/sample     | 1.25 ms/sample     | 4.00x    | 4.00x to 4.00x (95%)       | >= 3.00x             | passed  |
+      | loss_delta     | 0.02025            | 0.02026            | +5.00e-6 | -1.80e-6 to +1.18e-5 (95%) | < 0.00100            | passed  |
+      | nrmse_ratio    | 0.1025             | 0.1025             | 1.00x    | 1.00x to 1.00x (95%)       | <= 1.03x             | passed  |
+      | peak_memory_gb | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |          |                            | < 50.0 GB (46.6 GiB) | passed  |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval clears the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
@@ -130,12 +130,12 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate           | baseline       | optimized      | change | bound                | limit     | verdict      |
-      | -------------- | -------------- | -------------- | ------ | -------------------- | --------- | ------------ |
-      | speedup        | 1.25 ms/sample | 1.25 ms/sample | 1.00x  | 1.00x to 1.00x (95%) | >= 3.00x  | failed       |
-      | loss_delta     | 0.02000        | 0.02000        | +0     | +0 to +0 (95%)       | < 0.00100 | passed       |
-      | nrmse_ratio    | not measured   | not measured   |        |                      | <= 1.03x  | not measured |
-      | peak_memory_gb | not measured   | not measured   |        |                      | < 50.0 GB | not measured |
+      | gate           | baseline       | optimized      | change | bound                | limit                | verdict      |
+      | -------------- | -------------- | -------------- | ------ | -------------------- | -------------------- | ------------ |
+      | speedup        | 1.25 ms/sample | 1.25 ms/sample | 1.00x  | 1.00x to 1.00x (95%) | >= 3.00x             | failed       |
+      | loss_delta     | 0.02000        | 0.02000        | +0     | +0 to +0 (95%)       | < 0.00100            | passed       |
+      | nrmse_ratio    | not measured   | not measured   |        |                      | <= 1.03x             | not measured |
+      | peak_memory_gb | not measured   | not measured   |        |                      | < 50.0 GB (46.6 GiB) | not measured |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
@@ -169,12 +169,12 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate       | baseline           | optimized          | change   | bound | limit     | verdict            |
-      | ---------- | ------------------ | ------------------ | -------- | ----- | --------- | ------------------ |
-      | speedup    | 5.00 ms/sample     | 2.50 ms/sample     | 2.00x    | none  | >= 3.00x  | not reached (warn) |
-      | loss_delta | 0.02010            | 0.02011            | +1.00e-5 | none  | < 0.0100  | open (info)        |
-      | growth     | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) | +0 GB    | none  | < 2.00 GB | inconclusive       |
-      | worst_loss | 0.02010            | 0.02011            |          |       | < 0.500   | passed             |
+      | gate       | baseline           | optimized          | change   | bound | limit                | verdict            |
+      | ---------- | ------------------ | ------------------ | -------- | ----- | -------------------- | ------------------ |
+      | speedup    | 5.00 ms/sample     | 2.50 ms/sample     | 2.00x    | none  | >= 3.00x             | not reached (warn) |
+      | loss_delta | 0.02010            | 0.02011            | +1.00e-5 | none  | < 0.0100             | open (info)        |
+      | growth     | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) | +0 GB    | none  | < 2.00 GB (1.86 GiB) | inconclusive       |
+      | worst_loss | 0.02010            | 0.02011            |          |       | < 0.500              | passed             |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it.

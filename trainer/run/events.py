@@ -82,7 +82,7 @@ def write_evaluation(
 def write_run_end(
     metrics: MetricsFile, config: Config, world: World, learner: Learner, earlier: Earlier
 ) -> None:
-    allocated, reserved = _peak_memory(world)
+    memory = _allocator_record(world)
     metrics.write(
         "run_end",
         status="finished",
@@ -90,18 +90,21 @@ def write_run_end(
         attempted_updates=config.train.updates,
         skipped_updates=learner.scaled_step.skipped_updates,
         total_seconds=earlier.seconds + seconds_since_start(),
-        peak_memory_allocated_bytes=allocated,
-        peak_memory_reserved_bytes=reserved,
+        **memory,
     )
 
 
-def _peak_memory(world: World) -> tuple[list[int] | None, list[int] | None]:
-    """Peak bytes per rank; nothing without a GPU."""
+def _allocator_record(world: World) -> dict[str, list[int]]:
+    """What the caching allocator of each rank counted; nothing without a GPU."""
     if world.device.type != "cuda":
-        return None, None
-    mine = [torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()]
-    everyone = world.gather(torch.tensor(mine, device=world.device)).tolist()
-    return [row[0] for row in everyone], [row[1] for row in everyone]
+        return {}
+    mine = {
+        "peak_memory_allocated_bytes": torch.cuda.max_memory_allocated(),
+        "peak_memory_reserved_bytes": torch.cuda.max_memory_reserved(),
+        "allocation_retries": torch.cuda.memory_stats()["num_alloc_retries"],
+    }
+    everyone = world.gather(torch.tensor(list(mine.values()), device=world.device)).tolist()
+    return {name: [row[column] for row in everyone] for column, name in enumerate(mine)}
 
 
 def _versions() -> dict[str, str]:
