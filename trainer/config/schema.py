@@ -106,6 +106,8 @@ class SpeedConfig:
     precision: Literal["fp32", "fp16", "bf16"] = "fp32"
     wrapper: Literal["none", "ddp", "flat", "fsdp2"] = "ddp"  # of several ranks; one rank needs none
     muon: Literal["loop", "batched", "sharded"] = "loop"  # sharded: each rank takes some of the matrices
+    # fallback: a switch that fails on this machine is off, and says why; in a gated run it ends the run too.
+    on_failure: Literal["error", "fallback"] = "error"
     compile: Literal["off", "blocks", "model"] = "off"
     compile_mode: Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs"] = "default"
     cuda_graph: bool = False  # one launch replays a whole update

@@ -40,6 +40,9 @@ class ResidentFeed:
                 chosen = chosen.pin_memory()  # else the copy waits
             yield self.pairs.read(chosen.to(device, non_blocking=True))
 
+    def first_batch(self) -> Batch:
+        return next(self.update(1))
+
     def effective(self) -> dict[str, str | int]:
         return {"data_path": "resident", "data_device": self.pairs.device.type, "loader_workers": 0}
 
@@ -68,6 +71,10 @@ class LoaderFeed:
         """Yield the micro-batches of the next update, which must be `step`."""
         for _ in range(self.micro_steps):
             yield next(self.batches).to(self.device)
+
+    def first_batch(self) -> Batch:
+        """The first micro-batch of the training, outside the stream."""
+        return self.loader.dataset[1, 0].to(self.device)
 
     def effective(self) -> dict[str, str | int]:
         workers = getattr(self.batches, "_workers", [])

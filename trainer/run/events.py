@@ -17,9 +17,9 @@ from trainer.run.evaluation import Evaluator
 from trainer.run.learner import Learner
 from trainer.run.metrics import SCHEMA_VERSION, MetricsFile
 from trainer.run.resume import Earlier
+from trainer.run.start import Started
 from trainer.run.world import World
 from trainer.sharding import whole_state
-from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.process_switches import ProcessSwitches
 
 
@@ -29,9 +29,8 @@ def write_run_start(
     seed: int,
     world: World,
     data: Data,
-    learner: Learner,
+    started: Started,
     feed: Feed,
-    graph: GraphedUpdate | None,
     switches: ProcessSwitches,
     earlier: Earlier,
 ) -> None:
@@ -44,16 +43,15 @@ def write_run_start(
         world_size=world.size,
         device_names=world.gather_text(world.device_name()),
         versions=_versions(),
-        parameter_count=parameter_count(learner.model),
+        parameter_count=parameter_count(started.learner.model),
         data_hash=data.content_hash,
         evaluation_samples=len(data.held_out),
         period_steps=config.period_updates,
         planned_steps=config.train.updates,
         effective={
-            **learner.effective(),
+            **started.effective(),
             **feed.effective(),
             **switches.effective(),
-            "cuda_graph": graph is not None and graph.is_captured,
         },
         resumed_at_steps=list(earlier.resumed_at_steps) or None,
     )

@@ -18,12 +18,11 @@ from trainer.run.evaluation import Evaluator
 from trainer.run.events import write_evaluation, write_run_end, write_run_start
 from trainer.run.faults import requested_fault
 from trainer.run.keeper import Keeper
-from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
 from trainer.run.resume import Earlier, earlier_part
+from trainer.run.start import start
 from trainer.run.window import Window
 from trainer.run.world import open_world, rank_from_environment
-from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
 
@@ -44,23 +43,21 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         require_device_fits(config, world.device.type, world.size)
         earlier = earlier_part(out, config, seed) if resume else Earlier()
         metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
-        started = time.perf_counter()
+        opening = time.perf_counter()
         data = open_data(config)
         schedule = data.train.schedule(config.train.pairs_per_update, seed, config.train.rest)
         share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
         first = earlier.step + 1
         feed = open_feed(data.train, share, config.train.updates, config.speed, world.device, first)
-        data_seconds = time.perf_counter() - started
+        data_seconds = time.perf_counter() - opening
 
-        learner = Learner(config, seed, world, requested_fault())
-        if earlier.state:
-            learner.load_state_dict(earlier.state)
-        graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
+        started = start(config, seed, world, feed, earlier.state, requested_fault())
+        learner, graph = started.learner, started.graph
         update = graph.update if graph else learner.update
         switches = ProcessSwitches(config, out, world)
         evaluator = Evaluator(config, data.held_out, world)
         keeper = Keeper(config, seed, out, world, data.train.normalisation, earlier)
-        write_run_start(metrics, config, seed, world, data, learner, feed, graph, switches, earlier)
+        write_run_start(metrics, config, seed, world, data, started, feed, switches, earlier)
         metrics.phase("import", import_seconds)
         metrics.phase("data", data_seconds)
         if graph:

@@ -1,0 +1,143 @@
+"""What a switch that fails on this machine does to a run: each is broken where the machine would break it."""
+
+import sys
+
+import pytest
+import torch
+from tiny import events, launch, tiny_config, tiny_file, train_losses
+
+from trainer.data.feed import Share, open_feed
+from trainer.data.splits import open_data
+from trainer.run.start import GATED, Started, start
+from trainer.run.training import Progress, run_training
+from trainer.run.world import World
+
+ALONE = World(rank=0, size=1, device=torch.device("cpu"))
+FALLBACK = "speed.on_failure=fallback"
+COMPILED = "speed.compile=blocks"
+FLASH3 = ["speed.attention=flash3", "speed.precision=bf16"]
+GRAPH = ["speed.cuda_graph=true", "speed.data_path=resident"]
+
+
+@pytest.fixture
+def no_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "flash_attn_interface", None)
+
+
+@pytest.fixture
+def no_capture(monkeypatch):
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(torch.cuda, "Stream", refuse)
+
+
+def with_a_peer(*failures: str) -> World:
+    """A world whose other rank reports these failures, attempt by attempt."""
+    reports = iter(failures)
+
+    class Pair(World):
+        def gather_text(self, text: str) -> list[str]:
+            return [text, next(reports)]
+
+    return Pair(rank=0, size=1, device=torch.device("cpu"))
+
+
+def started(folder, *overrides: str, world: World = ALONE) -> Started:
+    config = tiny_config(folder, *overrides)
+    share = Share(open_data(config).train.schedule(16, 3), 0, 1, config.speed.accumulation_steps)
+    feed = open_feed(open_data(config).train, share, config.train.updates, config.speed, ALONE.device)
+    try:
+        return start(config, 3, world, feed, None, None)
+    finally:
+        feed.close()
+
+
+BROKEN = [
+    ("no_package", FLASH3, "attention", "flash", "flash_attn_interface"),
+    ("no_capture", GRAPH, "cuda_graph", False, "stream is capturing"),
+]
+
+
+@pytest.mark.parametrize(("broken", "overrides", "switch", "off", "reason"), BROKEN)
+def test_a_switch_that_fails_is_off_and_says_why(
+    tmp_path, request, capsys, broken, overrides, switch, off, reason
+):
+    request.getfixturevalue(broken)
+    effective = started(tmp_path, FALLBACK, *overrides).effective()
+    assert effective[switch] == off
+    assert reason in effective[f"fallback/{switch}"]
+    assert [key for key in effective if key.startswith("fallback/")] == [f"fallback/{switch}"]
+    assert f"speed.{switch}: off, since it failed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("broken", "overrides", "switch", "off", "reason"), BROKEN)
+@pytest.mark.parametrize("on_failure", ["error", "fallback"])
+def test_by_default_and_in_a_gated_run_it_is_an_error(
+    tmp_path, request, monkeypatch, on_failure, broken, overrides, switch, off, reason
+):
+    request.getfixturevalue(broken)
+    if on_failure == "fallback":
+        monkeypatch.setenv(GATED, "speedproof-of-this-test")
+    config = tiny_config(tmp_path, f"speed.on_failure={on_failure}", *overrides)
+    monkeypatch.setattr("trainer.run.training.require_device_fits", lambda *_: None)
+    with pytest.raises(Exception, match=reason):
+        run_training(config, tmp_path, 3, Progress())
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_without_a_compiler_a_run_trains_like_the_plain_one_or_ends(tmp_path, gated):
+    run_training(tiny_config(tmp_path), tmp_path / "plain", 3, Progress())
+    environment = {"CXX": "no-such-compiler", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    environment |= {GATED: "speedproof-of-this-test"} if gated else {}
+    out = tmp_path / "out"
+    sets = ["--set", FALLBACK, "--set", COMPILED]
+    done = launch(
+        ["train", "--config", str(tiny_file(tmp_path)), "--out", str(out), "--seed", "3", *sets],
+        1,
+        **environment,
+    )
+    assert done.returncode == int(gated)
+    assert "InvalidCxxCompiler" in done.stderr
+    if not gated:
+        assert train_losses(out) == train_losses(tmp_path / "plain")
+        effective = events(out, "run_start")[0]["effective"]
+        assert (effective["compile"], effective["compiled_blocks"]) == ("off", 0)
+        assert "InvalidCxxCompiler" in effective["fallback/compile"]
+
+
+def test_where_two_switches_fail_both_are_off(tmp_path, no_package, no_capture):
+    effective = started(tmp_path, FALLBACK, *FLASH3, *GRAPH).effective()
+    assert {"fallback/cuda_graph", "fallback/attention"} <= set(effective)
+    assert (effective["cuda_graph"], effective["attention"]) == (False, "flash")
+
+
+def test_what_fails_on_another_rank_is_off_on_this_one(tmp_path):
+    world = with_a_peer("ImportError: no Triton there", "")
+    effective = started(tmp_path, FALLBACK, "speed.attention=math", world=world).effective()
+    assert effective["attention"] == "flash"
+    assert effective["fallback/attention"] == "ImportError: no Triton there"
+
+
+def test_nothing_is_off_where_nothing_fails(tmp_path):
+    effective = started(tmp_path, FALLBACK, "speed.attention=math").effective()
+    assert effective["attention"] == "math"
+    assert not any(key.startswith("fallback/") for key in effective)
+
+
+def test_memory_that_runs_out_is_no_reason_to_fall_back(tmp_path, monkeypatch):
+    def full(*_arguments: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("trainer.run.learner.Learner.work", full)
+    with pytest.raises(torch.OutOfMemoryError):
+        started(tmp_path, FALLBACK, "speed.attention=math")
+
+
+def test_what_fails_whatever_is_off_names_the_first_failure(tmp_path, monkeypatch):
+    def broken(*_arguments: object) -> None:
+        raise ValueError("not a switch's fault")
+
+    monkeypatch.setattr("trainer.run.learner.Learner.work", broken)
+    with pytest.raises(RuntimeError, match="ValueError: not a switch's fault; without attention it fails"):
+        started(tmp_path, FALLBACK, "speed.attention=math")

@@ -1,0 +1,116 @@
+"""Makes what learns. A switch that fails on this machine is an error, or off where the config says so."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
+
+import torch
+
+from trainer.config.schema import Config
+from trainer.config.speed_rules import broken_speed_rules
+from trainer.data.feed import Feed
+from trainer.run.faults import Fault
+from trainer.run.learner import Learner
+from trainer.run.world import World
+from trainer.switches.cuda_graph import GraphedUpdate
+
+GATED = "SPEEDPROOF_RUN_MARKER"  # Speedproof sets it in every training that it starts
+
+# What may fail for reasons that no config shows: a compiler, a package or a driver. Each with its plain path.
+PLAIN_PATHS: dict[str, dict[str, object]] = {
+    "cuda_graph": {"cuda_graph": False},
+    "compile": {"compile": "off", "compile_mode": "default"},
+    "attention": {"attention": "auto"},
+}
+
+
+@dataclass(frozen=True)
+class Started:
+    learner: Learner
+    graph: GraphedUpdate | None
+    fallbacks: dict[str, str]  # switches that are off because they failed, and how
+
+    def effective(self) -> dict[str, str | int]:
+        """What is really on, and why the rest is not."""
+        return {
+            **self.learner.effective(),
+            "cuda_graph": self.graph is not None and self.graph.is_captured,
+            **{f"fallback/{switch}": reason for switch, reason in self.fallbacks.items()},
+        }
+
+
+def start(
+    config: Config, seed: int, world: World, feed: Feed, state: dict | None, fault: Fault | None
+) -> Started:
+    """Return what learns, in the given state or fresh, with as few switches off as work."""
+    if config.speed.on_failure == "error" or GATED in os.environ:
+        return _made(config, seed, world, feed, state, fault, {})
+    reason = ""
+    for off in _fewest_first([switch for switch in PLAIN_PATHS if _is_on(config, switch)]):
+        candidate = _without(config, off)
+        if any(broken_speed_rules(candidate)):
+            continue
+        failure, started = "", None
+        try:
+            _try(candidate, seed, world, feed)
+            started = _made(candidate, seed, world, feed, state, fault, dict.fromkeys(off, reason))
+        except torch.OutOfMemoryError:
+            raise  # a smaller batch helps, another path hides it
+        except Exception as error:
+            failure = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        failures = [text for text in world.gather_text(failure) if text]  # all ranks decide alike
+        if started and not failures:
+            _tell(started, world)
+            return started
+        reason = reason or failures[0]
+    raise RuntimeError(f"{reason}; without {', '.join(off) or 'any switch'} it fails as well: {failures[0]}")
+
+
+def _made(
+    config: Config,
+    seed: int,
+    world: World,
+    feed: Feed,
+    state: dict | None,
+    fault: Fault | None,
+    fallbacks: dict[str, str],
+) -> Started:
+    learner = Learner(config, seed, world, fault)
+    if state:
+        learner.load_state_dict(state)
+    graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
+    return Started(learner, graph, fallbacks)
+
+
+def _try(config: Config, seed: int, world: World, feed: Feed) -> None:
+    """Let a learner of its own take a step that no other rank waits for; compilers run at the first call."""
+    alone = World(rank=0, size=1, device=world.device)
+    eager = replace(config, speed=replace(config.speed, cuda_graph=False))
+    try:
+        Learner(eager, seed, alone).work(1, 0.0, [feed.first_batch()])
+    finally:
+        if config.speed.compile != "off":
+            torch._dynamo.reset()  # compiled code of the trial counts as recompilation of the same code
+
+
+def _fewest_first(switches: list[str]) -> Iterator[tuple[str, ...]]:
+    return chain.from_iterable(combinations(switches, count) for count in range(len(switches) + 1))
+
+
+def _is_on(config: Config, switch: str) -> bool:
+    return any(getattr(config.speed, key) != value for key, value in PLAIN_PATHS[switch].items())
+
+
+def _without(config: Config, switches: tuple[str, ...]) -> Config:
+    plain = {key: value for switch in switches for key, value in PLAIN_PATHS[switch].items()}
+    return replace(config, speed=replace(config.speed, **plain))
+
+
+def _tell(started: Started, world: World) -> None:
+    for switch, reason in started.fallbacks.items():
+        if world.rank == 0:
+            print(f"speed.{switch}: off, since it failed: {reason}", file=sys.stderr, flush=True)
