@@ -69,7 +69,7 @@ def test_the_table_has_the_learning_rate_of_every_step(tmp_path):
     table = rate_table(config)
     assert len(table) == config.train.updates + 1
     for step in range(1, config.train.updates + 1):
-        expected = learning_rate(config.optimizer, step, config.train.updates)
+        expected = learning_rate(config, step)
         assert table[step].item() == pytest.approx(expected)
 
 
@@ -99,6 +99,7 @@ def test_undone_steps_leave_no_trace(tmp_path, steps_before):
         (["speed.data_path=loader"], 'speed.data_path: got "loader"'),
         (["speed.precision=fp16"], 'speed.precision: got "fp16"'),
         (["speed.muon=loop"], 'speed.muon: got "loop"'),
+        (["recipe.batch_doubles_after=[4]"], "recipe.batch_doubles_after: got [4]"),
         (["speed.compile=blocks", "speed.compile_mode=reduce-overhead"], 'speed.compile_mode: got "reduce-o'),
     ],
 )

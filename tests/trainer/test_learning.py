@@ -234,8 +234,8 @@ def test_a_dropped_block_leaves_its_input(tmp_path):
 
 
 def test_the_learning_rate_warms_up_and_falls_along_a_cosine(tmp_path):
-    config = tiny_config(tmp_path, "optimizer.warmup_updates=4", "train.updates=20").optimizer
-    rates = [learning_rate(config, step, 20) for step in range(1, 21)]
+    config = tiny_config(tmp_path, "optimizer.warmup_updates=4", "train.updates=20")
+    rates = [learning_rate(config, step) for step in range(1, 21)]
     assert rates[:4] == pytest.approx([0.25e-3, 0.5e-3, 0.75e-3, 1e-3])
     assert rates[11] == pytest.approx(1e-3 * (0.01 + 0.99 / 2))
     assert rates[19] == pytest.approx(1e-5)

@@ -1,6 +1,7 @@
 """Combinations that cannot work, each refused with its reason."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from trainer.config.loss_rules import broken_loss_rules
 from trainer.config.reader import Problem
@@ -18,6 +19,7 @@ def broken_rules(config: Config) -> Iterator[Problem]:
     yield from _model(config)
     yield from broken_loss_rules(config)
     yield from _pairs(config)
+    yield from _growth(config)
     yield from _optimizer(config)
     yield from broken_speed_rules(config)
 
@@ -111,6 +113,20 @@ def _pairs(config: Config) -> Iterator[Problem]:
             "optimizer.warmup_updates",
             f"got {config.optimizer.warmup_updates}, expected less than the {config.train.updates} updates",
         )
+
+
+def _growth(config: Config) -> Iterator[Problem]:
+    after, updates = config.recipe.batch_doubles_after, config.train.updates
+    edges = (config.optimizer.warmup_updates, *after, updates)
+    for index, (start, end) in enumerate(pairwise(edges)):
+        together = 2**index
+        if after and (start >= end or (index > 0 and (end - start) % together)):
+            yield Problem(
+                "recipe.batch_doubles_after",
+                f"got {list(after)} of {updates} updates, {config.optimizer.warmup_updates} of them warm-up; "
+                f"expected numbers that rise from there to there, and between {start} and {end} a multiple "
+                f"of the {together} updates that are taken together",
+            )
 
 
 def _optimizer(config: Config) -> Iterator[Problem]:

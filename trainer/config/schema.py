@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from trainer.config.growth import Growth
 from trainer.config.kinds import Count, CountOrZero, Decay, Positive, Weight
 from trainer.config.ranges import Between, NotEmpty
 from trainer.data.tasks.advection1d import Advection1dConfig
@@ -135,6 +136,9 @@ class RecipeConfig:
     inverse_every_nth_pair: Count = 1  # pairs of a batch that have inverse terms
     priors_every: Count = 1  # updates between two computations of boundary, conservation and positivity
     exploration_updates: CountOrZero = 0  # at the start, without inverse terms and priors
+    # Updates after which pairs_per_update doubles; train.updates counts those that there would be without.
+    # Learning rate and weight decay grow by sqrt(2) each time, and the decay of the average is squared.
+    batch_doubles_after: tuple[Count, ...] = ()
     task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal
 
 
@@ -157,6 +161,10 @@ class Config:
     @property
     def task_shares(self) -> tuple[int, ...]:
         return self.recipe.task_shares or (1,) * len(self.data.tasks)
+
+    @property
+    def growth(self) -> Growth:
+        return Growth(self.train.updates, self.recipe.batch_doubles_after)
 
     @property
     def period_updates(self) -> int:

@@ -57,6 +57,12 @@ def _cuda_graph(config: Config) -> Iterator[Problem]:
             'got "loop", which reads its learning rate on the host: expected batched or sharded with '
             "speed.cuda_graph",
         )
+    if config.recipe.batch_doubles_after:
+        yield Problem(
+            "recipe.batch_doubles_after",
+            f"got {list(config.recipe.batch_doubles_after)}, but a CUDA graph has batches of one size: "
+            "expected none with speed.cuda_graph",
+        )
     if speed.compile_mode != "default":
         yield Problem(
             "speed.compile_mode",

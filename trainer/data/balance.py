@@ -27,10 +27,10 @@ class FileBalance:
 
 def sampling_balance(train: TaskSet, config: Config, seed: int, ranks: int) -> list[FileBalance]:
     """Go through the batches of a whole training, without reading their fields."""
-    schedule = train.schedule(config.train.pairs_per_update, seed, config.train.rest)
+    schedule = train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth)
     micro_steps = config.speed.accumulation_steps
     counts = [np.zeros((len(task.files), ranks), dtype=np.int64) for task in train.tasks]
-    for step in range(1, config.train.updates + 1):
+    for step in range(1, config.growth.steps + 1):
         for micro_step in range(micro_steps):
             for rank in range(ranks):
                 pairs = schedule.micro_batch(step, micro_step, micro_steps, rank, ranks)

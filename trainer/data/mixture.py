@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import torch
 
+from trainer.config.growth import Growth
 from trainer.data.batch import Batch
 from trainer.data.paths import MappedPairs, ResidentPairs
 from trainer.data.schedule import BatchSchedule
@@ -46,11 +47,15 @@ class TaskSet:
         return Batch.of(torch.from_numpy(pairs), read)
 
     def schedule(
-        self, pairs_per_update: int, seed: int, rest: Literal["drop", "pad"] = "drop"
+        self,
+        pairs_per_update: int,
+        seed: int,
+        rest: Literal["drop", "pad"] = "drop",
+        growth: Growth | None = None,
     ) -> MixedSchedule:
         sizes = part_sizes(pairs_per_update, self.shares)
         schedules = [
-            BatchSchedule(len(pairs.table), size, seed + 7919 * index, pairs.task.name, rest)
+            BatchSchedule(len(pairs.table), size, seed + 7919 * index, pairs.task.name, rest, growth)
             for index, (pairs, size) in enumerate(zip(self.tasks, sizes, strict=True))
         ]
         return MixedSchedule(tuple(schedules), tuple(self.first_pairs))
@@ -81,7 +86,7 @@ class MixedSchedule:
 
     @property
     def updates_per_epoch(self) -> int:
-        """Updates until every task has been seen once."""
+        """Declared updates until every task has been seen once."""
         return max(schedule.updates_per_epoch for schedule in self.tasks)
 
     def micro_batch(

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from trainer.config.growth import Growth
 from trainer.errors import ConfigError
 
 
@@ -22,6 +23,7 @@ class BatchSchedule:
     seed: int
     task: str
     rest: Literal["drop", "pad"] = "drop"
+    growth: Growth | None = None
 
     def __post_init__(self) -> None:
         if self.pairs < self.pairs_per_update and self.rest == "drop":
@@ -36,16 +38,20 @@ class BatchSchedule:
         return full + (left > 0 and self.rest == "pad")
 
     def update(self, step: int) -> np.ndarray:
-        """Pair numbers of an update, (pairs_per_update,); steps count from 1."""
-        epoch, position = divmod(step - 1, self.updates_per_epoch)
-        places = np.arange(self.pairs_per_update) + position * self.pairs_per_update
-        return _shuffled(self.pairs, self.seed, epoch)[places % self.pairs]
+        """Pair numbers of a step, (pairs_per_update,) or, where the batch has grown, a multiple of that."""
+        together = self.growth.taken_together(step) if self.growth else (step,)
+        return np.concatenate([self._declared(update) for update in together])
 
     def micro_batch(
         self, step: int, micro_step: int, micro_steps: int, rank: int, world_size: int
     ) -> np.ndarray:
-        """The part of one rank and micro-step, (pairs_per_update / (world_size * micro_steps),)."""
+        """The part of one rank and micro-step, (pairs of the step / (world_size * micro_steps),)."""
         return self.update(step).reshape(micro_steps, world_size, -1)[micro_step, rank]
+
+    def _declared(self, update: int) -> np.ndarray:
+        epoch, position = divmod(update - 1, self.updates_per_epoch)
+        places = np.arange(self.pairs_per_update) + position * self.pairs_per_update
+        return _shuffled(self.pairs, self.seed, epoch)[places % self.pairs]
 
 
 @lru_cache(maxsize=2)

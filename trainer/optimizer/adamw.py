@@ -61,6 +61,10 @@ class AdamWPart:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
+    def set_weight_decay(self, weight_decay: float) -> None:
+        """Of the matrices, which are the first group."""
+        self.optimizer.param_groups[0]["weight_decay"] = weight_decay
+
     def step(self) -> None:
         self.optimizer.step()
 

@@ -31,6 +31,10 @@ class OffloadedAdamW:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
+    def set_weight_decay(self, weight_decay: float) -> None:
+        """Of the matrices, which are the first group."""
+        self.optimizer.param_groups[0]["weight_decay"] = weight_decay
+
     @torch.no_grad()
     def step(self) -> None:
         """Bring the gradients, step, and send the weights; waits for the device once."""

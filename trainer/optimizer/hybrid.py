@@ -32,6 +32,10 @@ class Hybrid:
         for part in self.parts:
             part.set_learning_rate(rate)
 
+    def set_weight_decay(self, weight_decay: float) -> None:
+        for part in self.parts:
+            part.set_weight_decay(weight_decay)
+
     def step(self) -> bool:
         """Update all parameters; True, so that a caller can tell it from a step that a scaler skipped."""
         for part in self.parts:

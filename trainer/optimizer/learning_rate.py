@@ -1,14 +1,21 @@
-"""The learning rate of each update: linear warm-up, then a cosine."""
+"""The learning rate of each step: linear warm-up, then a cosine; more for a batch that has grown."""
 
 import math
 
-from trainer.config.schema import OptimizerConfig
+from trainer.config.schema import Config
 
 
-def learning_rate(config: OptimizerConfig, step: int, updates: int) -> float:
-    """Learning rate of an update; steps count from 1, the first warm-up update is not 0."""
-    if step <= config.warmup_updates:
-        return config.learning_rate * step / config.warmup_updates
-    progress = (step - config.warmup_updates) / (updates - config.warmup_updates)
+def learning_rate(config: Config, step: int) -> float:
+    """Learning rate of a step; steps count from 1, the first of the warm-up is not 0.
+
+    A batch k times as large gets sqrt(k) of it: Adam's rule (Malladi et al. 2022, arXiv:2205.10287), and
+    Muon's updates are scaled to the size of Adam's.
+    """
+    optimizer, together = config.optimizer, config.growth.taken_together(step)
+    update = together[-1]
+    if update <= optimizer.warmup_updates:
+        return optimizer.learning_rate * update / optimizer.warmup_updates
+    progress = (update - optimizer.warmup_updates) / (config.train.updates - optimizer.warmup_updates)
     cosine = 0.5 * (1 + math.cos(math.pi * progress))
-    return config.learning_rate * (config.final_fraction + (1 - config.final_fraction) * cosine)
+    falling = optimizer.final_fraction + (1 - optimizer.final_fraction) * cosine
+    return optimizer.learning_rate * math.sqrt(len(together)) * falling

@@ -65,6 +65,9 @@ class BatchedMuon:
     def set_learning_rate(self, rate: float | Tensor) -> None:
         self.learning_rate = rate
 
+    def set_weight_decay(self, weight_decay: float) -> None:
+        self.weight_decay = weight_decay
+
     @torch.no_grad()
     def step(self) -> None:
         gradients = {parameter: whole(parameter.grad) for parameter in self.parameters}

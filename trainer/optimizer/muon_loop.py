@@ -36,6 +36,10 @@ class LoopMuon:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
+    def set_weight_decay(self, weight_decay: float) -> None:
+        for group in self.optimizer.param_groups:
+            group["weight_decay"] = weight_decay
+
     def step(self) -> None:
         for view, matrix in zip(self.views, self.matrices, strict=True):
             view.grad = matrix.of(matrix.parameter.grad)

@@ -31,7 +31,8 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
     if found == 0:
         print(f"{unit} pairs per micro-step are already too many")
         return 1
-    micro_steps = -(-config.train.pairs_per_update // found)
+    most_per_update = config.train.pairs_per_update * config.growth.largest_factor
+    micro_steps = -(-most_per_update // found)
     print(
         f"{found} pairs per micro-step fit; on one GPU that asks for speed.accumulation_steps={micro_steps}"
     )

@@ -47,7 +47,7 @@ def write_run_start(
         data_hash=data.content_hash,
         evaluation_samples=len(data.held_out),
         period_steps=config.period_updates,
-        planned_steps=config.train.updates,
+        planned_steps=config.growth.steps,
         effective={
             **started.effective(),
             **feed.effective(),
@@ -65,11 +65,11 @@ def write_evaluation(
     weights = whole_state(learner.model)
     raw = evaluator.errors(weights)
     averaged = evaluator.errors(learner.ema.state_dict())
-    rollouts = evaluator.rollout_errors(weights) if step == config.train.updates else {}
+    rollouts = evaluator.rollout_errors(weights) if step == config.growth.steps else {}
     metrics.write(
         "evaluation",
         step=step,
-        samples_seen=step * config.train.pairs_per_update,
+        samples_seen=config.growth.taken_together(step)[-1] * config.train.pairs_per_update,
         val_loss=raw.val_loss,
         metrics={"val_loss_ema": averaged.val_loss, **raw.metrics(), **rollouts},
         seconds=time.perf_counter() - started,
@@ -85,7 +85,7 @@ def write_run_end(
         "run_end",
         status="finished",
         samples=config.train.updates * config.train.pairs_per_update,
-        attempted_updates=config.train.updates,
+        attempted_updates=config.growth.steps,
         skipped_updates=learner.scaled_step.skipped_updates,
         total_seconds=earlier.seconds + seconds_since_start(),
         **memory,

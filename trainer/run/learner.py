@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator
 
@@ -47,7 +48,8 @@ class Learner:
     def update(self, step: int, feed: Feed) -> StepRecord:
         """One optimizer step on the batches of the feed."""
         graphs = graphs_compiled()
-        rate = learning_rate(self.config.optimizer, step, self.config.train.updates)
+        factor = self._follow_growth(step)
+        rate = learning_rate(self.config, step)
         waits = _Waits()
         skipped = self.scaled_step.skipped_updates
         batches = waits.measured(feed.update(step))
@@ -55,6 +57,7 @@ class Learner:
         return StepRecord(
             loss,
             norm,
+            factor * self.config.train.pairs_per_update,
             waits.seconds,
             rate,
             compiled=graphs_compiled() > graphs,
@@ -119,6 +122,13 @@ class Learner:
                 loss = self.fault.strike(loss, self.model, self.world.rank, step)
             self.scaled_step.scaled(loss).backward()
         return loss.detach()
+
+    def _follow_growth(self, step: int) -> int:
+        """Keep the decay per pair of weights and average as the batch grows; return by how much it has."""
+        factor, optimizer = self.config.growth.factor(step), self.config.optimizer
+        self.optimizer.set_weight_decay(optimizer.weight_decay * math.sqrt(factor))
+        self.ema.decay = optimizer.ema_decay**factor
+        return factor
 
     def _clip(self) -> Tensor | None:
         limit = self.config.optimizer.clip_norm

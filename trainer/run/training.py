@@ -45,10 +45,10 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
         opening = time.perf_counter()
         data = open_data(config)
-        schedule = data.train.schedule(config.train.pairs_per_update, seed, config.train.rest)
+        schedule = data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth)
         share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
-        first = earlier.step + 1
-        feed = open_feed(data.train, share, config.train.updates, config.speed, world.device, first)
+        first, growth = earlier.step + 1, config.growth
+        feed = open_feed(data.train, share, growth.steps, config.speed, world.device, first)
         data_seconds = time.perf_counter() - opening
 
         started = start(config, seed, world, feed, earlier.state, requested_fault())
@@ -64,20 +64,21 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             metrics.phase("capture", graph.seconds)
 
         clock = step_clock(world.device)
-        window = Window(first, config.train.pairs_per_update)
-        for step in range(first, config.train.updates + 1):
+        window = Window(first)
+        for step in range(first, growth.steps + 1):
             progress.step = step
             switches.before(step)
             clock.start()
             window.records.append(update(step, feed))
             clock.stop()
             switches.after(step)
-            evaluates = step == config.train.updates or _is_due(step, config.evaluation.every_updates)
+            evaluates = step == growth.steps or _is_due(step, config.evaluation.every_updates)
             if evaluates or keeper.is_due(step) or _is_due(step, config.train.window_updates):
                 window.report(clock.drain(), world, metrics)
-                window = Window(step + 1, config.train.pairs_per_update)
-            if _is_due(step, schedule.updates_per_epoch):
-                metrics.write("epoch", epoch=step // schedule.updates_per_epoch, step=step)
+                window = Window(step + 1)
+            for declared in growth.taken_together(step):
+                if _is_due(declared, schedule.updates_per_epoch):
+                    metrics.write("epoch", epoch=declared // schedule.updates_per_epoch, step=step)
             if _is_due(step, config.train.checksum_every_updates):
                 require_equal_weights(learner.model, world, step)
             val_loss = write_evaluation(metrics, step, config, evaluator, learner) if evaluates else None

@@ -19,6 +19,7 @@ class StepRecord:
 
     loss: Tensor
     gradient_norm: Tensor | None
+    samples: int  # over all ranks
     data_wait_seconds: float
     learning_rate: float
     compiled: bool
@@ -28,7 +29,6 @@ class StepRecord:
 @dataclass
 class Window:
     first_step: int
-    samples_per_step: int
     records: list[StepRecord] = field(default_factory=list)
 
     def report(self, seconds: list[float], world: World, metrics: MetricsFile) -> None:
@@ -53,7 +53,7 @@ class Window:
             "steps",
             first_step=self.first_step,
             step_seconds=slowest[:steps],
-            samples=[self.samples_per_step] * steps,
+            samples=[record.samples for record in records],
             train_loss=losses[:steps],
             learning_rate=[record.learning_rate for record in records],
             gradient_norm=_finite_numbers([record.gradient_norm for record in records]),

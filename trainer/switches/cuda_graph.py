@@ -36,8 +36,9 @@ class GraphedUpdate:
         wait = time.perf_counter() - started
         self.graphs[self.learner.choices.phase(step)].replay()
         config = self.learner.config
-        rate = learning_rate(config.optimizer, step, config.train.updates)
-        return StepRecord(self.static.loss(step), self.static.norm(step), wait, rate, compiled=False)
+        rate = learning_rate(config, step)
+        pairs = config.train.pairs_per_update
+        return StepRecord(self.static.loss(step), self.static.norm(step), pairs, wait, rate, compiled=False)
 
     @property
     def is_captured(self) -> bool:

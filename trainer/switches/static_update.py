@@ -60,6 +60,5 @@ class StaticUpdate:
 
 def rate_table(config: Config) -> Float[Tensor, " steps"]:
     """Learning rate by step; entry 0 is of no step."""
-    updates = config.train.updates
-    rates = [learning_rate(config.optimizer, step, updates) for step in range(1, updates + 1)]
+    rates = [learning_rate(config, step) for step in range(1, config.train.updates + 1)]
     return torch.tensor([0.0, *rates])
