@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,7 +76,12 @@ def tune_batch(options: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m trainer", description=sys.modules["trainer"].__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer",
+        description=sys.modules["trainer"].__doc__,
+        epilog="COMMAND --help explains its options. Exit codes: 0 done, 1 failed, 2 bad input. Every setting of "
+        "a config, with its range and default: trainer/config/schema.py.",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     command = _add(
@@ -98,8 +104,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--out", type=Path, required=True, help="folder for profile.json and a Chrome trace per rank"
     )
-    command.add_argument("--seed", type=_seed, default=0)
-    command.add_argument("--steps", type=int, default=10, help="steps that are timed, whole and then by part")
+    command.add_argument("--seed", type=_seed, default=0, help="seed of the training (default 0)")
+    command.add_argument(
+        "--steps", type=_positive, default=10, help="steps timed whole, then as many by part (default 10)"
+    )
 
     command = _add(
         commands,
@@ -108,7 +116,10 @@ def _parser() -> argparse.ArgumentParser:
         "Search the most pairs per micro-step that fit into the memory of one GPU.",
     )
     command.add_argument(
-        "--memory-fraction", type=float, default=0.9, help="of the GPU's memory that may be used; 0.9"
+        "--memory-fraction",
+        type=_fraction,
+        default=0.9,
+        help="share of the GPU's memory that may be used (default 0.9)",
     )
 
     _add(commands, "generate-data", generate_data, "Make the data of a config where they are not there yet.")
@@ -141,6 +152,16 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f'got "{text}", expected a whole number at least 1')
     return int(text)
+
+
+def _fraction(text: str) -> float:
+    try:
+        fraction = float(text)
+    except ValueError:
+        fraction = math.nan
+    if not 0 < fraction <= 1:
+        raise argparse.ArgumentTypeError(f'got "{text}", expected a number more than 0 and at most 1')
+    return fraction
 
 
 def _add(commands: argparse._SubParsersAction, name: str, function, summary: str) -> argparse.ArgumentParser:

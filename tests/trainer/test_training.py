@@ -174,6 +174,7 @@ def test_switches_that_are_on_read_back_as_on(tmp_path):
         "loader_workers": 2,
         "loader_prefetch": 2,
         "loader_pinned": False,
+        "micro_steps": 1,
     }
 
 
@@ -193,6 +194,7 @@ def test_switches_that_are_off_read_back_as_off(tmp_path):
         "data_path": "resident",
         "data_device": "cpu",
         "loader_workers": 0,
+        "micro_steps": 1,
     }
 
 

@@ -44,7 +44,12 @@ class ResidentFeed:
         return next(self.update(1))
 
     def effective(self) -> dict[str, str | int]:
-        return {"data_path": "resident", "data_device": self.pairs.device.type, "loader_workers": 0}
+        return {
+            "data_path": "resident",
+            "data_device": self.pairs.device.type,
+            "loader_workers": 0,
+            "micro_steps": self.share.micro_steps,
+        }
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -83,7 +88,8 @@ class LoaderFeed:
             "data_device": "cpu",
             "loader_workers": sum(worker.is_alive() for worker in workers),
             "loader_prefetch": (self.loader.prefetch_factor or 0) if workers else 0,
-            "loader_pinned": self.loader.pin_memory,
+            "loader_pinned": getattr(self.batches, "_pin_memory", False),
+            "micro_steps": self.micro_steps,
         }
 
     def close(self) -> None:

@@ -20,6 +20,9 @@ class CheckpointWriter:
         self._thread: threading.Thread | None = None
         self._error: OSError | RuntimeError | None = None
 
+    def effective(self) -> dict[str, str]:
+        return {"checkpoints": "asynchronous" if self.asynchronous else "synchronous"}
+
     def write(self, state: dict[str, object], *, best: bool) -> None:
         """Save as the last, and as the best one too; an earlier write is waited for."""
         self.close()

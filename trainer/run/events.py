@@ -14,6 +14,7 @@ from trainer.data.feed import Feed
 from trainer.data.splits import Data
 from trainer.model.latent_operator import parameter_count
 from trainer.run.evaluation import Evaluator
+from trainer.run.keeper import Keeper
 from trainer.run.learner import Learner
 from trainer.run.metrics import SCHEMA_VERSION, MetricsFile
 from trainer.run.resume import Earlier
@@ -32,7 +33,7 @@ def write_run_start(
     started: Started,
     feed: Feed,
     switches: ProcessSwitches,
-    earlier: Earlier,
+    keeper: Keeper,
 ) -> None:
     metrics.write(
         "run_start",
@@ -52,8 +53,9 @@ def write_run_start(
             **started.effective(),
             **feed.effective(),
             **switches.effective(),
+            **keeper.writer.effective(),
         },
-        resumed_at_steps=list(earlier.resumed_at_steps) or None,
+        resumed_at_steps=list(keeper.earlier.resumed_at_steps) or None,
     )
 
 

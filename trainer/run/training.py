@@ -57,7 +57,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         switches = ProcessSwitches(config, out, world)
         evaluator = Evaluator(config, data.held_out, world)
         keeper = Keeper(config, seed, out, world, data.train.normalisation, earlier)
-        write_run_start(metrics, config, seed, world, data, started, feed, switches, earlier)
+        write_run_start(metrics, config, seed, world, data, started, feed, switches, keeper)
         metrics.phase("import", import_seconds)
         metrics.phase("data", data_seconds)
         if graph:

@@ -34,6 +34,7 @@ class ProcessSwitches:
         return {
             "cudnn_autotune": torch.backends.cudnn.benchmark,
             "detect_anomaly": torch.is_anomaly_enabled(),
+            "traced_updates": self.trace.updates,
             **self.cleanup.effective(),
             **observed_nccl(self.nccl, self.out, self.rank),
         }

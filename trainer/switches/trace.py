@@ -18,6 +18,10 @@ class Trace:
         self.path = out / f"trace-{rank}.json"
         self.profiler: profile | None = None
 
+    @property
+    def updates(self) -> int:
+        return self.last - SKIPPED
+
     def before(self, step: int) -> None:
         if step != self.first or self.last < self.first:
             return

@@ -1,0 +1,34 @@
+"""What the command line says about itself."""
+
+import argparse
+
+import pytest
+
+from trainer.cli import _parser, main
+
+(COMMANDS,) = [a.choices for a in _parser()._actions if isinstance(a, argparse._SubParsersAction)]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_and_all_its_options(name, capsys):
+    assert all(action.help for action in COMMANDS[name]._actions)
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    assert COMMANDS[name].description.split()[0] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["profile", "--steps", "0"], '--steps: got "0", expected a whole number at least 1'),
+        (["tune-batch", "--memory-fraction", "90"], 'got "90", expected a number more than 0 and at most 1'),
+        (["tune-batch", "--memory-fraction", "nan"], 'got "nan", expected a number more than 0'),
+        (["check-sampling", "--ranks", "-1"], 'got "-1", expected a whole number at least 1'),
+    ],
+)
+def test_a_bad_option_is_named(arguments, expected, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert expected in capsys.readouterr().err
