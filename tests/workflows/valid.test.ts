@@ -1,0 +1,65 @@
+// Every workflow, ours and of the examples, is what GitHub takes, and keeps the rules that our security rests on.
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { diagnose } from '../harness/workflow/diagnose.ts'
+import { EXAMPLES, ownPath, readOwnFile, WORKFLOWS } from '../harness/workflow/files.ts'
+
+const ACTIONS = ['action.yml', '.github/actions/speedproof/action.yml']
+const REUSABLE = ['.github/workflows/measure.yml']
+
+const { version } = z.object({ version: z.string() }).parse(JSON.parse(readOwnFile('package.json')))
+const usesIn = (path: string) =>
+  Array.from(readOwnFile(path).matchAll(/^[ -]*uses: (\S+)(?: # (\S+))?$/gm), ([, uses = '', tag = '']) => ({
+    uses,
+    tag,
+  }))
+
+describe.each([...WORKFLOWS, ...EXAMPLES, ...ACTIONS])('%s', (path) => {
+  it("passes GitHub's language service", async () => {
+    expect(await diagnose(path)).toEqual([])
+  })
+})
+
+describe.each([...WORKFLOWS, ...EXAMPLES])('%s', (path) => {
+  const workflow = z.looseObject({ permissions: z.unknown().optional() }).parse(parse(readOwnFile(path)))
+
+  it("pins other people's actions by commit, with the tag beside it", () => {
+    for (const { uses, tag } of usesIn(path).filter((one) => ownPath(one.uses) === null)) {
+      expect(uses).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/)
+      expect(tag).toMatch(/^v\d+\.\d+\.\d+$/)
+    }
+  })
+
+  it('puts no expression into a shell script', () => {
+    const scripts = readOwnFile(path).match(/^[ -]*run: (\|\n(?: {8,}.*\n?)+|.*)/gm) ?? []
+    expect(scripts.filter((script) => script.includes('${{'))).toEqual([])
+  })
+
+  it('grants nothing that a job does not ask for', () => {
+    // measure.yml has what its caller grants; the reason stands in the file.
+    if (path !== '.github/workflows/measure.yml') expect(workflow.permissions).toEqual({})
+    else expect(readOwnFile(path)).not.toMatch(/^ *permissions:/m)
+  })
+
+  it('keeps no credentials in a checkout', () => {
+    const checkouts = readOwnFile(path)
+      .split(/^ *- uses: actions\/checkout@/m)
+      .slice(1)
+    for (const checkout of checkouts)
+      expect(checkout).toMatch(/^.*\n +with:(\n {10}.*)*\n {10}persist-credentials: false/)
+  })
+})
+
+it('an example names the released version', () => {
+  const references = EXAMPLES.flatMap(usesIn).map(({ uses }) => uses)
+  expect(references.length).toBeGreaterThan(0)
+  const own = references.filter((uses) => uses.startsWith('speedproof/speedproof'))
+  expect(own.filter((uses) => !uses.endsWith(`@v${version}`))).toEqual([])
+})
+
+it('the reusable workflows take the action of their own commit', () => {
+  expect(REUSABLE.flatMap(usesIn).map(({ uses }) => uses)).toContain('$/.github/actions/speedproof')
+  const generated = readOwnFile('.github/actions/speedproof/action.yml').split('\n').slice(1).join('\n')
+  expect(generated.replaceAll('../../../', '')).toBe(readOwnFile('action.yml'))
+})
