@@ -4,26 +4,33 @@ import { declaredDifferences, environmentDifferences } from './config/same-work.
 import { compare } from './judge/compare.ts'
 import { checkMachine } from './judge/machine.ts'
 import { withMachine } from './judge/machine-verdict.ts'
+import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
 import { judge } from './judge/verdict.ts'
 import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
 import { UNWATCHED, type Watched } from './measure/machine-record.ts'
-import type { Launched } from './measure/outcome.ts'
-import { summarizeRuns } from './measure/summary.ts'
+import type { Launched, RunOutcome } from './measure/outcome.ts'
+import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
 import { confidenceOf } from './plan/looks.ts'
-import { outcomeLine, RESULT_SCHEMA_VERSION, type Request, type Result } from './report/result.ts'
+import {
+  outcomeLine,
+  RESULT_SCHEMA_VERSION,
+  type Request,
+  type Result,
+  type SetAsideLine,
+} from './report/result.ts'
 
-/** `launched` has one entry per planned run, also for those that were not started. */
+/** `launched` has one entry per planned run, also for those that were not started, and one per repeat. */
 export function assess(
   request: Request,
   launched: readonly Launched[],
   watched: Watched = UNWATCHED,
 ): Result {
   const { experiment, configs } = request
-  const outcomes = launched.map(({ outcome }) => outcome)
-  const unwatched = summarizeRuns(outcomes.filter((outcome) => outcome.status === 'finished'))
-  const machines = summarizeMachines(unwatched, watched)
-  const runs = unwatched.map((run) => withMachineMetrics(run, machines))
-  const machineChecks = checkMachine(watched.preflight, runs, machines)
+  const standing = standingOf(launched, watched)
+  const outcomes = outcomesOf(standing.counting)
+  const machines = summarizeMachines(finishedOf(outcomesOf(launched)), watched)
+  const runs = summarizeRuns(finishedOf(outcomes)).map((run) => withMachineMetrics(run, machines))
+  const machineChecks = [...checkMachine(watched.preflight, runs, machines), ...checkRepeats(standing)]
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
   return {
     ...request,
@@ -31,11 +38,26 @@ export function assess(
     differences: [...declaredDifferences(experiment.kind, configs), ...environmentDifferences(experiment)],
     launches: launched.flatMap(({ launch }) => launch ?? []),
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
-    outcomes: outcomes.map(outcomeLine),
+    outcomes: outcomesOf(launched).map(outcomeLine),
     runs,
+    setAside: standing.setAside.map(setAsideLine),
     preflight: watched.preflight,
     machines,
     machineChecks,
     verdict: withMachine(judge(experiment, outcomes, runs, comparison), machineChecks),
   }
+}
+
+function outcomesOf(launched: readonly Launched[]): RunOutcome[] {
+  return launched.map(({ outcome }) => outcome)
+}
+
+function finishedOf(outcomes: readonly RunOutcome[]): FinishedRun[] {
+  return outcomes.filter((outcome) => outcome.status === 'finished')
+}
+
+/** Its numbers alone: what does not count must not move the warm-up of what does. */
+function setAsideLine({ launched: { outcome }, reason }: SetAside): SetAsideLine {
+  const [summary = null] = summarizeRuns(finishedOf([outcome]))
+  return { runId: outcome.run.id, reason, summary }
 }

@@ -7,6 +7,7 @@ import type { Progress } from './io/progress.ts'
 import { openWorkspace } from './io/resume.ts'
 import { runAll } from './io/run-all.ts'
 import type { Workspace } from './io/workspace.ts'
+import { standingOf } from './judge/repeat.ts'
 import { isDecided } from './judge/verdict.ts'
 import type { Launched } from './measure/outcome.ts'
 import { type PlannedRun, planRuns } from './plan/plan.ts'
@@ -44,6 +45,7 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
     onStart: stage.onStart,
     progress,
     machine,
+    standing: (soFar) => standingOf(soFar, machine.seen),
     isDecided: (soFar) => isDecided(judged(soFar).verdict),
     save: (soFar) => workspace.save(judged(soFar)),
   })

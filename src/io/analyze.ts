@@ -7,9 +7,10 @@ import { applyOverrides, type Overrides } from '../config/overrides.ts'
 import { isMapping } from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
+import { standingOf, withUnlaunched } from '../judge/repeat.ts'
 import type { MachineRecord, Watched } from '../measure/machine-record.ts'
-import { type Launched, outcomeOf } from '../measure/outcome.ts'
-import { planRuns } from '../plan/plan.ts'
+import { type Launched, type LaunchRecord, outcomeOf } from '../measure/outcome.ts'
+import { type PlannedRun, planRuns, repeatOf } from '../plan/plan.ts'
 import { parseRecorded, type Recorded, type Request } from '../report/result.ts'
 import { readMachineFile } from './machine/machine-reader.ts'
 import { readMetricsFile } from './metrics-reader.ts'
@@ -35,18 +36,30 @@ export async function readRecorded(
   const recorded = parseRecorded(parseJson(text, resultFile), resultFile)
   const experiment = await withGates(recorded.experiment, gatesFrom, overrides)
   const workspace = new Workspace(dirname(resultFile))
-  const launched: Launched[] = []
+  const plan = planRuns(recorded.experiment)
+  const done: Launched[] = []
   const records = new Map<string, MachineRecord>()
-  for (const run of planRuns(recorded.experiment)) {
-    const launch = recorded.launches.find(({ runId }) => runId === run.id) ?? null
+  for (const { run, launch } of inOrder(plan, recorded.launches)) {
     const { metricsFile, machineFile } = workspace.runFiles(run)
-    const metrics = launch && (await readMetricsFile(metricsFile))
-    const record = launch && (await readMachineFile(machineFile))
+    const record = await readMachineFile(machineFile)
     if (record) records.set(run.id, record)
-    launched.push({ launch, outcome: outcomeOf(run, launch, metrics, recorded.notRun) })
+    done.push({ launch, outcome: outcomeOf(run, launch, await readMetricsFile(metricsFile)) })
   }
   const watched = { preflight: recorded.preflight, records }
+  const launched = withUnlaunched(plan, done, standingOf(done, watched).due, recorded.notRun)
   return { request: requestOf(recorded, experiment), launched, watched }
+}
+
+/** What was launched, as it was launched: the plan, with the repeats of a block after it. */
+function inOrder(plan: readonly PlannedRun[], launches: readonly LaunchRecord[]) {
+  const order = launches.map(({ runId }) => runId)
+  return plan
+    .flatMap((run) => [run, repeatOf(run)])
+    .flatMap((run) => {
+      const launch = launches.find(({ runId }) => runId === run.id)
+      return launch ? [{ run, launch }] : []
+    })
+    .toSorted((a, b) => order.indexOf(a.run.id) - order.indexOf(b.run.id))
 }
 
 function requestOf(

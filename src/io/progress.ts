@@ -41,7 +41,7 @@ export class ProgressView implements Progress {
 
   runStarted(run: PlannedRun): void {
     this.#run = run
-    this.#position += 1
+    if (run.repeats === null) this.#position += 1
     this.#startedAt = performance.now()
     this.#lastShown = this.#startedAt
     this.#plannedSteps = null

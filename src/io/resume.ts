@@ -1,8 +1,9 @@
 // Opens the output folder for an experiment: empty, or with what an interrupted one has finished there.
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '../errors.ts'
+import { standingOf } from '../judge/repeat.ts'
 import type { Launched } from '../measure/outcome.ts'
-import { planRuns } from '../plan/plan.ts'
+import { planRuns, repeatOf } from '../plan/plan.ts'
 import type { Request } from '../report/result.ts'
 import { readRecorded } from './analyze.ts'
 import { Workspace } from './workspace.ts'
@@ -19,11 +20,13 @@ export async function openWorkspace(directory: string, request: Request, resume:
   const workspace = new Workspace(directory)
   const earlier = await readRecorded(workspace.resultFile, null, {})
   requireSame(earlier.request, request, workspace.resultFile)
-  refuseFailed(earlier.launched, workspace.resultFile)
-  const kept = wholeBlocks(earlier.launched)
-  const again = planRuns(request.experiment).filter(
-    ({ id }) => !kept.some(({ outcome }) => outcome.run.id === id),
-  )
+  const standing = standingOf(earlier.launched, earlier.watched)
+  refuseFailed(standing.counting, workspace.resultFile)
+  // What was set aside stays so: a second chance is given once.
+  const kept = [...standing.setAside.map(({ launched }) => launched), ...wholeBlocks(standing.counting)]
+  const again = planRuns(request.experiment)
+    .flatMap((run) => [run, repeatOf(run)])
+    .filter(({ id }) => !kept.some(({ outcome }) => outcome.run.id === id))
   await workspace.setAside(again)
   return { workspace, kept }
 }

@@ -1,5 +1,6 @@
 // Runs the plan: one launch after the other, everything kept, until it is done or cancelled.
 import { setInterval } from 'node:timers/promises'
+import { type Standing, withUnlaunched } from '../judge/repeat.ts'
 import { type MetricsEvent, metricsEvent } from '../measure/metrics-schema.ts'
 import {
   type LaunchEnd,
@@ -31,6 +32,8 @@ export interface RunHooks {
   readonly machine: Machine
   /** Called before a launch with the marker that finds its processes again. */
   readonly onStart: (marker: string) => void
+  /** Asked after each launch: which launches count, and which have to be repeated? */
+  readonly standing: (soFar: readonly Launched[]) => Standing
   /** Asked at each look: is the verdict clear without further blocks? */
   readonly isDecided: (soFar: readonly Launched[]) => boolean
   /** Called after each launch with all of them so far, so that a kill loses nothing. */
@@ -40,7 +43,7 @@ export interface RunHooks {
 const POLL_MILLISECONDS = 500
 
 export interface AllRun {
-  /** One entry for each planned run. */
+  /** One entry for each planned run, and for each repeat of one. */
   readonly launched: readonly Launched[]
   /** What broke off the plan, thrown once what was measured has been reported; null if nothing did. */
   readonly problem: Error | null
@@ -56,31 +59,40 @@ export async function runAll(
   hooks: RunHooks,
 ): Promise<AllRun> {
   const done: Launched[] = []
-  const withRest = (reason: NotRunReason) => [...done, ...notRun(plan.slice(done.length), reason)]
+  const withRest = (reason: NotRunReason) => withUnlaunched(plan, done, hooks.standing(done).due, reason)
   const end = async (reason: NotRunReason, problem: Error | null = null): Promise<AllRun> => {
     const launched = withRest(reason)
     await hooks.save(launched)
     return { launched, problem }
   }
+  const isOver = () => hooks.cancelled.aborted || hooks.standing(done).counting.some(isFailedWarmUp)
   try {
     for (const [index, run] of plan.entries()) {
-      if (hooks.cancelled.aborted || done.some(isFailedWarmUp)) break
+      if (isOver()) break
       if (followsLook(request.experiment, plan, index)) {
         if (hooks.isDecided(withRest('decided'))) return await end('decided')
         if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return await end('budget')
       }
-      hooks.progress.runStarted(run)
-      const earlier = kept.find(({ outcome }) => outcome.run.id === run.id)
-      const launched = earlier ?? (await launchAndRead(run))
-      done.push(launched)
-      hooks.progress.runEnded(launched.outcome)
-      await hooks.machine.recall(run.id, workspace.runFiles(run).machineFile)
-      await hooks.save(withRest('stopped'))
+      await perform(run)
+      for (const repeat of hooks.standing(done).due) {
+        if (isOver()) break
+        await perform(repeat)
+      }
     }
     return await end('stopped')
   } catch (error) {
     // A full disk or a bug of ours: what is measured is still worth its report.
     return { launched: withRest('stopped'), problem: asError(error) }
+  }
+
+  async function perform(run: PlannedRun): Promise<void> {
+    hooks.progress.runStarted(run)
+    const earlier = kept.find(({ outcome }) => outcome.run.id === run.id)
+    const launched = earlier ?? (await launchAndRead(run))
+    done.push(launched)
+    hooks.progress.runEnded(launched.outcome)
+    await hooks.machine.recall(run.id, workspace.runFiles(run).machineFile)
+    await hooks.save(withRest('stopped'))
   }
 
   async function launchAndRead(run: PlannedRun): Promise<Launched> {
@@ -96,10 +108,6 @@ function asError(error: unknown): Error {
 
 function isFailedWarmUp({ outcome }: Launched): boolean {
   return outcome.status === 'failed' && outcome.run.purpose === 'warm-up'
-}
-
-function notRun(runs: readonly PlannedRun[], reason: NotRunReason): Launched[] {
-  return runs.map((run) => ({ launch: null, outcome: outcomeOf(run, null, null, reason) }))
 }
 
 function timedRun({ outcome }: Launched): TimedRun[] {

@@ -12,6 +12,7 @@ export interface MachineCheck {
     | 'throttling'
     | 'GPU sharing'
     | 'GPU release'
+    | 'repeats'
   /** `failed` makes the experiment invalid; `warned` and `not measured` are shown. */
   readonly state: 'passed' | 'warned' | 'failed' | 'not measured'
   readonly detail: string

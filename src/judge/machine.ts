@@ -16,21 +16,22 @@ import {
 import { checkPreflight } from './preflight.ts'
 
 /** Share of steady samples with a slowdown, above which a run is not comparable. */
-export const MAX_SLOWDOWN_SHARE = 0.01
+const MAX_SLOWDOWN_SHARE = 0.01
 
-/** `failed` makes an experiment invalid; all else is shown. `machines` has the runs that were watched. */
+/**
+ * `failed` makes an experiment invalid; all else is shown. `runs` are the finished ones that count, `machines` all that
+ * were watched, also those that were set aside.
+ */
 export function checkMachine(
   preflight: Preflight | null,
   runs: readonly RunSummary[],
   machines: readonly MachineSummary[],
 ): MachineCheck[] {
   if (preflight === null) return [named('GPUs', notMeasured('the machine was not looked at'))]
-  const watched = runs.flatMap(({ runId }) => machines.find((machine) => machine.runId === runId) ?? [])
-  if (isOnCpu(preflight, runs, watched)) {
+  if (isOnCpu(preflight, runs, machines)) {
     return [named('GPUs', notMeasured(`the runs used ${listed(deviceNames(runs))}, no GPU of this machine`))]
   }
-  const isWatched = watched.length === runs.length
-  return [...checkPreflight(preflight), ...checkRuns(watched, isWatched)]
+  return [...checkPreflight(preflight), ...checkRuns(runs, machines)]
 }
 
 /** A machine with GPUs may well train on its CPU. */
@@ -49,16 +50,20 @@ function deviceNames(runs: readonly RunSummary[]): string[] {
   return [...new Set(runs.flatMap((run) => run.deviceNames))]
 }
 
-function checkRuns(machines: readonly MachineSummary[], isWatched: boolean): MachineCheck[] {
+function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummary[]): MachineCheck[] {
+  const watched = runs.filter(({ runId }) => machines.some((machine) => machine.runId === runId))
+  // What disturbs a warm-up launch disturbs nothing that is counted.
+  const measured = new Set(runs.filter(({ block }) => block !== null).map(({ runId }) => runId))
+  const counted = machines.filter(({ runId }) => measured.has(runId))
   const checks = [
     named('GPU state', checkFingerprints(machines)),
-    named('throttling', checkThrottling(machines)),
-    named('GPU sharing', checkSharing(machines)),
+    named('throttling', checkThrottling(counted)),
+    named('GPU sharing', checkSharing(counted)),
     named('GPU release', checkRelease(machines)),
   ]
   // What is wrong in one run is wrong; what is right in some says nothing about the others.
   return checks.map(({ name, ...finding }) =>
-    finding.state === 'passed' && !isWatched
+    finding.state === 'passed' && watched.length < runs.length
       ? named(name, notMeasured('not every run was watched'))
       : named(name, finding),
   )
@@ -71,23 +76,15 @@ export function machineProblems(machine: MachineSummary): string[] {
     ...(slowdownShare !== null && slowdownShare > MAX_SLOWDOWN_SHARE
       ? [`a GPU was slowed down by heat or hardware in ${percent(slowdownShare)} of the steady samples`]
       : []),
-    ...(foreignProcesses !== null && foreignProcesses.length > 0
-      ? [`${listed(foreignProcesses.map((pid) => `process ${pid}`))} computed on its GPUs beside it`]
-      : []),
+    ...foreignProblems(foreignProcesses),
   ]
 }
 
-/**
- * The speedup if both variants had run at one clock: evidence beside a gate, never a gate, since a variant that
- * draws more power earns its lower clock. Null unless both clocks were measured.
- */
-export function clockNormalizedSpeedup(
-  speedup: number,
-  baseline: MachineSummary,
-  optimized: MachineSummary,
-): number | null {
-  const [slow, fast] = [baseline.meanSmClockMhz, optimized.meanSmClockMhz]
-  return slow !== null && fast !== null && fast > 0 ? speedup * (slow / fast) : null
+/** Null: they could not be seen. */
+export function foreignProblems(pids: readonly number[] | null): string[] {
+  return pids === null || pids.length === 0
+    ? []
+    : [`${listed(pids.map((pid) => `process ${pid}`))} computed on its GPUs beside it`]
 }
 
 function checkFingerprints(machines: readonly MachineSummary[]): Finding {

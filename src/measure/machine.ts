@@ -1,6 +1,6 @@
 // A machine record -> the numbers of one run: clocks, power, temperature, throttling, utilisation, energy.
 import type { GpuSample, MachineRecord, Watched } from './machine-record.ts'
-import type { RunSummary } from './summary.ts'
+import { type FinishedRun, type RunSummary, summarizeRuns } from './summary.ts'
 
 /** null is "not measured": no GPU, a driver that does not tell, or no sample in the steady part of the run. */
 export interface MachineSummary {
@@ -41,11 +41,11 @@ interface Window {
   readonly to: number
 }
 
-/** Of the runs that were watched. */
-export function summarizeMachines(runs: readonly RunSummary[], { records }: Watched): MachineSummary[] {
+/** Of the runs that were watched, each in its own steady part, so that a run is judged alike whatever follows it. */
+export function summarizeMachines(runs: readonly FinishedRun[], { records }: Watched): MachineSummary[] {
   return runs.flatMap((run) => {
-    const record = records.get(run.runId)
-    return record === undefined ? [] : summarizeMachine(run, record)
+    const record = records.get(run.run.id)
+    return record === undefined ? [] : summarizeRuns([run]).map((alone) => summarizeMachine(alone, record))
   })
 }
 
@@ -74,11 +74,14 @@ export function summarizeMachine(run: RunSummary, record: MachineRecord): Machin
   }
 }
 
-/** Adds what gates can name to a run's metrics; a number that was not measured stays absent. */
+/**
+ * Adds what gates can name to a run's metrics, and the clock cycles, which they cannot: a variant that draws more power
+ * earns its lower clock. A number that was not measured stays absent.
+ */
 export function withMachineMetrics(run: RunSummary, machines: readonly MachineSummary[]): RunSummary {
   const machine = machines.find(({ runId }) => runId === run.runId)
   if (machine === undefined) return run
-  const { utilization, powerWatts } = machine
+  const { utilization, powerWatts, meanSmClockMhz } = machine
   const { secondsPerSample } = run
   return {
     ...run,
@@ -88,6 +91,9 @@ export function withMachineMetrics(run: RunSummary, machines: readonly MachineSu
       ...(powerWatts === null || secondsPerSample === null
         ? {}
         : { energy_joules_per_sample: powerWatts * secondsPerSample }),
+      ...(meanSmClockMhz === null || secondsPerSample === null
+        ? {}
+        : { sm_cycles_per_sample: meanSmClockMhz * 1e6 * secondsPerSample }),
     },
   }
 }
@@ -150,7 +156,7 @@ function largestShare(perGpu: readonly (readonly GpuSample[])[], bits: number): 
 }
 
 /** Where none of our own was seen, the list is empty or counts in another container's numbers. */
-function foreignProcesses({ processes }: MachineRecord): readonly number[] | null {
+export function foreignProcesses({ processes }: MachineRecord): readonly number[] | null {
   if (!processes.some(({ is_ours }) => is_ours)) return null
   return [...new Set(processes.filter(({ is_ours }) => !is_ours).map(({ pid }) => pid))]
 }

@@ -10,6 +10,8 @@ export interface PlannedRun {
   /** 1, 2, ... for measured runs; null for warm-up launches. */
   readonly block: number | null
   readonly seed: number
+  /** Id of the first attempt, which the machine disturbed; null for a first attempt itself. */
+  readonly repeats: string | null
 }
 
 /** The order flips from block to block (B O | O B | ...), so that a linear drift of the machine cancels over an even number. */
@@ -29,7 +31,16 @@ export function planRuns(experiment: Experiment): PlannedRun[] {
     ),
   ]
   const digits = Math.max(2, String(runs.length).length)
-  return runs.map((run, index) => ({ id: runId(String(index + 1).padStart(digits, '0'), run), ...run }))
+  return runs.map((run, index) => ({
+    id: runId(String(index + 1).padStart(digits, '0'), run),
+    ...run,
+    repeats: null,
+  }))
+}
+
+/** In a folder of its own beside the first attempt's. */
+export function repeatOf(run: PlannedRun): PlannedRun {
+  return { ...run, id: `${run.id}-repeat`, repeats: run.id }
 }
 
 function order(block: number): readonly Variant[] {
@@ -37,12 +48,12 @@ function order(block: number): readonly Variant[] {
 }
 
 /** Starts with its position in equally many digits, so that folders sort in the order of the runs. */
-function runId(position: string, run: Omit<PlannedRun, 'id'>): string {
+function runId(position: string, run: Omit<PlannedRun, 'id' | 'repeats'>): string {
   const place = run.block === null ? 'warm-up' : `block-${run.block}`
   return `${position}-${place}-${run.variant}`
 }
 
-/** A run as a person reads it: "block 2, optimized". */
-export function runTitle(run: PlannedRun): string {
-  return `${run.block === null ? 'warm-up' : `block ${run.block}`}, ${run.variant}`
+/** A run as a person reads it: "block 2, optimized", "block 2, optimized, repeat". */
+export function runTitle({ block, variant, repeats }: PlannedRun): string {
+  return `${block === null ? 'warm-up' : `block ${block}`}, ${variant}${repeats === null ? '' : ', repeat'}`
 }

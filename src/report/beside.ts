@@ -6,9 +6,10 @@ import { number, percent, ratio } from './format.ts'
 import type { Result } from './result.ts'
 
 export function besideTheGates({ verdict, runs }: Result): string[] {
-  const { steady, total, toQuality, breakEven } = verdict.speedups
+  const { steady, total, toQuality, atOneClock, breakEven } = verdict.speedups
   return [
     `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${estimate(toQuality)}.`,
+    ...atOneClockText(atOneClock),
     breakEvenText(breakEven),
     ...sameSeed(runs),
     ...(verdict.noise.state === 'not measured'
@@ -21,6 +22,15 @@ export function besideTheGates({ verdict, runs }: Result): string[] {
 
 function estimate(found: PairedEstimate | null): string {
   return found === null ? 'not measured' : ratio(found.estimate)
+}
+
+/** Nothing where no clock was measured: the section on the machine says so. */
+function atOneClockText(found: PairedEstimate | null): string[] {
+  return found === null
+    ? []
+    : [
+        `Clocks: in SM clock cycles per sample, so as if every run had gone at one clock, the speedup is ${ratio(found.estimate)}.`,
+      ]
 }
 
 function breakEvenText(breakEven: BreakEven): string {

@@ -79,13 +79,14 @@ function checksTable(checks: readonly Check[]): string {
 }
 
 /** Nothing is dropped: warm-up launches, failed and unfinished ones are all here. */
-function launchesTable({ outcomes, runs }: Result): string {
+function launchesTable({ outcomes, runs, setAside }: Result): string {
   const rows = outcomes.map((outcome) => {
-    const summary = runs.find(({ runId }) => runId === outcome.run.id)
+    const aside = setAside.find(({ runId }) => runId === outcome.run.id)
+    const summary = aside?.summary ?? runs.find(({ runId }) => runId === outcome.run.id)
     return [
       runTitle(outcome.run),
       String(outcome.run.seed),
-      statusText(outcome),
+      `${statusText(outcome)}${aside === undefined ? '' : '; does not count'}`,
       ...summaryCells(summary, outcome),
     ]
   })

@@ -34,7 +34,9 @@ export interface Result extends Request {
   /** Why the launches that the plan has and `launches` has not were not run. */
   readonly notRun: NotRunReason
   readonly outcomes: readonly OutcomeLine[]
+  /** The finished runs that count. */
   readonly runs: readonly RunSummary[]
+  readonly setAside: readonly SetAsideLine[]
   /** Null for results of before the machine was looked at. */
   readonly preflight: Preflight | null
   /** Of the finished runs that were watched. */
@@ -50,6 +52,14 @@ export interface OutcomeLine {
   readonly reason: string | null
   readonly message: string | null
   readonly wallSeconds: number | null
+}
+
+/** A launch that the machine disturbed, or a repeat that was not needed: shown, not counted. */
+export interface SetAsideLine {
+  readonly runId: string
+  readonly reason: string
+  /** Null if it did not finish. */
+  readonly summary: RunSummary | null
 }
 
 export function outcomeLine(outcome: RunOutcome): OutcomeLine {

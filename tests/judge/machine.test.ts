@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { checkMachine, clockNormalizedSpeedup, machineProblems } from '../../src/judge/machine.ts'
-import { type MachineSummary, summarizeMachine } from '../../src/measure/machine.ts'
+import { compare } from '../../src/judge/compare.ts'
+import { checkMachine, machineProblems } from '../../src/judge/machine.ts'
+import { type MachineSummary, summarizeMachine, withMachineMetrics } from '../../src/measure/machine.ts'
 import type { MachineRecord } from '../../src/measure/machine-record.ts'
 import { aRunSummary } from '../fixtures/builders.ts'
 import { aMachineRecord, aPreflight, aProcess } from '../fixtures/machine/records.ts'
@@ -94,9 +95,21 @@ test('a run counts unless something speaks against it', () => {
   ])
 })
 
-test('at equal clocks, a variant that ran at a lower clock would have been faster', () => {
-  const [slow, fast] = RUNS.map((run) => summarizeMachine(run, aMachineRecord()))
-  if (slow === undefined || fast === undefined) throw new Error('no summaries')
-  expect(clockNormalizedSpeedup(3, slow, { ...fast, meanSmClockMhz: 1000 })).toBeCloseTo(4.5)
-  expect(clockNormalizedSpeedup(3, slow, { ...fast, meanSmClockMhz: null })).toBeNull()
+test('at one clock, a variant that ran at a lower clock would have been faster', () => {
+  const machines = [1500, 1000].flatMap((meanSmClockMhz, index) =>
+    RUNS.slice(index, index + 1).map((run) => ({
+      ...summarizeMachine(run, aMachineRecord()),
+      meanSmClockMhz,
+    })),
+  )
+  const runs = RUNS.map((run) => withMachineMetrics(run, machines))
+  const { speedups } = compare(runs, [])
+  expect(speedups.steady?.estimate).toBeCloseTo(1)
+  expect(speedups.atOneClock?.estimate).toBeCloseTo(1.5)
+  const unclocked = machines.slice(0, 1)
+  const { atOneClock } = compare(
+    RUNS.map((run) => withMachineMetrics(run, unclocked)),
+    [],
+  ).speedups
+  expect(atOneClock).toBeNull()
 })

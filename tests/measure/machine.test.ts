@@ -120,6 +120,8 @@ test('gates can name the utilisation and the energy of a sample', () => {
     gpu_utilization: 1,
     // 1200 W over 5 ms.
     energy_joules_per_sample: 6,
+    // 1500 MHz for 5 ms.
+    sm_cycles_per_sample: 7_500_000,
   })
 })
 

@@ -1,0 +1,101 @@
+// Which launches count: what the machine disturbed is set aside and repeated once, and all of it is shown.
+import type { Watched } from '../measure/machine-record.ts'
+import { type Launched, type NotRunReason, outcomeOf } from '../measure/outcome.ts'
+import { type PlannedRun, repeatOf } from '../plan/plan.ts'
+import { disturbanceOf } from './disturbance.ts'
+import { type MachineCheck, named } from './machine-check.ts'
+
+export interface SetAside {
+  readonly launched: Launched
+  readonly reason: string
+}
+
+export interface Standing {
+  readonly counting: readonly Launched[]
+  readonly setAside: readonly SetAside[]
+  /** Repeats to launch before anything else. */
+  readonly due: readonly PlannedRun[]
+  /** Launches that the machine failed after the one retry of an experiment: they count. */
+  readonly refused: readonly SetAside[]
+}
+
+/**
+ * A pure function of what is recorded, so that a resumed and an analyzed experiment count as the first one did. The
+ * unit is the block, since half of one was measured under other conditions than the other half; a warm-up launch
+ * is one by itself. A second attempt counts, whatever the machine did.
+ */
+export function standingOf(launched: readonly Launched[], { records }: Watched): Standing {
+  let hasRetried = false
+  const units = unitsOf(launched).map((unit) => {
+    const first = unit.filter(({ outcome }) => outcome.run.repeats === null)
+    const repeats = unit.filter(({ outcome }) => outcome.run.repeats !== null)
+    const disturbed = first.flatMap((one) => {
+      const reason = disturbanceOf(one, records.get(one.outcome.run.id))
+      return reason === null ? [] : [{ launched: one, reason }]
+    })
+    const failed = first.filter(({ outcome }) => outcome.status === 'failed')
+    const isOwnFailure = failed.some((one) => !disturbed.some((other) => other.launched === one))
+    const stands = { counting: first, setAside: repeats.map(notNeeded), due: [], refused: [] }
+    if (disturbed.length === 0 || isOwnFailure || !isOver(first)) return stands
+    if (failed.length > 0 && hasRetried) return { ...stands, refused: disturbed }
+    hasRetried ||= failed.length > 0
+    const reason = disturbed.map((one) => `${one.launched.outcome.run.id}: ${one.reason}`).join('; ')
+    return {
+      counting: repeats,
+      setAside: first.map((one) => ({ launched: one, reason })),
+      due: first.map((one) => repeatOf(one.outcome.run)).filter((run) => !isLaunched(run, repeats)),
+      refused: [],
+    }
+  })
+  return {
+    counting: units.flatMap(({ counting }) => counting),
+    setAside: units.flatMap(({ setAside }) => setAside),
+    due: units.flatMap(({ due }) => due),
+    refused: units.flatMap(({ refused }) => refused),
+  }
+}
+
+/** All that an experiment consists of: what was launched, and why the rest was not. */
+export function withUnlaunched(
+  plan: readonly PlannedRun[],
+  done: readonly Launched[],
+  due: readonly PlannedRun[],
+  reason: NotRunReason,
+): Launched[] {
+  const rest = [...due, ...plan.filter((run) => !isLaunched(run, done))]
+  return [...done, ...rest.map((run) => ({ launch: null, outcome: outcomeOf(run, null, null, reason) }))]
+}
+
+/** Shown with the checks of the machine; a warning, since a second attempt may hide what a first one showed. */
+export function checkRepeats({ setAside, refused }: Standing): MachineCheck[] {
+  const reasons = [...new Set(setAside.map(({ reason }) => reason))]
+  const details = [
+    ...reasons.map((reason) => `does not count: ${reason}`),
+    ...refused.map(
+      ({ launched, reason }) =>
+        `${launched.outcome.run.id}: ${reason}; it counts, since an experiment retries one failed launch`,
+    ),
+  ]
+  return details.map((detail) => named('repeats', { state: 'warned', detail }))
+}
+
+function notNeeded(launched: Launched): SetAside {
+  return { launched, reason: `${launched.outcome.run.id}: its first attempt was not disturbed and counts` }
+}
+
+function unitsOf(launched: readonly Launched[]): Launched[][] {
+  const units = Map.groupBy(launched, ({ outcome: { run } }) => run.block ?? run.repeats ?? run.id)
+  return [...units.values()]
+}
+
+function isOver(first: readonly Launched[]): boolean {
+  const runs = first[0]?.outcome.run.block === null ? 1 : 2
+  return (
+    first.length === runs &&
+    first.every(({ outcome: { status } }) => status === 'finished' || status === 'failed')
+  )
+}
+
+function isLaunched({ id }: PlannedRun, launched: readonly Launched[]): boolean {
+  return launched.some(({ outcome }) => outcome.run.id === id)
+}

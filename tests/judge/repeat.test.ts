@@ -1,0 +1,177 @@
+// What the machine disturbed does not count and is repeated once; what a training did itself stays.
+import { describe, expect, test } from 'vitest'
+import { assess } from '../../src/assess.ts'
+import { standingOf, withUnlaunched } from '../../src/judge/repeat.ts'
+import type { MachineRecord } from '../../src/measure/machine-record.ts'
+import { type Launched, outcomeOf } from '../../src/measure/outcome.ts'
+import { repeatOf } from '../../src/plan/plan.ts'
+import { aLaunchRecord, anExperiment, aRequest, launchedPlan } from '../fixtures/builders.ts'
+import { aGpuSample, aMachineRecord, aPreflight, aProcess } from '../fixtures/machine/records.ts'
+
+const EXPERIMENT = anExperiment({ design: { blocks: 2, warm_up_launches: 1, seed: 0 } })
+const ALL = await launchedPlan(EXPERIMENT)
+const WARM_UPS = ['01-warm-up-baseline', '02-warm-up-optimized']
+const BLOCK_1 = ['03-block-1-baseline', '04-block-1-optimized']
+const BLOCK_2 = ['05-block-2-optimized', '06-block-2-baseline']
+
+const hot = aMachineRecord({
+  samples: aMachineRecord().samples.map((sample) => aGpuSample({ ...sample, event_reasons: 0x40 })),
+})
+const shared = aMachineRecord({ processes: [aProcess(), aProcess({ pid: 77, is_ours: false })] })
+
+/** Watched, all of them; those that are named otherwise than well. */
+function watched(different: Readonly<Record<string, MachineRecord>> = {}) {
+  const ids = ALL.flatMap(({ outcome: { run } }) => [run.id, repeatOf(run).id])
+  const records = new Map(ids.map((id) => [id, different[id] ?? aMachineRecord()]))
+  return { preflight: aPreflight(), records }
+}
+
+const repeated = ({ launch, outcome }: Launched): Launched => {
+  const run = repeatOf(outcome.run)
+  return { launch: launch && { ...launch, runId: run.id }, outcome: { ...outcome, run } }
+}
+const failedAs = (launched: Launched, message: string): Launched => {
+  const launch = aLaunchRecord({}, { status: 'exited', exitCode: 1, wallSeconds: 9 })
+  const errors = [{ rank: 0, cause: 'error' as const, message, step: null }]
+  return {
+    launch: { ...launch, errors },
+    outcome: outcomeOf(launched.outcome.run, { ...launch, errors }, null),
+  }
+}
+const replaced = (id: string, change: (launched: Launched) => Launched) =>
+  ALL.map((one) => (one.outcome.run.id === id ? change(one) : one))
+const ids = (launched: readonly Launched[]) => launched.map(({ outcome }) => outcome.run.id)
+
+describe('an undisturbed experiment', () => {
+  test('counts as it is', () => {
+    const { counting, setAside, due } = standingOf(ALL, watched())
+    expect(ids(counting)).toEqual([...WARM_UPS, ...BLOCK_1, ...BLOCK_2])
+    expect([setAside, due]).toEqual([[], []])
+  })
+
+  test('counts as it is where nothing can be seen', () => {
+    const { counting } = standingOf(ALL, { preflight: null, records: new Map() })
+    expect(counting).toEqual(ALL)
+  })
+
+  test('does not count a repeat that nothing called for', () => {
+    const extra = ALL.slice(2, 4).map(repeated)
+    const { counting, setAside } = standingOf([...ALL, ...extra], watched())
+    expect(counting).toEqual(ALL)
+    expect(setAside.map(({ reason }) => reason)).toEqual([
+      '03-block-1-baseline-repeat: its first attempt was not disturbed and counts',
+      '04-block-1-optimized-repeat: its first attempt was not disturbed and counts',
+    ])
+  })
+})
+
+describe.each([
+  ['heat', hot, 'a GPU was slowed down by heat or hardware in 100% of the steady samples'],
+  ['a foreign process', shared, 'process 77 computed on its GPUs beside it'],
+])('a block disturbed by %s', (_, record, reason) => {
+  const seen = watched({ '04-block-1-optimized': record })
+  const upToBlock1 = ALL.slice(0, 4)
+
+  test('is repeated whole, in its own order, before the next', () => {
+    const { due, setAside } = standingOf(upToBlock1, seen)
+    expect(due.map(({ id }) => id)).toEqual(BLOCK_1.map((id) => `${id}-repeat`))
+    expect(setAside.map((one) => one.reason)).toEqual(Array(2).fill(`04-block-1-optimized: ${reason}`))
+    const plan = ALL.map(({ outcome }) => outcome.run)
+    expect(ids(withUnlaunched(plan, upToBlock1, due, 'stopped'))).toEqual([...WARM_UPS, ...BLOCK_1, ...BLOCK_1.map((id) => `${id}-repeat`), ...BLOCK_2])
+  })
+
+  test('is not repeated before it is over', () => {
+    expect(standingOf(ALL.slice(0, 3), seen).due).toEqual([])
+  })
+
+  test('counts by its repeat, and both are in the result', () => {
+    const all = [...upToBlock1, ...upToBlock1.slice(2).map(repeated), ...ALL.slice(4)]
+    expect(standingOf(all, seen).due).toEqual([])
+    const result = assess(aRequest({ experiment: EXPERIMENT }), all, seen)
+    expect(result.runs.map(({ runId }) => runId)).toEqual([
+      ...WARM_UPS,
+      ...BLOCK_1.map((id) => `${id}-repeat`),
+      ...BLOCK_2,
+    ])
+    expect(result.setAside.map(({ runId, summary }) => [runId, summary?.steps])).toEqual(
+      BLOCK_1.map((id) => [id, 40]),
+    )
+    expect(result.outcomes).toHaveLength(8)
+    expect(result.launches).toHaveLength(8)
+    expect(result.verdict.warnings).toEqual([`repeats: does not count: 04-block-1-optimized: ${reason}`])
+    expect(result.verdict.verdict).not.toBe('invalid')
+  })
+
+  test('is invalid when its repeat is disturbed too, and is not repeated again', () => {
+    const twice = watched({ '04-block-1-optimized': record, '03-block-1-baseline-repeat': record })
+    const all = [...upToBlock1, ...upToBlock1.slice(2).map(repeated), ...ALL.slice(4)]
+    expect(standingOf(all, twice).due).toEqual([])
+    const { verdict } = assess(aRequest({ experiment: EXPERIMENT }), all, twice)
+    expect(verdict).toMatchObject({
+      verdict: 'invalid',
+      reason: expect.stringContaining('03-block-1-baseline-repeat'),
+    })
+  })
+})
+
+test('a warm-up launch may be disturbed: it counts for nothing', () => {
+  const seen = watched({ '01-warm-up-baseline': hot })
+  expect(standingOf(ALL, seen).setAside).toEqual([])
+  expect(assess(aRequest({ experiment: EXPERIMENT }), ALL, seen).verdict.verdict).not.toBe('invalid')
+})
+
+describe('a failed launch', () => {
+  const crashed = replaced('04-block-1-optimized', (one) => failedAs(one, 'CUDA out of memory'))
+
+  test('of the training itself is never retried', () => {
+    const { counting, due } = standingOf(crashed, watched())
+    expect(counting).toEqual(crashed)
+    expect(due).toEqual([])
+  })
+
+  test('stays failed when only the other run of its block was disturbed', () => {
+    expect(standingOf(crashed, watched({ '03-block-1-baseline': hot })).counting).toEqual(crashed)
+  })
+
+  test.each([
+    ['a process beside it', shared],
+    [
+      'a lost GPU',
+      aMachineRecord({
+        end: { event: 'end', seconds: 10, fingerprint: null, processes_left: [], is_complete: true },
+      }),
+    ],
+  ])('with %s is retried once, as its block', (_, record) => {
+    const { setAside, due } = standingOf(crashed, watched({ '04-block-1-optimized': record }))
+    expect(setAside.map(({ launched }) => launched.outcome.run.id)).toEqual(BLOCK_1)
+    expect(due.map(({ id }) => id)).toEqual(BLOCK_1.map((id) => `${id}-repeat`))
+  })
+
+  test('that never started is retried, and a warm-up launch by itself', () => {
+    const launch = aLaunchRecord({}, { status: 'not-started', message: 'no process left' })
+    const unstarted = replaced('02-warm-up-optimized', ({ outcome: { run } }) => ({
+      launch,
+      outcome: outcomeOf(run, launch, null),
+    }))
+    const { due, setAside } = standingOf(unstarted, watched())
+    expect(due.map(({ id }) => id)).toEqual(['02-warm-up-optimized-repeat'])
+    expect(setAside.map(({ reason }) => reason)).toEqual([
+      '02-warm-up-optimized: it could not be started: no process left',
+    ])
+  })
+
+  test('is retried once in an experiment: the second stays, and says why', () => {
+    const twice = crashed.map((one) =>
+      one.outcome.run.id === '06-block-2-baseline' ? failedAs(one, 'NCCL error') : one,
+    )
+    const seen = watched({ '04-block-1-optimized': shared, '06-block-2-baseline': shared })
+    const { due, refused } = standingOf(twice, seen)
+    expect(due.map(({ block }) => block)).toEqual([1, 1])
+    expect(refused.map(({ launched }) => launched.outcome.run.id)).toEqual(['06-block-2-baseline'])
+    const { verdict } = assess(aRequest({ experiment: EXPERIMENT }), twice, seen)
+    expect(verdict.verdict).toBe('failed')
+    expect(verdict.warnings).toContain(
+      'repeats: 06-block-2-baseline: process 77 computed on its GPUs beside it; it counts, since an experiment retries one failed launch',
+    )
+  })
+})
