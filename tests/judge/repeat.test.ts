@@ -77,7 +77,12 @@ describe.each([
     expect(due.map(({ id }) => id)).toEqual(BLOCK_1.map((id) => `${id}-repeat`))
     expect(setAside.map((one) => one.reason)).toEqual(Array(2).fill(`04-block-1-optimized: ${reason}`))
     const plan = ALL.map(({ outcome }) => outcome.run)
-    expect(ids(withUnlaunched(plan, upToBlock1, due, 'stopped'))).toEqual([...WARM_UPS, ...BLOCK_1, ...BLOCK_1.map((id) => `${id}-repeat`), ...BLOCK_2])
+    expect(ids(withUnlaunched(plan, upToBlock1, due, 'stopped'))).toEqual([
+      ...WARM_UPS,
+      ...BLOCK_1,
+      ...BLOCK_1.map((id) => `${id}-repeat`),
+      ...BLOCK_2,
+    ])
   })
 
   test('is not repeated before it is over', () => {
