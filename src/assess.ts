@@ -1,9 +1,11 @@
 // The pure half of the line: outcomes -> measure -> judge -> the result that every report is rendered from.
-import { gatesOf } from './config/experiment.ts'
+import { gatesOf, type Variant } from './config/experiment.ts'
 import { declaredDifferences, environmentDifferences } from './config/same-work.ts'
+import { noiseFloorOf } from './judge/aa.ts'
 import { compare } from './judge/compare.ts'
 import { checkMachine } from './judge/machine.ts'
 import { withMachine } from './judge/machine-verdict.ts'
+import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise-floor.ts'
 import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
 import { judge } from './judge/verdict.ts'
 import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
@@ -32,11 +34,19 @@ export function assess(
   const runs = summarizeRuns(finishedOf(outcomes)).map((run) => withMachineMetrics(run, machines))
   const machineChecks = [...checkMachine(watched.preflight, runs, machines), ...checkRepeats(standing)]
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
+  const keyOf = (variant: Variant) =>
+    noiseKeyOf(trainingHash(experiment, configs, variant), watched.preflight, runs)
+  const floors = {
+    baseline: chooseFloor(keyOf('baseline'), request.noiseFloors),
+    optimized: chooseFloor(keyOf('optimized'), request.noiseFloors),
+  }
+  const verdict = withMachine(judge(experiment, outcomes, runs, comparison, floors), machineChecks)
+  const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,
     schemaVersion: RESULT_SCHEMA_VERSION,
     differences: [...declaredDifferences(experiment.kind, configs), ...environmentDifferences(experiment)],
-    launches: launched.flatMap(({ launch }) => launch ?? []),
+    launches,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
     outcomes: outcomesOf(launched).map(outcomeLine),
     runs,
@@ -44,7 +54,14 @@ export function assess(
     preflight: watched.preflight,
     machines,
     machineChecks,
-    verdict: withMachine(judge(experiment, outcomes, runs, comparison), machineChecks),
+    verdict,
+    measuredFloor:
+      verdict.aa && verdict.verdict === 'passed'
+        ? noiseFloorOf(verdict.aa, keyOf('baseline'), {
+            measured_at: launches[0]?.startedAt ?? '',
+            revision: request.revision,
+          })
+        : null,
   }
 }
 

@@ -11,6 +11,7 @@ import { readRecorded } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
 import { loadExperiment } from './io/load-experiment.ts'
 import { examine } from './io/machine/doctor.ts'
+import { noiseFloorFolder } from './io/noise-floors.ts'
 import { ProgressView } from './io/progress.ts'
 import { earlierTimes, Workspace } from './io/workspace.ts'
 import { main } from './main.ts'
@@ -29,6 +30,7 @@ const EXIT_CANCELLED = 130
 const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
 const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
+  mode: 'compare, or aa: the baseline against itself, which stores the noise floor',
   preset: 'design and gates: smoke, pull-request, nightly or release',
   python: 'interpreter with torch',
   blocks: 'number of blocks, each one run of both variants, or looks such as 4,6,8',
@@ -40,6 +42,7 @@ const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
 
 interface Flags {
   readonly out: string
+  readonly noiseFloors?: string
   readonly gates?: string
   readonly resume?: boolean
 }
@@ -55,6 +58,7 @@ withOverrides(
 )
   .description('run both variants, compare them and report')
   .option('--out <folder>', 'folder for results', 'out')
+  .option('--noise-floors <folder>', 'folder where noise floors are kept, if not the one of the user')
   .option('--resume', 'keep the finished blocks of an interrupted experiment in that folder')
   .action(async (experiment: string, flags: Flags) => {
     const cancelled = cancelOnSignals()
@@ -129,6 +133,7 @@ function source(experiment: string, flags: Flags) {
     experimentFile: fromHere(experiment),
     workingDirectory: process.cwd(),
     overrides: overridesOf(flags),
+    noiseFloorFolder: flags.noiseFloors ? resolve(flags.noiseFloors) : noiseFloorFolder(process.env),
   }
 }
 

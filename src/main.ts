@@ -3,6 +3,7 @@ import { assess } from './assess.ts'
 import type { Overrides } from './config/overrides.ts'
 import { loadExperiment } from './io/load-experiment.ts'
 import { takeMachine } from './io/machine/take-machine.ts'
+import { storeNoiseFloor } from './io/noise-floors.ts'
 import type { Progress } from './io/progress.ts'
 import { openWorkspace } from './io/resume.ts'
 import { runAll } from './io/run-all.ts'
@@ -18,6 +19,8 @@ export interface Job {
   readonly workingDirectory: string
   readonly outDirectory: string
   readonly overrides: Overrides
+  /** Where noise floors are kept. */
+  readonly noiseFloorFolder: string
   /** Keep the finished blocks of an interrupted experiment in outDirectory. */
   readonly resume: boolean
 }
@@ -52,5 +55,9 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
   const result = judged(launched)
   await stage.publish(result, workspace)
   if (problem !== null) throw problem
+  if (result.measuredFloor !== null) {
+    const file = await storeNoiseFloor(job.noiseFloorFolder, result.measuredFloor)
+    progress.note(`Noise floor: ${file}`)
+  }
   return result
 }

@@ -6,6 +6,7 @@ export const INPUT_NAMES = [
   'experiment',
   'working-directory',
   'out',
+  'noise-floors',
   'report',
   'github-token',
   'artifact-name',
@@ -17,6 +18,8 @@ export interface ActionInputs {
   readonly experimentFile: string
   readonly workingDirectory: string
   readonly outDirectory: string
+  /** Null takes the folder of the user. */
+  readonly noiseFloorFolder: string | null
   readonly report: 'direct' | 'artifact'
   readonly token: string
   /** '' makes a name; null uploads nothing. */
@@ -33,6 +36,7 @@ export function parseActionInputs(raw: Readonly<Record<string, string>>): Action
     experimentFile: required('experiment', text('experiment'), 'configs/experiments/smoke.yaml'),
     workingDirectory: required('working-directory', text('working-directory'), '.'),
     outDirectory: required('out', text('out'), 'out'),
+    noiseFloorFolder: text('noise-floors') || null,
     report: reportOf(text('report')),
     token: text('github-token'),
     artifactName: text('artifact-name') === 'none' ? null : text('artifact-name'),

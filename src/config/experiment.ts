@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ConfigError } from '../errors.ts'
 import { knownKeys, parseStrictly } from './explain.ts'
 import { DEFAULT_GATES, type Gate, gatesFile, readGates } from './gates.ts'
+import { inMode, MODES } from './mode.ts'
 import { applyOverrides, type Overrides } from './overrides.ts'
 import { PRESET_NAMES, withPreset } from './presets.ts'
 import { parseYaml } from './yaml.ts'
@@ -100,6 +101,10 @@ export const experimentFile = mapping({
   kind: z
     .enum(['same-work', 'recipe'])
     .describe('What may differ: same-work only under speed:, recipe also under recipe:.'),
+  mode: z
+    .enum(MODES)
+    .default('compare')
+    .describe('aa runs the baseline against itself and stores how its runs scatter: the noise floor.'),
   preset: z
     .enum(PRESET_NAMES)
     .optional()
@@ -119,7 +124,8 @@ export function parseExperiment(text: string, file: string, overrides: Overrides
   const raw = withPreset(parseYaml(text, file), overrides.preset)
   const changed = applyOverrides(parseStrictly(experimentFile, raw, file), overrides)
   // What the file itself got wrong is already said: only an override can be out of range here.
-  const experiment = parseStrictly(experimentFile, changed, `${file}, as changed by inputs or flags`)
+  const named = parseStrictly(experimentFile, changed, `${file}, as changed by inputs or flags`)
+  const experiment = inMode(named, overrides.blocks)
   checkCombinations(
     experiment,
     Object.keys(overrides).length > 0 ? `${file}, as changed by inputs or flags` : file,

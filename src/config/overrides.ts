@@ -2,10 +2,12 @@
 import { z } from 'zod'
 import { ConfigError } from '../errors.ts'
 import type { Experiment } from './experiment.ts'
-import { PRESET_NAMES, type PresetName } from './presets.ts'
+import { MODES } from './mode.ts'
+import { PRESET_NAMES } from './presets.ts'
 
 /** The same words for action inputs (`min-speedup`), flags (`--min-speedup`) and result.json. */
 export const overridesSchema = z.strictObject({
+  mode: z.enum(MODES).exactOptional(),
   preset: z.enum(PRESET_NAMES).exactOptional(),
   python: z.string().exactOptional(),
   blocks: z.union([z.number(), z.array(z.number())]).exactOptional(),
@@ -19,7 +21,8 @@ export type Overrides = Readonly<z.infer<typeof overridesSchema>>
 export type OverrideName = keyof Overrides
 
 const PARSERS = {
-  preset: presetName,
+  mode: oneOf(MODES),
+  preset: oneOf(PRESET_NAMES),
   python: (_name: string, text: string) => text,
   blocks: blockLooks,
   'nproc-per-node': positiveInteger,
@@ -71,10 +74,12 @@ export function positiveInteger(name: string, text: string): number {
   return value
 }
 
-function presetName(name: string, text: string): PresetName {
-  const found = PRESET_NAMES.find((preset) => preset === text)
-  if (found) return found
-  throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected one of ${PRESET_NAMES.join(', ')}`)
+function oneOf<Word extends string>(words: readonly Word[]): (name: string, text: string) => Word {
+  return (name, text) => {
+    const found = words.find((word) => word === text)
+    if (found !== undefined) return found
+    throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected one of ${words.join(', ')}`)
+  }
 }
 
 /** 4, or the looks 4,6,8. */
@@ -90,6 +95,7 @@ export function applyOverrides(experiment: Experiment, overrides: Overrides): Ex
   const { python, blocks, 'min-speedup': minSpeedup, 'max-loss-delta': maxLossDelta } = overrides
   return {
     ...experiment,
+    mode: overrides.mode ?? experiment.mode,
     launch: {
       ...launch,
       python: python ?? launch.python,

@@ -43,6 +43,16 @@ export function refuseForbiddenDifferences(
   }
 }
 
+/** Throws a ConfigError for two variants that are one training, unless that is what is asked for. */
+export function refuseIdentical(experiment: Experiment, configs: ResolvedConfigs): void {
+  if (experiment.mode === 'aa') return
+  const { kind } = experiment
+  if ([...declaredDifferences(kind, configs), ...environmentDifferences(experiment)].length > 0) return
+  throw new ConfigError(
+    'variants: baseline and optimized are one and the same training; give optimized a setting of its own, or run it with mode aa to learn the noise of the machine',
+  )
+}
+
 /** Environment variables may differ in any experiment; they are listed like every other difference. */
 export function environmentDifferences({ variants }: Experiment): Difference[] {
   return differencesOf(variants.baseline.env, variants.optimized.env, ['env'])

@@ -18,6 +18,7 @@ import { writeSummary } from './github/job-summary.ts'
 import { writeOutputs } from './github/outputs.ts'
 import { saveState } from './github/step-state.ts'
 import type { Surface } from './github/surface.ts'
+import { noiseFloorFolder } from './noise-floors.ts'
 import { plainText } from './process/sanitize.ts'
 import { ProgressView } from './progress.ts'
 import type { Workspace } from './workspace.ts'
@@ -35,6 +36,10 @@ export async function runAction(): Promise<boolean> {
       workingDirectory,
       outDirectory: resolve(workingDirectory, inputs.outDirectory),
       overrides: inputs.overrides,
+      noiseFloorFolder:
+        inputs.noiseFloorFolder === null
+          ? noiseFloorFolder(process.env)
+          : resolve(workingDirectory, inputs.noiseFloorFolder),
       // A runner's folder is fresh; on a workstation it is the command line that resumes.
       resume: false,
     },

@@ -4,9 +4,11 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { type Experiment, parseExperiment, VARIANTS } from '../config/experiment.ts'
 import type { Overrides } from '../config/overrides.ts'
-import { type ResolvedConfigs, refuseForbiddenDifferences } from '../config/same-work.ts'
+import { type ResolvedConfigs, refuseForbiddenDifferences, refuseIdentical } from '../config/same-work.ts'
 import { ConfigError } from '../errors.ts'
+import { trainingHash } from '../judge/noise-floor.ts'
 import type { Request } from '../report/result.ts'
+import { loadNoiseFloors } from './noise-floors.ts'
 import { runShort } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import { readText } from './read-text.ts'
@@ -16,6 +18,7 @@ import { revisionOf } from './revision.ts'
 export interface Source extends Place {
   readonly experimentFile: string
   readonly overrides: Overrides
+  readonly noiseFloorFolder: string
 }
 
 /** Throws a ConfigError for anything that would make the experiment fail before its first step, and on a cancel. */
@@ -31,8 +34,17 @@ export async function loadExperiment(source: Source): Promise<Request> {
     optimized: await resolveConfig(experiment, 'optimized', source),
   } satisfies ResolvedConfigs
   refuseForbiddenDifferences(experiment.kind, configs)
-  const revision = await revisionOf(workingDirectory)
-  return { experimentFile, experiment, configs, overrides, revision, host: hostname() }
+  refuseIdentical(experiment, configs)
+  const trainings = VARIANTS.map((variant) => trainingHash(experiment, configs, variant))
+  return {
+    experimentFile,
+    experiment,
+    configs,
+    overrides,
+    revision: await revisionOf(workingDirectory),
+    host: hostname(),
+    noiseFloors: await loadNoiseFloors(source.noiseFloorFolder, trainings),
+  }
 }
 
 function checkScript({ trainer }: Experiment, workingDirectory: string): void {

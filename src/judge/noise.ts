@@ -1,88 +1,85 @@
-// The noise floor of a machine: how runs of one and the same training scatter on it, and whether these runs scatter more.
-import { z } from 'zod'
-import { VARIANTS } from '../config/experiment.ts'
+// How the runs of a variant scatter, and whether that is more than their machine does by itself.
+import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { percent } from '../report/format.ts'
 import { fQuantile } from '../statistics/f-distribution.ts'
+import type { FloorChoice, NoiseFloor } from './noise-floor.ts'
 import type { Check } from './validity.ts'
 
-/** Stored from `mode: aa` for one machine and one training; `runs` of one config under two names. */
-export const noiseFloorSchema = z.object({
-  machine: z.string().describe('Device names, as the trainings report them.'),
-  config_hash: z.string(),
-  runs: z.int().min(10),
-  degrees_of_freedom: z.int().min(8),
-  /** Standard deviation of ln(seconds per sample) between runs: 0.01 is about 1%. */
-  log_standard_deviation: z.number().positive(),
-})
-
-export type NoiseFloor = z.infer<typeof noiseFloorSchema>
-
-export const MIN_FLOOR_RUNS = 10
-
-/** One sided, of the F test. */
+/** One sided, of the F tests of both variants together. */
 const SIGNIFICANCE = 0.01
 
-interface Spread {
+export interface Spread {
+  /** Of ln(seconds per sample). */
   readonly variance: number
   readonly degreesOfFreedom: number
 }
 
-/** Null from fewer than 10 runs, or from runs without any scatter. */
-export function noiseFloorOf(runs: readonly RunSummary[], configHash: string): NoiseFloor | null {
-  const measured = runs.filter(({ block }) => block !== null)
-  const spread = spreadWithinVariants(measured)
-  if (measured.length < MIN_FLOOR_RUNS || spread === null || spread.variance === 0) return null
-  return {
-    machine: machineOf(measured),
-    config_hash: configHash,
-    runs: measured.length,
-    degrees_of_freedom: spread.degreesOfFreedom,
-    log_standard_deviation: Math.sqrt(spread.variance),
-  }
-}
-
-export function machineOf(runs: readonly RunSummary[]): string {
-  return runs[0]?.deviceNames.join(', ') ?? ''
+export interface VariantNoise {
+  readonly variant: Variant
+  /** Standard deviation of ln(seconds per sample): 0.01 is about 1%. */
+  readonly deviation: number
+  readonly floor: NoiseFloor
+  readonly state: 'within' | 'above'
 }
 
 export type NoiseComparison =
-  | { readonly state: 'within' | 'above'; readonly deviation: number; readonly floor: number }
-  | { readonly state: 'not measured' }
+  | { readonly status: 'measured'; readonly variants: readonly VariantNoise[] }
+  | { readonly status: 'not measured'; readonly reason: string }
 
-/** Do the runs of a variant scatter more than the machine does by itself? F test of two variances at 1%. */
-export function compareWithFloor(runs: readonly RunSummary[], floor: NoiseFloor | null): NoiseComparison {
-  const spread = spreadWithinVariants(runs.filter(({ block }) => block !== null))
-  if (floor === null || spread === null) return { state: 'not measured' }
-  const quotient = spread.variance / floor.log_standard_deviation ** 2
-  const critical = fQuantile(1 - SIGNIFICANCE, spread.degreesOfFreedom, floor.degrees_of_freedom)
-  return {
-    state: quotient > critical ? 'above' : 'within',
-    deviation: Math.sqrt(spread.variance),
-    floor: floor.log_standard_deviation,
+export type Floors = Readonly<Record<Variant, FloorChoice>>
+
+const UNKNOWN: FloorChoice = { status: 'none', reason: 'none was looked up' }
+export const NO_FLOORS: Floors = { baseline: UNKNOWN, optimized: UNKNOWN }
+
+/**
+ * F test of two variances, at 1% for both variants together. Each variant is held against the floor of its own
+ * training: a faster one may well scatter more.
+ */
+export function compareWithFloors(runs: readonly RunSummary[], floors: Floors): NoiseComparison {
+  const known = VARIANTS.flatMap((variant) => {
+    const [choice, spread] = [floors[variant], spreadOf(runs, [variant])]
+    return choice.status === 'found' && spread ? [{ variant, spread, floor: choice.floor }] : []
+  })
+  if (known.length === 0) {
+    const { baseline } = floors
+    const reason = baseline.status === 'none' ? baseline.reason : 'no variant has two measured runs'
+    return { status: 'not measured', reason }
   }
+  const variants = known.map(({ variant, spread, floor }) => {
+    const p = 1 - SIGNIFICANCE / known.length
+    const critical = fQuantile(p, spread.degreesOfFreedom, floor.degrees_of_freedom)
+    const isAbove = spread.variance / floor.log_standard_deviation ** 2 > critical
+    const state = isAbove ? ('above' as const) : ('within' as const)
+    return { variant, deviation: Math.sqrt(spread.variance), floor, state }
+  })
+  return { status: 'measured', variants }
 }
 
 export function checkNoise(noise: NoiseComparison): Check {
   const name = 'noise floor'
-  if (noise.state === 'not measured')
-    return { name, state: noise.state, detail: 'none is stored for this machine and training' }
-  return noise.state === 'within'
-    ? { name, state: 'passed', detail: 'runs of a variant scatter no more than this machine does by itself' }
-    : {
-        name,
-        state: 'failed',
-        detail:
-          'runs of a variant scatter more than this machine does by itself (F test at 1%); find what disturbs it',
-      }
+  if (noise.status === 'not measured') return { name, state: noise.status, detail: noise.reason }
+  const detail = noise.variants
+    .map(
+      ({ variant, deviation, floor }) =>
+        `${variant} runs scatter by ${percent(deviation)}, by itself this machine does by ${percent(floor.log_standard_deviation)} (${floor.measured_at.slice(0, 10)})`,
+    )
+    .join('; ')
+  return noise.variants.every(({ state }) => state === 'within')
+    ? { name, state: 'passed', detail }
+    : { name, state: 'failed', detail: `${detail}; that is more (F test at 1%): find what disturbs it` }
 }
 
-/** Pooled variance of ln(seconds per sample) around each variant's own mean. */
-function spreadWithinVariants(runs: readonly RunSummary[]): Spread | null {
+/** Pooled variance of ln(seconds per sample) around each variant's own mean; null without two runs of one. */
+export function spreadOf(
+  runs: readonly RunSummary[],
+  variants: readonly Variant[] = VARIANTS,
+): Spread | null {
   let squares = 0
   let degreesOfFreedom = 0
-  for (const variant of VARIANTS) {
+  for (const variant of variants) {
     const logs = runs
-      .filter((run) => run.variant === variant)
+      .filter((run) => run.variant === variant && run.block !== null)
       .flatMap(({ secondsPerSample }) => (secondsPerSample === null ? [] : Math.log(secondsPerSample)))
     const mean = logs.reduce((total, value) => total + value, 0) / logs.length
     squares += logs.reduce((total, value) => total + (value - mean) ** 2, 0)

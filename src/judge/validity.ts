@@ -7,7 +7,14 @@ import type { RunSummary } from '../measure/summary.ts'
 import { pairedMean } from './paired.ts'
 
 export interface Check {
-  readonly name: 'completion' | 'equal work' | 'same machine' | 'steady state' | 'clocks' | 'noise floor'
+  readonly name:
+    | 'completion'
+    | 'equal work'
+    | 'same machine'
+    | 'steady state'
+    | 'clocks'
+    | 'noise floor'
+    | 'a/a'
   readonly state: 'passed' | 'failed' | 'inconclusive' | 'not measured'
   readonly detail: string
 }

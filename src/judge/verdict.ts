@@ -2,11 +2,12 @@
 import type { Experiment } from '../config/experiment.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { type AaFinding, checkAa, findAa } from './aa.ts'
 import { allocationWarnings } from './allocation.ts'
 import type { Comparison } from './compare.ts'
 import { comparesQuality } from './gate-kind.ts'
 import { type GateVerdict, judgeGate } from './gate-verdict.ts'
-import { checkNoise, compareWithFloor, type NoiseComparison, type NoiseFloor } from './noise.ts'
+import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseComparison } from './noise.ts'
 import { type Precision, precisionOf } from './precision.ts'
 import { scatterWarnings } from './scatter.ts'
 import type { Speedups } from './speedups.ts'
@@ -23,29 +24,32 @@ export interface Verdict {
   /** Beside the gates: evidence that decides nothing. */
   readonly speedups: Speedups
   readonly noise: NoiseComparison
+  /** Null unless the experiment is one. */
+  readonly aa: AaFinding | null
 }
 
 export interface JudgedGate extends GateVerdict {
   readonly precision: Precision | null
 }
 
-/** `floor`: the noise floor of this machine and training, if one is stored. */
+/** `floors`: how this machine is known to scatter by itself, for the training of each variant. */
 export function judge(
   experiment: Experiment,
   outcomes: readonly RunOutcome[],
   runs: readonly RunSummary[],
   comparison: Comparison,
-  floor: NoiseFloor | null = null,
+  floors: Floors = NO_FLOORS,
 ): Verdict {
   const completion = checkCompletion(outcomes)
   const measured = runs.filter(({ block }) => block !== null)
-  const noise = compareWithFloor(measured, floor)
-  const validity = [...checkValidity(experiment, measured), checkNoise(noise)]
+  const noise = compareWithFloors(measured, floors)
+  const aa = experiment.mode === 'aa' ? findAa(measured) : null
+  const validity = [...checkValidity(experiment, measured), aa === null ? checkNoise(noise) : checkAa(aa)]
   const gates = withRelativeGate(comparison.gates.map(judgeGate))
   return {
     ...decide(completion, validity, gates),
     checks: [completion, ...validity],
-    gates: gates.map((gate) => ({ ...gate, precision: precisionOf(gate) })),
+    gates: gates.map((gate) => ({ ...gate, precision: precisionIn(experiment, gate) })),
     warnings: [
       ...gateWarnings(gates),
       ...improvementWarnings(experiment, gates),
@@ -54,7 +58,14 @@ export function judge(
     ],
     speedups: comparison.speedups,
     noise,
+    aa,
   }
+}
+
+/** An A/A has nothing to decide. */
+function precisionIn({ mode }: Experiment, gate: GateVerdict): Precision | null {
+  const precision = precisionOf(gate)
+  return mode === 'aa' && precision ? { ...precision, blocksToDecide: null } : precision
 }
 
 /** More blocks are worth their time only for a required gate whose interval spans its limit. */
@@ -113,8 +124,12 @@ function decide(
   const open = named(['inconclusive', 'not measured'])
   if (open.length > 0) return { verdict: 'inconclusive', reason: open.join('; ') }
   // What cannot be seen here (no GPU, no stored noise floor) is shown as not measured and stops nothing.
-  if (validity.some(({ state }) => state === 'inconclusive'))
-    return { verdict: 'inconclusive', reason: 'the runs could not be compared' }
+  const unclear = validity.filter(({ state }) => state === 'inconclusive')
+  if (unclear.length > 0)
+    return {
+      verdict: 'inconclusive',
+      reason: unclear.map(({ name, detail }) => `${name}: ${detail}`).join('; '),
+    }
   return { verdict: 'passed', reason: passedReason(completion, required) }
 }
 

@@ -5,18 +5,15 @@ import type { RunSummary } from '../measure/summary.ts'
 import { number, percent, ratio } from './format.ts'
 import type { Result } from './result.ts'
 
-export function besideTheGates({ verdict, runs }: Result): string[] {
+export function besideTheGates({ verdict, runs, measuredFloor }: Result): string[] {
   const { steady, total, toQuality, atOneClock, breakEven } = verdict.speedups
+  // Two halves of one training have no speedup to win back.
+  if (verdict.aa !== null) return [...sameSeed(runs), ...noiseFloor(measuredFloor)]
   return [
     `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${estimate(toQuality)}.`,
     ...atOneClockText(atOneClock),
     breakEvenText(breakEven),
     ...sameSeed(runs),
-    ...(verdict.noise.state === 'not measured'
-      ? []
-      : [
-          `Noise: runs of a variant scatter by ${percent(verdict.noise.deviation)}; by itself this machine does by ${percent(verdict.noise.floor)}.`,
-        ]),
   ]
 }
 
@@ -62,5 +59,13 @@ function sameSeed(runs: readonly RunSummary[]): string[] {
   const widest = pairs.reduce((most, pair) => (pair.largestDifference > most.largestDifference ? pair : most))
   return [
     `Same seed: the training losses of both variants agree to the last bit before step ${earliest} of ${first.steps}; the largest difference is ${number(widest.largestDifference, 2)}, in step ${widest.largestAtStep}.`,
+  ]
+}
+
+function noiseFloor(floor: Result['measuredFloor']): string[] {
+  if (floor === null) return []
+  const { log_standard_deviation, degrees_of_freedom, runs } = floor
+  return [
+    `Noise floor: ${runs} runs of this training scatter by ${percent(log_standard_deviation)} on this machine (standard deviation of ln seconds per sample, ${degrees_of_freedom} degrees of freedom).`,
   ]
 }

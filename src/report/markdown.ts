@@ -50,7 +50,7 @@ export const VERDICT_ICON = { passed: '✅', failed: '❌', inconclusive: '❔',
 function verdictText({ experiment, verdict }: Result): string {
   const warnings = verdict.warnings.map((warning) => `> ⚠️ ${escapeCell(warning)}`)
   return [
-    `## ${VERDICT_ICON[verdict.verdict]} Speedproof: ${experiment.name} ${verdict.verdict}`,
+    `## ${VERDICT_ICON[verdict.verdict]} Speedproof: ${experiment.name}${experiment.mode === 'aa' ? ' (A/A)' : ''} ${verdict.verdict}`,
     '',
     `**Why:** ${escapeCell(verdict.reason, 1000)} (${ruleLink('how a verdict is made', 'verdicts')})`,
     ...(warnings.length > 0 ? ['', ...warnings] : []),

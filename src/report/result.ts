@@ -5,6 +5,7 @@ import { parseStrictly } from '../config/explain.ts'
 import { type Overrides, overridesSchema } from '../config/overrides.ts'
 import type { Difference, ResolvedConfigs } from '../config/same-work.ts'
 import type { MachineCheck } from '../judge/machine-check.ts'
+import { type NoiseFloor, noiseFloorSchema } from '../judge/noise-floor.ts'
 import type { Verdict } from '../judge/verdict.ts'
 import type { MachineSummary } from '../measure/machine.ts'
 import { type Preflight, preflightSchema } from '../measure/machine-record.ts'
@@ -25,6 +26,8 @@ export interface Request {
   readonly revision: string | null
   /** Blocks of two hosts cannot be compared. */
   readonly host: string
+  /** What was stored of these trainings when the experiment began, on whatever machine. */
+  readonly noiseFloors: readonly NoiseFloor[]
 }
 
 export interface Result extends Request {
@@ -43,6 +46,8 @@ export interface Result extends Request {
   readonly machines: readonly MachineSummary[]
   readonly machineChecks: readonly MachineCheck[]
   readonly verdict: Verdict
+  /** Of an A/A that passed. */
+  readonly measuredFloor: NoiseFloor | null
 }
 
 /** An outcome without its metrics, which stand in their own file. */
@@ -109,6 +114,7 @@ const recordedFile = z.object({
     .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
     .nullable(),
   host: z.string(),
+  noiseFloors: z.array(noiseFloorSchema).default([]),
   launches: z.array(launchRecord),
   preflight: preflightSchema.nullable().default(null),
   notRun: z.enum(['decided', 'budget', 'stopped']),

@@ -9,19 +9,14 @@ import { settingText } from './setting.ts'
 
 /** Reasons quote trainers and configs, whose text must stay in its line. */
 export function renderTerminal(result: Result): string {
-  const { experiment, verdict, differences } = result
+  const { experiment, verdict } = result
   const rows = verdict.gates.map(gateCells)
   const meanings = verdict.gates.map((gate) => `${gate.gate.name}: ${gateMeaning(gate)}`)
   const checks = verdict.checks.map(({ name, state, detail }) => `${name}: ${state}, ${detail}`)
   const warnings = verdict.warnings.map((warning) => `warning: ${warning}`)
   const end = `${VERDICT_ICON[verdict.verdict]} ${experiment.name} ${verdict.verdict}: ${verdict.reason}`
   return [
-    `${experiment.name}: baseline against optimized, which differ in`,
-    ...indented(
-      differences.map(
-        ({ key, baseline, optimized }) => `${key}: ${settingText(baseline)} -> ${settingText(optimized)}`,
-      ),
-    ),
+    ...question(result),
     '',
     markdownTable([[...TABLE_HEAD], ...rows]),
     '',
@@ -34,6 +29,15 @@ export function renderTerminal(result: Result): string {
     '',
     ...[...warnings, end].map(oneLine),
   ].join('\n')
+}
+
+/** What is compared with what. */
+function question({ experiment, differences }: Result): string[] {
+  if (experiment.mode === 'aa') return [`${experiment.name}: baseline against itself (A/A)`]
+  const settings = differences.map(
+    ({ key, baseline, optimized }) => `${key}: ${settingText(baseline)} -> ${settingText(optimized)}`,
+  )
+  return [`${experiment.name}: baseline against optimized, which differ in`, ...indented(settings)]
 }
 
 function indented(lines: readonly string[]): string[] {

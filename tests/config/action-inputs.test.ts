@@ -41,6 +41,7 @@ describe('action inputs', () => {
       token: 't',
       artifactName: '',
       leg: '',
+      noiseFloorFolder: null,
       overrides: {},
     })
   })

@@ -29,11 +29,11 @@ export async function speedproof(folder: string, ...words: string[]): Promise<En
 }
 
 export function startSpeedproof(folder: string, ...words: string[]): RunningCommand {
+  // Tests side by side must not wait for each other, nor find floors; the repository itself gets no such files.
+  const ownFolder = folder.startsWith(tmpdir()) ? folder : tmpdir()
   const child = spawn(process.execPath, [CLI, ...words], {
     cwd: folder,
-    // Tests side by side do not wait for each other's experiments.
-    // Tests side by side must not wait for each other; the repository itself gets no lock file.
-    env: { ...process.env, SPEEDPROOF_LOCK_FOLDER: folder.startsWith(tmpdir()) ? folder : tmpdir() },
+    env: { ...process.env, SPEEDPROOF_LOCK_FOLDER: ownFolder, XDG_STATE_HOME: ownFolder },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

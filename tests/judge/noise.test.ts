@@ -1,11 +1,14 @@
-// The noise floor of a machine, and runs that scatter more than it.
+// Runs that scatter more than their machine does by itself, and floors that no longer hold.
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
 import { gatesOf } from '../../src/config/experiment.ts'
 import { compare } from '../../src/judge/compare.ts'
-import { compareWithFloor, type NoiseFloor, noiseFloorOf, noiseFloorSchema } from '../../src/judge/noise.ts'
+import { compareWithFloors, NO_FLOORS } from '../../src/judge/noise.ts'
+import { chooseFloor, noiseKeyOf, trainingHash } from '../../src/judge/noise-floor.ts'
 import { judge } from '../../src/judge/verdict.ts'
 import { anExperiment, aRequest, aRunSummary, blocksOf, launchedPlan } from '../fixtures/builders.ts'
+import { aPreflight } from '../fixtures/machine/records.ts'
+import { aNoiseFloor, aNoiseKey } from '../fixtures/noise-floors.ts'
 
 /** Both variants alternate between exp(-deviation) and exp(+deviation) of 5 ms. */
 const alternating = (blocks: number, deviation: number) =>
@@ -17,45 +20,45 @@ const alternating = (blocks: number, deviation: number) =>
     secondsPerSample: 0.005 * Math.exp((run.block ?? 0) % 2 ? deviation : -deviation),
   }))
 
-const floor: NoiseFloor = {
-  machine: 'NVIDIA H200, NVIDIA H200',
-  config_hash: 'c0ffee',
-  runs: 10,
-  degrees_of_freedom: 8,
-  log_standard_deviation: 0.01,
-}
-
-describe('a noise floor', () => {
-  test('is the spread of the logarithms within the variants', () => {
-    // 5 values -d, +d, -d, +d, -d and so on: 24/5 d^2 around their mean for each variant, over 8 degrees of freedom.
-    const found = noiseFloorOf(alternating(5, 0.01), 'c0ffee')
-    expect(found?.log_standard_deviation).toBeCloseTo(Math.sqrt((2 * 24 * 0.01 ** 2) / 5 / 8), 12)
-    expect(found).toMatchObject({ runs: 10, degrees_of_freedom: 8, machine: floor.machine })
-    expect(noiseFloorSchema.parse(found)).toEqual(found)
-  })
-
-  test('needs 10 runs, and some scatter', () => {
-    expect(noiseFloorOf(alternating(4, 0.01), 'c0ffee')).toBeNull()
-    expect(noiseFloorOf(alternating(5, 0), 'c0ffee')).toBeNull()
-  })
-
-  test('has no warm-up launch in it', () => {
-    const warmUp = aRunSummary({ block: null, secondsPerSample: 9 })
-    expect(noiseFloorOf([...alternating(5, 0.01), warmUp], 'x')?.runs).toBe(10)
-  })
+const found = (log_standard_deviation = 0.01) => ({
+  status: 'found' as const,
+  floor: aNoiseFloor({ log_standard_deviation, degrees_of_freedom: 8 }),
 })
+
+const statesOf = (...[runs, floors]: Parameters<typeof compareWithFloors>) => {
+  const compared = compareWithFloors(runs, floors)
+  return compared.status === 'measured'
+    ? compared.variants.map(({ variant, state }) => `${variant} ${state}`)
+    : compared.reason
+}
 
 describe('runs on a machine with a floor', () => {
   test('are within it, or above by the F test at 1%', () => {
-    // Quotient of variances (4 blocks: 6 degrees of freedom) 4/3 d^2 / 0.01^2 against f.ppf(0.99, 6, 8) = 6.37 of SciPy 1.17.1.
-    const limit = Math.sqrt((6.37 * 3) / 4) * 0.01
-    expect(compareWithFloor(alternating(4, limit * 0.99), floor).state).toBe('within')
-    expect(compareWithFloor(alternating(4, limit * 1.01), floor).state).toBe('above')
+    // Quotient of variances (4 runs: 3 degrees of freedom) 4/3 d^2 / 0.01^2 against f.ppf(0.99, 3, 8) = 7.590992 of SciPy 1.17.1.
+    const limit = Math.sqrt((7.590992 * 3) / 4) * 0.01
+    const floors = { ...NO_FLOORS, baseline: found() }
+    expect(statesOf(alternating(4, limit * 0.999), floors)).toEqual(['baseline within'])
+    expect(statesOf(alternating(4, limit * 1.001), floors)).toEqual(['baseline above'])
   })
 
-  test('are not compared without a floor or without two runs of a variant', () => {
-    expect(compareWithFloor(alternating(4, 0.01), null).state).toBe('not measured')
-    expect(compareWithFloor(alternating(1, 0.01), floor).state).toBe('not measured')
+  test('share the 1% between two floors, each of its own training', () => {
+    // f.ppf(0.995, 3, 8) = 9.596475 of SciPy 1.17.1.
+    const limit = Math.sqrt((9.596475 * 3) / 4) * 0.01
+    const floors = { baseline: found(), optimized: found(0.02) }
+    expect(statesOf(alternating(4, limit * 0.999), floors)).toEqual(['baseline within', 'optimized within'])
+    expect(statesOf(alternating(4, limit * 1.001), floors)).toEqual(['baseline above', 'optimized within'])
+  })
+
+  test('are not compared without a floor, or without two runs of a variant', () => {
+    expect(statesOf(alternating(4, 0.01), NO_FLOORS)).toBe('none was looked up')
+    expect(statesOf(alternating(1, 0.01), { baseline: found(), optimized: found() })).toBe(
+      'no variant has two measured runs',
+    )
+  })
+
+  test('have no warm-up launch among them', () => {
+    const warmUps = [1, 9].map((secondsPerSample) => aRunSummary({ block: null, secondsPerSample }))
+    expect(statesOf(warmUps, { ...NO_FLOORS, baseline: found() })).toBe('no variant has two measured runs')
   })
 
   test('are invalid above it, whatever their gates say', async () => {
@@ -64,16 +67,74 @@ describe('runs on a machine with a floor', () => {
       stepSeconds: (variant === 'baseline' ? 0.08 : 0.02) * (1 + 0.01 * (seed % 2)),
     }))
     const { runs } = assess(aRequest({ experiment }), launched)
-    const verdictWith = (log_standard_deviation: number) =>
-      judge(
-        experiment,
-        launched.map(({ outcome }) => outcome),
-        runs,
-        compare(runs, gatesOf(experiment)),
-        { ...floor, log_standard_deviation },
-      )
-    expect(verdictWith(0.005)).toMatchObject({ verdict: 'passed', noise: { state: 'within' } })
-    expect(verdictWith(0.001)).toMatchObject({ verdict: 'invalid', noise: { state: 'above' } })
-    expect(verdictWith(0.001).reason).toContain('noise floor: runs of a variant scatter more')
+    const outcomes = launched.map(({ outcome }) => outcome)
+    const verdictWith = (deviation: number) =>
+      judge(experiment, outcomes, runs, compare(runs, gatesOf(experiment)), {
+        ...NO_FLOORS,
+        baseline: found(deviation),
+      })
+    expect(verdictWith(0.005).verdict).toBe('passed')
+    expect(verdictWith(0.001)).toMatchObject({ verdict: 'invalid' })
+    expect(verdictWith(0.001).reason).toMatchInlineSnapshot(
+      `"noise floor: baseline runs scatter by 0.57%, by itself this machine does by 0.10% (2026-11-20); that is more (F test at 1%): find what disturbs it"`,
+    )
+  })
+})
+
+describe('a stored floor', () => {
+  const floor = aNoiseFloor()
+  const chosen = (difference: Parameters<typeof aNoiseKey>[0]) => chooseFloor(aNoiseKey(difference), [floor])
+
+  test('holds for the same training on the same machine in the same state with the same versions', () => {
+    expect(chosen({})).toEqual({ status: 'found', floor })
+  })
+
+  test('is none of another training or machine', () => {
+    const none = { status: 'none', reason: expect.stringContaining('none is stored') }
+    expect(chosen({ training: 'b'.repeat(64) })).toEqual(none)
+    expect(chosen({ machine: 'another box' })).toEqual(none)
+    expect(chooseFloor(null, [])).toEqual(none)
+    expect(chooseFloor(null, [floor])).toMatchObject({ reason: 'the machine was not looked at' })
+  })
+
+  test('is stale, and says why, with another version or state', () => {
+    const stale = chosen({ versions: { torch: '2.16.0', cuda: '13.1' }, state: 'driver 590' })
+    expect(stale).toMatchInlineSnapshot(`
+      {
+        "reason": "the one of 2026-11-20 is stale: cuda was absent, is 13.1, torch was 2.15.0, is 2.16.0, the machine was in another state (driver, modes, kernel or devices); --mode aa measures it again",
+        "status": "none",
+      }
+    `)
+  })
+
+  test('gives way to a newer one', () => {
+    const newer = aNoiseFloor({ measured_at: '2026-11-21T00:00:00.000Z' })
+    expect(chooseFloor(aNoiseKey(), [floor, newer])).toEqual({ status: 'found', floor: newer })
+  })
+})
+
+describe('the key of a floor', () => {
+  const { experiment, configs } = aRequest()
+  const hash = trainingHash(experiment, configs, 'baseline')
+
+  test('does not depend on the order of settings, but on each of them, on environment and processes', () => {
+    const turned = { ...configs, baseline: { speed: { fused: false }, batch: 512 } }
+    expect(trainingHash(experiment, turned, 'baseline')).toBe(hash)
+    expect(trainingHash(experiment, configs, 'optimized')).not.toBe(hash)
+    for (const launch of [{ nproc_per_node: 4 }, { env: { OMP_NUM_THREADS: '1' } }]) {
+      const changed = { ...experiment, launch: { ...experiment.launch, ...launch } }
+      expect(trainingHash(changed, configs, 'baseline')).not.toBe(hash)
+    }
+  })
+
+  test('names the GPUs, and what of them may change', () => {
+    const [now, later] = [
+      aPreflight({}),
+      aPreflight({ host: { ...aPreflight({}).host, kernel: '7.0' } }),
+    ].map((preflight) => noiseKeyOf(hash, preflight, [aRunSummary()]))
+    expect(now).toMatchObject({ machine: later?.machine, versions: { torch: '2.15.0' } })
+    expect(now?.state).not.toBe(later?.state)
+    expect(noiseKeyOf(hash, null, [aRunSummary()])).toBeNull()
+    expect(noiseKeyOf(hash, aPreflight({}), [])).toBeNull()
   })
 })

@@ -1,0 +1,50 @@
+// What `mode: aa` makes of an experiment: its baseline against itself, to learn what the machine does by itself.
+import { ConfigError } from '../errors.ts'
+import type { Experiment } from './experiment.ts'
+import { type GatesFile, readGates } from './gates.ts'
+
+export const MODES = ['compare', 'aa'] as const
+
+/** Fewer runs say too little about how they scatter. */
+export const MIN_NOISE_RUNS = 10
+
+/** The fewest that give 10 runs and whose number is even, so that a linear drift cancels. */
+const NOISE_BLOCKS = 6
+
+/**
+ * One look, since scatter is not decided early; the gates are shown, and a speedup is held against 1.
+ * Throws a ConfigError for a number of blocks that was asked for by name and is too small.
+ */
+export function inMode(
+  experiment: Experiment,
+  askedBlocks: number | readonly number[] | undefined,
+): Experiment {
+  if (experiment.mode === 'compare') return experiment
+  const { design, variants, gates } = experiment
+  const most = Math.max(...[design.blocks].flat())
+  if (askedBlocks !== undefined && most * 2 < MIN_NOISE_RUNS) {
+    throw new ConfigError(
+      `blocks: got ${most}, but an A/A needs at least ${MIN_NOISE_RUNS} runs: ${MIN_NOISE_RUNS / 2} blocks or more`,
+    )
+  }
+  return {
+    ...experiment,
+    variants: { ...variants, optimized: variants.baseline },
+    design: { ...design, blocks: most * 2 < MIN_NOISE_RUNS ? NOISE_BLOCKS : most },
+    gates: asInformation(gates),
+  }
+}
+
+function asInformation(gates: GatesFile): GatesFile {
+  return Object.fromEntries(
+    readGates(gates, 'gates').map(({ name, statistic }) => [
+      name,
+      {
+        evidence: 'interval',
+        ...gates[name],
+        severity: 'info',
+        ...(statistic === 'speedup' ? { at_least: 1 } : {}),
+      },
+    ]),
+  )
+}

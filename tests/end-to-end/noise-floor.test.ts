@@ -1,0 +1,48 @@
+// An A/A from the command line stores a floor that the next experiment on this machine is held against.
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
+import { readResult } from '../fixtures/experiments/read-result.ts'
+import { speedproof } from '../harness/command-line.ts'
+
+const FLOORS = ['--noise-floors', 'floors']
+
+it('is stored by an A/A, found by the next experiment, and in its result.json', async () => {
+  // Reported step seconds are drawn from the seed: equal in both halves, different between blocks.
+  const folder = await anExperiment({
+    baseline: { step_noise: 0.1 },
+    optimized: { step_noise: 0.1 },
+    design: { blocks: 2 },
+  })
+  const aa = await speedproof(folder, 'run', EXPERIMENT_FILE, '--mode', 'aa', '--blocks', '5', ...FLOORS)
+  expect(aa).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('baseline against itself (A/A)') })
+  expect(await readdir(join(folder, 'floors'))).toHaveLength(1)
+
+  const next = await speedproof(folder, 'run', EXPERIMENT_FILE, ...FLOORS)
+  expect(next).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/noise floor: passed, baseline runs scatter by/),
+  })
+  // From files alone: the folder of the floors is not asked again.
+  const again = await speedproof(folder, 'analyze', 'out/result.json')
+  expect(again.stdout).toMatch(/noise floor: passed, baseline runs scatter by/)
+  const { verdict } = await readResult(folder)
+  expect(verdict.checks).toContainEqual({ name: 'noise floor', state: 'passed' })
+})
+
+it('is what an experiment with one training under two names is told about', async () => {
+  const folder = await anExperiment({ optimized: { step_seconds: 0.004 } })
+  expect(await speedproof(folder, 'run', EXPERIMENT_FILE)).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('baseline and optimized are one and the same training; give optimized'),
+  })
+})
+
+it('needs 10 runs', async () => {
+  const folder = await anExperiment()
+  expect(await speedproof(folder, 'run', EXPERIMENT_FILE, '--mode', 'aa', '--blocks', '4')).toMatchObject({
+    exitCode: 2,
+    stderr: 'blocks: got 4, but an A/A needs at least 10 runs: 5 blocks or more\n',
+  })
+})
