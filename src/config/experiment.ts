@@ -125,7 +125,7 @@ export function parseExperiment(text: string, file: string, overrides: Overrides
   const changed = applyOverrides(parseStrictly(experimentFile, raw, file), overrides)
   // What the file itself got wrong is already said: only an override can be out of range here.
   const named = parseStrictly(experimentFile, changed, `${file}, as changed by inputs or flags`)
-  const experiment = inMode(named, overrides.blocks)
+  const experiment = inMode(named, overrides.blocks, file)
   checkCombinations(
     experiment,
     Object.keys(overrides).length > 0 ? `${file}, as changed by inputs or flags` : file,

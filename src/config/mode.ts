@@ -18,6 +18,7 @@ const NOISE_BLOCKS = 6
 export function inMode(
   experiment: Experiment,
   askedBlocks: number | readonly number[] | undefined,
+  file: string,
 ): Experiment {
   if (experiment.mode === 'compare') return experiment
   const { design, variants, gates } = experiment
@@ -31,13 +32,13 @@ export function inMode(
     ...experiment,
     variants: { ...variants, optimized: variants.baseline },
     design: { ...design, blocks: most * 2 < MIN_NOISE_RUNS ? NOISE_BLOCKS : most },
-    gates: asInformation(gates),
+    gates: asInformation(gates, file),
   }
 }
 
-function asInformation(gates: GatesFile): GatesFile {
+function asInformation(gates: GatesFile, file: string): GatesFile {
   return Object.fromEntries(
-    readGates(gates, 'gates').map(({ name, statistic }) => [
+    readGates(gates, file).map(({ name, statistic }) => [
       name,
       {
         evidence: 'interval',

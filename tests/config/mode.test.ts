@@ -14,7 +14,7 @@ variants: { baseline: { config: a.yaml, env: { A: '1' } }, optimized: { config: 
 design: { blocks: ${design} }
 gates:
   speedup: { at_least: 3 }
-  gpu_utilization: { at_least: 0.9 }
+  gpu_utilization: { at_least: 0.9, severity: warn }
   loss_delta: { below: 0.001 }
 ${more}`
 

@@ -29,7 +29,7 @@ it('is stored by an A/A, found by the next experiment, and in its result.json', 
   expect(again.stdout).toMatch(/noise floor: passed, baseline runs scatter by/)
   const { verdict } = await readResult(folder)
   expect(verdict.checks).toContainEqual({ name: 'noise floor', state: 'passed' })
-})
+}, 300_000)
 
 it('is what an experiment with one training under two names is told about', async () => {
   const folder = await anExperiment({ optimized: { step_seconds: 0.004 } })
