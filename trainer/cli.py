@@ -46,8 +46,13 @@ def generate_data(options: argparse.Namespace) -> int:
 
 
 def evaluate(options: argparse.Namespace) -> int:
-    from trainer.run.evaluate import as_text, evaluate_checkpoint
+    from trainer.run.evaluate import as_text, evaluate_checkpoint, evaluate_runs
 
+    if options.run is not None:
+        if options.out is None:
+            raise ConfigError("--out: missing; --run writes its numbers into the file that --out names")
+        evaluate_runs(options.run, options.out, options.data_root)
+        return 0
     print(as_text(evaluate_checkpoint(options.checkpoint, options.data_root), as_json=options.json))
     return 0
 
@@ -133,10 +138,15 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--ranks", type=_positive, default=1, help="number of processes (default 1)")
     command.add_argument("--seed", type=_seed, default=0, help="seed of the training (default 0)")
 
-    summary = "Print the held-out errors of a checkpoint, with its own config."
+    summary = "Print the held-out errors of a checkpoint, or write those of several runs into one file."
     command = commands.add_parser("evaluate", help=summary, description=summary)
     command.set_defaults(command=evaluate)
-    command.add_argument("--checkpoint", type=Path, required=True, help="checkpoint.pt of a training")
+    source = command.add_mutually_exclusive_group(required=True)
+    source.add_argument("--checkpoint", type=Path, help="checkpoint.pt of a training")
+    source.add_argument("--run", type=Path, nargs="+", help="folders that trainings had as --out")
+    command.add_argument(
+        "--out", type=Path, help="with --run: file, replaced, for one JSON line a run"
+    )
     command.add_argument("--data-root", help="where the data are now, if no longer where they were")
     command.add_argument("--json", action="store_true", help="on one line")
     return parser

@@ -7,6 +7,7 @@ import pytest
 import torch
 from tiny import events, launch, tiny_config
 
+from trainer.cli import BAD_INPUT, main
 from trainer.data.sources import ensure_files
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
@@ -145,6 +146,26 @@ def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
     for name, value in raw.items():
         if name != "val_loss":
             assert value == pytest.approx(evaluation["metrics"][name], rel=1e-4)
+
+
+def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_reported(tmp_path):
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for seed, folder in enumerate(folders):
+        folder.mkdir()
+        run_training(tiny_config(tmp_path, BOTH), folder, seed, Progress())
+    file = tmp_path / "evaluations.jsonl"
+    assert main(["evaluate", "--out", str(file), "--run", *map(str, folders)]) == 0
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["run"] for line in lines] == ["one", "other"]
+    for line, folder in zip(lines, folders, strict=True):
+        (reported,) = events(folder, "evaluation")
+        assert line["val_loss"] == pytest.approx(reported["val_loss"], rel=1e-5)
+        assert line["metrics"] == pytest.approx(reported["metrics"], rel=1e-4)
+
+
+def test_evaluate_asks_for_the_file_of_several_runs(tmp_path, capsys):
+    assert main(["evaluate", "--run", str(tmp_path)]) == BAD_INPUT
+    assert "--out: missing" in capsys.readouterr().err
 
 
 def test_evaluate_names_a_checkpoint_that_is_not_there(tmp_path):

@@ -1,8 +1,9 @@
-"""The errors of a finished training, from its checkpoint, in one process."""
+"""The errors of finished trainings, from their checkpoints, in one process."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from trainer.config.load import config_from
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
+from trainer.run.checkpoint import LAST
 from trainer.run.evaluation import Evaluator
 from trainer.run.world import open_world
 
@@ -31,6 +33,16 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
             raise ConfigError(f"{path}: was trained on other data than data.root {config.data.root} holds")
         evaluator = Evaluator(config, data.held_out, world)
         return {name: _errors(evaluator, state[key]) for name, key in WEIGHTS.items()}
+
+
+def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
+    """Write a JSON line per run as soon as it is known: `run` (name of the folder), val_loss and metrics."""
+    with out.open("w", buffering=1) as file:
+        for folder in folders:
+            errors = evaluate_checkpoint(folder / LAST, root)
+            metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
+            line = {"run": folder.name, "val_loss": metrics.pop("val_loss"), "metrics": metrics}
+            print(json.dumps(line, allow_nan=False), file=file)
 
 
 def _errors(evaluator: Evaluator, weights: dict[str, torch.Tensor]) -> dict[str, float]:
