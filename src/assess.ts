@@ -1,6 +1,5 @@
 // The pure half of the line: outcomes -> measure -> judge -> the result that every report is rendered from.
 import { gatesOf, type Variant } from './config/experiment.ts'
-import { declaredDifferences, environmentDifferences } from './config/same-work.ts'
 import { noiseFloorOf } from './judge/aa.ts'
 import { compare } from './judge/compare.ts'
 import { checkMachine } from './judge/machine.ts'
@@ -13,6 +12,7 @@ import { UNWATCHED, type Watched } from './measure/machine-record.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
 import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
 import { confidenceOf } from './plan/looks.ts'
+import { allDifferences } from './report/differences.ts'
 import {
   outcomeLine,
   RESULT_SCHEMA_VERSION,
@@ -45,7 +45,7 @@ export function assess(
   return {
     ...request,
     schemaVersion: RESULT_SCHEMA_VERSION,
-    differences: [...declaredDifferences(experiment.kind, configs), ...environmentDifferences(experiment)],
+    differences: allDifferences(request),
     launches,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
     outcomes: outcomesOf(launched).map(outcomeLine),

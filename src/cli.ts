@@ -12,6 +12,7 @@ import { cancelOnSignals } from './io/cancel.ts'
 import { loadExperiment } from './io/load-experiment.ts'
 import { examine } from './io/machine/doctor.ts'
 import { noiseFloorFolder } from './io/noise-floors.ts'
+import { plainText } from './io/process/sanitize.ts'
 import { ProgressView } from './io/progress.ts'
 import { earlierTimes, Workspace } from './io/workspace.ts'
 import { main } from './main.ts'
@@ -33,6 +34,7 @@ const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   mode: 'compare, or aa: the baseline against itself, which stores the noise floor',
   preset: 'design and gates: smoke, pull-request, nightly or release',
   python: 'interpreter with torch',
+  base: 'branch, tag or commit that the merge base is taken with, such as origin/main',
   blocks: 'number of blocks, each one run of both variants, or looks such as 4,6,8',
   'nproc-per-node': 'processes on this machine, one per GPU',
   'timeout-minutes': 'limit for one run',
@@ -67,7 +69,9 @@ withOverrides(
       {
         cancelled,
         progress: (plan) => new ProgressView(plan, process.stdout, false),
+        note: printNote,
         onStart: () => {},
+        onWorktree: () => {},
         publish: async (finished, workspace) => printResult(finished, workspace),
       },
     )
@@ -81,11 +85,17 @@ withOverrides(
   .description('check everything and print what would run, and for how long')
   .option('--out <folder>', 'folder with earlier results, for the estimate', 'out')
   .action(async (experiment: string, flags: Flags) => {
-    const request = await loadExperiment({ ...source(experiment, flags), cancelled: cancelOnSignals() })
+    await using loaded = await loadExperiment({
+      ...source(experiment, flags),
+      outDirectory: resolve(flags.out),
+      cancelled: cancelOnSignals(),
+      note: printNote,
+      onWorktree: () => {},
+    })
+    const { request } = loaded
     const workspace = new Workspace(resolve(flags.out))
-    console.log(
-      renderPlan(request, planRuns(request.experiment), workspace, await earlierTimes(workspace, request)),
-    )
+    const plan = planRuns(request.experiment)
+    console.log(renderPlan(loaded, plan, workspace, await earlierTimes(workspace, request)))
   })
 
 withOverrides(program.command('analyze').argument('<result>', 'a result.json'), [
@@ -153,6 +163,11 @@ function overridesOf(flags: Flags) {
 async function recomputed(file: string, flags: Flags): Promise<Result> {
   const { request, launched, watched } = await readRecorded(file, flags.gates ?? null, overridesOf(flags))
   return assess(request, launched, watched)
+}
+
+/** As plain text: it may name a ref of somebody else's making. */
+function printNote(message: string): void {
+  console.log(plainText(message))
 }
 
 function printResult(result: Result, workspace: Workspace): void {

@@ -29,12 +29,15 @@ export interface Job {
 export interface Stage {
   readonly cancelled: AbortSignal
   readonly progress: (plan: readonly PlannedRun[]) => Progress
+  readonly note: (message: string) => void
+  readonly onWorktree: (folder: string) => void
   readonly onStart: (marker: string) => void
   readonly publish: (result: Result, workspace: Workspace) => Promise<void>
 }
 
 export async function main(job: Job, stage: Stage): Promise<Result> {
-  const request = await loadExperiment({ ...job, cancelled: stage.cancelled })
+  await using loaded = await loadExperiment({ ...job, ...stage })
+  const { request, places } = loaded
   const plan = planRuns(request.experiment)
   const progress = stage.progress(plan)
   await using machine = await takeMachine(request.experiment, job.workingDirectory, {
@@ -43,7 +46,7 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
   })
   const judged = (launched: readonly Launched[]) => assess(request, launched, machine.seen)
   const { workspace, kept } = await openWorkspace(job.outDirectory, request, job.resume)
-  const { launched, problem } = await runAll(request, plan, kept, workspace, job.workingDirectory, {
+  const { launched, problem } = await runAll(request, plan, kept, workspace, places, {
     cancelled: stage.cancelled,
     onStart: stage.onStart,
     progress,

@@ -5,7 +5,8 @@ import { knownKeys, parseStrictly } from './explain.ts'
 import { DEFAULT_GATES, type Gate, gatesFile, readGates } from './gates.ts'
 import { inMode, MODES } from './mode.ts'
 import { applyOverrides, type Overrides } from './overrides.ts'
-import { PRESET_NAMES, withPreset } from './presets.ts'
+import { PRESET_NAMES, withKindDefaults, withPreset } from './presets.ts'
+import { checkRevisions } from './revision-rules.ts'
 import { parseYaml } from './yaml.ts'
 
 export const VARIANTS = ['baseline', 'optimized'] as const
@@ -31,6 +32,13 @@ const variant = mapping({
     .default({})
     .describe('Overrides by dotted key, e.g. speed.compile: blocks.'),
   env: environment.default({}).describe('Environment variables of this variant alone.'),
+  revision: z
+    .string()
+    .regex(/^[^-\s][^\s]*$/, 'a branch, tag or commit, or merge-base')
+    .optional()
+    .describe(
+      'Code to run: a branch, tag or commit, or merge-base, where the checked-out branch parted from its base. Without it the working tree as it is.',
+    ),
 })
 
 const trainer = mapping({
@@ -61,6 +69,17 @@ const launch = mapping({
       'host:port of this node, for more than one. The other nodes join with the commands that `plan` prints.',
     ),
   timeout_minutes: z.number().positive().max(10_080).default(60).describe('For one run.'),
+  requirements: path
+    .optional()
+    .describe(
+      'Lock that `python` was made from (a pip requirements file). A revision with another lock gets a virtual environment of its own, made from that.',
+    ),
+  shared_paths: z
+    .array(path)
+    .default([])
+    .describe(
+      'Folders of the working directory that every revision uses, such as data; without it each has its own.',
+    ),
   env: environment.default({}).describe('Environment variables of every run.'),
 })
 
@@ -99,8 +118,10 @@ export const experimentFile = mapping({
   name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,59}$/, 'small letters, digits and -, such as two-task-4gpu'),
   description: z.string().optional(),
   kind: z
-    .enum(['same-work', 'recipe'])
-    .describe('What may differ: same-work only under speed:, recipe also under recipe:.'),
+    .enum(['same-work', 'recipe', 'regression'])
+    .describe(
+      'What may differ: same-work only under speed:, recipe also under recipe:, regression only the revision.',
+    ),
   mode: z
     .enum(MODES)
     .default('compare')
@@ -113,7 +134,9 @@ export const experimentFile = mapping({
   launch: launch.prefault({}),
   variants: mapping({ baseline: variant, optimized: variant }),
   design: design.prefault({}),
-  gates: gatesFile.default(DEFAULT_GATES),
+  gates: gatesFile
+    .default(DEFAULT_GATES)
+    .describe('Without it these, of which kind: regression has speedup at_least 0.98 (not slower than 2%).'),
 })
 
 /** Keys keep the spelling of the file that they come from. */
@@ -121,7 +144,7 @@ export type Experiment = z.infer<typeof experimentFile>
 
 /** Throws a ConfigError that lists every problem of the file. */
 export function parseExperiment(text: string, file: string, overrides: Overrides = {}): Experiment {
-  const raw = withPreset(parseYaml(text, file), overrides.preset)
+  const raw = withKindDefaults(withPreset(parseYaml(text, file), overrides.preset))
   const changed = applyOverrides(parseStrictly(experimentFile, raw, file), overrides)
   // What the file itself got wrong is already said: only an override can be out of range here.
   const named = parseStrictly(experimentFile, changed, `${file}, as changed by inputs or flags`)
@@ -130,6 +153,7 @@ export function parseExperiment(text: string, file: string, overrides: Overrides
     experiment,
     Object.keys(overrides).length > 0 ? `${file}, as changed by inputs or flags` : file,
   )
+  checkRevisions(experiment, file)
   gatesOf(experiment, file)
   return experiment
 }

@@ -66,6 +66,12 @@ export const DEFAULT_GATES: GatesFile = {
   peak_memory_gb: { below: 50, severity: 'required', evidence: 'interval' },
 }
 
+/** Not slower than 2%: for a change that is not meant to speed anything up. */
+export const REGRESSION_GATES: GatesFile = {
+  ...DEFAULT_GATES,
+  speedup: { at_least: 0.98, severity: 'required', evidence: 'interval' },
+}
+
 const gateKeys = {
   metric: z
     .union([z.enum(BUILT_IN_METRICS), z.templateLiteral(['evaluation.', z.string().min(1)])], {

@@ -10,6 +10,7 @@ export const overridesSchema = z.strictObject({
   mode: z.enum(MODES).exactOptional(),
   preset: z.enum(PRESET_NAMES).exactOptional(),
   python: z.string().exactOptional(),
+  base: z.string().exactOptional(),
   blocks: z.union([z.number(), z.array(z.number())]).exactOptional(),
   'nproc-per-node': z.number().exactOptional(),
   'timeout-minutes': z.number().exactOptional(),
@@ -24,6 +25,7 @@ const PARSERS = {
   mode: oneOf(MODES),
   preset: oneOf(PRESET_NAMES),
   python: (_name: string, text: string) => text,
+  base: gitRef,
   blocks: blockLooks,
   'nproc-per-node': positiveInteger,
   'timeout-minutes': positiveDecimal,
@@ -80,6 +82,14 @@ function oneOf<Word extends string>(words: readonly Word[]): (name: string, text
     if (found !== undefined) return found
     throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected one of ${words.join(', ')}`)
   }
+}
+
+/** A text that git could take for an option names no ref. */
+function gitRef(name: string, text: string): string {
+  if (/^[^-\s][^\s]*$/.test(text)) return text
+  throw new ConfigError(
+    `${name}: got ${JSON.stringify(text)}, expected a branch, tag or commit such as origin/main`,
+  )
 }
 
 /** 4, or the looks 4,6,8. */

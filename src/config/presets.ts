@@ -1,5 +1,5 @@
 // Named sets of design and gates: how much evidence an occasion is worth.
-import { DEFAULT_GATES } from './gates.ts'
+import { DEFAULT_GATES, type GatesFile, REGRESSION_GATES } from './gates.ts'
 import { isMapping } from './same-work.ts'
 
 export const PRESET_NAMES = ['smoke', 'pull-request', 'nightly', 'release'] as const
@@ -7,17 +7,17 @@ export type PresetName = (typeof PRESET_NAMES)[number]
 
 interface Preset {
   readonly design: Readonly<Record<string, unknown>>
-  readonly gates: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  readonly severity: 'required' | 'info'
 }
 
 const PRESETS: Readonly<Record<PresetName, Preset>> = {
   /** Does it run? Completion, finite numbers and equal work are required, the rest is information. */
-  smoke: { design: { blocks: 4 }, gates: withSeverity('info') },
+  smoke: { design: { blocks: 4 }, severity: 'info' },
   /** Minutes count: the verdict may stay open, and a label or a nightly run decides. */
-  'pull-request': { design: { blocks: [4, 6] }, gates: DEFAULT_GATES },
-  nightly: { design: { blocks: [4, 6, 8] }, gates: DEFAULT_GATES },
+  'pull-request': { design: { blocks: [4, 6] }, severity: 'required' },
+  nightly: { design: { blocks: [4, 6, 8] }, severity: 'required' },
   /** Enough blocks for the bootstrap beside the t bound, and enough seeds for a loss delta of 0.001. */
-  release: { design: { blocks: [8, 12, 16], warm_up_launches: 2 }, gates: DEFAULT_GATES },
+  release: { design: { blocks: [8, 12, 16], warm_up_launches: 2 }, severity: 'required' },
 }
 
 /** Fills in what the file leaves open; a gate or key that the file names itself wins over the preset's. */
@@ -25,7 +25,8 @@ export function withPreset(raw: unknown, chosen: PresetName | undefined): unknow
   if (!isMapping(raw)) return raw
   const name = chosen ?? PRESET_NAMES.find((one) => one === raw.preset)
   if (name === undefined) return raw
-  const { design, gates } = PRESETS[name]
+  const { design, severity } = PRESETS[name]
+  const gates = withSeverity(gatesOfKind(raw.kind), severity)
   return { ...raw, preset: name, design: merged(design, raw.design), gates: merged(gates, raw.gates) }
 }
 
@@ -35,8 +36,15 @@ function merged(preset: Readonly<Record<string, unknown>>, own: unknown): unknow
   return isMapping(own) ? { ...preset, ...own } : own
 }
 
-function withSeverity(severity: string): Preset['gates'] {
-  return Object.fromEntries(
-    Object.entries(DEFAULT_GATES).map(([name, gate]) => [name, { ...gate, severity }]),
-  )
+function withSeverity(gates: GatesFile, severity: Preset['severity']): GatesFile {
+  return Object.fromEntries(Object.entries(gates).map(([name, gate]) => [name, { ...gate, severity }]))
+}
+
+/** What an experiment that names no gates has to pass depends on its question. */
+export function withKindDefaults(raw: unknown): unknown {
+  return isMapping(raw) && raw.gates === undefined ? { ...raw, gates: gatesOfKind(raw.kind) } : raw
+}
+
+function gatesOfKind(kind: unknown): GatesFile {
+  return kind === 'regression' ? REGRESSION_GATES : DEFAULT_GATES
 }

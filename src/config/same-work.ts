@@ -1,6 +1,7 @@
 // Which keys two resolved trainer configs differ in, and whether the experiment's kind allows it.
 import { ConfigError } from '../errors.ts'
 import type { Experiment, Variant } from './experiment.ts'
+import { comparesRevisions } from './revision-rules.ts'
 
 export interface Difference {
   readonly key: string
@@ -14,6 +15,13 @@ export type ResolvedConfigs = Readonly<Record<Variant, TrainerConfig>>
 const ALLOWED_SECTIONS: Readonly<Record<Experiment['kind'], readonly string[]>> = {
   'same-work': ['speed'],
   recipe: ['speed', 'recipe'],
+  regression: ['speed'],
+}
+
+const REMEDIES: Readonly<Record<Experiment['kind'], string>> = {
+  'same-work': ', or move a deliberate change of the recipe under recipe: and set kind: recipe',
+  recipe: '',
+  regression: ' with set:, or compare another config that both revisions resolve alike',
 }
 
 /** Every key that differs; throws as the next. */
@@ -35,17 +43,14 @@ export function refuseForbiddenDifferences(
       .join(', ')
     throw new ConfigError(
       `variants: a ${kind} experiment may differ only under ${allowed.map((s) => `${s}:`).join(' and ')}, but these differ: ${list}. ` +
-        'Make them equal' +
-        (kind === 'same-work'
-          ? ', or move a deliberate change of the recipe under recipe: and set kind: recipe'
-          : ''),
+        `Make them equal${REMEDIES[kind]}`,
     )
   }
 }
 
 /** Throws a ConfigError for two variants that are one training, unless that is what is asked for. */
 export function refuseIdentical(experiment: Experiment, configs: ResolvedConfigs): void {
-  if (experiment.mode === 'aa') return
+  if (experiment.mode === 'aa' || comparesRevisions(experiment)) return
   const { kind } = experiment
   if ([...declaredDifferences(kind, configs), ...environmentDifferences(experiment)].length > 0) return
   throw new ConfigError(
@@ -67,13 +72,24 @@ export function differencesOutside(
   const sections = [...new Set([...Object.keys(one), ...Object.keys(other)])].sort()
   // By section, not by the text before the first dot: a section may itself be called "speed.model".
   const checked = sections.filter((section) => !ALLOWED_SECTIONS[kind].includes(section))
-  return checked.flatMap((section) => differencesOf(one[section], other[section], [section]))
+  // Two revisions of a trainer know different keys: one that only one of them has is listed, not refused.
+  const keys = kind === 'regression' ? 'in both' : 'in either'
+  return checked
+    .filter((section) => keys === 'in either' || (section in one && section in other))
+    .flatMap((section) => differencesOf(one[section], other[section], [section], keys))
 }
 
-function differencesOf(baseline: unknown, optimized: unknown, path: readonly string[]): Difference[] {
+export function differencesOf(
+  baseline: unknown,
+  optimized: unknown,
+  path: readonly string[],
+  compared: 'in both' | 'in either' = 'in either',
+): Difference[] {
   if (isMapping(baseline) && isMapping(optimized)) {
-    const keys = [...new Set([...Object.keys(baseline), ...Object.keys(optimized)])].sort()
-    return keys.flatMap((key) => differencesOf(baseline[key], optimized[key], [...path, key]))
+    const keys = [...new Set([...Object.keys(baseline), ...Object.keys(optimized)])]
+      .filter((key) => compared === 'in either' || (key in baseline && key in optimized))
+      .sort()
+    return keys.flatMap((key) => differencesOf(baseline[key], optimized[key], [...path, key], compared))
   }
   if (JSON.stringify(baseline) === JSON.stringify(optimized)) return []
   return [{ key: path.join('.'), baseline: baseline ?? null, optimized: optimized ?? null }]

@@ -21,10 +21,22 @@ import type { Surface } from './github/surface.ts'
 import { noiseFloorFolder } from './noise-floors.ts'
 import { plainText } from './process/sanitize.ts'
 import { ProgressView } from './progress.ts'
+import { worktreesText } from './revisions/saved-worktrees.ts'
 import type { Workspace } from './workspace.ts'
 
 /** State under which the post step finds the processes of a launch that outlived us. */
 export const MARKER_STATE = 'marker'
+/** State under which it finds the worktrees that were not removed. */
+export const WORKTREES_STATE = 'worktrees'
+
+/** Its post step removes what a killed main step has left; state is text, so every folder is in one. */
+function saveWorktree(workingDirectory: string): (folder: string) => void {
+  const folders: string[] = []
+  return (folder) => {
+    folders.push(folder)
+    saveState(WORKTREES_STATE, worktreesText({ workingDirectory, folders }))
+  }
+}
 
 /** True if the verdict lets the step go green. */
 export async function runAction(): Promise<boolean> {
@@ -46,7 +58,9 @@ export async function runAction(): Promise<boolean> {
     {
       cancelled: cancelOnSignals(),
       progress: (plan) => new ProgressView(plan, process.stdout, true),
+      note: printLines,
       onStart: (marker) => saveState(MARKER_STATE, marker),
+      onWorktree: saveWorktree(workingDirectory),
       publish: (finished, workspace) => publish(finished, workspace, inputs),
     },
   )

@@ -63,10 +63,10 @@ function inOrder(plan: readonly PlannedRun[], launches: readonly LaunchRecord[])
 }
 
 function requestOf(
-  { experimentFile, configs, overrides, revision, host, noiseFloors }: Recorded,
+  { experimentFile, configs, overrides, revision, sources, host, noiseFloors }: Recorded,
   experiment: Experiment,
 ): Request {
-  return { experimentFile, experiment, configs, overrides, revision, host, noiseFloors }
+  return { experimentFile, experiment, configs, overrides, revision, sources, host, noiseFloors }
 }
 
 async function withGates(

@@ -1,10 +1,14 @@
 // Reads an experiment and has both trainer configs resolved, before any run is started.
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { resolve } from 'node:path'
-import { type Experiment, parseExperiment, VARIANTS } from '../config/experiment.ts'
-import type { Overrides } from '../config/overrides.ts'
-import { type ResolvedConfigs, refuseForbiddenDifferences, refuseIdentical } from '../config/same-work.ts'
+import { join, resolve } from 'node:path'
+import { type Experiment, parseExperiment, VARIANTS, type Variant } from '../config/experiment.ts'
+import {
+  type ResolvedConfigs,
+  refuseForbiddenDifferences,
+  refuseIdentical,
+  type TrainerConfig,
+} from '../config/same-work.ts'
 import { ConfigError } from '../errors.ts'
 import { trainingHash } from '../judge/noise-floor.ts'
 import type { Request } from '../report/result.ts'
@@ -12,61 +16,90 @@ import { loadNoiseFloors } from './noise-floors.ts'
 import { runShort } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import { readText } from './read-text.ts'
-import { environmentOf, type Place, resolveConfig } from './resolve-config.ts'
-import { revisionOf } from './revision.ts'
+import { environmentOf, resolveConfig } from './resolve-config.ts'
+import { revisionOf } from './revisions/revision.ts'
+import {
+  type PlacesRequest,
+  prepareVariants,
+  type VariantPlace,
+  type VariantPlaces,
+} from './revisions/variant-places.ts'
 
-export interface Source extends Place {
+export interface ExperimentSource extends Omit<PlacesRequest, 'environmentsDirectory'> {
   readonly experimentFile: string
-  readonly overrides: Overrides
   readonly noiseFloorFolder: string
 }
 
+/** An experiment that can be launched, until it is disposed of. */
+export interface Loaded extends AsyncDisposable {
+  readonly request: Request
+  readonly places: VariantPlaces
+}
+
 /** Throws a ConfigError for anything that would make the experiment fail before its first step, and on a cancel. */
-export async function loadExperiment(source: Source): Promise<Request> {
-  const { experimentFile, workingDirectory, overrides } = source
+export async function loadExperiment(source: ExperimentSource): Promise<Loaded> {
+  const { experimentFile, workingDirectory, outDirectory, overrides, cancelled } = source
   const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
   const experiment = parseExperiment(text, experimentFile, overrides)
   for (const variant of VARIANTS) environmentOf(experiment, variant)
-  checkScript(experiment, workingDirectory)
-  await checkPython(experiment, source)
+  checkScript(experiment, { workingDirectory, python: experiment.launch.python })
+  await using taking = new AsyncDisposableStack()
+  const environmentsDirectory = join(outDirectory, 'environments')
+  const { places, sources } = taking.use(
+    await prepareVariants(experiment, { ...source, environmentsDirectory }),
+  )
   const configs = {
-    baseline: await resolveConfig(experiment, 'baseline', source),
-    optimized: await resolveConfig(experiment, 'optimized', source),
+    baseline: await checkVariant(experiment, 'baseline', places.baseline, cancelled),
+    optimized: await checkVariant(experiment, 'optimized', places.optimized, cancelled),
   } satisfies ResolvedConfigs
   refuseForbiddenDifferences(experiment.kind, configs)
   refuseIdentical(experiment, configs)
   const trainings = VARIANTS.map((variant) => trainingHash(experiment, configs, variant))
+  const noiseFloors = await loadNoiseFloors(source.noiseFloorFolder, trainings)
+  const revision = await revisionOf({ workingDirectory, cancelled })
+  const host = hostname()
+  const taken = taking.move()
   return {
-    experimentFile,
-    experiment,
-    configs,
-    overrides,
-    revision: await revisionOf(workingDirectory),
-    host: hostname(),
-    noiseFloors: await loadNoiseFloors(source.noiseFloorFolder, trainings),
+    request: { experimentFile, experiment, configs, overrides, revision, sources, host, noiseFloors },
+    places,
+    [Symbol.asyncDispose]: () => taken.disposeAsync(),
   }
 }
 
-function checkScript({ trainer }: Experiment, workingDirectory: string): void {
+async function checkVariant(
+  experiment: Experiment,
+  variant: Variant,
+  place: VariantPlace,
+  cancelled: AbortSignal,
+): Promise<TrainerConfig> {
+  checkScript(experiment, place)
+  await checkPython(place, cancelled)
+  return await resolveConfig(experiment, variant, place, cancelled)
+}
+
+function checkScript({ trainer }: Experiment, { workingDirectory }: VariantPlace): void {
   if (trainer.script === undefined || existsSync(resolve(workingDirectory, trainer.script))) return
   throw new ConfigError(
-    `trainer.script: got "${trainer.script}", which does not exist; paths are relative to the working directory`,
+    `trainer.script: got "${trainer.script}", which does not exist in ${workingDirectory}; paths are relative to the working directory`,
   )
 }
 
 /** torchrun needs nothing but an interpreter with torch in it; finding the module does not import it. */
-async function checkPython({ launch }: Experiment, { workingDirectory, cancelled }: Place): Promise<void> {
+async function checkPython(
+  { python, workingDirectory }: VariantPlace,
+  cancelled: AbortSignal,
+): Promise<void> {
   const probe = 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
   const environment = trainerEnvironment(process.env, {})
-  const found = await runShort([launch.python, '-c', probe], workingDirectory, environment, cancelled)
+  const found = await runShort([python, '-c', probe], workingDirectory, environment, cancelled)
   if (found.status === 'no-answer') {
     throw new ConfigError(
-      `launch.python: got "${launch.python}", which cannot be started (${found.message}); name an interpreter that has torch`,
+      `launch.python: got "${python}", which cannot be started (${found.message}); name an interpreter that has torch`,
     )
   }
   if (found.exitCode !== 0) {
     throw new ConfigError(
-      `launch.python: "${launch.python}" has no torch, so there is no torchrun; install torch into it or name another interpreter`,
+      `launch.python: "${python}" has no torch, so there is no torchrun; install torch into it or name another interpreter`,
     )
   }
 }

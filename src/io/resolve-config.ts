@@ -5,25 +5,22 @@ import { isMapping, type TrainerConfig } from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
 import { entry } from '../plan/torchrun.ts'
-import { sanitizeLine } from './process/sanitize.ts'
+import { firstLines } from './process/quote-output.ts'
 import { runShort } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import { readText } from './read-text.ts'
-
-export interface Place {
-  readonly workingDirectory: string
-  readonly cancelled: AbortSignal
-}
+import type { VariantPlace } from './revisions/variant-places.ts'
 
 /** The trainer alone knows its defaults; one without a validate command has its YAML taken as it is. */
 export async function resolveConfig(
   experiment: Experiment,
   variant: Variant,
-  place: Place,
+  place: VariantPlace,
+  cancelled: AbortSignal,
 ): Promise<TrainerConfig> {
   const { config, set } = experiment.variants[variant]
   const { validate_command: command } = experiment.trainer
-  if (command !== undefined) return askTrainer(experiment, variant, command, place)
+  if (command !== undefined) return askTrainer(experiment, variant, command, place, cancelled)
   const parsed = parseYaml(await readText(resolve(place.workingDirectory, config), config), config)
   if (!isMapping(parsed))
     throw new ConfigError(`${config}: got ${JSON.stringify(parsed)}, expected a mapping of keys to values`)
@@ -37,20 +34,23 @@ async function askTrainer(
   experiment: Experiment,
   variant: Variant,
   command: string,
-  place: Place,
+  place: VariantPlace,
+  cancelled: AbortSignal,
 ): Promise<TrainerConfig> {
-  const { config, set } = experiment.variants[variant]
+  const { config, set, revision } = experiment.variants[variant]
   const settings = Object.entries(set).flatMap(([key, value]) => ['--set', `${key}=${JSON.stringify(value)}`])
   const asked = await runShort(
-    [experiment.launch.python, ...entry(experiment, command), '--json', '--config', config, ...settings],
+    [place.python, ...entry(experiment, command), '--json', '--config', config, ...settings],
     place.workingDirectory,
     environmentOf(experiment, variant),
-    place.cancelled,
+    cancelled,
   )
   if (asked.status === 'no-answer' || asked.exitCode !== 0) {
     const why =
-      asked.status === 'no-answer' ? asked.message : printable(asked.stderr) || `exit code ${asked.exitCode}`
-    throw new ConfigError(`variants.${variant}: the trainer refuses ${config}:\n${why}`)
+      asked.status === 'no-answer' ? asked.message : firstLines(asked.stderr) || `exit code ${asked.exitCode}`
+    throw new ConfigError(
+      `variants.${variant}: the trainer${revision === undefined ? '' : ` of ${revision}`} refuses ${config}:\n${why}`,
+    )
   }
   return readResolved(asked.stdout, `variants.${variant}: ${command}`)
 }
@@ -83,15 +83,4 @@ function withValue(
 /** Throws a ConfigError for a variable that no trainer may see. */
 export function environmentOf({ launch, variants }: Experiment, variant: Variant): Record<string, string> {
   return trainerEnvironment(process.env, { ...launch.env, ...variants[variant].env })
-}
-
-const MAX_REFUSAL_LINES = 20
-
-/** What the trainer says is somebody else's text: no line of it may be a command of the runner. */
-function printable(text: string): string {
-  const lines = text.trim().split(/[\r\n]+/)
-  const cut = lines.length > MAX_REFUSAL_LINES ? [`│ and ${lines.length - MAX_REFUSAL_LINES} more lines`] : []
-  return text.trim() === ''
-    ? ''
-    : [...lines.slice(0, MAX_REFUSAL_LINES).map((line) => sanitizeLine(line)), ...cut].join('\n')
 }

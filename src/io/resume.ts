@@ -43,7 +43,7 @@ function wholeBlocks(launched: readonly Launched[]): Launched[] {
 }
 
 function requireSame(earlier: Request, now: Request, file: string): void {
-  const different = (['experiment', 'configs', 'revision', 'host'] as const).filter(
+  const different = (['experiment', 'configs', 'revision', 'sources', 'host'] as const).filter(
     (key) => !isDeepStrictEqual(plain(earlier[key]), plain(now[key])),
   )
   if (different.length === 0) return

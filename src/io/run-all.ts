@@ -24,6 +24,7 @@ import { FileTail } from './process/tail.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import type { Progress } from './progress.ts'
 import { pythonPath } from './python-path.ts'
+import type { VariantPlace, VariantPlaces } from './revisions/variant-places.ts'
 import type { RunFiles, Workspace } from './workspace.ts'
 
 export interface RunHooks {
@@ -55,7 +56,7 @@ export async function runAll(
   plan: readonly PlannedRun[],
   kept: readonly Launched[],
   workspace: Workspace,
-  workingDirectory: string,
+  places: VariantPlaces,
   hooks: RunHooks,
 ): Promise<AllRun> {
   const done: Launched[] = []
@@ -96,7 +97,7 @@ export async function runAll(
   }
 
   async function launchAndRead(run: PlannedRun): Promise<Launched> {
-    const launch = await launchRun(request, run, workspace, workingDirectory, hooks)
+    const launch = await launchRun(request, run, workspace, places[run.variant], hooks)
     const outcome = outcomeOf(run, launch, await readMetricsFile(workspace.runFiles(run).metricsFile))
     return { launch, outcome }
   }
@@ -118,7 +119,7 @@ async function launchRun(
   { experiment, configs }: Request,
   run: PlannedRun,
   workspace: Workspace,
-  workingDirectory: string,
+  { workingDirectory, python }: VariantPlace,
   { cancelled, progress, machine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
   const files = await workspace.prepareRun(run, configs[run.variant])
@@ -130,7 +131,7 @@ async function launchRun(
   try {
     const result = await supervise(
       {
-        command: torchrunCommand(experiment, run, files),
+        command: torchrunCommand(experiment, run, files, python),
         workingDirectory,
         environment: trainerEnvironment(process.env, {
           ...cacheVariables(workspace, run),
@@ -139,7 +140,7 @@ async function launchRun(
         }),
         logFile: files.logFile,
         timeoutSeconds: experiment.launch.timeout_minutes * 60,
-        python: pythonPath(experiment.launch.python, workingDirectory),
+        python: pythonPath(python, workingDirectory),
       },
       {
         cancelled,

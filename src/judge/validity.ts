@@ -1,6 +1,7 @@
 // Are the runs comparable at all? Equal work, one machine, a steady state, clocks that agree.
 
 import { type Experiment, VARIANTS, type Variant } from '../config/experiment.ts'
+import { mayDifferInPackages } from '../config/revision-rules.ts'
 import { differencesOutside } from '../config/same-work.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
@@ -33,7 +34,7 @@ export function checkValidity(experiment: Experiment, runs: readonly RunSummary[
   }
   return [
     check('equal work', equalWorkProblems(experiment, runs), equalWorkDetail(runs)),
-    check('same machine', machineProblems(runs), machineDetail(runs)),
+    check('same machine', machineProblems(experiment, runs), machineDetail(runs)),
     check(
       'steady state',
       steadyStateProblems(runs),
@@ -52,9 +53,9 @@ function check(name: Check['name'], problems: readonly string[], detail: string)
 function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
   const unequal = [
     spread('training samples', runs, (run) => run.samples),
-    ...(experiment.kind === 'same-work'
-      ? [spread('attempted updates', runs, (run) => run.attemptedUpdates)]
-      : []),
+    ...(experiment.kind === 'recipe'
+      ? []
+      : [spread('attempted updates', runs, (run) => run.attemptedUpdates)]),
     spread('world sizes', runs, (run) => run.worldSize),
     spread('parameter counts', runs, (run) => run.parameterCount),
     spread('data hashes', runs, (run) => run.dataHash),
@@ -98,10 +99,13 @@ function equalWorkDetail([run]: readonly RunSummary[]): string {
     : ''
 }
 
-function machineProblems(runs: readonly RunSummary[]): string[] {
+function machineProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
+  const withOneLock = mayDifferInPackages(experiment)
+    ? VARIANTS.map((variant) => runs.filter((run) => run.variant === variant))
+    : [runs]
   const problems = [
     spread('devices', runs, (run) => run.deviceNames.join(', ')),
-    spread('versions', runs, (run) => versionsText(run.versions)),
+    ...withOneLock.map((some) => spread('versions', some, (run) => versionsText(run.versions))),
   ]
   return problems.filter((problem) => problem !== null)
 }

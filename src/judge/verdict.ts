@@ -165,7 +165,7 @@ function gateWarnings(gates: readonly GateVerdict[]): string[] {
 }
 
 function improvementWarnings({ kind }: Experiment, gates: readonly GateVerdict[]): string[] {
-  if (kind !== 'same-work') return []
+  if (kind === 'recipe') return []
   return gates
     .filter(
       ({ gate, evidence }) =>

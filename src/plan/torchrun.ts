@@ -11,9 +11,14 @@ export interface RunPaths {
 }
 
 /** `python -m torch.distributed.run` is what `torchrun` is; this way it is the torch of the named interpreter. */
-export function torchrunCommand(experiment: Experiment, run: PlannedRun, paths: RunPaths): string[] {
+export function torchrunCommand(
+  experiment: Experiment,
+  run: PlannedRun,
+  paths: RunPaths,
+  python = experiment.launch.python,
+): string[] {
   return [
-    experiment.launch.python,
+    python,
     '-m',
     'torch.distributed.run',
     ...rendezvous(experiment, run),

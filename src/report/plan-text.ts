@@ -1,27 +1,38 @@
 // What would run, in which order, with which commands, and for how long.
 import { markdownTable } from 'markdown-table'
-import { gatesOf, VARIANTS } from '../config/experiment.ts'
-import { declaredDifferences, environmentDifferences } from '../config/same-work.ts'
+import { gatesOf, VARIANTS, type Variant } from '../config/experiment.ts'
+import type { Source } from '../config/sources.ts'
 import { estimateSeconds, meanWallSeconds, type TimedRun } from '../plan/estimate.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { type RunPaths, torchrunCommand } from '../plan/torchrun.ts'
+import { allDifferences, differenceText } from './differences.ts'
 import { duration } from './format.ts'
 import { shellQuote } from './reproduce.ts'
 import type { Request } from './result.ts'
-import { settingText } from './setting.ts'
 
 export interface RunFolders {
   runFiles(run: PlannedRun): RunPaths
 }
 
+export interface Planned {
+  readonly request: Request
+  readonly places: Readonly<Record<Variant, { readonly python: string }>>
+}
+
 export function renderPlan(
-  request: Request,
+  { request, places }: Planned,
   plan: readonly PlannedRun[],
   folders: RunFolders,
   earlier: readonly TimedRun[],
 ): string {
-  const { experiment, configs } = request
-  const rows = plan.map(({ id, purpose, variant, seed }) => [id, purpose, variant, String(seed)])
+  const { experiment, sources } = request
+  const rows = plan.map(({ id, purpose, variant, seed }) => [
+    id,
+    purpose,
+    variant,
+    String(seed),
+    codeOf(sources?.[variant]),
+  ])
   const first = VARIANTS.map((variant) => plan.find((run) => run.variant === variant)).filter(
     (run) => run !== undefined,
   )
@@ -29,12 +40,10 @@ export function renderPlan(
   return [
     `${experiment.name}: ${plan.length} launches on ${processes} ${processes === 1 ? 'process' : 'processes'}`,
     '',
-    markdownTable([['launch', 'purpose', 'variant', 'seed'], ...rows]),
+    markdownTable([['launch', 'purpose', 'variant', 'seed', 'code'], ...rows]),
     '',
     'Differences between the variants',
-    ...[...declaredDifferences(experiment.kind, configs), ...environmentDifferences(experiment)].map(
-      ({ key, baseline, optimized }) => `  ${key}: ${settingText(baseline)} -> ${settingText(optimized)}`,
-    ),
+    ...allDifferences(request).map((difference) => `  ${differenceText(difference)}`),
     '',
     'Gates',
     ...gatesOf(experiment).map(
@@ -43,12 +52,19 @@ export function renderPlan(
     ),
     '',
     'Commands',
-    ...first.map(
-      (run) => `  ${torchrunCommand(experiment, run, folders.runFiles(run)).map(shellQuote).join(' ')}`,
-    ),
+    ...first.map((run) => {
+      const { python } = places[run.variant]
+      return `  ${torchrunCommand(experiment, run, folders.runFiles(run), python).map(shellQuote).join(' ')}`
+    }),
     '',
     timeText(request, plan, earlier),
   ].join('\n')
+}
+
+/** Short, but enough to name the commit. */
+function codeOf(source: Source | undefined): string {
+  if (source === undefined || source.ref === null) return 'working tree'
+  return `${source.revision?.slice(0, 12)} (${source.ref})`
 }
 
 function timeText(

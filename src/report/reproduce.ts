@@ -1,14 +1,22 @@
 // The commands that repeat an experiment on a workstation, and its verdict without any GPU.
-import { flagsOf } from '../config/overrides.ts'
+import { flagsOf, type Overrides } from '../config/overrides.ts'
+import { MERGE_BASE } from '../config/revision-rules.ts'
+import type { Sources } from '../config/sources.ts'
 import type { Request } from './result.ts'
 
-export function reproduceCommand({ experimentFile, overrides, revision }: Request): string {
-  const run = ['npx', 'speedproof', 'run', experimentFile, ...flagsOf(overrides)]
+export function reproduceCommand({ experimentFile, overrides, revision, sources }: Request): string {
+  const run = ['npx', 'speedproof', 'run', experimentFile, ...flagsOf({ ...overrides, ...baseOf(sources) })]
   return [
     ...checkout(revision),
     run.map(shellQuote).join(' '),
     'npx speedproof analyze out/result.json   # the verdict again, from the recorded metrics',
   ].join('\n')
+}
+
+/** The merge base with a merge base is itself, wherever its branch has moved to. */
+function baseOf(sources: Sources | null): Overrides {
+  const found = Object.values(sources ?? {}).find(({ ref }) => ref === MERGE_BASE)
+  return typeof found?.revision === 'string' ? { base: found.revision } : {}
 }
 
 function checkout(revision: string | null): string[] {

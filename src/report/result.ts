@@ -4,6 +4,7 @@ import { type Experiment, experimentFile } from '../config/experiment.ts'
 import { parseStrictly } from '../config/explain.ts'
 import { type Overrides, overridesSchema } from '../config/overrides.ts'
 import type { Difference, ResolvedConfigs } from '../config/same-work.ts'
+import { type Sources, sourcesSchema } from '../config/sources.ts'
 import type { MachineCheck } from '../judge/machine-check.ts'
 import { type NoiseFloor, noiseFloorSchema } from '../judge/noise-floor.ts'
 import type { Verdict } from '../judge/verdict.ts'
@@ -24,6 +25,8 @@ export interface Request {
   readonly overrides: Overrides
   /** Commit of the working directory, `-dirty` with uncommitted changes; null outside of git. */
   readonly revision: string | null
+  /** Code and lock of each variant; null for results of before variants had revisions. */
+  readonly sources: Sources | null
   /** Blocks of two hosts cannot be compared. */
   readonly host: string
   /** What was stored of these trainings when the experiment began, on whatever machine. */
@@ -113,6 +116,7 @@ const recordedFile = z.object({
     .string()
     .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
     .nullable(),
+  sources: sourcesSchema.default(null),
   host: z.string(),
   noiseFloors: z.array(noiseFloorSchema).default([]),
   launches: z.array(launchRecord),

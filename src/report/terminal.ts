@@ -1,11 +1,11 @@
 // A result -> what a person reads in a terminal.
 import { markdownTable } from 'markdown-table'
 import { besideTheGates } from './beside.ts'
+import { differenceText } from './differences.ts'
 import { oneLine } from './escape.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
 import { VERDICT_ICON } from './markdown.ts'
 import type { Result } from './result.ts'
-import { settingText } from './setting.ts'
 
 /** Reasons quote trainers and configs, whose text must stay in its line. */
 export function renderTerminal(result: Result): string {
@@ -34,10 +34,10 @@ export function renderTerminal(result: Result): string {
 /** What is compared with what. */
 function question({ experiment, differences }: Result): string[] {
   if (experiment.mode === 'aa') return [`${experiment.name}: baseline against itself (A/A)`]
-  const settings = differences.map(
-    ({ key, baseline, optimized }) => `${key}: ${settingText(baseline)} -> ${settingText(optimized)}`,
-  )
-  return [`${experiment.name}: baseline against optimized, which differ in`, ...indented(settings)]
+  return [
+    `${experiment.name}: baseline against optimized, which differ in`,
+    ...indented(differences.map(differenceText)),
+  ]
 }
 
 function indented(lines: readonly string[]): string[] {

@@ -41,6 +41,7 @@ describe('a short file', () => {
           "nnodes": 1,
           "nproc_per_node": 1,
           "python": "python3",
+          "shared_paths": [],
           "timeout_minutes": 60,
         },
       }
@@ -93,7 +94,7 @@ describe('a refusal', () => {
 
   test('lists everything that is missing at once', () => {
     expect(refusal(() => parseExperiment('name: x', 'x.yaml'))).toMatchInlineSnapshot(`
-      "x.yaml: kind: missing; expected one of same-work, recipe
+      "x.yaml: kind: missing; expected one of same-work, recipe, regression
       x.yaml: trainer: missing; expected a mapping
       x.yaml: variants: missing; expected a mapping"
     `)
@@ -137,7 +138,7 @@ describe('a refusal', () => {
       `"x.yaml: name: got "Two Task", expected small letters, digits and -, such as two-task-4gpu"`,
     )
     expect(refused({ kind: 'kind: fair' })).toMatchInlineSnapshot(
-      `"x.yaml: kind: got "fair", expected one of same-work, recipe"`,
+      `"x.yaml: kind: got "fair", expected one of same-work, recipe, regression"`,
     )
     expect(refused({ launch: 'launch: { python: "" }' })).toMatchInlineSnapshot(
       `"x.yaml: launch.python: got "", expected a text of length at least 1"`,

@@ -10,7 +10,7 @@ const pullPayload = z.looseObject({
   number: z.number(),
   pull_request: z.looseObject({
     head: z.looseObject({ sha: z.string(), repo: z.looseObject({ full_name: z.string() }) }),
-    base: z.looseObject({ repo: z.looseObject({ full_name: z.string() }) }),
+    base: z.looseObject({ sha: z.string(), repo: z.looseObject({ full_name: z.string() }) }),
   }),
 })
 const examples = z.array(z.object({ name: z.string(), examples: z.array(z.unknown()) }))
@@ -18,6 +18,8 @@ const examples = z.array(z.object({ name: z.string(), examples: z.array(z.unknow
 export const REPOSITORY = 'octo-lab/solver'
 export const PULL_NUMBER = 7
 export const HEAD_SHA = 'a1b2c3d4e5f60718293a4b5c6d7e8f9012345678'
+
+export const BASE_SHA = 'b1a2c3d4e5f60718293a4b5c6d7e8f9012345678'
 
 export type Head = 'own branch' | 'fork' | 'deleted fork'
 
@@ -28,6 +30,7 @@ export function pullRequestEvent(head: Head = 'own branch', name = 'pull_request
   payload.number = PULL_NUMBER
   pull.number = PULL_NUMBER
   pull.base.repo.full_name = REPOSITORY
+  pull.base.sha = BASE_SHA
   Object.assign(pull.head, { sha: HEAD_SHA, repo: headRepository(head, pull.head.repo) })
   return { name, payload, variables: { GITHUB_REF: `refs/pull/${PULL_NUMBER}/merge` } }
 }

@@ -161,3 +161,27 @@ test('a long process is explained by what its run reports', () => {
   expect(clocks(300, 601)).toBe(1)
   expect(clocks(301, 600)).toBe(0)
 })
+
+describe('versions of packages', () => {
+  const newer = { versions: { python: '3.11.2', torch: '2.16.0' } }
+
+  test('may differ between two revisions that have a lock each', () => {
+    const { launch, variants } = anExperiment()
+    const revisions = {
+      launch: { ...launch, requirements: 'requirements.lock' },
+      variants: { ...variants, baseline: { ...variants.baseline, revision: 'merge-base' } },
+    }
+    expect(problemsOf(newer, anExperiment(revisions))).toEqual([])
+    expect(problemsOf(newer, anExperiment({ variants: revisions.variants }))).toHaveLength(1)
+  })
+
+  test('may not differ within a variant', () => {
+    const { launch, variants } = anExperiment()
+    const experiment = anExperiment({
+      launch: { ...launch, requirements: 'requirements.lock' },
+      variants: { ...variants, baseline: { ...variants.baseline, revision: 'merge-base' } },
+    })
+    const runs = [aRunSummary(), aRunSummary({ block: 2, ...newer })]
+    expect(checkValidity(experiment, runs).find(({ name }) => name === 'same machine')?.state).toBe('failed')
+  })
+})

@@ -2,10 +2,11 @@
 import { expect, test } from 'vitest'
 import { planRuns } from '../../src/plan/plan.ts'
 import { renderPlan } from '../../src/report/plan-text.ts'
-import { anExperiment, aPlannedRun, aRequest } from '../fixtures/builders.ts'
+import { anExperiment, aPlannedRun, aRequest, aSource } from '../fixtures/builders.ts'
 
 const experiment = anExperiment({ design: { blocks: 2, warm_up_launches: 1, seed: 0 } })
 const request = aRequest({ experiment })
+const places = { baseline: { python: 'python3' }, optimized: { python: 'python3' } }
 const plan = planRuns(experiment)
 const folders = {
   runFiles: ({ id }: { id: string }) => ({
@@ -16,17 +17,17 @@ const folders = {
 }
 
 test('has launches, differences, gates, commands and the time limit', () => {
-  expect(renderPlan(request, plan, folders, [])).toMatchInlineSnapshot(`
+  expect(renderPlan({ request, places }, plan, folders, [])).toMatchInlineSnapshot(`
     "two-task: 6 launches on 2 processes
 
-    | launch               | purpose  | variant   | seed |
-    | -------------------- | -------- | --------- | ---- |
-    | 01-warm-up-baseline  | warm-up  | baseline  | 0    |
-    | 02-warm-up-optimized | warm-up  | optimized | 0    |
-    | 03-block-1-baseline  | measured | baseline  | 1    |
-    | 04-block-1-optimized | measured | optimized | 1    |
-    | 05-block-2-optimized | measured | optimized | 2    |
-    | 06-block-2-baseline  | measured | baseline  | 2    |
+    | launch               | purpose  | variant   | seed | code         |
+    | -------------------- | -------- | --------- | ---- | ------------ |
+    | 01-warm-up-baseline  | warm-up  | baseline  | 0    | working tree |
+    | 02-warm-up-optimized | warm-up  | optimized | 0    | working tree |
+    | 03-block-1-baseline  | measured | baseline  | 1    | working tree |
+    | 04-block-1-optimized | measured | optimized | 1    | working tree |
+    | 05-block-2-optimized | measured | optimized | 2    | working tree |
+    | 06-block-2-baseline  | measured | baseline  | 2    | working tree |
 
     Differences between the variants
       speed.fused: false -> true
@@ -48,7 +49,23 @@ test('estimates the time from earlier launches', () => {
     { run: aPlannedRun({ variant: 'baseline' }), wallSeconds: 60 },
     { run: aPlannedRun({ variant: 'optimized' }), wallSeconds: 20 },
   ]
-  expect(renderPlan(request, plan, folders, earlier).split('\n').at(-1)).toMatchInlineSnapshot(
+  expect(renderPlan({ request, places }, plan, folders, earlier).split('\n').at(-1)).toMatchInlineSnapshot(
     `"Time: about 4 min 00 s, from 2 earlier launches; at most 6 h 00 min by its time limit"`,
   )
+})
+
+test('says which revision each run uses, and with which interpreter', () => {
+  const baseline = aSource({ ref: 'merge-base', revision: 'b'.repeat(40) })
+  const sources = { baseline, optimized: aSource() }
+  const ownPython = { ...places, baseline: { python: 'out/environments/1f/bin/python' } }
+  const lines = renderPlan(
+    { request: aRequest({ experiment, sources }), places: ownPython },
+    plan,
+    folders,
+    [],
+  ).split('\n')
+  expect(lines[4]).toBe('| 01-warm-up-baseline  | warm-up  | baseline  | 0    | bbbbbbbbbbbb (merge-base) |')
+  expect(lines[5]).toBe('| 02-warm-up-optimized | warm-up  | optimized | 0    | working tree              |')
+  expect(lines).toContain(`  revision: ${'b'.repeat(40)} (merge-base) -> ${aSource().revision}`)
+  expect(lines).toContainEqual(expect.stringMatching(/^ {2}out\/environments\/1f\/bin\/python -m torch/))
 })

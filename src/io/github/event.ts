@@ -11,6 +11,8 @@ export interface WorkflowRun {
   pullNumber: number | null
   /** The commit that was proposed; on pull requests never GITHUB_SHA, which is a trial merge. */
   headSha: string
+  /** Of the branch that the pull request is to be merged into, at the time of the event; null without one. */
+  baseSha: string | null
   runId: number
   runAttempt: number
   runUrl: string
@@ -27,14 +29,14 @@ export type WorkflowRunReading =
   | { status: 'not-in-a-workflow'; reason: string }
 
 type Environment = Readonly<Record<string, string | undefined>>
-type PullFacts = Pick<WorkflowRun, 'pullNumber' | 'headSha' | 'fork'>
+type PullFacts = Pick<WorkflowRun, 'pullNumber' | 'headSha' | 'baseSha' | 'fork'>
 
 const repository = z.object({ full_name: z.string() })
 const pullRequestEvent = z.object({
   pull_request: z.object({
     number: z.number().int().positive(),
     head: z.object({ sha: z.string().min(1), repo: repository.nullable() }),
-    base: z.object({ repo: repository }),
+    base: z.object({ sha: z.string().min(1), repo: repository }),
   }),
 })
 
@@ -46,7 +48,7 @@ export function readWorkflowRun(environment: Environment = process.env): Workflo
   const common = { ...runFacts(environment, owner, repo), owner, repo }
   if (!isAboutPullRequest(common.eventName)) {
     const headSha = environment.GITHUB_SHA ?? ''
-    return { status: 'complete', run: { ...common, pullNumber: null, headSha, fork: false } }
+    return { status: 'complete', run: { ...common, pullNumber: null, headSha, baseSha: null, fork: false } }
   }
   const reading = readPullFacts(environment.GITHUB_EVENT_PATH ?? '')
   if ('reason' in reading) {
@@ -78,7 +80,7 @@ function readPullFacts(path: string): PullFacts | { reason: string } {
   try {
     const { pull_request: pull } = pullRequestEvent.parse(JSON.parse(readFileSync(path, 'utf8')))
     const fork = pull.head.repo?.full_name !== pull.base.repo.full_name
-    return { pullNumber: pull.number, headSha: pull.head.sha, fork }
+    return { pullNumber: pull.number, headSha: pull.head.sha, baseSha: pull.base.sha, fork }
   } catch (error) {
     const cause = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error)
     return { reason: `GITHUB_EVENT_PATH: "${path}" is not a readable pull request event: ${cause}` }
@@ -91,6 +93,7 @@ function guessPullFacts(environment: Environment): PullFacts {
   return {
     pullNumber: number ? Number(number) : null,
     headSha: environment.GITHUB_SHA ?? '',
+    baseSha: null,
     fork: true,
   }
 }

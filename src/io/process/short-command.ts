@@ -1,4 +1,4 @@
-// Runs a command of a few seconds that writes little; trainings go through the supervisor instead.
+// Runs a command that writes little to its end; trainings go through the supervisor instead.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
@@ -10,7 +10,7 @@ export type ShortCommandEnd =
   | { readonly status: 'no-answer'; readonly message: string }
 
 /** A trainer may import torch, from a cold disk, only to check its config. */
-const TIMEOUT_SECONDS = 300
+const LIMIT_SECONDS = 300
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 
 /** Throws a CancelledError when `cancelled` aborts; neither then nor after the timeout is the command left behind. */
@@ -19,22 +19,24 @@ export async function runShort(
   workingDirectory: string,
   environment: Record<string, string>,
   cancelled: AbortSignal,
+  limitSeconds = LIMIT_SECONDS,
 ): Promise<ShortCommandEnd> {
   throwIfCancelled(cancelled)
-  const timeout = AbortSignal.timeout(TIMEOUT_SECONDS * 1000)
+  const timeout = AbortSignal.timeout(limitSeconds * 1000)
   try {
     // A session of its own: an interrupt typed at a terminal reaches us alone, and its children end with it.
     const options = { cwd: workingDirectory, env: environment, detached: true }
     const child = spawn(program, arguments_, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
     const stopped = AbortSignal.any([cancelled, timeout])
-    stopped.addEventListener('abort', () => stop(child))
+    const tooLate = new Error(`no answer within ${limitSeconds} s`)
+    stopped.addEventListener('abort', () => stop(child, tooLate))
     try {
       const output = Promise.all([boundedText(child.stdout), boundedText(child.stderr)])
       const [[exitCode], [stdout, stderr]] = await Promise.all([once(child, 'close'), output])
       throwIfCancelled(cancelled)
       return ended(exitCode, stdout, stderr)
     } finally {
-      stop(child)
+      stop(child, tooLate)
     }
   } catch (error) {
     throwIfCancelled(cancelled)
@@ -62,9 +64,8 @@ function throwIfCancelled(cancelled: AbortSignal): void {
   if (cancelled.aborted) throw new CancelledError('cancelled during set-up: nothing was launched')
 }
 
-function stop({ pid, exitCode, signalCode, stdout, stderr }: ChildProcess): void {
+function stop({ pid, exitCode, signalCode, stdout, stderr }: ChildProcess, problem: Error): void {
   // The number of a process that has ended may belong to another one by now; what it has left holds the pipes.
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL')
-  const problem = new Error(`no answer within ${TIMEOUT_SECONDS} s`)
   for (const stream of [stdout, stderr]) stream?.destroy(problem)
 }

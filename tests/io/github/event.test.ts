@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readWorkflowRun } from '../../../src/io/github/event.ts'
-import { dispatchEvent, HEAD_SHA, pullRequestEvent } from '../../harness/events.ts'
+import { BASE_SHA, dispatchEvent, HEAD_SHA, pullRequestEvent } from '../../harness/events.ts'
 
 type Event = ReturnType<typeof pullRequestEvent>
 const MERGE_SHA = 'e'.repeat(40)
@@ -36,6 +36,7 @@ describe('a pull request', () => {
         eventName: 'pull_request',
         pullNumber: 7,
         headSha: HEAD_SHA,
+        baseSha: BASE_SHA,
         runId: 1001,
         runAttempt: 2,
         runUrl: 'https://github.com/octo-lab/solver/actions/runs/1001/attempts/2',
