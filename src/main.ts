@@ -7,7 +7,8 @@ import { storeNoiseFloor } from './io/noise-floors.ts'
 import type { Progress } from './io/progress.ts'
 import { openWorkspace } from './io/resume.ts'
 import { runAll } from './io/run-all.ts'
-import type { Workspace } from './io/workspace.ts'
+import { Workspace } from './io/workspace.ts'
+import { isFit } from './judge/machine.ts'
 import { standingOf } from './judge/repeat.ts'
 import { isDecided } from './judge/verdict.ts'
 import type { Launched } from './measure/outcome.ts'
@@ -45,12 +46,15 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
     onWait: (message) => progress.note(message),
   })
   const judged = (launched: readonly Launched[]) => assess(request, launched, machine.seen)
-  const { workspace, kept } = await openWorkspace(job.outDirectory, request, job.resume)
+  const { workspace, kept } = machine.isTaken
+    ? await openWorkspace(job.outDirectory, request, job.resume)
+    : { workspace: await Workspace.beside(job.outDirectory), kept: [] }
   const { launched, problem } = await runAll(request, plan, kept, workspace, places, {
     cancelled: stage.cancelled,
     onStart: stage.onStart,
     progress,
     machine,
+    isFit: isFit(machine.seen.preflight),
     standing: (soFar) => standingOf(soFar, machine.seen),
     isDecided: (soFar) => isDecided(judged(soFar).verdict),
     save: (soFar) => workspace.save(judged(soFar)),

@@ -69,6 +69,12 @@ const launch = mapping({
       'host:port of this node, for more than one. The other nodes join with the commands that `plan` prints.',
     ),
   timeout_minutes: z.number().positive().max(10_080).default(60).describe('For one run.'),
+  lock_minutes: z
+    .number()
+    .nonnegative()
+    .max(10_080)
+    .default(120)
+    .describe('How long to wait for another experiment on the same GPUs, or on the CPU.'),
   requirements: path
     .optional()
     .describe(

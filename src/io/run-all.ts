@@ -31,6 +31,8 @@ export interface RunHooks {
   readonly cancelled: AbortSignal
   readonly progress: Progress
   readonly machine: Machine
+  /** False when the pre-flight found what would make every run invalid: then none is launched. */
+  readonly isFit: boolean
   /** Called before a launch with the marker that finds its processes again. */
   readonly onStart: (marker: string) => void
   /** Asked after each launch: which launches count, and which have to be repeated? */
@@ -66,17 +68,23 @@ export async function runAll(
     await hooks.save(launched)
     return { launched, problem }
   }
-  const isOver = () => hooks.cancelled.aborted || hooks.standing(done).counting.some(isFailedWarmUp)
+  const keptOf = (run: PlannedRun) => kept.find(({ outcome }) => outcome.run.id === run.id)
+  const stopBefore = (run: PlannedRun): NotRunReason | null => {
+    if (hooks.cancelled.aborted || hooks.standing(done).counting.some(isFailedWarmUp)) return 'stopped'
+    return hooks.isFit || keptOf(run) ? null : 'unfit'
+  }
   try {
     for (const [index, run] of plan.entries()) {
-      if (isOver()) break
+      const stop = stopBefore(run)
+      if (stop !== null) return await end(stop)
       if (followsLook(request.experiment, plan, index)) {
         if (hooks.isDecided(withRest('decided'))) return await end('decided')
         if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return await end('budget')
       }
       await perform(run)
       for (const repeat of hooks.standing(done).due) {
-        if (isOver()) break
+        const stop = stopBefore(repeat)
+        if (stop !== null) return await end(stop)
         await perform(repeat)
       }
     }
@@ -88,8 +96,7 @@ export async function runAll(
 
   async function perform(run: PlannedRun): Promise<void> {
     hooks.progress.runStarted(run)
-    const earlier = kept.find(({ outcome }) => outcome.run.id === run.id)
-    const launched = earlier ?? (await launchAndRead(run))
+    const launched = keptOf(run) ?? (await launchAndRead(run))
     done.push(launched)
     hooks.progress.runEnded(launched.outcome)
     await hooks.machine.recall(run.id, workspace.runFiles(run).machineFile)

@@ -41,6 +41,11 @@ export class Workspace {
     return new Workspace(directory)
   }
 
+  /** A folder in it for a result without runs, while somebody else's may be going on there. */
+  static async beside(directory: string): Promise<Workspace> {
+    return await Workspace.fresh(join(directory, 'not-run', timeName()))
+  }
+
   /** Moves what these runs have left to earlier/<time>, before they are run again. */
   async setAside(runs: readonly PlannedRun[]): Promise<void> {
     await moveToEarlier(
@@ -128,8 +133,13 @@ async function makeFolder(path: string): Promise<void> {
   await mkdir(path)
 }
 
+/** Now, as a name that any file system takes. */
+function timeName(): string {
+  return new Date().toISOString().replaceAll(':', '-')
+}
+
 async function moveToEarlier(directory: string, names: readonly string[]): Promise<void> {
-  const earlier = join(directory, 'earlier', new Date().toISOString().replaceAll(':', '-'))
+  const earlier = join(directory, 'earlier', timeName())
   for (const name of names.filter((one) => existsSync(join(directory, one)))) {
     await mkdir(dirname(join(earlier, name)), { recursive: true })
     await rename(join(directory, name), join(earlier, name))

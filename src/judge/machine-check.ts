@@ -3,6 +3,7 @@ import type { Measured } from '../measure/machine-record.ts'
 
 export interface MachineCheck {
   readonly name:
+    | 'lock'
     | 'GPUs'
     | 'GPU processes'
     | 'GPU memory'

@@ -13,7 +13,7 @@ import {
   notMeasured,
   passed,
 } from './machine-check.ts'
-import { checkPreflight } from './preflight.ts'
+import { checkLock, checkPreflight } from './preflight.ts'
 
 /** Share of steady samples with a slowdown, above which a run is not comparable. */
 const MAX_SLOWDOWN_SHARE = 0.01
@@ -29,9 +29,15 @@ export function checkMachine(
 ): MachineCheck[] {
   if (preflight === null) return [named('GPUs', notMeasured('the machine was not looked at'))]
   if (isOnCpu(preflight, runs, machines)) {
-    return [named('GPUs', notMeasured(`the runs used ${listed(deviceNames(runs))}, no GPU of this machine`))]
+    const unused = notMeasured(`the runs used ${listed(deviceNames(runs))}, no GPU of this machine`)
+    return [checkLock(preflight.lock), named('GPUs', unused)]
   }
-  return [...checkPreflight(preflight), ...checkRuns(runs, machines)]
+  return [checkLock(preflight.lock), ...checkPreflight(preflight), ...checkRuns(runs, machines)]
+}
+
+/** Before the first run: is there anything that would make all of it invalid? */
+export function isFit(preflight: Preflight | null): boolean {
+  return checkMachine(preflight, [], []).every(({ state }) => state !== 'failed')
 }
 
 /** A machine with GPUs may well train on its CPU. */

@@ -1,11 +1,12 @@
 // Is the machine fit to measure on? What could not be seen reads "not measured".
-import type { GpuFacts, GpuProbe, Preflight } from '../measure/machine-record.ts'
-import { percent } from '../report/format.ts'
+import type { GpuFacts, GpuProbe, LockFacts, Preflight } from '../measure/machine-record.ts'
+import { duration, percent } from '../report/format.ts'
 import {
   type Finding,
   failed,
   listed,
   type MachineCheck,
+  named,
   notMeasured,
   ofMeasured,
   passed,
@@ -21,7 +22,9 @@ export function checkPreflight({
   processes,
   processesWanted,
   probes,
-}: Omit<Preflight, 'host'>): MachineCheck[] {
+}: Omit<Preflight, 'host' | 'lock'>): MachineCheck[] {
+  if (gpus.status === 'measured' && gpus.value.length === 0)
+    return [named('GPUs', checkGpus([], processesWanted))]
   return [
     ofMeasured('GPUs', gpus, (found) => checkGpus(found, processesWanted)),
     ofMeasured('GPU processes', processes, (found) =>
@@ -37,9 +40,23 @@ export function checkPreflight({
   ]
 }
 
+export function checkLock(lock: LockFacts | null): MachineCheck {
+  if (lock === null) return named('lock', notMeasured('it was not noted'))
+  const waited = `waited ${duration(lock.waitedSeconds)} for ${lock.waitedFor}`
+  if (lock.status === 'timed-out')
+    return named(
+      'lock',
+      failed(`${waited}; end it, choose other GPUs with CUDA_VISIBLE_DEVICES, or raise launch.lock_minutes`),
+    )
+  return named('lock', passed(`no other experiment here${lock.waitedFor === null ? '' : `, ${waited}`}`))
+}
+
 function checkGpus(gpus: readonly GpuFacts[], processesWanted: number): Finding {
   const kinds = new Set(gpus.map(({ name, driver }) => `${name}, driver ${driver}`))
-  if (kinds.size > 1) return failed(`they are not alike: ${listed([...kinds])}`)
+  if (kinds.size > 1)
+    return failed(
+      `they are not alike: ${listed([...kinds])}; choose some of one kind with CUDA_VISIBLE_DEVICES`,
+    )
   if (gpus.length < processesWanted) {
     return failed(
       `${gpus.length} visible for ${processesWanted} processes; lower nproc-per-node, or set CUDA_VISIBLE_DEVICES to '' for a training on the CPU`,

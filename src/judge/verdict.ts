@@ -75,7 +75,10 @@ export function isDecided({ verdict, gates }: Verdict): boolean {
 }
 
 function checkCompletion(outcomes: readonly RunOutcome[]): Check {
-  const notNeeded = outcomes.filter((outcome) => outcome.status === 'not-run' && outcome.reason !== 'stopped')
+  const notNeeded = outcomes.filter(
+    (outcome) =>
+      outcome.status === 'not-run' && (outcome.reason === 'decided' || outcome.reason === 'budget'),
+  )
   const needed = outcomes.length - notNeeded.length
   const finished = outcomes.filter(({ status }) => status === 'finished').length
   const failed = outcomes.filter((outcome) => outcome.status === 'failed')

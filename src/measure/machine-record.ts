@@ -55,6 +55,14 @@ export const preflightSchema = z.object({
     memoryBytes: amount,
     kernel: z.string(),
   }),
+  /** Null in results of before it was noted. */
+  lock: z
+    .discriminatedUnion('status', [
+      z.object({ status: z.literal('held'), waitedSeconds: amount, waitedFor: z.string().nullable() }),
+      z.object({ status: z.literal('timed-out'), waitedSeconds: amount, waitedFor: z.string() }),
+    ])
+    .nullable()
+    .default(null),
   processesWanted: count,
   /** Those that the runs use, in the order of their local ranks. */
   gpus: measured(z.array(gpuFacts)),
@@ -63,6 +71,7 @@ export const preflightSchema = z.object({
 })
 
 export type Preflight = z.infer<typeof preflightSchema>
+export type LockFacts = NonNullable<Preflight['lock']>
 
 /** Seconds since the sampler was started, about when the run was. */
 const seconds = amount

@@ -59,8 +59,11 @@ export type RunOutcome =
   | { readonly status: 'cancelled'; readonly run: PlannedRun; readonly wallSeconds: number | null }
   | { readonly status: 'not-run'; readonly run: PlannedRun; readonly reason: NotRunReason }
 
-/** Not needed after an earlier look had decided, beyond the budget, or the experiment was stopped before it was done. */
-export type NotRunReason = 'decided' | 'budget' | 'stopped'
+/**
+ * Not needed after an earlier look had decided, beyond the budget, on a machine that is not fit to measure on, or the
+ * experiment was stopped before it was done.
+ */
+export type NotRunReason = 'decided' | 'budget' | 'unfit' | 'stopped'
 
 /** One planned run: what was seen of its process, if it was started, and what became of it. */
 export interface Launched {

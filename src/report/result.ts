@@ -121,7 +121,7 @@ const recordedFile = z.object({
   noiseFloors: z.array(noiseFloorSchema).default([]),
   launches: z.array(launchRecord),
   preflight: preflightSchema.nullable().default(null),
-  notRun: z.enum(['decided', 'budget', 'stopped']),
+  notRun: z.enum(['decided', 'budget', 'unfit', 'stopped']),
 })
 
 export type Recorded = Request & Pick<Result, 'launches' | 'notRun' | 'preflight'>

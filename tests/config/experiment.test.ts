@@ -38,6 +38,7 @@ describe('a short file', () => {
         },
         "launch": {
           "env": {},
+          "lock_minutes": 120,
           "nnodes": 1,
           "nproc_per_node": 1,
           "python": "python3",

@@ -1,25 +1,30 @@
 // What the machine does to an experiment, with an nvidia-smi that tells what the test wants: real launches all the same.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, it, vi } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { aFakeSmi, anH200, type FakeSmi } from '../fixtures/machine/fake-smi.ts'
+import { PYTHON, ROOT } from '../fixtures/processes/launching.ts'
 import { speedproof, startSpeedproof } from '../harness/command-line.ts'
 
 const PATIENCE = { timeout: 90_000, interval: 20 }
 const COOL = { gpu: [anH200()] }
 const HOT = { gpu: [anH200({ 'clocks_event_reasons.active': '0x0000000000000040' })] }
 
+const BUSY = { ...COOL, 'compute-apps': [{ gpu_uuid: String(anH200().uuid), pid: 4242 }] }
+
 /** Launches that are long enough to be sampled in their steady part, on what calls itself an H200. */
-async function anExperimentOn(smi: FakeSmi): Promise<string> {
+async function anExperimentOn(smi: FakeSmi, env: Readonly<Record<string, string>> = {}): Promise<string> {
   const { PATH = '', NVIDIA_FAKE = '' } = smi.environment
   const device_name = 'NVIDIA H200'
   return anExperiment({
     baseline: { step_seconds: 0.18, device_name },
     optimized: { step_seconds: 0.05, device_name },
-    launch: { env: { PATH, NVIDIA_FAKE } },
+    launch: { env: { PATH, NVIDIA_FAKE, ...env } },
   })
 }
 
@@ -52,3 +57,52 @@ it('a block in which a GPU is slowed down by heat is repeated, shown, and does n
   expect(analyzed.exitCode).toBe(0)
   expect(stdout).toContain(analyzed.stdout.trim())
 }, 120_000)
+
+it.each([
+  ['GPUs that are busy', BUSY, {}, 'GPU processes: process 4242 on the GPUs of this experiment; end it'],
+  [
+    'memory errors',
+    { gpu: [anH200({ 'remapped_rows.pending': 'Yes' })] },
+    {},
+    'ECC: memory errors wait for a repair on GPU 0; reset the GPU',
+  ],
+  [
+    'no such GPU',
+    COOL,
+    { CUDA_VISIBLE_DEVICES: '9' },
+    'GPUs: 0 visible for 1 processes; lower nproc-per-node',
+  ],
+])('%s stop an experiment before anything is launched', async (_, machine, env, reason) => {
+  const smi = await aFakeSmi(machine)
+  const folder = await anExperimentOn(smi, env)
+  const ended = await speedproof(folder, 'run', EXPERIMENT_FILE)
+  expect(ended.exitCode).toBe(4)
+  expect(ended.stdout).toContain(`faulty invalid: ${reason}`)
+  expect(existsSync(join(folder, 'out/runs/01-block-1-baseline'))).toBe(false)
+  const { outcomes } = await readResult(folder)
+  expect(outcomes.map(({ status, reason: why }) => `${status}: ${why}`)).toEqual(
+    Array(2).fill('not-run: unfit'),
+  )
+  expect((await speedproof(folder, 'analyze', 'out/result.json')).exitCode).toBe(4)
+})
+
+it('who waits too long for the machine is told for whom, and leaves the folder of the other alone', async () => {
+  const folder = await anExperiment({ launch: { lock_minutes: 0.02 } })
+  await mkdir(join(folder, 'out'))
+  await writeFile(join(folder, 'out/result.json'), 'of the other')
+  const script = join(ROOT, 'tests', 'fixtures', 'machine', 'hold-lock.ts')
+  const holder = spawn(process.execPath, [script, folder, PYTHON, 'cpu'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void holder.kill('SIGKILL'))
+  await once(holder.stdout, 'data')
+
+  const ended = await speedproof(folder, 'run', EXPERIMENT_FILE)
+  expect(ended.exitCode).toBe(4)
+  expect(ended.stdout).toMatch(/waiting up to 1 s \(launch\.lock_minutes\) for process \d+ on /)
+  expect(ended.stdout).toMatch(
+    /faulty invalid: lock: waited 1 s for process \d+ on .+; end it, choose other GPUs/,
+  )
+  expect(await readFile(join(folder, 'out/result.json'), 'utf8')).toBe('of the other')
+  expect(ended.stdout).toMatch(/Report: out\/not-run\/.+\/report\.md/)
+})

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { checkPreflight } from '../../src/judge/preflight.ts'
+import { checkLock, checkPreflight } from '../../src/judge/preflight.ts'
 import type { GpuProbe, Preflight } from '../../src/measure/machine-record.ts'
 import { aGpu, aPreflight, measured } from '../fixtures/machine/records.ts'
 
@@ -89,4 +89,32 @@ test('slow copies alone are seen', () => {
     copyGigabytesPerSecond: 4200 - 1000 * index,
   }))
   expect(stateOf('GPU probe', { probes: measured(slowCopy) })?.state).toBe('failed')
+})
+
+test('GPUs that are named, but not there, fail alone: there is nothing else to look at', () => {
+  expect(checkPreflight(aPreflight({ gpus: measured([]) }))).toEqual([
+    {
+      name: 'GPUs',
+      state: 'failed',
+      detail:
+        "0 visible for 2 processes; lower nproc-per-node, or set CUDA_VISIBLE_DEVICES to '' for a training on the CPU",
+    },
+  ])
+})
+
+test('a lock passes when it is held, and fails with its holder when the waiting ends', () => {
+  expect(checkLock({ status: 'held', waitedSeconds: 0.1, waitedFor: null })).toMatchObject({
+    state: 'passed',
+    detail: 'no other experiment here',
+  })
+  expect(checkLock({ status: 'held', waitedSeconds: 200, waitedFor: 'process 7' }).detail).toBe(
+    'no other experiment here, waited 3 min 20 s for process 7',
+  )
+  expect(checkLock({ status: 'timed-out', waitedSeconds: 7200, waitedFor: 'process 7' })).toEqual({
+    name: 'lock',
+    state: 'failed',
+    detail:
+      'waited 2 h 00 min for process 7; end it, choose other GPUs with CUDA_VISIBLE_DEVICES, or raise launch.lock_minutes',
+  })
+  expect(checkLock(null).state).toBe('not measured')
 })

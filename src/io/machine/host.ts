@@ -89,28 +89,26 @@ async function lockFinding(
 ): Promise<DoctorFinding> {
   const folder = lockFolder(process.env)
   const names = lockNames(gpus)
-  const holders: string[] = []
   try {
-    await using _held = await lockHost({
+    await using lock = await lockHost({
       names,
       folder,
       python,
       limitMinutes: LOCK_TRIAL_MINUTES,
       cancelled: context.cancelled,
-      onWait: (holder) => holders.push(holder),
+      onWait: () => {},
     })
-    return ready('lock', `${names.length === 1 ? 'is' : 'all are'} free in ${folder}`)
-  } catch (error) {
-    if (!(error instanceof RunError)) throw error
-    const [holder] = holders
-    return holder === undefined
-      ? missing('lock', error.message, 'the lock keeps two experiments from disturbing each other')
+    return lock.facts.status === 'held'
+      ? ready('lock', `${names.length === 1 ? 'is' : 'all are'} free in ${folder}`)
       : {
           subject: 'lock',
           state: 'advice',
-          detail: `held by ${holder}`,
+          detail: `held by ${lock.facts.waitedFor}`,
           remedy: 'an experiment would wait for it',
         }
+  } catch (error) {
+    if (!(error instanceof RunError)) throw error
+    return missing('lock', error.message, 'the lock keeps two experiments from disturbing each other')
   }
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { CancelledError, RunError } from '../../errors.ts'
-import type { GpuFacts } from '../../measure/machine-record.ts'
+import type { GpuFacts, LockFacts } from '../../measure/machine-record.ts'
 import { messageOf } from '../error-message.ts'
 import { packageRoot } from '../package-root.ts'
 import { plainText } from '../process/sanitize.ts'
@@ -23,9 +23,6 @@ export interface LockRequest {
   /** Called for each lock that somebody else holds, with what is known of the holder. */
   readonly onWait: (holder: string) => void
 }
-
-/** Whoever waits longer than a long experiment waits for something that hangs. */
-export const DEFAULT_LOCK_MINUTES = 120
 
 /** Containers of one host have lock folders of their own, unless this names one that they share. */
 const FOLDER_VARIABLE = 'SPEEDPROOF_LOCK_FOLDER'
@@ -51,32 +48,61 @@ export function lockNames(gpus: readonly GpuFacts[]): string[] {
   return gpus.length === 0 ? ['cpu'] : gpus.map(({ uuid }) => uuid.replaceAll(/[^\w-]/g, '_'))
 }
 
-/** Throws a RunError when a lock is not free within the limit, and a CancelledError on a cancel. */
-export async function lockHost(request: LockRequest): Promise<AsyncDisposable> {
+/** Give it back when the runs are over; after a time-out there is nothing to give back. */
+export interface Lock extends AsyncDisposable {
+  readonly facts: LockFacts
+}
+
+/** Throws a RunError when there can be no lock in the folder, and a CancelledError on a cancel. */
+export async function lockHost(request: LockRequest): Promise<Lock> {
   const { cancelled, folder, limitMinutes, onWait } = request
   if (cancelled.aborted) throw cancelledError()
   const holder = await startHolder(request)
-  const limit = AbortSignal.timeout(Math.min(limitMinutes * 60_000, LONGEST_TIMER_MILLISECONDS))
-  AbortSignal.any([cancelled, limit]).addEventListener('abort', () => holder.stdin.end())
-  let waitingFor = ''
+  using limit = waitLimit(limitMinutes)
+  AbortSignal.any([cancelled, limit.signal]).addEventListener('abort', () => holder.stdin.end())
+  const startedAt = performance.now()
+  const waitedSeconds = () => (performance.now() - startedAt) / 1000
+  let waitedFor: string | null = null
   let failure = 'it gave no reason'
   for await (const line of createInterface({ input: holder.stdout })) {
     const [word = '', ...rest] = plainText(line).split(' ')
-    if (word === 'locked') return { [Symbol.asyncDispose]: () => release(holder) }
+    // A lock that came when we had given up is given back already.
+    if (word === 'locked' && !holder.stdin.writableEnded) {
+      const facts = { status: 'held' as const, waitedSeconds: waitedSeconds(), waitedFor }
+      return { facts, [Symbol.asyncDispose]: () => release(holder) }
+    }
     if (word === 'failed') failure = rest.join(' ')
     if (word === 'waiting') {
-      waitingFor = rest.join(' ') || 'a holder that left no note'
-      onWait(waitingFor)
+      waitedFor = rest.join(' ') || 'a holder that left no note'
+      onWait(waitedFor)
+      limit.start()
     }
   }
   await release(holder)
   if (cancelled.aborted) throw cancelledError()
-  if (limit.aborted) {
-    throw new RunError(
-      `lock: waited ${limitMinutes} minutes for ${waitingFor}; end it, or choose other GPUs with CUDA_VISIBLE_DEVICES`,
-    )
+  if (limit.signal.aborted && waitedFor !== null) {
+    const facts = { status: 'timed-out' as const, waitedSeconds: waitedSeconds(), waitedFor }
+    return { facts, [Symbol.asyncDispose]: async () => {} }
   }
   throw cannotLock(folder, failure)
+}
+
+interface WaitLimit extends Disposable {
+  readonly signal: AbortSignal
+  /** The time counts from the first lock that somebody else holds, not from the start of the interpreter. */
+  start(): void
+}
+
+function waitLimit(minutes: number): WaitLimit {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  return {
+    signal: controller.signal,
+    start() {
+      timer ??= setTimeout(() => controller.abort(), Math.min(minutes * 60_000, LONGEST_TIMER_MILLISECONDS))
+    },
+    [Symbol.dispose]: () => clearTimeout(timer),
+  }
 }
 
 async function startHolder({ names, folder, python }: LockRequest): Promise<Holder> {

@@ -14,7 +14,7 @@ import { packageRoot } from '../package-root.ts'
 import { runShort } from '../process/short-command.ts'
 import { queryGpus, queryProcesses } from './gpus.ts'
 import type { MachineContext } from './nvidia-smi.ts'
-import { usedGpus } from './visible-gpus.ts'
+import { usedGpus, wantsNoGpu } from './visible-gpus.ts'
 
 export interface PreflightRequest {
   /** The environment is the one that the runs get, so that CUDA_VISIBLE_DEVICES means the same. */
@@ -31,14 +31,23 @@ export async function findGpus({
 }: Omit<PreflightRequest, 'python'>): Promise<Measured<GpuFacts[]>> {
   const all = await queryGpus(context)
   if (all.status === 'not-measured') return all
-  const used = usedGpus(all.value, context.environment.CUDA_VISIBLE_DEVICES, processes)
-  return used.length > 0
-    ? { status: 'measured', value: used }
-    : { status: 'not-measured', reason: 'CUDA_VISIBLE_DEVICES leaves no GPU of this machine visible' }
+  const visible = context.environment.CUDA_VISIBLE_DEVICES
+  return wantsNoGpu(visible)
+    ? { status: 'not-measured', reason: 'CUDA_VISIBLE_DEVICES hides every GPU of this machine' }
+    : { status: 'measured', value: usedGpus(all.value, visible, processes) }
+}
+
+/** All but the lock, which is another's to tell. */
+export type Examined = Omit<Preflight, 'lock'>
+
+/** Of a machine that somebody else holds: to probe it would disturb them. */
+export function unexamined(gpus: Measured<GpuFacts[]>, { processes }: PreflightRequest): Examined {
+  const unasked = { status: 'not-measured', reason: 'the machine was not free' } as const
+  return { host: hostFacts(), processesWanted: processes, gpus, processes: unasked, probes: unasked }
 }
 
 /** Takes seconds: it loads torch and lets the GPUs work. Call it when their lock is held. */
-export async function preflight(request: PreflightRequest): Promise<Preflight> {
+export async function preflight(request: PreflightRequest): Promise<Examined> {
   const gpus = await findGpus(request)
   return {
     host: hostFacts(),
@@ -76,6 +85,7 @@ async function probe(
   gpus: readonly GpuFacts[],
   { context, python }: PreflightRequest,
 ): Promise<Measured<GpuProbe[]>> {
+  if (gpus.length === 0) return { status: 'not-measured', reason: 'there is no GPU to probe' }
   const { environment, workingDirectory, cancelled } = context
   const script = join(packageRoot(), 'src', 'io', 'machine', 'probe.py')
   const command = [python, script, String(gpus.length)]

@@ -1,11 +1,12 @@
 // Takes the machine for one experiment: locks what it runs on, looks at it, and watches it during the runs.
 import type { Experiment } from '../../config/experiment.ts'
 import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
+import { duration } from '../../report/format.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import { pythonPath } from '../python-path.ts'
-import { DEFAULT_LOCK_MINUTES, lockFolder, lockHost, lockNames } from './lock.ts'
+import { lockFolder, lockHost, lockNames } from './lock.ts'
 import { readMachineFile } from './machine-reader.ts'
-import { findGpus, preflight } from './preflight.ts'
+import { findGpus, preflight, unexamined } from './preflight.ts'
 import { type Sampler, startSampler } from './sampler.ts'
 
 export interface Machine {
@@ -16,6 +17,8 @@ export interface Machine {
 }
 
 export interface TakenMachine extends Machine, AsyncDisposable {
+  /** False when somebody else kept it for longer than the experiment waits: then nothing may be run. */
+  readonly isTaken: boolean
   readonly seen: Watched
 }
 
@@ -25,7 +28,7 @@ export interface TakeHooks {
   readonly onWait: (message: string) => void
 }
 
-/** Throws a RunError when the machine does not become free in time, and a CancelledError on a cancel. */
+/** Throws a RunError when the machine cannot be locked at all, and a CancelledError on a cancel. */
 export async function takeMachine(
   { launch }: Experiment,
   workingDirectory: string,
@@ -37,21 +40,24 @@ export async function takeMachine(
   const found = await findGpus(request)
   const gpus = found.status === 'measured' ? found.value : []
   await using taking = new AsyncDisposableStack()
-  taking.use(
+  const lock = taking.use(
     await lockHost({
       names: lockNames(gpus),
       folder: lockFolder(process.env),
       python,
-      limitMinutes: DEFAULT_LOCK_MINUTES,
+      limitMinutes: launch.lock_minutes,
       cancelled,
-      onWait: (holder) => onWait(`waiting up to ${DEFAULT_LOCK_MINUTES} minutes for ${holder}`),
+      onWait: (holder) =>
+        onWait(`waiting up to ${duration(launch.lock_minutes * 60)} (launch.lock_minutes) for ${holder}`),
     }),
   )
-  const facts = await preflight(request)
+  const isTaken = lock.facts.status === 'held'
+  const facts = isTaken ? await preflight(request) : unexamined(found, request)
   const records = new Map<string, MachineRecord>()
   const taken = taking.move()
   return {
-    seen: { preflight: facts, records },
+    isTaken,
+    seen: { preflight: { ...facts, lock: lock.facts }, records },
     watch: (file) => startSampler({ gpus, file, python, context }),
     async recall(runId, file) {
       const record = await readMachineFile(file)

@@ -16,6 +16,11 @@ export function usedGpus(
   return visibleGpus(all, visibleDevices).slice(0, processes)
 }
 
+/** The two usual ways to train on the CPU; any other list names GPUs that it wants. */
+export function wantsNoGpu(visibleDevices: string | undefined): boolean {
+  return visibleDevices?.trim() === '' || visibleDevices?.trim() === '-1'
+}
+
 function visibleGpus(all: readonly GpuFacts[], visibleDevices: string | undefined): readonly GpuFacts[] {
   if (visibleDevices === undefined) return all
   const visible: GpuFacts[] = []

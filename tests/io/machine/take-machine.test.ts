@@ -59,7 +59,9 @@ test('an experiment on the same GPUs waits, one on others does not', async () =>
     cancel.abort()
   }
   await expect(take({ gpu: TWO }, '0,1', { cancelled: cancel.signal, onWait })).rejects.toThrow('cancelled')
-  expect(told).toEqual([expect.stringMatching(/^waiting up to 120 minutes for process \d+ on /)])
+  expect(told).toEqual([
+    expect.stringMatching(/^waiting up to 2 h 00 min \(launch.lock_minutes\) for process \d+ on /),
+  ])
 })
 
 test('without a GPU nothing is measured, and the record of a run says so', async () => {
