@@ -40,10 +40,12 @@ export function standingOf(launched: readonly Launched[], { records }: Watched):
     if (failed.length > 0 && hasRetried) return { ...stands, refused: disturbed }
     hasRetried ||= failed.length > 0
     const reason = disturbed.map((one) => `${one.launched.outcome.run.id}: ${one.reason}`).join('; ')
+    const due = first.map((one) => repeatOf(one.outcome.run)).filter((run) => !isLaunched(run, repeats))
     return {
-      counting: repeats,
+      // What is still due counts as not run, so that nothing passes without it.
+      counting: [...repeats, ...unlaunched(due, 'stopped')],
       setAside: first.map((one) => ({ launched: one, reason })),
-      due: first.map((one) => repeatOf(one.outcome.run)).filter((run) => !isLaunched(run, repeats)),
+      due,
       refused: [],
     }
   })
@@ -62,8 +64,11 @@ export function withUnlaunched(
   due: readonly PlannedRun[],
   reason: NotRunReason,
 ): Launched[] {
-  const rest = [...due, ...plan.filter((run) => !isLaunched(run, done))]
-  return [...done, ...rest.map((run) => ({ launch: null, outcome: outcomeOf(run, null, null, reason) }))]
+  return [...done, ...unlaunched([...due, ...plan.filter((run) => !isLaunched(run, done))], reason)]
+}
+
+function unlaunched(runs: readonly PlannedRun[], reason: NotRunReason): Launched[] {
+  return runs.map((run) => ({ launch: null, outcome: outcomeOf(run, null, null, reason) }))
 }
 
 /** Shown with the checks of the machine; a warning, since a second attempt may hide what a first one showed. */

@@ -85,6 +85,14 @@ describe.each([
     ])
   })
 
+  test('passes nothing before its repeat is there', () => {
+    const { verdict } = assess(aRequest({ experiment: EXPERIMENT }), ALL, seen)
+    expect(verdict).toMatchObject({
+      verdict: 'inconclusive',
+      reason: expect.stringContaining('stopped early'),
+    })
+  })
+
   test('is not repeated before it is over', () => {
     expect(standingOf(ALL.slice(0, 3), seen).due).toEqual([])
   })
