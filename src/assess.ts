@@ -10,6 +10,7 @@ import { judge } from './judge/verdict.ts'
 import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
 import { UNWATCHED, type Watched } from './measure/machine-record.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
+import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
 import { confidenceOf } from './plan/looks.ts'
 import { allDifferences } from './report/differences.ts'
@@ -26,6 +27,7 @@ export function assess(
   request: Request,
   launched: readonly Launched[],
   watched: Watched = UNWATCHED,
+  reevaluation: Reevaluation = NOT_REEVALUATED,
 ): Result {
   const { experiment, configs } = request
   const standing = standingOf(launched, watched)
@@ -40,13 +42,15 @@ export function assess(
     baseline: chooseFloor(keyOf('baseline'), request.noiseFloors),
     optimized: chooseFloor(keyOf('optimized'), request.noiseFloors),
   }
-  const verdict = withMachine(judge(experiment, outcomes, runs, comparison, floors), machineChecks)
+  const judged = judge(experiment, outcomes, runs, comparison, floors, reevaluation)
+  const verdict = withMachine(judged, machineChecks)
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,
     schemaVersion: RESULT_SCHEMA_VERSION,
     differences: allDifferences(request),
     launches,
+    reevaluation: reevaluation.launch,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
     outcomes: outcomesOf(launched).map(outcomeLine),
     runs,

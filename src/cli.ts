@@ -161,8 +161,12 @@ function overridesOf(flags: Flags) {
 }
 
 async function recomputed(file: string, flags: Flags): Promise<Result> {
-  const { request, launched, watched } = await readRecorded(file, flags.gates ?? null, overridesOf(flags))
-  return assess(request, launched, watched)
+  const { request, launched, watched, reevaluation } = await readRecorded(
+    file,
+    flags.gates ?? null,
+    overridesOf(flags),
+  )
+  return assess(request, launched, watched, reevaluation)
 }
 
 /** As plain text: it may name a ref of somebody else's making. */

@@ -9,9 +9,11 @@ import { openWorkspace } from './io/resume.ts'
 import { runAll } from './io/run-all.ts'
 import { Workspace } from './io/workspace.ts'
 import { isFit } from './judge/machine.ts'
+import { runsToReevaluate } from './judge/reevaluation.ts'
 import { standingOf } from './judge/repeat.ts'
 import { isDecided } from './judge/verdict.ts'
 import type { Launched } from './measure/outcome.ts'
+import type { Reevaluation } from './measure/reevaluation.ts'
 import { type PlannedRun, planRuns } from './plan/plan.ts'
 import type { Result } from './report/result.ts'
 
@@ -45,11 +47,12 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
     cancelled: stage.cancelled,
     onWait: (message) => progress.note(message),
   })
-  const judged = (launched: readonly Launched[]) => assess(request, launched, machine.seen)
+  const judged = (launched: readonly Launched[], reevaluation?: Reevaluation) =>
+    assess(request, launched, machine.seen, reevaluation)
   const { workspace, kept } = machine.isTaken
     ? await openWorkspace(job.outDirectory, request, job.resume)
     : { workspace: await Workspace.beside(job.outDirectory), kept: [] }
-  const { launched, problem } = await runAll(request, plan, kept, workspace, places, {
+  const { launched, reevaluation, problem } = await runAll(request, plan, kept, workspace, places, {
     cancelled: stage.cancelled,
     onStart: stage.onStart,
     progress,
@@ -57,9 +60,10 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
     isFit: isFit(machine.seen.preflight),
     standing: (soFar) => standingOf(soFar, machine.seen),
     isDecided: (soFar) => isDecided(judged(soFar).verdict),
-    save: (soFar) => workspace.save(judged(soFar)),
+    toReevaluate: (all) => runsToReevaluate(judged(all)),
+    save: (soFar, evaluated) => workspace.save(judged(soFar, evaluated)),
   })
-  const result = judged(launched)
+  const result = judged(launched, reevaluation)
   await stage.publish(result, workspace)
   if (problem !== null) throw problem
   if (result.measuredFloor !== null) {

@@ -55,6 +55,13 @@ const trainer = mapping({
     .describe(
       'First argument that makes the trainer print the resolved config as JSON; without it Speedproof reads the YAML itself.',
     ),
+  evaluate_command: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'First argument that makes the trainer evaluate the final checkpoints of several runs once more; without it the numbers that the trainings reported are taken as they are.',
+    ),
 })
 
 const launch = mapping({

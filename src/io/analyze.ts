@@ -10,11 +10,13 @@ import { ConfigError } from '../errors.ts'
 import { standingOf, withUnlaunched } from '../judge/repeat.ts'
 import type { MachineRecord, Watched } from '../measure/machine-record.ts'
 import { type Launched, type LaunchRecord, outcomeOf } from '../measure/outcome.ts'
+import type { Reevaluation } from '../measure/reevaluation.ts'
 import { type PlannedRun, planRuns, repeatOf } from '../plan/plan.ts'
 import { parseRecorded, type Recorded, type Request } from '../report/result.ts'
 import { readMachineFile } from './machine/machine-reader.ts'
 import { readMetricsFile } from './metrics-reader.ts'
 import { readText } from './read-text.ts'
+import { readReevaluationFiles } from './reevaluate.ts'
 import { Workspace } from './workspace.ts'
 
 /** Every run carries its resolved config and read-back: some 10 kB each. */
@@ -24,6 +26,7 @@ export interface Reading {
   readonly request: Request
   readonly launched: readonly Launched[]
   readonly watched: Watched
+  readonly reevaluation: Reevaluation
 }
 
 /** `gatesFrom`: another experiment file, or any YAML with `gates:`, whose gates are used instead. */
@@ -47,7 +50,8 @@ export async function readRecorded(
   }
   const watched = { preflight: recorded.preflight, records }
   const launched = withUnlaunched(plan, done, standingOf(done, watched).due, recorded.notRun)
-  return { request: requestOf(recorded, experiment), launched, watched }
+  const reevaluation = await readReevaluationFiles(recorded.reevaluation, workspace.evaluationFiles)
+  return { request: requestOf(recorded, experiment), launched, watched, reevaluation }
 }
 
 /** What was launched, as it was launched: the plan, with the repeats of a block after it. */

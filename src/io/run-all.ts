@@ -10,6 +10,7 @@ import {
   outcomeOf,
   type RankFailure,
 } from '../measure/outcome.ts'
+import { NOT_REEVALUATED, type Reevaluation } from '../measure/reevaluation.ts'
 import type { TimedRun } from '../plan/estimate.ts'
 import { fitsBudget, followsLook } from '../plan/looks.ts'
 import type { PlannedRun } from '../plan/plan.ts'
@@ -24,6 +25,7 @@ import { FileTail } from './process/tail.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import type { Progress } from './progress.ts'
 import { pythonPath } from './python-path.ts'
+import { reevaluate } from './reevaluate.ts'
 import type { VariantPlace, VariantPlaces } from './revisions/variant-places.ts'
 import type { RunFiles, Workspace } from './workspace.ts'
 
@@ -39,8 +41,10 @@ export interface RunHooks {
   readonly standing: (soFar: readonly Launched[]) => Standing
   /** Asked at each look: is the verdict clear without further blocks? */
   readonly isDecided: (soFar: readonly Launched[]) => boolean
+  /** Asked when all is launched: which runs' final checkpoints are to be evaluated once more? */
+  readonly toReevaluate: (launched: readonly Launched[]) => readonly string[]
   /** Called after each launch with all of them so far, so that a kill loses nothing. */
-  readonly save: (soFar: readonly Launched[]) => Promise<void>
+  readonly save: (soFar: readonly Launched[], reevaluation?: Reevaluation) => Promise<void>
 }
 
 const POLL_MILLISECONDS = 500
@@ -48,6 +52,7 @@ const POLL_MILLISECONDS = 500
 export interface AllRun {
   /** One entry for each planned run, and for each repeat of one. */
   readonly launched: readonly Launched[]
+  readonly reevaluation: Reevaluation
   /** What broke off the plan, thrown once what was measured has been reported; null if nothing did. */
   readonly problem: Error | null
 }
@@ -63,10 +68,13 @@ export async function runAll(
 ): Promise<AllRun> {
   const done: Launched[] = []
   const withRest = (reason: NotRunReason) => withUnlaunched(plan, done, hooks.standing(done).due, reason)
-  const end = async (reason: NotRunReason, problem: Error | null = null): Promise<AllRun> => {
+  const end = async (reason: NotRunReason): Promise<AllRun> => {
     const launched = withRest(reason)
     await hooks.save(launched)
-    return { launched, problem }
+    const runIds = hooks.toReevaluate(launched)
+    const reevaluation = await reevaluate(request.experiment, runIds, workspace, places.baseline, hooks)
+    await hooks.save(launched, reevaluation)
+    return { launched, reevaluation, problem: null }
   }
   const keptOf = (run: PlannedRun) => kept.find(({ outcome }) => outcome.run.id === run.id)
   const stopBefore = (run: PlannedRun): NotRunReason | null => {
@@ -91,7 +99,7 @@ export async function runAll(
     return await end('stopped')
   } catch (error) {
     // A full disk or a bug of ours: what is measured is still worth its report.
-    return { launched: withRest('stopped'), problem: asError(error) }
+    return { launched: withRest('stopped'), reevaluation: NOT_REEVALUATED, problem: asError(error) }
   }
 
   async function perform(run: PlannedRun): Promise<void> {

@@ -18,7 +18,14 @@ export interface RunFiles extends RunPaths {
   readonly machineFile: string
 }
 
-const OWN_FILES = ['result.json', 'report.md', 'runs']
+const EVALUATION = 'evaluation'
+const OWN_FILES = ['result.json', 'report.md', 'runs', EVALUATION]
+
+/** Of the process that evaluates the final checkpoints once more. */
+export interface EvaluationFiles {
+  readonly numbersFile: string
+  readonly logFile: string
+}
 
 export class Workspace {
   readonly directory: string
@@ -79,6 +86,18 @@ export class Workspace {
     return files
   }
 
+  get evaluationFiles(): EvaluationFiles {
+    const folder = join(this.directory, EVALUATION)
+    return { numbersFile: join(folder, 'evaluations.jsonl'), logFile: join(folder, 'log.txt') }
+  }
+
+  /** What an earlier evaluation left goes to earlier/<time>. */
+  async prepareEvaluation(): Promise<EvaluationFiles> {
+    await moveToEarlier(this.directory, [EVALUATION])
+    await mkdir(join(this.directory, EVALUATION))
+    return this.evaluationFiles
+  }
+
   get resultFile(): string {
     return join(this.directory, 'result.json')
   }
@@ -95,11 +114,15 @@ export class Workspace {
 
   /** What belongs to this experiment: not the compile caches, not earlier results. Relative to the folder. */
   async artifactFiles(): Promise<string[]> {
-    const runs = await readdir(join(this.directory, 'runs'), { recursive: true, withFileTypes: true })
-    const inRuns = runs
+    const folders = ['runs', EVALUATION].map((name) => join(this.directory, name)).filter(existsSync)
+    const entries = await Promise.all(
+      folders.map((folder) => readdir(folder, { recursive: true, withFileTypes: true })),
+    )
+    const inFolders = entries
+      .flat()
       .filter((entry) => entry.isFile())
       .map((entry) => relative(this.directory, join(entry.parentPath, entry.name)))
-    return ['result.json', 'report.md', ...inRuns]
+    return ['result.json', 'report.md', ...inFolders]
   }
 }
 

@@ -6,9 +6,14 @@ export function isLevel({ statistic }: Gate): boolean {
   return statistic === 'maximum' || statistic === 'minimum'
 }
 
+/** Measured on the held-out split at the end of a training. */
+export function isHeldOut({ metric }: Gate): boolean {
+  return metric === 'val_loss' || metric.startsWith('evaluation.')
+}
+
 /** A level has no scatter to estimate; every other statistic of a held-out number has. */
 export function comparesQuality(gate: Gate): boolean {
-  return !isLevel(gate) && (gate.metric === 'val_loss' || gate.metric.startsWith('evaluation.'))
+  return !isLevel(gate) && isHeldOut(gate)
 }
 
 /** Limits in bytes are written in GB (1e9 bytes), costs in GPU hours times their price; quotients have no unit. */

@@ -14,6 +14,7 @@ export interface Check {
     | 'same machine'
     | 'steady state'
     | 'clocks'
+    | 'evaluation'
     | 'noise floor'
     | 'a/a'
   readonly state: 'passed' | 'failed' | 'inconclusive' | 'not measured'

@@ -1,6 +1,7 @@
 // Outcomes, validity and gates -> one verdict with its reason.
 import type { Experiment } from '../config/experiment.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
+import { NOT_REEVALUATED, type Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { type AaFinding, checkAa, findAa } from './aa.ts'
 import { allocationWarnings } from './allocation.ts'
@@ -9,6 +10,7 @@ import { comparesQuality } from './gate-kind.ts'
 import { type GateVerdict, judgeGate } from './gate-verdict.ts'
 import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseComparison } from './noise.ts'
 import { type Precision, precisionOf } from './precision.ts'
+import { checkReevaluation } from './reevaluation.ts'
 import { scatterWarnings } from './scatter.ts'
 import type { Speedups } from './speedups.ts'
 import { type Check, checkValidity } from './validity.ts'
@@ -39,12 +41,17 @@ export function judge(
   runs: readonly RunSummary[],
   comparison: Comparison,
   floors: Floors = NO_FLOORS,
+  reevaluation: Reevaluation = NOT_REEVALUATED,
 ): Verdict {
   const completion = checkCompletion(outcomes)
   const measured = runs.filter(({ block }) => block !== null)
   const noise = compareWithFloors(measured, floors)
   const aa = experiment.mode === 'aa' ? findAa(measured) : null
-  const validity = [...checkValidity(experiment, measured), aa === null ? checkNoise(noise) : checkAa(aa)]
+  const validity = [
+    ...checkValidity(experiment, measured),
+    checkReevaluation(experiment, measured, reevaluation),
+    aa === null ? checkNoise(noise) : checkAa(aa),
+  ]
   const gates = withRelativeGate(comparison.gates.map(judgeGate))
   return {
     ...decide(completion, validity, gates),

@@ -37,6 +37,8 @@ export interface Result extends Request {
   readonly schemaVersion: typeof RESULT_SCHEMA_VERSION
   readonly differences: readonly Difference[]
   readonly launches: readonly LaunchRecord[]
+  /** The process that evaluated the final checkpoints once more, if there was one. */
+  readonly reevaluation: LaunchRecord | null
   /** Why the launches that the plan has and `launches` has not were not run. */
   readonly notRun: NotRunReason
   readonly outcomes: readonly OutcomeLine[]
@@ -120,11 +122,12 @@ const recordedFile = z.object({
   host: z.string(),
   noiseFloors: z.array(noiseFloorSchema).default([]),
   launches: z.array(launchRecord),
+  reevaluation: launchRecord.nullable().default(null),
   preflight: preflightSchema.nullable().default(null),
   notRun: z.enum(['decided', 'budget', 'unfit', 'stopped']),
 })
 
-export type Recorded = Request & Pick<Result, 'launches' | 'notRun' | 'preflight'>
+export type Recorded = Request & Pick<Result, 'launches' | 'reevaluation' | 'notRun' | 'preflight'>
 
 /** Throws a ConfigError that names what in the file is not as result.json should be. */
 export function parseRecorded(json: unknown, file: string): Recorded {

@@ -19,6 +19,7 @@ it('a foreign trainer completes equal work and its gates are measured', async ()
     'same machine passed',
     'steady state passed',
     'clocks passed',
+    'evaluation not measured',
     'noise floor not measured',
   ])
   expect(verdict.gates.map(({ gate }) => gate.name)).toEqual(['speedup', 'loss_delta', 'val_loss_ratio'])

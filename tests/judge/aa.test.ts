@@ -120,6 +120,7 @@ describe('the whole line of an A/A', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
+        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         a/a: passed, the baseline against itself: 1.00x (0.980x to 1.02x, 99% interval); runs scatter by 0.77%
 
       ✅ two-task passed: 14 of 14 launches finished with equal work; nothing is claimed about speed or quality, since every gate is information"

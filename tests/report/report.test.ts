@@ -62,6 +62,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
+        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
 
       ✅ two-task passed: 10 of 10 launches finished with equal work; required gates passed: speedup, loss_delta, nrmse_ratio, peak_memory_gb"
@@ -90,6 +91,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
+        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
@@ -119,6 +121,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
+        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
 
       ❔ two-task inconclusive: speedup inconclusive: the interval spans the limit after 4 blocks"
@@ -151,6 +154,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
+        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
@@ -190,6 +194,7 @@ describe('a report in the terminal', () => {
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
+        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
 
       warning: speedup failed: by its point estimate alone (evidence: point), over 1 block
@@ -219,14 +224,15 @@ describe('a report in Markdown', () => {
 
       <details><summary>Checks</summary>
 
-      | check        | state        | detail                                                               |
-      | ------------ | ------------ | -------------------------------------------------------------------- |
-      | completion   | passed       | 8 of 8 launches finished                                             |
-      | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run                |
-      | same machine | passed       | 2 x NVIDIA H200 in every run                                         |
-      | steady state | passed       | timed after 10 warm-up steps, the same for all runs                  |
-      | clocks       | passed       | what the runs report fits into the time that their processes took    |
-      | noise floor  | not measured | none is stored for this machine and training; --mode aa measures one |
+      | check        | state        | detail                                                                 |
+      | ------------ | ------------ | ---------------------------------------------------------------------- |
+      | completion   | passed       | 8 of 8 launches finished                                               |
+      | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run                  |
+      | same machine | passed       | 2 x NVIDIA H200 in every run                                           |
+      | steady state | passed       | timed after 10 warm-up steps, the same for all runs                    |
+      | clocks       | passed       | what the runs report fits into the time that their processes took      |
+      | evaluation   | not measured | not re-evaluated: the experiment names no trainer.evaluate&#95;command |
+      | noise floor  | not measured | none is stored for this machine and training; --mode aa measures one   |
 
       [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#checks)
 

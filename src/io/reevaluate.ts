@@ -1,0 +1,66 @@
+// Has the final checkpoints of an experiment evaluated once more, by one supervised process of the trainer.
+import type { Experiment } from '../config/experiment.ts'
+import type { LaunchRecord } from '../measure/outcome.ts'
+import { NOT_REEVALUATED, type Reevaluation, readReevaluation } from '../measure/reevaluation.ts'
+import { evaluateCommand } from '../plan/evaluate.ts'
+import { readLogError } from './process/log-error.ts'
+import { supervise } from './process/supervisor.ts'
+import { trainerEnvironment } from './process/trainer-environment.ts'
+import type { Progress } from './progress.ts'
+import { pythonPath } from './python-path.ts'
+import { readText } from './read-text.ts'
+import type { VariantPlace } from './revisions/variant-places.ts'
+import type { EvaluationFiles, Workspace } from './workspace.ts'
+
+interface Hooks {
+  readonly cancelled: AbortSignal
+  readonly progress: Progress
+  readonly onStart: (marker: string) => void
+}
+
+/** Metrics of 128 runs with some hundred numbers each. */
+const MAX_BYTES = 16 * 1024 * 1024
+
+/** The evaluation code is the baseline's, for both variants: a change of it must not judge itself. */
+export async function reevaluate(
+  experiment: Experiment,
+  runIds: readonly string[],
+  workspace: Workspace,
+  { workingDirectory, python }: VariantPlace,
+  { cancelled, progress, onStart }: Hooks,
+): Promise<Reevaluation> {
+  const { launch, trainer } = experiment
+  if (runIds.length === 0 || trainer.evaluate_command === undefined) return NOT_REEVALUATED
+  progress.note(`evaluating ${runIds.length} checkpoints again`)
+  const files = await workspace.prepareEvaluation()
+  const folders = runIds.map((id) => workspace.runFiles({ id }).outDirectory)
+  const startedAt = new Date().toISOString()
+  const result = await supervise(
+    {
+      command: evaluateCommand(python, experiment, trainer.evaluate_command, files.numbersFile, folders),
+      workingDirectory,
+      environment: trainerEnvironment(process.env, launch.env),
+      logFile: files.logFile,
+      timeoutSeconds: launch.timeout_minutes * 60,
+      python: pythonPath(python, workingDirectory),
+    },
+    { cancelled, onStart, onLine: (line) => progress.trainerLine(line) },
+  )
+  const isWell = result.status === 'exited' && result.exitCode === 0
+  const error = isWell ? null : await readLogError(files.logFile)
+  const record = { runId: 'evaluation', startedAt, result, errors: error === null ? [] : [error] }
+  return readReevaluationFiles(record, files)
+}
+
+/** Null `launch`: the experiment was not evaluated again. */
+export async function readReevaluationFiles(
+  launch: LaunchRecord | null,
+  { numbersFile }: EvaluationFiles,
+): Promise<Reevaluation> {
+  if (launch === null) return NOT_REEVALUATED
+  const text = await readText(numbersFile, numbersFile, MAX_BYTES).catch(() => '')
+  return readReevaluation(
+    launch,
+    text.split('\n').filter((line) => line.trim() !== ''),
+  )
+}

@@ -1,0 +1,96 @@
+// Do the held-out numbers that the trainings reported come out again, from their checkpoints and one evaluation code?
+import { type Experiment, gatesOf } from '../config/experiment.ts'
+import type { Gate } from '../config/gates.ts'
+import type { Reevaluation } from '../measure/reevaluation.ts'
+import type { RunSummary } from '../measure/summary.ts'
+import { number } from '../report/format.ts'
+import type { Result } from '../report/result.ts'
+import { isHeldOut, isLevel, unitOf } from './gate-kind.ts'
+import type { Check } from './validity.ts'
+
+/** Of what a gate's limit allows: a disagreement that small moves no verdict but one that hangs by a thread. */
+const SHARE_OF_LIMIT = 0.1
+/** Of a level's limit, and of any reported number: other batches and devices add in another order. */
+const SHARE_OF_LEVEL = 0.01
+const ROUNDING = 1e-4
+
+/** Nothing is asked of a trainer that cannot, of an A/A, or where no gate looks at held-out numbers. */
+export function whyNotReevaluated(experiment: Experiment): string | null {
+  if (experiment.trainer.evaluate_command === undefined)
+    return 'not re-evaluated: the experiment names no trainer.evaluate_command'
+  if (experiment.mode === 'aa') return 'not re-evaluated: an A/A proves nothing about quality'
+  return gatesOf(experiment).some(isHeldOut) ? null : 'not re-evaluated: no gate looks at held-out numbers'
+}
+
+/** Ids of the runs that count, once all is launched: before that their numbers decide nothing. */
+export function runsToReevaluate({ experiment, runs, verdict }: Result): string[] {
+  const isComplete = verdict.checks.every(({ name, state }) => name !== 'completion' || state === 'passed')
+  if (!isComplete || whyNotReevaluated(experiment) !== null) return []
+  return runs.flatMap(({ runId, block }) => (block === null ? [] : [runId]))
+}
+
+/** `runs`: those that count, of both variants. */
+export function checkReevaluation(
+  experiment: Experiment,
+  runs: readonly RunSummary[],
+  { numbers, problem }: Reevaluation,
+): Check {
+  const name = 'evaluation'
+  const skipped = whyNotReevaluated(experiment)
+  if (skipped !== null) return { name, state: 'not measured', detail: skipped }
+  const gates = gatesOf(experiment).filter(isHeldOut)
+  const disagreements = runs.flatMap((run) => {
+    const again = numbers.get(run.runId)
+    return again === undefined ? [] : disagreementsOf(run, again, gates)
+  })
+  if (disagreements.length > 0) return { name, state: 'failed', detail: disagreements.slice(0, 4).join('; ') }
+  const missing = runs.filter(({ runId }) => !numbers.has(runId))
+  if (problem !== null || missing.length > 0) {
+    const which = missing.length === 0 ? '' : `, ${missing.length} of ${runs.length} runs are missing`
+    return {
+      name,
+      state: 'inconclusive',
+      detail: `not all checkpoints were evaluated again${which}: ${problem ?? 'the process left them out'}`,
+    }
+  }
+  const metrics = [...new Set(gates.map(({ metric }) => metric))].join(', ')
+  return {
+    name,
+    state: 'passed',
+    detail: `one process evaluated ${runs.length} checkpoints again: ${metrics} as the trainings reported`,
+  }
+}
+
+/** A gate's metric that a run did not report is the gate's own affair; one that does not come again is ours. */
+function disagreementsOf(
+  { runId, metrics }: RunSummary,
+  again: RunSummary['metrics'],
+  gates: readonly Gate[],
+): string[] {
+  return [...new Set(gates.map(({ metric }) => metric))].flatMap((metric) => {
+    const [reported, found] = [metrics[metric], again[metric]]
+    if (reported === undefined) return []
+    if (found === undefined) return [`${runId}: ${metric} does not come again`]
+    const tolerance = Math.min(
+      ...gates.filter((gate) => gate.metric === metric).map((gate) => toleranceOf(gate, reported)),
+    )
+    return Math.abs(found - reported) <= tolerance
+      ? []
+      : [
+          `${runId}: reported ${metric} ${number(reported, 5)}, evaluated again ${number(found, 5)} (tolerance ${number(tolerance, 2)})`,
+        ]
+  })
+}
+
+/** In the unit of the metric. */
+export function toleranceOf(gate: Gate, reported: number): number {
+  const size = Math.abs(reported)
+  return Math.max(ROUNDING * size, toleranceOfLimit(gate, size))
+}
+
+function toleranceOfLimit(gate: Gate, size: number): number {
+  if (isLevel(gate)) return SHARE_OF_LEVEL * gate.limit * unitOf(gate)
+  return gate.statistic === 'difference'
+    ? SHARE_OF_LIMIT * gate.limit * unitOf(gate)
+    : SHARE_OF_LIMIT * Math.abs(gate.limit - 1) * size
+}

@@ -1,0 +1,65 @@
+// The held-out numbers of final checkpoints, evaluated once more after the trainings by one process.
+import { z } from 'zod'
+import type { LaunchRecord } from './outcome.ts'
+import type { RunSummary } from './summary.ts'
+
+/** A line of what the trainer's evaluate command writes. */
+export const reevaluationLine = z.object({
+  run: z.string().describe('Name of the folder that was given with --run.'),
+  val_loss: z.number(),
+  metrics: z.record(z.string(), z.number()).optional(),
+})
+
+export interface Reevaluation {
+  /** Kept in result.json; null if there was none. */
+  readonly launch: LaunchRecord | null
+  /** By run id; metrics as gates name them. */
+  readonly numbers: ReadonlyMap<string, RunSummary['metrics']>
+  /** Why numbers are missing; null for a process that ended well. */
+  readonly problem: string | null
+}
+
+export const NOT_REEVALUATED: Reevaluation = {
+  launch: null,
+  numbers: new Map(),
+  problem: 'the experiment ended before',
+}
+
+/** What a process that failed has written before counts; a line that is none ends the reading. */
+export function readReevaluation(launch: LaunchRecord, lines: readonly string[]): Reevaluation {
+  const numbers = new Map<string, RunSummary['metrics']>()
+  for (const [index, line] of lines.entries()) {
+    const parsed = parseLine(line)
+    if (parsed === null) {
+      return { launch, numbers, problem: problemOf(launch) ?? `line ${index + 1} is no line of the contract` }
+    }
+    const others = Object.entries(parsed.metrics ?? {}).map(([name, value]) => [`evaluation.${name}`, value])
+    numbers.set(parsed.run, { val_loss: parsed.val_loss, ...Object.fromEntries(others) })
+  }
+  return { launch, numbers, problem: problemOf(launch) }
+}
+
+function parseLine(line: string) {
+  try {
+    return reevaluationLine.safeParse(JSON.parse(line)).data ?? null
+  } catch {
+    return null
+  }
+}
+
+function problemOf({ result, errors }: LaunchRecord): string | null {
+  const [error] = errors
+  const because = error === undefined ? '' : `: ${error.message}`
+  switch (result.status) {
+    case 'exited':
+      return result.exitCode === 0 ? null : `exit code ${result.exitCode}${because}`
+    case 'signalled':
+      return `ended by ${result.signal}${because}`
+    case 'timed-out':
+      return 'still running at its limit; raise launch.timeout_minutes'
+    case 'cancelled':
+      return 'cancelled'
+    case 'not-started':
+      return result.message
+  }
+}

@@ -1,0 +1,130 @@
+// The held-out numbers of both variants come out again from their checkpoints, or the verdict is not a pass.
+import { describe, expect, test } from 'vitest'
+import { assess } from '../../src/assess.ts'
+import type { Experiment } from '../../src/config/experiment.ts'
+import { runsToReevaluate, toleranceOf } from '../../src/judge/reevaluation.ts'
+import { NOT_REEVALUATED, type Reevaluation } from '../../src/measure/reevaluation.ts'
+import { aGate, aLaunchRecord, anExperiment, aRequest, launchedPlan } from '../fixtures/builders.ts'
+
+const evaluated = (changes: Partial<Experiment> = {}) =>
+  anExperiment({ trainer: { module: 'trainer', evaluate_command: 'evaluate' }, ...changes })
+
+/** Every run of 4 blocks reported 0.02; each is evaluated again to `found`. */
+async function assessed(found: (runId: string) => number | null, changes: Partial<Reevaluation> = {}) {
+  const experiment = evaluated()
+  const launched = await launchedPlan(experiment)
+  const numbers = new Map(
+    launched.flatMap(({ outcome: { run } }) => {
+      const value = found(run.id)
+      return value === null ? [] : [[run.id, { val_loss: value }] as const]
+    }),
+  )
+  const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, ...changes }
+  const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
+  return { ...verdict, evaluation: verdict.checks.find(({ name }) => name === 'evaluation') }
+}
+
+describe('an experiment whose checkpoints were evaluated again', () => {
+  test('passes when the numbers agree within a tenth of what the limit allows', async () => {
+    const { verdict, evaluation } = await assessed(() => 0.02 + 0.00009)
+    expect(verdict).toBe('passed')
+    expect(evaluation).toMatchInlineSnapshot(`
+      {
+        "detail": "one process evaluated 8 checkpoints again: val_loss as the trainings reported",
+        "name": "evaluation",
+        "state": "passed",
+      }
+    `)
+  })
+
+  test('is invalid when one does not, and says which', async () => {
+    const { verdict, evaluation } = await assessed((id) => (id === '04-block-1-optimized' ? 0.0202 : 0.02))
+    expect(verdict).toBe('invalid')
+    expect(evaluation).toMatchInlineSnapshot(`
+      {
+        "detail": "04-block-1-optimized: reported val_loss 0.020000, evaluated again 0.020200 (tolerance 0.00010)",
+        "name": "evaluation",
+        "state": "failed",
+      }
+    `)
+  })
+
+  test('is inconclusive when numbers are missing, or the process failed', async () => {
+    const missing = await assessed((id) => (id === '04-block-1-optimized' ? null : 0.02))
+    expect(missing).toMatchObject({ verdict: 'inconclusive', evaluation: { state: 'inconclusive' } })
+    expect(missing.reason).toMatchInlineSnapshot(
+      `"evaluation: not all checkpoints were evaluated again, 1 of 8 runs are missing: the process left them out"`,
+    )
+    const failed = await assessed(() => 0.02, { problem: 'exit code 1' })
+    expect(failed).toMatchObject({ verdict: 'inconclusive' })
+    expect(failed.reason).toContain('evaluation: not all checkpoints were evaluated again: exit code 1')
+  })
+
+  test('needs every metric that a gate looks at', async () => {
+    const experiment = evaluated({
+      gates: { nrmse_ratio: { at_most: 1.03, severity: 'required', evidence: 'interval' } },
+    })
+    const launched = await launchedPlan(experiment, () => ({ evaluation: { metrics: { nrmse: 0.1 } } }))
+    const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, { val_loss: 0.02 }]))
+    const reevaluation = { launch: aLaunchRecord(), numbers, problem: null }
+    const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
+    expect(verdict.reason).toContain('evaluation.nrmse does not come again')
+  })
+})
+
+describe('nothing is evaluated again', () => {
+  const toReevaluate = async (experiment: Experiment, count?: number) => {
+    const launched = (await launchedPlan(experiment)).slice(0, count)
+    const result = assess(aRequest({ experiment }), launched)
+    const { state, detail } = result.verdict.checks.find(({ name }) => name === 'evaluation') ?? {}
+    return { runs: runsToReevaluate(result).length, state, detail }
+  }
+
+  test('but all counted runs of a complete experiment', async () => {
+    expect(await toReevaluate(evaluated())).toMatchObject({ runs: 8, state: 'inconclusive' })
+  })
+
+  test('by a trainer that cannot', async () => {
+    expect(await toReevaluate(anExperiment())).toEqual({
+      runs: 0,
+      state: 'not measured',
+      detail: 'not re-evaluated: the experiment names no trainer.evaluate_command',
+    })
+  })
+
+  test('for gates that look at no held-out number', async () => {
+    const gates: Experiment['gates'] = {
+      speedup: { at_least: 3, severity: 'required', evidence: 'interval' },
+    }
+    expect(await toReevaluate(evaluated({ gates }))).toMatchObject({ runs: 0, state: 'not measured' })
+  })
+
+  test('of an A/A', async () => {
+    expect(await toReevaluate(evaluated({ mode: 'aa' }))).toMatchObject({ runs: 0, state: 'not measured' })
+  })
+
+  test('before all is launched, and then nothing passes', async () => {
+    const experiment = evaluated()
+    const launched = await launchedPlan(experiment)
+    const stopped = [
+      ...launched.slice(0, -1),
+      ...launched.slice(-1).map(({ outcome: { run } }) => ({
+        launch: null,
+        outcome: { status: 'not-run' as const, run, reason: 'stopped' as const },
+      })),
+    ]
+    expect(runsToReevaluate(assess(aRequest({ experiment }), stopped))).toEqual([])
+    expect(assess(aRequest({ experiment }), launched, undefined, NOT_REEVALUATED).verdict.verdict).toBe(
+      'inconclusive',
+    )
+  })
+})
+
+test.each([
+  ['a difference allows a tenth of its limit', { statistic: 'difference', limit: 0.001 }, 0.02, 0.0001],
+  ['a ratio allows a tenth of its margin', { statistic: 'ratio', limit: 1.03 }, 0.1, 0.0003],
+  ['a level allows a hundredth of its limit', { statistic: 'maximum', limit: 0.5 }, 0.1, 0.005],
+  ['rounding is always allowed', { statistic: 'difference', limit: 0.001 }, 100, 0.01],
+] as const)('%s', (_, difference, reported, expected) => {
+  expect(toleranceOf(aGate({ metric: 'val_loss', ...difference }), reported)).toBeCloseTo(expected, 12)
+})

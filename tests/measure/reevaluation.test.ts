@@ -1,0 +1,41 @@
+// What an evaluation process leaves behind, whole or broken, is read line by line.
+import { describe, expect, test } from 'vitest'
+import type { LaunchEnd, RankFailure } from '../../src/measure/outcome.ts'
+import { readReevaluation } from '../../src/measure/reevaluation.ts'
+import { aLaunchRecord } from '../fixtures/builders.ts'
+
+const LINE = '{"run": "a", "val_loss": 0.02, "metrics": {"nrmse": 0.1}}'
+
+test('each line is the numbers of a run, named as gates name them', () => {
+  const { numbers, problem } = readReevaluation(aLaunchRecord(), [LINE, '{"run": "b", "val_loss": 0.03}'])
+  expect([...numbers]).toEqual([
+    ['a', { val_loss: 0.02, 'evaluation.nrmse': 0.1 }],
+    ['b', { val_loss: 0.03 }],
+  ])
+  expect(problem).toBeNull()
+})
+
+test.each(['{"run": "b", "val_lo', '{"run": "b"}', '{"run": "b", "val_loss": NaN}', '[]'])(
+  'a line such as %s ends the reading, and what came before counts',
+  (broken) => {
+    const { numbers, problem } = readReevaluation(aLaunchRecord(), [LINE, broken, LINE])
+    expect([...numbers.keys()]).toEqual(['a'])
+    expect(problem).toBe('line 2 is no line of the contract')
+  },
+)
+
+describe('a process that did not end well says why', () => {
+  const wallSeconds = 1
+  const error: RankFailure = { rank: null, cause: 'error', message: 'KeyError: 3', step: null }
+  test.each<[LaunchEnd, readonly RankFailure[], string]>([
+    [{ status: 'exited', exitCode: 1, wallSeconds }, [error], 'exit code 1: KeyError: 3'],
+    [{ status: 'signalled', signal: 'SIGKILL', wallSeconds }, [], 'ended by SIGKILL'],
+    [{ status: 'timed-out', wallSeconds }, [], 'still running at its limit; raise launch.timeout_minutes'],
+    [{ status: 'cancelled', wallSeconds }, [], 'cancelled'],
+    [{ status: 'not-started', message: 'cannot start "x"' }, [], 'cannot start "x"'],
+  ])('%j', (end, errors, expected) => {
+    const { numbers, problem } = readReevaluation(aLaunchRecord({ errors }, end), [LINE])
+    expect(problem).toBe(expected)
+    expect(numbers.size).toBe(1)
+  })
+})
