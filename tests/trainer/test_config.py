@@ -76,7 +76,7 @@ def test_an_override_wins_over_the_file(tmp_path):
         ),
         (
             "data: {advection1d: {betas: [1, 1.0]}}",
-            "data.advection1d.betas: got [1.0, 1.0], expected each beta once",
+            "data.advection1d: got beta 1.0 twice, expected each case once",
         ),
         ("data: {reduced_resolution: 3}", "data.reduced_resolution: got 3, expected a divisor of the 1024"),
         (

@@ -62,12 +62,6 @@ def _grid(config: Config) -> Iterator[Problem]:
                 "model.tokens",
                 f"got {config.model.tokens}, expected a number that cuts the {reduced} grid of {task}",
             )
-    task = data.advection1d
-    if task.max_wave_number > task.grid_points // 2:
-        yield Problem(
-            "data.advection1d.max_wave_number",
-            f"got {task.max_wave_number}, expected at most half of the {task.grid_points} points",
-        )
 
 
 def _tasks(config: Config) -> Iterator[Problem]:
@@ -79,9 +73,14 @@ def _tasks(config: Config) -> Iterator[Problem]:
             "recipe.task_shares", f"got {list(shares)}, expected one for each of {list(data.tasks)}, or none"
         )
     for task in data.tasks:
-        betas = getattr(data, task).betas
-        if len(set(betas)) < len(betas):
-            yield Problem(f"data.{task}.betas", f"got {list(betas)}, expected each beta once")
+        settings = getattr(data, task)
+        for key, text in settings.problems():
+            yield Problem(f"data.{task}.{key}", text)
+        for case in sorted({case for case in settings.cases if settings.cases.count(case) > 1}):
+            named = ", ".join(
+                f"{name} {value}" for name, value in zip(TASKS[task].parameters, case, strict=True)
+            )
+            yield Problem(f"data.{task}", f"got {named} twice, expected each case once")
 
 
 def _model(config: Config) -> Iterator[Problem]:

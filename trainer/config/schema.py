@@ -1,29 +1,36 @@
 """Every setting of a training, its type, its range and its default."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Literal
 
 from trainer.config.growth import Growth
 from trainer.config.kinds import Count, CountOrZero, Decay, Positive, Weight
 from trainer.config.ranges import Between, NotEmpty
-from trainer.data.tasks.advection1d import Advection1dConfig
-from trainer.data.tasks.darcy2d import Darcy2dConfig
+from trainer.data.tasks import TASKS
 
 
 @dataclass(frozen=True)
-class DataConfig:
+class _AnyData:
     root: str = (
         "data"  # a folder of PDEBench files is used as it is; otherwise generated data are cached here
     )
-    tasks: Annotated[tuple[Literal["advection1d", "darcy2d"], ...], NotEmpty()] = ("advection1d",)
+    tasks: Annotated[tuple[Literal[tuple(TASKS)], ...], NotEmpty()] = ("advection1d",)
     seed: CountOrZero = 0
     held_out_fraction: Annotated[float, Between(0, 1)] = 0.1  # of the trajectories of each file
     reduced_resolution: Count = 4  # every n-th grid point of a 1-D grid
     reduced_resolution_2d: Count = 1  # the same along each axis of a 2-D grid
     frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (1,)  # dt of a pair, in frames
-    advection1d: Advection1dConfig = field(default_factory=Advection1dConfig)
-    darcy2d: Darcy2dConfig = field(default_factory=Darcy2dConfig)
+
+
+# And the settings of each task under its name, so that a new task needs no line here.
+DataConfig = make_dataclass(
+    "DataConfig",
+    [(task.name, task.settings, field(default_factory=task.settings)) for task in TASKS.values()],
+    bases=(_AnyData,),
+    namespace={"__module__": __name__},
+    frozen=True,
+)
 
 
 @dataclass(frozen=True)

@@ -40,13 +40,21 @@ def _own_files(config: DataConfig) -> list[FieldFile]:
 
 def _files_of(config: DataConfig, task: Task, own: list[FieldFile]) -> list[FieldFile]:
     """A task of whose layout there is no file of the user's own is generated."""
-    found = [file for file in own if file.layout == task.layout]
+    found = [file for file in own if file.layout == task.layout and not _is_of_another(file, task)]
     if found:
         return found
     folder = Path(config.root) / f"{task.name}-{_cache_key(config, task)}"
     if not folder.is_dir():
         _generate(config, task, folder)
     return [open_field_file(path) for path in sorted(folder.glob("*.hdf5"))]
+
+
+def _is_of_another(file: FieldFile, task: Task) -> bool:
+    """Tasks that share a layout are told apart by their parameters; a file without any is an error later."""
+    if set(task.parameters) <= set(file.parameters):
+        return False
+    others = [other for other in TASKS.values() if other.layout == file.layout]
+    return any(set(other.parameters) <= set(file.parameters) for other in others)
 
 
 def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[FieldFile]:

@@ -1,5 +1,6 @@
 """1-D advection, u_t + beta u_x = 0 on [0, 1] periodic: the exact solution u0(x - beta t)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +34,13 @@ class Advection1dConfig:
     @property
     def grid(self) -> tuple[int]:
         return (self.grid_points,)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if self.max_wave_number > self.grid_points // 2:
+            yield (
+                "max_wave_number",
+                f"got {self.max_wave_number}, expected at most half of the {self.grid_points} points",
+            )
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,7 @@ def frame_times(config: Advection1dConfig) -> np.ndarray:
 
 TASK = Task(
     name="advection1d",
+    settings=Advection1dConfig,
     layout="scalar-1d",
     parameters=("beta",),
     state=("u",),

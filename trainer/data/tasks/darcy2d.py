@@ -7,6 +7,7 @@ inverse for a = 1, whose condition number is at most the contrast of a.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,6 +48,9 @@ class Darcy2dConfig:
     @property
     def grid(self) -> tuple[int, int]:
         return (self.grid_points, self.grid_points)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        yield from ()
 
 
 def generate(config: Darcy2dConfig, seed: int, case: int) -> np.ndarray:
@@ -160,6 +164,7 @@ def write(path: Path, config: Darcy2dConfig, case: int, values: np.ndarray, cont
 
 TASK = Task(
     name="darcy2d",
+    settings=Darcy2dConfig,
     layout="darcy",
     parameters=("beta",),
     state=("a",),

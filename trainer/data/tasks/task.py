@@ -1,6 +1,6 @@
 """What the rest of the trainer knows about a PDE."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -27,6 +27,10 @@ class TaskSettings(Protocol):
     @property
     def grid(self) -> tuple[int, ...]: ...
 
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Key and text of what is wrong among settings that are each in range."""
+        ...
+
 
 @dataclass(frozen=True)
 class Task:
@@ -36,6 +40,7 @@ class Task:
     """
 
     name: str
+    settings: type  # a frozen dataclass that keeps TaskSettings, with a default for each field
     layout: Layout
     parameters: tuple[str, ...]  # attributes of the file, in the order of a case
     state: tuple[str, ...]

@@ -1,0 +1,112 @@
+"""A new task is one file: a copy of the trainer with one more trains on it, beside the others."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny import ROOT, events, tiny_file
+
+from trainer.data.layouts.scalar_1d import write_scalar_1d
+
+DECAY = '''
+"""u_t = -rate u."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trainer.data.layouts.scalar_1d import write_scalar_1d
+from trainer.data.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class DecayConfig:
+    rates: tuple[float, ...] = (0.5, 1.0)
+    trajectories: int = 8
+    frames: int = 6
+
+    @property
+    def cases(self) -> tuple[tuple[float], ...]:
+        return tuple((rate,) for rate in self.rates)
+
+    @property
+    def grid(self) -> tuple[int]:
+        return (32,)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        if min(self.rates) < 0:
+            yield "rates", "got one below 0"
+
+
+def generate(config: DecayConfig, seed: int, case: int) -> np.ndarray:
+    start = np.random.default_rng([seed, case]).standard_normal((config.trajectories, 1, 32))
+    time = np.arange(config.frames)[:, None] / config.frames
+    return (start * np.exp(-config.rates[case] * time)).astype(np.float32)
+
+
+def write(path: Path, config: DecayConfig, case: int, values: np.ndarray, content_hash: str) -> None:
+    x, t = np.arange(32) / 32, np.arange(config.frames) / config.frames
+    write_scalar_1d(path, values, x, t, {"rate": config.rates[case]}, content_hash)
+
+
+TASK = Task(
+    name="decay1d",
+    settings=DecayConfig,
+    layout="scalar-1d",
+    parameters=("rate",),
+    state=("u",),
+    target=("u",),
+    solver_version=1,
+    generate=generate,
+    write=write,
+)
+'''
+
+
+@pytest.fixture(scope="module")
+def with_decay(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(ROOT / "trainer", folder / "trainer")
+    (folder / "trainer/data/tasks/decay1d.py").write_text(DECAY)
+    return folder
+
+
+def train(copy: Path, out: Path, *overrides: str) -> subprocess.CompletedProcess:
+    arguments = ["train", "--config", str(tiny_file(out)), "--out", str(out), "--seed", "3"]
+    sets = [part for text in overrides for part in ("--set", text)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "trainer", *arguments, *sets]
+    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def test_a_file_more_is_a_task_more(with_decay, tmp_path):
+    done = train(with_decay, tmp_path, "data.tasks=[decay1d, advection1d]", "data.decay1d.frames=5")
+    assert done.returncode == 0, done.stderr
+    metrics = events(tmp_path, "evaluation")[0]["metrics"]
+    assert metrics["nrmse/decay1d"] > 0
+    assert metrics["nrmse/advection1d"] > 0
+
+
+def test_its_own_rules_are_heard(with_decay, tmp_path):
+    done = train(with_decay, tmp_path, "data.tasks=[decay1d]", "data.decay1d.rates=[-1]")
+    assert done.returncode == 2
+    assert "data.decay1d.rates: got one below 0" in done.stderr
+
+
+def test_files_of_one_layout_belong_to_the_task_whose_parameters_they_have(with_decay, tmp_path):
+    (tmp_path / "data").mkdir()
+    random = np.random.default_rng(0)
+    for rate in (0.5, 1.0):
+        path = tmp_path / f"data/{rate}.hdf5"
+        values = random.standard_normal((8, 6, 32)).astype(np.float32)
+        write_scalar_1d(path, values, np.arange(32) / 32, np.arange(6) / 6, {"rate": rate}, "")
+    done = train(with_decay, tmp_path, "data.tasks=[decay1d, advection1d]")
+    assert done.returncode == 0, done.stderr
+    assert "advection1d: making file" in done.stderr
+    assert "decay1d: making file" not in done.stderr
