@@ -32,7 +32,15 @@ export function checkMachine(
     const unused = notMeasured(`the runs used ${listed(deviceNames(runs))}, no GPU of this machine`)
     return [checkLock(preflight.lock), named('GPUs', unused)]
   }
-  return [checkLock(preflight.lock), ...checkPreflight(preflight), ...checkRuns(runs, machines)]
+  const checks = [...checkPreflight(preflight), ...checkRuns(runs, machines)]
+  const { gpus } = preflight
+  return [
+    checkLock(preflight.lock),
+    // Without a GPU there is one reason for all.
+    ...(gpus.status === 'measured'
+      ? checks
+      : checks.map(({ name }) => named(name, notMeasured(gpus.reason)))),
+  ]
 }
 
 /** Before the first run: is there anything that would make all of it invalid? */

@@ -26,9 +26,7 @@ export interface Standing {
  */
 export function standingOf(launched: readonly Launched[], { records }: Watched): Standing {
   let hasRetried = false
-  const units = unitsOf(launched).map((unit) => {
-    const first = unit.filter(({ outcome }) => outcome.run.repeats === null)
-    const repeats = unit.filter(({ outcome }) => outcome.run.repeats !== null)
+  const units = unitsOf(launched).map(({ title, first, repeats }) => {
     const disturbed = first.flatMap((one) => {
       const reason = disturbanceOf(one, records.get(one.outcome.run.id))
       return reason === null ? [] : [{ launched: one, reason }]
@@ -39,7 +37,8 @@ export function standingOf(launched: readonly Launched[], { records }: Watched):
     if (disturbed.length === 0 || isOwnFailure || !isOver(first)) return stands
     if (failed.length > 0 && hasRetried) return { ...stands, refused: disturbed }
     hasRetried ||= failed.length > 0
-    const reason = disturbed.map((one) => `${one.launched.outcome.run.id}: ${one.reason}`).join('; ')
+    const reasons = disturbed.map((one) => `${one.launched.outcome.run.id}: ${one.reason}`)
+    const reason = `${title} was launched again: ${reasons.join('; ')}`
     const due = first.map((one) => repeatOf(one.outcome.run)).filter((run) => !isLaunched(run, repeats))
     return {
       // What is still due counts as not run, so that nothing passes without it.
@@ -75,7 +74,7 @@ function unlaunched(runs: readonly PlannedRun[], reason: NotRunReason): Launched
 export function checkRepeats({ setAside, refused }: Standing): MachineCheck[] {
   const reasons = [...new Set(setAside.map(({ reason }) => reason))]
   const details = [
-    ...reasons.map((reason) => `does not count: ${reason}`),
+    ...reasons,
     ...refused.map(
       ({ launched, reason }) =>
         `${launched.outcome.run.id}: ${reason}; it counts, since an experiment retries one failed launch`,
@@ -85,12 +84,25 @@ export function checkRepeats({ setAside, refused }: Standing): MachineCheck[] {
 }
 
 function notNeeded(launched: Launched): SetAside {
-  return { launched, reason: `${launched.outcome.run.id}: its first attempt was not disturbed and counts` }
+  return {
+    launched,
+    reason: `${launched.outcome.run.id} does not count: its first attempt was not disturbed`,
+  }
 }
 
-function unitsOf(launched: readonly Launched[]): Launched[][] {
+interface Unit {
+  readonly title: string
+  readonly first: readonly Launched[]
+  readonly repeats: readonly Launched[]
+}
+
+function unitsOf(launched: readonly Launched[]): Unit[] {
   const units = Map.groupBy(launched, ({ outcome: { run } }) => run.block ?? run.repeats ?? run.id)
-  return [...units.values()]
+  return [...units].map(([unit, attempts]) => ({
+    title: typeof unit === 'number' ? `block ${unit}` : `the warm-up launch ${unit}`,
+    first: attempts.filter(({ outcome }) => outcome.run.repeats === null),
+    repeats: attempts.filter(({ outcome }) => outcome.run.repeats !== null),
+  }))
 }
 
 function isOver(first: readonly Launched[]): boolean {

@@ -8,6 +8,7 @@ import type { CommentSection } from './comment.ts'
 import { escapeCell } from './escape.ts'
 import { duration, number, percent, seconds } from './format.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
+import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './machine.ts'
 import { reproduceCommand } from './reproduce.ts'
 import type { OutcomeLine, Result } from './result.ts'
 import { ruleLink, ruleOf } from './rules.ts'
@@ -23,6 +24,7 @@ export function renderSections(result: Result): CommentSection[] {
     },
     { kind: 'details', title: 'what the numbers mean', markdown: meanings(result) },
     { kind: 'details', title: 'checks', markdown: folded('Checks', checksTable(result.verdict.checks)) },
+    { kind: 'details', title: 'the machine', markdown: folded('Machine', machineTables(result)) },
     { kind: 'details', title: 'all launches', markdown: folded('All launches', launchesTable(result)) },
     {
       kind: 'details',
@@ -76,6 +78,21 @@ function checksTable(checks: readonly Check[]): string {
     ...checks.map(({ name, state, detail }) => [name, state, escapeCell(detail, 600)]),
   ])
   return `${rows}\n\n${ruleLink('What each check asks', 'checks')}`
+}
+
+function machineTables(result: Result): string {
+  const checks = machineCheckLines(result).map(({ names, state, detail }) => [
+    names,
+    state,
+    escapeCell(detail, 600),
+  ])
+  const { rows, notMeasured } = machineNumbers(result)
+  return [
+    table([['check', 'state', 'detail'], ...checks]),
+    ...(rows.length === 0 ? [] : [table([MACHINE_HEAD, ...rows])]),
+    ...(notMeasured.length === 0 ? [] : [`Not measured: ${notMeasured.join(', ')}.`]),
+    ruleLink('What each check asks', 'checks'),
+  ].join('\n\n')
 }
 
 /** Nothing is dropped: warm-up launches, failed and unfinished ones are all here. */

@@ -4,6 +4,7 @@ import { besideTheGates } from './beside.ts'
 import { differenceText } from './differences.ts'
 import { oneLine } from './escape.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
+import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './machine.ts'
 import { VERDICT_ICON } from './markdown.ts'
 import type { Result } from './result.ts'
 
@@ -27,8 +28,21 @@ export function renderTerminal(result: Result): string {
     'Checks',
     ...indented(checks),
     '',
+    ...machine(result),
+    '',
     ...[...warnings, end].map(oneLine),
   ].join('\n')
+}
+
+function machine(result: Result): string[] {
+  const checks = machineCheckLines(result).map(({ names, state, detail }) => `${names}: ${state}, ${detail}`)
+  const { rows, notMeasured } = machineNumbers(result)
+  return [
+    'Machine',
+    ...indented(checks),
+    ...indented(notMeasured.length === 0 ? [] : [`not measured: ${notMeasured.join(', ')}`]),
+    ...(rows.length === 0 ? [] : ['', markdownTable([[...MACHINE_HEAD], ...rows])]),
+  ]
 }
 
 /** What is compared with what. */

@@ -59,8 +59,8 @@ describe('an undisturbed experiment', () => {
     const { counting, setAside } = standingOf([...ALL, ...extra], watched())
     expect(counting).toEqual(ALL)
     expect(setAside.map(({ reason }) => reason)).toEqual([
-      '03-block-1-baseline-repeat: its first attempt was not disturbed and counts',
-      '04-block-1-optimized-repeat: its first attempt was not disturbed and counts',
+      '03-block-1-baseline-repeat does not count: its first attempt was not disturbed',
+      '04-block-1-optimized-repeat does not count: its first attempt was not disturbed',
     ])
   })
 })
@@ -75,7 +75,9 @@ describe.each([
   test('is repeated whole, in its own order, before the next', () => {
     const { due, setAside } = standingOf(upToBlock1, seen)
     expect(due.map(({ id }) => id)).toEqual(BLOCK_1.map((id) => `${id}-repeat`))
-    expect(setAside.map((one) => one.reason)).toEqual(Array(2).fill(`04-block-1-optimized: ${reason}`))
+    expect(setAside.map((one) => one.reason)).toEqual(
+      Array(2).fill(`block 1 was launched again: 04-block-1-optimized: ${reason}`),
+    )
     const plan = ALL.map(({ outcome }) => outcome.run)
     expect(ids(withUnlaunched(plan, upToBlock1, due, 'stopped'))).toEqual([
       ...WARM_UPS,
@@ -111,7 +113,9 @@ describe.each([
     )
     expect(result.outcomes).toHaveLength(8)
     expect(result.launches).toHaveLength(8)
-    expect(result.verdict.warnings).toEqual([`repeats: does not count: 04-block-1-optimized: ${reason}`])
+    expect(result.verdict.warnings).toEqual([
+      `repeats: block 1 was launched again: 04-block-1-optimized: ${reason}`,
+    ])
     expect(result.verdict.verdict).not.toBe('invalid')
   })
 
@@ -169,7 +173,7 @@ describe('a failed launch', () => {
     const { due, setAside } = standingOf(unstarted, watched())
     expect(due.map(({ id }) => id)).toEqual(['02-warm-up-optimized-repeat'])
     expect(setAside.map(({ reason }) => reason)).toEqual([
-      '02-warm-up-optimized: it could not be started: no process left',
+      'the warm-up launch 02-warm-up-optimized was launched again: 02-warm-up-optimized: it could not be started: no process left',
     ])
   })
 

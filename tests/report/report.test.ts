@@ -65,6 +65,14 @@ describe('a report in the terminal', () => {
         evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
 
+      Machine
+        GPUs: not measured, the machine was not looked at
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory allocated, allocation retries
+
+      | GPUs                 | baseline           | optimized          |
+      | -------------------- | ------------------ | ------------------ |
+      | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
+
       ✅ two-task passed: 10 of 10 launches finished with equal work; required gates passed: speedup, loss_delta, nrmse_ratio, peak_memory_gb"
     `)
   })
@@ -93,6 +101,14 @@ describe('a report in the terminal', () => {
         clocks: passed, what the runs report fits into the time that their processes took
         evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
+
+      Machine
+        GPUs: not measured, the machine was not looked at
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory allocated, allocation retries
+
+      | GPUs                 | baseline           | optimized          |
+      | -------------------- | ------------------ | ------------------ |
+      | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
     `)
@@ -123,6 +139,14 @@ describe('a report in the terminal', () => {
         clocks: passed, what the runs report fits into the time that their processes took
         evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
+
+      Machine
+        GPUs: not measured, the machine was not looked at
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory allocated, allocation retries
+
+      | GPUs                 | baseline           | optimized          |
+      | -------------------- | ------------------ | ------------------ |
+      | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
       ❔ two-task inconclusive: speedup inconclusive: the interval spans the limit after 4 blocks"
     `)
@@ -156,6 +180,10 @@ describe('a report in the terminal', () => {
         clocks: passed, what the runs report fits into the time that their processes took
         evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
+
+      Machine
+        GPUs: not measured, the machine was not looked at
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory reserved, peak memory allocated, allocation retries
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
     `)
@@ -197,6 +225,14 @@ describe('a report in the terminal', () => {
         evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         noise floor: not measured, none is stored for this machine and training; --mode aa measures one
 
+      Machine
+        GPUs: not measured, the machine was not looked at
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory allocated, allocation retries
+
+      | GPUs                 | baseline           | optimized          |
+      | -------------------- | ------------------ | ------------------ |
+      | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
+
       warning: speedup failed: by its point estimate alone (evidence: point), over 1 block
       ❔ two-task inconclusive: growth inconclusive: no honest interval from 1 block; use more blocks, or accept the estimate with evidence: point"
     `)
@@ -233,6 +269,22 @@ describe('a report in Markdown', () => {
       | clocks       | passed       | what the runs report fits into the time that their processes took      |
       | evaluation   | not measured | not re-evaluated: the experiment names no trainer.evaluate&#95;command |
       | noise floor  | not measured | none is stored for this machine and training; --mode aa measures one   |
+
+      [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#checks)
+
+      </details>
+
+      <details><summary>Machine</summary>
+
+      | check | state        | detail                        |
+      | ----- | ------------ | ----------------------------- |
+      | GPUs  | not measured | the machine was not looked at |
+
+      | GPUs                 | baseline           | optimized          |
+      | -------------------- | ------------------ | ------------------ |
+      | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
+
+      Not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory allocated, allocation retries.
 
       [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#checks)
 
