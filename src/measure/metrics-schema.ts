@@ -19,7 +19,7 @@ const runStart = z.object({
   versions: z.record(z.string(), z.string()).describe('Python, torch, CUDA, NCCL, ... by name.'),
   parameter_count: count,
   data_hash: z.string().describe('Equal in two runs exactly when they train on the same data.'),
-  evaluation_samples: count.describe('Size of the held-out split that val_loss is the mean over.'),
+  evaluation_samples: count.describe('Number of held-out samples that val_loss is computed from.'),
   period_steps: count
     .min(1)
     .optional()

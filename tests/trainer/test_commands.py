@@ -5,6 +5,9 @@ import argparse
 import pytest
 
 from trainer.cli import _parser, main
+from trainer.progress import show_progress
+
+BAR = "\rstep [###...........................] 1 of 10"
 
 (COMMANDS,) = [a.choices for a in _parser()._actions if isinstance(a, argparse._SubParsersAction)]
 
@@ -32,3 +35,12 @@ def test_a_bad_option_is_named(arguments, expected, capsys):
         main(arguments)
     assert ended.value.code == 2
     assert expected in capsys.readouterr().err
+
+
+def test_long_work_draws_a_bar_where_somebody_watches(capsys, monkeypatch):
+    show_progress("step", 1, 10)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    show_progress("step", 1, 10)
+    show_progress("step", 10, 10)
+    assert capsys.readouterr().err == f"{BAR}\rstep [{'#' * 30}] 10 of 10\n"

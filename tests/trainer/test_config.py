@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from tiny import ROOT, launch, tiny_config, tiny_file
 
@@ -11,6 +12,7 @@ from trainer.cli import main
 from trainer.config import Config, load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
+from trainer.run.world import open_world
 
 
 def problem(path: Path, *overrides: str) -> str:
@@ -57,6 +59,10 @@ def test_an_override_wins_over_the_file(tmp_path):
         ("train: {updates: 0}", "train.updates: got 0, expected a whole number at least 1"),
         ("train: {updates: true}", "train.updates: got true, expected a whole number"),
         ("train: {updates: '9'}", 'train.updates: got "9", expected a whole number'),
+        (
+            "train: {pairs_per_update: 8}",
+            "train.pairs_per_update: got 8, expected a whole number at least 16",
+        ),
         ("train: 3", "train: got 3, expected a mapping of keys to values"),
         ("optimizer: {learning_rate: .nan}", "optimizer.learning_rate: got NaN, expected a finite number"),
         (
@@ -142,6 +148,15 @@ def test_a_batch_that_the_ranks_cannot_share_is_refused(tmp_path):
     require_world_fits(config, 4)
     with pytest.raises(ConfigError, match="got 16, expected a multiple of world size 3 x"):
         require_world_fits(config, 3)
+
+
+def test_more_ranks_than_gpus_are_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    for name, value in (("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "1")):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match="local rank 1 has no GPU; there are 1"), open_world(60):
+        pass
 
 
 def test_the_command_prints_every_problem_and_exits_2(tmp_path):

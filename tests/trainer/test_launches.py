@@ -108,6 +108,6 @@ def _processes_of(out: Path) -> list[bytes]:
 
 
 def test_a_batch_that_two_ranks_cannot_share_is_refused(plain, tmp_path):
-    done = train(plain, tmp_path, "train.pairs_per_update=15", processes=2)
-    assert "train.pairs_per_update: got 15, expected a multiple of world size 2" in done.stderr
+    done = train(plain, tmp_path, "train.pairs_per_update=17", processes=2)
+    assert "train.pairs_per_update: got 17, expected a multiple of world size 2" in done.stderr
     assert not (tmp_path / "metrics.jsonl").exists()

@@ -56,10 +56,10 @@ def test_two_ranks_train_like_one(plain, tmp_path):
 
 def test_pairs_that_the_tasks_cannot_share_evenly_are_refused(tmp_path):
     arguments = ["train", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--seed", "3"]
-    sets = ["--set", "data.tasks=[advection1d, darcy2d]", "--set", "train.pairs_per_update=15"]
+    sets = ["--set", "data.tasks=[advection1d, darcy2d]", "--set", "train.pairs_per_update=17"]
     done = launch([*arguments, *sets], processes=1)
     assert done.returncode == 2
     assert (
-        "got 15, expected a multiple of world size 1 x speed.accumulation_steps 1 x task shares 2"
+        "got 17, expected a multiple of world size 1 x speed.accumulation_steps 1 x task shares 2"
         in done.stderr
     )

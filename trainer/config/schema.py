@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from trainer.config.growth import Growth
 from trainer.config.kinds import Count, CountOrZero, Decay, Positive, Weight
-from trainer.config.ranges import Between, NotEmpty
+from trainer.config.ranges import AtLeast, Between, NotEmpty
 from trainer.data.tasks import TASKS
 
 
@@ -85,7 +85,7 @@ class OptimizerConfig:
 @dataclass(frozen=True)
 class TrainConfig:
     updates: Count = 1000
-    pairs_per_update: Count = 256  # over all ranks and micro-steps
+    pairs_per_update: Annotated[int, AtLeast(16)] = 256  # over all ranks and micro-steps
     rest: Literal["drop", "pad"] = "drop"  # pairs at the end of a pass that fill no update
     window_updates: Count = 10  # updates per `steps` event
     timeout_seconds: Positive = 600.0  # of a collective operation

@@ -8,6 +8,7 @@ import numpy as np
 
 from trainer.config.schema import Config
 from trainer.data.mixture import TaskSet
+from trainer.progress import show_progress
 
 LARGEST_SPREAD = 0.1  # standard deviation over the ranks / mean
 
@@ -37,6 +38,7 @@ def sampling_balance(train: TaskSet, config: Config, seed: int, ranks: int) -> l
                 for task, first, count in zip(train.tasks, train.first_pairs, counts, strict=True):
                     own = pairs[(pairs >= first) & (pairs < first + len(task.table))] - first
                     count[:, rank] += np.bincount(task.file_of(own), minlength=len(task.files))
+        show_progress("step", step, config.growth.steps)
     return [
         FileBalance(task.task.name, file.path.name, row)
         for task, count in zip(train.tasks, counts, strict=True)

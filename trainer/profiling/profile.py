@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from trainer.data.splits import open_data
 from trainer.profiling.memory import held_bytes, worker_bytes
 from trainer.profiling.regions import Regions
 from trainer.profiling.work import flops_per_pair
+from trainer.progress import show_progress
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
 from trainer.run.world import World, open_world
@@ -78,14 +78,16 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
         learner.update(step, feed)
         clock.stop()
         trace.after(step)
-        _show_progress(step, updates, world)
+        if world.rank == 0:
+            show_progress("step", step, updates)
     whole = clock.drain()[WARM_UPS + TRACED :]
     regions = Regions(world.device)
     with regions.timing(_methods(learner), _modules(learner)):
         for step in range(updates - steps + 1, updates + 1):
             with regions.region("losses"):
                 _taken(regions, learner, step, feed)
-            _show_progress(step, updates, world)
+            if world.rank == 0:
+                show_progress("step", step, updates)
     workers = [worker.pid for worker in feed.batches._workers] if _has_workers(feed) else []
     found = Profile(
         step_seconds=sum(whole) / len(whole),
@@ -140,12 +142,6 @@ def _modules(learner: Learner) -> dict[str, torch.nn.Module]:
 
 def _has_workers(feed: Feed) -> bool:
     return isinstance(feed, LoaderFeed) and hasattr(feed.batches, "_workers")
-
-
-def _show_progress(step: int, updates: int, world: World) -> None:
-    if world.rank == 0 and sys.stderr.isatty():
-        end = "\n" if step == updates else ""
-        print(f"\rstep {step} of {updates}", end=end, file=sys.stderr, flush=True)
 
 
 def lines(found: Profile, config: Config) -> list[str]:

@@ -12,6 +12,7 @@ from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
+from trainer.progress import show_progress
 from trainer.run.checksum import require_equal_weights
 from trainer.run.clock import step_clock
 from trainer.run.evaluation import Evaluator
@@ -75,6 +76,8 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             evaluates = step == growth.steps or _is_due(step, config.evaluation.every_updates)
             if evaluates or keeper.is_due(step) or _is_due(step, config.train.window_updates):
                 window.report(clock.drain(), world, metrics)
+                if world.rank == 0:
+                    show_progress("step", step, growth.steps)
                 window = Window(step + 1)
             for declared in growth.taken_together(step):
                 if _is_due(declared, schedule.updates_per_epoch):
