@@ -1,5 +1,5 @@
-// Copies the repository to a folder in which a `uses:` of its own is a plain path, for programs that do not know
-// GitHub's `$/` yet, and the examples stand among the workflows, as whoever copies them has them.
+// Copies the repository to a folder whose workflows say nothing that actionlint and act do not know yet: `uses: $/` is
+// a plain path, `queue: max` is not there. The examples stand among them, as whoever copies them has them.
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -7,6 +7,8 @@ import { dirname, join } from 'node:path'
 const WORKFLOWS = join('.github', 'workflows')
 const EXAMPLES = join('examples', 'workflows')
 const OWN_REFERENCE = /(\buses: )(?:\$\/|speedproof\/speedproof\/)([^\s@]+)(?:@\S+)?/g
+/** GitHub's own schema checks it, in the tests. */
+const QUEUE_OF_CONCURRENCY = /^ +queue: max\b.*\n/gm
 
 /** What git tracks or would track, as it is in the working tree. */
 export function makePlainCopy(root: string, target: string): void {
@@ -21,7 +23,8 @@ export function makePlainCopy(root: string, target: string): void {
   }
   for (const name of readdirSync(join(target, WORKFLOWS))) {
     const path = join(target, WORKFLOWS, name)
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(OWN_REFERENCE, '$1./$2'))
+    const text = readFileSync(path, 'utf8')
+    writeFileSync(path, text.replaceAll(OWN_REFERENCE, '$1./$2').replaceAll(QUEUE_OF_CONCURRENCY, ''))
   }
   // Both programs find a project by its git folder, and act reads branch and commit from it.
   const identity = ['-c', 'user.name=test', '-c', 'user.email=test@localhost']

@@ -46,7 +46,7 @@ export function dispatchEvent(inputs: Record<string, string> = {}): Event {
   return { name: 'workflow_dispatch', payload: { inputs, ref: 'refs/heads/main' } }
 }
 
-function findExample(name: string, action: string): unknown {
+export function findExample(name: string, action: string): unknown {
   // The package is one JSON file: only require() takes that without an import attribute.
   const all = examples.parse(createRequire(import.meta.url)('@octokit/webhooks-examples'))
   const payloads = all.find((one) => one.name === name)?.examples ?? []

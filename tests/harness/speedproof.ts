@@ -1,6 +1,6 @@
 // The committed action, as `uses:` finds it, on a pull request of its own repository and between the two fakes.
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { pullRequestEvent } from './events.ts'
@@ -61,11 +61,12 @@ async function stepOf(
   { github, artifacts }: Services,
   changes: Partial<ActionOptions>,
 ): Promise<ActionOptions> {
-  const { runs } = actionFile.parse(parse(await readFile(ACTION_FILE, 'utf8')))
+  const path = changes.actionFile ?? ACTION_FILE
+  const { runs } = actionFile.parse(parse(await readFile(path, 'utf8')))
   return {
-    main: join(ROOT, runs.main),
-    post: join(ROOT, runs.post),
-    actionFile: ACTION_FILE,
+    main: join(dirname(path), runs.main),
+    post: join(dirname(path), runs.post),
+    actionFile: path,
     event: pullRequestEvent(),
     workspace: folder,
     ...changes,

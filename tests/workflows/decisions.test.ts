@@ -1,0 +1,111 @@
+// Which jobs an event starts, on which machine, with which permissions, and what a newer event does to them.
+import { describe, expect, it } from 'vitest'
+import { HEAD_SHA } from '../harness/events.ts'
+import { dispatched, pushed, scheduled } from '../harness/workflow/happenings.ts'
+import { type Happening, type JobEnd, type JobRun, runWorkflow } from '../harness/workflow/run-workflow.ts'
+
+const OURS = '.github/workflows'
+const EXAMPLES = 'examples/workflows'
+const PASSED: JobEnd = { result: 'success', outputs: { verdict: 'passed' } }
+
+async function jobsOf(path: string, happening: Happening, end: JobEnd = PASSED): Promise<readonly JobRun[]> {
+  const run = await runWorkflow(path, happening, async () => end)
+  return run.status === 'ran' ? run.jobs : []
+}
+
+const brief = (jobs: readonly JobRun[]) =>
+  jobs.map(({ name, runsOn, permissions }) => ({ name, runsOn, permissions }))
+
+describe('a push to a pull request', () => {
+  it.each([
+    [`${OURS}/performance.yml`, 'own branch', 'smoke / measure', 'ubuntu-latest'],
+    [`${OURS}/performance.yml`, 'fork', 'smoke / measure', 'ubuntu-latest'],
+    [`${EXAMPLES}/pull-request.yml`, 'own branch', 'measure / measure', ['gpu-hosted-runner']],
+    [`${EXAMPLES}/pull-request.yml`, 'fork', 'measure / measure', ['gpu-hosted-runner']],
+  ] as const)('makes %s measure the %s with a token that only reads', async (path, head, name, runsOn) => {
+    expect(brief(await jobsOf(path, pushed(head)))).toEqual([
+      { name, runsOn, permissions: { contents: 'read' } },
+    ])
+  })
+
+  it('of an own branch may comment from the job itself, in each leg of a matrix', async () => {
+    const jobs = await jobsOf(`${EXAMPLES}/matrix.yml`, pushed('own branch'))
+    const writing = { checks: 'write', contents: 'read', 'pull-requests': 'write' }
+    expect(jobs.map(({ permissions }) => permissions)).toEqual([writing, writing])
+    expect(jobs.map(({ contexts }) => contexts.inputs)).toMatchObject([
+      { experiment: 'configs/experiments/my-change.yaml', leg: 'my-change', report: 'direct' },
+      { experiment: 'configs/experiments/long-sequences.yaml', leg: 'long-sequences', report: 'direct' },
+    ])
+  })
+
+  it.each(['fork', 'deleted fork'] as const)(
+    'of a %s starts nothing that would comment itself',
+    async (head) => {
+      expect(await jobsOf(`${EXAMPLES}/matrix.yml`, pushed(head))).toEqual([])
+    },
+  )
+})
+
+describe('a newer event', () => {
+  async function groupsOf(path: string, happening: Happening) {
+    const run = await runWorkflow(path, happening, async () => PASSED)
+    if (run.status !== 'ran') throw new Error('not triggered')
+    return { run: run.concurrency, jobs: run.jobs.map(({ concurrency }) => concurrency) }
+  }
+
+  it.each([`${OURS}/performance.yml`, `${EXAMPLES}/pull-request.yml`, `${EXAMPLES}/matrix.yml`])(
+    'of the same pull request supersedes the run of %s',
+    async (path) => {
+      const [first, second] = [
+        await groupsOf(path, pushed()),
+        await groupsOf(path, pushed('own branch', 1002)),
+      ]
+      expect(first.run).toEqual(second.run)
+      expect(first.run).toMatchObject({ group: expect.stringContaining('-7'), 'cancel-in-progress': true })
+    },
+  )
+
+  it('waits for the GPU job that is running, and takes no place in the queue from another', async () => {
+    const { jobs } = await groupsOf(`${EXAMPLES}/pull-request.yml`, pushed())
+    expect(jobs).toEqual([{ group: 'speedproof-gpu', queue: 'max', 'cancel-in-progress': false }])
+    expect((await groupsOf(`${EXAMPLES}/nightly.yml`, scheduled())).jobs).toEqual(jobs)
+  })
+
+  it('does not wait for a job that has a hosted machine of its own', async () => {
+    const [first] = (await groupsOf(`${OURS}/performance.yml`, pushed())).jobs
+    const [second] = (await groupsOf(`${OURS}/performance.yml`, pushed('fork', 1002))).jobs
+    expect(first?.group).not.toBe(second?.group)
+  })
+})
+
+describe.each([`${OURS}/benchmark.yml`, `${EXAMPLES}/benchmark.yml`])('%s', (path) => {
+  it('hands what is typed into the form to the action', async () => {
+    const form = {
+      ...{ experiment: 'other.yaml', runner: '["self-hosted", "h200"]', preset: 'release', blocks: '8,12' },
+      ...{ 'nproc-per-node': '4', 'min-speedup': '2.5', 'max-loss-delta': '0.002', ref: HEAD_SHA },
+    }
+    const [job] = await jobsOf(path, dispatched(form))
+    const { runner, ...inputs } = form
+    expect(job?.runsOn).toEqual(['self-hosted', 'h200'])
+    expect(job?.contexts.inputs).toMatchObject({ ...inputs, report: 'artifact' })
+    expect(job?.permissions).toEqual({ contents: 'read' })
+  })
+
+  it('leaves to the experiment what the form leaves open', async () => {
+    const [job] = await jobsOf(path, dispatched({ preset: 'experiment' }))
+    expect(job?.contexts.inputs).toMatchObject({ preset: '', blocks: '', 'min-speedup': '', ref: '' })
+  })
+})
+
+describe.each([`${OURS}/nightly.yml`, `${EXAMPLES}/nightly.yml`])('%s', (path) => {
+  it('measures every night, with the blocks of a night', async () => {
+    const jobs = await jobsOf(path, scheduled())
+    expect(jobs.length).toBeGreaterThan(0)
+    for (const { contexts } of jobs)
+      expect(contexts.inputs).toMatchObject({ preset: 'nightly', report: 'artifact' })
+  })
+
+  it('leaves the nights of forks alone', async () => {
+    expect(await jobsOf(path, scheduled(true))).toEqual([])
+  })
+})

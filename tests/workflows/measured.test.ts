@@ -1,0 +1,117 @@
+// The called workflow measures for real, steps and all: what becomes of the job, its outputs, comment and artifact.
+import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
+import {
+  anExperiment,
+  CRASHES_AT_ONCE,
+  type ExperimentChanges,
+} from '../fixtures/experiments/an-experiment.ts'
+import { processesIn } from '../harness/processes.ts'
+import { type Services, startMeasuring, startServices } from '../harness/speedproof.ts'
+import { dispatched, pushed, scheduled } from '../harness/workflow/happenings.ts'
+import { type Machine, onMachine } from '../harness/workflow/run-steps.ts'
+import { type Happening, runWorkflow } from '../harness/workflow/run-workflow.ts'
+
+// Whole experiments, some of them two in a test.
+vi.setConfig({ testTimeout: 180_000 })
+
+const EXPERIMENT = 'configs/experiments/my-change.yaml'
+const BENCHMARK = 'examples/workflows/benchmark.yml'
+
+/** A workspace in which the experiment lies where the examples have theirs. */
+async function aCheckout(changes: ExperimentChanges = {}): Promise<string> {
+  const folder = await anExperiment(changes)
+  await mkdir(dirname(join(folder, EXPERIMENT)), { recursive: true })
+  await rename(join(folder, 'experiment.yaml'), join(folder, EXPERIMENT))
+  await writeFile(join(folder, 'requirements.txt'), '')
+  return folder
+}
+
+async function run(
+  path: string,
+  happening: Happening,
+  workspace: string,
+  services: Services,
+  act?: Machine['act'],
+) {
+  const machine: Machine = { workspace, services, happening, ran: [], ...(act ? { act } : {}) }
+  const ended = await runWorkflow(path, happening, onMachine(machine))
+  if (ended.status !== 'ran') throw new Error(`${path} was not triggered`)
+  return { jobs: ended.jobs, ran: machine.ran }
+}
+
+it('pull-request.yml leaves the passed result of a fork as an artifact and calls nothing of GitHub', async () => {
+  const shown = { severity: 'info' }
+  const gates = {
+    ...{ speedup: { at_least: 3, evidence: 'point' }, loss_delta: { below: 0.001, evidence: 'point' } },
+    // The preset requires these of every trainer that measures them; this one does not.
+    ...{ nrmse_ratio: { at_most: 1.03, ...shown }, peak_memory_gb: { below: 50, ...shown } },
+  }
+  await using services = await startServices()
+  const workspace = await aCheckout({ gates })
+  const { jobs } = await run('examples/workflows/pull-request.yml', pushed('fork'), workspace, services)
+  expect(jobs).toMatchObject([
+    { name: 'measure / measure', result: 'success', outputs: { verdict: 'passed' } },
+  ])
+  expect(Number(jobs[0]?.outputs.speedup)).toBeCloseTo(4)
+  expect(services.artifacts.uploaded['speedproof-faulty-measure-attempt-1']).toHaveProperty('result.json')
+  expect(services.github.calls).toEqual([])
+})
+
+it('matrix.yml writes a comment and an artifact for each leg', async () => {
+  await using services = await startServices()
+  const workspace = await aCheckout()
+  const second = join(workspace, 'configs/experiments/long-sequences.yaml')
+  await copyFile(join(workspace, EXPERIMENT), second)
+  const { jobs } = await run('examples/workflows/matrix.yml', pushed(), workspace, services)
+  expect(jobs.map(({ result }) => result)).toEqual(['success', 'success'])
+  expect(services.github.comments).toHaveLength(2)
+  expect(Object.keys(services.artifacts.uploaded).sort()).toEqual([
+    'speedproof-faulty-measure-long-sequences-attempt-1',
+    'speedproof-faulty-measure-my-change-attempt-1',
+  ])
+})
+
+it('nightly.yml is red when the runs cannot be compared', async () => {
+  await using services = await startServices()
+  const workspace = await aCheckout({ optimized: { samples_per_step: 8 } })
+  const { jobs } = await run('examples/workflows/nightly.yml', scheduled(), workspace, services)
+  expect(jobs).toMatchObject([{ result: 'failure', outputs: { verdict: 'invalid' } }])
+})
+
+describe('benchmark.yml', () => {
+  it.each([
+    ['failed', 'a gate of the form that is missed', {}, { 'min-speedup': '5' }, 1, 'speedup failed'],
+    ['failed', 'a trainer that crashes', CRASHES_AT_ONCE, {}, 1, 'told to crash'],
+    // Run again: an artifact's name cannot be taken twice in a run.
+    ['inconclusive', 'a single block', { gates: { speedup: { at_least: 3 } } }, {}, 2, 'no honest interval'],
+  ])(
+    'is red and %s by %s, with its result in the outputs and the artifact',
+    async (verdict, _, changes, form, runAttempt, reason) => {
+      await using services = await startServices()
+      const happening = { ...dispatched(form), runAttempt }
+      const { jobs, ran } = await run(BENCHMARK, happening, await aCheckout(changes), services)
+      const outputs = { verdict, reason: expect.stringContaining(reason) }
+      expect(jobs).toMatchObject([{ result: 'failure', outputs }])
+      expect(ran[0]?.main.summary).toContain(verdict)
+      const artifact = services.artifacts.uploaded[`speedproof-faulty-measure-attempt-${runAttempt}`]
+      expect(artifact).toHaveProperty('result.json')
+    },
+  )
+
+  it('that is cancelled ends its training and keeps what was measured', async () => {
+    const hanging = { optimized: { fault: 'ignore-sigterm', fault_step: 15 } }
+    await using services = await startServices()
+    const workspace = await aCheckout(hanging)
+    const cancelled = async (...[folder, , options]: Parameters<NonNullable<Machine['act']>>) => {
+      await using action = await startMeasuring(folder, services, options)
+      await action.waitForLog('ignores SIGTERM')
+      return await action.cancel()
+    }
+    const { jobs } = await run(BENCHMARK, dispatched(), workspace, services, cancelled)
+    expect(jobs).toMatchObject([{ result: 'cancelled', outputs: { verdict: 'inconclusive' } }])
+    expect(processesIn(workspace)).toEqual([])
+    expect(services.artifacts.uploaded['speedproof-faulty-measure-attempt-1']).toHaveProperty('result.json')
+  })
+})
