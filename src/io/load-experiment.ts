@@ -10,6 +10,7 @@ import {
   type TrainerConfig,
 } from '../config/same-work.ts'
 import { ConfigError } from '../errors.ts'
+import { refuseUndecidable } from '../judge/decidable.ts'
 import { trainingHash } from '../judge/noise-floor.ts'
 import type { Request } from '../report/result.ts'
 import { loadNoiseFloors } from './noise-floors.ts'
@@ -41,6 +42,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   const { experimentFile, workingDirectory, outDirectory, overrides, cancelled } = source
   const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
   const experiment = parseExperiment(text, experimentFile, overrides)
+  refuseUndecidable(experiment)
   for (const variant of VARIANTS) environmentOf(experiment, variant)
   checkScript(experiment, { workingDirectory, python: experiment.launch.python })
   await using taking = new AsyncDisposableStack()

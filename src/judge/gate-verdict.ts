@@ -14,7 +14,12 @@ export interface GateVerdict extends GateComparison {
 }
 
 /** Fewer seeds than this say nothing about how losses scatter between seeds. */
-export const MIN_SEEDS = 3
+const MIN_SEEDS = 3
+
+/** Blocks without which a comparison has no interval. */
+export function fewestPairs(gate: Gate): number {
+  return comparesQuality(gate) ? MIN_SEEDS : 2
+}
 
 /** Relative. A ratio comes back from its logarithm with other last digits: 3 as 2.9999999999999996. */
 const ROUNDING = 1e-12
@@ -35,12 +40,14 @@ function decide({ gate, evidence }: GateComparison): { state: GateState; reason:
   const { estimate, bounds, pairs } = evidence
   if (gate.evidence === 'point') {
     const state = clears(gate, estimate) ? 'passed' : 'failed'
-    return { state, reason: `by its point estimate alone (evidence: point), over ${count(pairs)}` }
+    const luck =
+      comparesQuality(gate) && pairs < MIN_SEEDS ? '; with so few seeds luck decides near the limit' : ''
+    return { state, reason: `by its point estimate alone (evidence: point), over ${count(pairs)}${luck}` }
   }
   if (bounds === null) {
     return {
       state: 'inconclusive',
-      reason: `no honest interval from ${count(pairs)}; use more blocks, or accept the estimate with evidence: point`,
+      reason: `no honest interval from ${count(pairs)}; use at least ${fewestPairs(gate)}, or accept the estimate with evidence: point`,
     }
   }
   if (isLevel(gate)) {
@@ -58,7 +65,7 @@ function decide({ gate, evidence }: GateComparison): { state: GateState; reason:
 }
 
 function usableBounds(gate: Gate, { bounds, pairs }: PairedEstimate): PairedEstimate['bounds'] {
-  return comparesQuality(gate) && pairs < MIN_SEEDS ? null : bounds
+  return comparesQuality(gate) && pairs < fewestPairs(gate) ? null : bounds
 }
 
 function clears(gate: Gate, value: number): boolean {

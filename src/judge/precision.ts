@@ -1,9 +1,9 @@
 // What stands beside a gate's bound: a check by bootstrap, equivalence, and what this experiment could have seen.
-import { pairsToResolve, resolvableDistance } from '../statistics/power.ts'
+import { MAX_PAIRS, pairsToResolve, resolvableDistance } from '../statistics/power.ts'
 import { type Bounds, bootstrapBounds } from './bootstrap.ts'
 import { comparesQuality, isLevel, unitOf } from './gate-kind.ts'
-import { type GateVerdict, MIN_SEEDS } from './gate-verdict.ts'
-import { standardDeviation } from './paired.ts'
+import { fewestPairs, type GateVerdict } from './gate-verdict.ts'
+import { type PairedEstimate, standardDeviation } from './paired.ts'
 
 export interface Precision {
   /**
@@ -11,13 +11,19 @@ export interface Precision {
    * one. A share of the limit for ratios (0.02 is 2%), in the metric's unit for differences.
    */
   readonly detectable: number
-  /** Blocks that would decide an inconclusive gate in 80% of experiments; null if decided, or beyond 1000. */
-  readonly blocksToDecide: number | null
+  /** What an inconclusive gate lacks. */
+  readonly toDecide: ToDecide
   /** BCa bounds over at least 8 blocks, on the scale of the estimate. */
   readonly bootstrap: Bounds | null
   /** Held-out numbers alone: does the whole interval lie within the limit on both sides? */
   readonly isEquivalent: boolean | null
 }
+
+/** `blocks` in all would decide in 80% of experiments with this scatter; more than `blocks` are no plan. */
+export type ToDecide =
+  | { readonly status: 'decided' }
+  | { readonly status: 'within-reach'; readonly blocks: number }
+  | { readonly status: 'out-of-reach'; readonly blocks: number }
 
 /** Null where there is no interval. */
 export function precisionOf(verdict: GateVerdict): Precision | null {
@@ -30,7 +36,7 @@ export function precisionOf(verdict: GateVerdict): Precision | null {
   const bounds = bootstrapBounds(evidence.values, evidence.confidence)
   return {
     detectable,
-    blocksToDecide: verdict.state === 'inconclusive' ? blocksToDecide(verdict, deviation) : null,
+    toDecide: toDecide(verdict, evidence, deviation),
     bootstrap:
       bounds && evidence.scale === 'log'
         ? { lower: Math.exp(bounds.lower), upper: Math.exp(bounds.upper) }
@@ -40,14 +46,15 @@ export function precisionOf(verdict: GateVerdict): Precision | null {
 }
 
 /** For a held-out number as if both models were equal; for a time as if the estimate were the truth. */
-function blocksToDecide(verdict: GateVerdict, deviation: number): number | null {
-  const { gate, evidence } = verdict
-  if (evidence === null) return null
+function toDecide({ gate, state }: GateVerdict, evidence: PairedEstimate, deviation: number): ToDecide {
+  if (state !== 'inconclusive') return { status: 'decided' }
   const onScale = (value: number) => (evidence.scale === 'log' ? Math.log(value) : value)
   const limit = onScale(gate.limit * unitOf(gate))
   const truth = comparesQuality(gate) ? onScale(evidence.scale === 'log' ? 1 : 0) : onScale(evidence.estimate)
   const pairs = pairsToResolve(deviation, Math.abs(limit - truth), evidence.confidence)
-  return pairs && Math.max(pairs, evidence.pairs + 1, comparesQuality(gate) ? MIN_SEEDS : 2)
+  return pairs === null
+    ? { status: 'out-of-reach', blocks: MAX_PAIRS }
+    : { status: 'within-reach', blocks: Math.max(pairs, evidence.pairs + 1, fewestPairs(gate)) }
 }
 
 /**

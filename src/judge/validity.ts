@@ -66,6 +66,7 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
   const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
   const misplanned = runs.filter((run) => run.reportedSeed !== run.seed || run.worldSize !== processes)
   const evaluatedEarly = runs.filter((run) => run.samples !== run.evaluatedAfterSamples)
+  const resumed = runs.filter((run) => run.resumedAtSteps.length > 0)
   return [
     ...unequal.filter((problem) => problem !== null),
     ...miscounted.map(
@@ -79,6 +80,10 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     ...evaluatedEarly.map(
       (run) =>
         `${run.runId}: its last evaluation is after ${run.evaluatedAfterSamples} of ${run.samples} samples; evaluate at the end`,
+    ),
+    ...resumed.map(
+      (run) =>
+        `${run.runId}: was resumed after step ${run.resumedAtSteps.join(', ')}, so its times are not those of one process`,
     ),
     ...reportedConfigProblems(experiment, runs),
   ]

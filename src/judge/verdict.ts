@@ -72,7 +72,7 @@ export function judge(
 /** An A/A has nothing to decide. */
 function precisionIn({ mode }: Experiment, gate: GateVerdict): Precision | null {
   const precision = precisionOf(gate)
-  return mode === 'aa' && precision ? { ...precision, blocksToDecide: null } : precision
+  return mode === 'aa' && precision ? { ...precision, toDecide: { status: 'decided' } } : precision
 }
 
 /** More blocks are worth their time only for a required gate whose interval spans its limit. */
@@ -174,12 +174,16 @@ function gateWarnings(gates: readonly GateVerdict[]): string[] {
     .map(({ gate, state, reason }) => `${gate.name} ${state}: ${reason}`)
 }
 
+/** On proof, as a gate passes: a lucky estimate is no reason to doubt an experiment. */
 function improvementWarnings({ kind }: Experiment, gates: readonly GateVerdict[]): string[] {
   if (kind === 'recipe') return []
   return gates
     .filter(
       ({ gate, evidence }) =>
-        gate.name === 'loss_delta' && evidence !== null && evidence.estimate < -gate.limit,
+        gate.name === 'loss_delta' && (evidence?.bounds?.upper ?? Number.POSITIVE_INFINITY) < -gate.limit,
     )
-    .map(() => 'the held-out loss improved by more than the limit: are both variants the same training?')
+    .map(
+      () =>
+        'the held-out loss improved by more than the limit, the whole interval says: are both variants the same training?',
+    )
 }

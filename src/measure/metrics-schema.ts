@@ -25,6 +25,10 @@ const runStart = z.object({
     .optional()
     .describe('The work of a step repeats with this period; timing uses whole periods. Default 1.'),
   planned_steps: count.optional().describe('Optimizer steps this run will take; used for progress only.'),
+  resumed_at_steps: z
+    .array(count)
+    .optional()
+    .describe('Of a resumed run: the last step of each earlier part. Such a run is not one process.'),
   effective: z
     .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
     .describe('What is really on, read back from the objects, not from the config.'),

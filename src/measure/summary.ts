@@ -31,6 +31,8 @@ export interface RunSummary {
   readonly reportedSamples: number
   /** Samples seen before the last evaluation, from which the held-out numbers are. */
   readonly evaluatedAfterSamples: number
+  /** Last step of each earlier part; empty for a run of one process. */
+  readonly resumedAtSteps: readonly number[]
   readonly attemptedUpdates: number
   readonly skippedUpdates: number
   readonly steps: number
@@ -110,6 +112,7 @@ function summarize(
     samples: sum(steps.samples),
     reportedSamples: end.samples,
     evaluatedAfterSamples: metrics.evaluations.at(-1)?.samples_seen ?? 0,
+    resumedAtSteps: start.resumed_at_steps ?? [],
     attemptedUpdates: end.attempted_updates,
     skippedUpdates: end.skipped_updates,
     steps: steps.seconds.length,

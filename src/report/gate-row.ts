@@ -1,7 +1,8 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../config/gates.ts'
-import { isLevel } from '../judge/gate-kind.ts'
+import { comparesQuality, isLevel } from '../judge/gate-kind.ts'
 import type { GateState, GateVerdict } from '../judge/gate-verdict.ts'
+import type { ToDecide } from '../judge/precision.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
 import { bytes, cautious, number, percent, ratio, seconds } from './format.ts'
 
@@ -33,20 +34,38 @@ export function gateMeaning(verdict: JudgedGate): string {
 }
 
 /** What the experiment could have seen, and what stands beside its bound. */
-function precisionText({ gate, precision }: JudgedGate): string {
-  if (precision === null) return ''
-  const { detectable, blocksToDecide, bootstrap, isEquivalent } = precision
+function precisionText({ gate, precision, evidence, state }: JudgedGate): string {
+  if (precision === null)
+    return evidence === null || isLevel(gate)
+      ? ''
+      : ' Minimal detectable effect: unknown from a single block.'
+  const { detectable, toDecide, bootstrap, isEquivalent } = precision
   const size = gate.statistic === 'difference' ? difference(gate, detectable) : percent(detectable)
   return [
     isNoise(gate, detectable)
       ? ''
       : ` Minimal detectable effect: ${size} past the limit, in 80% of experiments.`,
-    blocksToDecide === null ? '' : ` About ${blocksToDecide} blocks would decide it at this scatter.`,
+    toDecideText(gate, toDecide),
     bootstrap === null
       ? ''
       : ` BCa bootstrap: ${change(gate, bootstrap.lower)} to ${change(gate, bootstrap.upper)}.`,
     isEquivalent === true ? ' Equivalent too: the interval stays within the limit on both sides.' : '',
+    isEquivalent === false && state === 'passed'
+      ? ' Not proven equivalent: the optimized model may be better by more than the limit.'
+      : '',
   ].join('')
+}
+
+function toDecideText(gate: Gate, toDecide: ToDecide): string {
+  const blocks = comparesQuality(gate) ? 'blocks, each a seed,' : 'blocks'
+  switch (toDecide.status) {
+    case 'decided':
+      return ''
+    case 'within-reach':
+      return ` About ${toDecide.blocks} ${blocks} would decide it at this scatter.`
+    case 'out-of-reach':
+      return ` More than ${toDecide.blocks} ${blocks} would be needed at this scatter: longer runs scatter less.`
+  }
 }
 
 /** Blocks that are alike but for the last digits of a double. */

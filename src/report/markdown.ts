@@ -108,7 +108,18 @@ function launchesTable({ outcomes, runs, setAside }: Result): string {
     ]
   })
   return table([
-    ['launch', 'seed', 'status', 'per sample', 'data wait', 'held-out loss', 'set-up', 'wall'],
+    [
+      'launch',
+      'seed',
+      'status',
+      'per sample',
+      'median step',
+      'data wait',
+      'held-out loss',
+      'skipped updates',
+      'set-up',
+      'wall',
+    ],
     ...rows,
   ])
 }
@@ -123,12 +134,14 @@ function statusText({ status, reason, message }: OutcomeLine): string {
 
 function summaryCells(summary: RunSummary | undefined, { wallSeconds }: OutcomeLine): string[] {
   const wall = wallSeconds === null ? '' : duration(wallSeconds)
-  if (!summary) return ['', '', '', '', wall]
+  if (!summary) return ['', '', '', '', '', '', wall]
   const loss = summary.metrics.val_loss
   return [
     summary.secondsPerSample === null ? 'not measured' : seconds(summary.secondsPerSample),
+    seconds(summary.medianStepSeconds),
     summary.dataWaitShare === null ? 'not measured' : percent(summary.dataWaitShare),
     loss === undefined ? 'not measured' : number(loss, 5),
+    String(summary.skippedUpdates),
     seconds(summary.setUpSeconds),
     wall,
   ]

@@ -8,7 +8,7 @@ import { studentTQuantile } from './student-t.ts'
 export const POWER = 0.8
 
 /** More pairs than this are no plan. */
-const MAX_PAIRS = 1000
+export const MAX_PAIRS = 1000
 
 /**
  * Chance that a one-sided t bound over df + 1 pairs clears a limit that the truth clears by `noncentrality`

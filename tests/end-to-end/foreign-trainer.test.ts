@@ -9,10 +9,10 @@ const EXPERIMENT = 'examples/foreign-trainer/experiment.yaml'
 
 it('a foreign trainer completes equal work and its gates are measured', async () => {
   const folder = await aFolder()
-  const flags = ['--blocks', '1', '--out', join(folder, 'out')]
+  const flags = ['--blocks', '3', '--out', join(folder, 'out')]
   const { exitCode, stdout } = await speedproof(ROOT, 'run', EXPERIMENT, ...flags)
   const { verdict, outcomes } = await readResult(folder)
-  expect(outcomes.map(({ status }) => status)).toEqual(['finished', 'finished', 'finished', 'finished'])
+  expect(outcomes.map(({ status }) => status)).toEqual(Array(8).fill('finished'))
   expect(verdict.checks.map(({ name, state }) => `${name} ${state}`)).toEqual([
     'completion passed',
     'equal work passed',
@@ -24,7 +24,8 @@ it('a foreign trainer completes equal work and its gates are measured', async ()
   ])
   expect(verdict.gates.map(({ gate }) => gate.name)).toEqual(['speedup', 'loss_delta', 'val_loss_ratio'])
   expect(verdict.gates.map(({ state }) => state)).not.toContain('not measured')
-  // One block gives no interval, however fast it was.
-  expect({ exitCode, verdict: verdict.verdict }).toEqual({ exitCode: 3, verdict: 'inconclusive' })
-  expect(stdout).toContain('foreign-trainer inconclusive: ')
-}, 180_000)
+  // How fast it is on this machine decides between these three.
+  const exitCodes: Readonly<Record<string, number>> = { passed: 0, failed: 1, inconclusive: 3 }
+  expect(exitCode).toBe(exitCodes[verdict.verdict])
+  expect(stdout).toContain(`foreign-trainer ${verdict.verdict}: `)
+}, 300_000)

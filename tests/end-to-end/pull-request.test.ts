@@ -1,9 +1,10 @@
 // A passed experiment in the action, main and post, on a pull request with 250 older comments; then its re-run.
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { renderMarker } from '../../src/report/comment-marker.ts'
-import { anExperiment } from '../fixtures/experiments/an-experiment.ts'
+import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { HEAD_SHA } from '../harness/events.ts'
 import type { ActionResult } from '../harness/runner.ts'
 import { measure, type Services, startServices } from '../harness/speedproof.ts'
@@ -33,11 +34,19 @@ beforeAll(async () => {
   )
   first = await measure(folder, services)
   commentAfterFirst = services.github.comments.at(-1)?.body ?? ''
-  const rerun = { inputs: { blocks: '1' }, environment: { GITHUB_RUN_ATTEMPT: '2' } }
-  second = await measure(folder, services, rerun)
+  await askForUnmeasured()
+  second = await measure(folder, services, { environment: { GITHUB_RUN_ATTEMPT: '2' } })
 }, 180_000)
 
 afterAll(() => services[Symbol.asyncDispose]())
+
+/** One block, and a gate on what this trainer does not report: inconclusive. */
+async function askForUnmeasured(): Promise<void> {
+  const file = join(folder, EXPERIMENT_FILE)
+  const experiment: object = parse(await readFile(file, 'utf8'))
+  const changes = { design: { blocks: 1, warm_up_launches: 0 }, gates: { peak_memory_gb: { below: 50 } } }
+  await writeFile(file, stringify({ ...experiment, ...changes }))
+}
 
 const tableOf = (markdown: string) => markdown.split('\n\n').find((part) => part.startsWith('| gate'))
 

@@ -66,7 +66,7 @@ describe('the speedup gate', () => {
   test('is inconclusive with one block, however large the speedup', () => {
     expect(judged(speedup, [400], [1])).toMatchObject({
       state: 'inconclusive',
-      reason: 'no honest interval from 1 block; use more blocks, or accept the estimate with evidence: point',
+      reason: 'no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point',
     })
   })
 

@@ -49,15 +49,22 @@ describe('the blocks that would decide', () => {
       1,
       1 + deviation * 1.2247448713915892,
     ])
-    expect(found?.blocksToDecide).toBe(8)
+    expect(found?.toDecide).toEqual({ status: 'within-reach', blocks: 8 })
   })
 
   test('a speedup are counted from its estimate', () => {
-    expect(precision(aGate({ limit: 3.9 }), [0.24, 0.26, 0.24, 0.26])?.blocksToDecide).toBeGreaterThan(4)
+    const found = precision(aGate({ limit: 3.9 }), [0.24, 0.26, 0.24, 0.26])?.toDecide
+    expect(found).toMatchObject({ status: 'within-reach', blocks: expect.any(Number) })
+    expect(found?.status === 'within-reach' ? found.blocks : 0).toBeGreaterThan(4)
+  })
+
+  test('beyond 1000 are no plan', () => {
+    const even = [0.9, 1.1, 0.9, 1.1]
+    expect(precision(lossDelta, even)?.toDecide).toEqual({ status: 'out-of-reach', blocks: 1000 })
   })
 
   test('are not needed when it is decided', () => {
-    expect(precision(aGate({ limit: 3 }), [0.24, 0.26, 0.24, 0.26])?.blocksToDecide).toBeNull()
+    expect(precision(aGate({ limit: 3 }), [0.24, 0.26, 0.24, 0.26])?.toDecide).toEqual({ status: 'decided' })
   })
 })
 

@@ -208,9 +208,9 @@ describe('a report in the terminal', () => {
       | growth     | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) | +0 GB    | none  | < 2.00 GB (1.86 GiB) | inconclusive       |
       | worst_loss | 0.02010            | 0.02011            |          |       | < 0.500              | passed             |
 
-        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block.
-        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it.
-        growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No honest interval from 1 block; use more blocks, or accept the estimate with evidence: point.
+        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block. Minimal detectable effect: unknown from a single block.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds luck decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it. Minimal detectable effect: unknown from a single block.
+        growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No honest interval from 1 block; use at least 2, or accept the estimate with evidence: point. Minimal detectable effect: unknown from a single block.
         worst_loss: held-out loss at the end of training, the largest of all ranks and runs over 1 block. The worst run clears the limit.
 
         Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured.
@@ -234,7 +234,7 @@ describe('a report in the terminal', () => {
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
       warning: speedup failed: by its point estimate alone (evidence: point), over 1 block
-      ❔ two-task inconclusive: growth inconclusive: no honest interval from 1 block; use more blocks, or accept the estimate with evidence: point"
+      ❔ two-task inconclusive: growth inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point"
     `)
   })
 })
@@ -292,16 +292,16 @@ describe('a report in Markdown', () => {
 
       <details><summary>All launches</summary>
 
-      | launch             | seed | status   | per sample | data wait    | held-out loss | set-up | wall       |
-      | ------------------ | ---- | -------- | ---------- | ------------ | ------------- | ------ | ---------- |
-      | warm-up, baseline  | 0    | finished | 5.00 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
-      | warm-up, optimized | 0    | finished | 1.25 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
-      | block 1, baseline  | 1    | finished | 5.00 ms    | not measured | 0.020100      | 0 s    | 1 min 00 s |
-      | block 1, optimized | 1    | finished | 1.25 ms    | not measured | 0.020110      | 0 s    | 1 min 00 s |
-      | block 2, optimized | 2    | finished | 1.25 ms    | not measured | 0.020200      | 0 s    | 1 min 00 s |
-      | block 2, baseline  | 2    | finished | 5.01 ms    | not measured | 0.020200      | 0 s    | 1 min 00 s |
-      | block 3, baseline  | 3    | finished | 5.00 ms    | not measured | 0.020300      | 0 s    | 1 min 00 s |
-      | block 3, optimized | 3    | finished | 1.25 ms    | not measured | 0.020310      | 0 s    | 1 min 00 s |
+      | launch             | seed | status   | per sample | median step | data wait    | held-out loss | skipped updates | set-up | wall       |
+      | ------------------ | ---- | -------- | ---------- | ----------- | ------------ | ------------- | --------------- | ------ | ---------- |
+      | warm-up, baseline  | 0    | finished | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
+      | warm-up, optimized | 0    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
+      | block 1, baseline  | 1    | finished | 5.00 ms    | 80.1 ms     | not measured | 0.020100      | 0               | 0 s    | 1 min 00 s |
+      | block 1, optimized | 1    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020110      | 0               | 0 s    | 1 min 00 s |
+      | block 2, optimized | 2    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020200      | 0               | 0 s    | 1 min 00 s |
+      | block 2, baseline  | 2    | finished | 5.01 ms    | 80.2 ms     | not measured | 0.020200      | 0               | 0 s    | 1 min 00 s |
+      | block 3, baseline  | 3    | finished | 5.00 ms    | 80.0 ms     | not measured | 0.020300      | 0               | 0 s    | 1 min 00 s |
+      | block 3, optimized | 3    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020310      | 0               | 0 s    | 1 min 00 s |
 
       </details>
 
@@ -355,12 +355,12 @@ describe('a report in Markdown', () => {
     expect(sections.find(({ title }) => title === 'all launches')?.markdown).toMatchInlineSnapshot(`
       "<details><summary>All launches</summary>
 
-      | launch             | seed | status                                                    | per sample | data wait    | held-out loss | set-up | wall       |
-      | ------------------ | ---- | --------------------------------------------------------- | ---------- | ------------ | ------------- | ------ | ---------- |
-      | block 1, baseline  | 1    | finished                                                  | 5.00 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
-      | block 1, optimized | 1    | failed: out-of-memory, rank 1, step 7: CUDA out of memory |            |              |               |        | 12 s       |
-      | block 2, optimized | 2    | cancelled                                                 |            |              |               |        | 3 s        |
-      | block 2, baseline  | 2    | not-run: stopped                                          |            |              |               |        |            |
+      | launch             | seed | status                                                    | per sample | median step | data wait    | held-out loss | skipped updates | set-up | wall       |
+      | ------------------ | ---- | --------------------------------------------------------- | ---------- | ----------- | ------------ | ------------- | --------------- | ------ | ---------- |
+      | block 1, baseline  | 1    | finished                                                  | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
+      | block 1, optimized | 1    | failed: out-of-memory, rank 1, step 7: CUDA out of memory |            |             |              |               |                 |        | 12 s       |
+      | block 2, optimized | 2    | cancelled                                                 |            |             |              |               |                 |        | 3 s        |
+      | block 2, baseline  | 2    | not-run: stopped                                          |            |             |              |               |                 |        |            |
 
       </details>"
     `)
