@@ -20,7 +20,9 @@ function withBlocks(blocks: number | number[], speedup: Gate = {}, loss: Gate = 
 }
 
 test('the refusal names each gate, and how many blocks it takes', () => {
-  expect(refusal(() => refuseUndecidable(withBlocks(1)))).toMatchInlineSnapshot(`"design.blocks: got 1, too few for the intervals that required gates ask for (speedup 2, loss_delta 3 at least); raise it, or accept an estimate with evidence: point"`)
+  expect(refusal(() => refuseUndecidable(withBlocks(1)))).toMatchInlineSnapshot(
+    `"design.blocks: got 1, too few for the intervals that required gates ask for (speedup 2, loss_delta 3 at least); raise it, or accept an estimate with evidence: point"`,
+  )
   expect(refusal(() => refuseUndecidable(withBlocks([1, 2])))).toContain('(loss_delta 3 at least)')
 })
 

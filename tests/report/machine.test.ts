@@ -129,19 +129,19 @@ test('a block that was repeated: the reason, the launches that do not count and 
   expect(sections.find(({ title }) => title === 'all launches')?.markdown).toMatchInlineSnapshot(`
     "<details><summary>All launches</summary>
 
-    | launch                     | seed | status                   | per sample | data wait    | held-out loss | set-up | wall       |
-    | -------------------------- | ---- | ------------------------ | ---------- | ------------ | ------------- | ------ | ---------- |
-    | block 1, baseline          | 1    | finished; does not count | 5.00 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
-    | block 1, optimized         | 1    | finished; does not count | 1.25 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
-    | block 1, baseline, repeat  | 1    | finished                 | 5.00 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
-    | block 1, optimized, repeat | 1    | finished                 | 1.25 ms    | not measured | 0.020000      | 0 s    | 1 min 00 s |
+    | launch                     | seed | status                   | per sample | median step | data wait    | held-out loss | skipped updates | set-up | wall       |
+    | -------------------------- | ---- | ------------------------ | ---------- | ----------- | ------------ | ------------- | --------------- | ------ | ---------- |
+    | block 1, baseline          | 1    | finished; does not count | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
+    | block 1, optimized         | 1    | finished; does not count | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
+    | block 1, baseline, repeat  | 1    | finished                 | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
+    | block 1, optimized, repeat | 1    | finished                 | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
 
     </details>"
   `)
   expect(sections[0]?.markdown).toMatchInlineSnapshot(`
     "## ❔ Speedproof: two-task inconclusive
 
-    **Why:** speedup inconclusive: no honest interval from 1 block; use more blocks, or accept the estimate with evidence: point; loss&#95;delta inconclusive: no honest interval from 1 block; use more blocks, or accept the estimate with evidence: point ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#the-four-verdicts))
+    **Why:** speedup inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point; loss&#95;delta inconclusive: no honest interval from 1 block; use at least 3, or accept the estimate with evidence: point ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#the-four-verdicts))
 
     > ⚠️ 01-block-1-baseline-repeat: the allocator had to free its cache and try again (2 times on a rank), which stalls the GPU; use less memory
     > ⚠️ repeats: block 1 was launched again: 02-block-1-optimized: a GPU was slowed down by heat or hardware in 100% of the steady samples"
