@@ -1,0 +1,16 @@
+// Prints what CHANGELOG.md says of the version whose tag is given, and refuses a tag that is not the package's version.
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+
+const [tag = ''] = process.argv.slice(2)
+const { version } = z.object({ version: z.string() }).parse(JSON.parse(readFileSync('package.json', 'utf8')))
+if (tag !== `v${version}`)
+  throw new Error(`tag: got ${JSON.stringify(tag)}, expected v${version}, as package.json says`)
+
+const sections = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m)
+const [head = '', ...lines] = sections.find((section) => section.startsWith(`${version} `))?.split('\n') ?? []
+const notes = lines.join('\n').trim()
+if (notes === '') throw new Error(`CHANGELOG.md: no section "## ${version} - DATE" with notes in it`)
+if (!/ - \d{4}-\d{2}-\d{2}$/.test(head))
+  throw new Error(`CHANGELOG.md: "## ${head}" has no date; write the day of the release`)
+console.log(notes)
