@@ -10,6 +10,16 @@ const OPERATIONS = [
   ['/repos/{owner}/{repo}/issues/{issue_number}/comments', 'post'],
   ['/repos/{owner}/{repo}/issues/comments/{comment_id}', 'patch'],
   ['/repos/{owner}/{repo}/issues/comments/{comment_id}', 'delete'],
+  ['/repos/{owner}/{repo}/pulls', 'get'],
+  ['/repos/{owner}/{repo}/pulls/{pull_number}', 'get'],
+  ['/repos/{owner}/{repo}/branches/{branch}', 'get'],
+  ['/repos/{owner}/{repo}/contents/{path}', 'get'],
+  ['/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts', 'get'],
+  ['/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}', 'get'],
+  ['/repos/{owner}/{repo}/check-runs', 'post'],
+  ['/repos/{owner}/{repo}/check-runs/{check_run_id}', 'patch'],
+  ['/repos/{owner}/{repo}/commits/{ref}/check-runs', 'get'],
+  ['/repos/{owner}/{repo}/collaborators/{username}/permission', 'get'],
 ]
 const TARGET = 'tests/fixtures/github-openapi.json'
 const PROSE = new Set(['description', 'summary', 'example', 'examples', 'tags', 'externalDocs'])

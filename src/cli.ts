@@ -7,7 +7,7 @@ import { Command, CommanderError } from 'commander'
 import { assess } from './assess.ts'
 import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from './config/overrides.ts'
 import { CancelledError, ConfigError, RunError } from './errors.ts'
-import { readRecorded } from './io/analyze.ts'
+import { readRecorded, withGates } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
 import { loadExperiment } from './io/load-experiment.ts'
 import { examine } from './io/machine/doctor.ts'
@@ -161,10 +161,8 @@ function overridesOf(flags: Flags) {
 }
 
 async function recomputed(file: string, flags: Flags): Promise<Result> {
-  const { request, launched, watched, reevaluation } = await readRecorded(
-    file,
-    flags.gates ?? null,
-    overridesOf(flags),
+  const { request, launched, watched, reevaluation } = await readRecorded(file, (recorded) =>
+    withGates(recorded, flags.gates ?? null, overridesOf(flags)),
   )
   return assess(request, launched, watched, reevaluation)
 }

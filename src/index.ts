@@ -1,30 +1,12 @@
-// The action's entry: main and post are the same file, and state says which of them this is.
+// The action's entry; post.ts starts it with a word, since a cancel may end main before it saves any state.
 import { setFailed } from '@actions/core'
 import { CancelledError, ConfigError, RunError } from './errors.ts'
-import { MARKER_STATE, runAction, WORKTREES_STATE } from './io/action.ts'
-import { readState, saveState } from './io/github/step-state.ts'
-import { sweep } from './io/process/sweep.ts'
-import { removeSavedWorktrees } from './io/revisions/saved-worktrees.ts'
-
-const MAIN_RAN = 'main-ran'
-
-async function start(): Promise<void> {
-  if (readState(MAIN_RAN) !== '') return post()
-  saveState(MAIN_RAN, 'yes')
-  if (!(await runAction())) process.exitCode = 1
-}
-
-/** Ends what a killed main step may have left on the GPUs, then removes the code that it ran. */
-async function post(): Promise<void> {
-  const marker = readState(MARKER_STATE)
-  const ended = marker === '' ? 0 : await sweep(marker)
-  if (ended > 0) console.log(`Speedproof ended ${ended} processes that the main step left behind`)
-  const removed = await removeSavedWorktrees(readState(WORKTREES_STATE))
-  if (removed > 0) console.log(`Speedproof removed ${removed} worktrees that the main step left behind`)
-}
+import { runAction } from './io/action.ts'
+import { runPost } from './io/post.ts'
 
 try {
-  await start()
+  if (process.argv[2] === 'post') await runPost()
+  else if (!(await runAction())) process.exitCode = 1
 } catch (error) {
   setFailed(explain(error))
 }

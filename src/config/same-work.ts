@@ -79,6 +79,7 @@ export function differencesOutside(
     .flatMap((section) => differencesOf(one[section], other[section], [section], keys))
 }
 
+/** Every key in which two values differ, by its path; what one of them lacks is null. */
 export function differencesOf(
   baseline: unknown,
   optimized: unknown,

@@ -1,35 +1,26 @@
-// The action's main step: the story told in a workflow, with every place that a reader may look at.
+// The action's main step: a job that measures, or one that reports what another has measured.
 import { resolve } from 'node:path'
-import { type ActionInputs, INPUT_NAMES, parseActionInputs } from '../config/action-inputs.ts'
+import { INPUT_NAMES, type MeasureInputs, parseActionInputs } from '../config/action-inputs.ts'
 import { main } from '../main.ts'
-import { fitComment } from '../report/comment.ts'
-import { oneLine } from '../report/escape.ts'
-import { renderMarkdown, renderSections } from '../report/markdown.ts'
-import { verdictOutputs } from '../report/outputs.ts'
+import { checkName } from '../report/check.ts'
+import { keyOf } from '../report/comment-marker.ts'
 import type { Result } from '../report/result.ts'
-import { renderTerminal } from '../report/terminal.ts'
+import { announceResult, announceShown, printLines, warn } from './announce.ts'
 import { cancelOnSignals } from './cancel.ts'
 import { readRawInputs } from './github/action-inputs.ts'
-import { annotate } from './github/annotations.ts'
 import { type ArtifactOutcome, artifactName, uploadArtifact } from './github/artifact.ts'
-import { type CommentOutcome, upsertComment } from './github/comment.ts'
 import { readWorkflowRun } from './github/event.ts'
-import { writeSummary } from './github/job-summary.ts'
 import { writeOutputs } from './github/outputs.ts'
+import { publishResult } from './github/publish.ts'
 import { saveState } from './github/step-state.ts'
-import type { Surface } from './github/surface.ts'
 import { noiseFloorFolder } from './noise-floors.ts'
-import { plainText } from './process/sanitize.ts'
+import { MARKER_STATE, WORKTREES_STATE } from './post.ts'
 import { ProgressView } from './progress.ts'
+import { runReportJob } from './report-job.ts'
 import { worktreesText } from './revisions/saved-worktrees.ts'
 import type { Workspace } from './workspace.ts'
 
-/** State under which the post step finds the processes of a launch that outlived us. */
-export const MARKER_STATE = 'marker'
-/** State under which it finds the worktrees that were not removed. */
-export const WORKTREES_STATE = 'worktrees'
-
-/** Its post step removes what a killed main step has left; state is text, so every folder is in one. */
+/** The post step removes what a killed main step has left; state is text, so every folder is in one. */
 function saveWorktree(workingDirectory: string): (folder: string) => void {
   const folders: string[] = []
   return (folder) => {
@@ -38,10 +29,16 @@ function saveWorktree(workingDirectory: string): (folder: string) => void {
   }
 }
 
-/** True if the verdict lets the step go green. */
+/** True if the step may go green. */
 export async function runAction(): Promise<boolean> {
   const inputs = parseActionInputs(readRawInputs(INPUT_NAMES))
+  return inputs.job === 'report' ? await runReportJob(inputs) : await runMeasureJob(inputs)
+}
+
+/** True if the verdict is passed, or somebody with write access has accepted it for this commit. */
+async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   const workingDirectory = resolve(inputs.workingDirectory)
+  let isAccepted = false
   const result = await main(
     {
       experimentFile: inputs.experimentFile,
@@ -61,40 +58,30 @@ export async function runAction(): Promise<boolean> {
       note: printLines,
       onStart: (marker) => saveState(MARKER_STATE, marker),
       onWorktree: saveWorktree(workingDirectory),
-      publish: (finished, workspace) => publish(finished, workspace, inputs),
+      publish: async (finished, workspace) => {
+        isAccepted = await publish(finished, workspace, inputs)
+      },
     },
   )
-  return result.verdict.verdict === 'passed'
+  return result.verdict.verdict === 'passed' || isAccepted
 }
 
-/** What is quickest and surest comes first: a cancelled step has seconds. No trouble here changes the verdict. */
-async function publish(result: Result, workspace: Workspace, inputs: ActionInputs): Promise<void> {
-  printLines(renderTerminal(result))
-  const files = { 'result-file': workspace.resultFile, 'report-file': workspace.reportFile }
-  warnOf(
-    'outputs',
-    writeOutputs({ ...verdictOutputs(result), ...files, 'artifact-url': '', 'comment-url': '' }),
-  )
-  warnOf('job summary', await writeSummary(renderMarkdown(result)))
-  annotate([verdictAnnotation(result)])
-
+/** True if the verdict was accepted. No trouble here changes it. */
+async function publish(result: Result, workspace: Workspace, inputs: MeasureInputs): Promise<boolean> {
+  await announceResult(result, workspace)
   const artifact = await upload(result, workspace, inputs)
   if (artifact.status === 'uploaded') {
     writeOutputs({ 'artifact-url': artifact.url })
     for (const { path, reason } of artifact.leftOut) warn('artifact', `${path} was left out: ${reason}`)
   } else if (inputs.artifactName === null) printLines('no artifact: artifact-name is none')
   else warn('artifact', artifact.reason)
-
-  const comment = await writeComment(result, artifact, inputs)
-  if ('url' in comment) writeOutputs({ 'comment-url': comment.url })
-  else if (comment.status === 'failed') warn('comment', comment.reason)
-  else printLines(`no comment: ${comment.reason}`)
+  return await showOnGitHub(result, artifact, inputs)
 }
 
 async function upload(
   { experiment }: Result,
   workspace: Workspace,
-  inputs: ActionInputs,
+  inputs: MeasureInputs,
 ): Promise<ArtifactOutcome> {
   if (inputs.artifactName === null) return { status: 'not-uploaded', reason: 'artifact-name is none' }
   const reading = readWorkflowRun()
@@ -105,45 +92,27 @@ async function upload(
   return uploadArtifact(name, workspace.directory, await workspace.artifactFiles())
 }
 
-async function writeComment(
+async function showOnGitHub(
   result: Result,
   artifact: ArtifactOutcome,
-  inputs: ActionInputs,
-): Promise<CommentOutcome> {
-  if (inputs.report === 'artifact') return { status: 'skipped', reason: 'report is artifact' }
+  inputs: MeasureInputs,
+): Promise<boolean> {
   const reading = readWorkflowRun()
-  if (reading.status === 'not-in-a-workflow') return { status: 'skipped', reason: reading.reason }
+  if (inputs.report === 'artifact' || reading.status === 'not-in-a-workflow') {
+    printLines(`no comment and no check: ${'reason' in reading ? reading.reason : 'report is artifact'}`)
+    return false
+  }
   const { run } = reading
-  const artifactLink = artifact.status === 'uploaded' ? ` · [artifact](${artifact.url})` : ''
-  const links = {
-    kind: 'link' as const,
-    title: 'links',
-    markdown: `[Workflow run](${run.runUrl})${artifactLink} · measured at ${run.headSha}`,
+  const key = keyOf(result.experiment.name, run.job, inputs.leg)
+  const place = {
+    ...run,
+    key,
+    token: inputs.token,
+    checkName: checkName(key, run.otherBase),
+    pull: run.pullNumber === null ? null : { number: run.pullNumber, headSha: run.headSha },
   }
-  const body = fitComment([...renderSections(result), links])
-  // Two jobs, or two legs of a matrix, with one experiment are two results.
-  const key = [result.experiment.name, run.job, inputs.leg].filter((part) => part !== '').join('/')
-  return upsertComment({ ...run, key, token: inputs.token }, body)
-}
-
-function verdictAnnotation({ experiment, verdict }: Result) {
-  const level = verdict.verdict === 'passed' ? ('notice' as const) : ('error' as const)
-  return {
-    level,
-    title: `Speedproof: ${experiment.name} ${verdict.verdict}`,
-    message: oneLine(verdict.reason),
-  }
-}
-
-/** The text may quote the trainer: something visible at its start keeps a line from being a command of the runner. */
-function printLines(text: string): void {
-  for (const line of text.split('\n')) process.stdout.write(`│ ${plainText(line)}\n`)
-}
-
-function warnOf(place: string, surface: Surface): void {
-  if (surface.status === 'failed') warn(place, surface.reason)
-}
-
-function warn(place: string, reason: string): void {
-  annotate([{ level: 'warning', title: `Speedproof: ${place}`, message: reason }])
+  const published = await publishResult(place, result, artifact.status === 'uploaded' ? artifact.url : null)
+  for (const reason of published.warnings) warn('acceptance', reason)
+  announceShown(published)
+  return published.isAccepted
 }

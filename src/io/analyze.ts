@@ -29,17 +29,15 @@ export interface Reading {
   readonly reevaluation: Reevaluation
 }
 
-/** `gatesFrom`: another experiment file, or any YAML with `gates:`, whose gates are used instead. */
-export async function readRecorded(
-  resultFile: string,
-  gatesFrom: string | null,
-  overrides: Overrides,
-): Promise<Reading> {
+/** Gives the experiment to judge by, which may ask for other gates or other runs than the recorded one. */
+export type JudgedBy = (recorded: Experiment) => Experiment | Promise<Experiment>
+
+export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Promise<Reading> {
   const text = await readText(resultFile, resultFile, MAX_RESULT_BYTES)
   const recorded = parseRecorded(parseJson(text, resultFile), resultFile)
-  const experiment = await withGates(recorded.experiment, gatesFrom, overrides)
+  const experiment = await judgedBy(recorded.experiment)
   const workspace = new Workspace(dirname(resultFile))
-  const plan = planRuns(recorded.experiment)
+  const plan = planRuns(experiment)
   const done: Launched[] = []
   const records = new Map<string, MachineRecord>()
   for (const { run, launch } of inOrder(plan, recorded.launches)) {
@@ -73,7 +71,8 @@ function requestOf(
   return { experimentFile, experiment, configs, overrides, revision, sources, host, noiseFloors }
 }
 
-async function withGates(
+/** `gatesFrom`: another experiment file, or any YAML with `gates:`, whose gates are used instead. */
+export async function withGates(
   experiment: Experiment,
   gatesFrom: string | null,
   overrides: Overrides,

@@ -18,7 +18,7 @@ export interface Opened {
 export async function openWorkspace(directory: string, request: Request, resume: boolean): Promise<Opened> {
   if (!resume) return { workspace: await Workspace.fresh(directory), kept: [] }
   const workspace = new Workspace(directory)
-  const earlier = await readRecorded(workspace.resultFile, null, {})
+  const earlier = await readRecorded(workspace.resultFile, (recorded) => recorded)
   requireSame(earlier.request, request, workspace.resultFile)
   const standing = standingOf(earlier.launched, earlier.watched)
   refuseFailed(standing.counting, workspace.resultFile)

@@ -29,6 +29,10 @@ export function explainGitHubError(error: unknown): string {
   return `GitHub answered ${failure.status} (${failure.message}): ${remedy(failure)}`
 }
 
+export function isNotFound(error: unknown): boolean {
+  return requestError.safeParse(error).data?.status === 404
+}
+
 function remedy(failure: RequestError): string {
   if (isRateLimited(failure)) return 'the rate limit is used up; re-run the job later'
   switch (failure.status) {
@@ -36,11 +40,11 @@ function remedy(failure: RequestError): string {
       return 'the token is not valid; pass the token of this job'
     case 403:
       return (
-        'the token may not write; give the job "permissions: pull-requests: write". ' +
+        'the token may not; give the job "permissions: pull-requests: write, checks: write". ' +
         'For a pull request from a fork the token is always read-only: report from the artifact instead'
       )
     case 404:
-      return 'the token cannot see this pull request; check repository, number and token'
+      return 'the token cannot see this; check repository, number or path, and token'
     case 422:
       return 'GitHub refused the text; the job summary and the artifact have it'
     default:

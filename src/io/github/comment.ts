@@ -1,9 +1,9 @@
 // Keeps one comment of ours on a pull request: makes it, renews it, and never puts an older result over a newer.
-import { getOctokit } from '@actions/github'
 import { z } from 'zod'
 import { type CommentMarker, isNewer, parseMarker, renderMarker } from '../../report/comment-marker.ts'
-import { adviseOnGitHubError, explainGitHubError } from './api-error.ts'
-import { type Patience, withRetry } from './retry.ts'
+import { explainGitHubError } from './api-error.ts'
+import { callGitHub, type GitHub } from './client.ts'
+import type { Patience } from './retry.ts'
 
 export interface CommentTarget extends CommentMarker {
   owner: string
@@ -17,20 +17,17 @@ export type CommentOutcome =
   | { status: 'skipped'; reason: string }
   | { status: 'failed'; reason: string }
 
-type Octokit = ReturnType<typeof getOctokit>
 type Place = CommentTarget & { pullNumber: number }
 interface OwnComment {
   id: number
   marker: CommentMarker
 }
 
-const COMMENT_PATIENCE: Patience = { attempts: 4, firstDelayMs: 1000, totalMs: 30_000 }
-
 /** `body` comes without the marker. Never throws: a comment that cannot be written must not change a verdict. */
 export async function upsertComment(
   target: CommentTarget,
   body: string,
-  patience: Patience = COMMENT_PATIENCE,
+  patience?: Patience,
 ): Promise<CommentOutcome> {
   const { pullNumber, token } = target
   if (pullNumber === null) return { status: 'skipped', reason: 'this run is not about a pull request' }
@@ -39,28 +36,15 @@ export async function upsertComment(
   try {
     // Each try starts with the list: an answer may get lost after the comment was made, and a second POST
     // would make a second comment.
-    return await withRetry(
-      (signal) => upsertOnce(openGitHub(token, signal), { ...target, pullNumber }, body),
-      adviseOnGitHubError,
-      patience,
-    )
+    return await callGitHub(token, (github) => upsertOnce(github, { ...target, pullNumber }, body), patience)
   } catch (error) {
     return { status: 'failed', reason: `comment on pull request ${pullNumber}: ${explainGitHubError(error)}` }
   }
 }
 
-/** The signal goes in by a hook: as an option of getOctokit it would replace the settings for a proxy. */
-function openGitHub(token: string, signal: AbortSignal): Octokit {
-  const octokit = getOctokit(token)
-  octokit.hook.before('request', (options) => {
-    options.request = { ...options.request, signal }
-  })
-  return octokit
-}
-
-async function upsertOnce(octokit: Octokit, place: Place, text: string): Promise<CommentOutcome> {
+async function upsertOnce(github: GitHub, place: Place, text: string): Promise<CommentOutcome> {
   const { owner, repo } = place
-  const [ours, ...duplicates] = await listOwnComments(octokit, place)
+  const [ours, ...duplicates] = await listOwnComments(github, place)
   const newer = [ours, ...duplicates].find((one) => one && isNewer(one.marker, place))
   if (newer) {
     const { runId, runAttempt } = newer.marker
@@ -68,7 +52,7 @@ async function upsertOnce(octokit: Octokit, place: Place, text: string): Promise
   }
   const body = `${renderMarker(place)}\n${text}`
   if (!ours) {
-    const made = await octokit.rest.issues.createComment({
+    const made = await github.rest.issues.createComment({
       owner,
       repo,
       issue_number: place.pullNumber,
@@ -76,16 +60,16 @@ async function upsertOnce(octokit: Octokit, place: Place, text: string): Promise
     })
     return { status: 'created', url: made.data.html_url }
   }
-  const renewed = await octokit.rest.issues.updateComment({ owner, repo, comment_id: ours.id, body })
-  await removeDuplicates(octokit, place, duplicates)
+  const renewed = await github.rest.issues.updateComment({ owner, repo, comment_id: ours.id, body })
+  await removeDuplicates(github, place, duplicates)
   return { status: 'updated', url: renewed.data.html_url }
 }
 
 /** Oldest first, as GitHub lists them. */
-async function listOwnComments(octokit: Octokit, place: Place): Promise<OwnComment[]> {
+async function listOwnComments(github: GitHub, place: Place): Promise<OwnComment[]> {
   const { owner, repo, pullNumber } = place
-  const login = await readOwnLogin(octokit)
-  const comments = await octokit.paginate(octokit.rest.issues.listComments, {
+  const login = await readOwnLogin(github)
+  const comments = await github.paginate(github.rest.issues.listComments, {
     owner,
     repo,
     issue_number: pullNumber,
@@ -102,20 +86,20 @@ async function listOwnComments(octokit: Octokit, place: Place): Promise<OwnComme
  * the `viewer` of GraphQL answers every kind of token, with the login that REST gives to its comments
  * ("github-actions[bot]" for the token of a job).
  */
-async function readOwnLogin(octokit: Octokit): Promise<string> {
-  const answer = await octokit.graphql('query { viewer { login } }')
+async function readOwnLogin(github: GitHub): Promise<string> {
+  const answer = await github.graphql('query { viewer { login } }')
   return z.object({ viewer: z.object({ login: z.string().min(1) }) }).parse(answer).viewer.login
 }
 
 /** Two runs that start together may both make a comment. Left there, the second would go on showing an old verdict. */
 async function removeDuplicates(
-  octokit: Octokit,
+  github: GitHub,
   place: Place,
   duplicates: readonly OwnComment[],
 ): Promise<void> {
   const { owner, repo } = place
   const removals = duplicates.map(({ id }) =>
-    octokit.rest.issues.deleteComment({ owner, repo, comment_id: id }),
+    github.rest.issues.deleteComment({ owner, repo, comment_id: id }),
   )
   // The result is out already: what could not be removed now is tried again by the next run.
   await Promise.allSettled(removals)

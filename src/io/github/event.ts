@@ -17,38 +17,41 @@ export interface WorkflowRun {
   runAttempt: number
   runUrl: string
   serverUrl: string
-  /** The head is in another repository, or that repository is gone: its token is read-only. */
-  fork: boolean
+  /** The branch that a pull request is for, if it is not the default one. */
+  otherBase: string | null
   job: string
 }
 
 export type WorkflowRunReading =
   | { status: 'complete'; run: WorkflowRun }
-  /** The runner's variables are there, the event file is not: number, head and fork are the careful guess. */
+  /** The runner's variables are there, the event file is not: number, head and base are a guess. */
   | { status: 'without-event'; run: WorkflowRun; reason: string }
   | { status: 'not-in-a-workflow'; reason: string }
 
 type Environment = Readonly<Record<string, string | undefined>>
-type PullFacts = Pick<WorkflowRun, 'pullNumber' | 'headSha' | 'baseSha' | 'fork'>
+type PullFacts = Pick<WorkflowRun, 'pullNumber' | 'headSha' | 'baseSha' | 'otherBase'>
 
-const repository = z.object({ full_name: z.string() })
 const pullRequestEvent = z.object({
   pull_request: z.object({
     number: z.number().int().positive(),
-    head: z.object({ sha: z.string().min(1), repo: repository.nullable() }),
-    base: z.object({ sha: z.string().min(1), repo: repository }),
+    head: z.object({ sha: z.string().min(1) }),
+    base: z.object({
+      sha: z.string().min(1),
+      ref: z.string(),
+      repo: z.object({ default_branch: z.string() }),
+    }),
   }),
 })
 
 export function readWorkflowRun(environment: Environment = process.env): WorkflowRunReading {
-  const [owner, repo] = (environment.GITHUB_REPOSITORY ?? '').split('/')
-  if (!owner || !repo) {
+  const common = readRunFacts(environment)
+  if (common.owner === '' || common.repo === '') {
     return { status: 'not-in-a-workflow', reason: 'GITHUB_REPOSITORY is not "owner/name": not in a workflow' }
   }
-  const common = { ...runFacts(environment, owner, repo), owner, repo }
   if (!isAboutPullRequest(common.eventName)) {
     const headSha = environment.GITHUB_SHA ?? ''
-    return { status: 'complete', run: { ...common, pullNumber: null, headSha, baseSha: null, fork: false } }
+    const run = { ...common, pullNumber: null, headSha, baseSha: null, otherBase: null }
+    return { status: 'complete', run }
   }
   const reading = readPullFacts(environment.GITHUB_EVENT_PATH ?? '')
   if ('reason' in reading) {
@@ -58,11 +61,15 @@ export function readWorkflowRun(environment: Environment = process.env): Workflo
   return { status: 'complete', run: { ...common, ...reading } }
 }
 
-function runFacts(environment: Environment, owner: string, repo: string) {
+/** What the runner itself says of this run; the owner is '' outside of a workflow. */
+export function readRunFacts(environment: Environment = process.env) {
+  const [owner = '', repo = ''] = (environment.GITHUB_REPOSITORY ?? '').split('/')
   const serverUrl = environment.GITHUB_SERVER_URL || 'https://github.com'
   const runId = wholeNumber(environment.GITHUB_RUN_ID, 0)
   const runAttempt = wholeNumber(environment.GITHUB_RUN_ATTEMPT, 1)
   return {
+    owner,
+    repo,
     eventName: environment.GITHUB_EVENT_NAME ?? '',
     runId,
     runAttempt,
@@ -79,22 +86,23 @@ function isAboutPullRequest(eventName: string): boolean {
 function readPullFacts(path: string): PullFacts | { reason: string } {
   try {
     const { pull_request: pull } = pullRequestEvent.parse(JSON.parse(readFileSync(path, 'utf8')))
-    const fork = pull.head.repo?.full_name !== pull.base.repo.full_name
-    return { pullNumber: pull.number, headSha: pull.head.sha, baseSha: pull.base.sha, fork }
+    const { sha: baseSha, ref, repo } = pull.base
+    const otherBase = ref === repo.default_branch ? null : ref
+    return { pullNumber: pull.number, headSha: pull.head.sha, baseSha, otherBase }
   } catch (error) {
     const cause = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error)
     return { reason: `GITHUB_EVENT_PATH: "${path}" is not a readable pull request event: ${cause}` }
   }
 }
 
-/** GITHUB_REF of a pull request is refs/pull/7/merge. Whether it is a fork is unknown, so it counts as one. */
+/** GITHUB_REF of a pull request is refs/pull/7/merge, GITHUB_BASE_REF the branch it is for. */
 function guessPullFacts(environment: Environment): PullFacts {
   const [, number] = /^refs\/pull\/(\d+)\//.exec(environment.GITHUB_REF ?? '') ?? []
   return {
     pullNumber: number ? Number(number) : null,
     headSha: environment.GITHUB_SHA ?? '',
     baseSha: null,
-    fork: true,
+    otherBase: environment.GITHUB_BASE_REF || null,
   }
 }
 

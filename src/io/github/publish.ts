@@ -1,0 +1,81 @@
+// Shows a result on GitHub: the comment on the pull request and the check run on the measured commit.
+import { type Acceptance, isAcceptable } from '../../judge/acceptance.ts'
+import { type CheckReport, concludedCheck, isAccepted } from '../../report/check.ts'
+import { type CommentSection, fitComment } from '../../report/comment.ts'
+import { acceptanceSection, linkSection, staleSection } from '../../report/github-sections.ts'
+import { renderSections } from '../../report/markdown.ts'
+import type { Result } from '../../report/result.ts'
+import { findAcceptance } from './acceptance.ts'
+import { explainGitHubError } from './api-error.ts'
+import { type CheckOutcome, upsertCheck } from './check-run.ts'
+import { callGitHub, type Repository } from './client.ts'
+import { type CommentOutcome, upsertComment } from './comment.ts'
+
+/** Where a result belongs. */
+export interface Place extends Repository {
+  readonly token: string
+  readonly key: string
+  readonly checkName: string
+  /** The commit that was measured. */
+  readonly headSha: string
+  readonly runId: number
+  readonly runAttempt: number
+  readonly runUrl: string
+  readonly pull: { readonly number: number; readonly headSha: string } | null
+}
+
+export interface Published {
+  readonly comment: CommentOutcome
+  readonly check: CheckOutcome
+  readonly isAccepted: boolean
+  /** What went wrong beside comment and check. */
+  readonly warnings: readonly string[]
+}
+
+/** Never throws: the result is in the summary and in the artifact too. */
+export async function publishResult(
+  place: Place,
+  result: Result,
+  artifactUrl: string | null,
+  notes: readonly CommentSection[] = [],
+): Promise<Published> {
+  const { acceptance, warnings } = await lookForAcceptance(place, result)
+  const [verdict, ...rest] = renderSections(result)
+  const sections = [
+    ...(verdict ? [verdict] : []),
+    ...acceptanceSection(place, result, acceptance),
+    ...staleSection(place),
+    ...notes,
+    ...rest,
+    linkSection(place, artifactUrl),
+  ]
+  const shown = await show(place, sections, concludedCheck(result, acceptance, sections))
+  return { ...shown, isAccepted: isAccepted(result, acceptance), warnings }
+}
+
+export async function show(
+  place: Place,
+  sections: readonly CommentSection[],
+  check: CheckReport,
+): Promise<{ comment: CommentOutcome; check: CheckOutcome }> {
+  const [comment, written] = await Promise.all([
+    upsertComment({ ...place, pullNumber: place.pull?.number ?? null }, fitComment(sections)),
+    upsertCheck({ ...place, name: place.checkName }, check),
+  ])
+  return { comment, check: written }
+}
+
+/** Trouble here accepts nothing. */
+async function lookForAcceptance(
+  place: Place,
+  { verdict }: Result,
+): Promise<{ acceptance: Acceptance | null; warnings: string[] }> {
+  const { pull, token } = place
+  if (pull === null || token === '' || !isAcceptable(verdict)) return { acceptance: null, warnings: [] }
+  try {
+    const acceptance = await callGitHub(token, (github) => findAcceptance(github, place, pull.number, place))
+    return { acceptance, warnings: [] }
+  } catch (error) {
+    return { acceptance: null, warnings: [`looking for an acceptance: ${explainGitHubError(error)}`] }
+  }
+}

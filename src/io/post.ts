@@ -1,0 +1,17 @@
+// The action's post step: ends what a killed main step has left on the GPUs, then removes the code that it ran.
+import { readState } from './github/step-state.ts'
+import { sweep } from './process/sweep.ts'
+import { removeSavedWorktrees } from './revisions/saved-worktrees.ts'
+
+/** State under which this step finds the processes of a launch that outlived main. */
+export const MARKER_STATE = 'marker'
+/** State under which it finds the worktrees that were not removed. */
+export const WORKTREES_STATE = 'worktrees'
+
+export async function runPost(): Promise<void> {
+  const marker = readState(MARKER_STATE)
+  const ended = marker === '' ? 0 : await sweep(marker)
+  if (ended > 0) console.log(`Speedproof ended ${ended} processes that the main step left behind`)
+  const removed = await removeSavedWorktrees(readState(WORKTREES_STATE))
+  if (removed > 0) console.log(`Speedproof removed ${removed} worktrees that the main step left behind`)
+}

@@ -1,0 +1,125 @@
+// The report job: what another job measured is judged again, by the base branch's experiment and gates, and shown.
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { assess } from '../assess.ts'
+import type { ReportInputs } from '../config/action-inputs.ts'
+import { type Experiment, parseExperiment } from '../config/experiment.ts'
+import { differencesOf } from '../config/same-work.ts'
+import { ConfigError, RunError } from '../errors.ts'
+import { checkInProgress, unjudgedCheck } from '../report/check.ts'
+import { changedExperimentSection, judgedBySection, unjudgedSection } from '../report/judged-again.ts'
+import type { Result } from '../report/result.ts'
+import { readRecorded } from './analyze.ts'
+import { announceResult, announceShown, warn } from './announce.ts'
+import { explainGitHubError } from './github/api-error.ts'
+import { artifactName } from './github/artifact.ts'
+import { pathInRepository } from './github/base-file.ts'
+import { callGitHub } from './github/client.ts'
+import { downloadArtifact, type FoundArtifact, findArtifact } from './github/download-artifact.ts'
+import { readReportEvent } from './github/measuring-run.ts'
+import { publishResult, show } from './github/publish.ts'
+import { findReportTarget, type ReportTarget } from './github/report-target.ts'
+import { unpackResult } from './unpack-result.ts'
+import { Workspace } from './workspace.ts'
+
+/** An archive of some hundred MB takes its time. */
+const DOWNLOAD_PATIENCE = { attempts: 3, firstDelayMs: 2000, totalMs: 5 * 60_000 }
+
+/** True if the check says what became of the measurement; the step of the report itself is red only if it does not. */
+export async function runReportJob(inputs: ReportInputs): Promise<boolean> {
+  const event = readReportEvent(inputs.headSha)
+  const path = pathInRepository(inputs.workingDirectory, inputs.experimentFile)
+  const target = await explained(() => findReportTarget(inputs, event, path))
+  const { place } = target
+  if (target.phase === 'requested') {
+    const check = checkInProgress('is being measured', `[Workflow run](${place.runUrl})`)
+    return announceShown(await show({ ...place, pull: null }, [], check))
+  }
+  try {
+    const experiment = parseExperiment(target.base.text, `${path} of ${target.base.branch}`, inputs.overrides)
+    const workspace = new Workspace(resolve(inputs.workingDirectory, inputs.outDirectory))
+    const artifact = await fetchResult(inputs, target, experiment, workspace)
+    const { result, recorded } = await judgeAgain(experiment, workspace)
+    return await publishJudged(target, artifact, result, recorded, workspace)
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof RunError)) throw error
+    return await publishUnjudged(target, error.message)
+  }
+}
+
+/** Without the target there is no place to show anything: the step says what is wrong. */
+async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ConfigError || error instanceof RunError) throw error
+    throw new RunError(explainGitHubError(error))
+  }
+}
+
+async function fetchResult(
+  inputs: ReportInputs,
+  { place }: ReportTarget,
+  { name: experiment }: Experiment,
+  workspace: Workspace,
+): Promise<FoundArtifact> {
+  const { measureJob: job, leg, token } = inputs
+  // Re-running another job of the workflow raises the attempt and leaves the artifact of an earlier one.
+  const attempts = Array.from({ length: place.runAttempt }, (_, before) => place.runAttempt - before)
+  const names = inputs.artifactName
+    ? [inputs.artifactName]
+    : attempts.map((attempt) => artifactName({ experiment, job, leg, attempt }))
+  const folder = await mkdtemp(join(process.env.RUNNER_TEMP ?? tmpdir(), 'speedproof-artifact-'))
+  const archive = join(folder, 'artifact.zip')
+  try {
+    const artifact = await explained(() =>
+      callGitHub(token, (github) => findArtifact(github, { ...place, names })),
+    )
+    await explained(() =>
+      callGitHub(token, (github) => downloadArtifact(github, place, artifact, archive), DOWNLOAD_PATIENCE),
+    )
+    await rm(workspace.directory, { recursive: true, force: true })
+    await mkdir(workspace.directory, { recursive: true })
+    await unpackResult(archive, workspace.directory)
+    return artifact
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function judgeAgain(
+  experiment: Experiment,
+  workspace: Workspace,
+): Promise<{ result: Result; recorded: Experiment }> {
+  let recorded = experiment
+  const { request, launched, watched } = await readRecorded(workspace.resultFile, (found) => {
+    recorded = found
+    return experiment
+  })
+  return { result: assess(request, launched, watched), recorded }
+}
+
+async function publishJudged(
+  { place, base }: ReportTarget,
+  artifact: FoundArtifact,
+  result: Result,
+  recorded: Experiment,
+  workspace: Workspace,
+): Promise<boolean> {
+  await workspace.save(result)
+  await announceResult(result, workspace)
+  const changes = differencesOf(result.experiment, recorded, [])
+  const notes = [...changedExperimentSection(base, changes), judgedBySection(base)]
+  const published = await publishResult(place, result, artifact.url, notes)
+  for (const reason of published.warnings) warn('acceptance', reason)
+  return announceShown(published)
+}
+
+/** No artifact, or one that cannot be judged: the check says so, and is no pass. */
+async function publishUnjudged({ place, wasCancelled }: ReportTarget, reason: string): Promise<boolean> {
+  const section = unjudgedSection(place, reason)
+  const check = unjudgedCheck(wasCancelled ? 'cancelled' : 'failure', reason, section.markdown)
+  warn('no verdict', reason)
+  return announceShown(await show(place, [section], check))
+}

@@ -1,0 +1,17 @@
+// Which verdicts a maintainer may accept: those in which only gates are open or missed.
+import type { Verdict } from './verdict.ts'
+
+/** Somebody with write access who takes responsibility for one commit in spite of its gates. */
+export interface Acceptance {
+  readonly login: string
+  readonly reason: string
+  readonly url: string
+}
+
+/** A failed launch, and runs that cannot be compared, say nothing that could be accepted. */
+export function isAcceptable({ verdict, checks }: Verdict): boolean {
+  if (verdict !== 'failed' && verdict !== 'inconclusive') return false
+  return checks.every(({ name, state }) =>
+    name === 'completion' ? state === 'passed' : state === 'passed' || state === 'not measured',
+  )
+}

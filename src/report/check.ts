@@ -1,0 +1,84 @@
+// A result -> the check run on the measured commit: its name, its conclusion and its texts.
+import { type Acceptance, isAcceptable } from '../judge/acceptance.ts'
+import { type CommentSection, fitComment } from './comment.ts'
+import { oneLine } from './escape.ts'
+import { renderSections } from './markdown.ts'
+import type { Result } from './result.ts'
+
+export type CheckConclusion = 'success' | 'failure' | 'neutral' | 'cancelled'
+
+interface CheckTexts {
+  readonly title: string
+  readonly summary: string
+  /** '' for none. */
+  readonly text: string
+}
+
+export type CheckReport =
+  | (CheckTexts & { readonly status: 'in_progress' })
+  | (CheckTexts & { readonly status: 'completed'; readonly conclusion: CheckConclusion })
+
+const MAX_TITLE_CHARACTERS = 150
+
+/** `otherBase`: a base branch that is not the default one, whose gates may be weaker: it gets a check of its own. */
+export function checkName(key: string, otherBase: string | null): string {
+  return `Speedproof: ${key}${otherBase === null ? '' : ` (into ${otherBase})`}`
+}
+
+/**
+ * GitHub lets a required check that is neutral pass, as it does one that is skipped: so only what a maintainer has
+ * accepted is neutral, and an open or invalid verdict is a failure.
+ */
+export function conclusionOf(result: Result, acceptance: Acceptance | null): CheckConclusion {
+  if (result.verdict.verdict === 'passed') return 'success'
+  if (isAccepted(result, acceptance)) return 'neutral'
+  return result.outcomes.some(({ status }) => status === 'cancelled') ? 'cancelled' : 'failure'
+}
+
+export function isAccepted({ verdict }: Result, acceptance: Acceptance | null): boolean {
+  return acceptance !== null && isAcceptable(verdict)
+}
+
+/** `sections` has what is shown in the comment; the summary of a check is its first half. */
+export function concludedCheck(
+  result: Result,
+  acceptance: Acceptance | null,
+  sections: readonly CommentSection[] = renderSections(result),
+): CheckReport {
+  const { verdict, reason } = result.verdict
+  const accepted =
+    acceptance !== null && isAccepted(result, acceptance) ? `accepted by ${acceptance.login}, ` : ''
+  const isInSummary = ({ kind }: CommentSection) => kind === 'verdict' || kind === 'rows' || kind === 'link'
+  return {
+    status: 'completed',
+    conclusion: conclusionOf(result, acceptance),
+    title: titleOf(`${accepted}${verdict}: ${reason}`),
+    summary: fitComment(sections.filter(isInSummary)),
+    text: fitComment(sections.filter((section) => !isInSummary(section))),
+  }
+}
+
+export function unjudgedCheck(
+  conclusion: 'failure' | 'cancelled',
+  reason: string,
+  markdown: string,
+): CheckReport {
+  return {
+    status: 'completed',
+    conclusion,
+    title: titleOf(`no verdict: ${reason}`),
+    summary: markdown,
+    text: '',
+  }
+}
+
+export function checkInProgress(title: string, markdown: string): CheckReport {
+  return { status: 'in_progress', title: titleOf(title), summary: markdown, text: '' }
+}
+
+function titleOf(text: string): string {
+  const line = oneLine(text)
+  return line.length <= MAX_TITLE_CHARACTERS
+    ? line
+    : `${line.slice(0, MAX_TITLE_CHARACTERS - 1).toWellFormed()}…`
+}
