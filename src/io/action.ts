@@ -9,7 +9,7 @@ import { announceResult, announceShown, printLines, warn } from './announce.ts'
 import { cancelOnSignals } from './cancel.ts'
 import { readRawInputs } from './github/action-inputs.ts'
 import { type ArtifactOutcome, artifactName, uploadArtifact } from './github/artifact.ts'
-import { readWorkflowRun } from './github/event.ts'
+import { readWorkflowRun, type WorkflowRunReading } from './github/event.ts'
 import { writeOutputs } from './github/outputs.ts'
 import { publishResult } from './github/publish.ts'
 import { saveState } from './github/step-state.ts'
@@ -98,8 +98,9 @@ async function showOnGitHub(
   inputs: MeasureInputs,
 ): Promise<boolean> {
   const reading = readWorkflowRun()
-  if (inputs.report === 'artifact' || reading.status === 'not-in-a-workflow') {
-    printLines(`no comment and no check: ${'reason' in reading ? reading.reason : 'report is artifact'}`)
+  const why = whyNotShown(reading, inputs)
+  if (why !== null || reading.status === 'not-in-a-workflow') {
+    printLines(`no comment and no check: ${why}`)
     return false
   }
   const { run } = reading
@@ -115,4 +116,10 @@ async function showOnGitHub(
   for (const reason of published.warnings) warn('acceptance', reason)
   announceShown(published)
   return published.isAccepted
+}
+
+function whyNotShown(reading: WorkflowRunReading, { report }: MeasureInputs): string | null {
+  if (reading.status === 'not-in-a-workflow') return reading.reason
+  if (report === 'artifact') return 'report is artifact'
+  return reading.run.pullNumber === null ? 'this run is not about a pull request' : null
 }

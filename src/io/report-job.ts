@@ -93,11 +93,11 @@ async function judgeAgain(
   workspace: Workspace,
 ): Promise<{ result: Result; recorded: Experiment }> {
   let recorded = experiment
-  const { request, launched, watched } = await readRecorded(workspace.resultFile, (found) => {
+  const { request, launched, watched, reevaluation } = await readRecorded(workspace.resultFile, (found) => {
     recorded = found
     return experiment
   })
-  return { result: assess(request, launched, watched), recorded }
+  return { result: assess(request, launched, watched, reevaluation), recorded }
 }
 
 async function publishJudged(

@@ -34,6 +34,7 @@ describe('action.yml', () => {
 describe('action inputs', () => {
   test('need nothing but an experiment beside the defaults', () => {
     expect(parseActionInputs({ ...defaults, experiment: ' x.yaml ', 'github-token': 't' })).toEqual({
+      job: 'measure',
       experimentFile: 'x.yaml',
       workingDirectory: '.',
       outDirectory: 'out',
@@ -53,11 +54,17 @@ describe('action inputs', () => {
 
   test('upload nothing when artifact-name is none', () => {
     const raw = { ...defaults, experiment: 'x.yaml', 'artifact-name': 'none' }
-    expect(parseActionInputs(raw).artifactName).toBeNull()
+    expect(parseActionInputs(raw)).toMatchObject({ artifactName: null })
   })
 
   test('have no default of their own', () => {
-    const none = { experiment: 'x.yaml', 'working-directory': '.', out: 'out', report: 'artifact' }
+    const none = {
+      job: 'measure',
+      experiment: 'x.yaml',
+      'working-directory': '.',
+      out: 'out',
+      report: 'artifact',
+    }
     expect(parseActionInputs(none)).toMatchObject({ token: '', artifactName: '', overrides: {} })
     for (const name of Object.keys(none))
       expect(refusal(() => parseActionInputs({ ...none, [name]: '' }))).toMatch(`${name}: `)
@@ -65,13 +72,25 @@ describe('action inputs', () => {
 
   test('name input, value and remedy when they are wrong', () => {
     expect(refusal(() => parseActionInputs(defaults))).toMatchInlineSnapshot(
-      `"experiment: missing; expected a path such as configs/experiments/smoke.yaml"`,
+      `"experiment: missing; expected a value such as configs/experiments/smoke.yaml"`,
     )
     expect(
       refusal(() => parseActionInputs({ ...defaults, experiment: 'x.yaml', report: 'Direct' })),
     ).toMatchInlineSnapshot(`"report: got "Direct", expected direct or artifact"`)
     expect(
       refusal(() => parseActionInputs({ ...defaults, experiment: 'x.yaml', out: ' ' })),
-    ).toMatchInlineSnapshot(`"out: missing; expected a path such as out"`)
+    ).toMatchInlineSnapshot(`"out: missing; expected a value such as out"`)
+  })
+
+  test('of a report need a token and a commit that is whole', () => {
+    const raw = { ...defaults, job: 'report', experiment: 'x.yaml', 'github-token': 't' }
+    expect(parseActionInputs(raw)).toMatchObject({ job: 'report', measureJob: 'measure', headSha: null })
+    expect(refusal(() => parseActionInputs({ ...raw, 'github-token': '' }))).toMatch('github-token: missing')
+    expect(refusal(() => parseActionInputs({ ...raw, 'head-sha': 'a1b2c3d' }))).toMatchInlineSnapshot(
+      `"head-sha: got "a1b2c3d", expected the 40 hexadecimal digits of a commit"`,
+    )
+    expect(refusal(() => parseActionInputs({ ...raw, 'artifact-name': 'none' }))).toMatch(
+      'a report is made from an artifact',
+    )
   })
 })

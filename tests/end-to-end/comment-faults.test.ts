@@ -12,8 +12,12 @@ const passedNotice = { level: 'notice', title: 'Speedproof: faulty passed' }
 
 describe('a comment call that fails is a warning', () => {
   it.each([
-    ['403', refuse(403, 'Resource not accessible by integration'), /403 .*pull-requests: write/],
-    ['404', refuse(404, 'Not Found'), /404 .*cannot see this pull request/],
+    [
+      '403',
+      refuse(403, 'Resource not accessible by integration'),
+      /403 .*pull-requests: write, checks: write/,
+    ],
+    ['404', refuse(404, 'Not Found'), /404 .*the token cannot see this/],
     ['422', refuse(422, 'Validation Failed'), /422 .*refused the text/],
     ['500', refuse(500, 'Server Error'), /500 .*re-run the job later/],
   ])('when it answers %s', async (_, answer, reason) => {
@@ -39,7 +43,8 @@ it('a pull request from a fork, whose token may only read, keeps its verdict', a
   expect(main).toMatchObject({ exitCode: 0, outputs: { verdict: 'passed' } })
   expect(main.annotations).toMatchObject([
     passedNotice,
-    { level: 'warning', message: expect.stringContaining('report from the artifact instead') },
+    { title: 'Speedproof: comment', message: expect.stringContaining('report from the artifact instead') },
+    { title: 'Speedproof: check', message: expect.stringContaining('report from the artifact instead') },
   ])
 })
 

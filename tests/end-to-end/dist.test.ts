@@ -7,8 +7,8 @@ import { ROOT } from '../fixtures/processes/launching.ts'
 const DIST = join(ROOT, 'dist')
 const read = (name: string) => readFile(join(DIST, name), 'utf8')
 
-it('dist holds the bundle, its licences and its package.json', async () => {
-  expect((await readdir(DIST)).sort()).toEqual(['index.js', 'licenses.txt', 'package.json'])
+it('dist holds the bundle, the post entry, the licences and a package.json', async () => {
+  expect((await readdir(DIST)).sort()).toEqual(['index.js', 'licenses.txt', 'package.json', 'post.js'])
   expect(JSON.parse(await read('package.json'))).toEqual({ type: 'module' })
 })
 

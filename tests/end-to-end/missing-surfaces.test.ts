@@ -28,7 +28,7 @@ describe('an artifact that cannot be uploaded is a warning', () => {
   })
 })
 
-describe('no comment is tried, and the verdict stays', () => {
+describe('neither comment nor check is tried, and the verdict stays', () => {
   it.each([
     ['without a token', { inputs: { 'github-token': '' } }, 'no token'],
     ['when the run is not about a pull request', { event: dispatchEvent() }, 'not about a pull request'],
@@ -38,7 +38,7 @@ describe('no comment is tried, and the verdict stays', () => {
     await using services = await startServices()
     const { main } = await measure(folder, services, changes)
     expect(main).toMatchObject({ exitCode: 0, annotations: [passedNotice], outputs: { verdict: 'passed' } })
-    expect(main.lines.find((line) => line.includes('no comment:'))).toContain(reason)
+    expect(main.lines.find((line) => line.includes('no comment'))).toContain(reason)
     expect(services.github.calls).toEqual([])
     expect(services.artifacts.uploaded[ARTIFACT]).toHaveProperty('report.md')
   })

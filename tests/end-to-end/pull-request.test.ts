@@ -69,6 +69,7 @@ describe('a passed experiment', () => {
       'report-file': join(folder, 'out', 'report.md'),
       'artifact-url': 'https://github.com/octo-lab/solver/actions/runs/1001/artifacts/42',
       'comment-url': 'https://github.com/octo-lab/solver/pull/7#issuecomment-351',
+      'check-url': 'https://github.com/octo-lab/solver/runs/500',
     })
   })
 

@@ -2,16 +2,13 @@
 import { z } from 'zod'
 import { type Answer, type Request, refuse } from './local-server.ts'
 import type { Operation } from './openapi.ts'
+import { listPage } from './pages.ts'
+import { userJson } from './user-json.ts'
 
 export interface FakeComment {
   id: number
   author: string
   body: string
-}
-
-export interface Pull {
-  repository: string
-  number: number
 }
 
 export interface Identity {
@@ -23,14 +20,15 @@ export interface Identity {
 const MAX_BODY_CHARACTERS = 65_536
 
 export function answerComments(
-  { repository, number }: Pull,
+  number: number,
   comments: FakeComment[],
   { id: operation, parameters }: Operation,
   request: Request,
   { login, canWrite }: Identity,
 ): Answer {
   const { owner, repo, issue_number = number, comment_id } = parameters
-  if (`${owner}/${repo}` !== repository || Number(issue_number) !== number) return refuse(404, 'Not Found')
+  const repository = `${owner}/${repo}`
+  if (Number(issue_number) !== number) return refuse(404, 'Not Found')
   if (operation === 'issues/list-comments') return listPage(comments, request.url, toJson)
   if (!canWrite) return refuse(403, 'Resource not accessible by integration')
   if (operation === 'issues/create-comment') return create(readBody(request))
@@ -78,20 +76,6 @@ export function nextId(comments: readonly FakeComment[]): number {
   return Math.max(100, ...comments.map((one) => one.id)) + 1
 }
 
-function listPage(comments: FakeComment[], url: URL, toJson: (one: FakeComment) => unknown): Answer {
-  const perPage = Number(url.searchParams.get('per_page') ?? 30)
-  const page = Number(url.searchParams.get('page') ?? 1)
-  const lastPage = Math.max(1, Math.ceil(comments.length / perPage))
-  const link = (target: number, relation: string) => {
-    const address = new URL(url)
-    address.searchParams.set('page', String(target))
-    return `<${address}>; rel="${relation}"`
-  }
-  const headers = page < lastPage ? { link: `${link(page + 1, 'next')}, ${link(lastPage, 'last')}` } : {}
-  const onPage = comments.slice((page - 1) * perPage, page * perPage)
-  return { kind: 'answer', status: 200, headers, body: onPage.map(toJson) }
-}
-
 function readBody(request: Request): string {
   return z.object({ body: z.string() }).parse(JSON.parse(request.body.toString())).body
 }
@@ -105,22 +89,4 @@ function refuseLength(): Answer {
   const errors = [{ resource: 'IssueComment', code: 'unprocessable', field: 'data', message }]
   const documentation_url = 'https://docs.github.com/rest/issues/comments'
   return { kind: 'answer', status: 422, body: { message: 'Validation Failed', errors, documentation_url } }
-}
-
-function userJson(login: string) {
-  const page = `https://github.com/${encodeURIComponent(login)}`
-  const links = ['followers', 'following', 'gists', 'starred', 'subscriptions', 'organizations', 'repos']
-  const urls = [...links, 'events', 'received_events'].map((name) => [`${name}_url`, `${page}/${name}`])
-  return {
-    login,
-    id: 1,
-    node_id: 'U_1',
-    avatar_url: `${page}.png`,
-    gravatar_id: '',
-    url: page,
-    html_url: page,
-    ...Object.fromEntries(urls),
-    type: login.endsWith('[bot]') ? 'Bot' : 'User',
-    site_admin: false,
-  }
 }

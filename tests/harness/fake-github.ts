@@ -1,13 +1,25 @@
 // A GitHub of our own, over HTTP: the calls that Speedproof makes, with state, tokens and faults. Every call and
 // answer is checked against GitHub's description; disposing throws when one did not fit.
 import { z } from 'zod'
-import { answerComments, type FakeComment, type Identity, nextId, type Pull } from './fake-comments.ts'
+import { examplePull, HEAD_SHA, PULL_NUMBER, REPOSITORY } from './events.ts'
+import { ARCHIVE_PATH, answerArchives, type FakeArchive, giveArchive } from './fake-archives.ts'
+import { answerChecks, type FakeCheck } from './fake-checks.ts'
+import { answerComments, type FakeComment, type Identity, nextId } from './fake-comments.ts'
+import { answerContents, type FakeFiles } from './fake-contents.ts'
+import { answerPulls, type FakePull } from './fake-pulls.ts'
 import { type Answer, type Request, refuse, startLocalServer } from './local-server.ts'
 import { findOperation, type Operation } from './openapi.ts'
 
 export interface FakeGitHub extends AsyncDisposable {
   url: string
   comments: readonly FakeComment[]
+  checks: readonly FakeCheck[]
+  /** One is there from the start: number 7, from a branch of the repository itself. */
+  pulls: FakePull[]
+  files: FakeFiles
+  archives: FakeArchive[]
+  /** Of people on the repository, by login; others are unknown to it. */
+  permissions: Record<string, 'admin' | 'write' | 'read' | 'none'>
   /** Operation ids in the order of the calls, such as 'issues/list-comments'. */
   calls: readonly string[]
   /** Adds comments as if written before. */
@@ -25,10 +37,22 @@ const IDENTITIES: Record<string, Identity> = {
   'person-token': { login: 'octocat', canWrite: true },
 }
 const VIEWER = 'graphql/viewer'
-const PULL: Pull = { repository: 'octo-lab/solver', number: 7 }
+const PULL: FakePull = {
+  number: PULL_NUMBER,
+  headSha: HEAD_SHA,
+  headRepository: REPOSITORY,
+  headBranch: 'faster',
+  baseBranch: 'main',
+  isOpen: true,
+}
 
-export async function startFakeGitHub(pull: Pull = PULL): Promise<FakeGitHub> {
+export async function startFakeGitHub(): Promise<FakeGitHub> {
   const comments: FakeComment[] = []
+  const checks: FakeCheck[] = []
+  const pulls = [{ ...PULL }]
+  const files: FakeFiles = {}
+  const archives: FakeArchive[] = []
+  const permissions: FakeGitHub['permissions'] = {}
   const calls: string[] = []
   const failures = new Map<string, Failure[]>()
   const violations: string[] = []
@@ -37,6 +61,7 @@ export async function startFakeGitHub(pull: Pull = PULL): Promise<FakeGitHub> {
     if (request.url.pathname === '/graphql') {
       return answerCall(VIEWER, (identity) => answerViewer(request, identity), request)
     }
+    if (request.url.pathname.startsWith(ARCHIVE_PATH)) return giveArchive(archives, request)
     const operation = findOperation(request)
     if (!operation) {
       violations.push(`${request.method} ${request.url.pathname} is not among the described operations`)
@@ -48,12 +73,29 @@ export async function startFakeGitHub(pull: Pull = PULL): Promise<FakeGitHub> {
     }
     const answer = answerCall(
       operation.id,
-      (identity) => answerComments(pull, comments, operation, request, identity),
+      (identity) => answerOperation(operation, identity, request),
       request,
     )
     violations.push(...problemsOf(operation, answer))
     return answer
   })
+
+  function answerOperation(operation: Operation, identity: Identity, request: Request): Answer {
+    const { owner, repo } = operation.parameters
+    if (`${owner}/${repo}` !== REPOSITORY) return refuse(404, 'Not Found')
+    switch (operation.id.split('/')[0]) {
+      case 'issues':
+        return answerComments(PULL_NUMBER, comments, operation, request, identity)
+      case 'checks':
+        return answerChecks(checks, operation, request, identity.canWrite)
+      case 'pulls':
+        return answerPulls(pulls, examplePull(), operation, request)
+      case 'actions':
+        return answerArchives(archives, operation, request)
+      default:
+        return answerContents(files, permissions, operation, request)
+    }
+  }
 
   function answerCall(id: string, act: (identity: Identity) => Answer, request: Request): Answer {
     calls.push(id)
@@ -68,6 +110,11 @@ export async function startFakeGitHub(pull: Pull = PULL): Promise<FakeGitHub> {
   return {
     url: server.url,
     comments,
+    checks,
+    pulls,
+    files,
+    archives,
+    permissions,
     calls,
     addComments(...added) {
       for (const one of added) comments.push({ id: nextId(comments), ...one })

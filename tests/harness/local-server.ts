@@ -10,6 +10,7 @@ export interface Request {
 
 export type Answer =
   | { kind: 'answer'; status: number; headers?: Record<string, string>; body: unknown }
+  | { kind: 'bytes'; bytes: Buffer }
   /** The connection ends without a word. */
   | { kind: 'dropped' }
   /** Nothing comes, ever. */
@@ -60,6 +61,10 @@ function reply(response: ServerResponse, answer: Answer): void {
       response.destroy()
       return
     case 'hanging':
+      return
+    case 'bytes':
+      response.writeHead(200, { 'content-type': 'application/zip' })
+      response.end(answer.bytes)
       return
     case 'answer': {
       const text = answer.body === undefined ? '' : JSON.stringify(answer.body)

@@ -20,10 +20,11 @@ const parameter = z.object({
   required: z.boolean().default(false),
   schema: z.looseObject({ type: z.string() }),
 })
+const reference = z.object({ $ref: z.string() })
 const content = z.object({ 'application/json': z.object({ schema: z.looseObject({}) }) })
 const operation = z.object({
   operationId: z.string(),
-  parameters: z.array(z.object({ $ref: z.string() })),
+  parameters: z.array(z.union([reference, parameter])),
   requestBody: z.object({ content }).optional(),
   responses: z.record(z.string(), z.object({ $ref: z.string().optional(), content: content.optional() })),
 })
@@ -51,7 +52,7 @@ export function findOperation(request: Request): Operation | null {
     const inPath = matchPath(template, request.url.pathname)
     const found = methods[request.method.toLowerCase()]
     if (!inPath || !found) continue
-    const parameters = { ...inPath, ...Object.fromEntries(request.url.searchParams) }
+    const parameters = { ...decoded(inPath), ...Object.fromEntries(request.url.searchParams) }
     return {
       id: found.operationId,
       parameters,
@@ -68,9 +69,13 @@ function matchPath(template: string, path: string): Record<string, string> | nul
   return match ? { ...match.groups } : null
 }
 
+function decoded(inPath: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(inPath).map(([name, text]) => [name, decodeURIComponent(text)]))
+}
+
 function problemsOfParameters(found: z.infer<typeof operation>, given: Record<string, string>): string[] {
-  const known = found.parameters.map(({ $ref }) =>
-    parameter.parse(github.components.parameters[lastPart($ref)]),
+  const known = found.parameters.map((one) =>
+    '$ref' in one ? parameter.parse(github.components.parameters[lastPart(one.$ref)]) : one,
   )
   const unknown = Object.keys(given).filter((name) => !known.some((one) => one.name === name))
   const problems = known.flatMap(({ name, required, schema }) => {

@@ -28,10 +28,11 @@ export async function findReportTarget(
   path: string,
 ): Promise<ReportTarget> {
   const here = readRunFacts()
+  const repository = { owner: here.owner, repo: here.repo }
   return await callGitHub(inputs.token, async (github) => {
-    const pull = await pullOf(github, here, run, defaultBranch)
+    const pull = await pullOf(github, repository, run, defaultBranch)
     const baseBranch = pull?.baseBranch ?? defaultBranch
-    const base = await readBaseFile(github, here, baseBranch, path)
+    const base = await readBaseFile(github, repository, baseBranch, path)
     const headSha = headOf(run, pull)
     const { name } = parseExperiment(base.text, path)
     const key = keyOf(name, inputs.measureJob, inputs.leg)
@@ -39,8 +40,7 @@ export async function findReportTarget(
     const measured = await measuredBy(github, here, run, { headSha, name: check, key })
     return {
       place: {
-        owner: here.owner,
-        repo: here.repo,
+        ...repository,
         token: inputs.token,
         key,
         checkName: check,

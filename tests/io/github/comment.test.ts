@@ -126,7 +126,7 @@ describe('a fault that stays', () => {
   const hour = { 'retry-after': '3600' }
   const faults: [string, Failure, RegExp][] = [
     ['401', refuse(401, 'Bad credentials'), /401 .*token is not valid/],
-    ['404', refuse(404, 'Not Found'), /404 .*cannot see this pull request/],
+    ['404', refuse(404, 'Not Found'), /404 .*the token cannot see this/],
     ['422', refuse(422, 'Validation Failed'), /422 .*Validation Failed/],
     ['429 with an hour to wait', refuse(429, 'Too Many Requests', hour), /429 .*rate limit/],
     ['500', refuse(500, 'Server Error'), /500 .*re-run the job later/],
@@ -149,7 +149,7 @@ describe('a fault that stays', () => {
     })
     expect(outcome).toMatchInlineSnapshot(`
       {
-        "reason": "comment on pull request 7: GitHub answered 403 (Resource not accessible by integration - https://docs.github.com/rest): the token may not write; give the job "permissions: pull-requests: write". For a pull request from a fork the token is always read-only: report from the artifact instead",
+        "reason": "comment on pull request 7: GitHub answered 403 (Resource not accessible by integration - https://docs.github.com/rest): the token may not; give the job "permissions: pull-requests: write, checks: write". For a pull request from a fork the token is always read-only: report from the artifact instead",
         "status": "failed",
       }
     `)

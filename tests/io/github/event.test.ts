@@ -41,24 +41,30 @@ describe('a pull request', () => {
         runAttempt: 2,
         runUrl: 'https://github.com/octo-lab/solver/actions/runs/1001/attempts/2',
         serverUrl: 'https://github.com',
-        fork: false,
+        otherBase: null,
         job: 'measure',
       },
     })
   })
 
-  it.each(['fork', 'deleted fork'] as const)('from a %s counts as from a fork', async (head) => {
-    expect(await read(pullRequestEvent(head))).toMatchObject({ run: { fork: true, headSha: HEAD_SHA } })
+  it.each(['fork', 'deleted fork'] as const)('from a %s is about the same', async (head) => {
+    expect(await read(pullRequestEvent(head))).toMatchObject({ run: { pullNumber: 7, headSha: HEAD_SHA } })
+  })
+
+  it('into another branch than the default one names it', async () => {
+    const event = pullRequestEvent('own branch', 'pull_request', 'release')
+    expect(await read(event)).toMatchObject({ run: { otherBase: 'release' } })
   })
 
   it.each([
     ['empty', ''],
     ['half a line', '{"pull_request": {'],
     ['about something else', '{"issue": {"number": 7}}'],
-  ])('with an event file that is %s is known by its ref only, and counts as a fork', async (_, payload) => {
-    expect(await read({ ...pullRequestEvent(), payload })).toMatchObject({
+  ])('with an event file that is %s is known by its ref and base only', async (_, payload) => {
+    const environment = { GITHUB_BASE_REF: 'release' }
+    expect(await read({ ...pullRequestEvent(), payload }, environment)).toMatchObject({
       status: 'without-event',
-      run: { pullNumber: 7, headSha: MERGE_SHA, fork: true },
+      run: { pullNumber: 7, headSha: MERGE_SHA, otherBase: 'release' },
       reason: expect.stringContaining('is not a readable pull request event'),
     })
   })

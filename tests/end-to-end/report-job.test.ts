@@ -1,0 +1,261 @@
+// The privileged report job: it judges what a measuring job left, and says so on the pull request.
+import { beforeAll, describe, expect, it } from 'vitest'
+import { commentEvent, HEAD_SHA, workflowRunEvent } from '../harness/events.ts'
+import { refuse } from '../harness/local-server.ts'
+import { type Measured, measureForReport, report, servicesWith } from '../harness/report-job.ts'
+import { startServices } from '../harness/speedproof.ts'
+
+const CHECK = 'Speedproof: faulty/measure'
+const FORK = { headRepository: 'contributor/solver', headBranch: 'main' }
+
+let passed: Measured
+let failed: Measured
+
+beforeAll(async () => {
+  passed = await measureForReport()
+  failed = await measureForReport({ optimized: { step_seconds: 0.002 } })
+}, 120_000)
+
+it('a measuring job with report: artifact writes nothing on GitHub', () => {
+  expect(passed.main).toMatchObject({ exitCode: 0, outputs: { verdict: 'passed', 'comment-url': '' } })
+  expect(passed.main.lines).toContain('│ no comment and no check: report is artifact')
+})
+
+describe('a finished run', () => {
+  it('gets comment, check and summary from the raw metrics', async () => {
+    await using services = await servicesWith(passed)
+    const { exitCode, outputs, summary, annotations } = await report(services)
+    expect(exitCode).toBe(0)
+    expect(outputs).toMatchObject({ verdict: 'passed', 'check-url': expect.stringContaining('/runs/500') })
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, head_sha: HEAD_SHA, status: 'completed', conclusion: 'success' },
+    ])
+    const [comment] = services.github.comments
+    for (const text of [comment?.body, services.github.checks[0]?.output.summary, summary])
+      expect(text).toContain('| speedup ')
+    expect(comment?.body).toContain('by the experiment and gates of main at')
+    expect(annotations).toMatchObject([{ level: 'notice' }])
+  })
+
+  it('of a fork finds its pull request by repository and branch', async () => {
+    await using services = await servicesWith(passed)
+    Object.assign(services.github.pulls[0] ?? {}, FORK)
+    services.github.pulls.unshift({
+      number: 3,
+      headSha: HEAD_SHA,
+      headRepository: 'somebody/solver',
+      headBranch: 'main',
+      baseBranch: 'main',
+      isOpen: true,
+    })
+    const { outputs } = await report(services, { event: workflowRunEvent(FORK) })
+    expect(outputs['comment-url']).toContain('/pull/7#')
+  })
+
+  it('without a pull request gets a check and no comment', async () => {
+    await using services = await servicesWith(passed)
+    services.github.pulls.length = 0
+    const { exitCode } = await report(services)
+    expect(exitCode).toBe(0)
+    expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
+    expect(services.github.comments).toEqual([])
+  })
+
+  it('whose pull request has moved on says which commit it is for', async () => {
+    await using services = await servicesWith(passed)
+    Object.assign(services.github.pulls[0] ?? {}, { headSha: 'd'.repeat(40) })
+    await report(services)
+    const stale = `These results are for ${HEAD_SHA}; the head of the pull request is ${'d'.repeat(40)}`
+    expect(services.github.comments[0]?.body).toContain(stale)
+    expect(services.github.checks).toMatchObject([{ head_sha: HEAD_SHA }])
+  })
+
+  it('into another branch than the default one gets a check of another name', async () => {
+    await using services = await servicesWith(passed)
+    Object.assign(services.github.pulls[0] ?? {}, { baseBranch: 'release' })
+    services.github.files.release = { ...services.github.files.main }
+    await report(services)
+    expect(services.github.checks).toMatchObject([{ name: `${CHECK} (into release)` }])
+  })
+
+  it('is found by its earlier artifact when only another job was run again', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { event: workflowRunEvent({ runAttempt: 3 }) })
+    expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
+  })
+})
+
+it('the same run reports itself in a later job, where the trigger names the commit', async () => {
+  await using services = await servicesWith(passed)
+  const event = { name: 'workflow_dispatch', payload: { repository: { default_branch: 'main' } } }
+  const { exitCode } = await report(services, { event, inputs: { 'head-sha': HEAD_SHA } })
+  expect(exitCode).toBe(0)
+  expect(services.github.checks).toMatchObject([{ head_sha: HEAD_SHA, conclusion: 'success' }])
+  expect(services.github.comments).toHaveLength(1)
+})
+
+describe('a check', () => {
+  it('is in progress from the request of a run on, then concludes', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { event: workflowRunEvent({ action: 'requested' }) })
+    expect(services.github.checks).toMatchObject([{ name: CHECK, status: 'in_progress' }])
+    await report(services)
+    expect(services.github.checks).toMatchObject([{ status: 'completed', conclusion: 'success' }])
+  })
+
+  it('does not open again for a request that comes late', async () => {
+    await using services = await servicesWith(passed)
+    await report(services)
+    await report(services, { event: workflowRunEvent({ action: 'requested' }) })
+    expect(services.github.checks).toMatchObject([{ status: 'completed', conclusion: 'success' }])
+  })
+
+  it('of a newer run is left alone', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { event: workflowRunEvent({ action: 'requested', runId: 1002 }) })
+    const { exitCode, lines } = await report(services)
+    expect(exitCode).toBe(0)
+    expect(lines).toContain('│ no check: run 1002, attempt 1, is newer and has a check')
+    expect(services.github.checks).toMatchObject([{ status: 'in_progress' }])
+  })
+
+  it('that cannot be written makes the report red, and comment and summary stay', async () => {
+    await using services = await servicesWith(passed)
+    const answer = refuse(403, 'Resource not accessible by integration')
+    services.github.failNext('checks/create', answer)
+    const { exitCode, annotations, summary } = await report(services)
+    expect(exitCode).toBe(1)
+    expect(annotations).toContainEqual(
+      expect.objectContaining({ level: 'warning', message: expect.stringContaining('checks: write') }),
+    )
+    expect(summary).toContain('Speedproof: faulty passed')
+    expect(services.github.comments).toHaveLength(1)
+  })
+
+  it('fails, and is not neutral, for a gate that is missed', async () => {
+    await using services = await servicesWith(failed)
+    const { exitCode } = await report(services)
+    expect(exitCode).toBe(0)
+    expect(services.github.checks).toMatchObject([
+      { conclusion: 'failure', output: { title: expect.stringMatching(/^failed: speedup failed/) } },
+    ])
+  })
+
+  it.each([
+    ['failure', 'success'],
+    ['cancelled', 'cancelled'],
+  ])('is %s when a run that ended with %s left no artifact', async (conclusion, ended) => {
+    await using services = await startServices()
+    services.github.files.main = { 'experiment.yaml': passed.experiment }
+    const { exitCode } = await report(services, { event: workflowRunEvent({ conclusion: ended }) })
+    expect(exitCode).toBe(0)
+    expect(services.github.checks).toMatchObject([
+      { conclusion, output: { title: expect.stringContaining('run 1001 has none') } },
+    ])
+    expect(services.github.comments[0]?.body).toContain('has no verdict')
+  })
+})
+
+describe('the gates', () => {
+  it('are those of the base branch, whatever the pull request was measured with', async () => {
+    await using services = await servicesWith(passed)
+    const stricter = passed.experiment.replace('at_least: 3', 'at_least: 5')
+    services.github.files.main = { 'experiment.yaml': stricter }
+    await report(services)
+    expect(services.github.checks).toMatchObject([{ conclusion: 'failure' }])
+    const body = services.github.comments[0]?.body
+    expect(body).toContain('>= 5.00x')
+    expect(body).toContain('made with another experiment than that of main')
+    expect(body).toMatch(/gates\.speedup\.at&#95;least *\| 5 *\| 3 /)
+  })
+
+  it('may be set by the report workflow, which is not the pull request’s', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { inputs: { 'min-speedup': '6' } })
+    expect(services.github.checks).toMatchObject([{ conclusion: 'failure' }])
+  })
+
+  it('without an experiment on the base branch there is no verdict, and no pass', async () => {
+    await using services = await servicesWith(passed)
+    services.github.files.main = {}
+    const { exitCode, annotations } = await report(services)
+    expect(exitCode).toBe(1)
+    expect(annotations).toMatchObject([
+      { level: 'error', message: expect.stringContaining('merge the experiment first') },
+    ])
+  })
+})
+
+describe('an acceptance', () => {
+  const accept = (sha = HEAD_SHA) =>
+    `/speedproof accept faulty/measure ${sha} the margin is known, see the log`
+
+  async function reportWith(author: string, body: string) {
+    await using services = await servicesWith(failed)
+    services.github.permissions.maintainer = 'write'
+    services.github.permissions.reader = 'read'
+    await report(services)
+    services.github.addComments({ author, body })
+    await report(services, { event: commentEvent() })
+    const [check] = services.github.checks
+    return { check, comment: services.github.comments[0]?.body ?? '', checks: services.github.checks.length }
+  }
+
+  it('is offered with the line that makes it', async () => {
+    await using services = await servicesWith(failed)
+    await report(services)
+    expect(services.github.comments[0]?.body).toContain(
+      `/speedproof accept faulty/measure ${HEAD_SHA} REASON`,
+    )
+  })
+
+  it('by somebody with write access makes the check neutral, and is shown with its reason', async () => {
+    const { check, comment, checks } = await reportWith('maintainer', accept())
+    expect(check).toMatchObject({
+      conclusion: 'neutral',
+      output: { title: expect.stringMatching(/^accepted by maintainer, failed: /) },
+    })
+    expect(check?.output.summary).toContain('the margin is known')
+    expect(comment).toContain('Accepted by [maintainer]')
+    expect(comment).toContain('Speedproof: faulty failed')
+    expect(checks).toBe(1)
+  })
+
+  it.each([
+    ['somebody who may only read', 'reader', accept()],
+    ['somebody unknown to the repository', 'stranger', accept()],
+    ['a maintainer for another commit', 'maintainer', accept('d'.repeat(40))],
+    ['a maintainer for the first digits of the commit', 'maintainer', accept(HEAD_SHA.slice(0, 12))],
+    ['a maintainer for another experiment', 'maintainer', accept().replace('faulty/', 'other/')],
+    ['a maintainer without a reason', 'maintainer', `/speedproof accept faulty/measure ${HEAD_SHA}`],
+    [
+      'a maintainer who copies the line as it is',
+      'maintainer',
+      `/speedproof accept faulty/measure ${HEAD_SHA} REASON`,
+    ],
+    ['a maintainer who quotes it', 'maintainer', `> ${accept()}`],
+  ])('by %s accepts nothing', async (_, author, body) => {
+    const { check } = await reportWith(author, body)
+    expect(check).toMatchObject({ conclusion: 'failure' })
+  })
+
+  it('expires with the next push', async () => {
+    await using services = await servicesWith(failed)
+    services.github.permissions.maintainer = 'admin'
+    services.github.addComments({ author: 'maintainer', body: accept() })
+    const next = 'd'.repeat(40)
+    Object.assign(services.github.pulls[0] ?? {}, { headSha: next })
+    await report(services, { event: workflowRunEvent({ headSha: next }) })
+    expect(services.github.checks).toMatchObject([{ head_sha: next, conclusion: 'failure' }])
+  })
+
+  it('of a crash is not offered and does not count', async () => {
+    const crashed = await measureForReport({ optimized: { fault: 'crash' } })
+    await using services = await servicesWith(crashed)
+    services.github.permissions.maintainer = 'write'
+    services.github.addComments({ author: 'maintainer', body: accept() })
+    await report(services)
+    expect(services.github.checks).toMatchObject([{ conclusion: 'failure' }])
+    expect(services.github.comments.at(-1)?.body).not.toContain('speedproof accept')
+  })
+})
