@@ -3,13 +3,16 @@ import type { PairedEstimate } from '../judge/paired.ts'
 import type { BreakEven } from '../judge/speedups.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { number, percent, ratio } from './format.ts'
+import { looksTaken } from './looks.ts'
 import type { Result } from './result.ts'
 
-export function besideTheGates({ verdict, runs, measuredFloor }: Result): string[] {
+export function besideTheGates(result: Result): string[] {
+  const { verdict, runs, measuredFloor } = result
   const { steady, total, toQuality, atOneClock, breakEven } = verdict.speedups
   // Two halves of one training have no speedup to win back.
   if (verdict.aa !== null) return [...sameSeed(runs), ...noiseFloor(measuredFloor)]
   return [
+    ...looksTaken(result),
     `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${estimate(toQuality)}.`,
     ...atOneClockText(atOneClock),
     breakEvenText(breakEven),

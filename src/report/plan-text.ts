@@ -2,11 +2,13 @@
 import { markdownTable } from 'markdown-table'
 import { gatesOf, VARIANTS, type Variant } from '../config/experiment.ts'
 import type { Source } from '../config/sources.ts'
+import { whyNotReevaluated } from '../judge/reevaluation.ts'
 import { estimateSeconds, meanWallSeconds, type TimedRun } from '../plan/estimate.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { type RunPaths, torchrunCommand } from '../plan/torchrun.ts'
 import { allDifferences, differenceText } from './differences.ts'
 import { duration } from './format.ts'
+import { looksPlanned } from './looks.ts'
 import { shellQuote } from './reproduce.ts'
 import type { Request } from './result.ts'
 
@@ -38,7 +40,7 @@ export function renderPlan(
   )
   const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
   return [
-    `${experiment.name}: ${plan.length} launches on ${processes} ${processes === 1 ? 'process' : 'processes'}`,
+    `${experiment.name}${experiment.mode === 'aa' ? ' (A/A, the baseline against itself)' : ''}: ${plan.length} launches on ${processes} ${processes === 1 ? 'process' : 'processes'}`,
     '',
     markdownTable([['launch', 'purpose', 'variant', 'seed', 'code'], ...rows]),
     '',
@@ -51,11 +53,16 @@ export function renderPlan(
         `  ${name} ${direction.replace('_', ' ')} ${limit} (${severity})`,
     ),
     '',
+    looksPlanned(experiment),
+    '',
     'Commands',
     ...first.map((run) => {
       const { python } = places[run.variant]
       return `  ${torchrunCommand(experiment, run, folders.runFiles(run), python).map(shellQuote).join(' ')}`
     }),
+    ...(whyNotReevaluated(experiment) === null
+      ? ['  and one process in the end, which evaluates all final checkpoints once more']
+      : []),
     '',
     timeText(request, plan, earlier),
   ].join('\n')

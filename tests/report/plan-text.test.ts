@@ -36,6 +36,8 @@ test('has launches, differences, gates, commands and the time limit', () => {
       speedup at least 3 (required)
       loss_delta below 0.001 (required)
 
+    Looks: after 2 blocks; each bound at 95%.
+
     Commands
       python3 -m torch.distributed.run --standalone --nproc-per-node 2 --log-dir out/01-warm-up-baseline/errors -m trainer train --config out/01-warm-up-baseline/config.json --out out/01-warm-up-baseline --seed 0
       python3 -m torch.distributed.run --standalone --nproc-per-node 2 --log-dir out/02-warm-up-optimized/errors -m trainer train --config out/02-warm-up-optimized/config.json --out out/02-warm-up-optimized --seed 0
