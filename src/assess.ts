@@ -1,6 +1,7 @@
 // The pure half of the line: outcomes -> measure -> judge -> the result that every report is rendered from.
 import { gatesOf, type Variant } from './config/experiment.ts'
 import { noiseFloorOf } from './judge/aa.ts'
+import { checkCaches } from './judge/caches.ts'
 import { compare } from './judge/compare.ts'
 import { checkMachine } from './judge/machine.ts'
 import { withMachine } from './judge/machine-verdict.ts'
@@ -34,7 +35,11 @@ export function assess(
   const outcomes = outcomesOf(standing.counting)
   const machines = summarizeMachines(finishedOf(outcomesOf(launched)), watched)
   const runs = summarizeRuns(finishedOf(outcomes)).map((run) => withMachineMetrics(run, machines))
-  const machineChecks = [...checkMachine(watched.preflight, runs, machines), ...checkRepeats(standing)]
+  const machineChecks = [
+    ...checkMachine(watched.preflight, runs, machines),
+    checkCaches(standing.counting),
+    ...checkRepeats(standing),
+  ]
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
   const keyOf = (variant: Variant) =>
     noiseKeyOf(trainingHash(experiment, configs, variant), watched.preflight, runs)
@@ -52,7 +57,7 @@ export function assess(
     launches,
     reevaluation: reevaluation.launch,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
-    outcomes: outcomesOf(launched).map(outcomeLine),
+    outcomes: launched.map(outcomeLine),
     runs,
     setAside: standing.setAside.map(setAsideLine),
     preflight: watched.preflight,

@@ -48,7 +48,13 @@ export async function reevaluate(
   )
   const isWell = result.status === 'exited' && result.exitCode === 0
   const error = isWell ? null : await readLogError(files.logFile)
-  const record = { runId: 'evaluation', startedAt, result, errors: error === null ? [] : [error] }
+  const record = {
+    runId: 'evaluation',
+    startedAt,
+    result,
+    errors: error === null ? [] : [error],
+    compileCache: null,
+  }
   return readReevaluationFiles(record, files)
 }
 

@@ -16,6 +16,7 @@ import { fitsBudget, followsLook } from '../plan/looks.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { torchrunCommand } from '../plan/torchrun.ts'
 import type { Request } from '../report/result.ts'
+import { cacheVariables, watchCache } from './compile-cache.ts'
 import type { Machine } from './machine/take-machine.ts'
 import { readMetricsFile } from './metrics-reader.ts'
 import { readErrorFiles } from './process/error-files.ts'
@@ -138,6 +139,10 @@ async function launchRun(
   { cancelled, progress, machine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
   const files = await workspace.prepareRun(run, configs[run.variant])
+  const caches = cacheVariables(workspace.cacheDirectory(run.variant))
+  const named = { ...experiment.launch.env, ...experiment.variants[run.variant].env }
+  const isOurs = Object.keys(caches).every((name) => !Object.hasOwn(named, name))
+  const cacheState = await watchCache(workspace.cacheDirectory(run.variant))
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
   await using sampler = await machine.watch(files.machineFile)
@@ -149,9 +154,8 @@ async function launchRun(
         command: torchrunCommand(experiment, run, files, python),
         workingDirectory,
         environment: trainerEnvironment(process.env, {
-          ...cacheVariables(workspace, run),
-          ...experiment.launch.env,
-          ...experiment.variants[run.variant].env,
+          ...caches,
+          ...named,
         }),
         logFile: files.logFile,
         timeoutSeconds: experiment.launch.timeout_minutes * 60,
@@ -166,7 +170,8 @@ async function launchRun(
         onLine: (line) => progress.trainerLine(line),
       },
     )
-    return { runId: run.id, startedAt, result, errors: await readErrors(files, result) }
+    const compileCache = isOurs ? await cacheState() : null
+    return { runId: run.id, startedAt, result, errors: await readErrors(files, result), compileCache }
   } finally {
     ended.abort()
     await watched
@@ -180,12 +185,6 @@ async function readErrors(files: RunFiles, result: LaunchEnd): Promise<readonly 
   if (errors.length > 0 || !failed) return errors
   const fromLog = await readLogError(files.logFile)
   return fromLog === null ? [] : [fromLog]
-}
-
-/** torch and Triton compile into folders of their own for each variant. */
-function cacheVariables(workspace: Workspace, { variant }: PlannedRun): Record<string, string> {
-  const directory = workspace.cacheDirectory(variant)
-  return { TORCHINDUCTOR_CACHE_DIR: `${directory}/inductor`, TRITON_CACHE_DIR: `${directory}/triton` }
 }
 
 interface Follower {

@@ -13,6 +13,7 @@ export interface MachineCheck {
     | 'throttling'
     | 'GPU sharing'
     | 'GPU release'
+    | 'compile caches'
     | 'repeats'
   /** `failed` makes the experiment invalid; `warned` and `not measured` are shown. */
   readonly state: 'passed' | 'warned' | 'failed' | 'not measured'

@@ -9,7 +9,12 @@ export interface LaunchRecord {
   readonly startedAt: string
   readonly result: LaunchEnd
   readonly errors: readonly RankFailure[]
+  /** Null where it is not ours to see: the experiment names cache folders of its own, or an old result. */
+  readonly compileCache: CompileCache | null
 }
+
+/** `cold`: the launch compiled what was not there yet. `warm`: it found all that it needed. `unused`: none was written. */
+export type CompileCache = 'unused' | 'cold' | 'warm'
 
 export type LaunchEnd =
   | { readonly status: 'exited'; readonly exitCode: number; readonly wallSeconds: number }

@@ -117,6 +117,7 @@ function launchesTable({ outcomes, runs, setAside }: Result): string {
       'data wait',
       'held-out loss',
       'skipped updates',
+      'compile cache',
       'set-up',
       'wall',
     ],
@@ -132,9 +133,9 @@ function statusText({ status, reason, message }: OutcomeLine): string {
   ].join('')
 }
 
-function summaryCells(summary: RunSummary | undefined, { wallSeconds }: OutcomeLine): string[] {
+function summaryCells(summary: RunSummary | undefined, { wallSeconds, compileCache }: OutcomeLine): string[] {
   const wall = wallSeconds === null ? '' : duration(wallSeconds)
-  if (!summary) return ['', '', '', '', '', '', wall]
+  if (!summary) return ['', '', '', '', '', compileCache ?? '', '', wall]
   const loss = summary.metrics.val_loss
   return [
     summary.secondsPerSample === null ? 'not measured' : seconds(summary.secondsPerSample),
@@ -142,6 +143,7 @@ function summaryCells(summary: RunSummary | undefined, { wallSeconds }: OutcomeL
     summary.dataWaitShare === null ? 'not measured' : percent(summary.dataWaitShare),
     loss === undefined ? 'not measured' : number(loss, 5),
     String(summary.skippedUpdates),
+    compileCache ?? 'not measured',
     seconds(summary.setUpSeconds),
     wall,
   ]

@@ -10,7 +10,7 @@ import { type NoiseFloor, noiseFloorSchema } from '../judge/noise-floor.ts'
 import type { Verdict } from '../judge/verdict.ts'
 import type { MachineSummary } from '../measure/machine.ts'
 import { type Preflight, preflightSchema } from '../measure/machine-record.ts'
-import type { LaunchRecord, NotRunReason, RunOutcome } from '../measure/outcome.ts'
+import type { CompileCache, Launched, LaunchRecord, NotRunReason, RunOutcome } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 
@@ -62,6 +62,7 @@ export interface OutcomeLine {
   readonly reason: string | null
   readonly message: string | null
   readonly wallSeconds: number | null
+  readonly compileCache: CompileCache | null
 }
 
 /** A launch that the machine disturbed, or a repeat that was not needed: shown, not counted. */
@@ -72,13 +73,14 @@ export interface SetAsideLine {
   readonly summary: RunSummary | null
 }
 
-export function outcomeLine(outcome: RunOutcome): OutcomeLine {
+export function outcomeLine({ launch, outcome }: Launched): OutcomeLine {
   return {
     run: outcome.run,
     status: outcome.status,
     reason: outcome.status === 'failed' || outcome.status === 'not-run' ? outcome.reason : null,
     message: outcome.status === 'failed' ? outcome.message : null,
     wallSeconds: outcome.status === 'not-run' ? null : outcome.wallSeconds,
+    compileCache: launch?.compileCache ?? null,
   }
 }
 
@@ -102,6 +104,7 @@ const launchRecord = z.object({
       step: z.int().nullable(),
     }),
   ),
+  compileCache: z.enum(['unused', 'cold', 'warm']).nullable().default(null),
 })
 
 /** The part of result.json that cannot be computed again; the rest is recomputed from it and the metrics files. */

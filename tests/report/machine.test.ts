@@ -46,6 +46,7 @@ test('on GPUs: checks, and the numbers of both variants', () => {
       throttling: passed, no slowdown by heat or hardware in any run; at the power limit in up to 100% of the steady samples
       GPU sharing: passed, no other process on the GPUs in any run
       GPU release: passed, every run left the GPUs free
+      compile caches: passed, no block has one cold and one warm run (warm)
       not measured: peak memory allocated
 
     | GPUs                            | baseline           | optimized          |
@@ -65,18 +66,19 @@ test('on GPUs: checks, and the numbers of both variants', () => {
   ).toMatchInlineSnapshot(`
     "<details><summary>Machine</summary>
 
-    | check         | state  | detail                                                                                             |
-    | ------------- | ------ | -------------------------------------------------------------------------------------------------- |
-    | lock          | passed | no other experiment here                                                                           |
-    | GPUs          | passed | 2 x NVIDIA H200, driver 580.159.04                                                                 |
-    | GPU processes | passed | no other process computes on them                                                                  |
-    | GPU memory    | passed | at most 0% in use before the first run                                                             |
-    | ECC           | passed | no memory error waits for a repair                                                                 |
-    | GPU probe     | passed | the fastest GPU is 1.4% ahead of the slowest in matrix products and 0.24% in copies                |
-    | GPU state     | passed | same GPUs, driver, power limits and modes before and after every run                               |
-    | throttling    | passed | no slowdown by heat or hardware in any run; at the power limit in up to 100% of the steady samples |
-    | GPU sharing   | passed | no other process on the GPUs in any run                                                            |
-    | GPU release   | passed | every run left the GPUs free                                                                       |
+    | check          | state  | detail                                                                                             |
+    | -------------- | ------ | -------------------------------------------------------------------------------------------------- |
+    | lock           | passed | no other experiment here                                                                           |
+    | GPUs           | passed | 2 x NVIDIA H200, driver 580.159.04                                                                 |
+    | GPU processes  | passed | no other process computes on them                                                                  |
+    | GPU memory     | passed | at most 0% in use before the first run                                                             |
+    | ECC            | passed | no memory error waits for a repair                                                                 |
+    | GPU probe      | passed | the fastest GPU is 1.4% ahead of the slowest in matrix products and 0.24% in copies                |
+    | GPU state      | passed | same GPUs, driver, power limits and modes before and after every run                               |
+    | throttling     | passed | no slowdown by heat or hardware in any run; at the power limit in up to 100% of the steady samples |
+    | GPU sharing    | passed | no other process on the GPUs in any run                                                            |
+    | GPU release    | passed | every run left the GPUs free                                                                       |
+    | compile caches | passed | no block has one cold and one warm run (warm)                                                      |
 
     | GPUs                            | baseline           | optimized          |
     | ------------------------------- | ------------------ | ------------------ |
@@ -109,6 +111,7 @@ test('without a GPU: one reason for all, and no number', async () => {
     "Machine
       lock: passed, no other experiment here
       GPUs, GPU processes, GPU memory, ECC, GPU probe, GPU state, throttling, GPU sharing, GPU release: not measured, nvidia-smi cannot be started
+      compile caches: passed, no block has one cold and one warm run (warm)
       not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory reserved, peak memory allocated, allocation retries"
   `)
 })
@@ -129,12 +132,12 @@ test('a block that was repeated: the reason, the launches that do not count and 
   expect(sections.find(({ title }) => title === 'all launches')?.markdown).toMatchInlineSnapshot(`
     "<details><summary>All launches</summary>
 
-    | launch                     | seed | status                   | per sample | median step | data wait    | held-out loss | skipped updates | set-up | wall       |
-    | -------------------------- | ---- | ------------------------ | ---------- | ----------- | ------------ | ------------- | --------------- | ------ | ---------- |
-    | block 1, baseline          | 1    | finished; does not count | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
-    | block 1, optimized         | 1    | finished; does not count | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
-    | block 1, baseline, repeat  | 1    | finished                 | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
-    | block 1, optimized, repeat | 1    | finished                 | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
+    | launch                     | seed | status                   | per sample | median step | data wait    | held-out loss | skipped updates | compile cache | set-up | wall       |
+    | -------------------------- | ---- | ------------------------ | ---------- | ----------- | ------------ | ------------- | --------------- | ------------- | ------ | ---------- |
+    | block 1, baseline          | 1    | finished; does not count | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
+    | block 1, optimized         | 1    | finished; does not count | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
+    | block 1, baseline, repeat  | 1    | finished                 | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
+    | block 1, optimized, repeat | 1    | finished                 | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
 
     </details>"
   `)

@@ -67,6 +67,7 @@ describe('a report in the terminal', () => {
 
       Machine
         GPUs: not measured, the machine was not looked at
+        compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory allocated, allocation retries
 
       | GPUs                 | baseline           | optimized          |
@@ -104,6 +105,7 @@ describe('a report in the terminal', () => {
 
       Machine
         GPUs: not measured, the machine was not looked at
+        compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory allocated, allocation retries
 
       | GPUs                 | baseline           | optimized          |
@@ -142,6 +144,7 @@ describe('a report in the terminal', () => {
 
       Machine
         GPUs: not measured, the machine was not looked at
+        compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory allocated, allocation retries
 
       | GPUs                 | baseline           | optimized          |
@@ -183,6 +186,7 @@ describe('a report in the terminal', () => {
 
       Machine
         GPUs: not measured, the machine was not looked at
+        compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory reserved, peak memory allocated, allocation retries
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
@@ -227,6 +231,7 @@ describe('a report in the terminal', () => {
 
       Machine
         GPUs: not measured, the machine was not looked at
+        compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory allocated, allocation retries
 
       | GPUs                 | baseline           | optimized          |
@@ -276,9 +281,10 @@ describe('a report in Markdown', () => {
 
       <details><summary>Machine</summary>
 
-      | check | state        | detail                        |
-      | ----- | ------------ | ----------------------------- |
-      | GPUs  | not measured | the machine was not looked at |
+      | check          | state        | detail                                        |
+      | -------------- | ------------ | --------------------------------------------- |
+      | GPUs           | not measured | the machine was not looked at                 |
+      | compile caches | passed       | no block has one cold and one warm run (warm) |
 
       | GPUs                 | baseline           | optimized          |
       | -------------------- | ------------------ | ------------------ |
@@ -292,16 +298,16 @@ describe('a report in Markdown', () => {
 
       <details><summary>All launches</summary>
 
-      | launch             | seed | status   | per sample | median step | data wait    | held-out loss | skipped updates | set-up | wall       |
-      | ------------------ | ---- | -------- | ---------- | ----------- | ------------ | ------------- | --------------- | ------ | ---------- |
-      | warm-up, baseline  | 0    | finished | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
-      | warm-up, optimized | 0    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
-      | block 1, baseline  | 1    | finished | 5.00 ms    | 80.1 ms     | not measured | 0.020100      | 0               | 0 s    | 1 min 00 s |
-      | block 1, optimized | 1    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020110      | 0               | 0 s    | 1 min 00 s |
-      | block 2, optimized | 2    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020200      | 0               | 0 s    | 1 min 00 s |
-      | block 2, baseline  | 2    | finished | 5.01 ms    | 80.2 ms     | not measured | 0.020200      | 0               | 0 s    | 1 min 00 s |
-      | block 3, baseline  | 3    | finished | 5.00 ms    | 80.0 ms     | not measured | 0.020300      | 0               | 0 s    | 1 min 00 s |
-      | block 3, optimized | 3    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020310      | 0               | 0 s    | 1 min 00 s |
+      | launch             | seed | status   | per sample | median step | data wait    | held-out loss | skipped updates | compile cache | set-up | wall       |
+      | ------------------ | ---- | -------- | ---------- | ----------- | ------------ | ------------- | --------------- | ------------- | ------ | ---------- |
+      | warm-up, baseline  | 0    | finished | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
+      | warm-up, optimized | 0    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
+      | block 1, baseline  | 1    | finished | 5.00 ms    | 80.1 ms     | not measured | 0.020100      | 0               | warm          | 0 s    | 1 min 00 s |
+      | block 1, optimized | 1    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020110      | 0               | warm          | 0 s    | 1 min 00 s |
+      | block 2, optimized | 2    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020200      | 0               | warm          | 0 s    | 1 min 00 s |
+      | block 2, baseline  | 2    | finished | 5.01 ms    | 80.2 ms     | not measured | 0.020200      | 0               | warm          | 0 s    | 1 min 00 s |
+      | block 3, baseline  | 3    | finished | 5.00 ms    | 80.0 ms     | not measured | 0.020300      | 0               | warm          | 0 s    | 1 min 00 s |
+      | block 3, optimized | 3    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020310      | 0               | warm          | 0 s    | 1 min 00 s |
 
       </details>
 
@@ -355,12 +361,12 @@ describe('a report in Markdown', () => {
     expect(sections.find(({ title }) => title === 'all launches')?.markdown).toMatchInlineSnapshot(`
       "<details><summary>All launches</summary>
 
-      | launch             | seed | status                                                    | per sample | median step | data wait    | held-out loss | skipped updates | set-up | wall       |
-      | ------------------ | ---- | --------------------------------------------------------- | ---------- | ----------- | ------------ | ------------- | --------------- | ------ | ---------- |
-      | block 1, baseline  | 1    | finished                                                  | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | 0 s    | 1 min 00 s |
-      | block 1, optimized | 1    | failed: out-of-memory, rank 1, step 7: CUDA out of memory |            |             |              |               |                 |        | 12 s       |
-      | block 2, optimized | 2    | cancelled                                                 |            |             |              |               |                 |        | 3 s        |
-      | block 2, baseline  | 2    | not-run: stopped                                          |            |             |              |               |                 |        |            |
+      | launch             | seed | status                                                    | per sample | median step | data wait    | held-out loss | skipped updates | compile cache | set-up | wall       |
+      | ------------------ | ---- | --------------------------------------------------------- | ---------- | ----------- | ------------ | ------------- | --------------- | ------------- | ------ | ---------- |
+      | block 1, baseline  | 1    | finished                                                  | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
+      | block 1, optimized | 1    | failed: out-of-memory, rank 1, step 7: CUDA out of memory |            |             |              |               |                 | warm          |        | 12 s       |
+      | block 2, optimized | 2    | cancelled                                                 |            |             |              |               |                 | warm          |        | 3 s        |
+      | block 2, baseline  | 2    | not-run: stopped                                          |            |             |              |               |                 |               |        |            |
 
       </details>"
     `)
