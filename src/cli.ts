@@ -38,6 +38,7 @@ const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   blocks: 'number of blocks, each one run of both variants, or looks such as 4,6,8',
   'nproc-per-node': 'processes on this machine, one per GPU',
   'timeout-minutes': 'limit for one run',
+  'price-per-gpu-hour': 'price of one GPU for an hour, for costs',
   'min-speedup': 'required lower bound of the speedup, such as 3.0',
   'max-loss-delta': 'required upper bound of the rise in held-out loss, such as 0.001',
 }
@@ -101,6 +102,7 @@ withOverrides(
 withOverrides(program.command('analyze').argument('<result>', 'a result.json'), [
   'min-speedup',
   'max-loss-delta',
+  'price-per-gpu-hour',
 ])
   .description('recompute the verdict from the recorded metrics; runs nothing')
   .option('--gates <file>', 'take the gates from this YAML file instead')

@@ -76,6 +76,13 @@ const launch = mapping({
       'host:port of this node, for more than one. The other nodes join with the commands that `plan` prints.',
     ),
   timeout_minutes: z.number().positive().max(10_080).default(60).describe('For one run.'),
+  price_per_gpu_hour: z
+    .number()
+    .positive()
+    .optional()
+    .describe(
+      'Makes costs of GPU hours, in the currency of your choice: a row of the report, and cost_per_run.',
+    ),
   lock_minutes: z
     .number()
     .nonnegative()
@@ -172,7 +179,7 @@ export function parseExperiment(text: string, file: string, overrides: Overrides
 }
 
 export function gatesOf(experiment: Experiment, file = experiment.name): Gate[] {
-  return readGates(experiment.gates, file)
+  return readGates(experiment.gates, experiment.launch.price_per_gpu_hour ?? null, file)
 }
 
 function checkCombinations({ trainer, launch, design }: Experiment, file: string): void {

@@ -82,11 +82,6 @@ const gateKeys = {
   at_least: z.number().optional(),
   at_most: z.number().optional(),
   below: z.number().optional(),
-  price_per_gpu_hour: z
-    .number()
-    .positive()
-    .optional()
-    .describe('For cost_per_run, or any gate of gpu_hours: its numbers become GPU hours times this price.'),
   severity: z.enum(['required', 'warn', 'info']).default('required'),
   evidence: z.enum(['interval', 'point']).default('interval'),
 }
@@ -100,16 +95,19 @@ export type GatesFile = z.infer<typeof gatesFile>
 type GateEntry = GatesFile[string]
 
 /** Throws a ConfigError for a gate that is unknown, has no or several limits, or could never be decided. */
-export function readGates(file: GatesFile, source: string): Gate[] {
+export function readGates(file: GatesFile, pricePerGpuHour: number | null, source: string): Gate[] {
   if (Object.keys(file).length === 0) {
     throw new ConfigError(
       `${source}: gates: got {}, expected at least one gate; leave the key out for the default ones, or give them severity: info`,
     )
   }
-  return Object.entries(file).map(([name, entry]) => readGate(name, entry, `${source}: gates.${name}`))
+  return Object.entries(file).map(([name, entry]) => ({
+    ...readGate(name, entry, `${source}: gates.${name}`),
+    pricePerGpuHour: name === 'cost_per_run' ? priceOf(pricePerGpuHour, `${source}: gates.${name}`) : null,
+  }))
 }
 
-function readGate(name: string, entry: GateEntry, where: string): Gate {
+function readGate(name: string, entry: GateEntry, where: string): Omit<Gate, 'pricePerGpuHour'> {
   const { metric, statistic } = comparisonOf(name, entry, where)
   const { direction, limit } = limitOf(entry, where)
   const isUpGood = statistic === 'speedup' || statistic === 'minimum'
@@ -120,9 +118,8 @@ function readGate(name: string, entry: GateEntry, where: string): Gate {
   }
   checkLimit(statistic, direction, limit, where)
   checkSeverity(metric, entry, where)
-  const pricePerGpuHour = priceOf(name, metric, entry, where)
   const { severity, evidence } = entry
-  return { name, metric, statistic, direction, limit, pricePerGpuHour, severity, evidence }
+  return { name, metric, statistic, direction, limit, severity, evidence }
 }
 
 function checkLimit(statistic: Statistic, direction: Gate['direction'], limit: number, where: string): void {
@@ -140,13 +137,11 @@ function checkSeverity(metric: string, { severity }: GateEntry, where: string): 
   )
 }
 
-function priceOf(name: string, metric: string, entry: GateEntry, where: string): number | null {
-  const price = entry.price_per_gpu_hour ?? null
-  if (price !== null && metric !== 'gpu_hours')
-    throw new ConfigError(`${where}.price_per_gpu_hour: ${name} is no cost; leave it out`)
-  if (price === null && name === 'cost_per_run')
-    throw new ConfigError(`${where}.price_per_gpu_hour: missing; expected the price of one GPU for an hour`)
-  return price
+function priceOf(pricePerGpuHour: number | null, where: string): number {
+  if (pricePerGpuHour !== null) return pricePerGpuHour
+  throw new ConfigError(
+    `${where}: needs the price of one GPU for an hour; set launch.price_per_gpu_hour, or the input price-per-gpu-hour`,
+  )
 }
 
 function comparisonOf(name: string, entry: GateEntry, where: string): Pick<Gate, 'metric' | 'statistic'> {

@@ -21,7 +21,7 @@ export function inMode(
   file: string,
 ): Experiment {
   if (experiment.mode === 'compare') return experiment
-  const { design, variants, gates } = experiment
+  const { design, variants } = experiment
   const most = Math.max(...[design.blocks].flat())
   if (askedBlocks !== undefined && most * 2 < MIN_NOISE_RUNS) {
     throw new ConfigError(
@@ -32,13 +32,13 @@ export function inMode(
     ...experiment,
     variants: { ...variants, optimized: variants.baseline },
     design: { ...design, blocks: most * 2 < MIN_NOISE_RUNS ? NOISE_BLOCKS : most },
-    gates: asInformation(gates, file),
+    gates: asInformation(experiment, file),
   }
 }
 
-function asInformation(gates: GatesFile, file: string): GatesFile {
+function asInformation({ gates, launch }: Experiment, file: string): GatesFile {
   return Object.fromEntries(
-    readGates(gates, file).map(({ name, statistic }) => [
+    readGates(gates, launch.price_per_gpu_hour ?? null, file).map(({ name, statistic }) => [
       name,
       {
         evidence: 'interval',

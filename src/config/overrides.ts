@@ -14,6 +14,7 @@ export const overridesSchema = z.strictObject({
   blocks: z.union([z.number(), z.array(z.number())]).exactOptional(),
   'nproc-per-node': z.number().exactOptional(),
   'timeout-minutes': z.number().exactOptional(),
+  'price-per-gpu-hour': z.number().exactOptional(),
   'min-speedup': z.number().exactOptional(),
   'max-loss-delta': z.number().exactOptional(),
 })
@@ -29,6 +30,7 @@ const PARSERS = {
   blocks: blockLooks,
   'nproc-per-node': positiveInteger,
   'timeout-minutes': positiveDecimal,
+  'price-per-gpu-hour': positiveDecimal,
   'min-speedup': positiveDecimal,
   'max-loss-delta': positiveDecimal,
 } satisfies Record<OverrideName, (name: string, text: string) => Overrides[OverrideName]>
@@ -102,7 +104,8 @@ function blockLooks(name: string, text: string): number | number[] {
 /** A limit that is given makes its gate required: who sets it means it. */
 export function applyOverrides(experiment: Experiment, overrides: Overrides): Experiment {
   const { launch, design, gates } = experiment
-  const { python, blocks, 'min-speedup': minSpeedup, 'max-loss-delta': maxLossDelta } = overrides
+  const { python, blocks, 'price-per-gpu-hour': price } = overrides
+  const { 'min-speedup': minSpeedup, 'max-loss-delta': maxLossDelta } = overrides
   return {
     ...experiment,
     mode: overrides.mode ?? experiment.mode,
@@ -111,6 +114,7 @@ export function applyOverrides(experiment: Experiment, overrides: Overrides): Ex
       python: python ?? launch.python,
       nproc_per_node: overrides['nproc-per-node'] ?? launch.nproc_per_node,
       timeout_minutes: overrides['timeout-minutes'] ?? launch.timeout_minutes,
+      ...(price === undefined ? {} : { price_per_gpu_hour: price }),
     },
     design: { ...design, blocks: blocks ?? design.blocks },
     gates: {

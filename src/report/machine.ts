@@ -64,6 +64,11 @@ function numbersOf(result: Result, variant: Variant): { name: string; text: stri
   })
   const mean = (value: (machine: MachineSummary) => number | null) => meanOf(machines.map(value), runs.length)
   const most = (value: (machine: MachineSummary) => number | null) => mostOf(machines.map(value), runs.length)
+  // World size counts processes, which are GPUs only where there are some.
+  const hours = machines.map(({ runId, gpus }) => (gpus === 0 ? null : hoursOf(runs, runId)))
+  const price = result.experiment.launch.price_per_gpu_hour
+  const costs = (each: number) => hours.map((count) => (count === null ? null : count * each))
+  const cost = (value: number) => number(value, 3)
   const metrics = (name: string) => runs.map((run) => run.metrics[name] ?? null)
   const meanMetric = (name: string) => meanOf(metrics(name), runs.length)
   const mostMetric = (name: string) => mostOf(metrics(name), runs.length)
@@ -94,6 +99,8 @@ function numbersOf(result: Result, variant: Variant): { name: string; text: stri
       (watts) => `${number(watts, 3)} W`,
     ),
     row('energy per sample', meanMetric('energy_joules_per_sample'), (joules) => `${number(joules, 3)} J`),
+    row('GPU hours of a run', meanOf(hours, runs.length), (each) => number(each, 3)),
+    ...(price === undefined ? [] : [row('cost of a run', meanOf(costs(price), runs.length), cost)]),
     row(
       'any kernel ran (saturates)',
       mean(({ utilization }) => utilization),
@@ -103,6 +110,10 @@ function numbersOf(result: Result, variant: Variant): { name: string; text: stri
     row('peak memory allocated', mostMetric('peak_memory_allocated_bytes'), bytes),
     row('allocation retries', mostMetric('allocation_retries'), String),
   ]
+}
+
+function hoursOf(runs: readonly RunSummary[], runId: string): number | null {
+  return runs.find((run) => run.runId === runId)?.metrics.gpu_hours ?? null
 }
 
 /** Null unless every run told it: a number of some runs is none of the variant. */

@@ -123,6 +123,19 @@ describe('the whole line of an A/A', () => {
         evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
         a/a: passed, the baseline against itself: 1.00x (0.980x to 1.02x, 99% interval); runs scatter by 0.77%
 
+      Machine
+        lock: passed, no other experiment here
+        GPUs: passed, 2 x NVIDIA H200, driver 580.159.04
+        GPU processes: passed, no other process computes on them
+        GPU memory: passed, at most 0% in use before the first run
+        ECC: passed, no memory error waits for a repair
+        GPU probe: passed, the fastest GPU is 1.4% ahead of the slowest in matrix products and 0.24% in copies
+        GPU state: not measured, not every run told it
+        throttling: not measured, not every run was watched to its end
+        GPU sharing, GPU release: not measured, the processes on the GPUs cannot be seen from here
+        compile caches: passed, no block has one cold and one warm run (warm)
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, GPU hours of a run, any kernel ran (saturates), peak memory reserved, peak memory allocated, allocation retries
+
       ✅ two-task passed: 14 of 14 launches finished with equal work; nothing is claimed about speed or quality, since every gate is information"
     `)
     expect(renderMarkdown(result)).toContain('Speedproof: two-task (A/A) passed')

@@ -29,7 +29,8 @@ const sectionOf = (text: string) => text.slice(text.indexOf('Machine\n'), text.l
 
 test('on GPUs: checks, and the numbers of both variants', () => {
   const seen = watched({ '01-block-1-baseline': at(1500), '02-block-1-optimized': at(1440) })
-  const result = assess(aRequest({ experiment: EXPERIMENT }), LAUNCHED, seen)
+  const experiment = { ...EXPERIMENT, launch: { ...EXPERIMENT.launch, price_per_gpu_hour: 3 } }
+  const result = assess(aRequest({ experiment }), LAUNCHED, seen)
   const text = renderTerminal(result)
   expect(text).toContain(
     'Clocks: in SM clock cycles per sample, so as if every run had gone at one clock, the speedup is 4.17x.',
@@ -57,6 +58,8 @@ test('on GPUs: checks, and the numbers of both variants', () => {
     | hottest GPU                     | 53 °C              | 53 °C              |
     | power of all GPUs               | 1200 W             | 1200 W             |
     | energy per sample               | 6.00 J             | 1.50 J             |
+    | GPU hours of a run              | 0.0333             | 0.0333             |
+    | cost of a run                   | 0.100              | 0.100              |
     | any kernel ran (saturates)      | 100%               | 100%               |
     | peak memory reserved            | 50.0 GB (46.6 GiB) | 31.0 GB (28.9 GiB) |
     | allocation retries              | 2                  | 0                  |"
@@ -88,6 +91,8 @@ test('on GPUs: checks, and the numbers of both variants', () => {
     | hottest GPU                     | 53 °C              | 53 °C              |
     | power of all GPUs               | 1200 W             | 1200 W             |
     | energy per sample               | 6.00 J             | 1.50 J             |
+    | GPU hours of a run              | 0.0333             | 0.0333             |
+    | cost of a run                   | 0.100              | 0.100              |
     | any kernel ran (saturates)      | 100%               | 100%               |
     | peak memory reserved            | 50.0 GB (46.6 GiB) | 31.0 GB (28.9 GiB) |
     | allocation retries              | 2                  | 0                  |
@@ -112,7 +117,7 @@ test('without a GPU: one reason for all, and no number', async () => {
       lock: passed, no other experiment here
       GPUs, GPU processes, GPU memory, ECC, GPU probe, GPU state, throttling, GPU sharing, GPU release: not measured, nvidia-smi cannot be started
       compile caches: passed, no block has one cold and one warm run (warm)
-      not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, any kernel ran (saturates), peak memory reserved, peak memory allocated, allocation retries"
+      not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, GPU hours of a run, any kernel ran (saturates), peak memory reserved, peak memory allocated, allocation retries"
   `)
 })
 
