@@ -6,7 +6,7 @@ import math
 import jsonschema
 import pytest
 import torch
-from tiny import ROOT, SAME_WEIGHTS, events, launch, tiny_config, tiny_file, train_losses, weights
+from tiny import ROOT, events, tiny_config, train_losses, weights
 
 from trainer.config.growth import Growth
 from trainer.data.feed import Share, open_feed
@@ -121,15 +121,6 @@ def test_a_run_resumed_after_the_batch_grew_ends_in_the_same_bits(grown, tmp_pat
     assert events(tmp_path, "run_start")[0]["resumed_at_steps"] == [5]
     assert train_losses(tmp_path) == train_losses(grown)
     assert all(torch.equal(weight, weights(tmp_path)[name]) for name, weight in weights(grown).items())
-
-
-def test_two_ranks_and_micro_steps_train_like_one(grown, tmp_path):
-    sets = [*GROWING, "speed.accumulation_steps=2", "speed.wrapper=flat", f"data.root={grown / 'data'}"]
-    arguments = ["train", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--seed", "3"]
-    done = launch([*arguments, *(part for text in sets for part in ("--set", text))], processes=2)
-    assert done.returncode == 0, done.stderr
-    assert train_losses(tmp_path) == pytest.approx(train_losses(grown), rel=1e-5)
-    torch.testing.assert_close(weights(tmp_path), weights(grown), **SAME_WEIGHTS)
 
 
 @pytest.mark.parametrize("after", ["[1]", "[2]", "[12]", "[8, 4]", "[5]", "[4, 6]"])

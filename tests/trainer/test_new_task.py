@@ -77,12 +77,16 @@ def with_decay(tmp_path_factory) -> Path:
     return folder
 
 
-def train(copy: Path, out: Path, *overrides: str) -> subprocess.CompletedProcess:
-    arguments = ["train", "--config", str(tiny_file(out)), "--out", str(out), "--seed", "3"]
+def run(copy: Path, command: list[str], out: Path, *overrides: str) -> subprocess.CompletedProcess:
     sets = [part for text in overrides for part in ("--set", text)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "trainer", *arguments, *sets]
+    arguments = [*command, "--config", str(tiny_file(out)), *sets]
+    command = [sys.executable, "-m", "trainer", *arguments]
     return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def train(copy: Path, out: Path, *overrides: str) -> subprocess.CompletedProcess:
+    return run(copy, ["train", "--out", str(out), "--seed", "3"], out, *overrides)
 
 
 def test_a_file_more_is_a_task_more(with_decay, tmp_path):
@@ -94,7 +98,7 @@ def test_a_file_more_is_a_task_more(with_decay, tmp_path):
 
 
 def test_its_own_rules_are_heard(with_decay, tmp_path):
-    done = train(with_decay, tmp_path, "data.tasks=[decay1d]", "data.decay1d.rates=[-1]")
+    done = run(with_decay, ["validate-config"], tmp_path, "data.tasks=[decay1d]", "data.decay1d.rates=[-1]")
     assert done.returncode == 2
     assert "data.decay1d.rates: got one below 0" in done.stderr
 
@@ -106,7 +110,7 @@ def test_files_of_one_layout_belong_to_the_task_whose_parameters_they_have(with_
         path = tmp_path / f"data/{rate}.hdf5"
         values = random.standard_normal((8, 6, 32)).astype(np.float32)
         write_scalar_1d(path, values, np.arange(32) / 32, np.arange(6) / 6, {"rate": rate}, "")
-    done = train(with_decay, tmp_path, "data.tasks=[decay1d, advection1d]")
+    done = run(with_decay, ["generate-data"], tmp_path, "data.tasks=[decay1d, advection1d]")
     assert done.returncode == 0, done.stderr
     assert "advection1d: making file" in done.stderr
     assert "decay1d: making file" not in done.stderr

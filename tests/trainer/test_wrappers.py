@@ -32,6 +32,11 @@ IN_FP16 = {
     "ddp-fp16": f"{MUON},speed.precision=fp16",
     "fsdp2-fp16": f"{MUON},speed.wrapper=fsdp2,speed.muon=batched,speed.precision=fp16",
 }
+GROWING = f"{BASE},train.updates=8,recipe.batch_doubles_after=[4]"
+WITH_GROWTH = {
+    "ddp-grown": f"{GROWING},speed.accumulation_steps=2",
+    "fsdp2-grown": f"{GROWING},speed.wrapper=fsdp2",
+}
 
 
 def train_in_ranks(folder, ranks: int, runs: dict[str, str]) -> None:
@@ -53,10 +58,11 @@ def trained(tmp_path_factory):
     """All runs of two ranks, one beside the other, and one rank's to compare with."""
     folder = tmp_path_factory.mktemp("ranks")
     tiny_file(folder)
-    for name, overrides in {"one": BASE, "one-muon": MUON, "one-fp16": IN_FP16["ddp-fp16"]}.items():
+    alone = {"one": BASE, "one-muon": MUON, "one-fp16": IN_FP16["ddp-fp16"], "one-grown": GROWING}
+    for name, overrides in alone.items():
         run_training(tiny_config(folder, *overrides.split(",")), folder / name, 3, Progress())
     cut = {"cut!": WITH_MUON["fsdp2-sharded"]}
-    train_in_ranks(folder, 2, {**WITH_ADAMW, **WITH_MUON, **IN_FP16, **cut})
+    train_in_ranks(folder, 2, {**WITH_ADAMW, **WITH_MUON, **IN_FP16, **WITH_GROWTH, **cut})
     return folder
 
 
@@ -70,6 +76,12 @@ def assert_same_training(one, other, losses: float, **weights_within: float) -> 
 @pytest.mark.parametrize("name", WITH_ADAMW)
 def test_two_ranks_train_like_one_under_every_wrapper(trained, name):
     assert_same_training(trained / "one", trained / name, losses=1e-5, **SAME_WEIGHTS)
+
+
+@pytest.mark.parametrize("name", WITH_GROWTH)
+def test_a_growing_batch_trains_alike_under_wrappers(trained, name):
+    assert_same_training(trained / "one-grown", trained / name, losses=1e-5, **SAME_WEIGHTS)
+    assert [window["samples"] for window in events(trained / name, "steps")] == [[16]] * 4 + [[32]] * 2
 
 
 # Muon's directions have the 8 bits of bfloat16, and seven updates of at most 1e-3 add up.
