@@ -150,6 +150,10 @@ export const experimentFile = mapping({
     .enum(PRESET_NAMES)
     .optional()
     .describe('Fills in design and gates; what the file names itself wins.'),
+  inconclusive: z
+    .enum(['red', 'neutral'])
+    .default('red')
+    .describe('neutral lets the workflow step go green when required gates stay open for want of evidence.'),
   trainer,
   launch: launch.prefault({}),
   variants: mapping({ baseline: variant, optimized: variant }),

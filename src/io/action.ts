@@ -1,6 +1,7 @@
 // The action's main step: a job that measures, or one that reports what another has measured.
 import { resolve } from 'node:path'
 import { INPUT_NAMES, type MeasureInputs, parseActionInputs } from '../config/action-inputs.ts'
+import { isNeutral } from '../judge/acceptance.ts'
 import { main } from '../main.ts'
 import { checkName } from '../report/check.ts'
 import { keyOf } from '../report/comment-marker.ts'
@@ -35,7 +36,7 @@ export async function runAction(): Promise<boolean> {
   return inputs.job === 'report' ? await runReportJob(inputs) : await runMeasureJob(inputs)
 }
 
-/** True if the verdict is passed, or somebody with write access has accepted it for this commit. */
+/** True if the verdict is passed, may be open, or was accepted for this commit by somebody with write access. */
 async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   const workingDirectory = resolve(inputs.workingDirectory)
   let isAccepted = false
@@ -63,7 +64,7 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
       },
     },
   )
-  return result.verdict.verdict === 'passed' || isAccepted
+  return result.verdict.verdict === 'passed' || isNeutral(result.experiment, result.verdict) || isAccepted
 }
 
 /** True if the verdict was accepted. No trouble here changes it. */

@@ -1,4 +1,5 @@
 // Says in the step itself what a result is: log, outputs, summary, annotations. No trouble here changes the verdict.
+import { isNeutral } from '../judge/acceptance.ts'
 import { oneLine } from '../report/escape.ts'
 import { renderMarkdown } from '../report/markdown.ts'
 import { verdictOutputs } from '../report/outputs.ts'
@@ -49,9 +50,9 @@ function warnOf(place: string, surface: Surface): void {
 }
 
 function verdictAnnotation({ experiment, verdict }: Result) {
-  const level = verdict.verdict === 'passed' ? ('notice' as const) : ('error' as const)
+  const open = isNeutral(experiment, verdict) ? ('warning' as const) : ('error' as const)
   return {
-    level,
+    level: verdict.verdict === 'passed' ? ('notice' as const) : open,
     title: `Speedproof: ${experiment.name} ${verdict.verdict}`,
     message: oneLine(verdict.reason),
   }

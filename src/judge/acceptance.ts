@@ -1,4 +1,5 @@
 // Which verdicts a maintainer may accept: those in which only gates are open or missed.
+import type { Experiment } from '../config/experiment.ts'
 import type { Verdict } from './verdict.ts'
 
 /** Somebody with write access who takes responsibility for one commit in spite of its gates. */
@@ -14,4 +15,9 @@ export function isAcceptable({ verdict, checks }: Verdict): boolean {
   return checks.every(({ name, state }) =>
     name === 'completion' ? state === 'passed' : state === 'passed' || state === 'not measured',
   )
+}
+
+/** Only gates are open, and the experiment says that this is no reason to stop anybody. */
+export function isNeutral({ inconclusive }: Experiment, verdict: Verdict): boolean {
+  return inconclusive === 'neutral' && verdict.verdict === 'inconclusive' && isAcceptable(verdict)
 }

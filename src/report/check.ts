@@ -1,5 +1,5 @@
 // A result -> the check run on the measured commit: its name, its conclusion and its texts.
-import { type Acceptance, isAcceptable } from '../judge/acceptance.ts'
+import { type Acceptance, isAcceptable, isNeutral } from '../judge/acceptance.ts'
 import { type CommentSection, fitComment } from './comment.ts'
 import { oneLine } from './escape.ts'
 import { renderSections } from './markdown.ts'
@@ -27,11 +27,11 @@ export function checkName(key: string, otherBase: string | null): string {
 
 /**
  * GitHub lets a required check that is neutral pass, as it does one that is skipped: so only what a maintainer has
- * accepted is neutral, and an open or invalid verdict is a failure.
+ * accepted, or the experiment lets be open, is neutral; any other open verdict, and an invalid one, is a failure.
  */
 export function conclusionOf(result: Result, acceptance: Acceptance | null): CheckConclusion {
   if (result.verdict.verdict === 'passed') return 'success'
-  if (isAccepted(result, acceptance)) return 'neutral'
+  if (isAccepted(result, acceptance) || isNeutral(result.experiment, result.verdict)) return 'neutral'
   return result.outcomes.some(({ status }) => status === 'cancelled') ? 'cancelled' : 'failure'
 }
 

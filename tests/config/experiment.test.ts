@@ -103,7 +103,7 @@ describe('a refusal', () => {
 
   test('of an unknown key names the known ones', () => {
     expect(refused({ more: 'colour: red' })).toMatchInlineSnapshot(
-      `"x.yaml: colour: unknown key (known keys: $schema, name, description, kind, mode, preset, trainer, launch, variants, design, gates)"`,
+      `"x.yaml: colour: unknown key (known keys: $schema, name, description, kind, mode, preset, inconclusive, trainer, launch, variants, design, gates)"`,
     )
     expect(refused({ design: 'design: { block: 3 }' })).toMatchInlineSnapshot(
       `"x.yaml: design.block: unknown key (known keys: blocks, gpu_minutes, warm_up_launches, seed)"`,

@@ -1,0 +1,38 @@
+// An experiment may say that open gates stop nobody; everything that is not merely open still does.
+import { describe, expect, test } from 'vitest'
+import type { Experiment } from '../../src/config/experiment.ts'
+import { isNeutral } from '../../src/judge/acceptance.ts'
+import type { PlannedRun } from '../../src/plan/plan.ts'
+import { conclusionOf } from '../../src/report/check.ts'
+import { anExperiment, aResult, type MetricsDifference } from '../fixtures/builders.ts'
+
+const neutral = anExperiment({ inconclusive: 'neutral' })
+
+/** 3.3 and 2.7 times faster by turns: the interval spans the limit of 3. */
+const open = ({ variant, seed }: PlannedRun): MetricsDifference =>
+  variant === 'baseline' ? {} : { stepSeconds: seed % 2 ? 0.024 : 0.03 }
+
+async function judged(experiment: Experiment, metricsOf?: (run: PlannedRun) => MetricsDifference) {
+  const result = await aResult(experiment, metricsOf)
+  const { verdict } = result
+  return [verdict.verdict, isNeutral(experiment, verdict), conclusionOf(result, null)]
+}
+
+describe('in an experiment that says inconclusive: neutral', () => {
+  test('a gate that stays open is neutral', async () => {
+    expect(await judged(neutral, open)).toEqual(['inconclusive', true, 'neutral'])
+    expect(await judged(anExperiment(), open)).toEqual(['inconclusive', false, 'failure'])
+  })
+
+  test('a missed gate, and unequal work, are not', async () => {
+    const slow = () => ({ stepSeconds: 0.08 })
+    expect(await judged(neutral, slow)).toEqual(['failed', false, 'failure'])
+    const unequal = ({ variant }: PlannedRun) => ({ samplesPerStep: variant === 'baseline' ? 16 : 8 })
+    expect(await judged(neutral, unequal)).toEqual(['invalid', false, 'failure'])
+  })
+
+  test('an evaluation that was not done is not', async () => {
+    const evaluated = { ...neutral, trainer: { module: 'trainer', evaluate_command: 'evaluate' } }
+    expect(await judged(evaluated)).toEqual(['inconclusive', false, 'failure'])
+  })
+})
