@@ -54,7 +54,7 @@ export function judge(
   ]
   const gates = withRelativeGate(comparison.gates.map(judgeGate))
   return {
-    ...decide(completion, validity, gates),
+    ...decide(completion, validity, gates, aa),
     checks: [completion, ...validity],
     gates: gates.map((gate) => ({ ...gate, precision: precisionIn(experiment, gate) })),
     warnings: [
@@ -116,6 +116,7 @@ function decide(
   completion: Check,
   validity: readonly Check[],
   gates: readonly GateVerdict[],
+  aa: AaFinding | null,
 ): Pick<Verdict, 'verdict' | 'reason'> {
   if (completion.state === 'failed') return { verdict: 'failed', reason: completion.detail }
   const broken = validity.filter(({ state }) => state === 'failed')
@@ -140,7 +141,10 @@ function decide(
       verdict: 'inconclusive',
       reason: unclear.map(({ name, detail }) => `${name}: ${detail}`).join('; '),
     }
-  return { verdict: 'passed', reason: passedReason(completion, required) }
+  return {
+    verdict: 'passed',
+    reason: aa === null ? passedReason(completion, required) : `${completion.detail}; ${checkAa(aa).detail}`,
+  }
 }
 
 function passedReason(completion: Check, required: readonly GateVerdict[]): string {
