@@ -3,7 +3,7 @@ import { gatesOf, type Variant } from './config/experiment.ts'
 import { noiseFloorOf } from './judge/aa.ts'
 import { checkCaches } from './judge/caches.ts'
 import { compare } from './judge/compare.ts'
-import { checkMachine } from './judge/machine.ts'
+import { checkMachine, usedMachines } from './judge/machine.ts'
 import { withMachine } from './judge/machine-verdict.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise-floor.ts'
 import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
@@ -33,8 +33,13 @@ export function assess(
   const { experiment, configs } = request
   const standing = standingOf(launched, watched)
   const outcomes = outcomesOf(standing.counting)
-  const machines = summarizeMachines(finishedOf(outcomesOf(launched)), watched)
-  const runs = summarizeRuns(finishedOf(outcomes)).map((run) => withMachineMetrics(run, machines))
+  const unwatched = summarizeRuns(finishedOf(outcomes))
+  const machines = usedMachines(
+    watched.preflight,
+    unwatched,
+    summarizeMachines(finishedOf(outcomesOf(launched)), watched),
+  )
+  const runs = unwatched.map((run) => withMachineMetrics(run, machines))
   const machineChecks = [
     ...checkMachine(watched.preflight, runs, machines),
     checkCaches(standing.counting),

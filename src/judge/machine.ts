@@ -48,6 +48,15 @@ export function isFit(preflight: Preflight | null): boolean {
   return checkMachine(preflight, [], []).every(({ state }) => state !== 'failed')
 }
 
+/** None where the GPUs that were watched stood idle beside a training on the CPU: their numbers are not its own. */
+export function usedMachines(
+  preflight: Preflight | null,
+  runs: readonly RunSummary[],
+  machines: readonly MachineSummary[],
+): readonly MachineSummary[] {
+  return preflight !== null && isOnCpu(preflight, runs, machines) ? [] : machines
+}
+
 /** A machine with GPUs may well train on its CPU. */
 function isOnCpu(
   { gpus }: Preflight,

@@ -56,64 +56,69 @@ function seenOf({ runs, machines }: Result, variant: Variant): Seen {
   }
 }
 
-function numbersOf(result: Result, variant: Variant): { name: string; text: string }[] {
-  const { runs, machines } = seenOf(result, variant)
-  const row = (name: string, value: number | null, text: (value: number) => string) => ({
-    name,
-    text: value === null ? NOT_MEASURED : text(value),
-  })
-  const mean = (value: (machine: MachineSummary) => number | null) => meanOf(machines.map(value), runs.length)
-  const most = (value: (machine: MachineSummary) => number | null) => mostOf(machines.map(value), runs.length)
-  // World size counts processes, which are GPUs only where there are some.
-  const hours = machines.map(({ runId, gpus }) => (gpus === 0 ? null : hoursOf(runs, runId)))
+interface Numbers {
+  readonly name: string
+  readonly text: string
+}
+
+function numbersOf(result: Result, variant: Variant): Numbers[] {
+  const seen = seenOf(result, variant)
   const price = result.experiment.launch.price_per_gpu_hour
-  const costs = (each: number) => hours.map((count) => (count === null ? null : count * each))
-  const cost = (value: number) => number(value, 3)
-  const metrics = (name: string) => runs.map((run) => run.metrics[name] ?? null)
-  const meanMetric = (name: string) => meanOf(metrics(name), runs.length)
-  const mostMetric = (name: string) => mostOf(metrics(name), runs.length)
+  return [...activityOf(seen), ...costsOf(seen, price), ...memoryOf(seen)]
+}
+
+function activityOf({ runs, machines }: Seen): Numbers[] {
+  const mean = (key: MachineNumber) => meanOf(valuesOf(machines, key), runs.length)
+  const most = (key: MachineNumber) => mostOf(valuesOf(machines, key), runs.length)
   return [
-    row(
-      'SM clock',
-      mean(({ meanSmClockMhz }) => meanSmClockMhz),
-      (mhz) => `${number(mhz)} MHz`,
-    ),
-    row(
-      'slowed down by heat or hardware',
-      most(({ slowdownShare }) => slowdownShare),
-      percent,
-    ),
-    row(
-      'at the power limit',
-      most(({ powerCapShare }) => powerCapShare),
-      percent,
-    ),
-    row(
-      'hottest GPU',
-      most(({ maxTemperatureCelsius: celsius }) => celsius),
-      (celsius) => `${celsius} °C`,
-    ),
-    row(
-      'power of all GPUs',
-      mean(({ powerWatts }) => powerWatts),
-      (watts) => `${number(watts, 3)} W`,
-    ),
-    row('energy per sample', meanMetric('energy_joules_per_sample'), (joules) => `${number(joules, 3)} J`),
-    row('GPU hours of a run', meanOf(hours, runs.length), (each) => number(each, 3)),
-    ...(price === undefined ? [] : [row('cost of a run', meanOf(costs(price), runs.length), cost)]),
-    row(
-      'any kernel ran (saturates)',
-      mean(({ utilization }) => utilization),
-      percent,
-    ),
-    row('peak memory reserved', mostMetric('peak_memory_reserved_bytes'), bytes),
-    row('peak memory allocated', mostMetric('peak_memory_allocated_bytes'), bytes),
-    row('allocation retries', mostMetric('allocation_retries'), String),
+    row('SM clock', mean('meanSmClockMhz'), (mhz) => `${number(mhz)} MHz`),
+    row('slowed down by heat or hardware', most('slowdownShare'), percent),
+    row('at the power limit', most('powerCapShare'), percent),
+    row('hottest GPU', most('maxTemperatureCelsius'), (celsius) => `${celsius} °C`),
+    row('any kernel ran (saturates)', mean('utilization'), percent),
+    row('power of all GPUs', mean('powerWatts'), (watts) => `${number(watts, 3)} W`),
   ]
 }
 
-function hoursOf(runs: readonly RunSummary[], runId: string): number | null {
-  return runs.find((run) => run.runId === runId)?.metrics.gpu_hours ?? null
+function costsOf({ runs, machines }: Seen, price: number | undefined): Numbers[] {
+  const joules = meanOf(metricOf(runs, 'energy_joules_per_sample'), runs.length)
+  // Processes are GPUs only where there are some.
+  const hasGpus = machines.length === runs.length && machines.every(({ gpus }) => gpus > 0)
+  const hours = hasGpus ? meanOf(metricOf(runs, 'gpu_hours'), runs.length) : null
+  return [
+    row('energy per sample', joules, (value) => `${number(value, 3)} J`),
+    row('GPU hours of a run', hours, (value) => number(value, 3)),
+    ...(price === undefined ? [] : [row('cost of a run', hours, (value) => number(value * price, 3))]),
+  ]
+}
+
+function memoryOf({ runs }: Seen): Numbers[] {
+  const most = (metric: string) => mostOf(metricOf(runs, metric), runs.length)
+  return [
+    row('peak memory reserved', most('peak_memory_reserved_bytes'), bytes),
+    row('peak memory allocated', most('peak_memory_allocated_bytes'), bytes),
+    row('allocation retries', most('allocation_retries'), String),
+  ]
+}
+
+function row(name: string, value: number | null, text: (value: number) => string): Numbers {
+  return { name, text: value === null ? NOT_MEASURED : text(value) }
+}
+
+type MachineNumber =
+  | 'meanSmClockMhz'
+  | 'slowdownShare'
+  | 'powerCapShare'
+  | 'maxTemperatureCelsius'
+  | 'utilization'
+  | 'powerWatts'
+
+function valuesOf(machines: readonly MachineSummary[], key: MachineNumber): (number | null)[] {
+  return machines.map((machine) => machine[key])
+}
+
+function metricOf(runs: readonly RunSummary[], metric: string): (number | null)[] {
+  return runs.map(({ metrics }) => metrics[metric] ?? null)
 }
 
 /** Null unless every run told it: a number of some runs is none of the variant. */

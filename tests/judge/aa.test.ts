@@ -134,7 +134,7 @@ describe('the whole line of an A/A', () => {
         throttling: not measured, not every run was watched to its end
         GPU sharing, GPU release: not measured, the processes on the GPUs cannot be seen from here
         compile caches: passed, no block has one cold and one warm run (warm)
-        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, GPU hours of a run, any kernel ran (saturates), peak memory reserved, peak memory allocated, allocation retries
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory reserved, peak memory allocated, allocation retries
 
       ✅ two-task passed: 14 of 14 launches finished; the baseline against itself: 1.00x (0.980x to 1.02x, 99% interval); runs scatter by 0.77%"
     `)

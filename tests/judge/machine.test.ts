@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { compare } from '../../src/judge/compare.ts'
-import { checkMachine, machineProblems } from '../../src/judge/machine.ts'
+import { checkMachine, machineProblems, usedMachines } from '../../src/judge/machine.ts'
 import { type MachineSummary, summarizeMachine, withMachineMetrics } from '../../src/measure/machine.ts'
 import type { MachineRecord } from '../../src/measure/machine-record.ts'
 import { aRunSummary } from '../fixtures/builders.ts'
@@ -72,6 +72,13 @@ test('GPUs that the runs did not use are not judged', () => {
       detail: 'the runs used AMD EPYC 9654, no GPU of this machine',
     },
   ])
+})
+
+test('GPUs that stand idle beside a training on the CPU give it no number', () => {
+  const unseen = RUNS.map((run) => summarizeMachine(run, aMachineRecord({ processes: [] })))
+  const onCpu = RUNS.map((run) => ({ ...run, deviceNames: ['AMD EPYC 9654'] }))
+  expect(usedMachines(aPreflight(), onCpu, unseen)).toEqual([])
+  expect(usedMachines(aPreflight(), RUNS, unseen)).toEqual(unseen)
 })
 
 test('GPUs are judged when a run was seen on them, whatever it calls its devices', () => {

@@ -56,11 +56,11 @@ test('on GPUs: checks, and the numbers of both variants', () => {
     | slowed down by heat or hardware | 0%                 | 0%                 |
     | at the power limit              | 100%               | 100%               |
     | hottest GPU                     | 53 °C              | 53 °C              |
+    | any kernel ran (saturates)      | 100%               | 100%               |
     | power of all GPUs               | 1200 W             | 1200 W             |
     | energy per sample               | 6.00 J             | 1.50 J             |
     | GPU hours of a run              | 0.0333             | 0.0333             |
     | cost of a run                   | 0.100              | 0.100              |
-    | any kernel ran (saturates)      | 100%               | 100%               |
     | peak memory reserved            | 50.0 GB (46.6 GiB) | 31.0 GB (28.9 GiB) |
     | allocation retries              | 2                  | 0                  |"
   `)
@@ -89,11 +89,11 @@ test('on GPUs: checks, and the numbers of both variants', () => {
     | slowed down by heat or hardware | 0%                 | 0%                 |
     | at the power limit              | 100%               | 100%               |
     | hottest GPU                     | 53 °C              | 53 °C              |
+    | any kernel ran (saturates)      | 100%               | 100%               |
     | power of all GPUs               | 1200 W             | 1200 W             |
     | energy per sample               | 6.00 J             | 1.50 J             |
     | GPU hours of a run              | 0.0333             | 0.0333             |
     | cost of a run                   | 0.100              | 0.100              |
-    | any kernel ran (saturates)      | 100%               | 100%               |
     | peak memory reserved            | 50.0 GB (46.6 GiB) | 31.0 GB (28.9 GiB) |
     | allocation retries              | 2                  | 0                  |
 
@@ -117,7 +117,7 @@ test('without a GPU: one reason for all, and no number', async () => {
       lock: passed, no other experiment here
       GPUs, GPU processes, GPU memory, ECC, GPU probe, GPU state, throttling, GPU sharing, GPU release: not measured, nvidia-smi cannot be started
       compile caches: passed, no block has one cold and one warm run (warm)
-      not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, power of all GPUs, energy per sample, GPU hours of a run, any kernel ran (saturates), peak memory reserved, peak memory allocated, allocation retries"
+      not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory reserved, peak memory allocated, allocation retries"
   `)
 })
 
