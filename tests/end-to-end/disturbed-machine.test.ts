@@ -11,7 +11,7 @@ import { aFakeSmi, anH200, type FakeSmi } from '../fixtures/machine/fake-smi.ts'
 import { PYTHON, ROOT } from '../fixtures/processes/launching.ts'
 import { speedproof, startSpeedproof } from '../harness/command-line.ts'
 
-const PATIENCE = { timeout: 90_000, interval: 20 }
+const PATIENCE = { timeout: 150_000, interval: 20 }
 const COOL = { gpu: [anH200()] }
 const HOT = { gpu: [anH200({ 'clocks_event_reasons.active': '0x0000000000000040' })] }
 
@@ -58,7 +58,7 @@ it('a block in which a GPU is slowed down by heat is repeated, shown, and does n
   const analyzed = await speedproof(folder, 'analyze', 'out/result.json')
   expect(analyzed.exitCode).toBe(0)
   expect(stdout).toContain(analyzed.stdout.trim())
-}, 120_000)
+}, 300_000)
 
 it.each([
   ['GPUs that are busy', BUSY, {}, 'GPU processes: process 4242 on the GPUs of this experiment; end it'],
