@@ -1,4 +1,4 @@
-"""The model, its losses and its optimizer."""
+"""The model and its losses."""
 
 import pytest
 import torch
@@ -11,11 +11,7 @@ from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.terms import latent_loss, spectral_loss
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
-from trainer.optimizer.adamw import implementation, make_adamw
-from trainer.optimizer.ema import make_ema
-from trainer.optimizer.learning_rate import learning_rate
 
-CPU = torch.device("cpu")
 BOTH = "data.tasks=[advection1d, darcy2d]"
 TASKS_OF = {
     "forward": {"advection1d", "darcy2d"},
@@ -231,46 +227,3 @@ def test_a_dropped_block_leaves_its_input(tmp_path):
     out = block(x, condition, scale)
     assert torch.equal(out[0], x[0])
     assert not torch.equal(out[1], x[1])
-
-
-def test_the_learning_rate_warms_up_and_falls_along_a_cosine(tmp_path):
-    config = tiny_config(tmp_path, "optimizer.warmup_updates=4", "train.updates=20")
-    rates = [learning_rate(config, step) for step in range(1, 21)]
-    assert rates[:4] == pytest.approx([0.25e-3, 0.5e-3, 0.75e-3, 1e-3])
-    assert rates[11] == pytest.approx(1e-3 * (0.01 + 0.99 / 2))
-    assert rates[19] == pytest.approx(1e-5)
-
-
-def test_weight_decay_is_for_matrices_only(tmp_path):
-    config = tiny_config(tmp_path)
-    optimizer = make_adamw(LatentPdeOperator(config), config.optimizer, fused=False, device=CPU)
-    decayed, plain = optimizer.param_groups
-    assert decayed["weight_decay"] == config.optimizer.weight_decay
-    assert plain["weight_decay"] == 0
-    assert all(p.ndim >= 2 for p in decayed["params"])
-    assert all(p.ndim == 1 for p in plain["params"])
-
-
-@pytest.mark.parametrize("fused", [False, True])
-def test_adamw_takes_the_textbook_step(tmp_path, fused):
-    config = tiny_config(tmp_path).optimizer
-    layer = torch.nn.Linear(3, 3)
-    before = layer.weight.detach().clone()
-    optimizer = make_adamw(layer, config, fused=fused, device=CPU)
-    layer.weight.grad = torch.full((3, 3), 0.5)
-    layer.bias.grad = torch.zeros(3)
-    optimizer.step()
-    expected = before * (1 - config.learning_rate * config.weight_decay) - config.learning_rate
-    torch.testing.assert_close(layer.weight.detach(), expected)
-    assert implementation(optimizer) == ("AdamW fused" if fused else "AdamW for-loop")
-
-
-@pytest.mark.parametrize("foreach", [False, True])
-def test_the_average_moves_by_one_minus_decay(foreach):
-    layer = torch.nn.Linear(2, 1)
-    ema = make_ema(layer, 0.9, foreach=foreach)
-    start = layer.weight.detach().clone()
-    with torch.no_grad():
-        layer.weight += 1
-    ema.update()
-    torch.testing.assert_close(ema.state_dict()["weight"], start + 0.1)
