@@ -60,8 +60,12 @@ function sameSeed(runs: readonly RunSummary[]): string[] {
       `Same seed: the training losses of both variants agree to the last bit in all ${first.steps} steps.`,
     ]
   const widest = pairs.reduce((most, pair) => (pair.largestDifference > most.largestDifference ? pair : most))
+  const until =
+    earliest === 1
+      ? `differ from the first of ${first.steps} steps on`
+      : `agree to the last bit up to step ${earliest - 1} of ${first.steps}`
   return [
-    `Same seed: the training losses of both variants agree to the last bit before step ${earliest} of ${first.steps}; the largest difference is ${number(widest.largestDifference, 2)}, in step ${widest.largestAtStep}.`,
+    `Same seed: the training losses of both variants ${until}; the largest difference is ${number(widest.largestDifference, 2)}, in step ${widest.largestAtStep}.`,
   ]
 }
 
