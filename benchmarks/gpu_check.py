@@ -150,7 +150,7 @@ def _kernel_errors(options: argparse.Namespace) -> None:
         }
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
         said = done.stdout.strip() or done.stderr.strip()[-600:]
-        print(f"one-tile attention, {dtype}: {said}", flush=True)
+        print(f"errors of our kernels, {dtype}: {said}", flush=True)
 
 
 def _options() -> argparse.Namespace:

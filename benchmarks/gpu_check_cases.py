@@ -18,7 +18,12 @@ FP32 = "speed.precision=fp32"
 FLAT = "speed.wrapper=flat"
 LOADER = ("speed.data_path=loader", "speed.loader_workers=8")
 PLAN_NCCL = "speed.nccl=[NCCL_NSOCKS_PERTHREAD=4, NCCL_SOCKET_NTHREADS=2, NCCL_MIN_NCHANNELS=4]"
-FAST = (BLOCKS, GRAPH, "speed.attention=one-tile", "speed.fused_adamw=true", "speed.foreach_ema=true")
+FUSED = "speed.fused_pointwise=true"
+MODEL = "speed.compile=model"
+FAST = (
+    *(MODEL, GRAPH, HOIST, FUSED),
+    *("speed.attention=one-tile", "speed.fused_adamw=true", "speed.foreach_ema=true"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,9 @@ _ONE = [
     Case("compile-blocks", (BLOCKS,)),
     Case("one-tile", ("speed.attention=one-tile",)),
     Case("fast", FAST),
-    Case("fast-hoisted", (*FAST, HOIST)),
-    Case("fast-hoisted-model", (*FAST, HOIST, "speed.compile=model")),
+    Case("fast-blocks", (*FAST, BLOCKS)),
+    Case("fused-pointwise", (FUSED,)),
+    Case("fused-pointwise-fp32", (FUSED, FP32), against="plain-fp32"),
     Case("plain-fp32", (FP32,), against=None),
     Case("cuda-graph-fp32", (GRAPH, FP32), against="plain-fp32"),
     Case("compile-blocks-fp32", (BLOCKS, FP32), against="plain-fp32"),
@@ -64,8 +70,8 @@ _ONE = [
         ),
     ),
     Case("graph-compile-blocks", (BLOCKS, GRAPH)),
-    Case("compile-model", ("speed.compile=model",)),
-    Case("graph-compile-model", ("speed.compile=model", GRAPH)),
+    Case("compile-model", (MODEL,)),
+    Case("graph-compile-model", (MODEL, GRAPH)),
     Case("graph-accumulation-3", (GRAPH, "speed.accumulation_steps=3")),
     Case("graph-inverse-every-4", (GRAPH, "recipe.inverse_every=4"), against="inverse-every-4"),
     Case("inverse-every-4", ("recipe.inverse_every=4",), against=None),
@@ -121,6 +127,7 @@ _GPU_ONLY = (
     "cudnn",
     "flex",
     "reduce-overhead",
+    "fused_pointwise",
     "max-autotune",
 )
 

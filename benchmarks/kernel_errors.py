@@ -1,13 +1,19 @@
-"""Relative errors of our kernels against float64, as JSON; on a CPU run it with TRITON_INTERPRET=1."""
+"""Relative errors of our kernels against float64, as JSON; on a CPU run it with TRITON_INTERPRET=1.
+
+python benchmarks/kernel_errors.py bfloat16 [PAIRS TOKENS HEADS DIM]
+"""
 
 import json
 import sys
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from trainer.kernels.bias_gelu import bias_gelu
 from trainer.kernels.one_tile_attention import one_tile_attention
 from trainer.model.attention import SelfAttention
+from trainer.model.decoder import DecoderLayer
+from trainer.switches.fused_pointwise import fused_tail
 
 
 def one_tile_errors(
@@ -35,11 +41,65 @@ def one_tile_errors(
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
 
 
+def bias_gelu_errors(
+    device: torch.device, dtype: torch.dtype, pairs: int, tokens: int, heads: int, dim: int
+) -> dict[str, float]:
+    """The same of the operator's GELU."""
+    torch.manual_seed(0)
+    product, out_gradient = torch.randn(2, pairs, tokens, heads * dim, device=device).to(dtype)
+    own = [product.clone().requires_grad_(), torch.randn(heads * dim, device=device, requires_grad=True)]
+    out = bias_gelu(*own)
+    results = [out, *torch.autograd.grad(out, own, out_gradient)]
+    exact_inputs = [part.detach().double().requires_grad_() for part in own]
+    exact_out = nn.functional.gelu(exact_inputs[0] + exact_inputs[1])
+    exact = [exact_out, *torch.autograd.grad(exact_out, exact_inputs, out_gradient.double())]
+    names = ("out", "product_gradient", "bias_gradient")
+    return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
+
+
+def decoder_tail_errors(
+    device: torch.device, dtype: torch.dtype, pairs: int, queries: int, heads: int, dim: int, rows: int
+) -> dict[str, float]:
+    """The same of a decoder layer behind its attention, with `rows` rows of queries for all pairs."""
+    torch.manual_seed(0)
+    layer = DecoderLayer(heads * dim, heads).to(device)
+    for parameter in layer.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)  # norms start at 1 and 0, which hides mistakes
+    del layer.attention.query, layer.attention.key_value
+    x = torch.randn(rows, queries, heads * dim, device=device).to(dtype)
+    attended, out_gradient = torch.randn(2, pairs, queries, heads * dim, device=device).to(dtype)
+    inputs = [x.requires_grad_(), attended.requires_grad_()]
+    out = fused_tail(layer, *inputs)
+    results = [out, *torch.autograd.grad(out, [*inputs, *layer.parameters()], out_gradient)]
+    layer.double()
+    exact_inputs = [part.detach().double().requires_grad_() for part in inputs]
+    exact_out = layer.tail(*exact_inputs)
+    wanted = [*exact_inputs, *layer.parameters()]
+    exact = [exact_out, *torch.autograd.grad(exact_out, wanted, out_gradient.double())]
+    names = ["out", "x", "attended", *(name for name, _ in layer.named_parameters())]
+    return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
+
+
 def _relative(value: Tensor, exact: Tensor) -> float:
-    return ((value.double() - exact).abs().max() / exact.abs().max()).item()
+    return ((value.detach().double() - exact).abs().max() / exact.abs().max()).item()
+
+
+def main() -> None:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    dtype = getattr(torch, sys.argv[1])
+    pairs, tokens, heads, dim = [int(size) for size in sys.argv[2:]] or [64, 128, 8, 48]
+    sizes = device, dtype, pairs, tokens, heads, dim
+    print(
+        json.dumps(
+            {
+                "one-tile attention": one_tile_errors(*sizes),
+                "bias and GELU": bias_gelu_errors(*sizes),
+                "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
+                "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    sizes = [int(size) for size in sys.argv[2:]] or [64, 128, 8, 48]
-    print(json.dumps(one_tile_errors(device, getattr(torch, sys.argv[1]), *sizes)))
+    main()

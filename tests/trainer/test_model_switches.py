@@ -21,6 +21,7 @@ from trainer.model.latent_operator import LatentPdeOperator
 from trainer.switches.activation_checkpointing import checkpointed
 from trainer.switches.attention import attention_back_end, observed_attention, replace_self_attention
 from trainer.switches.compile_blocks import compiled_blocks, observed_compile
+from trainer.switches.fused_pointwise import fused_layers
 from trainer.switches.model_switches import apply_to_model
 
 
@@ -103,12 +104,26 @@ def test_a_kernel_in_place_of_attention_reads_back(tmp_path):
     ("dtype", "tolerance", "sizes"),
     [("float16", 4e-3, (2, 16, 2, 16)), ("float32", 2e-6, (3, 20, 1, 24))],  # the second fills no tile
 )
-def test_the_one_tile_kernel_agrees_with_float64(dtype, tolerance, sizes):
+def test_our_kernels_agree_with_float64(dtype, tolerance, sizes):
     program = [sys.executable, "benchmarks/kernel_errors.py", dtype, *map(str, sizes)]
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert max(json.loads(done.stdout).values()) < tolerance
+    errors = json.loads(done.stdout)
+    assert len(errors) == 4
+    assert {kernel: worst for kernel in errors if (worst := max(errors[kernel].values())) > tolerance} == {}
+
+
+def test_fused_layers_read_back_and_keep_their_weights(tmp_path):
+    config = tiny_config(tmp_path, "speed.fused_pointwise=true")
+    objective = Objective(LatentPdeOperator(config), config)
+    names = objective.model.state_dict().keys()
+    assert fused_layers(objective.model) == 0
+    apply_to_model(objective, config.speed)
+    assert fused_layers(objective.model) == 3
+    assert objective.model.state_dict().keys() == names
+    del objective.model.decoder.layers[0].tail
+    assert fused_layers(objective.model) == 2
 
 
 def test_compilation_reads_back_where_it_is(tmp_path):

@@ -87,10 +87,14 @@ def test_what_is_no_variable_of_nccl_is_refused(tmp_path):
         load_config(tiny_file(tmp_path), ["speed.nccl=[PATH=x]"])
 
 
-def test_a_fixed_grid_is_embedded_once_with_the_same_gradients(tmp_path):
+LATTICE = ["recipe.query_strategy=lattice", "recipe.query_points=8"]
+
+
+@pytest.mark.parametrize("recipe", [[], LATTICE])
+def test_places_in_common_are_embedded_once_with_the_same_gradients(tmp_path, recipe):
     losses, gradients, work = [], [], []
     for hoisted in ("false", "true"):
-        config = tiny_config(tmp_path, f"speed.hoist_fixed_grid={hoisted}")
+        config = tiny_config(tmp_path, f"speed.hoist_fixed_grid={hoisted}", *recipe)
         torch.manual_seed(0)
         objective = Objective(LatentPdeOperator(config), config)
         apply_to_model(objective, config.speed)
@@ -107,16 +111,17 @@ def test_a_fixed_grid_is_embedded_once_with_the_same_gradients(tmp_path):
     assert work[1] < work[0]
 
 
-def test_only_grids_that_are_decoded_whole_are_hoisted(tmp_path):
+def test_only_places_that_pairs_have_in_common_are_hoisted(tmp_path):
     seen = {}
-    for points in ("null", "4"):
+    for strategy, points in (("uniform", "null"), ("lattice", "4"), ("uniform", "4")):
         config = tiny_config(
             tmp_path,
             "speed.hoist_fixed_grid=true",
             f"recipe.query_points={points}",
-            "recipe.query_strategy=lattice",
+            f"recipe.query_strategy={strategy}",
+            *("loss.spectral=0", "loss.conservation=0"),  # they need a regular grid
         )
         objective = Objective(LatentPdeOperator(config), config)
         apply_to_model(objective, config.speed)
-        seen[points] = [part.shares_places for part in objective.tasks]
-    assert seen == {"null": [True], "4": [False]}
+        seen[strategy, points] = [part.shares_places for part in objective.tasks]
+    assert seen == {("uniform", "null"): [True], ("lattice", "4"): [True], ("uniform", "4"): [False]}

@@ -36,6 +36,14 @@ def test_stratified_queries_lie_one_in_each_cell():
     assert torch.equal(queries // 4, torch.arange(4).expand(50, -1))
 
 
+@pytest.mark.parametrize("grid", [(16,), (8, 8), (12, 12)])
+def test_every_lattice_is_one_of_its_positions(grid):
+    plan = QueryPlan.of(grid, math.prod(grid) // 4, "lattice")
+    queries = plan.choose(0, 1, PAIRS)
+    assert len(plan.lattices().unique(dim=0)) == plan.positions
+    assert torch.equal(plan.lattices()[plan.position(queries)], queries)
+
+
 def test_a_lattice_is_a_regular_grid_moved_within_its_cell():
     plan = QueryPlan.of((8, 8), 20, "lattice")
     assert (plan.lattice, plan.count) == ((4, 4), 16)

@@ -30,6 +30,8 @@ def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_si
         raise ConfigError(
             f'speed.attention: got "{speed.attention}", but there is no GPU: expected auto, math or flash'
         )
+    if device == "cpu" and speed.fused_pointwise:
+        raise ConfigError("speed.fused_pointwise: got true, but there is no GPU: make it false")
     if speed.cuda_graph and world_size > 1 and speed.wrapper != "flat":
         raise ConfigError(
             f'speed.wrapper: got "{speed.wrapper}", but a CUDA graph over {world_size} ranks needs gradients '

@@ -47,6 +47,26 @@ class QueryPlan:
             return self
         return QueryPlan.of(self.grid, None if len(self.grid) == 1 else self.count, "lattice")
 
+    @property
+    def positions(self) -> int:
+        """How many places a lattice can take: it moves within one of its cells."""
+        return math.prod(self.grid) // self.count
+
+    def position(self, queries: Int[Tensor, "pairs queries"]) -> Int[Tensor, " pairs"]:
+        """Which of its places each pair's lattice takes, by its first point."""
+        every, first = self.grid[0] // self.lattice[0], queries[:, 0]
+        place = torch.zeros_like(first)
+        for axis, points in enumerate(self.grid):
+            along = first // math.prod(self.grid[axis + 1 :]) % points
+            place = place * every + along
+        return place
+
+    def lattices(self) -> Int[Tensor, "positions queries"]:
+        """The points of the lattice at each of its places, in their order."""
+        every = self.grid[0] // self.lattice[0]
+        steps = torch.cartesian_prod(*[torch.arange(every)] * len(self.grid)).view(-1, len(self.grid))
+        return self._shifted(self.lattice, steps / every)
+
     def choose(self, seed: int, step: Step, pair: Int[Tensor, " pairs"]) -> Int[Tensor, "pairs queries"]:
         """Distinct points by their index in the flattened grid; in order where they are the whole grid."""
         points = math.prod(self.grid)

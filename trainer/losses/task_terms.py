@@ -39,7 +39,9 @@ class TaskTerms(nn.Module):
         reread = plan.reread()
         first = reread.choose(0, 0, torch.zeros(1, dtype=torch.long))[0]
         self.reread_grid = reread.lattice
-        self.shares_places = False  # places of all pairs are the same, and are embedded once
+        self.shares_places = False  # places that pairs have in common are embedded once
+        if plan.lattice is not None:
+            self.register_buffer("lattices", plan.lattices(), persistent=False)
         self.register_buffer("reread", first, persistent=False)
         self.register_buffer("border", _border(plan.grid), persistent=False)
 
@@ -58,10 +60,10 @@ class TaskTerms(nn.Module):
         positive = phase.priors and task.positive and weights.positivity > 0
         if not (weights.forward or weights.spectral or borders or conserves or positive):
             return found
-        places, queries = self._places(model, pairs.queries), pairs.queries.shape[1]
+        (places, spread), queries = self._places(model, pairs.queries), pairs.queries.shape[1]
         if borders:
             places = torch.cat([places, self.border.expand(len(places), -1, -1)], dim=1)
-        decoded = model.decoder(target_head(task.name), pairs.advanced, places)
+        decoded = model.decoder(target_head(task.name), pairs.advanced, places, spread)
         prediction, target = decoded[..., :queries], _at(pairs.next_field, pairs.queries)
         if weights.forward:
             found["forward"] = terms.forward_loss(prediction, target)
@@ -103,7 +105,7 @@ class TaskTerms(nn.Module):
         if weights.inverse_decoding and self.plan.lattice is None:
             queries = self.reread.expand(len(field), -1)
         name = self.task.name
-        decoded = model.decoder(state_head(name), latent, self._places(model, queries))
+        decoded = model.decoder(state_head(name), latent, *self._places(model, queries))
         if weights.inverse_encoding:
             found["inverse_encoding"] = terms.inverse_encoding_loss(decoded, _at(field, queries))
         if weights.inverse_decoding:
@@ -113,9 +115,15 @@ class TaskTerms(nn.Module):
 
     def _places(
         self, model: LatentPdeOperator, queries: Int[Tensor, "pairs queries"]
-    ) -> Float[Tensor, "#pairs queries dimensions"]:
+    ) -> tuple[Float[Tensor, "rows queries dimensions"], Float[Tensor, "pairs rows"] | None]:
+        """Places of each pair; or those of every position of a lattice, and which of them is each pair's."""
         places = model.places(self.task.name)
-        return places[None] if self.shares_places else places[queries]
+        if not self.shares_places:
+            return places[queries], None
+        if self.plan.positions == 1:
+            return places[None], None
+        spread = torch.nn.functional.one_hot(self.plan.position(queries), self.plan.positions)
+        return places[self.lattices], spread.to(places.dtype)
 
 
 def _at(

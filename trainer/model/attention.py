@@ -44,11 +44,10 @@ class CrossAttention(nn.Module):
         self.key_value = nn.Linear(context_dim, 2 * dim)
         self.out = nn.Linear(dim, dim)
 
-    def forward(
-        self, x: Float[Tensor, "#pairs queries dim"], context: Float[Tensor, "pairs tokens context"]
+    def attend(
+        self, query: Float[Tensor, "#pairs queries dim"], context: Float[Tensor, "pairs tokens context"]
     ) -> Float[Tensor, "pairs queries dim"]:
-        query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        query = query.expand(len(context), -1, -1, -1)
+        """The heads' results side by side, before the linear layer that mixes them."""
+        query = query.unflatten(-1, (self.heads, -1)).transpose(1, 2).expand(len(context), -1, -1, -1)
         key, value = self.key_value(context).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        attended = scaled_dot_product_attention(query, key, value)
-        return self.out(attended.transpose(1, 2).flatten(2))
+        return scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from trainer.config.schema import Config
 from trainer.data.tasks import TASKS
 from trainer.model.attention import CrossAttention
+from trainer.model.feed_forward import FeedForward
 from trainer.model.fourier import FourierFeatures
 
 
@@ -18,14 +19,34 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.attention = CrossAttention(dim, dim, heads)
         self.attention_norm = nn.LayerNorm(dim)
-        self.feed_forward = nn.Sequential(nn.Linear(dim, dim), nn.GELU(), nn.Linear(dim, dim))
+        self.feed_forward = FeedForward(dim, dim)
         self.feed_forward_norm = nn.LayerNorm(dim)
 
     def forward(
-        self, x: Float[Tensor, "#pairs queries dim"], context: Float[Tensor, "pairs tokens context"]
+        self,
+        x: Float[Tensor, "rows queries dim"],
+        context: Float[Tensor, "pairs tokens context"],
+        spread: Float[Tensor, "pairs rows"] | None = None,
     ) -> Float[Tensor, "pairs queries dim"]:
-        x = self.attention_norm(x + self.attention(x, context))
+        """x has a row for each pair, one for all, or some that `spread` shares out: a 1 names each pair's."""
+        query = self.attention.query(x)
+        if spread is not None:
+            x, query = _spread(x, spread), _spread(query, spread)
+        return self.tail(x, self.attention.attend(query, context))
+
+    def tail(
+        self, x: Float[Tensor, "#pairs queries dim"], attended: Float[Tensor, "pairs queries dim"]
+    ) -> Float[Tensor, "pairs queries dim"]:
+        """All behind the attention: what a kernel replaces."""
+        x = self.attention_norm(x + self.attention.out(attended))
         return self.feed_forward_norm(x + self.feed_forward(x))
+
+
+def _spread(
+    x: Float[Tensor, "rows queries dim"], spread: Float[Tensor, "pairs rows"]
+) -> Float[Tensor, "pairs queries dim"]:
+    """Choose rows by a product: its gradient is one as well, where that of an index would have to sort."""
+    return (spread.to(x.dtype) @ x.flatten(1)).unflatten(1, x.shape[1:])
 
 
 class QueryEmbedding(nn.Module):
@@ -62,12 +83,13 @@ class AnyPointDecoder(nn.Module):
         self,
         head: str,
         latent: Float[Tensor, "pairs tokens latent"],
-        places: Float[Tensor, "#pairs queries dimensions"],
+        places: Float[Tensor, "rows queries dimensions"],
+        spread: Float[Tensor, "pairs rows"] | None = None,
     ) -> Float[Tensor, "pairs fields queries"]:
-        """Places that are the same for all pairs need be given for one alone."""
+        """Places are of each pair, of all pairs, or some that `spread` shares out: a 1 names each pair's."""
         x, context = self.query(places), self.context(latent)
-        for layer in self.layers:
-            x = layer(x, context)
+        for number, layer in enumerate(self.layers):
+            x = layer(x, context, spread if number == 0 else None)
         return self.heads[head](x).transpose(1, 2)
 
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from trainer.config.schema import ModelConfig
 from trainer.model.attention import SelfAttention
+from trainer.model.feed_forward import FeedForward
 
 
 class OperatorBlock(nn.Module):
@@ -17,7 +18,7 @@ class OperatorBlock(nn.Module):
         self.attention_norm = nn.LayerNorm(dim, elementwise_affine=False)
         self.attention = SelfAttention(dim, heads)
         self.mlp_norm = nn.LayerNorm(dim, elementwise_affine=False)
-        self.mlp = nn.Sequential(nn.Linear(dim, 4 * dim), nn.GELU(), nn.Linear(4 * dim, dim))
+        self.mlp = FeedForward(dim, 4 * dim)
         self.modulation = nn.Linear(condition_dim, 6 * dim)
         nn.init.normal_(self.modulation.weight, std=0.02)
         nn.init.zeros_(self.modulation.bias)

@@ -1,4 +1,4 @@
-"""Work on a fixed grid once, not once a pair: where all pairs are decoded at all points of their grid."""
+"""Work on the points of a fixed grid once, not once a pair."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from trainer.losses.objective import Objective
 
 
 def hoist_fixed_grids(objective: Objective) -> None:
-    """Embed the places of whole grids, and project them to the first layer's queries, for one pair alone."""
+    """Embed the places of whole grids and lattices, and project them to the first layer's queries, once for
+    all the pairs that have them in common: once for every position that a lattice can take.
+    """
     for part in objective.tasks:
-        part.shares_places = part.plan.lattice == part.plan.grid
+        part.shares_places = part.plan.lattice is not None
 
 
 def hoisted_tasks(objective: Objective) -> int:
-    """How many tasks embed their places once."""
+    """How many tasks embed places once for several pairs."""
     return sum(part.shares_places for part in objective.tasks)

@@ -1,0 +1,104 @@
+"""GELU of a product and its bias, forward and backward, each in one pass over memory."""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+ROWS, COLUMNS, WARPS = 32, 128, 8
+PROGRAMS = 1056  # of the backward pass for each group of columns: each sums many rows
+
+
+@torch.library.custom_op("speedproof::bias_gelu", mutates_args=())
+def bias_gelu(product: Tensor, bias: Tensor) -> Tensor:
+    """Return gelu(product + bias), as product (..., dim)."""
+    product = product.contiguous()
+    out = torch.empty_like(product)
+    dim = product.shape[-1]
+    rows = product.numel() // dim
+    grid = (triton.cdiv(rows, ROWS), triton.cdiv(dim, COLUMNS))
+    _forward[grid](product, bias, out, rows, dim, COLUMNS, ROWS, num_warps=WARPS)
+    return out
+
+
+@torch.library.custom_op("speedproof::bias_gelu_backward", mutates_args=())
+def bias_gelu_backward(out_gradient: Tensor, product: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of product and bias."""
+    out_gradient, product = out_gradient.contiguous(), product.contiguous()
+    gradient = torch.empty_like(product)
+    dim = product.shape[-1]
+    rows = product.numel() // dim
+    programs = min(PROGRAMS, triton.cdiv(rows, ROWS))
+    parts = torch.empty(programs, dim, dtype=torch.float32, device=product.device)
+    grid = (programs, triton.cdiv(dim, COLUMNS))
+    _backward[grid](out_gradient, product, bias, gradient, parts, rows, dim, COLUMNS, ROWS, num_warps=WARPS)
+    return gradient, parts.sum(dim=0).to(bias.dtype)
+
+
+@bias_gelu.register_fake
+def _(product, bias):
+    return product.new_empty(product.shape)
+
+
+@bias_gelu_backward.register_fake
+def _(out_gradient, product, bias):
+    return product.new_empty(product.shape), torch.empty_like(bias)
+
+
+def _remember(ctx, inputs, output) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _gradient(ctx, out_gradient):
+    return bias_gelu_backward(out_gradient, *ctx.saved_tensors)
+
+
+bias_gelu.register_autograd(_gradient, setup_context=_remember)
+
+
+@triton.jit
+def _forward(
+    product_ptr, bias_ptr, out_ptr, rows, DIM: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr
+):
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    inside = (row < rows) & (column < DIM)
+    place = row.to(tl.int64) * DIM + column
+    bias = tl.load(bias_ptr + column, mask=column < DIM, other=0.0).to(tl.float32)
+    x = tl.load(product_ptr + place, mask=inside, other=0.0).to(tl.float32) + bias
+    tl.store(out_ptr + place, (x * _below(x)).to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _backward(
+    out_gradient_ptr,
+    product_ptr,
+    bias_ptr,
+    gradient_ptr,
+    part_ptr,  # (programs, DIM) float32: each program's part of the bias's gradient
+    rows,
+    DIM: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    bias = tl.load(bias_ptr + column, mask=column < DIM, other=0.0).to(tl.float32)
+    of_bias = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
+    for first in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
+        row = first + tl.arange(0, ROWS)[:, None]
+        inside = (row < rows) & (column < DIM)
+        place = row.to(tl.int64) * DIM + column
+        x = tl.load(product_ptr + place, mask=inside, other=0.0).to(tl.float32) + bias
+        gradient = tl.load(out_gradient_ptr + place, mask=inside, other=0.0).to(tl.float32)
+        density = tl.exp(-0.5 * x * x) * 0.3989422804014327  # of the normal distribution: 1 / sqrt(2 pi)
+        gradient *= _below(x) + x * density
+        of_bias += gradient
+        tl.store(gradient_ptr + place, gradient.to(gradient_ptr.dtype.element_ty), mask=inside)
+    part = part_ptr + tl.program_id(0) * DIM + column
+    tl.store(part, tl.sum(of_bias, axis=0)[None, :], mask=column < DIM)
+
+
+@triton.jit
+def _below(x):
+    """The normal distribution's probability of less than x."""
+    return 0.5 * (1.0 + tl.erf(x * 0.7071067811865476))  # 1 / sqrt(2)
