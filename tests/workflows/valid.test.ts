@@ -63,3 +63,17 @@ it('the reusable workflows take the action of their own commit', () => {
   const generated = readOwnFile('.github/actions/speedproof/action.yml').split('\n').slice(1).join('\n')
   expect(generated.replaceAll('../../../', '')).toBe(readOwnFile('action.yml'))
 })
+
+/** What the reusable workflows settle themselves: where the files lie, which token, and the names that join both. */
+const SETTLED = ['out', 'github-token', 'artifact-name']
+
+it('measure.yml takes every other input of the action and hands it on', () => {
+  const action = z
+    .object({ inputs: z.record(z.string(), z.unknown()) })
+    .parse(parse(readOwnFile('action.yml')))
+  const handed = readOwnFile('.github/workflows/measure.yml').matchAll(
+    /^ {10}([\w-]+): \$\{\{ inputs\.\1 \}\}$/gm,
+  )
+  const names = Object.keys(action.inputs).filter((name) => !SETTLED.includes(name))
+  expect(Array.from(handed, ([, name]) => name)).toEqual(expect.arrayContaining(names))
+})
