@@ -106,7 +106,7 @@ export function commentEvent(): Event {
   return { name: 'issue_comment', payload, variables: { GITHUB_RUN_ID: '2002', GITHUB_JOB: 'report' } }
 }
 
-export function findExample(name: string, action: string): unknown {
+function findExample(name: string, action: string): unknown {
   // The package is one JSON file: only require() takes that without an import attribute.
   const all = examples.parse(createRequire(import.meta.url)('@octokit/webhooks-examples'))
   const payloads = all.find((one) => one.name === name)?.examples ?? []

@@ -1,11 +1,16 @@
 // Which jobs an event starts, on which machine, with which permissions, and what a newer event does to them.
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { OVERRIDE_NAMES } from '../../src/config/overrides.ts'
 import { HEAD_SHA } from '../harness/events.ts'
-import { dispatched, pushed, scheduled } from '../harness/workflow/happenings.ts'
+import { commented, dispatched, labeled, pushed, runOf, scheduled } from '../harness/workflow/happenings.ts'
 import { type Happening, type JobEnd, type JobRun, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
 const OURS = '.github/workflows'
 const EXAMPLES = 'examples/workflows'
+/** What both jobs have to be given alike. */
+const SETTINGS = ['experiment', 'working-directory', 'leg', ...OVERRIDE_NAMES]
+const WRITING = { actions: 'read', checks: 'write', contents: 'read', 'pull-requests': 'write' }
 const PASSED: JobEnd = { result: 'success', outputs: { verdict: 'passed' } }
 
 async function jobsOf(path: string, happening: Happening, end: JobEnd = PASSED): Promise<readonly JobRun[]> {
@@ -108,4 +113,89 @@ describe.each([`${OURS}/nightly.yml`, `${EXAMPLES}/nightly.yml`])('%s', (path) =
   it('leaves the nights of forks alone', async () => {
     expect(await jobsOf(path, scheduled(true))).toEqual([])
   })
+})
+
+describe.each([`${OURS}/gpu-check.yml`, `${EXAMPLES}/gpu-on-label.yml`])('%s', (path) => {
+  it('measures the labeled commit of a fork without a write permission, and writes from another machine', async () => {
+    const [measuring, reporting, ...others] = await jobsOf(path, labeled('gpu'))
+    expect(others).toEqual([])
+    expect(measuring).toMatchObject({ runsOn: ['self-hosted', 'gpu'], permissions: { contents: 'read' } })
+    expect(measuring?.contexts.inputs).toMatchObject({ ref: HEAD_SHA, report: 'artifact' })
+    expect(reporting).toMatchObject({
+      name: 'report / report',
+      runsOn: 'ubuntu-latest',
+      permissions: WRITING,
+    })
+  })
+
+  it('reports what failed as well, and not what was cancelled', async () => {
+    const names = async (result: JobEnd['result']) =>
+      (await jobsOf(path, labeled('gpu'), { result, outputs: {} })).map(({ name }) => name)
+    expect(await names('failure')).toEqual(['measure / measure', 'report / report'])
+    expect(await names('cancelled')).toEqual(['measure / measure'])
+  })
+
+  it('starts nothing for another label, and cancels nothing by it', async () => {
+    expect(await jobsOf(path, labeled('bug'))).toEqual([])
+    const groups = await Promise.all(
+      [labeled('gpu'), labeled('bug', 'fork', 1002)].map(async (happening) => {
+        const run = await runWorkflow(path, happening, async () => PASSED)
+        return run.status === 'ran' ? run.concurrency?.group : undefined
+      }),
+    )
+    expect(groups).toEqual(['gpu-check-7', 'gpu-check-1002'])
+  })
+
+  it('is not started by a push', async () => {
+    expect(await runWorkflow(path, pushed('fork'), async () => PASSED)).toEqual({ status: 'not triggered' })
+  })
+})
+
+describe.each([`${OURS}/performance-report.yml`, `${EXAMPLES}/pull-request-report.yml`])('%s', (path) => {
+  it.each([
+    ['a pull request begins to be measured', runOf('Performance', 'pull_request', 'requested')],
+    ['a pull request has been measured', runOf('Performance', 'pull_request')],
+    [
+      'somebody accepts a verdict',
+      commented(`/speedproof accept smoke/measure ${HEAD_SHA} known and wanted`),
+    ],
+  ])('reports when %s, from a hosted machine', async (_, happening) => {
+    expect(brief(await jobsOf(path, happening))).toMatchObject([
+      { runsOn: 'ubuntu-latest', permissions: WRITING },
+    ])
+  })
+
+  it.each([
+    ['a run of the same name that is not about a pull request', runOf('Performance', 'push')],
+    ['another workflow', runOf('CI', 'pull_request')],
+    ['any other comment', commented('How fast!')],
+    ['a comment on an issue', commented('/speedproof accept smoke/measure', 'issue')],
+  ])('has no job for %s', async (_, happening) => {
+    expect(await jobsOf(path, happening)).toEqual([])
+  })
+})
+
+it.each([
+  [`${OURS}/gpu-check.yml`, labeled('gpu'), `${OURS}/gpu-check.yml`, labeled('gpu')],
+  [`${EXAMPLES}/gpu-on-label.yml`, labeled('gpu'), `${EXAMPLES}/gpu-on-label.yml`, labeled('gpu')],
+  [
+    `${OURS}/performance.yml`,
+    pushed(),
+    `${OURS}/performance-report.yml`,
+    runOf('Performance', 'pull_request'),
+  ],
+  [
+    `${EXAMPLES}/pull-request.yml`,
+    pushed(),
+    `${EXAMPLES}/pull-request-report.yml`,
+    runOf('Performance', 'pull_request'),
+  ],
+])('%s is reported by the settings it has measured with', async (measuring, started, reporting, ended) => {
+  const settingsOf = (job: JobRun | undefined) => {
+    const inputs = z.record(z.string(), z.unknown()).parse(job?.contexts.inputs)
+    return Object.fromEntries(SETTINGS.map((name) => [name, inputs[name]]))
+  }
+  const measured = (await jobsOf(measuring, started)).find(({ id }) => id === 'measure')
+  const reported = (await jobsOf(reporting, ended)).find(({ id }) => id === 'report')
+  expect(settingsOf(reported)).toEqual(settingsOf(measured))
 })

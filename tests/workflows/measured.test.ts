@@ -1,5 +1,5 @@
 // The called workflow measures for real, steps and all: what becomes of the job, its outputs, comment and artifact.
-import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import {
@@ -7,9 +7,10 @@ import {
   CRASHES_AT_ONCE,
   type ExperimentChanges,
 } from '../fixtures/experiments/an-experiment.ts'
+import { HEAD_SHA } from '../harness/events.ts'
 import { processesIn } from '../harness/processes.ts'
 import { type Services, startMeasuring, startServices } from '../harness/speedproof.ts'
-import { dispatched, pushed, scheduled } from '../harness/workflow/happenings.ts'
+import { dispatched, labeled, pushed, runOf, scheduled } from '../harness/workflow/happenings.ts'
 import { type Machine, onMachine } from '../harness/workflow/run-steps.ts'
 import { type Happening, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
@@ -40,24 +41,6 @@ async function run(
   if (ended.status !== 'ran') throw new Error(`${path} was not triggered`)
   return { jobs: ended.jobs, ran: machine.ran }
 }
-
-it('pull-request.yml leaves the passed result of a fork as an artifact and calls nothing of GitHub', async () => {
-  const shown = { severity: 'info' }
-  const gates = {
-    ...{ speedup: { at_least: 3, evidence: 'point' }, loss_delta: { below: 0.001, evidence: 'point' } },
-    // The preset requires these of every trainer that measures them; this one does not.
-    ...{ nrmse_ratio: { at_most: 1.03, ...shown }, peak_memory_gb: { below: 50, ...shown } },
-  }
-  await using services = await startServices()
-  const workspace = await aCheckout({ gates })
-  const { jobs } = await run('examples/workflows/pull-request.yml', pushed('fork'), workspace, services)
-  expect(jobs).toMatchObject([
-    { name: 'measure / measure', result: 'success', outputs: { verdict: 'passed' } },
-  ])
-  expect(Number(jobs[0]?.outputs.speedup)).toBeCloseTo(4)
-  expect(services.artifacts.uploaded['speedproof-faulty-measure-attempt-1']).toHaveProperty('result.json')
-  expect(services.github.calls).toEqual([])
-})
 
 it('matrix.yml writes a comment and an artifact for each leg', async () => {
   await using services = await startServices()
@@ -113,5 +96,54 @@ describe('benchmark.yml', () => {
     expect(jobs).toMatchObject([{ result: 'cancelled', outputs: { verdict: 'inconclusive' } }])
     expect(processesIn(workspace)).toEqual([])
     expect(services.artifacts.uploaded['speedproof-faulty-measure-attempt-1']).toHaveProperty('result.json')
+  })
+})
+
+describe('a report', () => {
+  const CHECK = 'Speedproof: faulty/measure'
+  // The presets of the examples require these of every trainer that measures them; this one does not.
+  const unmeasured = {
+    nrmse_ratio: { at_most: 1.03, severity: 'info' },
+    peak_memory_gb: { below: 50, severity: 'info' },
+  }
+  const gates = (atLeast: number) => ({
+    ...{ speedup: { at_least: atLeast, evidence: 'point' }, loss_delta: { below: 0.001, evidence: 'point' } },
+    ...unmeasured,
+  })
+
+  it('follows the measurement of a labeled fork in gpu-on-label.yml, with comment and check', async () => {
+    await using services = await startServices()
+    const workspace = await aCheckout({ gates: gates(3) })
+    services.github.files.main = { [EXPERIMENT]: await readFile(join(workspace, EXPERIMENT), 'utf8') }
+    const { jobs } = await run('examples/workflows/gpu-on-label.yml', labeled('gpu'), workspace, services)
+    expect(jobs.map(({ result }) => result)).toEqual(['success', 'success'])
+    expect(services.github.checks).toMatchObject([{ name: CHECK, head_sha: HEAD_SHA, conclusion: 'success' }])
+    expect(services.github.comments).toMatchObject([{ body: expect.stringContaining('faulty passed') }])
+  })
+
+  it('of pull-request.yml judges by the gates of the base branch, whatever the fork has made of them', async () => {
+    await using services = await startServices()
+    const workspace = await aCheckout({ gates: gates(1.5) })
+    const ofBase = await aCheckout({ gates: gates(9) })
+    services.github.files.main = { [EXPERIMENT]: await readFile(join(ofBase, EXPERIMENT), 'utf8') }
+    const reportOn = (action: 'requested' | 'completed') =>
+      run(
+        'examples/workflows/pull-request-report.yml',
+        runOf('Performance', 'pull_request', action),
+        workspace,
+        services,
+      )
+
+    await reportOn('requested')
+    expect(services.github.checks).toMatchObject([{ name: CHECK, status: 'in_progress' }])
+    const before = services.github.calls.length
+    const { jobs } = await run('examples/workflows/pull-request.yml', pushed('fork'), workspace, services)
+    expect(jobs).toMatchObject([{ result: 'success', outputs: { verdict: 'passed' } }])
+    expect(services.github.calls).toHaveLength(before)
+    await reportOn('completed')
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, status: 'completed', conclusion: 'failure' },
+    ])
+    expect(services.github.comments).toMatchObject([{ body: expect.stringContaining('faulty failed') }])
   })
 })

@@ -6,7 +6,7 @@ import { diagnose } from '../harness/workflow/diagnose.ts'
 import { EXAMPLES, ownPath, readOwnFile, WORKFLOWS } from '../harness/workflow/files.ts'
 
 const ACTIONS = ['action.yml', '.github/actions/speedproof/action.yml']
-const REUSABLE = ['.github/workflows/measure.yml']
+const REUSABLE = ['.github/workflows/measure.yml', '.github/workflows/report.yml']
 
 const { version } = z.object({ version: z.string() }).parse(JSON.parse(readOwnFile('package.json')))
 const usesIn = (path: string) =>
@@ -65,15 +65,23 @@ it('the reusable workflows take the action of their own commit', () => {
 })
 
 /** What the reusable workflows settle themselves: where the files lie, which token, and the names that join both. */
-const SETTLED = ['out', 'github-token', 'artifact-name']
+const SETTLED = ['job', 'out', 'github-token', 'artifact-name', 'measure-job']
+const SETTLED_FOR = {
+  measure: [...SETTLED, 'head-sha'],
+  report: [...SETTLED, 'report', 'noise-floors'],
+}
 
-it('measure.yml takes every other input of the action and hands it on', () => {
-  const action = z
-    .object({ inputs: z.record(z.string(), z.unknown()) })
-    .parse(parse(readOwnFile('action.yml')))
-  const handed = readOwnFile('.github/workflows/measure.yml').matchAll(
-    /^ {10}([\w-]+): \$\{\{ inputs\.\1 \}\}$/gm,
-  )
-  const names = Object.keys(action.inputs).filter((name) => !SETTLED.includes(name))
-  expect(Array.from(handed, ([, name]) => name)).toEqual(expect.arrayContaining(names))
-})
+it.each(['measure', 'report'] as const)(
+  '%s.yml takes every other input of the action and hands it on',
+  (name) => {
+    const action = z
+      .object({ inputs: z.record(z.string(), z.unknown()) })
+      .parse(parse(readOwnFile('action.yml')))
+    const lines = readOwnFile(`.github/workflows/${name}.yml`).matchAll(
+      /^ {10}([\w-]+): \$\{\{ inputs\.\1 \}\}$/gm,
+    )
+    const handed = Array.from(lines, ([, input]) => input).filter((input) => input !== 'python-version')
+    const inputs = Object.keys(action.inputs).filter((input) => !SETTLED_FOR[name].includes(input))
+    expect(handed.filter((input) => input !== 'ref').sort()).toEqual(inputs.sort())
+  },
+)

@@ -1,6 +1,6 @@
 // What happens to a repository, as the event that GitHub makes of it.
 import { z } from 'zod'
-import { findExample, HEAD_SHA, type Head, pullRequestEvent, REPOSITORY } from '../events.ts'
+import { commentEvent, type Head, pullRequestEvent, REPOSITORY, workflowRunEvent } from '../events.ts'
 import type { Happening } from './run-workflow.ts'
 
 /** A push to the pull request, or its opening. */
@@ -22,21 +22,23 @@ export function scheduled(fork = false): Happening {
   return inRepository('schedule', { repository: { fork } }, { schedule: '17 2 * * *' })
 }
 
-export function runEnded(workflow: string, event: string, action = 'completed'): Happening {
-  const example = z
-    .looseObject({ workflow_run: z.looseObject({}) })
-    .parse(findExample('workflow_run', action))
-  const run = { ...example.workflow_run, event, head_sha: HEAD_SHA }
-  return inRepository('workflow_run', example, { workflow: { name: workflow }, workflow_run: run })
+/** Another workflow has been asked for, or has ended; what it measured is run 1001. */
+export function runOf(
+  workflow: string,
+  event: string,
+  action: 'requested' | 'completed' = 'completed',
+): Happening {
+  const { name, payload } = workflowRunEvent({ action })
+  const run = z.looseObject({ workflow_run: z.looseObject({}) }).parse(payload).workflow_run
+  const changes = { workflow: { name: workflow }, workflow_run: { ...run, event } }
+  return { ...inRepository(name, payload, changes), runId: 2001 }
 }
 
-export function commented(body: string, on: 'pull request' | 'issue'): Happening {
-  const example = z.looseObject({ issue: z.looseObject({}) }).parse(findExample('issue_comment', 'created'))
-  const issue = {
-    ...example.issue,
-    pull_request: on === 'pull request' ? { url: 'https://api.github.com' } : undefined,
-  }
-  return inRepository('issue_comment', example, { issue, comment: { body } })
+export function commented(body: string, on: 'pull request' | 'issue' = 'pull request'): Happening {
+  const { name, payload } = commentEvent()
+  const { issue } = z.looseObject({ issue: z.looseObject({}) }).parse(payload)
+  const subject = on === 'pull request' ? issue : { ...issue, pull_request: undefined }
+  return { ...inRepository(name, payload, { issue: subject, comment: { body } }), runId: 2002 }
 }
 
 function inRepository(
@@ -45,5 +47,12 @@ function inRepository(
   changes: Readonly<Record<string, unknown>> = {},
 ): Happening {
   const { repository, ...rest } = z.looseObject({ repository: z.looseObject({}) }).parse(example)
-  return { name, payload: { ...rest, repository: { ...repository, full_name: REPOSITORY }, ...changes } }
+  return {
+    name,
+    payload: {
+      ...rest,
+      repository: { ...repository, full_name: REPOSITORY, default_branch: 'main' },
+      ...changes,
+    },
+  }
 }
