@@ -58,6 +58,11 @@ it('an example names the released version', () => {
   expect(own.filter((uses) => !uses.endsWith(`@v${version}`))).toEqual([])
 })
 
+it('the README shows the jobs of the example that it begins with', () => {
+  const [, jobs = ''] = readOwnFile('examples/workflows/gpu-on-label.yml').split(/^(?=jobs:)/m)
+  expect(readOwnFile('README.md')).toContain(`\`\`\`yaml\n${jobs}\`\`\``)
+})
+
 it('the reusable workflows take the action of their own commit', () => {
   expect(REUSABLE.flatMap(usesIn).map(({ uses }) => uses)).toContain('$/.github/actions/speedproof')
   const generated = readOwnFile('.github/actions/speedproof/action.yml').split('\n').slice(1).join('\n')
