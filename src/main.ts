@@ -31,7 +31,7 @@ export interface Job {
 /** Where the story is told: a terminal or a workflow step. */
 export interface Stage {
   readonly cancelled: AbortSignal
-  readonly progress: (plan: readonly PlannedRun[]) => Progress
+  readonly progress: (plan: readonly PlannedRun[], experiment: string) => Progress
   readonly note: (message: string) => void
   readonly onWorktree: (folder: string) => void
   readonly onStart: (marker: string) => void
@@ -42,7 +42,7 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
   await using loaded = await loadExperiment({ ...job, ...stage })
   const { request, places } = loaded
   const plan = planRuns(request.experiment)
-  const progress = stage.progress(plan)
+  const progress = stage.progress(plan, request.experiment.name)
   await using machine = await takeMachine(request.experiment, job.workingDirectory, {
     cancelled: stage.cancelled,
     onWait: (message) => progress.note(message),

@@ -11,14 +11,17 @@ import { cancelOnSignals } from './cancel.ts'
 import { readRawInputs } from './github/action-inputs.ts'
 import { type ArtifactOutcome, artifactName, uploadArtifact } from './github/artifact.ts'
 import { readWorkflowRun, type WorkflowRunReading } from './github/event.ts'
+import { LiveReport } from './github/live-report.ts'
 import { writeOutputs } from './github/outputs.ts'
-import { publishResult } from './github/publish.ts'
+import { type Place, publishResult } from './github/publish.ts'
 import { saveState } from './github/step-state.ts'
 import { noiseFloorFolder } from './noise-floors.ts'
 import { MARKER_STATE, WORKTREES_STATE } from './post.ts'
 import { ProgressView } from './progress.ts'
 import { runReportJob } from './report-job.ts'
+import { ReportedProgress } from './reported-progress.ts'
 import { worktreesText } from './revisions/saved-worktrees.ts'
+import { saveFinished, saveUnfinished, type Unfinished } from './unfinished.ts'
 import type { Workspace } from './workspace.ts'
 
 /** The post step removes what a killed main step has left; state is text, so every folder is in one. */
@@ -39,12 +42,15 @@ export async function runAction(): Promise<boolean> {
 /** True if the verdict is passed, may be open, or was accepted for this commit by somebody with write access. */
 async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   const workingDirectory = resolve(inputs.workingDirectory)
+  const outDirectory = resolve(workingDirectory, inputs.outDirectory)
+  let live: LiveReport | null = null
+  let unfinished: Unfinished | null = null
   let isAccepted = false
   const result = await main(
     {
       experimentFile: inputs.experimentFile,
       workingDirectory,
-      outDirectory: resolve(workingDirectory, inputs.outDirectory),
+      outDirectory,
       overrides: inputs.overrides,
       noiseFloorFolder:
         inputs.noiseFloorFolder === null
@@ -55,12 +61,25 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
     },
     {
       cancelled: cancelOnSignals(),
-      progress: (plan) => new ProgressView(plan, process.stdout, true),
+      progress: (plan, experiment) => {
+        const view = new ProgressView(plan, process.stdout, true)
+        const place = placeOf(experiment, inputs)
+        unfinished = { outDirectory, artifactName: artifactNameOf(experiment, inputs), place }
+        if (place === null) return view
+        live = new LiveReport(place)
+        return new ReportedProgress(view, live, plan)
+      },
       note: printLines,
-      onStart: (marker) => saveState(MARKER_STATE, marker),
+      onStart: (marker) => {
+        saveState(MARKER_STATE, marker)
+        // Not before: what lies in the folder until then is of an earlier experiment.
+        if (unfinished) saveUnfinished(unfinished)
+      },
       onWorktree: saveWorktree(workingDirectory),
       publish: async (finished, workspace) => {
+        await live?.close()
         isAccepted = await publish(finished, workspace, inputs)
+        saveFinished()
       },
     },
   )
@@ -84,13 +103,17 @@ async function upload(
   workspace: Workspace,
   inputs: MeasureInputs,
 ): Promise<ArtifactOutcome> {
-  if (inputs.artifactName === null) return { status: 'not-uploaded', reason: 'artifact-name is none' }
-  const reading = readWorkflowRun()
-  if (reading.status === 'not-in-a-workflow') return { status: 'not-uploaded', reason: reading.reason }
-  const { job, runAttempt } = reading.run
-  const parts = { experiment: experiment.name, job, attempt: runAttempt, leg: inputs.leg }
-  const name = inputs.artifactName || artifactName(parts)
+  const name = artifactNameOf(experiment.name, inputs)
+  if (name === null) return { status: 'not-uploaded', reason: 'not in a workflow' }
   return uploadArtifact(name, workspace.directory, await workspace.artifactFiles())
+}
+
+/** Null uploads nothing. */
+function artifactNameOf(experiment: string, { artifactName: given, leg }: MeasureInputs): string | null {
+  const reading = readWorkflowRun()
+  if (given === null || reading.status === 'not-in-a-workflow') return null
+  const { job, runAttempt } = reading.run
+  return given || artifactName({ experiment, job, attempt: runAttempt, leg })
 }
 
 async function showOnGitHub(
@@ -98,25 +121,30 @@ async function showOnGitHub(
   artifact: ArtifactOutcome,
   inputs: MeasureInputs,
 ): Promise<boolean> {
-  const reading = readWorkflowRun()
-  const why = whyNotShown(reading, inputs)
-  if (why !== null || reading.status === 'not-in-a-workflow') {
-    printLines(`no comment and no check: ${why}`)
+  const place = placeOf(result.experiment.name, inputs)
+  if (place === null) {
+    printLines(`no comment and no check: ${whyNotShown(readWorkflowRun(), inputs)}`)
     return false
   }
+  const published = await publishResult(place, result, artifact.status === 'uploaded' ? artifact.url : null)
+  for (const reason of published.warnings) warn('acceptance', reason)
+  announceShown(published)
+  return published.isAccepted
+}
+
+/** Null where this job shows nothing on GitHub. */
+function placeOf(experiment: string, inputs: MeasureInputs): Place | null {
+  const reading = readWorkflowRun()
+  if (reading.status === 'not-in-a-workflow' || whyNotShown(reading, inputs) !== null) return null
   const { run } = reading
-  const key = keyOf(result.experiment.name, run.job, inputs.leg)
-  const place = {
+  const key = keyOf(experiment, run.job, inputs.leg)
+  return {
     ...run,
     key,
     token: inputs.token,
     checkName: checkName(key, run.otherBase),
     pull: run.pullNumber === null ? null : { number: run.pullNumber, headSha: run.headSha },
   }
-  const published = await publishResult(place, result, artifact.status === 'uploaded' ? artifact.url : null)
-  for (const reason of published.warnings) warn('acceptance', reason)
-  announceShown(published)
-  return published.isAccepted
 }
 
 function whyNotShown(reading: WorkflowRunReading, { report }: MeasureInputs): string | null {

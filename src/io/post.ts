@@ -1,7 +1,8 @@
-// The action's post step: ends what a killed main step has left on the GPUs, then removes the code that it ran.
+// The action's post step: what a killed main step has left is ended, removed, kept and said.
 import { readState } from './github/step-state.ts'
 import { sweep } from './process/sweep.ts'
 import { removeSavedWorktrees } from './revisions/saved-worktrees.ts'
+import { concludeUnfinished } from './unfinished.ts'
 
 /** State under which this step finds the processes of a launch that outlived main. */
 export const MARKER_STATE = 'marker'
@@ -14,4 +15,5 @@ export async function runPost(): Promise<void> {
   if (ended > 0) console.log(`Speedproof ended ${ended} processes that the main step left behind`)
   const removed = await removeSavedWorktrees(readState(WORKTREES_STATE))
   if (removed > 0) console.log(`Speedproof removed ${removed} worktrees that the main step left behind`)
+  await concludeUnfinished()
 }

@@ -2,8 +2,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
+import { renderMarker } from '../../src/report/comment-marker.ts'
 import { anExperiment, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
+import { HEAD_SHA } from '../harness/events.ts'
 import { processesIn } from '../harness/processes.ts'
 import { startMeasuring, startServices } from '../harness/speedproof.ts'
 
@@ -59,14 +61,52 @@ describe('a cancel', () => {
   })
 })
 
-it('post ends what a killed action has left on the machine', async () => {
-  const folder = await anExperiment({ baseline: STUBBORN })
-  await using services = await startServices()
-  await using action = await startMeasuring(folder, services)
-  await action.waitForLog('ignores SIGTERM')
-  process.kill(action.pid, 'SIGKILL')
-  const { main, post } = await action.finished
-  expect(main).toMatchObject({ signal: 'SIGKILL', outputs: {} })
-  expect(post).toMatchObject({ exitCode: 0, lines: [expect.stringMatching(/ended \d+ processes/)] })
-  expect(processesIn(folder)).toEqual([])
+describe('post, after a kill', () => {
+  it('ends the processes, keeps what was measured, and concludes what was in progress', async () => {
+    const folder = await anExperiment({ optimized: STUBBORN })
+    await using services = await startServices()
+    const { github, artifacts } = services
+    await using action = await startMeasuring(folder, services)
+    await action.waitForLog('ignores SIGTERM')
+    await vi.waitUntil(() => github.checks.length === 1 && github.comments.length === 1, 30_000)
+    expect(github.checks).toMatchObject([{ name: 'Speedproof: faulty/measure', status: 'in_progress' }])
+    expect(github.comments).toMatchObject([{ body: expect.stringContaining('launch 1 of at most 2') }])
+    process.kill(action.pid, 'SIGKILL')
+    const { main, post } = await action.finished
+    expect(main).toMatchObject({ signal: 'SIGKILL', outputs: {} })
+    expect(post).toMatchObject({ exitCode: 0 })
+    expect(processesIn(folder)).toEqual([])
+    expect(artifacts.uploaded['speedproof-faulty-measure-attempt-1']).toHaveProperty('result.json')
+    expect(github.checks).toMatchObject([{ status: 'completed', conclusion: 'cancelled' }])
+    expect(github.checks[0]?.output.summary).toContain('stopped early: 1 of 2 launches finished')
+    expect(github.comments).toMatchObject([{ body: expect.stringContaining('was ended before it was done') }])
+  })
+
+  it('leaves the result of an earlier run in the comment', async () => {
+    const folder = await anExperiment({ baseline: STUBBORN })
+    await using services = await startServices()
+    const marker = { key: 'faulty/measure', headSha: HEAD_SHA, runId: 900, runAttempt: 1 }
+    services.github.addComments({
+      author: 'github-actions[bot]',
+      body: `${renderMarker(marker)}\n## the earlier result`,
+    })
+    await using action = await startMeasuring(folder, services)
+    await action.waitForLog('ignores SIGTERM')
+    process.kill(action.pid, 'SIGKILL')
+    await action.finished
+    const [comment] = services.github.comments
+    expect(comment?.body).toContain('was ended before it was done')
+    expect(comment?.body).toContain('## the earlier result')
+    expect(comment?.body).not.toContain('is being measured')
+  })
+
+  it('does not start a measurement when the cancel came before main had begun', async () => {
+    const folder = await anExperiment()
+    await using services = await startServices()
+    await using action = await startMeasuring(folder, services)
+    const { main, post } = await action.cancel()
+    expect(main).toMatchObject({ signal: 'SIGINT', lines: [], state: {} })
+    expect(post).toMatchObject({ exitCode: 0, lines: [] })
+    expect(existsSync(join(folder, 'out'))).toBe(false)
+  })
 })

@@ -4,6 +4,7 @@ import type { CheckReport } from '../../report/check.ts'
 import { type CommentMarker, isNewer, markerText, parseMarkerText } from '../../report/comment-marker.ts'
 import { explainGitHubError } from './api-error.ts'
 import { callGitHub, type GitHub, type Repository } from './client.ts'
+import type { Patience } from './retry.ts'
 
 export interface CheckTarget extends CommentMarker, Repository {
   /** What a branch rule requires; the same from run to run. */
@@ -24,11 +25,15 @@ interface OwnCheck {
 }
 
 /** Never throws: a check that cannot be written must not change a verdict. */
-export async function upsertCheck(target: CheckTarget, report: CheckReport): Promise<CheckOutcome> {
+export async function upsertCheck(
+  target: CheckTarget,
+  report: CheckReport,
+  patience?: Patience,
+): Promise<CheckOutcome> {
   if (target.token === '')
     return { status: 'skipped', reason: 'no token: pass one as github-token to get a check' }
   try {
-    return await callGitHub(target.token, (github) => upsertOnce(github, target, report))
+    return await callGitHub(target.token, (github) => upsertOnce(github, target, report), patience)
   } catch (error) {
     return { status: 'failed', reason: `check on ${target.headSha}: ${explainGitHubError(error)}` }
   }

@@ -21,12 +21,17 @@ type Place = CommentTarget & { pullNumber: number }
 interface OwnComment {
   id: number
   marker: CommentMarker
+  /** Without the marker. */
+  text: string
 }
 
-/** `body` comes without the marker. Never throws: a comment that cannot be written must not change a verdict. */
+/** A text, or one that is made of the comment that is there, '' for none. */
+export type CommentText = string | ((earlier: string) => string)
+
+/** `text` comes without the marker. Never throws: a comment that cannot be written must not change a verdict. */
 export async function upsertComment(
   target: CommentTarget,
-  body: string,
+  text: CommentText,
   patience?: Patience,
 ): Promise<CommentOutcome> {
   const { pullNumber, token } = target
@@ -36,13 +41,13 @@ export async function upsertComment(
   try {
     // Each try starts with the list: an answer may get lost after the comment was made, and a second POST
     // would make a second comment.
-    return await callGitHub(token, (github) => upsertOnce(github, { ...target, pullNumber }, body), patience)
+    return await callGitHub(token, (github) => upsertOnce(github, { ...target, pullNumber }, text), patience)
   } catch (error) {
     return { status: 'failed', reason: `comment on pull request ${pullNumber}: ${explainGitHubError(error)}` }
   }
 }
 
-async function upsertOnce(github: GitHub, place: Place, text: string): Promise<CommentOutcome> {
+async function upsertOnce(github: GitHub, place: Place, text: CommentText): Promise<CommentOutcome> {
   const { owner, repo } = place
   const [ours, ...duplicates] = await listOwnComments(github, place)
   const newer = [ours, ...duplicates].find((one) => one && isNewer(one.marker, place))
@@ -50,7 +55,8 @@ async function upsertOnce(github: GitHub, place: Place, text: string): Promise<C
     const { runId, runAttempt } = newer.marker
     return { status: 'skipped', reason: `run ${runId}, attempt ${runAttempt}, is newer and has reported` }
   }
-  const body = `${renderMarker(place)}\n${text}`
+  const content = typeof text === 'string' ? text : text(ours?.text ?? '')
+  const body = `${renderMarker(place)}\n${content}`
   if (!ours) {
     const made = await github.rest.issues.createComment({
       owner,
@@ -75,9 +81,9 @@ async function listOwnComments(github: GitHub, place: Place): Promise<OwnComment
     issue_number: pullNumber,
     per_page: 100,
   })
-  return comments.flatMap(({ id, body, user }) => {
-    const marker = user?.login === login ? parseMarker(body ?? '') : null
-    return marker?.key === place.key ? [{ id, marker }] : []
+  return comments.flatMap(({ id, body = '', user }) => {
+    const marker = user?.login === login ? parseMarker(body) : null
+    return marker?.key === place.key ? [{ id, marker, text: body.slice(body.indexOf('\n') + 1) }] : []
   })
 }
 
