@@ -33,11 +33,12 @@ export function runsToReevaluate({ experiment, runs, verdict }: Result): string[
 export function checkReevaluation(
   experiment: Experiment,
   runs: readonly RunSummary[],
-  { numbers, problem }: Reevaluation,
+  { launch, numbers, problem }: Reevaluation,
 ): Check {
   const name = 'evaluation'
   const skipped = whyNotReevaluated(experiment)
   if (skipped !== null) return { name, state: 'not measured', detail: skipped }
+  if (launch === null) return { name, state: 'inconclusive', detail: `not re-evaluated: ${problem}` }
   const gates = gatesOf(experiment).filter(isHeldOut)
   const disagreements = runs.flatMap((run) => {
     const again = numbers.get(run.runId)

@@ -22,7 +22,7 @@ export interface Reevaluation {
 export const NOT_REEVALUATED: Reevaluation = {
   launch: null,
   numbers: new Map(),
-  problem: 'the experiment ended before',
+  problem: 'the experiment ended before that',
 }
 
 /** What a process that failed has written before counts; a line that is none ends the reading. */
