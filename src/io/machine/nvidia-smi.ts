@@ -5,6 +5,8 @@ export interface MachineContext {
   readonly environment: Record<string, string>
   readonly workingDirectory: string
   readonly cancelled: AbortSignal
+  /** For an answer; without it as long as any short command may take. */
+  readonly limitSeconds?: number
 }
 
 /** A value is null where the driver has none for this GPU: [N/A], [Not Supported], [Unknown Error], ... */
@@ -24,9 +26,11 @@ const OLDER_NAMES: Readonly<Record<string, string>> = {
 export async function querySmi(
   table: SmiTable,
   fields: readonly string[],
-  { environment, workingDirectory, cancelled }: MachineContext,
+  context: MachineContext,
 ): Promise<SmiAnswer> {
-  const asked = await runShort(smiCommand(table, fields), workingDirectory, environment, cancelled)
+  const { environment, workingDirectory, cancelled, limitSeconds } = context
+  const command = smiCommand(table, fields)
+  const asked = await runShort(command, workingDirectory, environment, cancelled, limitSeconds)
   if (asked.status === 'no-answer') return notAvailable(`nvidia-smi cannot be started (${asked.message})`)
   if (asked.exitCode === 0) return { status: 'answered', fields, rows: parseRows(asked.stdout, fields) }
   const text = `${asked.stdout}\n${asked.stderr}`.trim()
@@ -35,7 +39,7 @@ export async function querySmi(
     return notAvailable(`nvidia-smi ended with exit code ${asked.exitCode}: ${text.split('\n')[0]}`)
   }
   const known = fields.flatMap((field) => (field === unknown ? (OLDER_NAMES[field] ?? []) : field))
-  return querySmi(table, known, { environment, workingDirectory, cancelled })
+  return querySmi(table, known, context)
 }
 
 export function smiCommand(table: SmiTable, fields: readonly string[]): string[] {

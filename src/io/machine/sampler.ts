@@ -23,6 +23,9 @@ export interface SamplerRequest {
 /** A driver takes a moment to forget a process that has ended. */
 const FORGETTING_SECONDS = 5
 const POLL_MILLISECONDS = 500
+/** A cancelled workflow step is killed 10 s after its first signal, and the run has to be ended before us. */
+const ANSWER_SECONDS = { patient: 30, cancelled: 2 } as const
+const NEVER = new AbortController().signal
 
 export async function startSampler(request: SamplerRequest): Promise<Sampler> {
   const sampler = new Sampler(request)
@@ -57,11 +60,14 @@ export class Sampler implements AsyncDisposable {
     const { gpus } = this.#request
     this.#write({ event: 'start', gpus: gpus.map(({ uuid }) => uuid), fingerprint: fingerprint(gpus) })
     if (gpus.length === 0) return
-    this.#streams = await startStreams(this.#request, {
-      onSample: (line) => this.#keep(sampleIn(line, gpus)),
-      onProcess: (line) => this.#meet(processIn(line, gpus)),
-      onEnergy: (gpu, joules) => this.#keep({ event: 'energy', gpu, joules }),
-    })
+    this.#streams = await startStreams(
+      { ...this.#request, context: this.#asking() },
+      {
+        onSample: (line) => this.#keep(sampleIn(line, gpus)),
+        onProcess: (line) => this.#meet(processIn(line, gpus)),
+        onEnergy: (gpu, joules) => this.#keep({ event: 'energy', gpu, joules }),
+      },
+    )
   }
 
   /** From here on, what carries the marker, or descends from what does, is ours. */
@@ -92,11 +98,11 @@ export class Sampler implements AsyncDisposable {
   }
 
   async #stop(): Promise<void> {
-    const { gpus, context } = this.#request
+    const { gpus } = this.#request
     const seconds = this.#seconds()
     const wasSampling = (await this.#streams?.stop()) ?? true
     const uuids = new Set(gpus.map(({ uuid }) => uuid))
-    const now = gpus.length === 0 ? null : await queryGpus(context)
+    const now = gpus.length === 0 ? null : await queryGpus(this.#asking())
     const same = now?.status === 'measured' ? now.value.filter(({ uuid }) => uuids.has(uuid)) : []
     const left = gpus.length === 0 ? null : await this.#processesLeft()
     this.#write({
@@ -110,13 +116,21 @@ export class Sampler implements AsyncDisposable {
     await finished(this.#output).catch(() => {})
   }
 
+  /** A cancel ends the run, which then still has its end to be noted. */
+  #asking(): MachineContext {
+    const { context } = this.#request
+    const limitSeconds = context.cancelled.aborted ? ANSWER_SECONDS.cancelled : ANSWER_SECONDS.patient
+    return { ...context, cancelled: NEVER, limitSeconds }
+  }
+
   /** Null where our own processes were never seen, or cannot be asked for. */
   async #processesLeft(): Promise<number[] | null> {
     const own = new Set([...this.#isOurs].filter(([, isOurs]) => isOurs).map(([pid]) => pid))
     if (own.size === 0) return null
-    const deadline = this.#seconds() + FORGETTING_SECONDS
+    const isCancelled = this.#request.context.cancelled.aborted
+    const deadline = this.#seconds() + (isCancelled ? 0 : FORGETTING_SECONDS)
     while (true) {
-      const asked = await queryProcesses(this.#request.context)
+      const asked = await queryProcesses(this.#asking())
       if (asked.status === 'not-measured') return null
       const left = [...new Set(asked.value.map(({ pid }) => pid).filter((pid) => own.has(pid)))]
       if (left.length === 0 || this.#seconds() > deadline) return left

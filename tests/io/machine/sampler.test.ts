@@ -9,14 +9,14 @@ import { MARKER_VARIABLE, newMarker } from '../../../src/io/process/sweep.ts'
 import { type MachineEvent, machineEvent } from '../../../src/measure/machine-record.ts'
 import { metricsEvents } from '../../fixtures/builders.ts'
 import { aFakeSmi, anH200, type FakeMachine, type FakeSmi } from '../../fixtures/machine/fake-smi.ts'
-import { aFolder, PYTHON } from '../../fixtures/processes/launching.ts'
+import { aFolder, notCancelled, PYTHON } from '../../fixtures/processes/launching.ts'
 import { processesIn } from '../../harness/processes.ts'
 
 const TWO = [anH200({ 'clocks.sm': 1500, 'utilization.gpu': 98 }), anH200({ index: 1 })]
 const [UUID_0, UUID_1] = TWO.map(({ uuid }) => String(uuid))
 
-async function aSampler(machine: FakeMachine = { gpu: TWO }) {
-  const smi = await aFakeSmi(machine)
+async function aSampler(machine: FakeMachine = { gpu: TWO }, cancelled = notCancelled()) {
+  const smi = { ...(await aFakeSmi(machine)), cancelled }
   const asked = await queryGpus(smi)
   const file = join(await aFolder(), 'machine.jsonl')
   const gpus = asked.status === 'measured' ? asked.value : []
@@ -67,6 +67,15 @@ test('a run is sampled on each GPU until it is stopped, with the fingerprint bef
     event_reasons: 1,
     utilization: 0.98,
   })
+})
+
+test('a cancelled run still has its end noted', async () => {
+  const cancel = new AbortController()
+  const { sampler, file } = await aSampler({ gpu: TWO }, cancel.signal)
+  await expect.poll(() => count(file, 'gpu'), { timeout: 20_000 }).toBeGreaterThan(0)
+  cancel.abort()
+  await sampler.stop()
+  expect((await eventsOf(file)).at(-1)).toMatchObject({ event: 'end', is_complete: true })
 })
 
 test('nothing of the sampler is left when it is stopped', async () => {
