@@ -9,19 +9,19 @@ import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from './config/over
 import { CancelledError, ConfigError, RunError } from './errors.ts'
 import { readRecorded, withGates } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
-import { loadExperiment } from './io/load-experiment.ts'
+import { loadAll } from './io/load-all.ts'
 import { examine } from './io/machine/doctor.ts'
 import { noiseFloorFolder } from './io/noise-floors.ts'
 import { plainText } from './io/process/sanitize.ts'
 import { ProgressView } from './io/progress.ts'
+import type { WholeFolder } from './io/whole-folder.ts'
 import { earlierTimes, Workspace } from './io/workspace.ts'
 import { main } from './main.ts'
 import { planRuns } from './plan/plan.ts'
 import { isReady, renderDoctor } from './report/doctor.ts'
-import { renderMarkdown } from './report/markdown.ts'
 import { renderPlan } from './report/plan-text.ts'
 import type { Result } from './report/result.ts'
-import { renderTerminal } from './report/terminal.ts'
+import { renderWholeMarkdown, renderWholeTerminal, type Whole, wholeOf } from './report/whole.ts'
 
 const EXIT_CODES = { passed: 0, failed: 1, inconclusive: 3, invalid: 4 } as const
 const EXIT_BAD_INPUT = 2
@@ -56,67 +56,73 @@ const program = new Command('speedproof')
   .exitOverride()
 
 withOverrides(
-  program.command('run').argument('[experiment]', 'experiment file', DEFAULT_EXPERIMENT),
+  program
+    .command('run')
+    .argument('[experiments...]', 'experiment files, one for each question', [DEFAULT_EXPERIMENT]),
   OVERRIDE_NAMES,
 )
   .description('run both variants, compare them and report')
   .option('--out <folder>', 'folder for results', 'out')
   .option('--noise-floors <folder>', 'folder where noise floors are kept, if not the one of the user')
   .option('--resume', 'keep the finished blocks of an interrupted experiment in that folder')
-  .action(async (experiment: string, flags: Flags) => {
+  .action(async (experiments: string[], flags: Flags) => {
     const cancelled = cancelOnSignals()
-    const result = await main(
-      { ...source(experiment, flags), outDirectory: resolve(flags.out), resume: flags.resume === true },
+    const whole = await main(
+      { ...source(experiments, flags), outDirectory: resolve(flags.out), resume: flags.resume === true },
       {
         cancelled,
         progress: (plan) => new ProgressView(plan, process.stdout, false),
         note: printNote,
         onStart: () => {},
         onWorktree: () => {},
-        publish: async (finished, workspace) => printResult(finished, workspace),
+        publish: async (finished, folder) => printWhole(finished, folder),
       },
     )
-    process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[result.verdict.verdict]
+    process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[whole.verdict]
   })
 
 withOverrides(
-  program.command('plan').argument('[experiment]', 'experiment file', DEFAULT_EXPERIMENT),
+  program.command('plan').argument('[experiments...]', 'experiment files', [DEFAULT_EXPERIMENT]),
   OVERRIDE_NAMES,
 )
   .description('check everything and print what would run, and for how long')
   .option('--out <folder>', 'folder with earlier results, for the estimate', 'out')
-  .action(async (experiment: string, flags: Flags) => {
-    await using loaded = await loadExperiment({
-      ...source(experiment, flags),
+  .action(async (experiments: string[], flags: Flags) => {
+    await using questions = await loadAll({
+      ...source(experiments, flags),
       outDirectory: resolve(flags.out),
       cancelled: cancelOnSignals(),
       note: printNote,
       onWorktree: () => {},
     })
-    const { request } = loaded
-    const workspace = new Workspace(resolve(flags.out))
-    const plan = planRuns(request.experiment)
-    console.log(renderPlan(loaded, plan, workspace, await earlierTimes(workspace, request)))
+    for (const loaded of questions.loaded) {
+      const { request } = loaded
+      const workspace = new Workspace(loaded.directory)
+      const plan = planRuns(request.experiment)
+      console.log(`${renderPlan(loaded, plan, workspace, await earlierTimes(workspace, request))}\n`)
+    }
   })
 
-withOverrides(program.command('analyze').argument('<result>', 'a result.json'), [
+withOverrides(program.command('analyze').argument('<results...>', 'result.json of each experiment'), [
   'min-speedup',
   'max-loss-delta',
   'price-per-gpu-hour',
 ])
   .description('recompute the verdict from the recorded metrics; runs nothing')
   .option('--gates <file>', 'take the gates from this YAML file instead')
-  .action(async (file: string, flags: Flags) => {
-    const result = await recomputed(file, flags)
-    console.log(renderTerminal(result))
-    process.exitCode = EXIT_CODES[result.verdict.verdict]
+  .action(async (files: string[], flags: Flags) => {
+    const whole = await recomputed(files, flags)
+    console.log(renderWholeTerminal(whole))
+    process.exitCode = EXIT_CODES[whole.verdict]
   })
 
 program
   .command('report')
-  .argument('<result>', 'a result.json')
-  .description('print the Markdown report of a recorded experiment')
-  .action(async (file: string, flags: Flags) => console.log(renderMarkdown(await recomputed(file, flags))))
+  .argument('<results...>', 'result.json of each experiment')
+  .description('print the Markdown report of recorded experiments')
+  .action(async (files: string[], flags: Flags) =>
+    console.log(renderWholeMarkdown(await recomputed(files, flags))),
+  )
 
 withOverrides(program.command('doctor').argument('[experiment]', 'experiment file'), [
   'python',
@@ -140,9 +146,9 @@ function withOverrides(command: Command, names: readonly OverrideName[]): Comman
   return names.reduce((extended, name) => extended.option(`--${name} <value>`, OVERRIDE_HELP[name]), command)
 }
 
-function source(experiment: string, flags: Flags) {
+function source(experiments: readonly string[], flags: Flags) {
   return {
-    experimentFile: fromHere(experiment),
+    experimentFiles: experiments.map(fromHere),
     workingDirectory: process.cwd(),
     overrides: overridesOf(flags),
     noiseFloorFolder: flags.noiseFloors ? resolve(flags.noiseFloors) : noiseFloorFolder(process.env),
@@ -162,11 +168,15 @@ function overridesOf(flags: Flags) {
   )
 }
 
-async function recomputed(file: string, flags: Flags): Promise<Result> {
-  const { request, launched, watched, reevaluation } = await readRecorded(file, (recorded) =>
-    withGates(recorded, flags.gates ?? null, overridesOf(flags)),
-  )
-  return assess(request, launched, watched, reevaluation)
+async function recomputed(files: readonly string[], flags: Flags): Promise<Whole> {
+  const results: Result[] = []
+  for (const file of files) {
+    const read = await readRecorded(file, (recorded) =>
+      withGates(recorded, flags.gates ?? null, overridesOf(flags)),
+    )
+    results.push(assess(read.request, read.launched, read.watched, read.reevaluation))
+  }
+  return wholeOf(results)
 }
 
 /** As plain text: it may name a ref of somebody else's making. */
@@ -174,9 +184,9 @@ function printNote(message: string): void {
   console.log(plainText(message))
 }
 
-function printResult(result: Result, workspace: Workspace): void {
-  console.log(`\n${renderTerminal(result)}\n`)
-  console.log(`Report: ${fromHere(workspace.reportFile)}   Result: ${fromHere(workspace.resultFile)}`)
+function printWhole(whole: Whole, { reportFile, resultFiles }: WholeFolder): void {
+  console.log(`\n${renderWholeTerminal(whole)}\n`)
+  console.log(`Report: ${fromHere(reportFile)}   Result: ${resultFiles.map(fromHere).join(' ')}`)
 }
 
 try {

@@ -1,24 +1,27 @@
-// The story: an experiment is loaded, planned, run, measured, judged and reported.
+// The story: experiments are loaded, planned, run, measured, judged and reported.
 import { assess } from './assess.ts'
 import type { Overrides } from './config/overrides.ts'
-import { loadExperiment } from './io/load-experiment.ts'
-import { takeMachine } from './io/machine/take-machine.ts'
+import { loadAll } from './io/load-all.ts'
+import { examineMachine, lockMachine } from './io/machine/take-machine.ts'
 import { storeNoiseFloor } from './io/noise-floors.ts'
 import type { Progress } from './io/progress.ts'
-import { openWorkspace } from './io/resume.ts'
+import { type Opened, openAll } from './io/resume.ts'
 import { runAll } from './io/run-all.ts'
-import { Workspace } from './io/workspace.ts'
+import { saveWhole, type WholeFolder } from './io/whole-folder.ts'
 import { isFit } from './judge/machine.ts'
 import { runsToReevaluate } from './judge/reevaluation.ts'
 import { standingOf } from './judge/repeat.ts'
 import { isDecided } from './judge/verdict.ts'
+import type { LockFacts } from './measure/machine-record.ts'
 import type { Launched } from './measure/outcome.ts'
 import type { Reevaluation } from './measure/reevaluation.ts'
 import { type PlannedRun, planRuns } from './plan/plan.ts'
 import type { Result } from './report/result.ts'
+import { nameOf, type Whole, wholeOf } from './report/whole.ts'
 
 export interface Job {
-  readonly experimentFile: string
+  /** One for each question; at least one. */
+  readonly experimentFiles: readonly string[]
   readonly workingDirectory: string
   readonly outDirectory: string
   readonly overrides: Overrides
@@ -31,31 +34,56 @@ export interface Job {
 /** Where the story is told: a terminal or a workflow step. */
 export interface Stage {
   readonly cancelled: AbortSignal
-  readonly progress: (plan: readonly PlannedRun[], experiment: string) => Progress
+  /** `name`: of all experiments of the call. */
+  readonly progress: (plan: readonly PlannedRun[], name: string) => Progress
   readonly note: (message: string) => void
   readonly onWorktree: (folder: string) => void
   readonly onStart: (marker: string) => void
-  readonly publish: (result: Result, workspace: Workspace) => Promise<void>
+  readonly publish: (whole: Whole, folder: WholeFolder) => Promise<void>
 }
 
-export async function main(job: Job, stage: Stage): Promise<Result> {
-  await using loaded = await loadExperiment({ ...job, ...stage })
-  const { request, places } = loaded
-  const plan = planRuns(request.experiment)
-  const progress = stage.progress(plan, request.experiment.name)
-  await using machine = await takeMachine(request.experiment, job.workingDirectory, {
+/** All are loaded before the first is run, and one lock holds the machine until the last is done. */
+export async function main(job: Job, stage: Stage): Promise<Whole> {
+  await using questions = await loadAll({ ...job, ...stage })
+  const experiments = questions.loaded.map(({ request }) => request.experiment)
+  await using lock = await lockMachine(experiments, job.workingDirectory, {
     cancelled: stage.cancelled,
-    onWait: (message) => progress.note(message),
+    onWait: stage.note,
   })
+  const opened = await openAll(questions.loaded, lock.facts, job.resume)
+  const answers: Answer[] = []
+  for (const question of opened) {
+    if (opened.length > 1) stage.note(`${question.request.experiment.name}:`)
+    answers.push(await answer(question, nameOf(experiments), lock.facts, job, stage))
+  }
+  const whole = wholeOf(answers.map(({ result }) => result))
+  await stage.publish(whole, await saveWhole(job.outDirectory, whole, opened))
+  for (const { problem } of answers) if (problem !== null) throw problem
+  for (const { result } of answers) await keepNoiseFloor(result, job, stage)
+  return whole
+}
+
+interface Answer {
+  readonly result: Result
+  /** What broke off its plan, if anything did. */
+  readonly problem: Error | null
+}
+
+async function answer(
+  { request, places, workspace, kept }: Opened,
+  name: string,
+  lock: LockFacts,
+  { workingDirectory }: Job,
+  { cancelled, progress, onStart }: Stage,
+): Promise<Answer> {
+  const plan = planRuns(request.experiment)
+  const machine = await examineMachine(request.experiment, workingDirectory, lock, cancelled)
   const judged = (launched: readonly Launched[], reevaluation?: Reevaluation) =>
     assess(request, launched, machine.seen, reevaluation)
-  const { workspace, kept } = machine.isTaken
-    ? await openWorkspace(job.outDirectory, request, job.resume)
-    : { workspace: await Workspace.beside(job.outDirectory), kept: [] }
   const { launched, reevaluation, problem } = await runAll(request, plan, kept, workspace, places, {
-    cancelled: stage.cancelled,
-    onStart: stage.onStart,
-    progress,
+    cancelled,
+    onStart,
+    progress: progress(plan, name),
     machine,
     isFit: isFit(machine.seen.preflight),
     standing: (soFar) => standingOf(soFar, machine.seen),
@@ -63,12 +91,10 @@ export async function main(job: Job, stage: Stage): Promise<Result> {
     toReevaluate: (all) => runsToReevaluate(judged(all)),
     save: (soFar, evaluated) => workspace.save(judged(soFar, evaluated)),
   })
-  const result = judged(launched, reevaluation)
-  await stage.publish(result, workspace)
-  if (problem !== null) throw problem
-  if (result.measuredFloor !== null) {
-    const file = await storeNoiseFloor(job.noiseFloorFolder, result.measuredFloor)
-    progress.note(`Noise floor: ${file}`)
-  }
-  return result
+  return { result: judged(launched, reevaluation), problem }
+}
+
+async function keepNoiseFloor({ measuredFloor }: Result, job: Job, { note }: Stage): Promise<void> {
+  if (measuredFloor === null) return
+  note(`Noise floor: ${await storeNoiseFloor(job.noiseFloorFolder, measuredFloor)}`)
 }

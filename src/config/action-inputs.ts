@@ -18,7 +18,6 @@ export const INPUT_NAMES = [
 ] as const
 
 interface CommonInputs {
-  readonly experimentFile: string
   readonly workingDirectory: string
   readonly outDirectory: string
   readonly token: string
@@ -29,6 +28,8 @@ interface CommonInputs {
 
 export interface MeasureInputs extends CommonInputs {
   readonly job: 'measure'
+  /** One for each line; at least one. */
+  readonly experimentFiles: readonly string[]
   readonly report: 'direct' | 'artifact'
   /** '' makes a name; null uploads nothing. */
   readonly artifactName: string | null
@@ -38,6 +39,7 @@ export interface MeasureInputs extends CommonInputs {
 
 export interface ReportInputs extends CommonInputs {
   readonly job: 'report'
+  readonly experimentFile: string
   /** '' is the name that measure makes. */
   readonly artifactName: string
   readonly measureJob: string
@@ -52,8 +54,10 @@ type InputText = (name: (typeof INPUT_NAMES)[number]) => string
 /** Throws a ConfigError that names the input, its value and the remedy. Defaults stand in action.yml alone. */
 export function parseActionInputs(raw: Readonly<Record<string, string>>): ActionInputs {
   const text: InputText = (name) => raw[name]?.trim() ?? ''
+  const experimentFiles = linesOf(
+    required('experiment', text('experiment'), 'configs/experiments/smoke.yaml'),
+  )
   const common = {
-    experimentFile: required('experiment', text('experiment'), 'configs/experiments/smoke.yaml'),
     workingDirectory: required('working-directory', text('working-directory'), '.'),
     outDirectory: required('out', text('out'), 'out'),
     token: text('github-token'),
@@ -65,13 +69,29 @@ export function parseActionInputs(raw: Readonly<Record<string, string>>): Action
       return {
         ...common,
         job: 'measure',
+        experimentFiles,
         report: oneOf('report', text('report'), ['direct', 'artifact']),
         artifactName: text('artifact-name') === 'none' ? null : text('artifact-name'),
         noiseFloorFolder: text('noise-floors') || null,
       }
     case 'report':
-      return { ...common, job: 'report', ...reportInputs(text) }
+      return { ...common, job: 'report', experimentFile: onlyOne(experimentFiles), ...reportInputs(text) }
   }
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+}
+
+/** The artifact that is judged again is the one of one experiment. */
+function onlyOne([first = '', ...others]: readonly string[]): string {
+  if (others.length === 0) return first
+  throw new ConfigError(
+    `experiment: got ${others.length + 1} lines, but a report job judges one experiment; measure each in a job of its own, or with report: direct`,
+  )
 }
 
 function reportInputs(text: InputText): Pick<ReportInputs, 'artifactName' | 'measureJob' | 'headSha'> {

@@ -1,19 +1,18 @@
 // The action's main step: a job that measures, or one that reports what another has measured.
 import { resolve } from 'node:path'
 import { INPUT_NAMES, type MeasureInputs, parseActionInputs } from '../config/action-inputs.ts'
-import { isNeutral } from '../judge/acceptance.ts'
 import { main } from '../main.ts'
 import { checkName } from '../report/check.ts'
 import { keyOf } from '../report/comment-marker.ts'
-import type { Result } from '../report/result.ts'
-import { announceResult, announceShown, printLines, warn } from './announce.ts'
+import { isWholeNeutral, type Whole } from '../report/whole.ts'
+import { announceShown, announceWhole, printLines, warn } from './announce.ts'
 import { cancelOnSignals } from './cancel.ts'
 import { readRawInputs } from './github/action-inputs.ts'
 import { type ArtifactOutcome, artifactName, uploadArtifact } from './github/artifact.ts'
 import { readWorkflowRun, type WorkflowRunReading } from './github/event.ts'
 import { LiveReport } from './github/live-report.ts'
 import { writeOutputs } from './github/outputs.ts'
-import { type Place, publishResult } from './github/publish.ts'
+import { type Place, publishWhole } from './github/publish.ts'
 import { saveState } from './github/step-state.ts'
 import { noiseFloorFolder } from './noise-floors.ts'
 import { MARKER_STATE, WORKTREES_STATE } from './post.ts'
@@ -22,7 +21,7 @@ import { runReportJob } from './report-job.ts'
 import { ReportedProgress } from './reported-progress.ts'
 import { worktreesText } from './revisions/saved-worktrees.ts'
 import { saveFinished, saveUnfinished, type Unfinished } from './unfinished.ts'
-import type { Workspace } from './workspace.ts'
+import type { WholeFolder } from './whole-folder.ts'
 
 /** The post step removes what a killed main step has left; state is text, so every folder is in one. */
 function saveWorktree(workingDirectory: string): (folder: string) => void {
@@ -46,9 +45,9 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   let live: LiveReport | null = null
   let unfinished: Unfinished | null = null
   let isAccepted = false
-  const result = await main(
+  const whole = await main(
     {
-      experimentFile: inputs.experimentFile,
+      experimentFiles: inputs.experimentFiles,
       workingDirectory,
       outDirectory,
       overrides: inputs.overrides,
@@ -61,12 +60,13 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
     },
     {
       cancelled: cancelOnSignals(),
-      progress: (plan, experiment) => {
+      progress: (plan, name) => {
         const view = new ProgressView(plan, process.stdout, true)
-        const place = placeOf(experiment, inputs)
-        unfinished = { outDirectory, artifactName: artifactNameOf(experiment, inputs), place }
+        const place = placeOf(name, inputs)
+        unfinished = { outDirectory, artifactName: artifactNameOf(name, inputs), place }
         if (place === null) return view
-        live = new LiveReport(place)
+        // One for all experiments of the call.
+        live ??= new LiveReport(place)
         return new ReportedProgress(view, live, plan)
       },
       note: printLines,
@@ -76,36 +76,32 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
         if (unfinished) saveUnfinished(unfinished)
       },
       onWorktree: saveWorktree(workingDirectory),
-      publish: async (finished, workspace) => {
+      publish: async (finished, folder) => {
         await live?.close()
-        isAccepted = await publish(finished, workspace, inputs)
+        isAccepted = await publish(finished, folder, inputs)
         saveFinished()
       },
     },
   )
-  return result.verdict.verdict === 'passed' || isNeutral(result.experiment, result.verdict) || isAccepted
+  return whole.verdict === 'passed' || isWholeNeutral(whole) || isAccepted
 }
 
 /** True if the verdict was accepted. No trouble here changes it. */
-async function publish(result: Result, workspace: Workspace, inputs: MeasureInputs): Promise<boolean> {
-  await announceResult(result, workspace)
-  const artifact = await upload(result, workspace, inputs)
+async function publish(whole: Whole, folder: WholeFolder, inputs: MeasureInputs): Promise<boolean> {
+  await announceWhole(whole, folder)
+  const artifact = await upload(whole, folder, inputs)
   if (artifact.status === 'uploaded') {
     writeOutputs({ 'artifact-url': artifact.url })
     for (const { path, reason } of artifact.leftOut) warn('artifact', `${path} was left out: ${reason}`)
   } else if (inputs.artifactName === null) printLines('no artifact: artifact-name is none')
   else warn('artifact', artifact.reason)
-  return await showOnGitHub(result, artifact, inputs)
+  return await showOnGitHub(whole, artifact, inputs)
 }
 
-async function upload(
-  { experiment }: Result,
-  workspace: Workspace,
-  inputs: MeasureInputs,
-): Promise<ArtifactOutcome> {
-  const name = artifactNameOf(experiment.name, inputs)
+async function upload(whole: Whole, folder: WholeFolder, inputs: MeasureInputs): Promise<ArtifactOutcome> {
+  const name = artifactNameOf(whole.name, inputs)
   if (name === null) return { status: 'not-uploaded', reason: 'not in a workflow' }
-  return uploadArtifact(name, workspace.directory, await workspace.artifactFiles())
+  return uploadArtifact(name, folder.directory, await folder.artifactFiles())
 }
 
 /** Null uploads nothing. */
@@ -117,16 +113,16 @@ function artifactNameOf(experiment: string, { artifactName: given, leg }: Measur
 }
 
 async function showOnGitHub(
-  result: Result,
+  whole: Whole,
   artifact: ArtifactOutcome,
   inputs: MeasureInputs,
 ): Promise<boolean> {
-  const place = placeOf(result.experiment.name, inputs)
+  const place = placeOf(whole.name, inputs)
   if (place === null) {
     printLines(`no comment and no check: ${whyNotShown(readWorkflowRun(), inputs)}`)
     return false
   }
-  const published = await publishResult(place, result, artifact.status === 'uploaded' ? artifact.url : null)
+  const published = await publishWhole(place, whole, artifact.status === 'uploaded' ? artifact.url : null)
   for (const reason of published.warnings) warn('acceptance', reason)
   announceShown(published)
   return published.isAccepted

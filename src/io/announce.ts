@@ -1,10 +1,12 @@
 // Says in the step itself what a result is: log, outputs, summary, annotations. No trouble here changes the verdict.
-import { isNeutral } from '../judge/acceptance.ts'
 import { oneLine } from '../report/escape.ts'
-import { renderMarkdown } from '../report/markdown.ts'
-import { verdictOutputs } from '../report/outputs.ts'
-import type { Result } from '../report/result.ts'
-import { renderTerminal } from '../report/terminal.ts'
+import {
+  isWholeNeutral,
+  renderWholeMarkdown,
+  renderWholeTerminal,
+  type Whole,
+  wholeOutputs,
+} from '../report/whole.ts'
 import { annotate } from './github/annotations.ts'
 import type { CheckOutcome } from './github/check-run.ts'
 import type { CommentOutcome } from './github/comment.ts'
@@ -12,16 +14,19 @@ import { writeSummary } from './github/job-summary.ts'
 import { writeOutputs } from './github/outputs.ts'
 import type { Surface } from './github/surface.ts'
 import { plainText } from './process/sanitize.ts'
-import type { Workspace } from './workspace.ts'
+import type { WholeFolder } from './whole-folder.ts'
 
 /** What is quickest and surest comes first: a cancelled step has seconds. */
-export async function announceResult(result: Result, workspace: Workspace): Promise<void> {
-  printLines(renderTerminal(result))
-  const files = { 'result-file': workspace.resultFile, 'report-file': workspace.reportFile }
+export async function announceWhole(
+  whole: Whole,
+  { resultFiles, reportFile }: Pick<WholeFolder, 'resultFiles' | 'reportFile'>,
+): Promise<void> {
+  printLines(renderWholeTerminal(whole))
+  const files = { 'result-file': resultFiles.join('\n'), 'report-file': reportFile }
   const urls = { 'artifact-url': '', 'comment-url': '', 'check-url': '' }
-  warnOf('outputs', writeOutputs({ ...verdictOutputs(result), ...files, ...urls }))
-  warnOf('job summary', await writeSummary(renderMarkdown(result)))
-  annotate([verdictAnnotation(result)])
+  warnOf('outputs', writeOutputs({ ...wholeOutputs(whole), ...files, ...urls }))
+  warnOf('job summary', await writeSummary(renderWholeMarkdown(whole)))
+  annotate([verdictAnnotation(whole)])
 }
 
 /** True if the check was written, or a newer run has written it. */
@@ -49,11 +54,12 @@ function warnOf(place: string, surface: Surface): void {
   if (surface.status === 'failed') warn(place, surface.reason)
 }
 
-function verdictAnnotation({ experiment, verdict }: Result) {
-  const open = isNeutral(experiment, verdict) ? ('warning' as const) : ('error' as const)
+function verdictAnnotation(whole: Whole) {
+  const { name, verdict, reason } = whole
+  const open = isWholeNeutral(whole) ? ('warning' as const) : ('error' as const)
   return {
-    level: verdict.verdict === 'passed' ? ('notice' as const) : open,
-    title: `Speedproof: ${experiment.name} ${verdict.verdict}`,
-    message: oneLine(verdict.reason),
+    level: verdict === 'passed' ? ('notice' as const) : open,
+    title: `Speedproof: ${name} ${verdict}`,
+    message: oneLine(reason),
   }
 }

@@ -28,6 +28,8 @@ import {
 
 export interface ExperimentSource extends Omit<PlacesRequest, 'environmentsDirectory'> {
   readonly experimentFile: string
+  /** Its folder, by its name. */
+  readonly outDirectoryOf: (name: string) => string
   readonly noiseFloorFolder: string
 }
 
@@ -35,6 +37,8 @@ export interface ExperimentSource extends Omit<PlacesRequest, 'environmentsDirec
 export interface Loaded extends AsyncDisposable {
   readonly request: Request
   readonly places: VariantPlaces
+  /** For its results. */
+  readonly directory: string
 }
 
 /** Throws a ConfigError for anything that would make the experiment fail before its first step, and on a cancel. */
@@ -46,9 +50,11 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   for (const variant of VARIANTS) environmentOf(experiment, variant)
   checkScript(experiment, { workingDirectory, python: experiment.launch.python })
   await using taking = new AsyncDisposableStack()
+  const directory = source.outDirectoryOf(experiment.name)
+  // Experiments of one call may need the same environment.
   const environmentsDirectory = join(outDirectory, 'environments')
   const { places, sources } = taking.use(
-    await prepareVariants(experiment, { ...source, environmentsDirectory }),
+    await prepareVariants(experiment, { ...source, outDirectory: directory, environmentsDirectory }),
   )
   const configs = {
     baseline: await checkVariant(experiment, 'baseline', places.baseline, cancelled),
@@ -64,6 +70,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   return {
     request: { experimentFile, experiment, configs, overrides, revision, sources, host, noiseFloors },
     places,
+    directory,
     [Symbol.asyncDispose]: () => taken.disposeAsync(),
   }
 }

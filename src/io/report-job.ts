@@ -10,15 +10,16 @@ import { ConfigError, RunError } from '../errors.ts'
 import { checkInProgress, unjudgedCheck } from '../report/check.ts'
 import { changedExperimentSection, judgedBySection, unjudgedSection } from '../report/judged-again.ts'
 import type { Result } from '../report/result.ts'
+import { wholeOf } from '../report/whole.ts'
 import { readRecorded } from './analyze.ts'
-import { announceResult, announceShown, warn } from './announce.ts'
+import { announceShown, announceWhole, warn } from './announce.ts'
 import { explainGitHubError } from './github/api-error.ts'
 import { artifactName } from './github/artifact.ts'
 import { pathInRepository } from './github/base-file.ts'
 import { callGitHub } from './github/client.ts'
 import { downloadArtifact, type FoundArtifact, findArtifact } from './github/download-artifact.ts'
 import { readReportEvent } from './github/measuring-run.ts'
-import { publishResult, show } from './github/publish.ts'
+import { publishWhole, show } from './github/publish.ts'
 import { findReportTarget, type ReportTarget } from './github/report-target.ts'
 import { unpackResult } from './unpack-result.ts'
 import { Workspace } from './workspace.ts'
@@ -108,10 +109,11 @@ async function publishJudged(
   workspace: Workspace,
 ): Promise<boolean> {
   await workspace.save(result)
-  await announceResult(result, workspace)
+  const whole = wholeOf([result])
+  await announceWhole(whole, { resultFiles: [workspace.resultFile], reportFile: workspace.reportFile })
   const changes = differencesOf(result.experiment, recorded, [])
   const notes = [...changedExperimentSection(base, changes), judgedBySection(base)]
-  const published = await publishResult(place, result, artifact.url, notes)
+  const published = await publishWhole(place, whole, artifact.url, notes)
   for (const reason of published.warnings) warn('acceptance', reason)
   return announceShown(published)
 }

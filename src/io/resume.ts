@@ -1,21 +1,47 @@
-// Opens the output folder for an experiment: empty, or with what an interrupted one has finished there.
+// Opens the output folder of each experiment: empty, or with what an interrupted one has finished there.
+import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '../errors.ts'
 import { standingOf } from '../judge/repeat.ts'
+import type { LockFacts } from '../measure/machine-record.ts'
 import type { Launched } from '../measure/outcome.ts'
 import { planRuns, repeatOf } from '../plan/plan.ts'
 import type { Request } from '../report/result.ts'
 import { readRecorded } from './analyze.ts'
+import type { Loaded } from './load-experiment.ts'
 import { Workspace } from './workspace.ts'
 
-export interface Opened {
+interface OpenedFolder {
   readonly workspace: Workspace
   /** Finished launches that need not be run again. */
   readonly kept: readonly Launched[]
 }
 
+export type Opened = Pick<Loaded, 'request' | 'places'> & OpenedFolder
+
+/** On a machine that is not free nothing is run, and whoever holds it may be writing into the same folder. */
+export async function openAll(
+  questions: readonly Loaded[],
+  lock: LockFacts,
+  resume: boolean,
+): Promise<Opened[]> {
+  // Of several experiments the later ones may not have begun; one alone must have.
+  const hasBegun = ({ directory }: Loaded) => existsSync(new Workspace(directory).resultFile)
+  const isFirst = !questions.some(hasBegun)
+  const opened: Opened[] = []
+  for (const question of questions) {
+    const { request, places, directory } = question
+    const folder =
+      lock.status === 'held'
+        ? await openWorkspace(directory, request, resume && (isFirst || hasBegun(question)))
+        : { workspace: await Workspace.beside(directory), kept: [] }
+    opened.push({ request, places, ...folder })
+  }
+  return opened
+}
+
 /** Throws a ConfigError if there is nothing to resume, or if it was not the same experiment on the same host. */
-export async function openWorkspace(directory: string, request: Request, resume: boolean): Promise<Opened> {
+async function openWorkspace(directory: string, request: Request, resume: boolean): Promise<OpenedFolder> {
   if (!resume) return { workspace: await Workspace.fresh(directory), kept: [] }
   const workspace = new Workspace(directory)
   const earlier = await readRecorded(workspace.resultFile, (recorded) => recorded)

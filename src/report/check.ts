@@ -1,9 +1,8 @@
-// A result -> the check run on the measured commit: its name, its conclusion and its texts.
-import { type Acceptance, isAcceptable, isNeutral } from '../judge/acceptance.ts'
+// What was found -> the check run on the measured commit: its name, its conclusion and its texts.
+import type { Acceptance } from '../judge/acceptance.ts'
 import { type CommentSection, fitComment } from './comment.ts'
 import { oneLine } from './escape.ts'
-import { renderSections } from './markdown.ts'
-import type { Result } from './result.ts'
+import { isWholeAcceptable, isWholeNeutral, renderWholeSections, type Whole } from './whole.ts'
 
 export type CheckConclusion = 'success' | 'failure' | 'neutral' | 'cancelled'
 
@@ -29,29 +28,30 @@ export function checkName(key: string, otherBase: string | null): string {
  * GitHub lets a required check that is neutral pass, as it does one that is skipped: so only what a maintainer has
  * accepted, or the experiment lets be open, is neutral; any other open verdict, and an invalid one, is a failure.
  */
-export function conclusionOf(result: Result, acceptance: Acceptance | null): CheckConclusion {
-  if (result.verdict.verdict === 'passed') return 'success'
-  if (isAccepted(result, acceptance) || isNeutral(result.experiment, result.verdict)) return 'neutral'
-  return result.outcomes.some(({ status }) => status === 'cancelled') ? 'cancelled' : 'failure'
+export function conclusionOf(whole: Whole, acceptance: Acceptance | null): CheckConclusion {
+  if (whole.verdict === 'passed') return 'success'
+  if (isAccepted(whole, acceptance) || isWholeNeutral(whole)) return 'neutral'
+  const outcomes = whole.results.flatMap((result) => result.outcomes)
+  return outcomes.some(({ status }) => status === 'cancelled') ? 'cancelled' : 'failure'
 }
 
-export function isAccepted({ verdict }: Result, acceptance: Acceptance | null): boolean {
-  return acceptance !== null && isAcceptable(verdict)
+export function isAccepted(whole: Whole, acceptance: Acceptance | null): boolean {
+  return acceptance !== null && isWholeAcceptable(whole)
 }
 
 /** `sections` has what is shown in the comment; the summary of a check is its first half. */
 export function concludedCheck(
-  result: Result,
+  whole: Whole,
   acceptance: Acceptance | null,
-  sections: readonly CommentSection[] = renderSections(result),
+  sections: readonly CommentSection[] = renderWholeSections(whole),
 ): CheckReport {
-  const { verdict, reason } = result.verdict
+  const { verdict, reason } = whole
   const accepted =
-    acceptance !== null && isAccepted(result, acceptance) ? `accepted by ${acceptance.login}, ` : ''
+    acceptance !== null && isAccepted(whole, acceptance) ? `accepted by ${acceptance.login}, ` : ''
   const isInSummary = ({ kind }: CommentSection) => kind === 'verdict' || kind === 'rows' || kind === 'link'
   return {
     status: 'completed',
-    conclusion: conclusionOf(result, acceptance),
+    conclusion: conclusionOf(whole, acceptance),
     title: titleOf(`${accepted}${verdict}: ${reason}`),
     summary: fitComment(sections.filter(isInSummary)),
     text: fitComment(sections.filter((section) => !isInSummary(section))),

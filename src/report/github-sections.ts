@@ -1,9 +1,9 @@
 // What a report says on GitHub alone: links, a stale head, an acceptance or how to give one.
-import { type Acceptance, isAcceptable } from '../judge/acceptance.ts'
+import type { Acceptance } from '../judge/acceptance.ts'
 import { acceptCommand } from './acceptance.ts'
 import type { CommentSection } from './comment.ts'
 import { escapeCell } from './escape.ts'
-import type { Result } from './result.ts'
+import { isWholeAcceptable, type Whole } from './whole.ts'
 
 interface Measured {
   readonly key: string
@@ -30,10 +30,10 @@ export function staleSection({ headSha, pull }: Measured): CommentSection[] {
 /** The acceptance, or, where there could be one, the line that makes it. */
 export function acceptanceSection(
   { key, headSha, pull }: Measured,
-  { verdict }: Result,
+  whole: Whole,
   acceptance: Acceptance | null,
 ): CommentSection[] {
-  if (pull === null || !isAcceptable(verdict)) return []
+  if (pull === null || !isWholeAcceptable(whole)) return []
   const title = 'acceptance'
   if (acceptance === null) {
     const how = `Somebody with write access may accept this for this commit, with a reason, by the comment \`${acceptCommand(key, headSha)}\``

@@ -41,7 +41,11 @@ export function renderSections(result: Result): CommentSection[] {
 }
 
 export function renderMarkdown(result: Result): string {
-  return `${renderSections(result)
+  return joinSections(renderSections(result))
+}
+
+export function joinSections(sections: readonly CommentSection[]): string {
+  return `${sections
     .map(({ markdown }) => markdown)
     .filter((markdown) => markdown !== '')
     .join('\n\n')}\n`

@@ -7,6 +7,7 @@ const PAGE = 'https://github.com/speedproof/speedproof/blob/main/docs/how-we-jud
 /** Headings of that page, as GitHub makes anchors of them. */
 export const RULES = {
   verdicts: 'the-four-verdicts',
+  several: 'several-experiments',
   checks: 'checks',
   speed: 'ratios-and-differences',
   quality: 'held-out-numbers',

@@ -32,10 +32,20 @@ describe('action.yml', () => {
 })
 
 describe('action inputs', () => {
+  test('name one experiment on each line', () => {
+    const raw = { ...defaults, experiment: '\n  a.yaml\n\n  b.yaml  \n' }
+    expect(parseActionInputs(raw)).toMatchObject({ experimentFiles: ['a.yaml', 'b.yaml'] })
+    expect(
+      refusal(() => parseActionInputs({ ...raw, job: 'report', 'github-token': 't' })),
+    ).toMatchInlineSnapshot(
+      `"experiment: got 2 lines, but a report job judges one experiment; measure each in a job of its own, or with report: direct"`,
+    )
+  })
+
   test('need nothing but an experiment beside the defaults', () => {
     expect(parseActionInputs({ ...defaults, experiment: ' x.yaml ', 'github-token': 't' })).toEqual({
       job: 'measure',
-      experimentFile: 'x.yaml',
+      experimentFiles: ['x.yaml'],
       workingDirectory: '.',
       outDirectory: 'out',
       report: 'direct',

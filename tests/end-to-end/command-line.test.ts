@@ -118,7 +118,7 @@ describe('a mistake at the prompt ends with 2', () => {
     ['an unknown command', ['measure'], "unknown command 'measure'"],
     ['an unknown option', ['run', '--speed', '3'], "unknown option '--speed'"],
     ['a missing experiment', ['run', 'typo.yaml'], 'typo.yaml: cannot be read'],
-    ['a missing result', ['analyze'], "missing required argument 'result'"],
+    ['a missing result', ['analyze'], "missing required argument 'results'"],
   ])('%s', async (_, words, message) => {
     const { exitCode, stderr } = await speedproof(await aFolder(), ...words)
     expect(exitCode).toBe(2)

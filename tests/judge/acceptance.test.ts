@@ -4,6 +4,7 @@ import type { Experiment } from '../../src/config/experiment.ts'
 import { isNeutral } from '../../src/judge/acceptance.ts'
 import type { PlannedRun } from '../../src/plan/plan.ts'
 import { conclusionOf } from '../../src/report/check.ts'
+import { wholeOf } from '../../src/report/whole.ts'
 import { anExperiment, aResult, type MetricsDifference } from '../fixtures/builders.ts'
 
 const neutral = anExperiment({ inconclusive: 'neutral' })
@@ -15,7 +16,7 @@ const open = ({ variant, seed }: PlannedRun): MetricsDifference =>
 async function judged(experiment: Experiment, metricsOf?: (run: PlannedRun) => MetricsDifference) {
   const result = await aResult(experiment, metricsOf)
   const { verdict } = result
-  return [verdict.verdict, isNeutral(experiment, verdict), conclusionOf(result, null)]
+  return [verdict.verdict, isNeutral(experiment, verdict), conclusionOf(wholeOf([result]), null)]
 }
 
 describe('in an experiment that says inconclusive: neutral', () => {

@@ -1,10 +1,9 @@
 // Shows a result on GitHub: the comment on the pull request and the check run on the measured commit.
-import { type Acceptance, isAcceptable } from '../../judge/acceptance.ts'
+import type { Acceptance } from '../../judge/acceptance.ts'
 import { type CheckReport, concludedCheck, isAccepted } from '../../report/check.ts'
 import { type CommentSection, fitComment } from '../../report/comment.ts'
 import { acceptanceSection, linkSection, staleSection } from '../../report/github-sections.ts'
-import { renderSections } from '../../report/markdown.ts'
-import type { Result } from '../../report/result.ts'
+import { isWholeAcceptable, renderWholeSections, type Whole } from '../../report/whole.ts'
 import { findAcceptance } from './acceptance.ts'
 import { explainGitHubError } from './api-error.ts'
 import { type CheckOutcome, upsertCheck } from './check-run.ts'
@@ -33,24 +32,24 @@ export interface Published {
 }
 
 /** Never throws: the result is in the summary and in the artifact too. */
-export async function publishResult(
+export async function publishWhole(
   place: Place,
-  result: Result,
+  whole: Whole,
   artifactUrl: string | null,
   notes: readonly CommentSection[] = [],
 ): Promise<Published> {
-  const { acceptance, warnings } = await lookForAcceptance(place, result)
-  const [verdict, ...rest] = renderSections(result)
+  const { acceptance, warnings } = await lookForAcceptance(place, whole)
+  const [verdict, ...rest] = renderWholeSections(whole)
   const sections = [
     ...(verdict ? [verdict] : []),
-    ...acceptanceSection(place, result, acceptance),
+    ...acceptanceSection(place, whole, acceptance),
     ...staleSection(place),
     ...notes,
     ...rest,
     linkSection(place, artifactUrl),
   ]
-  const shown = await show(place, sections, concludedCheck(result, acceptance, sections))
-  return { ...shown, isAccepted: isAccepted(result, acceptance), warnings }
+  const shown = await show(place, sections, concludedCheck(whole, acceptance, sections))
+  return { ...shown, isAccepted: isAccepted(whole, acceptance), warnings }
 }
 
 export async function show(
@@ -68,10 +67,10 @@ export async function show(
 /** Trouble here accepts nothing. */
 async function lookForAcceptance(
   place: Place,
-  { verdict }: Result,
+  whole: Whole,
 ): Promise<{ acceptance: Acceptance | null; warnings: string[] }> {
   const { pull, token } = place
-  if (pull === null || token === '' || !isAcceptable(verdict)) return { acceptance: null, warnings: [] }
+  if (pull === null || token === '' || !isWholeAcceptable(whole)) return { acceptance: null, warnings: [] }
   try {
     const acceptance = await callGitHub(token, (github) => findAcceptance(github, place, pull.number, place))
     return { acceptance, warnings: [] }

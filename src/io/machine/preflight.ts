@@ -40,9 +40,13 @@ export async function findGpus({
 /** All but the lock, which is another's to tell. */
 export type Examined = Omit<Preflight, 'lock'>
 
-/** Of a machine that somebody else holds: to probe it would disturb them. */
-export function unexamined(gpus: Measured<GpuFacts[]>, { processes }: PreflightRequest): Examined {
-  const unasked = { status: 'not-measured', reason: 'the machine was not free' } as const
+/** Of a machine that somebody else holds, where a probe would disturb them, or that nothing is run on. */
+export function unexamined(
+  gpus: Measured<GpuFacts[]>,
+  { processes }: PreflightRequest,
+  reason: string,
+): Examined {
+  const unasked = { status: 'not-measured', reason } as const
   return { host: hostFacts(), processesWanted: processes, gpus, processes: unasked, probes: unasked }
 }
 

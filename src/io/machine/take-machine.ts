@@ -1,12 +1,13 @@
-// Takes the machine for one experiment: locks what it runs on, looks at it, and watches it during the runs.
+// Takes the machine: locks what experiments run on, looks at it before each, and watches it during the runs.
 import type { Experiment } from '../../config/experiment.ts'
-import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
+import { CancelledError } from '../../errors.ts'
+import type { GpuFacts, LockFacts, MachineRecord, Measured, Watched } from '../../measure/machine-record.ts'
 import { duration } from '../../report/format.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import { pythonPath } from '../python-path.ts'
-import { lockFolder, lockHost, lockNames } from './lock.ts'
+import { type Lock, lockFolder, lockHost, lockNames } from './lock.ts'
 import { readMachineFile } from './machine-reader.ts'
-import { findGpus, preflight, unexamined } from './preflight.ts'
+import { type Examined, findGpus, type PreflightRequest, preflight, unexamined } from './preflight.ts'
 import { type Sampler, startSampler } from './sampler.ts'
 
 export interface Machine {
@@ -16,53 +17,82 @@ export interface Machine {
   recall(runId: string, file: string): Promise<void>
 }
 
-export interface TakenMachine extends Machine, AsyncDisposable {
-  /** False when somebody else kept it for longer than the experiment waits: then nothing may be run. */
-  readonly isTaken: boolean
+export interface ExaminedMachine extends Machine {
   readonly seen: Watched
 }
 
-export interface TakeHooks {
+export interface LockHooks {
   readonly cancelled: AbortSignal
   /** Called with a line for people when somebody else has the machine. */
   readonly onWait: (message: string) => void
 }
 
-/** Throws a RunError when the machine cannot be locked at all, and a CancelledError on a cancel. */
-export async function takeMachine(
-  { launch }: Experiment,
+/**
+ * Once for all experiments of a call, on all that any of them runs on; the most patient one decides how long to wait.
+ * Throws a RunError when the machine cannot be locked at all, and a CancelledError on a cancel.
+ */
+export async function lockMachine(
+  experiments: readonly Experiment[],
   workingDirectory: string,
-  { cancelled, onWait }: TakeHooks,
-): Promise<TakenMachine> {
-  const context = { environment: trainerEnvironment(process.env, launch.env), workingDirectory, cancelled }
-  const python = pythonPath(launch.python, workingDirectory)
-  const request = { context, python, processes: launch.nproc_per_node }
-  const found = await findGpus(request)
-  const gpus = found.status === 'measured' ? found.value : []
-  await using taking = new AsyncDisposableStack()
-  const lock = taking.use(
-    await lockHost({
-      names: lockNames(gpus),
-      folder: lockFolder(process.env),
-      python,
-      limitMinutes: launch.lock_minutes,
-      cancelled,
-      onWait: (holder) =>
-        onWait(`waiting up to ${duration(launch.lock_minutes * 60)} (launch.lock_minutes) for ${holder}`),
-    }),
-  )
-  const isTaken = lock.facts.status === 'held'
-  const facts = isTaken ? await preflight(request) : unexamined(found, request)
+  { cancelled, onWait }: LockHooks,
+): Promise<Lock> {
+  const requests = experiments.map((experiment) => requestOf(experiment, workingDirectory, cancelled))
+  const names = new Set<string>()
+  for (const request of requests)
+    for (const name of lockNames(gpusIn(await findGpus(request)))) names.add(name)
+  const limitMinutes = Math.max(...experiments.map(({ launch }) => launch.lock_minutes))
+  return await lockHost({
+    names: [...names].sort(),
+    folder: lockFolder(process.env),
+    python: requests[0]?.python ?? '',
+    limitMinutes,
+    cancelled,
+    onWait: (holder) =>
+      onWait(`waiting up to ${duration(limitMinutes * 60)} (launch.lock_minutes) for ${holder}`),
+  })
+}
+
+/** Looks at what one experiment runs on; after a cancel, and without the lock, it lets the machine be. */
+export async function examineMachine(
+  experiment: Experiment,
+  workingDirectory: string,
+  lock: LockFacts,
+  cancelled: AbortSignal,
+): Promise<ExaminedMachine> {
+  const request = requestOf(experiment, workingDirectory, cancelled)
+  const facts = await examined(request, lock)
+  const gpus = gpusIn(facts.gpus)
   const records = new Map<string, MachineRecord>()
-  const taken = taking.move()
   return {
-    isTaken,
-    seen: { preflight: { ...facts, lock: lock.facts }, records },
-    watch: (file) => startSampler({ gpus, file, python, context }),
+    seen: { preflight: { ...facts, lock }, records },
+    watch: (file) => startSampler({ gpus, file, python: request.python, context: request.context }),
     async recall(runId, file) {
       const record = await readMachineFile(file)
       if (record !== null) records.set(runId, record)
     },
-    [Symbol.asyncDispose]: () => taken.disposeAsync(),
   }
+}
+
+async function examined(request: PreflightRequest, lock: LockFacts): Promise<Examined> {
+  try {
+    if (lock.status === 'held') return await preflight(request)
+    return unexamined(await findGpus(request), request, 'the machine was not free')
+  } catch (error) {
+    if (!(error instanceof CancelledError)) throw error
+    const reason = 'cancelled before it was looked at'
+    return unexamined({ status: 'not-measured', reason }, request, reason)
+  }
+}
+
+function requestOf(
+  { launch }: Experiment,
+  workingDirectory: string,
+  cancelled: AbortSignal,
+): PreflightRequest {
+  const context = { environment: trainerEnvironment(process.env, launch.env), workingDirectory, cancelled }
+  return { context, python: pythonPath(launch.python, workingDirectory), processes: launch.nproc_per_node }
+}
+
+function gpusIn(found: Measured<GpuFacts[]>): readonly GpuFacts[] {
+  return found.status === 'measured' ? found.value : []
 }

@@ -1,6 +1,6 @@
 // Where each variant runs: in the working tree or a worktree of its revision, with the interpreter of its lock.
 import { createHash } from 'node:crypto'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Experiment, Variant } from '../../config/experiment.ts'
 import type { Overrides } from '../../config/overrides.ts'
 import { type Lock, pinnedPackages, type Source, type Sources } from '../../config/sources.ts'
@@ -11,6 +11,7 @@ import { commitOf } from './commits.ts'
 import { environmentFor } from './environment.ts'
 import { revisionOf } from './revision.ts'
 import { addWorktree } from './worktree.ts'
+import { ownWorktrees, removeAbandoned, removeEmptyFolders } from './worktree-folders.ts'
 
 export interface VariantPlace {
   readonly workingDirectory: string
@@ -22,7 +23,7 @@ export type VariantPlaces = Readonly<Record<Variant, VariantPlace>>
 
 export interface PlacesRequest {
   readonly workingDirectory: string
-  /** Gets worktrees/<variant>, for as long as the places are needed. */
+  /** Gets worktrees/<job>/<variant>, for as long as the places are needed. */
   readonly outDirectory: string
   /** Keeps environments made from locks. */
   readonly environmentsDirectory: string
@@ -47,6 +48,8 @@ interface CheckedOut {
 /** Throws a ConfigError for a ref, a lock or an environment that cannot be had, and a CancelledError on a cancel. */
 export async function prepareVariants(experiment: Experiment, request: PlacesRequest): Promise<Prepared> {
   await using taking = new AsyncDisposableStack()
+  await removeAbandoned(request.outDirectory, request.workingDirectory)
+  taking.defer(() => removeEmptyFolders(request.outDirectory))
   const prepare = async (variant: Variant) => {
     const code = await checkOut(experiment, variant, request, taking)
     const lock = await lockOf(experiment, code)
@@ -74,7 +77,7 @@ async function checkOut(
   if (ref === undefined)
     return { workingDirectory, source: { ref: null, revision: await revisionOf(repository) } }
   const commit = await commitOf(ref, `variants.${variant}.revision`, overrides.base, repository)
-  const folder = worktreeFolder(outDirectory, variant)
+  const folder = join(ownWorktrees(outDirectory), variant)
   onWorktree(folder)
   const worktree = taking.use(await addWorktree(folder, commit, launch.shared_paths, repository))
   return { workingDirectory: worktree.workingDirectory, source: { ref, revision: commit } }
@@ -121,7 +124,3 @@ async function interpreterFor(
 
 /** Hashes make a lock long: some 100 kB for torch and what it needs. */
 const MAX_LOCK_BYTES = 16 * 1024 * 1024
-
-export function worktreeFolder(outDirectory: string, variant: Variant): string {
-  return resolve(outDirectory, 'worktrees', variant)
-}

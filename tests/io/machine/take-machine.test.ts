@@ -1,7 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { takeMachine } from '../../../src/io/machine/take-machine.ts'
+import { examineMachine, lockMachine } from '../../../src/io/machine/take-machine.ts'
 import { anExperiment } from '../../fixtures/builders.ts'
 import { aFakeSmi, anH200, type FakeMachine } from '../../fixtures/machine/fake-smi.ts'
 import { aFolder, notCancelled, PYTHON } from '../../fixtures/processes/launching.ts'
@@ -25,7 +25,7 @@ const PROBES = TWO.map(({ uuid }) => ({ uuid, productTflops: 700, copyGigabytesP
 async function take(
   machine: FakeMachine,
   visible: string,
-  hooks: Partial<Parameters<typeof takeMachine>[2]> = {},
+  hooks: Partial<Parameters<typeof lockMachine>[2]> = {},
 ) {
   const smi = await aFakeSmi(machine)
   const { launch, ...rest } = anExperiment()
@@ -33,7 +33,10 @@ async function take(
   const python = await aPython(PROBES.slice(0, visible.split(',').length))
   const experiment = { ...rest, launch: { ...launch, python, env } }
   const defaults = { cancelled: notCancelled(), onWait: () => {} }
-  return await takeMachine(experiment, smi.workingDirectory, { ...defaults, ...hooks })
+  const { cancelled, onWait } = { ...defaults, ...hooks }
+  const lock = await lockMachine([experiment], smi.workingDirectory, { cancelled, onWait })
+  const examined = await examineMachine(experiment, smi.workingDirectory, lock.facts, cancelled)
+  return { ...examined, [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() }
 }
 
 test('a machine is looked at before the first run, on the GPUs that the runs use', async () => {
