@@ -40,6 +40,8 @@ export async function runInAct(
       ...[name, '--workflows', join(copy, '.github', 'workflows', workflow), '--eventpath', event],
       ...LABELS.flatMap((label) => ['--platform', `${label}=-self-hosted`]),
       ...(await standIns(copy)).flatMap((one) => ['--local-repository', one]),
+      // What the fake GitHub knows as the token of a job.
+      ...['--secret', 'GITHUB_TOKEN=job-token'],
       ...Object.entries(environment).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
     ]
     return await run(words, copy, folder)

@@ -1,4 +1,5 @@
 // The workflow files themselves, run by a workflow runner: called workflows, steps, outputs, artifacts, red and green.
+import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
@@ -7,20 +8,30 @@ import { z } from 'zod'
 import { makePlainCopy } from '../../scripts/plain-copy.ts'
 import { TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
-import { startServices } from '../harness/speedproof.ts'
-import { dispatched, pushed } from '../harness/workflow/happenings.ts'
+import { HEAD_SHA, REPOSITORY } from '../harness/events.ts'
+import { keepArtifacts, startServices } from '../harness/speedproof.ts'
+import { readOwnFile } from '../harness/workflow/files.ts'
+import { dispatched, pushed, runOf } from '../harness/workflow/happenings.ts'
 import { runInAct } from './act.ts'
 
+const SMOKE = 'configs/experiments/smoke.yaml'
+/** The run that the event of the report names. */
+const MEASURING_RUN = 1001
 const FOREIGN = 'examples/foreign-trainer/experiment.yaml'
 const experiment = z.looseObject({
   gates: z.record(z.string(), z.looseObject({})),
 })
+
+const measure = readOwnFile('.github/workflows/measure.yml')
+const [, checkout] = /uses: (actions\/checkout@\w+)/.exec(measure) ?? []
 
 let copy: string
 
 beforeAll(async () => {
   copy = await aFolder()
   makePlainCopy(ROOT, copy)
+  // act takes the name of the repository from here.
+  execFileSync('git', ['remote', 'add', 'origin', `https://github.com/${REPOSITORY}`], { cwd: copy })
   const foreign = experiment.parse(parse(await readFile(join(copy, FOREIGN), 'utf8')))
   // Quick, and as information: a machine that is shared proves nothing about speed.
   const design = { blocks: 1, warm_up_launches: 0 }
@@ -28,26 +39,46 @@ beforeAll(async () => {
     Object.entries(foreign.gates).map(([name, gate]) => [name, { ...gate, severity: 'info' }]),
   )
   const smoke = { ...foreign, name: 'smoke', design, gates }
-  await writeFile(join(copy, 'configs', 'experiments', 'smoke.yaml'), stringify(smoke))
+  await writeFile(join(copy, SMOKE), stringify(smoke))
   const crash = {
     ...{ ...smoke, name: 'crash', trainer: { script: join(TRAINERS, 'faulty.py') } },
-    variants: { baseline: { config: 'crash.yaml' }, optimized: { config: 'crash.yaml' } },
+    variants: {
+      baseline: { config: 'crash.yaml' },
+      optimized: { config: 'crash.yaml', set: { 'speed.step_seconds': 0.001 } },
+    },
   }
   await writeFile(join(copy, 'configs', 'experiments', 'crash.yaml'), stringify(crash))
+  // `$/` needs no checkout; the plain path that stands for it here does.
+  const report = join(copy, '.github', 'workflows', 'report.yml')
+  const step = '      - uses: ./.github/actions/speedproof'
+  await writeFile(
+    report,
+    (await readFile(report, 'utf8')).replace(step, `      - uses: ${checkout}\n${step}`),
+  )
   await writeFile(join(copy, 'crash.yaml'), stringify({ fault: 'crash' }))
 })
 
-it('a pull request runs a real training, passes, and leaves the artifact', async () => {
+it('the pull request of a fork runs a real training and passes; the report comments and sets the check', async () => {
   await using services = await startServices()
-  const { exitCode, log } = await runInAct(copy, 'performance.yml', pushed('fork'), services)
-  expect(log).toContain('Speedproof: smoke passed')
-  expect(log).toMatch(/set-output:: verdict=passed/)
-  expect(exitCode).toBe(0)
-  const artifact = services.artifacts.uploaded['speedproof-smoke-measure-attempt-1'] ?? {}
-  expect(Object.keys(artifact)).toEqual(
+  const { github, artifacts } = services
+  const measured = await runInAct(copy, 'performance.yml', pushed('fork'), services)
+  expect(measured.log).toContain('Speedproof: smoke passed')
+  expect(measured.log).toMatch(/set-output:: verdict=passed/)
+  expect(measured.exitCode).toBe(0)
+  expect(Object.keys(artifacts.uploaded['speedproof-smoke-measure-attempt-1'] ?? {})).toEqual(
     expect.arrayContaining(['result.json', 'report.md', 'runs/01-block-1-baseline/metrics.jsonl']),
   )
-  expect(services.github.calls).toEqual([])
+  expect(github.calls).toEqual([])
+
+  keepArtifacts(services, MEASURING_RUN)
+  github.files.main = { [SMOKE]: await readFile(join(copy, SMOKE), 'utf8') }
+  const happening = runOf('Performance', 'pull_request')
+  const reported = await runInAct(copy, 'performance-report.yml', happening, services)
+  expect(reported).toMatchObject({ exitCode: 0, log: expect.stringContaining('Speedproof: smoke passed') })
+  expect(github.checks).toMatchObject([
+    { name: 'Speedproof: smoke/measure', head_sha: HEAD_SHA, conclusion: 'success' },
+  ])
+  expect(github.comments).toMatchObject([{ body: expect.stringContaining('Speedproof: smoke passed') }])
 })
 
 it('a benchmark whose trainer crashes is red, with the crash in its log and in the artifact', async () => {

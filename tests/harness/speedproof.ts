@@ -13,6 +13,7 @@ import {
   runAction,
   startAction,
 } from './runner.ts'
+import { zip } from './zip.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const ACTION_FILE = join(ROOT, 'action.yml')
@@ -37,6 +38,15 @@ export async function startServices(): Promise<Services> {
   const artifacts = opening.use(await startFakeArtifacts())
   const opened = opening.move()
   return { github, artifacts, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+/** What a job has uploaded is what later jobs, and other runs, find. */
+export function keepArtifacts({ artifacts, github }: Services, runId: number): void {
+  for (const [name, files] of Object.entries(artifacts.uploaded)) {
+    if (github.archives.some((archive) => archive.name === name)) continue
+    const content = Object.entries(files).map(([path, bytes]) => ({ name: path, content: bytes }))
+    github.archives.push({ name, runId, bytes: zip(content) })
+  }
 }
 
 /** Runs the action on the experiment of a folder, main and post. */

@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { PYTHON, ROOT } from '../../fixtures/processes/launching.ts'
 import type { ActionOptions, ActionResult } from '../runner.ts'
-import { measure, type Services } from '../speedproof.ts'
-import { zip } from '../zip.ts'
+import { keepArtifacts, measure, type Services } from '../speedproof.ts'
 import { type Contexts, fillTexts, holds, type SoFar } from './expressions.ts'
 import { ownPath } from './files.ts'
 import type { Happening, JobEnd, JobToRun, RunJob } from './run-workflow.ts'
@@ -86,15 +85,6 @@ async function runOwnAction(
   const ended = result.main.exitCode === 0 ? 'success' : 'failure'
   // Whatever a cancelled step exits with, the runner calls it cancelled.
   return { outcome: result.lastSignal === undefined ? ended : 'cancelled', outputs: result.main.outputs }
-}
-
-/** What a job has uploaded is what later jobs, and other runs, find. */
-function keepArtifacts({ artifacts, github }: Services, runId: number): void {
-  for (const [name, files] of Object.entries(artifacts.uploaded)) {
-    if (github.archives.some((archive) => archive.name === name)) continue
-    const content = Object.entries(files).map(([path, bytes]) => ({ name: path, content: bytes }))
-    github.archives.push({ name, runId, bytes: zip(content) })
-  }
 }
 
 /** The fake GitHub knows both. */
