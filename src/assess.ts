@@ -8,6 +8,7 @@ import { withMachine } from './judge/machine-verdict.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise-floor.ts'
 import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
 import { judge } from './judge/verdict.ts'
+import { curvesOf } from './measure/curves.ts'
 import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
 import { UNWATCHED, type Watched } from './measure/machine-record.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
@@ -64,6 +65,7 @@ export function assess(
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
     outcomes: launched.map(outcomeLine),
     runs,
+    curves: curvesOf(finishedOf(outcomes), runs[0]?.warmUpSteps ?? 0),
     setAside: standing.setAside.map(setAsideLine),
     preflight: watched.preflight,
     machines,

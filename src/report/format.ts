@@ -26,6 +26,12 @@ export function cautious(value: number, direction: 'down' | 'up'): number {
   return (direction === 'down' ? Math.floor(steps) : Math.ceil(steps)) * step
 }
 
+/** For Mermaid, which reads no exponents. */
+export function plainNumber(value: number): string {
+  const text = String(Number(value.toPrecision(4)))
+  return text.includes('e') ? value.toFixed(12) : text
+}
+
 export function signed(value: number, significant = 3): string {
   if (!Number.isFinite(value)) return NOT_MEASURED
   return `${value < 0 ? '-' : '+'}${number(Math.abs(value), significant)}`

@@ -4,6 +4,7 @@ import type { Check } from '../judge/validity.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { runTitle } from '../plan/plan.ts'
 import { besideTheGates } from './beside.ts'
+import { chartMarkdown } from './chart.ts'
 import type { CommentSection } from './comment.ts'
 import { escapeCell } from './escape.ts'
 import { duration, number, percent, seconds } from './format.ts'
@@ -23,6 +24,15 @@ export function renderSections(result: Result): CommentSection[] {
       markdown: table([TABLE_HEAD, ...result.verdict.gates.map(gateCells)]),
     },
     { kind: 'details', title: 'what the numbers mean', markdown: meanings(result) },
+    ...(result.curves.length > 0
+      ? [
+          {
+            kind: 'chart' as const,
+            title: 'the curves',
+            markdown: folded('Curves', result.curves.map(chartMarkdown).join('\n\n')),
+          },
+        ]
+      : []),
     { kind: 'details', title: 'checks', markdown: folded('Checks', checksTable(result.verdict.checks)) },
     { kind: 'details', title: 'the machine', markdown: folded('Machine', machineTables(result)) },
     { kind: 'details', title: 'all launches', markdown: folded('All launches', launchesTable(result)) },

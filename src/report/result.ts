@@ -8,6 +8,7 @@ import { type Sources, sourcesSchema } from '../config/sources.ts'
 import type { MachineCheck } from '../judge/machine-check.ts'
 import { type NoiseFloor, noiseFloorSchema } from '../judge/noise-floor.ts'
 import type { Verdict } from '../judge/verdict.ts'
+import type { Curve } from '../measure/curves.ts'
 import type { MachineSummary } from '../measure/machine.ts'
 import { type Preflight, preflightSchema } from '../measure/machine-record.ts'
 import type { CompileCache, Launched, LaunchRecord, NotRunReason, RunOutcome } from '../measure/outcome.ts'
@@ -44,6 +45,8 @@ export interface Result extends Request {
   readonly outcomes: readonly OutcomeLine[]
   /** The finished runs that count. */
   readonly runs: readonly RunSummary[]
+  /** Of the measured runs, for the eye: nothing is judged by them. */
+  readonly curves: readonly Curve[]
   readonly setAside: readonly SetAsideLine[]
   /** Null for results of before the machine was looked at. */
   readonly preflight: Preflight | null

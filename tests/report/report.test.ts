@@ -263,6 +263,29 @@ describe('a report in Markdown', () => {
       - Set-up: what the optimized training takes more of it is won back after 40 steps.
       - [What stands beside the gates](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#beside-the-gates) decides nothing.
 
+      <details><summary>Curves</summary>
+
+      **Time per sample after the warm-up steps, by samples seen** (grey: baseline, green: optimized; means over the measured runs)
+
+      \`\`\`mermaid
+      %%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#9a9a9a, #2da44e"}}}}%%
+      xychart-beta
+        x-axis "samples seen" 180 --> 640
+        y-axis "us per sample" 0 --> 5193
+        line [5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005, 5005]
+        line [1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251, 1251]
+      \`\`\`
+
+      | samples seen | baseline | optimized |
+      | ------------ | -------- | --------- |
+      | 240          | 5.00 ms  | 1.25 ms   |
+      | 340          | 5.00 ms  | 1.25 ms   |
+      | 440          | 5.00 ms  | 1.25 ms   |
+      | 540          | 5.00 ms  | 1.25 ms   |
+      | 640          | 5.00 ms  | 1.25 ms   |
+
+      </details>
+
       <details><summary>Checks</summary>
 
       | check        | state        | detail                                                                 |

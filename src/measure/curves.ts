@@ -1,0 +1,92 @@
+// The runs of each variant -> short curves for a chart: training loss and step seconds over the samples seen.
+import { VARIANTS, type Variant } from '../config/experiment.ts'
+import type { FinishedRun } from './summary.ts'
+
+export interface Curve {
+  readonly metric: 'train_loss' | 'seconds_per_sample'
+  /** Samples seen at the end of each part of the training; the parts are equally long. */
+  readonly samples: readonly number[]
+  /** Means over the measured runs of a variant. */
+  readonly values: Readonly<Record<Variant, readonly number[]>>
+}
+
+/** More are not told apart in a chart of a comment's width. */
+const PARTS = 24
+
+/**
+ * Only what every measured run of both variants reports for each of its steps. Times begin after the warm-up steps:
+ * a compile of seconds would flatten all else.
+ */
+export function curvesOf(runs: readonly FinishedRun[], warmUpSteps: number): Curve[] {
+  const measured = runs.filter(({ run }) => run.purpose === 'measured')
+  if (VARIANTS.some((variant) => !measured.some(({ run }) => run.variant === variant))) return []
+  const haveLosses = measured.every(
+    ({ metrics: { steps } }) => steps.trainLoss.length === steps.seconds.length,
+  )
+  return [
+    ...(haveLosses ? curve(measured, 'train_loss', 0) : []),
+    ...curve(measured, 'seconds_per_sample', warmUpSteps),
+  ]
+}
+
+function curve(runs: readonly FinishedRun[], metric: Curve['metric'], from: number): Curve[] {
+  const shortest = Math.min(...runs.map(({ metrics }) => metrics.steps.seconds.length - from))
+  const parts = Math.min(PARTS, shortest)
+  const [first] = runs
+  if (!first || parts < 2) return []
+  const { samples } = first.metrics.steps
+  const [skipped, total] = [sum(samples.slice(0, from)), sum(samples)]
+  const ofRun = (run: FinishedRun) =>
+    metric === 'train_loss' ? lossParts(run, parts) : secondsParts(run, from, parts)
+  return [
+    {
+      metric,
+      samples: Array.from({ length: parts }, (_, part) =>
+        Math.round(skipped + ((total - skipped) * (part + 1)) / parts),
+      ),
+      values: {
+        baseline: meanOver(runs, 'baseline', ofRun, parts),
+        optimized: meanOver(runs, 'optimized', ofRun, parts),
+      },
+    },
+  ]
+}
+
+function meanOver(
+  runs: readonly FinishedRun[],
+  variant: Variant,
+  ofRun: (run: FinishedRun) => number[],
+  parts: number,
+): number[] {
+  const curves = runs.filter(({ run }) => run.variant === variant).map(ofRun)
+  return Array.from(
+    { length: parts },
+    (_, part) => sum(curves.map((curve) => curve[part] ?? 0)) / curves.length,
+  )
+}
+
+function lossParts({ metrics: { steps } }: FinishedRun, parts: number): number[] {
+  return inParts(steps.trainLoss.length, parts, (from, to) => mean(steps.trainLoss.slice(from, to)))
+}
+
+function secondsParts({ metrics: { steps } }: FinishedRun, from: number, parts: number): number[] {
+  const [seconds, samples] = [steps.seconds.slice(from), steps.samples.slice(from)]
+  return inParts(
+    seconds.length,
+    parts,
+    (start, end) => sum(seconds.slice(start, end)) / sum(samples.slice(start, end)),
+  )
+}
+
+function inParts(steps: number, parts: number, of: (from: number, to: number) => number): number[] {
+  const start = (part: number) => Math.round((steps * part) / parts)
+  return Array.from({ length: parts }, (_, part) => of(start(part), start(part + 1)))
+}
+
+function mean(values: readonly number[]): number {
+  return sum(values) / values.length
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
