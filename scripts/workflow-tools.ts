@@ -51,7 +51,7 @@ function run(command: string, words: readonly string[], environment: Readonly<Re
     stdio: 'inherit',
   })
   if (error) {
-    const remedy = command === 'go' ? 'install Go 1.24 or newer (go.dev/dl)' : 'run npm run setup'
+    const remedy = command === 'go' ? 'install Go 1.25 or newer (go.dev/dl)' : 'run npm run setup'
     throw new Error(`${command} cannot be started (${error.message}): ${remedy}`)
   }
   if (status !== 0) throw new Error(`${command} ${words.join(' ')} ended with ${status}`)
