@@ -146,6 +146,15 @@ describe.each([`${OURS}/gpu-check.yml`, `${EXAMPLES}/gpu-on-label.yml`])('%s', (
     expect(groups).toEqual(['gpu-check-7', 'gpu-check-1002'])
   })
 
+  it('reports alone when somebody accepts the verdict, and has no job for any other comment', async () => {
+    const accept = commented(`/speedproof accept my-change/measure ${HEAD_SHA} known and wanted`)
+    expect(brief(await jobsOf(path, accept))).toEqual([
+      { name: 'report / report', runsOn: 'ubuntu-latest', permissions: WRITING },
+    ])
+    expect(await jobsOf(path, commented('How fast!'))).toEqual([])
+    expect(await jobsOf(path, commented('/speedproof accept my-change/measure', 'issue'))).toEqual([])
+  })
+
   it('is not started by a push', async () => {
     expect(await runWorkflow(path, pushed('fork'), async () => PASSED)).toEqual({ status: 'not triggered' })
   })
