@@ -42,6 +42,7 @@ export async function runAction(): Promise<boolean> {
 async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   const workingDirectory = resolve(inputs.workingDirectory)
   const outDirectory = resolve(workingDirectory, inputs.outDirectory)
+  const startedAt = Date.now()
   let live: LiveReport | null = null
   let unfinished: Unfinished | null = null
   let isAccepted = false
@@ -63,7 +64,7 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
       progress: (plan, name) => {
         const view = new ProgressView(plan, process.stdout, true)
         const place = placeOf(name, inputs)
-        unfinished = { outDirectory, artifactName: artifactNameOf(name, inputs), place }
+        unfinished = { startedAt, outDirectory, artifactName: artifactNameOf(name, inputs), place }
         if (place === null) return view
         // One for all experiments of the call.
         live ??= new LiveReport(place)
@@ -72,7 +73,6 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
       note: printLines,
       onStart: (marker) => {
         saveState(MARKER_STATE, marker)
-        // Not before: what lies in the folder until then is of an earlier experiment.
         if (unfinished) saveUnfinished(unfinished)
       },
       onWorktree: saveWorktree(workingDirectory),

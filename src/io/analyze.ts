@@ -9,8 +9,9 @@ import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
 import { standingOf, withUnlaunched } from '../judge/repeat.ts'
 import type { MachineRecord, Watched } from '../measure/machine-record.ts'
-import { type Launched, type LaunchRecord, outcomeOf } from '../measure/outcome.ts'
+import { type Launched, type LaunchRecord, type NotRunReason, outcomeOf } from '../measure/outcome.ts'
 import type { Reevaluation } from '../measure/reevaluation.ts'
+import { followsLook } from '../plan/looks.ts'
 import { type PlannedRun, planRuns, repeatOf } from '../plan/plan.ts'
 import { parseRecorded, type Recorded, type Request } from '../report/result.ts'
 import { readMachineFile } from './machine/machine-reader.ts'
@@ -47,9 +48,26 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
     done.push({ launch, outcome: outcomeOf(run, launch, await readMetricsFile(metricsFile)) })
   }
   const watched = { preflight: recorded.preflight, records }
-  const launched = withUnlaunched(plan, done, standingOf(done, watched).due, recorded.notRun)
+  const launched = withUnlaunched(
+    plan,
+    done,
+    standingOf(done, watched).due,
+    whyNotRun(experiment, plan, recorded),
+  )
   const reevaluation = await readReevaluationFiles(recorded.reevaluation, workspace.evaluationFiles)
   return { request: requestOf(recorded, experiment), launched, watched, reevaluation }
+}
+
+/** Only after a look can a verdict have been decided, or a budget be spent: else blocks were left out. */
+function whyNotRun(
+  experiment: Experiment,
+  plan: readonly PlannedRun[],
+  { launches, notRun }: Recorded,
+): NotRunReason {
+  const isLaunched = ({ id }: PlannedRun) => launches.some(({ runId }) => runId === id)
+  const firstMissing = plan.findIndex((run) => !isLaunched(run))
+  const endsAtLook = followsLook(experiment, plan, firstMissing) && !plan.slice(firstMissing).some(isLaunched)
+  return endsAtLook ? notRun : 'stopped'
 }
 
 /** What was launched, as it was launched: the plan, with the repeats of a block after it. */

@@ -1,5 +1,5 @@
 // The report job: what another job measured is judged again, by the base branch's experiment and gates, and shown.
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { assess } from '../assess.ts'
@@ -39,7 +39,7 @@ export async function runReportJob(inputs: ReportInputs): Promise<boolean> {
   }
   try {
     const experiment = parseExperiment(target.base.text, `${path} of ${target.base.branch}`, inputs.overrides)
-    const workspace = new Workspace(resolve(inputs.workingDirectory, inputs.outDirectory))
+    const workspace = await Workspace.fresh(resolve(inputs.workingDirectory, inputs.outDirectory))
     const artifact = await fetchResult(inputs, target, experiment, workspace)
     const { result, recorded } = await judgeAgain(experiment, workspace)
     return await publishJudged(target, artifact, result, recorded, workspace)
@@ -80,8 +80,6 @@ async function fetchResult(
     await explained(() =>
       callGitHub(token, (github) => downloadArtifact(github, place, artifact, archive), DOWNLOAD_PATIENCE),
     )
-    await rm(workspace.directory, { recursive: true, force: true })
-    await mkdir(workspace.directory, { recursive: true })
     await unpackResult(archive, workspace.directory)
     return artifact
   } finally {

@@ -1,5 +1,6 @@
 // What the post step needs to know of a main step that was killed: where its result is, and where to say so.
-import { join } from 'node:path'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { z } from 'zod'
 import { unjudgedCheck } from '../report/check.ts'
 import { withNote } from '../report/progress-note.ts'
@@ -17,6 +18,8 @@ const FINISHED = 'none'
 const MAX_CHECK_CHARACTERS = 60_000
 
 const unfinished = z.object({
+  /** Milliseconds since 1970; what is older in the folder is of an earlier call. */
+  startedAt: z.number(),
   outDirectory: z.string(),
   /** Null uploads nothing. */
   artifactName: z.string().nullable(),
@@ -37,13 +40,14 @@ const unfinished = z.object({
 })
 
 export interface Unfinished {
+  readonly startedAt: number
   readonly outDirectory: string
   readonly artifactName: string | null
   readonly place: Place | null
 }
 
-export function saveUnfinished({ outDirectory, artifactName, place }: Unfinished): void {
-  saveState(STATE, JSON.stringify(unfinished.parse({ outDirectory, artifactName, place })))
+export function saveUnfinished(left: Unfinished): void {
+  saveState(STATE, JSON.stringify(unfinished.parse(left)))
 }
 
 export function saveFinished(): void {
@@ -54,11 +58,13 @@ export function saveFinished(): void {
 export async function concludeUnfinished(): Promise<void> {
   const state = readState(STATE)
   if (state === '' || state === FINISHED) return
-  const { outDirectory, artifactName, place } = unfinished.parse(JSON.parse(state))
-  const workspace = new Workspace(outDirectory)
-  const report = await readText(join(outDirectory, 'report.md'), 'report.md').catch(() => '')
-  if (artifactName !== null && report !== '') {
-    const artifact = await uploadArtifact(artifactName, outDirectory, await workspace.artifactFiles())
+  const { startedAt, outDirectory, artifactName, place } = unfinished.parse(JSON.parse(state))
+  const folders = measuredFolders(outDirectory, startedAt)
+  const reports = await Promise.all(folders.map(({ reportFile }) => readText(reportFile, 'report.md')))
+  const report = reports.join('\n')
+  if (artifactName !== null && folders.length > 0) {
+    const files = await Promise.all(folders.map((folder) => filesBelow(outDirectory, folder)))
+    const artifact = await uploadArtifact(artifactName, outDirectory, files.flat())
     console.log(`Speedproof kept what was measured: artifact ${artifactName} ${artifact.status}`)
   }
   if (place === null) return
@@ -72,6 +78,21 @@ export async function concludeUnfinished(): Promise<void> {
     upsertCheck(target, check),
   ])
   console.log(`Speedproof reported the end: comment ${comment.status}, check ${written.status}`)
+}
+
+/** The folder of the experiment, or, of several, those that have measured something. */
+function measuredFolders(outDirectory: string, startedAt: number): Workspace[] {
+  const isOurs = (file: string) => existsSync(file) && statSync(file).mtimeMs >= startedAt
+  const below = existsSync(outDirectory) ? readdirSync(outDirectory) : []
+  const candidates = [outDirectory, ...below.map((name) => join(outDirectory, name))]
+  return candidates
+    .map((directory) => new Workspace(directory))
+    .filter(({ resultFile, reportFile }) => isOurs(resultFile) && isOurs(reportFile))
+}
+
+async function filesBelow(outDirectory: string, workspace: Workspace): Promise<string[]> {
+  const files = await workspace.artifactFiles()
+  return files.map((file) => join(relative(outDirectory, workspace.directory), file))
 }
 
 /** A report that is too long for a check is in the artifact. */

@@ -40,6 +40,13 @@ describe('the check stays a failure when the artifact', () => {
       () => resultWith(({ overrides }) => Object.assign(overrides, { 'min-speedup': 0.1 })),
     ],
     ['leaves a launch out', () => resultWith(({ launches }) => launches.pop())],
+    [
+      'leaves a launch out and says that it was not needed',
+      () =>
+        resultWith((result) =>
+          Object.assign(result, { launches: result.launches.slice(0, 1), notRun: 'decided' }),
+        ),
+    ],
     ['has numbers that are texts', () => ({ [OPTIMIZED]: '{"event":"run_start","seed":"1"}\n' })],
     ['has no metrics', () => ({ [OPTIMIZED]: '' })],
     ['has a result of another shape', () => ({ 'result.json': '{"schemaVersion": 99}' })],
