@@ -23,7 +23,8 @@ describe('a comment call that fails is a warning', () => {
   ])('when it answers %s', async (_, answer, reason) => {
     const folder = await anExperiment()
     await using services = await startServices()
-    services.github.failNext('issues/create-comment', answer, answer, answer, answer)
+    // One for the note that it is being measured, four for the result.
+    services.github.failNext('issues/create-comment', ...Array.from({ length: 5 }, () => answer))
     const { main } = await measure(folder, services)
     expect(main).toMatchObject({ exitCode: 0, outputs: { verdict: 'passed', 'comment-url': '' } })
     expect(main.annotations).toMatchObject([
