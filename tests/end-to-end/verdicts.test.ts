@@ -15,7 +15,7 @@ describe('the step is red', () => {
       'a number that nobody measured',
       { gates: MEMORY_GATE },
       {},
-      'not every run reported a usable peak_memory_reserved_bytes',
+      'not every run reported a usable',
     ],
     [
       'invalid',
