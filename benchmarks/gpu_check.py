@@ -20,7 +20,7 @@ from gpu_check_table import table
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-SMALL_DATA = ["data.advection1d.trajectories=16", "data.darcy2d.trajectories=80"]
+SMALL_DATA = ["data.advection1d.trajectories=16", "data.darcy2d.trajectories=200"]
 TINY = [
     "data.tasks=[advection1d]",
     "data.advection1d.trajectories=8",
@@ -167,7 +167,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--updates", type=int, default=24)
-    parser.add_argument("--pairs", type=int, default=256, help="pairs per update and process")
+    parser.add_argument("--pairs", type=int, default=384, help="pairs per update and process")
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
     parser.add_argument("--data", type=Path, default=ROOT / "data")
     parser.add_argument("--only", nargs="+", default=[], metavar="CASE")

@@ -12,6 +12,7 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -31,15 +32,44 @@ def main() -> int:
 
 
 def trained(options: argparse.Namespace) -> dict:
-    """Train in a process of its own, print the learning curve and return it."""
-    arguments = ["--config", options.config, "--out", options.out, "--seed", options.seed]
-    sets = [part for override in options.set for part in ("--set", override)]
-    subprocess.run(
-        [sys.executable, "-m", "trainer", "train", *map(str, arguments), *sets], cwd=ROOT, check=True
-    )
-    curve = learning_curve(options.out / "metrics.jsonl")
+    """Train in a process of its own, print the learning curve and return it; a finished training is kept."""
+    metrics = options.out / "metrics.jsonl"
+    if _is_finished(metrics):
+        print(f"{options.out} holds a finished training, which is kept", flush=True)
+    else:
+        _train(options, metrics)
+    curve = learning_curve(metrics)
     print(as_text(curve), flush=True)
     return curve
+
+
+def _train(options: argparse.Namespace, metrics: Path) -> None:
+    arguments = ["--config", options.config, "--out", options.out, "--seed", options.seed]
+    sets = [part for override in options.set for part in ("--set", override)]
+    command = [sys.executable, "-m", "trainer", "train", *map(str, arguments), *sets]
+    if options.kill_at_update is not None:
+        first = subprocess.Popen(command, cwd=ROOT)
+        while first.poll() is None and _updates_done(metrics) < options.kill_at_update:
+            time.sleep(0.2)
+        first.kill()  # without a chance to save anything
+        first.wait()
+        print(f"killed at update {_updates_done(metrics)}, resuming", flush=True)
+        command.append("--resume")
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
+def _is_finished(metrics: Path) -> bool:
+    return any(event["event"] == "run_end" for event in _events(metrics))
+
+
+def _updates_done(metrics: Path) -> int:
+    return sum(len(event["step_seconds"]) for event in _events(metrics) if event["event"] == "steps")
+
+
+def _events(metrics: Path) -> list[dict]:
+    """What a training has written so far; its last line may not be whole yet."""
+    lines = metrics.read_text().splitlines(keepends=True) if metrics.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def options_of(module: ModuleType, config: Path | None) -> argparse.Namespace:
@@ -49,6 +79,9 @@ def options_of(module: ModuleType, config: Path | None) -> argparse.Namespace:
     parser.add_argument("--config", type=Path, default=config, required=config is None)
     parser.add_argument("--out", type=Path, required=True, help="folder for everything that is written")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--kill-at-update", type=int, metavar="N", help="kill the training there, then resume it"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
     options = parser.parse_args()
     options.config, options.out = options.config.resolve(), options.out.resolve()
@@ -57,7 +90,7 @@ def options_of(module: ModuleType, config: Path | None) -> argparse.Namespace:
 
 def learning_curve(metrics: Path) -> dict:
     """Return what a training's metrics file says about learning, and how long it took."""
-    events = [json.loads(line) for line in metrics.read_text().splitlines()]
+    events = _events(metrics)
     windows = {
         event["first_step"] + len(event["step_seconds"]) - 1: sum(event["step_seconds"])
         for event in events
@@ -79,6 +112,7 @@ def learning_curve(metrics: Path) -> dict:
         "ranks": start["world_size"],
         "parameters": start["parameter_count"],
         "held_out_pairs": start["evaluation_samples"],
+        "resumed_at_steps": start.get("resumed_at_steps", []),
         "evaluations": evaluations,
     }
 
