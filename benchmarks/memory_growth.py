@@ -39,8 +39,9 @@ def sample(step: int) -> Sample:
 
 def growth(samples: list[Sample], updates: int) -> tuple[float, float]:
     """Return by how many MiB host and GPU grew: mean of the last quarter minus mean of the second."""
+    # A sample of the last step may be of the evaluation behind it.
     second, last = (
-        [s for s in samples if start * updates < s.step <= (start + SETTLED) * updates]
+        [s for s in samples if start * updates < s.step <= (start + SETTLED) * updates and s.step < updates]
         for start in (SETTLED, 1 - SETTLED)
     )
     if not second or not last:
