@@ -45,11 +45,17 @@ def test_adamw_takes_the_textbook_step(tmp_path, fused):
 
 
 @pytest.mark.parametrize("foreach", [False, True])
-def test_the_average_moves_by_one_minus_decay(foreach):
+def test_the_average_weighs_by_age_and_forgets_the_start(foreach):
     layer = torch.nn.Linear(2, 1)
     ema = make_ema(layer, 0.9, foreach=foreach)
-    start = layer.weight.detach().clone()
-    with torch.no_grad():
-        layer.weight += 1
-    ema.update()
-    torch.testing.assert_close(ema.state_dict()["weight"], start + 0.1)
+    seen = []
+    for _ in range(3):
+        with torch.no_grad():
+            layer.weight += torch.rand_like(layer.weight)
+        ema.update()
+        seen.append(layer.weight.detach().clone())
+    expected = (0.81 * seen[0] + 0.9 * seen[1] + seen[2]) / (0.81 + 0.9 + 1)
+    torch.testing.assert_close(ema.weights()["weight"], expected)
+    again = make_ema(layer, 0.9, foreach=foreach)
+    again.load_state_dict(ema.state_dict())
+    torch.testing.assert_close(again.weights(), ema.weights(), rtol=0, atol=0)

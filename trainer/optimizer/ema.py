@@ -7,9 +7,16 @@ from torch import Tensor, nn
 
 from trainer.sharding import put_whole, whole
 
+MISSING = "missing_share"  # beside the names of the averages
+
 
 class LoopEma:
-    """One small operation per parameter."""
+    """One small operation per parameter.
+
+    Sums start at 0 and are divided by the share of all weights they hold, 1 - decay^updates: the weights that a
+    training starts from have no part in the average, which would take several times 1 / (1 - decay) updates to
+    forget them.
+    """
 
     implementation = "for-loop"
 
@@ -17,20 +24,31 @@ class LoopEma:
         self.decay = decay
         self.names = [name for name, _ in model.named_parameters()]
         self.parameters = list(model.parameters())
-        self.averages = [parameter.detach().clone() for parameter in self.parameters]
+        self.averages = [torch.zeros_like(parameter) for parameter in self.parameters]
+        # decay^updates; on the device, since a CUDA graph must advance it.
+        self.missing = torch.ones((), device=self.parameters[0].device)
 
     @torch.no_grad()
     def update(self) -> None:
+        self.missing.mul_(self.decay)
+        self._advance()
+
+    def _advance(self) -> None:
         for average, parameter in zip(self.averages, self.parameters, strict=True):
             average.lerp_(parameter, 1 - self.decay)
 
+    def weights(self) -> dict[str, Tensor]:
+        """The averages by name, whole; before the first update there are none, and they are 0."""
+        return averaged_weights(self.state_dict())
+
     def state_dict(self) -> dict[str, Tensor]:
-        """The averages by name, whole."""
-        return {name: whole(average) for name, average in zip(self.names, self.averages, strict=True)}
+        """The sums by name, whole, and what they lack."""
+        sums = {name: whole(average) for name, average in zip(self.names, self.averages, strict=True)}
+        return {**sums, MISSING: self.missing}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        for name, average in zip(self.names, self.averages, strict=True):
-            put_whole(average, state[name])
+        for name, tensor in zip([*self.names, MISSING], [*self.averages, self.missing], strict=True):
+            put_whole(tensor, state[name])
 
 
 class ForeachEma(LoopEma):
@@ -38,9 +56,14 @@ class ForeachEma(LoopEma):
 
     implementation = "foreach"
 
-    @torch.no_grad()
-    def update(self) -> None:
+    def _advance(self) -> None:
         torch._foreach_lerp_(self.averages, self.parameters, 1 - self.decay)
+
+
+def averaged_weights(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The averages by name that a state of the moving average holds."""
+    present = (1 - state[MISSING]).clamp(min=torch.finfo(torch.float32).tiny)
+    return {name: tensor / present for name, tensor in state.items() if name != MISSING}
 
 
 def make_ema(model: nn.Module, decay: float, *, foreach: bool) -> LoopEma:

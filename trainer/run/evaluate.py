@@ -11,11 +11,11 @@ import torch
 from trainer.config.load import config_from
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
+from trainer.optimizer.ema import averaged_weights
 from trainer.run.checkpoint import LAST
 from trainer.run.evaluation import Evaluator
 from trainer.run.world import open_world
 
-WEIGHTS = {"raw": "model", "ema": "ema"}
 
 
 def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, float]]:
@@ -32,7 +32,8 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
         if data.train.normalisation != state["normalisation"]:
             raise ConfigError(f"{path}: was trained on other data than data.root {config.data.root} holds")
         evaluator = Evaluator(config, data.held_out, world)
-        return {name: _errors(evaluator, state[key]) for name, key in WEIGHTS.items()}
+        weights = {"raw": state["model"], "ema": averaged_weights(state["ema"])}
+        return {name: _errors(evaluator, tensors) for name, tensors in weights.items()}
 
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:

@@ -66,7 +66,7 @@ def write_evaluation(
     started = time.perf_counter()
     weights = whole_state(learner.model)
     raw = evaluator.errors(weights)
-    averaged = evaluator.errors(learner.ema.state_dict())
+    averaged = evaluator.errors(learner.ema.weights())
     rollouts = evaluator.rollout_errors(weights) if step == config.growth.steps else {}
     metrics.write(
         "evaluation",
