@@ -23,7 +23,7 @@ async function addPythonWithoutTorch(folder: string): Promise<void> {
 }
 
 it.each<[string, BadInput, RegExp]>([
-  ['no experiment', { inputs: { experiment: '' } }, /^experiment: missing; expected a path/],
+  ['no experiment', { inputs: { experiment: '' } }, /^experiment: missing; expected a value such as configs/],
   ['an unknown file', { inputs: { experiment: 'typo.yaml' } }, /^typo\.yaml: cannot be read .*ENOENT/],
   ['a min-speedup in words', { inputs: { 'min-speedup': 'fast' } }, /^min-speedup: got "fast", expected a/],
   ['a min-speedup of 0', { inputs: { 'min-speedup': '0' } }, /^min-speedup: got "0", expected a decimal/],
