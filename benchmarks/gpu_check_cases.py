@@ -55,6 +55,8 @@ _ONE = [
     Case("fast", FAST),
     Case("fast-blocks", (*FAST, BLOCKS)),
     Case("fused-pointwise", (FUSED,)),
+    Case("cross-attention", ("speed.cross_attention=one-tile",)),
+    Case("fast-cross-attention", (*FAST, "speed.cross_attention=one-tile")),
     Case("fused-pointwise-fp32", (FUSED, FP32), against="plain-fp32"),
     Case("plain-fp32", (FP32,), against=None),
     Case("cuda-graph-fp32", (GRAPH, FP32), against="plain-fp32"),

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from trainer.kernels.bias_gelu import bias_gelu
+from trainer.kernels.cross_attention import cross_attention
 from trainer.kernels.one_tile_attention import one_tile_attention
-from trainer.model.attention import SelfAttention
+from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.decoder import DecoderLayer
 from trainer.switches.fused_pointwise import fused_tail
 
@@ -38,6 +39,25 @@ def one_tile_errors(
     exact_out = plain.mix(exact_inputs[0])
     exact = [exact_out, *torch.autograd.grad(exact_out, exact_inputs, out_gradient.double())]
     names = ("out", "qkv_gradient", "query_norm_gradient", "key_norm_gradient")
+    return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
+
+
+def cross_attention_errors(
+    device: torch.device, dtype: torch.dtype, pairs: int, tokens: int, heads: int, dim: int, rows: int
+) -> dict[str, float]:
+    """The same of the decoder's attention to twice as many queries, with `rows` rows of them for all pairs."""
+    torch.manual_seed(0)
+    plain = CrossAttention(heads * dim, heads * dim, heads)
+    query = torch.randn(rows, 2 * tokens, heads * dim, device=device).to(dtype)
+    key_value = torch.randn(pairs, tokens, 2 * heads * dim, device=device).to(dtype)
+    out_gradient = torch.randn(pairs, 2 * tokens, heads * dim, device=device).to(dtype)
+    own = [query.requires_grad_(), key_value.requires_grad_()]
+    out = cross_attention(*own, heads)
+    results = [out, *torch.autograd.grad(out, own, out_gradient)]
+    exact_inputs = [part.detach().double().requires_grad_() for part in own]
+    exact_out = plain.mix(*exact_inputs)
+    exact = [exact_out, *torch.autograd.grad(exact_out, exact_inputs, out_gradient.double())]
+    names = ("out", "query_gradient", "key_value_gradient")
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
 
 
@@ -93,6 +113,8 @@ def main() -> None:
         json.dumps(
             {
                 "one-tile attention": one_tile_errors(*sizes),
+                "cross-attention": cross_attention_errors(*sizes, rows=pairs),
+                "cross-attention, queries in common": cross_attention_errors(*sizes, rows=1),
                 "bias and GELU": bias_gelu_errors(*sizes),
                 "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
                 "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),

@@ -120,6 +120,7 @@ class SpeedConfig:
     compile_mode: Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs"] = "default"
     cuda_graph: bool = False  # one launch replays a whole update
     attention: Literal["auto", "math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile"] = "auto"
+    cross_attention: Literal["auto", "one-tile"] = "auto"  # of the decoder: as attention says, or our kernel
     fused_pointwise: bool = False  # norms, biases and GELU between products: one pass over memory each way
     activation_checkpointing: Literal["off", "all", "every-other", "selective"] = "off"  # operator's blocks
     checkpoint_encoder_decoder: bool = False

@@ -7,6 +7,7 @@ from typing import Literal
 from trainer.config.reader import Problem
 from trainer.config.schema import Config
 from trainer.errors import ConfigError
+from trainer.kernels.head_parts import head_parts
 
 ONE_TILE_TOKENS = 128  # scores of more do not fit the registers of one program
 GPU_ATTENTION = ("efficient", "flash3", "cudnn", "flex", "one-tile")
@@ -17,6 +18,7 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
     yield from _cuda_graph(config)
     yield from _compile(config)
     yield from _attention(config)
+    yield from _cross_attention(config)
     yield from _nccl(config)
     yield from _offloading(config)
 
@@ -29,6 +31,10 @@ def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_si
     if device == "cpu" and speed.attention in GPU_ATTENTION:
         raise ConfigError(
             f'speed.attention: got "{speed.attention}", but there is no GPU: expected auto, math or flash'
+        )
+    if device == "cpu" and speed.cross_attention != "auto":
+        raise ConfigError(
+            f'speed.cross_attention: got "{speed.cross_attention}", but there is no GPU: expected auto'
         )
     if device == "cpu" and speed.fused_pointwise:
         raise ConfigError("speed.fused_pointwise: got true, but there is no GPU: make it false")
@@ -106,6 +112,23 @@ def _attention(config: Config) -> Iterator[Problem]:
             "speed.attention",
             f'got "one-tile", but {config.model.tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: '
             "expected auto",
+        )
+
+
+def _cross_attention(config: Config) -> Iterator[Problem]:
+    if config.speed.cross_attention == "auto":
+        return
+    tokens, model = config.model.tokens, config.model
+    width = model.decoder_hidden_dim // model.decoder_heads
+    if tokens > ONE_TILE_TOKENS:
+        yield Problem(
+            "speed.cross_attention",
+            f'got "one-tile", but {tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: expected auto',
+        )
+    if head_parts(width) is None:
+        yield Problem(
+            "speed.cross_attention",
+            f'got "one-tile", but a head of {width} is no sum of two powers of two from 16: expected auto',
         )
 
 

@@ -48,6 +48,12 @@ class CrossAttention(nn.Module):
         self, query: Float[Tensor, "#pairs queries dim"], context: Float[Tensor, "pairs tokens context"]
     ) -> Float[Tensor, "pairs queries dim"]:
         """The heads' results side by side, before the linear layer that mixes them."""
-        query = query.unflatten(-1, (self.heads, -1)).transpose(1, 2).expand(len(context), -1, -1, -1)
-        key, value = self.key_value(context).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        return self.mix(query, self.key_value(context))
+
+    def mix(
+        self, query: Float[Tensor, "#pairs queries dim"], key_value: Float[Tensor, "pairs tokens packed"]
+    ) -> Float[Tensor, "pairs queries dim"]:
+        """Values weighted by the softmax of queries and keys: what an attention kernel replaces."""
+        query = query.unflatten(-1, (self.heads, -1)).transpose(1, 2).expand(len(key_value), -1, -1, -1)
+        key, value = key_value.unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
         return scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)

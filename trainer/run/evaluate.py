@@ -17,7 +17,6 @@ from trainer.run.evaluation import Evaluator
 from trainer.run.world import open_world
 
 
-
 def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, float]]:
     """Return the errors of the raw and the averaged weights; `root` replaces the folder of the data."""
     if not path.is_file():

@@ -19,7 +19,7 @@ from torch.nn.attention import (
 from torch.nn.attention.flex_attention import flex_attention
 
 from trainer.errors import ConfigError
-from trainer.model.attention import SelfAttention
+from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.latent_operator import LatentPdeOperator
 
 Attention = Literal["auto", "math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile"]
@@ -40,6 +40,18 @@ def replace_self_attention(model: LatentPdeOperator, attention: Attention) -> No
     for block in model.operator.blocks:
         mix = _flex if attention == "flex" else _one_tile
         block.attention.mix = partial(mix, block.attention)
+
+
+def replace_cross_attention(model: LatentPdeOperator) -> None:
+    """Give every decoder layer our kernel; the keys of the state dict stay."""
+    for layer in model.decoder.layers:
+        layer.attention.mix = partial(_one_tile_cross, layer.attention)
+
+
+def observed_cross_attention(model: LatentPdeOperator) -> str:
+    """What the decoder's layers would run now, by the objects."""
+    own = ["mix" in layer.attention.__dict__ for layer in model.decoder.layers]
+    return "one-tile" if all(own) else "mixed" if any(own) else "auto"
 
 
 def attention_back_end(attention: Attention) -> AbstractContextManager[None]:
@@ -94,3 +106,9 @@ def _one_tile(attention: SelfAttention, qkv: Tensor) -> Tensor:
     return one_tile_attention(
         qkv, attention.query_norm.weight, attention.key_norm.weight, attention.heads, attention.query_norm.eps
     )
+
+
+def _one_tile_cross(attention: CrossAttention, query: Tensor, key_value: Tensor) -> Tensor:
+    from trainer.kernels.cross_attention import cross_attention  # needs Triton
+
+    return cross_attention(query, key_value, attention.heads)

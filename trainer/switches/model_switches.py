@@ -7,7 +7,12 @@ import torch
 from trainer.config.schema import SpeedConfig
 from trainer.losses.objective import Objective
 from trainer.switches.activation_checkpointing import checkpoint_blocks, checkpoint_ends, checkpointed
-from trainer.switches.attention import observed_attention, replace_self_attention
+from trainer.switches.attention import (
+    observed_attention,
+    observed_cross_attention,
+    replace_cross_attention,
+    replace_self_attention,
+)
 from trainer.switches.compile_blocks import compile_blocks, compile_whole, compiled_blocks, observed_compile
 from trainer.switches.fixed_grid import hoist_fixed_grids, hoisted_tasks
 from trainer.switches.fused_pointwise import fuse_pointwise, fused_layers
@@ -17,6 +22,8 @@ def apply_to_model(objective: Objective, speed: SpeedConfig) -> None:
     """Turn them on in place, inner ones first; the keys of the state dict stay."""
     model = objective.model
     replace_self_attention(model, speed.attention)
+    if speed.cross_attention == "one-tile":
+        replace_cross_attention(model)
     if speed.fused_pointwise:
         fuse_pointwise(model)
     if speed.hoist_fixed_grid:
@@ -39,6 +46,7 @@ def observe_model(
         "compile": observed_compile(objective),
         "compiled_blocks": compiled_blocks(model),
         "attention": observed_attention(model, speed.attention, product_dtype),
+        "cross_attention": observed_cross_attention(model),
         "fused_layers": fused_layers(model),
         "hoisted_tasks": hoisted_tasks(objective),
         "checkpointed_blocks": checkpointed(model.operator.blocks),
