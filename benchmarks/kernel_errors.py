@@ -45,7 +45,7 @@ def one_tile_errors(
 def cross_attention_errors(
     device: torch.device, dtype: torch.dtype, pairs: int, tokens: int, heads: int, dim: int, rows: int
 ) -> dict[str, float]:
-    """The same of the decoder's attention to twice as many queries, with `rows` rows of them for all pairs."""
+    """The same of the decoder's attention to twice as many queries, of which there are `rows` rows."""
     torch.manual_seed(0)
     plain = CrossAttention(heads * dim, heads * dim, heads)
     query = torch.randn(rows, 2 * tokens, heads * dim, device=device).to(dtype)

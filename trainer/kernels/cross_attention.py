@@ -1,7 +1,7 @@
 """Attention from many queries to a tile of keys, as one operator with a gradient.
 
-All keys of a head fit one tile, so nothing of the softmax has to be carried between tiles or kept for the backward
-pass; queries, keys, values and results keep the layout in which the linear layers write and read them.
+All keys of a head fit one tile, so nothing of the softmax has to be carried between tiles or kept for the
+backward pass. Queries, keys, values and results keep the layout of the linear layers around them.
 """
 
 import torch

@@ -13,9 +13,9 @@ MISSING = "missing_share"  # beside the names of the averages
 class LoopEma:
     """One small operation per parameter.
 
-    Sums start at 0 and are divided by the share of all weights they hold, 1 - decay^updates. So the weights that
-    a training starts from have no part in the average; it would take several times 1 / (1 - decay) updates to
-    forget them.
+    Sums start at 0 and are divided by the share of all weights they hold, 1 - decay^updates. So the weights
+    that a training starts from have no part in the average: to forget them would take several times
+    1 / (1 - decay) updates.
     """
 
     implementation = "for-loop"
