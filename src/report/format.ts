@@ -63,6 +63,11 @@ export function percent(share: number): string {
   return withUnit(share * 100, '%', 2)
 }
 
+/** 95%, 97.5%, 98.3%: in two digits, two looks and three would read alike. */
+export function confidence(share: number): string {
+  return `${Number((share * 100).toFixed(1))}%`
+}
+
 /** As it will be read: 999.96 is 1000 in four digits. */
 function sizeOf(value: number, significant: number): number {
   return Math.abs(Number(value.toPrecision(significant)))

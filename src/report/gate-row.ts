@@ -4,7 +4,7 @@ import { comparesQuality, isLevel } from '../judge/gate-kind.ts'
 import type { GateState, GateVerdict } from '../judge/gate-verdict.ts'
 import type { ToDecide } from '../judge/precision.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
-import { bytes, cautious, number, percent, ratio, seconds } from './format.ts'
+import { bytes, cautious, confidence, number, percent, ratio, seconds } from './format.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
 
@@ -131,7 +131,7 @@ function bound({ gate, evidence }: GateVerdict): string {
   if (evidence === null || isLevel(gate)) return ''
   if (evidence.bounds === null) return 'none'
   const { lower, upper } = evidence.bounds
-  return `${change(gate, cautious(lower, 'down'))} to ${change(gate, cautious(upper, 'up'))} (${percent(evidence.confidence)})`
+  return `${change(gate, cautious(lower, 'down'))} to ${change(gate, cautious(upper, 'up'))} (${confidence(evidence.confidence)})`
 }
 
 function limit({ metric, statistic, limit }: Gate): string {

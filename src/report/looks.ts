@@ -1,7 +1,7 @@
 // When the evidence of an experiment is looked at, and what that costs in confidence -> sentences.
 import type { Experiment } from '../config/experiment.ts'
 import { confidenceOf, looksOf } from '../plan/looks.ts'
-import { percent } from './format.ts'
+import { confidence } from './format.ts'
 import type { Result } from './result.ts'
 
 /** Before the first launch. */
@@ -10,7 +10,7 @@ export function looksPlanned(experiment: Experiment): string {
   const { gpu_minutes: budget } = experiment.design
   const share = looks.length === 1 ? '' : `, so that all ${looks.length} looks together err in at most 5%`
   return [
-    `Looks: after ${looks.join(', ')} blocks; each bound at ${percent(confidenceOf(experiment))}${share}.`,
+    `Looks: after ${looks.join(', ')} blocks; each bound at ${confidence(confidenceOf(experiment))}${share}.`,
     ...(budget === undefined
       ? []
       : [`No look is begun that would take more than ${budget} GPU minutes in all.`]),
@@ -24,6 +24,6 @@ export function looksTaken({ experiment, runs }: Result): string[] {
   const taken = looks.filter((look) => look <= blocks).length
   if (looks.length === 1 || taken === 0) return []
   return [
-    `Looks: ${taken} of ${looks.length} were taken, the last after ${looks[taken - 1]} blocks; each bound is at ${percent(confidenceOf(experiment))}, so that all looks together err in at most 5%.`,
+    `Looks: ${taken} of ${looks.length} were taken, the last after ${looks[taken - 1]} blocks; each bound is at ${confidence(confidenceOf(experiment))}, so that all looks together err in at most 5%.`,
   ]
 }

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import {
   bytes,
   cautious,
+  confidence,
   duration,
   number,
   percent,
@@ -159,4 +160,13 @@ describe('a bound', () => {
   test('of three digits stays as it is', () => {
     for (const value of [3, 3.12, 0.57, 1e-4, 0]) expect(cautious(value, 'down')).toBe(value)
   })
+})
+
+test('a confidence tells two looks from three', () => {
+  expect([1, 2, 3, 4].map((looks) => confidence(1 - 0.05 / looks))).toEqual([
+    '95%',
+    '97.5%',
+    '98.3%',
+    '98.8%',
+  ])
 })
