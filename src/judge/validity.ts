@@ -2,7 +2,7 @@
 
 import { type Experiment, VARIANTS, type Variant } from '../config/experiment.ts'
 import { mayDifferInPackages } from '../config/revision-rules.ts'
-import { differencesOutside } from '../config/same-work.ts'
+import { differencesOf, differencesOutside } from '../config/same-work.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { pairedMean } from './paired.ts'
@@ -93,10 +93,25 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
 function reportedConfigProblems({ kind }: Experiment, runs: readonly RunSummary[]): string[] {
   const [first, ...rest] = runs
   if (!first) return []
-  const keys = new Set(
+  const forbidden = new Set(
     rest.flatMap((run) => differencesOutside(kind, first.config, run.config).map(({ key }) => key)),
   )
-  return [...keys].map((key) => `the runs report different values of ${key}`)
+  return [
+    ...[...forbidden].map((key) => `the runs report different values of ${key}`),
+    ...VARIANTS.flatMap((variant) => changedWithin(variant, runs, forbidden)),
+  ]
+}
+
+/** What may differ between the variants may not differ between the runs of one: its mean would be of two trainings. */
+function changedWithin(variant: Variant, runs: readonly RunSummary[], told: ReadonlySet<string>): string[] {
+  const [first, ...rest] = runs.filter((run) => run.variant === variant)
+  if (!first) return []
+  const keys = new Set(
+    rest.flatMap((run) => differencesOf(first.config, run.config, []).map(({ key }) => key)),
+  )
+  return [...keys]
+    .filter((key) => !told.has(key))
+    .map((key) => `the ${variant} runs report different values of ${key}`)
 }
 
 function equalWorkDetail([run]: readonly RunSummary[]): string {

@@ -113,6 +113,21 @@ test('configs may differ under speed', () => {
   expect(problemsOf({ config: { batch: 512, speed: { fused: true } } })).toEqual([])
 })
 
+test('the runs of one variant may differ in nothing, not even under speed', () => {
+  const optimized = (block: number, fused: boolean) =>
+    aRunSummary({ variant: 'optimized', block, config: { batch: 512, speed: { fused } } })
+  const equalWork = (...fused: boolean[]) =>
+    checkValidity(
+      anExperiment(),
+      fused.flatMap((value, index) => [aRunSummary({ block: index + 1 }), optimized(index + 1, value)]),
+    ).find(({ name }) => name === 'equal work')
+  expect(equalWork(true, true, true)?.state).toBe('passed')
+  expect(equalWork(true, false, false)).toMatchObject({
+    state: 'failed',
+    detail: 'the optimized runs report different values of speed.fused',
+  })
+})
+
 test('other devices or versions are another machine', () => {
   expect(problemsOf({ deviceNames: ['NVIDIA H200', 'NVIDIA A100'] })).toMatchInlineSnapshot(`
     [
