@@ -27,14 +27,19 @@ import { Workspace } from './workspace.ts'
 /** An archive of some hundred MB takes its time. */
 const DOWNLOAD_PATIENCE = { attempts: 3, firstDelayMs: 2000, totalMs: 5 * 60_000 }
 
+const BEFORE_THE_END = {
+  waiting: 'waits until a maintainer approves the workflow run',
+  requested: 'is being measured',
+}
+
 /** True if the check says what became of the measurement; the step of the report itself is red only if it does not. */
 export async function runReportJob(inputs: ReportInputs): Promise<boolean> {
   const event = readReportEvent(inputs.headSha)
   const path = pathInRepository(inputs.workingDirectory, inputs.experimentFile)
   const target = await explained(() => findReportTarget(inputs, event, path))
   const { place } = target
-  if (target.phase === 'requested') {
-    const check = checkInProgress('is being measured', `[Workflow run](${place.runUrl})`)
+  if (target.phase !== 'completed') {
+    const check = checkInProgress(BEFORE_THE_END[target.phase], `[Workflow run](${place.runUrl})`)
     return announceShown(await show({ ...place, pull: null }, [], check))
   }
   try {

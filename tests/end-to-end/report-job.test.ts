@@ -103,6 +103,17 @@ describe('a check', () => {
     expect(services.github.checks).toMatchObject([{ status: 'completed', conclusion: 'success' }])
   })
 
+  it('waits, and no comment says so, while the run of an outsider waits for approval', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { event: workflowRunEvent({ conclusion: 'action_required' }) })
+    expect(services.github.checks).toMatchObject([
+      { status: 'in_progress', output: { title: 'waits until a maintainer approves the workflow run' } },
+    ])
+    expect(services.github.comments).toEqual([])
+    await report(services)
+    expect(services.github.checks).toMatchObject([{ status: 'completed', conclusion: 'success' }])
+  })
+
   it('does not open again for a request that comes late', async () => {
     await using services = await servicesWith(passed)
     await report(services)

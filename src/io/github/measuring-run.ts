@@ -11,11 +11,14 @@ export interface Head {
   readonly branch: string | null
 }
 
+/** A run that waits for a maintainer's approval has ended for GitHub, with a conclusion that is none. */
+export type RunPhase = 'waiting' | 'requested' | 'completed'
+
 export type MeasuringRun =
   /** Another workflow run, which has just been asked for or has ended. */
   | {
       readonly kind: 'other run'
-      readonly phase: 'requested' | 'completed'
+      readonly phase: RunPhase
       readonly runId: number
       readonly runAttempt: number
       readonly conclusion: string | null
@@ -87,7 +90,7 @@ function otherRun(payload: unknown): MeasuringRun {
   const { action, workflow_run: run } = workflowRunEvent.parse(payload)
   return {
     kind: 'other run',
-    phase: action === 'completed' ? 'completed' : 'requested',
+    phase: phaseOf(action, run.conclusion),
     runId: run.id,
     runAttempt: run.run_attempt,
     conclusion: run.conclusion,
@@ -97,6 +100,11 @@ function otherRun(payload: unknown): MeasuringRun {
       branch: run.head_branch,
     },
   }
+}
+
+function phaseOf(action: string, conclusion: string | null): RunPhase {
+  if (conclusion === 'action_required') return 'waiting'
+  return action === 'completed' ? 'completed' : 'requested'
 }
 
 function readPayload(path: string): unknown {

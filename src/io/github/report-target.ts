@@ -9,13 +9,13 @@ import { findConcludingRun } from './check-run.ts'
 import { callGitHub, type GitHub, type Repository } from './client.ts'
 import { readRunFacts } from './event.ts'
 import { findPull, type PullRequest, readPull } from './find-pull.ts'
-import type { MeasuringRun, ReportEvent } from './measuring-run.ts'
+import type { MeasuringRun, ReportEvent, RunPhase } from './measuring-run.ts'
 import type { Place } from './publish.ts'
 
 export interface ReportTarget {
   readonly place: Place
   readonly base: BaseFile
-  readonly phase: 'requested' | 'completed'
+  readonly phase: RunPhase
   readonly wasCancelled: boolean
 }
 
