@@ -5,11 +5,12 @@ import type { Sources } from '../config/sources.ts'
 import type { Request } from './result.ts'
 
 export function reproduceCommand({ experimentFile, overrides, revision, sources }: Request): string {
-  const run = ['npx', 'speedproof', 'run', experimentFile, ...flagsOf({ ...overrides, ...baseOf(sources) })]
+  // Not npx: outside of our clone it would fetch what anybody has published under the name.
+  const run = ['speedproof', 'run', experimentFile, ...flagsOf({ ...overrides, ...baseOf(sources) })]
   return [
     ...checkout(revision),
     run.map(shellQuote).join(' '),
-    'npx speedproof analyze out/result.json   # the verdict again, from the recorded metrics',
+    'speedproof analyze out/result.json   # the verdict again, from the recorded metrics',
   ].join('\n')
 }
 

@@ -358,8 +358,8 @@ describe('a report in Markdown', () => {
 
       \`\`\`sh
       git checkout 0123456789012345678901234567890123456789
-      npx speedproof run two-task.yaml
-      npx speedproof analyze out/result.json   # the verdict again, from the recorded metrics
+      speedproof run two-task.yaml
+      speedproof analyze out/result.json   # the verdict again, from the recorded metrics
       \`\`\`
 
       </details>
