@@ -48,7 +48,12 @@ export function assess(
   ]
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
   const keyOf = (variant: Variant) =>
-    noiseKeyOf(trainingHash(experiment, configs, variant), watched.preflight, runs)
+    noiseKeyOf(
+      trainingHash(experiment, configs, variant),
+      watched.preflight,
+      // Revisions with other locks train with other versions, and a floor holds for its own alone.
+      runs.filter((run) => run.variant === variant),
+    )
   const floors = {
     baseline: chooseFloor(keyOf('baseline'), request.noiseFloors),
     optimized: chooseFloor(keyOf('optimized'), request.noiseFloors),

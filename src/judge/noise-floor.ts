@@ -53,7 +53,7 @@ export function trainingHash(
     .digest('hex')
 }
 
-/** Null where the machine was not looked at, or nothing was measured. */
+/** Of runs of one training. Null where the machine was not looked at, or nothing was measured. */
 export function noiseKeyOf(
   training: string,
   preflight: Preflight | null,

@@ -6,7 +6,7 @@ import { fQuantile } from '../statistics/f-distribution.ts'
 import type { FloorChoice, NoiseFloor } from './noise-floor.ts'
 import type { Check } from './validity.ts'
 
-/** One sided, of the F tests of both variants together. */
+/** One sided, of the F tests of both variants at all looks together. */
 const SIGNIFICANCE = 0.01
 
 export interface Spread {
@@ -33,10 +33,14 @@ const UNKNOWN: FloorChoice = { status: 'none', reason: 'none was looked up' }
 export const NO_FLOORS: Floors = { baseline: UNKNOWN, optimized: UNKNOWN }
 
 /**
- * F test of two variances, at 1% for both variants together. Each variant is held against the floor of its own
- * training: a faster one may well scatter more.
+ * F test of two variances, at 1% for both variants and all `looks` together, since the first look that rejects ends
+ * the experiment. Each variant is held against the floor of its own training: a faster one may well scatter more.
  */
-export function compareWithFloors(runs: readonly RunSummary[], floors: Floors): NoiseComparison {
+export function compareWithFloors(
+  runs: readonly RunSummary[],
+  floors: Floors,
+  looks: number,
+): NoiseComparison {
   const known = VARIANTS.flatMap((variant) => {
     const [choice, spread] = [floors[variant], spreadOf(runs, [variant])]
     return choice.status === 'found' && spread ? [{ variant, spread, floor: choice.floor }] : []
@@ -47,7 +51,7 @@ export function compareWithFloors(runs: readonly RunSummary[], floors: Floors): 
     return { status: 'not measured', reason }
   }
   const variants = known.map(({ variant, spread, floor }) => {
-    const p = 1 - SIGNIFICANCE / known.length
+    const p = 1 - SIGNIFICANCE / (known.length * looks)
     const critical = fQuantile(p, spread.degreesOfFreedom, floor.degrees_of_freedom)
     const isAbove = spread.variance / floor.log_standard_deviation ** 2 > critical
     const state = isAbove ? ('above' as const) : ('within' as const)

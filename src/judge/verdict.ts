@@ -3,6 +3,7 @@ import type { Experiment } from '../config/experiment.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { looksOf } from '../plan/looks.ts'
 import { type AaFinding, checkAa, findAa } from './aa.ts'
 import { allocationWarnings } from './allocation.ts'
 import type { Comparison } from './compare.ts'
@@ -45,7 +46,7 @@ export function judge(
 ): Verdict {
   const completion = checkCompletion(outcomes)
   const measured = runs.filter(({ block }) => block !== null)
-  const noise = compareWithFloors(measured, floors)
+  const noise = compareWithFloors(measured, floors, looksOf(experiment).length)
   const aa = experiment.mode === 'aa' ? findAa(measured) : null
   const validity = [
     ...checkValidity(experiment, measured),

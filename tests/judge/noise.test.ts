@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
 import { gatesOf } from '../../src/config/experiment.ts'
 import { compare } from '../../src/judge/compare.ts'
-import { compareWithFloors, NO_FLOORS } from '../../src/judge/noise.ts'
+import { compareWithFloors, type Floors, NO_FLOORS } from '../../src/judge/noise.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from '../../src/judge/noise-floor.ts'
 import { judge } from '../../src/judge/verdict.ts'
+import { UNWATCHED } from '../../src/measure/machine-record.ts'
+import type { RunSummary } from '../../src/measure/summary.ts'
 import { anExperiment, aRequest, aRunSummary, blocksOf, launchedPlan } from '../fixtures/builders.ts'
 import { aPreflight } from '../fixtures/machine/records.ts'
 import { aNoiseFloor, aNoiseKey } from '../fixtures/noise-floors.ts'
@@ -25,8 +27,8 @@ const found = (log_standard_deviation = 0.01) => ({
   floor: aNoiseFloor({ log_standard_deviation, degrees_of_freedom: 8 }),
 })
 
-const statesOf = (...[runs, floors]: Parameters<typeof compareWithFloors>) => {
-  const compared = compareWithFloors(runs, floors)
+const statesOf = (runs: readonly RunSummary[], floors: Floors, looks = 1) => {
+  const compared = compareWithFloors(runs, floors, looks)
   return compared.status === 'measured'
     ? compared.variants.map(({ variant, state }) => `${variant} ${state}`)
     : compared.reason
@@ -47,6 +49,29 @@ describe('runs on a machine with a floor', () => {
     const floors = { baseline: found(), optimized: found(0.02) }
     expect(statesOf(alternating(4, limit * 0.999), floors)).toEqual(['baseline within', 'optimized within'])
     expect(statesOf(alternating(4, limit * 1.001), floors)).toEqual(['baseline above', 'optimized within'])
+  })
+
+  test('share it between the looks at which they may be found above', () => {
+    // f.ppf(0.995, 3, 8) = 9.596475 of SciPy 1.17.1.
+    const limit = Math.sqrt((9.596475 * 3) / 4) * 0.01
+    const floors = { ...NO_FLOORS, baseline: found() }
+    expect(statesOf(alternating(4, limit * 0.999), floors, 2)).toEqual(['baseline within'])
+    expect(statesOf(alternating(4, limit * 1.001), floors, 2)).toEqual(['baseline above'])
+  })
+
+  test('take as many looks as the experiment has', async () => {
+    const judgedWith = async (blocks: number | number[]) => {
+      const experiment = anExperiment({ design: { blocks, warm_up_launches: 0, seed: 0 } })
+      const launched = await launchedPlan(experiment)
+      const outcomes = launched.map(({ outcome }) => outcome)
+      // Quotient of variances 8.5: over 7.59 of one look (1%), under 9.60 of two (0.5%).
+      const runs = alternating(4, Math.sqrt((8.5 * 3) / 4) * 0.01)
+      const floors = { ...NO_FLOORS, baseline: found() }
+      const { noise } = judge(experiment, outcomes, runs, compare(runs, gatesOf(experiment)), floors)
+      return noise.status === 'measured' ? noise.variants.map(({ state }) => state) : noise.reason
+    }
+    expect(await judgedWith(4)).toEqual(['above'])
+    expect(await judgedWith([4, 6])).toEqual(['within'])
   })
 
   test('are not compared without a floor, or without two runs of a variant', () => {
@@ -105,6 +130,22 @@ describe('a stored floor', () => {
         "status": "none",
       }
     `)
+  })
+
+  test('is stale for a revision that trains with other versions than the one it was measured of', async () => {
+    const experiment = anExperiment()
+    const request = aRequest({ experiment })
+    const preflight = aPreflight({})
+    const launched = await launchedPlan(experiment, ({ variant }) =>
+      variant === 'optimized' ? { start: { versions: { python: '3.11.2', torch: '2.16.0' } } } : {},
+    )
+    const { runs } = assess(request, launched)
+    const baseline = runs.filter((run) => run.variant === 'baseline')
+    const key = noiseKeyOf(trainingHash(experiment, request.configs, 'optimized'), preflight, baseline)
+    if (key === null) throw new Error('no key')
+    const watched = { ...UNWATCHED, preflight }
+    const { verdict } = assess({ ...request, noiseFloors: [aNoiseFloor({ key })] }, launched, watched)
+    expect(verdict.noise.status).toBe('not measured')
   })
 
   test('gives way to a newer one', () => {
