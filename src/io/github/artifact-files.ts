@@ -11,15 +11,23 @@ export interface ArtifactFiles {
 }
 
 export interface SizeLimits {
+  files: number
   fileBytes: number
   totalBytes: number
 }
 
-/** Checkpoints belong into other storage; what a report needs is far below this. */
-export const ARTIFACT_LIMITS: SizeLimits = { fileBytes: 512 * 1024 ** 2, totalBytes: 2 * 1024 ** 3 }
+/** No more than a report reads, packed or not. Checkpoints belong into other storage. */
+export const ARTIFACT_LIMITS: SizeLimits = {
+  files: 10_000,
+  fileBytes: 256 * 1024 ** 2,
+  totalBytes: 480 * 1024 ** 2,
+}
 
-// The artifact service refuses the whole artifact for one such name (they do not exist on NTFS).
-const FORBIDDEN_IN_PATHS = /[":<>|*?\r\n]/
+/** A verdict is made from these: they must not give way to what else a trainer writes. */
+const NEEDED = /(^|\/)(result\.json|report\.md|config\.json|(metrics|machine|evaluations)\.jsonl)$/
+
+// The artifact service refuses the whole artifact for one such name (they do not exist on NTFS), a report for a backslash.
+const FORBIDDEN_IN_PATHS = /[":<>|*?\r\n\\]/
 
 /** Paths that are not given are all files under the root. Links are left out: their target may be anything. */
 export async function chooseArtifactFiles(
@@ -30,18 +38,33 @@ export async function chooseArtifactFiles(
   const root = resolve(rootDirectory)
   const candidates = paths?.map((path) => resolve(root, path)) ?? (await listFiles(root))
   const chosen: ArtifactFiles = { files: [], leftOut: [] }
-  let bytesLeft = limits.totalBytes
+  const regular: RegularFile[] = []
   for (const path of candidates.toSorted()) {
     const facts = await inspect(root, path)
-    const reason = 'reason' in facts ? facts.reason : whyTooLarge(facts.bytes, limits.fileBytes, bytesLeft)
+    if ('bytes' in facts) regular.push({ path, bytes: facts.bytes })
+    else chosen.leftOut.push({ path: relative(root, path), reason: facts.reason })
+  }
+  let bytesLeft = limits.totalBytes
+  for (const { path, bytes } of regular.toSorted(byNeed)) {
+    const reason = whyTooMuch(bytes, chosen.files.length, bytesLeft, limits)
     if (reason !== null) {
       chosen.leftOut.push({ path: relative(root, path), reason })
-    } else if ('bytes' in facts) {
+    } else {
       chosen.files.push(path)
-      bytesLeft -= facts.bytes
+      bytesLeft -= bytes
     }
   }
-  return chosen
+  return { files: chosen.files.toSorted(), leftOut: chosen.leftOut }
+}
+
+interface RegularFile {
+  readonly path: string
+  readonly bytes: number
+}
+
+/** After what is needed, the small ones: a log explains more than a checkpoint, and takes less. */
+function byNeed(a: RegularFile, b: RegularFile): number {
+  return Number(NEEDED.test(b.path)) - Number(NEEDED.test(a.path)) || a.bytes - b.bytes
 }
 
 async function listFiles(root: string): Promise<string[]> {
@@ -76,7 +99,9 @@ async function findLink(root: string, path: string): Promise<string | null> {
   return null
 }
 
-function whyTooLarge(bytes: number, fileBytes: number, bytesLeft: number): string | null {
+function whyTooMuch(bytes: number, files: number, bytesLeft: number, limits: SizeLimits): string | null {
+  const { fileBytes } = limits
+  if (files >= limits.files) return `is one more than the ${limits.files} files of an artifact`
   if (bytes > fileBytes) return `has ${bytes} bytes, more than the ${fileBytes} that one file may have`
   if (bytes > bytesLeft) return `has ${bytes} bytes, more than is left of the artifact's limit`
   return null

@@ -5,8 +5,8 @@ import { pipeline } from 'node:stream/promises'
 import { RunError } from '../../errors.ts'
 import type { GitHub, Repository } from './client.ts'
 
-/** Metrics of 128 runs at their limit would be 16 GB; what a judge needs packs to a few MB. */
-const MAX_ARCHIVE_BYTES = 512 * 1024 ** 2
+/** More than a measuring job uploads, by what a packed file takes besides its bytes. */
+export const MAX_ARCHIVE_BYTES = 512 * 1024 ** 2
 
 export interface WantedArtifact extends Repository {
   readonly runId: number

@@ -7,6 +7,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { artifactName } from '../../../src/io/github/artifact.ts'
 import { ARTIFACT_LIMITS, chooseArtifactFiles } from '../../../src/io/github/artifact-files.ts'
+import { MAX_ARCHIVE_BYTES } from '../../../src/io/github/download-artifact.ts'
+import { UNPACK_LIMITS } from '../../../src/io/unpack-result.ts'
 import { type FakeArtifacts, startFakeArtifacts } from '../../harness/fake-artifacts.ts'
 import { type ActionOptions, runAction } from '../../harness/runner.ts'
 
@@ -137,8 +139,35 @@ describe('the choice of files', () => {
 
   it('keeps to the limit of the whole', async () => {
     await using folder = await aFolder({ a: '123', b: '123', c: '12' })
-    const { files } = await chooseArtifactFiles(folder.path, undefined, { fileBytes: 10, totalBytes: 5 })
+    const { files } = await chooseArtifactFiles(folder.path, undefined, {
+      ...ARTIFACT_LIMITS,
+      totalBytes: 5,
+    })
     expect(files).toEqual([join(folder.path, 'a'), join(folder.path, 'c')])
+  })
+
+  it.each([
+    ['bytes', { totalBytes: 9 }],
+    ['files', { files: 3 }],
+  ])('gives the room of all %s to what a verdict is made from, then to what is small', async (_, limits) => {
+    const metrics = 'runs/02/metrics.jsonl'
+    await using folder = await aFolder({
+      ...{ 'runs/01/checkpoint.pt': '12345', 'runs/01/log.txt': '12' },
+      ...{ 'result.json': '{}', [metrics]: '1234' },
+    })
+    const { files, leftOut } = await chooseArtifactFiles(folder.path, undefined, {
+      ...ARTIFACT_LIMITS,
+      ...limits,
+    })
+    expect(files).toEqual(['result.json', 'runs/01/log.txt', metrics].map((path) => join(folder.path, path)))
+    expect(leftOut).toMatchObject([{ path: 'runs/01/checkpoint.pt' }])
+  })
+
+  it('is never more than a report reads', () => {
+    const perFile = 1024 // Its name twice, and its sizes.
+    const { files, totalBytes } = ARTIFACT_LIMITS
+    expect(totalBytes + files * perFile).toBeLessThan(MAX_ARCHIVE_BYTES)
+    expect(files).toBeLessThanOrEqual(UNPACK_LIMITS.entries)
   })
 
   it('leaves out what lies outside, does not exist, or goes through a link', async () => {
@@ -152,9 +181,12 @@ describe('the choice of files', () => {
     ])
   })
 
-  it('leaves out names that the service refuses, instead of losing the artifact', async () => {
-    await using folder = await aFolder({ 'a:b': '', ok: '' })
-    expect(await reasons(folder.path)).toEqual(['a:b has a name that artifacts do not allow'])
+  it('leaves out names that the service or a report refuses, instead of losing the artifact', async () => {
+    await using folder = await aFolder({ 'a:b': '', 'c\\d': '', ok: '' })
+    expect(await reasons(folder.path)).toEqual([
+      'a:b has a name that artifacts do not allow',
+      'c\\d has a name that artifacts do not allow',
+    ])
   })
 })
 
