@@ -1,6 +1,7 @@
 // The action's main step: a job that measures, or one that reports what another has measured.
 import { resolve } from 'node:path'
 import { INPUT_NAMES, type MeasureInputs, parseActionInputs } from '../config/action-inputs.ts'
+import { ConfigError } from '../errors.ts'
 import { main } from '../main.ts'
 import { checkName } from '../report/check.ts'
 import { keyOf } from '../report/comment-marker.ts'
@@ -12,6 +13,7 @@ import { type ArtifactOutcome, artifactName, uploadArtifact } from './github/art
 import { readWorkflowRun, type WorkflowRunReading } from './github/event.ts'
 import { LiveReport } from './github/live-report.ts'
 import { writeOutputs } from './github/outputs.ts'
+import { withPresentHead } from './github/present-head.ts'
 import { type Place, publishWhole } from './github/publish.ts'
 import { saveState } from './github/step-state.ts'
 import { noiseFloorFolder } from './noise-floors.ts'
@@ -40,12 +42,14 @@ export async function runAction(): Promise<boolean> {
 
 /** True if the verdict is passed, may be open, or was accepted for this commit by somebody with write access. */
 async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
+  refuseForkWithToken(inputs)
   const workingDirectory = resolve(inputs.workingDirectory)
   const outDirectory = resolve(workingDirectory, inputs.outDirectory)
   const startedAt = Date.now()
   let live: LiveReport | null = null
   let unfinished: Unfinished | null = null
   let isAccepted = false
+  const cancelled = cancelOnSignals()
   const whole = await main(
     {
       experimentFiles: inputs.experimentFiles,
@@ -60,7 +64,7 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
       resume: false,
     },
     {
-      cancelled: cancelOnSignals(),
+      cancelled,
       progress: (plan, name) => {
         const view = new ProgressView(plan, process.stdout, true)
         const place = placeOf(name, inputs)
@@ -77,8 +81,7 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
       },
       onWorktree: saveWorktree(workingDirectory),
       publish: async (finished, folder) => {
-        await live?.close()
-        isAccepted = await publish(finished, folder, inputs)
+        isAccepted = await publish(finished, folder, inputs, async () => await live?.close(cancelled))
         saveFinished()
       },
     },
@@ -86,16 +89,40 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   return whole.verdict === 'passed' || isWholeNeutral(whole) || isAccepted
 }
 
+/** `pull_request_target` gives a token that writes to a job with a fork's code: nothing of it may run beside that. */
+function refuseForkWithToken({ report }: MeasureInputs): void {
+  const reading = readWorkflowRun()
+  if (report === 'artifact' || reading.status === 'not-in-a-workflow') return
+  if (reading.run.eventName !== 'pull_request_target' || !reading.run.isOfFork) return
+  throw new ConfigError(
+    'report: got "direct" for the pull request of a fork under pull_request_target, where its code could take the token that comments; name artifact, grant the job contents: read alone, and report from another job',
+  )
+}
+
 /** True if the verdict was accepted. No trouble here changes it. */
-async function publish(whole: Whole, folder: WholeFolder, inputs: MeasureInputs): Promise<boolean> {
+async function publish(
+  whole: Whole,
+  folder: WholeFolder,
+  inputs: MeasureInputs,
+  endProgress: () => Promise<void>,
+): Promise<boolean> {
   await announceWhole(whole, folder)
   const artifact = await upload(whole, folder, inputs)
   if (artifact.status === 'uploaded') {
     writeOutputs({ 'artifact-url': artifact.url })
-    for (const { path, reason } of artifact.leftOut) warn('artifact', `${path} was left out: ${reason}`)
+    warnLeftOut(artifact.leftOut)
   } else if (inputs.artifactName === null) printLines('no artifact: artifact-name is none')
   else warn('artifact', artifact.reason)
+  await endProgress()
   return await showOnGitHub(whole, artifact, inputs)
+}
+
+/** In one, since GitHub shows ten warnings of a step, and a trainer may write many checkpoints. */
+function warnLeftOut(leftOut: readonly { path: string; reason: string }[]): void {
+  if (leftOut.length === 0) return
+  const named = leftOut.map(({ path, reason }) => `${path} ${reason}`)
+  const count = leftOut.length === 1 ? 'one file was' : `${leftOut.length} files were`
+  warn('artifact', `${count} left out, and may still be on the runner's disk: ${named.join('; ')}`)
 }
 
 async function upload(whole: Whole, folder: WholeFolder, inputs: MeasureInputs): Promise<ArtifactOutcome> {
@@ -122,7 +149,8 @@ async function showOnGitHub(
     printLines(`no comment and no check: ${whyNotShown(readWorkflowRun(), inputs)}`)
     return false
   }
-  const published = await publishWhole(place, whole, artifact.status === 'uploaded' ? artifact.url : null)
+  const artifactUrl = artifact.status === 'uploaded' ? artifact.url : null
+  const published = await publishWhole(await withPresentHead(place), whole, artifactUrl)
   for (const reason of published.warnings) warn('acceptance', reason)
   announceShown(published)
   return published.isAccepted

@@ -1,9 +1,10 @@
 // Trouble with the comment is a warning: verdict, exit code and the other surfaces stay.
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { anExperiment, CRASHES_AT_ONCE } from '../fixtures/experiments/an-experiment.ts'
-import { pullRequestEvent } from '../harness/events.ts'
+import { HEAD_SHA, pullRequestEvent } from '../harness/events.ts'
 import { refuse } from '../harness/local-server.ts'
 import { measure, startServices } from '../harness/speedproof.ts'
 
@@ -47,6 +48,33 @@ it('a pull request from a fork, whose token may only read, keeps its verdict', a
     { title: 'Speedproof: comment', message: expect.stringContaining('report from the artifact instead') },
     { title: 'Speedproof: check', message: expect.stringContaining('report from the artifact instead') },
   ])
+})
+
+it.each(['fork', 'deleted fork'] as const)(
+  'a %s under pull_request_target is not measured beside a token that writes',
+  async (head) => {
+    const folder = await anExperiment()
+    await using services = await startServices()
+    const event = pullRequestEvent(head, 'pull_request_target')
+    const { main } = await measure(folder, services, { event })
+    expect(main).toMatchObject({ exitCode: 1, outputs: {} })
+    expect(main.annotations).toMatchObject([
+      { level: 'error', message: expect.stringContaining('name artifact, grant the job contents: read') },
+    ])
+    expect(existsSync(join(folder, 'out'))).toBe(false)
+    expect(services.github.calls).toEqual([])
+  },
+)
+
+it('a push during the measurement is said beside the result', async () => {
+  const folder = await anExperiment()
+  await using services = await startServices()
+  const headSha = 'd'.repeat(40)
+  Object.assign(services.github.pulls[0] ?? {}, { headSha })
+  await measure(folder, services)
+  const stale = `These results are for ${HEAD_SHA}; the head of the pull request is ${headSha}`
+  expect(services.github.comments[0]?.body).toContain(stale)
+  expect(services.github.checks).toMatchObject([{ head_sha: HEAD_SHA, conclusion: 'success' }])
 })
 
 it('a report that is too long for a comment loses details there, and nothing in the job summary', async () => {

@@ -19,6 +19,8 @@ export interface WorkflowRun {
   serverUrl: string
   /** The branch that a pull request is for, if it is not the default one. */
   otherBase: string | null
+  /** The pull request comes from another repository, or from one that is gone. */
+  isOfFork: boolean
   job: string
 }
 
@@ -29,16 +31,19 @@ export type WorkflowRunReading =
   | { status: 'not-in-a-workflow'; reason: string }
 
 type Environment = Readonly<Record<string, string | undefined>>
-type PullFacts = Pick<WorkflowRun, 'pullNumber' | 'headSha' | 'baseSha' | 'otherBase'>
+type PullFacts = Pick<WorkflowRun, 'pullNumber' | 'headSha' | 'baseSha' | 'otherBase' | 'isOfFork'>
 
 const pullRequestEvent = z.object({
   pull_request: z.object({
     number: z.number().int().positive(),
-    head: z.object({ sha: z.string().min(1) }),
+    head: z.object({
+      sha: z.string().min(1),
+      repo: z.object({ full_name: z.string() }).nullable(),
+    }),
     base: z.object({
       sha: z.string().min(1),
       ref: z.string(),
-      repo: z.object({ default_branch: z.string() }),
+      repo: z.object({ full_name: z.string(), default_branch: z.string() }),
     }),
   }),
 })
@@ -50,7 +55,7 @@ export function readWorkflowRun(environment: Environment = process.env): Workflo
   }
   if (!isAboutPullRequest(common.eventName)) {
     const headSha = environment.GITHUB_SHA ?? ''
-    const run = { ...common, pullNumber: null, headSha, baseSha: null, otherBase: null }
+    const run = { ...common, pullNumber: null, headSha, baseSha: null, otherBase: null, isOfFork: false }
     return { status: 'complete', run }
   }
   const reading = readPullFacts(environment.GITHUB_EVENT_PATH ?? '')
@@ -88,7 +93,8 @@ function readPullFacts(path: string): PullFacts | { reason: string } {
     const { pull_request: pull } = pullRequestEvent.parse(JSON.parse(readFileSync(path, 'utf8')))
     const { sha: baseSha, ref, repo } = pull.base
     const otherBase = ref === repo.default_branch ? null : ref
-    return { pullNumber: pull.number, headSha: pull.head.sha, baseSha, otherBase }
+    const isOfFork = pull.head.repo?.full_name !== repo.full_name
+    return { pullNumber: pull.number, headSha: pull.head.sha, baseSha, otherBase, isOfFork }
   } catch (error) {
     const cause = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error)
     return { reason: `GITHUB_EVENT_PATH: "${path}" is not a readable pull request event: ${cause}` }
@@ -103,6 +109,8 @@ function guessPullFacts(environment: Environment): PullFacts {
     headSha: environment.GITHUB_SHA ?? '',
     baseSha: null,
     otherBase: environment.GITHUB_BASE_REF || null,
+    // Nothing says that it is not.
+    isOfFork: true,
   }
 }
 

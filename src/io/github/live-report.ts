@@ -11,7 +11,7 @@ import type { Patience } from './retry.ts'
 const INTERVAL_MILLISECONDS = 30_000
 const PATIENCE: Patience = { attempts: 1, firstDelayMs: 0, totalMs: 10_000 }
 /** Of the 7.5 s that a cancelled step has, the result needs most. */
-const LAST_WAIT_MILLISECONDS = 1500
+const LAST_WAIT_WHEN_CANCELLED_MILLISECONDS = 1500
 
 export class LiveReport {
   readonly #place: Place
@@ -33,10 +33,15 @@ export class LiveReport {
     })
   }
 
-  /** After this nothing more is told, so that the result is not followed by progress. */
-  async close(): Promise<void> {
+  /**
+   * After this nothing more is told, so that the result is not followed by progress. What is being told ends by itself,
+   * after PATIENCE at the latest; waited for, it cannot open a concluded check again.
+   */
+  async close(cancelled: AbortSignal): Promise<void> {
     this.#isClosed = true
-    if (this.#writing) await Promise.race([this.#writing, sleep(LAST_WAIT_MILLISECONDS)])
+    if (!this.#writing) return
+    const hurry = cancelled.aborted ? [sleep(LAST_WAIT_WHEN_CANCELLED_MILLISECONDS)] : []
+    await Promise.race([this.#writing, ...hurry])
   }
 
   /** What fails here is tried again with the result, which says what was wrong. */

@@ -42,14 +42,19 @@ describe('a pull request', () => {
         runUrl: 'https://github.com/octo-lab/solver/actions/runs/1001/attempts/2',
         serverUrl: 'https://github.com',
         otherBase: null,
+        isOfFork: false,
         job: 'measure',
       },
     })
   })
 
-  it.each(['fork', 'deleted fork'] as const)('from a %s is about the same', async (head) => {
-    expect(await read(pullRequestEvent(head))).toMatchObject({ run: { pullNumber: 7, headSha: HEAD_SHA } })
-  })
+  it.each(['fork', 'deleted fork'] as const)(
+    'from a %s is about the same, and known as one',
+    async (head) => {
+      const run = { pullNumber: 7, headSha: HEAD_SHA, isOfFork: true }
+      expect(await read(pullRequestEvent(head))).toMatchObject({ run })
+    },
+  )
 
   it('into another branch than the default one names it', async () => {
     const event = pullRequestEvent('own branch', 'pull_request', 'release')
@@ -64,7 +69,7 @@ describe('a pull request', () => {
     const environment = { GITHUB_BASE_REF: 'release' }
     expect(await read({ ...pullRequestEvent(), payload }, environment)).toMatchObject({
       status: 'without-event',
-      run: { pullNumber: 7, headSha: MERGE_SHA, otherBase: 'release' },
+      run: { pullNumber: 7, headSha: MERGE_SHA, otherBase: 'release', isOfFork: true },
       reason: expect.stringContaining('is not a readable pull request event'),
     })
   })

@@ -1,0 +1,28 @@
+// The end of progress: what is still on its way has arrived before the result is told.
+import { expect, it, vi } from 'vitest'
+import { LiveReport } from '../../../src/io/github/live-report.ts'
+import { HEAD_SHA } from '../../harness/events.ts'
+
+const written = vi.hoisted(() => Promise.withResolvers<void>())
+vi.mock('../../../src/io/github/comment.ts', () => ({ upsertComment: () => written.promise }))
+vi.mock('../../../src/io/github/check-run.ts', () => ({ upsertCheck: () => written.promise }))
+
+const PLACE = {
+  ...{ owner: 'octo-lab', repo: 'solver', token: 'job-token', key: 'faulty/measure', checkName: 'faulty' },
+  ...{ headSha: HEAD_SHA, runId: 1001, runAttempt: 1, runUrl: 'https://github.com', pull: null },
+}
+
+it('is waited for, unless the step is cancelled and has no time', async () => {
+  const live = new LiveReport(PLACE)
+  live.tell('launch 1 of at most 2')
+  await live.close(AbortSignal.abort())
+
+  const order: string[] = []
+  const closed = live.close(new AbortController().signal).then(() => order.push('closed'))
+  // Long after the time that a cancelled step gives it.
+  const later = new Promise((settle) => setTimeout(settle, 2500)).then(() => order.push('written'))
+  await later
+  written.resolve()
+  await closed
+  expect(order).toEqual(['written', 'closed'])
+})
