@@ -23,7 +23,8 @@ export async function findAcceptance(
   const refused = new Set<string>()
   for (const { body, user, html_url: url } of comments.toReversed()) {
     const found = parseAcceptance(body ?? '')
-    if (!user || found?.key !== wanted.key || found.headSha !== wanted.headSha) continue
+    // An app may write here and repeat what anybody tells it to.
+    if (user?.type !== 'User' || found?.key !== wanted.key || found.headSha !== wanted.headSha) continue
     if (refused.has(user.login)) continue
     if (await mayAccept(github, { owner, repo }, user.login))
       return { login: user.login, reason: found.reason, url }
