@@ -14,7 +14,7 @@ export interface GateVerdict extends GateComparison {
 }
 
 /** Fewer seeds than this say nothing about how losses scatter between seeds. */
-const MIN_SEEDS = 3
+export const MIN_SEEDS = 3
 
 /** Blocks without which a comparison has no interval. */
 export function fewestPairs(gate: Gate): number {

@@ -13,6 +13,7 @@ import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseCompar
 import { type Precision, precisionOf } from './precision.ts'
 import { checkReevaluation } from './reevaluation.ts'
 import { scatterWarnings } from './scatter.ts'
+import { seedWarnings } from './seeds.ts'
 import type { Speedups } from './speedups.ts'
 import { type Check, checkValidity } from './validity.ts'
 
@@ -63,6 +64,7 @@ export function judge(
       ...improvementWarnings(experiment, gates),
       ...scatterWarnings(measured),
       ...allocationWarnings(measured),
+      ...seedWarnings(experiment, measured),
     ],
     speedups: comparison.speedups,
     noise,

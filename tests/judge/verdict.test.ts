@@ -21,6 +21,11 @@ const interval = { severity: 'required', evidence: 'interval' } as const
 async function verdictOf(of: Experiment = experiment, metricsOf?: (run: PlannedRun) => MetricsDifference) {
   return (await aResult(of, metricsOf)).verdict
 }
+/** As trainings do whose seed matters. */
+const seeded = ({ variant, seed }: PlannedRun): MetricsDifference => ({
+  stepSeconds: variant === 'baseline' ? 0.08 : 0.02,
+  valLoss: 0.02 + 0.0001 * seed,
+})
 const onlyOptimized = (difference: MetricsDifference) => (run: PlannedRun) =>
   run.variant === 'optimized' ? difference : {}
 
@@ -38,7 +43,7 @@ async function withLaunch(position: number, end: LaunchEnd): Promise<Launched[]>
 
 describe('an experiment', () => {
   test('passes when everything finished and every required gate is proven', async () => {
-    expect(await verdictOf()).toMatchObject({
+    expect(await verdictOf(experiment, seeded)).toMatchObject({
       verdict: 'passed',
       reason: '10 of 10 launches finished with equal work; required gates passed: speedup, loss_delta',
       warnings: [],
@@ -216,14 +221,34 @@ describe('an insensitive loss limit', () => {
 })
 
 test('a loss that improves beyond the limit is asked about in a same-work experiment', async () => {
-  const better = onlyOptimized({ stepSeconds: 0.02, valLoss: 0.01 })
+  const better = (run: PlannedRun) => ({
+    ...seeded(run),
+    ...(run.variant === 'optimized' ? { valLoss: 0.01 } : {}),
+  })
   expect((await verdictOf(experiment, better)).warnings).toEqual([
     'the held-out loss improved by more than the limit, the whole interval says: are both variants the same training?',
   ])
-  const luckyOnce = ({ variant, seed }: PlannedRun) =>
-    variant === 'optimized' && seed === 1 ? { stepSeconds: 0.02, valLoss: 0.01 } : {}
+  const luckyOnce = (run: PlannedRun) => (run.seed === 1 ? better(run) : seeded(run))
   expect((await verdictOf(experiment, luckyOnce)).warnings).toEqual([])
   expect((await verdictOf(anExperiment({ kind: 'recipe' }), better)).warnings).toEqual([])
+})
+
+describe('a held-out number that no seed changes', () => {
+  const warning =
+    'val_loss of the baseline is the same to the last digit with 4 seeds, so its interval says nothing about others; does the trainer use its seed?'
+
+  test('is asked about where an interval over seeds is made of it', async () => {
+    expect((await verdictOf()).warnings).toEqual([warning])
+  })
+
+  test('is not, where one seed differs, an estimate suffices, or the worst run decides', async () => {
+    const onceOther = ({ seed }: PlannedRun) => (seed === 1 ? { valLoss: 0.0201 } : {})
+    expect((await verdictOf(experiment, onceOther)).warnings).not.toContain(warning)
+    const point = gatesOf({ loss_delta: { below: 0.001, severity: 'required', evidence: 'point' } })
+    expect((await verdictOf(point)).warnings).toEqual([])
+    const level = gatesOf({ worst: { metric: 'val_loss', statistic: 'maximum', below: 1, ...interval } })
+    expect((await verdictOf(level)).warnings).toEqual([])
+  })
 })
 
 test('configs that may not differ are refused', async () => {

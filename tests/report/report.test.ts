@@ -189,6 +189,7 @@ describe('a report in the terminal', () => {
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory reserved, peak memory allocated, allocation retries
 
+      warning: val_loss of the baseline is the same to the last digit with 4 seeds, so its interval says nothing about others; does the trainer use its seed?
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
     `)
   })
