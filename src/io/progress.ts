@@ -8,7 +8,8 @@ import { duration, number } from '../report/format.ts'
 import { plainText } from './process/sanitize.ts'
 
 export interface Progress {
-  runStarted(run: PlannedRun): void
+  /** `isKept`: it ran before `--resume`, and only its end is told again. */
+  runStarted(run: PlannedRun, isKept?: boolean): void
   event(event: MetricsEvent): void
   trainerLine(line: string): void
   /** A line of our own. */
@@ -39,7 +40,7 @@ export class ProgressView implements Progress {
     this.#showTrainerLines = showTrainerLines
   }
 
-  runStarted(run: PlannedRun): void {
+  runStarted(run: PlannedRun, isKept = false): void {
     this.#run = run
     if (run.repeats === null) this.#position += 1
     this.#startedAt = performance.now()
@@ -47,7 +48,8 @@ export class ProgressView implements Progress {
     this.#plannedSteps = null
     this.#step = 0
     this.#trainLoss = null
-    if (!this.#output.isTTY) this.#write(`${this.#place()}: starting`)
+    if (!this.#output.isTTY)
+      this.#write(`${this.#place()}: ${isKept ? 'kept from before --resume' : 'starting'}`)
   }
 
   event(event: MetricsEvent): void {

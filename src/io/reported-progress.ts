@@ -18,10 +18,10 @@ export class ReportedProgress implements Progress {
     this.#planned = plan.length
   }
 
-  runStarted(run: PlannedRun): void {
+  runStarted(run: PlannedRun, isKept = false): void {
     this.#started += 1
     this.#title = runTitle(run)
-    this.#view.runStarted(run)
+    this.#view.runStarted(run, isKept)
     this.#tell()
   }
 

@@ -104,8 +104,9 @@ export async function runAll(
   }
 
   async function perform(run: PlannedRun): Promise<void> {
-    hooks.progress.runStarted(run)
-    const launched = keptOf(run) ?? (await launchAndRead(run))
+    const earlier = keptOf(run)
+    hooks.progress.runStarted(run, earlier !== undefined)
+    const launched = earlier ?? (await launchAndRead(run))
     done.push(launched)
     hooks.progress.runEnded(launched.outcome)
     await hooks.machine.recall(run.id, workspace.runFiles(run).machineFile)
