@@ -12,6 +12,7 @@ export const overridesSchema = z.strictObject({
   python: z.string().exactOptional(),
   base: z.string().exactOptional(),
   blocks: z.union([z.number(), z.array(z.number())]).exactOptional(),
+  seed: z.number().exactOptional(),
   'nproc-per-node': z.number().exactOptional(),
   'timeout-minutes': z.number().exactOptional(),
   'price-per-gpu-hour': z.number().exactOptional(),
@@ -28,6 +29,7 @@ const PARSERS = {
   python: (_name: string, text: string) => text,
   base: gitRef,
   blocks: blockLooks,
+  seed: seedNumber,
   'nproc-per-node': positiveInteger,
   'timeout-minutes': positiveDecimal,
   'price-per-gpu-hour': positiveDecimal,
@@ -78,6 +80,13 @@ export function positiveInteger(name: string, text: string): number {
   return value
 }
 
+function seedNumber(name: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new ConfigError(
+    `${name}: got ${JSON.stringify(text)}, expected a whole number from 0 to 999999999, such as 100`,
+  )
+}
+
 function oneOf<Word extends string>(words: readonly Word[]): (name: string, text: string) => Word {
   return (name, text) => {
     const found = words.find((word) => word === text)
@@ -116,7 +125,7 @@ export function applyOverrides(experiment: Experiment, overrides: Overrides): Ex
       timeout_minutes: overrides['timeout-minutes'] ?? launch.timeout_minutes,
       ...(price === undefined ? {} : { price_per_gpu_hour: price }),
     },
-    design: { ...design, blocks: blocks ?? design.blocks },
+    design: { ...design, blocks: blocks ?? design.blocks, seed: overrides.seed ?? design.seed },
     gates: {
       ...gates,
       ...(minSpeedup === undefined ? {} : { speedup: required(gates.speedup, { at_least: minSpeedup }) }),

@@ -66,13 +66,15 @@ async function explained<T>(work: () => Promise<T>): Promise<T> {
 
 async function fetchResult(
   inputs: ReportInputs,
-  { place }: ReportTarget,
+  { place, wasCancelled }: ReportTarget,
   { name: experiment }: Experiment,
   workspace: Workspace,
 ): Promise<FoundArtifact> {
   const { measureJob: job, leg, token } = inputs
-  // Re-running another job of the workflow raises the attempt and leaves the artifact of an earlier one.
-  const attempts = Array.from({ length: place.runAttempt }, (_, before) => place.runAttempt - before)
+  // Re-running another job of the workflow raises the attempt and leaves the artifact of an earlier one. Of a
+  // cancelled attempt nothing is known but what it has left itself.
+  const earlier = wasCancelled ? 0 : place.runAttempt - 1
+  const attempts = Array.from({ length: 1 + earlier }, (_, before) => place.runAttempt - before)
   const names = inputs.artifactName
     ? [inputs.artifactName]
     : attempts.map((attempt) => artifactName({ experiment, job, leg, attempt }))
@@ -115,7 +117,7 @@ async function publishJudged(
   const whole = wholeOf([result])
   await announceWhole(whole, { resultFiles: [workspace.resultFile], reportFile: workspace.reportFile })
   const changes = differencesOf(result.experiment, recorded, [])
-  const notes = [...changedExperimentSection(base, changes), judgedBySection(base)]
+  const notes = [...changedExperimentSection(base, changes), judgedBySection(base, artifact.name)]
   const published = await publishWhole(place, whole, artifact.url, notes)
   for (const reason of published.warnings) warn('acceptance', reason)
   return announceShown(published)

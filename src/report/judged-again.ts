@@ -10,11 +10,12 @@ interface Base {
   readonly commit: string
 }
 
-export function judgedBySection({ branch, commit }: Base): CommentSection {
+/** The name of the artifact ends with the attempt that measured, which may be an earlier one than reports. */
+export function judgedBySection({ branch, commit }: Base, artifact: string): CommentSection {
   return {
     kind: 'link',
     title: 'judged by',
-    markdown: `Judged from the raw metrics, by the experiment and gates of ${escapeCell(branch)} at ${commit}.`,
+    markdown: `Judged from the raw metrics in ${escapeCell(artifact)}, by the experiment and gates of ${escapeCell(branch)} at ${commit}.`,
   }
 }
 

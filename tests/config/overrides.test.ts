@@ -8,7 +8,15 @@ import { refusal } from '../fixtures/refusal.ts'
 
 describe('the text of an override', () => {
   test.each(['', ' ', '\n'])('%j is absent, never 0', (text) => {
-    const names = ['python', 'blocks', 'nproc-per-node', 'timeout-minutes', 'min-speedup', 'max-loss-delta']
+    const names = [
+      'python',
+      'blocks',
+      'seed',
+      'nproc-per-node',
+      'timeout-minutes',
+      'min-speedup',
+      'max-loss-delta',
+    ]
     expect(parseOverrides(Object.fromEntries(names.map((name) => [name, text])))).toEqual({})
     expect(parseOverrides({})).toEqual({})
   })
@@ -64,6 +72,14 @@ describe('the text of an override', () => {
       expect(refusal(() => parseOverrides({ blocks: text }))).toContain(`blocks: got ${JSON.stringify(text)}`)
     },
   )
+
+  test('of a seed may be 0, which is no absence', () => {
+    expect(parseOverrides({ seed: '0' })).toEqual({ seed: 0 })
+    expect(applyOverrides(anExperiment(), { seed: 0 }).design.seed).toBe(0)
+    expect(refusal(() => parseOverrides({ seed: '-1' }))).toBe(
+      'seed: got "-1", expected a whole number from 0 to 999999999, such as 100',
+    )
+  })
 
   test('of blocks may list the looks', () => {
     expect(parseOverrides({ blocks: ' 4, 6,8 ' })).toEqual({ blocks: [4, 6, 8] })

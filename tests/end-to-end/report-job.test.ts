@@ -37,6 +37,20 @@ describe('a finished run', () => {
     expect(annotations).toMatchObject([{ level: 'notice' }])
   })
 
+  it('that was cancelled in its second attempt does not show what the first has measured', async () => {
+    await using services = await servicesWith(passed)
+    const event = workflowRunEvent({ runAttempt: 2, conclusion: 'cancelled' })
+    await report(services, { event })
+    expect(services.github.checks).toMatchObject([{ status: 'completed', conclusion: 'cancelled' }])
+  })
+
+  it('whose second attempt re-ran another job shows what the first has measured, and names it', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { event: workflowRunEvent({ runAttempt: 2 }) })
+    expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
+    expect(services.github.comments[0]?.body).toContain('faulty-measure-attempt-1')
+  })
+
   it('of a fork finds its pull request by repository and branch', async () => {
     await using services = await servicesWith(passed)
     Object.assign(services.github.pulls[0] ?? {}, FORK)

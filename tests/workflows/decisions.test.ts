@@ -87,7 +87,13 @@ describe.each([`${OURS}/benchmark.yml`, `${EXAMPLES}/benchmark.yml`])('%s', (pat
   it('hands what is typed into the form to the action', async () => {
     const form = {
       ...{ experiment: 'other.yaml', runner: '["self-hosted", "h200"]', preset: 'release', blocks: '8,12' },
-      ...{ 'nproc-per-node': '4', 'min-speedup': '2.5', 'max-loss-delta': '0.002', ref: HEAD_SHA },
+      ...{
+        seed: '100',
+        'nproc-per-node': '4',
+        'min-speedup': '2.5',
+        'max-loss-delta': '0.002',
+        ref: HEAD_SHA,
+      },
     }
     const [job] = await jobsOf(path, dispatched(form))
     const { runner, ...inputs } = form
@@ -98,7 +104,13 @@ describe.each([`${OURS}/benchmark.yml`, `${EXAMPLES}/benchmark.yml`])('%s', (pat
 
   it('leaves to the experiment what the form leaves open', async () => {
     const [job] = await jobsOf(path, dispatched({ preset: 'experiment' }))
-    expect(job?.contexts.inputs).toMatchObject({ preset: '', blocks: '', 'min-speedup': '', ref: '' })
+    expect(job?.contexts.inputs).toMatchObject({
+      preset: '',
+      blocks: '',
+      seed: '',
+      'min-speedup': '',
+      ref: '',
+    })
   })
 })
 
