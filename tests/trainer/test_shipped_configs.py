@@ -60,6 +60,15 @@ def test_a_gpu_works_on_256_pairs_at_a_time_in_the_baseline(processes):
     assert config.speed.compile == "off"
 
 
+@pytest.mark.parametrize("form", ["baseline", "optimized"])
+def test_the_operator_alone_takes_the_batch_of_the_public_original(form):
+    config = load_config(ROOT / f"configs/train/parity-4gpu-{form}.yaml")
+    trajectories, pairs_of_each = 8, config.data.advection1d.frames - 1
+    assert config.train.pairs_per_update == 4 * trajectories * pairs_of_each
+    assert config.speed.accumulation_steps == 1
+    assert config.model.trained == "operator"
+
+
 OPERATOR_ONLY = [
     "model.trained=operator",
     *(f"loss.{name}=0" for name in ("forward", "spectral", "inverse_encoding", "inverse_decoding")),
