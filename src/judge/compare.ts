@@ -1,4 +1,5 @@
 // Run summaries -> for each gate, both variants' numbers and the paired evidence.
+import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { Gate } from '../config/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'
@@ -12,6 +13,8 @@ export interface GateComparison {
   readonly baseline: number | null
   readonly optimized: number | null
   readonly evidence: PairedEstimate | null
+  /** Variants of which several runs gave one and the same number, to the last digit. */
+  readonly repeating: readonly Variant[]
 }
 
 export interface Comparison {
@@ -42,7 +45,12 @@ function compareGate(gate: Gate, blocks: readonly Block[], confidence: number): 
     baseline: baseline && level(gate, baseline),
     optimized: optimized && level(gate, optimized),
     evidence: isLevel(gate) ? optimized && worst(gate, optimized) : pairedEstimate(gate, blocks, confidence),
+    repeating: VARIANTS.filter((variant) => repeats({ baseline, optimized }[variant] ?? [])),
   }
+}
+
+function repeats(values: readonly number[]): boolean {
+  return values.length > 1 && new Set(values).size === 1
 }
 
 function pairedEstimate(

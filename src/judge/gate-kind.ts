@@ -11,6 +11,16 @@ export function isHeldOut({ metric }: Gate): boolean {
   return metric === 'val_loss' || metric.startsWith('evaluation.')
 }
 
+/** Taken from a clock, which never gives the same number twice unless it is read too coarsely, or not at all. */
+function isTime({ metric }: Gate): boolean {
+  return metric.endsWith('_seconds') || metric === 'seconds_per_sample'
+}
+
+/** Differs from run to run by its nature; memory and counts may well be the same in all of them. */
+export function mustScatter(gate: Gate): boolean {
+  return isTime(gate) || isHeldOut(gate)
+}
+
 /** A level has no scatter to estimate; every other statistic of a held-out number has. */
 export function comparesQuality(gate: Gate): boolean {
   return !isLevel(gate) && isHeldOut(gate)

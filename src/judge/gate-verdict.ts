@@ -1,7 +1,7 @@
 // One gate's evidence against its limit: it passes on proof, and on nothing else.
 import type { Gate } from '../config/gates.ts'
 import type { GateComparison } from './compare.ts'
-import { comparesQuality, isLevel, unitOf } from './gate-kind.ts'
+import { comparesQuality, isHeldOut, isLevel, mustScatter, unitOf } from './gate-kind.ts'
 import type { PairedEstimate } from './paired.ts'
 
 export type GateState = 'passed' | 'failed' | 'inconclusive' | 'not measured'
@@ -26,15 +26,16 @@ const ROUNDING = 1e-12
 
 /** Bounds that prove nothing are taken away, so that no report shows them. */
 export function judgeGate(comparison: GateComparison): GateVerdict {
-  const { gate, evidence } = comparison
+  const { evidence } = comparison
   const judged = {
     ...comparison,
-    evidence: evidence && { ...evidence, bounds: usableBounds(gate, evidence) },
+    evidence: evidence && { ...evidence, bounds: usableBounds(comparison, evidence) },
   }
   return { ...judged, ...decide(judged), insensitive: isInsensitive(judged) }
 }
 
-function decide({ gate, evidence }: GateComparison): { state: GateState; reason: string } {
+function decide(comparison: GateComparison): { state: GateState; reason: string } {
+  const { gate, evidence } = comparison
   if (evidence === null)
     return { state: 'not measured', reason: `not every run reported a usable ${gate.metric}` }
   const { estimate, bounds, pairs } = evidence
@@ -44,6 +45,7 @@ function decide({ gate, evidence }: GateComparison): { state: GateState; reason:
       comparesQuality(gate) && pairs < MIN_SEEDS ? '; with so few seeds luck decides near the limit' : ''
     return { state, reason: `by its point estimate alone (evidence: point), over ${count(pairs)}${luck}` }
   }
+  if (lacksScatter(comparison)) return { state: 'inconclusive', reason: lackOfScatter(comparison, pairs) }
   if (bounds === null) {
     return {
       state: 'inconclusive',
@@ -64,8 +66,34 @@ function decide({ gate, evidence }: GateComparison): { state: GateState; reason:
   return { state: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}` }
 }
 
-function usableBounds(gate: Gate, { bounds, pairs }: PairedEstimate): PairedEstimate['bounds'] {
-  return comparesQuality(gate) && pairs < fewestPairs(gate) ? null : bounds
+function usableBounds(
+  comparison: GateComparison,
+  { bounds, pairs }: PairedEstimate,
+): PairedEstimate['bounds'] {
+  const isTooFew = comparesQuality(comparison.gate) && pairs < fewestPairs(comparison.gate)
+  return isTooFew || lacksScatter(comparison) ? null : bounds
+}
+
+/**
+ * The interval is as wide as the runs scatter, so numbers that never change make one without width around whatever
+ * they are. Either variant's: the other one's scatter says nothing about it. More runs of the same mend nothing.
+ */
+export function lacksScatter({ gate, evidence, repeating }: GateComparison): boolean {
+  return (
+    repeating.length > 0 &&
+    gate.evidence === 'interval' &&
+    !isLevel(gate) &&
+    mustScatter(gate) &&
+    (evidence?.pairs ?? 0) >= fewestPairs(gate)
+  )
+}
+
+function lackOfScatter({ gate, repeating }: GateComparison, pairs: number): string {
+  const whose = repeating.length === 1 ? `the ${repeating[0]}` : 'both variants'
+  const [where, question] = isHeldOut(gate)
+    ? [`with all ${pairs} seeds`, 'does the trainer use its seed?']
+    : [`in all ${pairs} runs`, 'does the trainer measure its seconds, and report them unrounded?']
+  return `${gate.metric} of ${whose} is the same to the last digit ${where}, so there is no honest interval; ${question}`
 }
 
 function clears(gate: Gate, value: number): boolean {

@@ -85,8 +85,10 @@ export function spreadOf(
     const logs = runs
       .filter((run) => run.variant === variant && run.block !== null)
       .flatMap(({ secondsPerSample }) => (secondsPerSample === null ? [] : Math.log(secondsPerSample)))
-    const mean = logs.reduce((total, value) => total + value, 0) / logs.length
-    squares += logs.reduce((total, value) => total + (value - mean) ** 2, 0)
+    // From the first on, so that equal numbers scatter by exactly nothing.
+    const shifted = logs.map((value) => value - (logs[0] ?? Number.NaN))
+    const mean = shifted.reduce((total, value) => total + value, 0) / shifted.length
+    squares += shifted.reduce((total, value) => total + (value - mean) ** 2, 0)
     degreesOfFreedom += Math.max(0, logs.length - 1)
   }
   return degreesOfFreedom > 0 ? { variance: squares / degreesOfFreedom, degreesOfFreedom } : null

@@ -28,7 +28,7 @@ export type ToDecide =
 /** Null where there is no interval. */
 export function precisionOf(verdict: GateVerdict): Precision | null {
   const { gate, evidence } = verdict
-  if (evidence === null || evidence.pairs < 2 || isLevel(gate)) return null
+  if (evidence === null || evidence.bounds === null || isLevel(gate)) return null
   const deviation = standardDeviation(evidence.values)
   const distance = resolvableDistance(deviation, evidence.pairs, evidence.confidence)
   const detectable = evidence.scale === 'log' ? Math.expm1(distance) : distance

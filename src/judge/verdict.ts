@@ -8,12 +8,11 @@ import { type AaFinding, checkAa, findAa } from './aa.ts'
 import { allocationWarnings } from './allocation.ts'
 import type { Comparison } from './compare.ts'
 import { comparesQuality } from './gate-kind.ts'
-import { type GateVerdict, judgeGate } from './gate-verdict.ts'
+import { type GateVerdict, judgeGate, lacksScatter } from './gate-verdict.ts'
 import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseComparison } from './noise.ts'
 import { type Precision, precisionOf } from './precision.ts'
 import { checkReevaluation } from './reevaluation.ts'
 import { scatterWarnings } from './scatter.ts'
-import { seedWarnings } from './seeds.ts'
 import type { Speedups } from './speedups.ts'
 import { type Check, checkValidity } from './validity.ts'
 
@@ -64,7 +63,6 @@ export function judge(
       ...improvementWarnings(experiment, gates),
       ...scatterWarnings(measured),
       ...allocationWarnings(measured),
-      ...seedWarnings(experiment, measured),
     ],
     speedups: comparison.speedups,
     noise,
@@ -78,9 +76,11 @@ function precisionIn({ mode }: Experiment, gate: GateVerdict): Precision | null 
   return mode === 'aa' && precision ? { ...precision, toDecide: { status: 'decided' } } : precision
 }
 
-/** More blocks are worth their time only for a required gate whose interval spans its limit. */
+/** More blocks are worth their time only for a required gate that they can decide. */
 export function isDecided({ verdict, gates }: Verdict): boolean {
-  const isOpen = gates.some(({ gate, state }) => gate.severity === 'required' && state === 'inconclusive')
+  const isOpen = gates.some(
+    (one) => one.gate.severity === 'required' && one.state === 'inconclusive' && !lacksScatter(one),
+  )
   return verdict !== 'inconclusive' || !isOpen
 }
 

@@ -5,7 +5,7 @@ import { compare } from '../../src/judge/compare.ts'
 import { judgeGate } from '../../src/judge/gate-verdict.ts'
 import { aGate, blocksOf } from '../fixtures/builders.ts'
 
-/** Judged over blocks with the given numbers of the gate's own metric. */
+/** Judged over blocks with the given numbers of the gate's own metric, which may repeat here: limits alone are at stake. */
 function judged(gate: Gate, baseline: readonly number[], optimized: readonly number[]) {
   const pairs = baseline.map((value, index) => ({
     baseline: value,
@@ -13,7 +13,7 @@ function judged(gate: Gate, baseline: readonly number[], optimized: readonly num
   }))
   const [comparison] = compare(blocksOf(gate.metric, pairs), [gate]).gates
   if (!comparison) throw new Error('no gate')
-  return judgeGate(comparison)
+  return judgeGate({ ...comparison, repeating: [] })
 }
 const stateOf = (...given: Parameters<typeof judged>) => judged(...given).state
 
@@ -162,6 +162,7 @@ describe('a number that is not there', () => {
         baseline: null,
         optimized: null,
         evidence: null,
+        repeating: [],
       })
       expect(verdict).toMatchObject({
         state: 'not measured',

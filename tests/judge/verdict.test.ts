@@ -195,7 +195,7 @@ describe('an insensitive loss limit', () => {
   const small: (run: PlannedRun) => MetricsDifference = (run) => ({
     stepSeconds: run.variant === 'baseline' ? 0.08 : 0.02,
     valLoss: 0.005,
-    evaluation: { metrics: { nrmse: 0.1 } },
+    evaluation: { metrics: { nrmse: 0.1 + 0.001 * run.seed } },
   })
   const loss_delta = { below: 0.001, ...interval }
 
@@ -233,21 +233,48 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
   expect((await verdictOf(anExperiment({ kind: 'recipe' }), better)).warnings).toEqual([])
 })
 
-describe('a held-out number that no seed changes', () => {
-  const warning =
-    'val_loss of the baseline is the same to the last digit with 4 seeds, so its interval says nothing about others; does the trainer use its seed?'
+describe('a number that is the same in all runs of a variant', () => {
+  /** Exactly: without the noise that `launchedPlan` adds to single numbers. */
+  const fixedLoss = (variant: string) => (run: PlannedRun) =>
+    run.variant === variant ? { evaluation: { val_loss: 0.02 } } : {}
 
-  test('is asked about where an interval over seeds is made of it', async () => {
-    expect((await verdictOf()).warnings).toEqual([warning])
+  test.each(['baseline', 'optimized'])('leaves the loss gate open, of the %s as well', async (variant) => {
+    const { verdict, reason } = await verdictOf(experiment, fixedLoss(variant))
+    expect(verdict).toBe('inconclusive')
+    expect(reason).toBe(
+      `loss_delta inconclusive: val_loss of the ${variant} is the same to the last digit with all 4 seeds, so there is no honest interval; does the trainer use its seed?`,
+    )
   })
 
-  test('is not, where one seed differs, an estimate suffices, or the worst run decides', async () => {
-    const onceOther = ({ seed }: PlannedRun) => (seed === 1 ? { valLoss: 0.0201 } : {})
-    expect((await verdictOf(experiment, onceOther)).warnings).not.toContain(warning)
+  test('leaves the speed gate open, whatever the speedup', async () => {
+    for (const seconds of [0.01, 0.08]) {
+      const fixed = ({ variant }: PlannedRun) => ({
+        stepSeconds: Array<number>(40).fill(variant === 'baseline' ? 0.08 : seconds),
+      })
+      expect((await verdictOf(experiment, fixed)).reason).toBe(
+        'speedup inconclusive: seconds_per_sample of both variants is the same to the last digit in all 4 runs, so there is no honest interval; does the trainer measure its seconds, and report them unrounded?',
+      )
+    }
+  })
+
+  test('is enough if one run differs, if an estimate suffices, if the worst run decides, or if it is memory', async () => {
+    const onceOther = (run: PlannedRun) => ({ evaluation: { val_loss: run.seed === 1 ? 0.0201 : 0.02 } })
+    expect((await verdictOf(experiment, onceOther)).verdict).toBe('passed')
     const point = gatesOf({ loss_delta: { below: 0.001, severity: 'required', evidence: 'point' } })
-    expect((await verdictOf(point)).warnings).toEqual([])
+    expect((await verdictOf(point, fixedLoss('baseline'))).verdict).toBe('passed')
     const level = gatesOf({ worst: { metric: 'val_loss', statistic: 'maximum', below: 1, ...interval } })
-    expect((await verdictOf(level)).warnings).toEqual([])
+    expect((await verdictOf(level, fixedLoss('optimized'))).verdict).toBe('passed')
+    const memory = gatesOf({
+      growth: { metric: 'peak_memory_reserved_bytes', statistic: 'difference', below: 1, ...interval },
+    })
+    const alike = () => ({ end: { peak_memory_reserved_bytes: [30e9, 30e9] } })
+    expect((await verdictOf(memory, alike)).verdict).toBe('passed')
+  })
+
+  test('asks for no further look, since more of the same would stay open', async () => {
+    const verdict = await verdictOf(experiment, fixedLoss('baseline'))
+    expect(isDecided(verdict)).toBe(true)
+    expect(verdict.gates.map(({ precision }) => precision === null)).toEqual([false, true])
   })
 })
 

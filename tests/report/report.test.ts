@@ -43,7 +43,7 @@ describe('a report in the terminal', () => {
 
       | gate           | baseline           | optimized          | change   | bound                      | limit                | verdict |
       | -------------- | ------------------ | ------------------ | -------- | -------------------------- | -------------------- | ------- |
-      | speedup        | 5.00 ms/sample     | 1.25 ms/sample     | 4.00x    | 4.00x to 4.00x (95%)       | >= 3.00x             | passed  |
+      | speedup        | 5.01 ms/sample     | 1.25 ms/sample     | 4.00x    | 4.00x to 4.00x (95%)       | >= 3.00x             | passed  |
       | loss_delta     | 0.02025            | 0.02026            | +5.00e-6 | -1.80e-6 to +1.18e-5 (95%) | < 0.00100            | passed  |
       | nrmse_ratio    | 0.1025             | 0.1025             | 1.00x    | 1.00x to 1.00x (95%)       | <= 1.03x             | passed  |
       | peak_memory_gb | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |          |                            | < 50.0 GB (46.6 GiB) | passed  |
@@ -54,7 +54,7 @@ describe('a report in the terminal', () => {
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs over 4 blocks. The worst run clears the limit.
 
         Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured.
-        Set-up: what the optimized training takes more of it is won back after 40 steps.
+        Set-up: what the optimized training takes more of it is won back after 41 steps.
 
       Checks
         completion: passed, 10 of 10 launches finished
@@ -85,7 +85,7 @@ describe('a report in the terminal', () => {
 
       | gate       | baseline       | optimized      | change   | bound                      | limit     | verdict |
       | ---------- | -------------- | -------------- | -------- | -------------------------- | --------- | ------- |
-      | speedup    | 5.00 ms/sample | 2.50 ms/sample | 2.00x    | 2.00x to 2.00x (95%)       | >= 3.00x  | failed  |
+      | speedup    | 5.01 ms/sample | 2.50 ms/sample | 2.00x    | 2.00x to 2.00x (95%)       | >= 3.00x  | failed  |
       | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | -1.80e-6 to +1.18e-5 (95%) | < 0.00100 | passed  |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
@@ -124,7 +124,7 @@ describe('a report in the terminal', () => {
 
       | gate       | baseline       | optimized      | change   | bound                      | limit     | verdict      |
       | ---------- | -------------- | -------------- | -------- | -------------------------- | --------- | ------------ |
-      | speedup    | 5.00 ms/sample | 1.65 ms/sample | 3.03x    | 2.66x to 3.45x (95%)       | >= 3.00x  | inconclusive |
+      | speedup    | 5.01 ms/sample | 1.65 ms/sample | 3.03x    | 2.66x to 3.45x (95%)       | >= 3.00x  | inconclusive |
       | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | -1.80e-6 to +1.18e-5 (95%) | < 0.00100 | passed       |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The interval spans the limit after 4 blocks. Minimal detectable effect: 20% past the limit, in 80% of experiments. About 642 blocks would decide it at this scatter.
@@ -189,7 +189,6 @@ describe('a report in the terminal', () => {
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory reserved, peak memory allocated, allocation retries
 
-      warning: val_loss of the baseline is the same to the last digit with 4 seeds, so its interval says nothing about others; does the trainer use its seed?
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
     `)
   })
@@ -208,7 +207,7 @@ describe('a report in the terminal', () => {
 
       | gate       | baseline           | optimized          | change   | bound | limit                | verdict            |
       | ---------- | ------------------ | ------------------ | -------- | ----- | -------------------- | ------------------ |
-      | speedup    | 5.00 ms/sample     | 2.50 ms/sample     | 2.00x    | none  | >= 3.00x             | not reached (warn) |
+      | speedup    | 5.01 ms/sample     | 2.50 ms/sample     | 2.00x    | none  | >= 3.00x             | not reached (warn) |
       | loss_delta | 0.02010            | 0.02011            | +1.00e-5 | none  | < 0.0100             | open (info)        |
       | growth     | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) | +0 GB    | none  | < 2.00 GB (1.86 GiB) | inconclusive       |
       | worst_loss | 0.02010            | 0.02011            |          |       | < 0.500              | passed             |
@@ -219,7 +218,7 @@ describe('a report in the terminal', () => {
         worst_loss: held-out loss at the end of training, the largest of all ranks and runs over 1 block. The worst run clears the limit.
 
         Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured.
-        Set-up: what the optimized training takes more of it is won back after 40 steps.
+        Set-up: what the optimized training takes more of it is won back after 41 steps.
 
       Checks
         completion: passed, 2 of 2 launches finished
@@ -255,7 +254,7 @@ describe('a report in Markdown', () => {
 
       | gate       | baseline       | optimized      | change   | bound                      | limit     | verdict |
       | ---------- | -------------- | -------------- | -------- | -------------------------- | --------- | ------- |
-      | speedup    | 5.00 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x (95%)       | >= 3.00x  | passed  |
+      | speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x (95%)       | >= 3.00x  | passed  |
       | loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.07e-6 to +1.64e-5 (95%) | < 0.00100 | passed  |
 
       - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#ratios-and-differences)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
@@ -279,11 +278,11 @@ describe('a report in Markdown', () => {
 
       | samples seen | baseline | optimized |
       | ------------ | -------- | --------- |
-      | 240          | 5.00 ms  | 1.25 ms   |
-      | 340          | 5.00 ms  | 1.25 ms   |
-      | 440          | 5.00 ms  | 1.25 ms   |
-      | 540          | 5.00 ms  | 1.25 ms   |
-      | 640          | 5.00 ms  | 1.25 ms   |
+      | 240          | 5.01 ms  | 1.25 ms   |
+      | 340          | 5.01 ms  | 1.25 ms   |
+      | 440          | 5.01 ms  | 1.25 ms   |
+      | 540          | 5.01 ms  | 1.25 ms   |
+      | 640          | 5.01 ms  | 1.25 ms   |
 
       </details>
 
@@ -326,7 +325,7 @@ describe('a report in Markdown', () => {
       | ------------------ | ---- | -------- | ---------- | ----------- | ------------ | ------------- | --------------- | ------------- | ------ | ---------- |
       | warm-up, baseline  | 0    | finished | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
       | warm-up, optimized | 0    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
-      | block 1, baseline  | 1    | finished | 5.00 ms    | 80.1 ms     | not measured | 0.020100      | 0               | warm          | 0 s    | 1 min 00 s |
+      | block 1, baseline  | 1    | finished | 5.01 ms    | 80.1 ms     | not measured | 0.020100      | 0               | warm          | 0 s    | 1 min 00 s |
       | block 1, optimized | 1    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020110      | 0               | warm          | 0 s    | 1 min 00 s |
       | block 2, optimized | 2    | finished | 1.25 ms    | 20.0 ms     | not measured | 0.020200      | 0               | warm          | 0 s    | 1 min 00 s |
       | block 2, baseline  | 2    | finished | 5.01 ms    | 80.2 ms     | not measured | 0.020200      | 0               | warm          | 0 s    | 1 min 00 s |

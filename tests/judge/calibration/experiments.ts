@@ -42,7 +42,13 @@ export function decide(pairs: readonly Pair[], looks = LOOKS, confidence = CONFI
   let decision: Decision = { state: 'inconclusive', blocks: 0 }
   for (const blocks of looks) {
     const evidence = pairedRatio(pairs.slice(0, blocks), confidence)
-    const { state } = judgeGate({ gate: aGate({ limit: LIMIT }), baseline: null, optimized: null, evidence })
+    const { state } = judgeGate({
+      gate: aGate({ limit: LIMIT }),
+      baseline: null,
+      optimized: null,
+      evidence,
+      repeating: [],
+    })
     decision = { state, blocks }
     if (state !== 'inconclusive') return decision
   }
