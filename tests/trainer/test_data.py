@@ -2,6 +2,7 @@
 
 import dataclasses
 import multiprocessing
+import shutil
 from pathlib import Path
 
 import h5py
@@ -120,6 +121,37 @@ def test_a_beta_without_a_file_is_refused(tmp_path):
     (own / "a.h5").write_bytes(ensure_files(config)[0].read_bytes())
     with pytest.raises(ConfigError, match=r"data.advection1d: asks for beta 1.0, but no file"):
         open_files(dataclasses.replace(config, root=str(own)))
+
+
+def own_files(config, own: Path) -> list[Path]:
+    """Copy the generated files to where a user's own lie."""
+    own.mkdir()
+    return [Path(shutil.copy(path, own)) for path in ensure_files(config)]
+
+
+def test_files_with_different_seconds_between_frames_are_refused(tmp_path):
+    paths = own_files(tiny_config(tmp_path).data, tmp_path / "own")
+    with h5py.File(paths[1], "r+") as file:
+        file["t-coordinate"][:] = 2 * file["t-coordinate"][:]
+    with pytest.raises(ConfigError, match=r"beta1\.0\.hdf5: t-coordinate: 0\.4 seconds .* but 0\.2 in"):
+        open_files(tiny_config(tmp_path, f"data.root={tmp_path / 'own'}").data)
+
+
+@pytest.mark.parametrize("split", ["train", "held_out"])
+def test_a_number_that_is_not_finite_is_found_in_both_splits(tmp_path, split):
+    config = tiny_config(tmp_path, f"data.root={tmp_path / 'own'}")
+    path = own_files(tiny_config(tmp_path).data, tmp_path / "own")[0]
+    row = getattr(split_trajectories(config.data, "advection1d"), split).row[0]
+    with h5py.File(path, "r+") as file:
+        file["tensor"][row, 3, 4] = np.nan
+    with pytest.raises(ConfigError, match=rf"beta0\.5\.hdf5: tensor: trajectory {row} holds NaN"):
+        open_data(config)
+
+
+def test_a_root_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"data\.root: .*file cannot be written \(File exists\)"):
+        ensure_files(tiny_config(tmp_path, f"data.root={tmp_path / 'file'}").data)
 
 
 def test_many_processes_generate_once_and_see_whole_files(tmp_path):

@@ -131,7 +131,12 @@ def put(key: str, value: np.ndarray):
         ("cfd", drop("y-coordinate"), "no dataset y-coordinate"),
         ("cfd", put("Vy", numbers(2, 3, 4, 5)), "Vy: got shape (2, 3, 4, 5), expected (2, 3, 4, 6)"),
         ("cfd", put("Vy", numbers(2, 3, 4)), "Vy: got float32 (2, 3, 4), expected float32 (N, T, X, Y)"),
-        ("cfd", put("t-coordinate", np.zeros(4)), "t-coordinate: got 0.0 seconds between frames"),
+        ("cfd", put("t-coordinate", np.zeros(4)), "t-coordinate: got 0 to 0 seconds between frames"),
+        ("cfd", put("t-coordinate", np.array([0, 1, 3, 4.0])), "got 1 to 2 seconds between frames"),
+        ("cfd", put("t-coordinate", np.array([0, np.nan, 2, 3])), "got nan to nan seconds between frames"),
+        ("cfd", put("t-coordinate", np.array([b"0"] * 4)), "t-coordinate: got |S1, expected numbers"),
+        ("cfd", drop("Vx"), "no dataset Vx"),
+        ("cfd", drop("Vy"), "no dataset Vy"),
         (
             "cfd",
             put("tensor", numbers(2, 3, 4)),
@@ -179,3 +184,33 @@ def test_a_truncated_file_is_named(tmp_path, layout):
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(ConfigError, match=r"cut\.hdf5: not a whole HDF5 file"):
         open_field_file(path)
+
+
+def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path):
+    (tmp_path / "gone.hdf5").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match=r"gone\.hdf5: No such file or directory"):
+        open_field_file(tmp_path / "gone.hdf5")
+
+
+def test_a_compressed_dataset_that_rotted_is_named(tmp_path):
+    path = tmp_path / "rotten.hdf5"
+    write_scalar(path)
+    with h5py.File(path, "r+") as file:
+        tensor = file["tensor"][:]
+        del file["tensor"]
+        file.create_dataset("tensor", data=tensor, chunks=tensor.shape, fletcher32=True)
+        place = file["tensor"].id.get_chunk_info(0).byte_offset
+    content = bytearray(path.read_bytes())
+    content[place] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"rotten\.hdf5: tensor: cannot be read"):
+        open_field_file(path).states()
+
+
+def test_a_parameter_in_single_precision_is_the_number_that_was_meant(tmp_path):
+    path = tmp_path / "single.hdf5"
+    write_scalar(path)
+    with h5py.File(path, "r+") as file:
+        file.attrs["Nu"] = np.float32(0.1)
+        file.attrs["rho"] = np.array([2], dtype=np.int64)
+    assert open_field_file(path).parameters == {"Nu": 0.1, "rho": 2.0}

@@ -9,6 +9,7 @@ import numpy as np
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.pairs import PairTable
 from trainer.data.tasks.task import Task
+from trainer.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,14 @@ def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, 
     )
 
 
+def require_finite(files: list[FieldFile], table: PairTable, every: int) -> None:
+    """Of the training split, measuring the units makes sure of it."""
+    for index, file in enumerate(files):
+        states, frames = file.states(), np.arange(file.frames)
+        for row in table.row[table.file_index == index]:
+            _require_finite(file, int(row), states.take(np.full(len(frames), row), frames, every))
+
+
 def measure_mean_targets(
     files: list[FieldFile], table: PairTable, units: FieldUnits, every: int
 ) -> np.ndarray:
@@ -98,6 +107,7 @@ def _field_units(
         states, total, squares, count = file.states(), 0.0, 0.0, 0
         for row in table.row[table.file_index == index]:
             fields = states.take(np.full(len(frames), row), frames, every).astype(np.float64)
+            _require_finite(file, int(row), fields)
             axes = (0, *range(2, fields.ndim))
             total, squares = total + fields.sum(axis=axes), squares + np.square(fields).sum(axis=axes)
             count += fields.size // fields.shape[1]
@@ -105,6 +115,14 @@ def _field_units(
         means.append(mean)
         scales.append([_scale(variance) for variance in squares / count - mean**2])
     return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
+
+
+def _require_finite(file: FieldFile, row: int, states: np.ndarray) -> None:
+    if not np.isfinite(states).all():
+        raise ConfigError(
+            f"{file.path}: {' or '.join(file.keys)}: trajectory {row} holds NaN or infinity; "
+            "take it out, or make or download the file again"
+        )
 
 
 def _scale(variance: float) -> float:

@@ -5,6 +5,7 @@ import dataclasses
 import fcntl
 import hashlib
 import json
+import math
 import shutil
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from trainer.data.layouts.field_file import FieldFile
 from trainer.data.tasks import TASKS
 from trainer.data.tasks.task import Task, TaskSettings
 from trainer.errors import ConfigError
+from trainer.folders import make_folder
 
 
 def open_files(config: DataConfig) -> dict[str, list[FieldFile]]:
@@ -73,6 +75,7 @@ def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[Fi
     files = [by_case[case] for case in settings.cases]
     for file in files:
         _require_shape(file, task, settings)
+        _require_same_interval(file, files[0])
     return files
 
 
@@ -106,7 +109,7 @@ def _generate(config: DataConfig, task: Task, folder: Path) -> None:
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """Hold a file lock that the kernel gives back when this process ends, however it ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent, "data.root: the data are not there yet, and")
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -127,4 +130,13 @@ def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:
         raise ConfigError(
             f"{file.path}: has {file.frames} frames on a grid of {file.grid}; data.{task.name} asks for "
             f"{settings.frames} on {settings.grid}"
+        )
+
+
+def _require_same_interval(file: FieldFile, first: FieldFile) -> None:
+    """A pair's dt is the same in all files of a task."""
+    if file.frame_seconds and not math.isclose(file.frame_seconds, first.frame_seconds, rel_tol=1e-3):
+        raise ConfigError(
+            f"{file.path}: t-coordinate: {file.frame_seconds:.6g} seconds between frames, but "
+            f"{first.frame_seconds:.6g} in {first.path}; keep files of one interval in data.root"
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trainer.config.schema import Config
 from trainer.data.mixture import TaskSet
-from trainer.data.normalisation import measure_mean_targets, measure_normalisation
+from trainer.data.normalisation import measure_mean_targets, measure_normalisation, require_finite
 from trainer.data.pairs import data_hash, split_trajectories
 from trainer.data.paths import MappedPairs
 from trainer.data.sources import open_files
@@ -28,6 +28,7 @@ def open_data(config: Config) -> Data:
         splits = split_trajectories(data, task)
         every = of_task[0].grid[0] // config.grids[task][0]
         units = measure_normalisation(TASKS[task], of_task, splits.train, every)
+        require_finite(of_task, splits.held_out, every)
         steady = TASKS[task].steady
         means = measure_mean_targets(of_task, splits.train, units.target, every) if steady else None
         for part, table in ((train, splits.train), (held_out, splits.held_out)):

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import h5py
+
 from trainer.data.layouts.field_file import (
     FieldArrays,
     FieldFile,
@@ -15,15 +17,16 @@ from trainer.data.layouts.field_file import (
 )
 from trainer.errors import ConfigError
 
-KEYS = {"density", "pressure", "Vx", "Vy", "Vz"}
+VELOCITIES = ("Vx", "Vy", "Vz")
+KEYS = {"density", "pressure", *VELOCITIES}
 AXES = ("X", "Y", "Z")
 
 
 def describe(path: Path) -> FieldFile:
     with open_hdf5(path) as file:
-        velocities = [key for key in ("Vx", "Vy", "Vz") if key in file] or ["Vx"]
-        fields = ("density", "pressure", *velocities)
-        axes = ", ".join(("N", "T", *AXES[: len(velocities)]))
+        dimensions = _dimensions(file)
+        fields = ("density", "pressure", *VELOCITIES[:dimensions])
+        axes = ", ".join(("N", "T", *AXES[:dimensions]))
         datasets = [require_dataset(path, file, key, axes) for key in fields]
         shape = datasets[0].shape
         for key, dataset in zip(fields, datasets, strict=True):
@@ -37,6 +40,7 @@ def describe(path: Path) -> FieldFile:
             path=path,
             layout="cfd",
             fields=fields,
+            keys=fields,
             trajectories=shape[0],
             frames=shape[1],
             grid=shape[2:],
@@ -45,6 +49,14 @@ def describe(path: Path) -> FieldFile:
             content_hash=stored_hash(file),
             open_states=open_states,
         )
+
+
+def _dimensions(file: h5py.File) -> int:
+    """Of space, as the last velocity or the density has them, so that a velocity that is missing is named."""
+    by_velocity = [number for number, key in enumerate(VELOCITIES, start=1) if key in file]
+    density = file.get("density")
+    by_density = density.ndim - 2 if isinstance(density, h5py.Dataset) else 1
+    return min(max(1, by_density, *by_velocity), len(VELOCITIES))
 
 
 def open_states(path: Path) -> FieldArrays:

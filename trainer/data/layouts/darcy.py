@@ -68,6 +68,7 @@ def describe(path: Path) -> FieldFile:
             path=path,
             layout="darcy",
             fields=("u",),
+            keys=("nu", "tensor"),
             trajectories=trajectories,
             frames=2,
             grid=tuple(grid),

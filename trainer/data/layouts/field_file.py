@@ -1,5 +1,6 @@
 """One HDF5 file of fields, whatever its layout, and how its states are read without reading all of it."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ import h5py
 import numpy as np
 
 from trainer.errors import ConfigError
+
+LARGEST_UNEVENNESS = 0.01  # of the times of frames: float32 rounds them
 
 Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]
 
@@ -27,6 +30,7 @@ class FieldFile:
     path: Path
     layout: Layout
     fields: tuple[str, ...]
+    keys: tuple[str, ...]  # of the datasets with the states
     trajectories: int
     frames: int  # a steady file has two: what is given, and what is asked for
     grid: tuple[int, ...]
@@ -53,6 +57,8 @@ class FieldArrays:
 def open_hdf5(path: Path) -> h5py.File:
     try:
         return h5py.File(path, "r")
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise ConfigError(f"{path}: {os.strerror(error.errno)}; make it a file that can be read") from error
     except OSError as error:
         raise ConfigError(
             f"{path}: not a whole HDF5 file ({error}); delete it or download it again"
@@ -63,8 +69,16 @@ def map_dataset(path: Path, dataset: h5py.Dataset) -> np.ndarray:
     """Return a memory map where the bytes lie in one piece, else the whole content."""
     offset = dataset.id.get_offset()
     if offset is None:  # chunked or compressed
-        return dataset[:]
+        return _whole(path, dataset)
     return np.memmap(path, mode="r", dtype=dataset.dtype, offset=offset, shape=dataset.shape)
+
+
+def _whole(path: Path, dataset: h5py.Dataset) -> np.ndarray:
+    try:
+        return dataset[:]
+    except OSError as error:
+        name = dataset.name.lstrip("/")
+        raise ConfigError(f"{path}: {name}: cannot be read ({error}); download the file again") from error
 
 
 def require_dataset(path: Path, place: h5py.Group, key: str, axes: str) -> h5py.Dataset:
@@ -91,24 +105,30 @@ def require_axis(path: Path, place: h5py.Group, key: str, points: int) -> None:
 def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> float:
     """Seconds between frames; PDEBench's files store one time more than frames, or as many."""
     name = f"{place.name}/{key}".lstrip("/")
-    if not isinstance(place.get(key), h5py.Dataset):
+    dataset = place.get(key)
+    if not isinstance(dataset, h5py.Dataset):
         raise ConfigError(f"{path}: no dataset {name}, found {', '.join(place) or 'nothing'}; add it")
-    times = np.asarray(place[key], dtype=np.float64)
+    if dataset.dtype.kind not in "fiu":
+        raise ConfigError(f"{path}: {name}: got {dataset.dtype}, expected numbers")
+    times = _whole(path, dataset).astype(np.float64)
     if times.shape not in ((frames,), (frames + 1,)) or frames < 2:
         raise ConfigError(
             f"{path}: {name}: got shape {times.shape}, expected {frames} or {frames + 1} entries"
         )
-    step = float((times[frames - 1] - times[0]) / (frames - 1))
-    if not step > 0:
-        raise ConfigError(f"{path}: {name}: got {step} seconds between frames, expected times that grow")
-    return step
+    steps = np.diff(times[:frames])
+    if not (steps.min() > 0 and np.allclose(steps, steps.mean(), rtol=LARGEST_UNEVENNESS, atol=0)):
+        raise ConfigError(
+            f"{path}: {name}: got {steps.min():.6g} to {steps.max():.6g} seconds between frames, "
+            "expected times that grow evenly"
+        )
+    return float((times[frames - 1] - times[0]) / (frames - 1))
 
 
 def numeric_attributes(file: h5py.File) -> dict[str, float]:
-    """Attributes that are one number: the parameters of the equation."""
+    """Attributes that are one number: the parameters of the equation; a float32 0.1 is 0.1."""
     numbers = {name: np.asarray(value) for name, value in file.attrs.items()}
     return {
-        name: float(value.item())
+        name: float(str(value.reshape(-1)[0]))
         for name, value in numbers.items()
         if value.size == 1 and value.dtype.kind in "fiu"
     }

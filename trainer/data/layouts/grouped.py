@@ -53,6 +53,7 @@ def describe(path: Path) -> FieldFile:
             path=path,
             layout="grouped",
             fields=tuple(f"field{number}" for number in range(shape[-1])),
+            keys=tuple(f"{name}/data" for name in (groups[0], groups[-1])),
             trajectories=len(groups),
             frames=shape[0],
             grid=shape[1:-1],

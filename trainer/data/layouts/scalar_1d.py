@@ -48,6 +48,7 @@ def describe(path: Path) -> FieldFile:
             path=path,
             layout="scalar-1d",
             fields=("u",),
+            keys=("tensor",),
             trajectories=trajectories,
             frames=frames,
             grid=(points,),
