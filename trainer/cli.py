@@ -12,6 +12,7 @@ from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
 
 BAD_INPUT = 2
+LARGEST_SEED = 2**53 - 1  # that every reader of metrics.jsonl tells from the next
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,6 +49,8 @@ def generate_data(options: argparse.Namespace) -> int:
 def evaluate(options: argparse.Namespace) -> int:
     from trainer.run.evaluate import as_text, evaluate_checkpoint, evaluate_runs
 
+    if options.checkpoint is not None and options.out is not None:
+        raise ConfigError("--out: goes with --run; what --checkpoint finds is printed")
     if options.run is not None:
         if options.out is None:
             raise ConfigError("--out: missing; --run writes its numbers into the file that --out names")
@@ -151,8 +154,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f'got "{text}", expected a whole number at least 0')
+    if not text.isdecimal() or int(text) > LARGEST_SEED:
+        raise argparse.ArgumentTypeError(f'got "{text}", expected a whole number from 0 to {LARGEST_SEED}')
     return int(text)
 
 

@@ -1,5 +1,7 @@
 """The failures that the trainer names: what you can fix in a config, and how a training can end."""
 
+from typing import Literal
+
 
 class ConfigError(Exception):
     """Input that the user can fix; one message per problem."""
@@ -10,11 +12,11 @@ class ConfigError(Exception):
 
 
 class Diverged(Exception):
-    """The training loss is no longer a finite number."""
+    """The training loss, or the held-out one, is no longer a finite number."""
 
-    def __init__(self, step: int, loss: float) -> None:
+    def __init__(self, step: int, loss: float, kind: Literal["training", "held-out"] = "training") -> None:
         super().__init__(
-            f"the training loss of step {step} is {loss}; lower optimizer.learning_rate or set clip_norm"
+            f"the {kind} loss of step {step} is {loss}; lower optimizer.learning_rate or set clip_norm"
         )
         self.step = step
 

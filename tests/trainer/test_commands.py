@@ -3,6 +3,7 @@
 import argparse
 
 import pytest
+from tiny import tiny_file
 
 from trainer.cli import _parser, main
 from trainer.progress import show_progress
@@ -28,6 +29,7 @@ def test_every_command_explains_itself_and_all_its_options(name, capsys):
         (["tune-batch", "--memory-fraction", "90"], 'got "90", expected a number more than 0 and at most 1'),
         (["tune-batch", "--memory-fraction", "nan"], 'got "nan", expected a number more than 0'),
         (["check-sampling", "--ranks", "-1"], 'got "-1", expected a whole number at least 1'),
+        (["train", "--seed", str(2**53)], f'got "{2**53}", expected a whole number from 0 to {2**53 - 1}'),
     ],
 )
 def test_a_bad_option_is_named(arguments, expected, capsys):
@@ -35,6 +37,24 @@ def test_a_bad_option_is_named(arguments, expected, capsys):
         main(arguments)
     assert ended.value.code == 2
     assert expected in capsys.readouterr().err
+
+
+def test_what_cannot_be_used_is_bad_input(tmp_path, capsys):
+    config, file = str(tiny_file(tmp_path)), tmp_path / "file"
+    file.write_text("no checkpoint")
+    for arguments, expected in (
+        (
+            ["train", "--config", config, "--seed", "0", "--out", str(file)],
+            "cannot be written (File exists)",
+        ),
+        (["profile", "--config", config, "--out", str(file / "x")], "cannot be written (Not a directory)"),
+        (["evaluate", "--checkpoint", str(file)], f"{file}: cannot be read as a checkpoint"),
+        (["evaluate", "--checkpoint", str(file), "--out", "x"], "--out: goes with --run"),
+        (["evaluate", "--run", str(tmp_path), "--out", str(file / "x")], "--out: "),
+        (["evaluate", "--run", str(tmp_path), "--out", str(tmp_path / "x")], "checkpoint.pt: is not there"),
+    ):
+        assert main(arguments) == 2
+        assert expected in capsys.readouterr().err
 
 
 def test_long_work_draws_a_bar_where_somebody_watches(capsys, monkeypatch):

@@ -55,6 +55,16 @@ def test_the_profile_names_every_part_and_leaves_a_trace(tmp_path):
     assert any(event.get("name") == "aten::addmm" for event in trace["traceEvents"])
 
 
+def test_a_single_process_profiles_a_padded_pass_without_talk_of_a_wrapper(tmp_path):
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
+    more = ["train.pairs_per_update=1024", "train.rest=pad", "evaluation.rollout_trajectories=0"]
+    done = launch([*arguments, *(text for key in more for text in ("--set", key))], processes=1)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "profile.json").read_text())["wrapper"] == "none"
+    assert "The wrapper communicates" not in done.stdout
+    assert "GFLOP\nencoder          0.00\n" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("limit", "unit", "most", "expected"),
     [(0, 4, 1000, 0), (3, 1, 1000, 3), (100, 4, 1000, 100), (5000, 2, 1000, 1000), (7, 2, 1000, 6)],

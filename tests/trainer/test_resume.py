@@ -1,6 +1,7 @@
 """A run that was interrupted and resumed is the run that was not."""
 
 import json
+import shutil
 
 import jsonschema
 import pytest
@@ -124,6 +125,24 @@ def test_another_runs_checkpoint_is_refused(resumed, overrides, seed, message):
 
 def test_there_must_be_something_to_resume(tmp_path):
     with pytest.raises(ConfigError, match="is not there; start without --resume"):
+        run_training(tiny_config(tmp_path), tmp_path, 3, Progress(), resume=True)
+
+
+def test_a_checkpoint_without_its_metrics_is_refused(resumed, tmp_path):
+    shutil.copy(resumed / "checkpoint.pt", tmp_path)
+    config = tiny_config(resumed, *KEEPING, "train.keep_best=true")
+    with pytest.raises(ConfigError, match=r"metrics\.jsonl is shorter than .*, or gone; start without"):
+        run_training(config, tmp_path, 3, Progress(), resume=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", {"model": {}}])
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, content):
+    path = tmp_path / "checkpoint.pt"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        torch.save(content, path)
+    with pytest.raises(ConfigError, match=r"checkpoint\.pt: (cannot be read as|is not) a checkpoint"):
         run_training(tiny_config(tmp_path), tmp_path, 3, Progress(), resume=True)
 
 

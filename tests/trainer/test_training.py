@@ -130,6 +130,13 @@ def test_a_loss_that_is_not_finite_ends_the_run_at_its_step(tmp_path, monkeypatc
     assert not events(tmp_path, "run_end")
 
 
+def test_weights_that_the_last_update_spoilt_end_the_run_as_diverged(tmp_path):
+    one = ["train.updates=1", "optimizer.warmup_updates=0", "optimizer.learning_rate=1e38"]
+    with pytest.raises(Diverged, match="held-out loss of step 1 is"):
+        run_training(tiny_config(tmp_path, *one), tmp_path, 3, Progress())
+    assert not events(tmp_path, "run_end")
+
+
 def test_a_malformed_fault_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@step4")
     with pytest.raises(ConfigError, match="expected KIND@rankR@stepS"):

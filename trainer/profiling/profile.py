@@ -15,6 +15,7 @@ from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
 from trainer.data.feed import Feed, LoaderFeed, Share, open_feed
 from trainer.data.splits import open_data
+from trainer.folders import make_folder
 from trainer.profiling.memory import held_bytes, worker_bytes
 from trainer.profiling.regions import Regions
 from trainer.profiling.work import flops_per_pair
@@ -39,6 +40,7 @@ class Profile:
     worker_bytes: list[int]
     flops_per_pair: dict[str, float]
     pairs_per_step: int  # of this rank
+    wrapper: str
 
     @property
     def flops_per_second(self) -> float:
@@ -51,9 +53,9 @@ def profile(config: Config, out: Path, seed: int, steps: int) -> int:
         require_world_fits(config, world.size)
         parts = replace(config, speed=replace(config.speed, cuda_graph=False))
         require_device_fits(parts, world.device.type, world.size)
+        make_folder(out, "--out")
         found = measure(parts, world, out, seed, steps)
         if world.rank == 0:
-            out.mkdir(parents=True, exist_ok=True)
             (out / "profile.json").write_text(json.dumps(asdict(found), indent=2))
             print("\n".join(lines(found, config)))
     return 0
@@ -64,7 +66,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     updates = WARM_UPS + steps + TRACED + steps
     data = open_data(config)
     share = Share(
-        data.train.schedule(config.train.pairs_per_update, seed),
+        data.train.schedule(config.train.pairs_per_update, seed, config.train.rest),
         world.rank,
         world.size,
         config.speed.accumulation_steps,
@@ -97,6 +99,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
         worker_bytes=worker_bytes(workers),
         flops_per_pair=flops_per_pair(config),
         pairs_per_step=config.train.pairs_per_update // world.size,
+        wrapper=str(learner.wrapper.effective()["wrapper"]),
     )
     feed.close()
     return found
@@ -152,7 +155,7 @@ def lines(found: Profile, config: Config) -> list[str]:
     rate = found.pairs_per_step / found.step_seconds
     said = [
         f"step of a rank: {found.step_seconds * 1e3:.2f} ms, {found.pairs_per_step} pairs, {rate:.0f}/s",
-        f"work: {found.flops_per_second / 1e12:.2f} TFLOP/s",
+        f"work: {found.flops_per_second / 1e12:.3g} TFLOP/s",
         "",
         "part           ms      share   highest GB",
     ]
@@ -160,13 +163,13 @@ def lines(found: Profile, config: Config) -> list[str]:
         peak = f"{peaks[name] / 1e9:10.2f}" if name in peaks else " " * 10
         said.append(f"{name:13s} {seconds * 1e3:8.2f} {seconds / total:7.1%} {peak}")
     said += ["", "held           GB"]
-    said += [f"{name:16s} {count / 1e9:.3f}" for name, count in found.held_bytes.items()]
+    said += [f"{name:16s} {count / 1e9:.3g}" for name, count in found.held_bytes.items()]
     workers = enumerate(found.worker_bytes)
-    said += [f"loader worker {number}  {count / 1e9:.3f}" for number, count in workers]
+    said += [f"loader worker {number}  {count / 1e9:.3g}" for number, count in workers]
     said += ["", "work of a pair   GFLOP"]
-    said += [f"{name:16s} {count / 1e9:.2f}" for name, count in found.flops_per_pair.items()]
+    said += [f"{name:16s} {count / 1e9:.3g}" for name, count in found.flops_per_pair.items()]
     if config.speed.cuda_graph:
         said += ["", "The CUDA graph is off here: its parts cannot be told apart."]
-    if config.speed.wrapper in ("ddp", "fsdp2"):
+    if found.wrapper in ("ddp", "fsdp2"):
         said += ["", "The wrapper communicates during backward, which is where that time is."]
     return said

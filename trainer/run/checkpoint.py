@@ -9,7 +9,25 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from trainer.errors import ConfigError
+
 LAST, BEST = "checkpoint.pt", "checkpoint-best.pt"
+EXPECTED = {"model", "ema", "optimizer", "config", "step", "seed", "normalisation", "metrics_bytes"}
+
+
+def read_checkpoint(path: Path) -> dict:
+    """Return the whole state; ConfigError if the file holds none of ours."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever the bytes make of the unpickler
+        reason = (str(error).splitlines() or [""])[0]
+        raise ConfigError(
+            f"{path}: cannot be read as a checkpoint ({type(error).__name__}: {reason}); "
+            "give one that a training wrote"
+        ) from error
+    if not isinstance(state, dict) or not state.keys() >= EXPECTED:
+        raise ConfigError(f"{path}: is not a checkpoint of this trainer; give one that it wrote")
+    return state
 
 
 class CheckpointWriter:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trainer.config import Config
 from trainer.errors import ConfigError
+from trainer.folders import make_folder
 from trainer.run.failure import Failure, write_error_file
 from trainer.run.peers import Peers
 from trainer.run.training import Progress, run_training
@@ -19,6 +20,7 @@ def train_one_rank(config: Config, out: Path, seed: int, *, resume: bool) -> int
     progress = Progress()
     peers = Peers(rank, size)
     try:
+        make_folder(out, "--out")
         run_training(config, out, seed, progress, resume=resume)
     except ConfigError as error:  # every rank has the same config and ends by itself
         write_error_file(Failure.of(error, progress.step, rank))

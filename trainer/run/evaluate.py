@@ -11,8 +11,9 @@ import torch
 from trainer.config.load import config_from
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
+from trainer.folders import make_folder
 from trainer.optimizer.ema import averaged_weights
-from trainer.run.checkpoint import LAST
+from trainer.run.checkpoint import LAST, read_checkpoint
 from trainer.run.evaluation import Evaluator
 from trainer.run.world import open_world
 
@@ -20,8 +21,8 @@ from trainer.run.world import open_world
 def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, float]]:
     """Return the errors of the raw and the averaged weights; `root` replaces the folder of the data."""
     if not path.is_file():
-        raise ConfigError(f"--checkpoint: {path} is not there; give the checkpoint.pt of a training")
-    state = torch.load(path, map_location="cpu", weights_only=True)
+        raise ConfigError(f"{path}: is not there; give the checkpoint.pt of a training")
+    state = read_checkpoint(path)
     document = state["config"]
     if root is not None:
         document = {**document, "data": {**document["data"], "root": root}}
@@ -37,6 +38,7 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
     """Write a JSON line per run as soon as it is known: `run` (name of the folder), val_loss and metrics."""
+    make_folder(out.parent, "--out")
     with out.open("w", buffering=1) as file:
         for folder in folders:
             errors = evaluate_checkpoint(folder / LAST, root)

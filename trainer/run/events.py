@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 
@@ -12,6 +13,7 @@ from trainer.clock import seconds_since_start
 from trainer.config import Config, config_hash, to_plain
 from trainer.data.feed import Feed
 from trainer.data.splits import Data
+from trainer.errors import Diverged
 from trainer.model.latent_operator import parameter_count
 from trainer.run.evaluation import Evaluator
 from trainer.run.keeper import Keeper
@@ -66,6 +68,8 @@ def write_evaluation(
     started = time.perf_counter()
     weights = whole_state(learner.model)
     raw = evaluator.errors(weights)
+    if not math.isfinite(raw.val_loss):  # by the update whose loss was the last that was looked at
+        raise Diverged(step, raw.val_loss, "held-out")
     averaged = evaluator.errors(learner.ema.weights())
     rollouts = evaluator.rollout_errors(weights) if step == config.growth.steps else {}
     metrics.write(

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from trainer.config import Config, to_plain
 from trainer.errors import ConfigError
-from trainer.run.checkpoint import LAST
+from trainer.run.checkpoint import LAST, read_checkpoint
 from trainer.run.metrics import lines_after_run_start
 
 
@@ -32,7 +30,7 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
     path = out / LAST
     if not path.is_file():
         raise ConfigError(f"--resume: {path} is not there; start without --resume")
-    state = torch.load(path, map_location="cpu", weights_only=True)
+    state = read_checkpoint(path)
     if state["seed"] != seed:
         raise ConfigError(f"--resume: got seed {seed}, but {path} is of a run with seed {state['seed']}")
     for key, saved, given in differences(state["config"], to_plain(config)):
@@ -40,9 +38,12 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
             f"--resume: {key}: got {given}, but {path} was trained with {saved}; "
             "only keys under speed may differ"
         )
-    metrics = lines_after_run_start(out / "metrics.jsonl", state["metrics_bytes"])
+    written = out / "metrics.jsonl"
+    metrics = lines_after_run_start(written, state["metrics_bytes"]) if written.is_file() else b""
     if len(metrics) < state["metrics_bytes"]:
-        raise ConfigError(f"--resume: {out / 'metrics.jsonl'} is shorter than when {path} was written")
+        raise ConfigError(
+            f"--resume: {written} is shorter than when {path} was written, or gone; start without --resume"
+        )
     return Earlier(
         state["step"],
         state["seconds"],
