@@ -111,6 +111,10 @@ def test_an_override_wins_over_the_file(tmp_path):
             "speed.accumulation_steps: got 3, expected a divisor of train.pairs",
         ),
         ("train: {updates: 50}", "optimizer.warmup_updates: got 100, expected less than the 50 updates"),
+        (
+            "{train: {updates: 120}, speed: {trace_updates: 111}}",
+            "trace_updates: got 111, but of 120 steps the first 10 are not traced: expected at most 110",
+        ),
         ("a: 1\na: 2", "line 1: key 'a' appears twice"),
         (
             "train:\n\tupdates: 3",
@@ -183,7 +187,7 @@ def test_a_bad_seed_is_named(tmp_path, capsys, seed):
     with pytest.raises(SystemExit) as ended:
         main(["train", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), f"--seed={seed}"])
     assert ended.value.code == 2
-    assert f'--seed: got "{seed}", expected a whole number at least 0' in capsys.readouterr().err
+    assert f'--seed: got "{seed}", expected a whole number from 0 to ' in capsys.readouterr().err
 
 
 def test_the_smoke_variants_differ_only_in_speed():

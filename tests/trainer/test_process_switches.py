@@ -11,6 +11,7 @@ from tiny import events, tiny_config, tiny_file, train_losses
 from torch.utils.flop_counter import FlopCounterMode
 
 from trainer.config import load_config
+from trainer.config.speed_rules import UNTRACED_UPDATES
 from trainer.errors import ConfigError
 from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
@@ -20,6 +21,7 @@ from trainer.run.world import World
 from trainer.switches.model_switches import apply_to_model
 from trainer.switches.nccl import observed_nccl, set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
+from trainer.switches.trace import SKIPPED
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 ON = [
@@ -29,6 +31,10 @@ ON = [
     "train.detect_anomaly=true",
     "train.updates=12",
 ]
+
+
+def test_validation_knows_how_many_updates_are_not_traced():
+    assert UNTRACED_UPDATES == SKIPPED
 
 
 def test_switches_of_the_process_are_on_until_they_are_closed(tmp_path):

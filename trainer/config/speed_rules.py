@@ -10,6 +10,7 @@ from trainer.errors import ConfigError
 from trainer.kernels.head_parts import head_parts
 
 ONE_TILE_TOKENS = 128  # scores of more do not fit the registers of one program
+UNTRACED_UPDATES = 10  # at the start: trainer/switches/trace.py lets everything warm up
 GPU_ATTENTION = ("efficient", "flash3", "cudnn", "flex", "one-tile")
 
 
@@ -21,6 +22,7 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
     yield from _cross_attention(config)
     yield from _nccl(config)
     yield from _offloading(config)
+    yield from _trace(config)
 
 
 def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_size: int) -> None:
@@ -149,4 +151,14 @@ def _offloading(config: Config) -> Iterator[Problem]:
     if speed.offload_adamw and speed.wrapper == "fsdp2":
         yield Problem(
             "speed.offload_adamw", "got true, but fsdp2 shards what it would copy whole: expected false"
+        )
+
+
+def _trace(config: Config) -> Iterator[Problem]:
+    traced, steps = config.speed.trace_updates, config.growth.steps
+    if traced and UNTRACED_UPDATES + traced > steps:
+        yield Problem(
+            "speed.trace_updates",
+            f"got {traced}, but of {steps} steps the first {UNTRACED_UPDATES} are not traced: "
+            f"expected at most {max(0, steps - UNTRACED_UPDATES)}",
         )
