@@ -33,7 +33,7 @@ export function runsToReevaluate({ experiment, runs, verdict }: Result): string[
 export function checkReevaluation(
   experiment: Experiment,
   runs: readonly RunSummary[],
-  { launch, numbers, problem }: Reevaluation,
+  { launch, numbers, problem, doubled }: Reevaluation,
 ): Check {
   const name = 'evaluation'
   const skipped = whyNotReevaluated(experiment)
@@ -44,7 +44,8 @@ export function checkReevaluation(
     const again = numbers.get(run.runId)
     return again === undefined ? [] : disagreementsOf(run, again, gates)
   })
-  if (disagreements.length > 0) return { name, state: 'failed', detail: disagreements.slice(0, 4).join('; ') }
+  const wrong = [...doubled, ...disagreements]
+  if (wrong.length > 0) return { name, state: 'failed', detail: wrong.slice(0, 4).join('; ') }
   const missing = runs.filter(({ runId }) => !numbers.has(runId))
   if (problem !== null || missing.length > 0) {
     const which = missing.length === 0 ? '' : `, ${missing.length} of ${runs.length} runs are missing`

@@ -17,26 +17,38 @@ export interface Reevaluation {
   readonly numbers: ReadonlyMap<string, RunSummary['metrics']>
   /** Why numbers are missing; null for a process that ended well. */
   readonly problem: string | null
+  /** Lines that give the numbers of a run a second time: nobody can know which are meant. */
+  readonly doubled: readonly string[]
 }
 
 export const NOT_REEVALUATED: Reevaluation = {
   launch: null,
   numbers: new Map(),
   problem: 'the experiment ended before that',
+  doubled: [],
 }
 
 /** What a process that failed has written before counts; a line that is none ends the reading. */
 export function readReevaluation(launch: LaunchRecord, lines: readonly string[]): Reevaluation {
   const numbers = new Map<string, RunSummary['metrics']>()
+  const lineOf = new Map<string, number>()
+  const doubled: string[] = []
   for (const [index, line] of lines.entries()) {
     const parsed = parseLine(line)
     if (parsed === null) {
-      return { launch, numbers, problem: problemOf(launch) ?? `line ${index + 1} is no line of the contract` }
+      const problem = problemOf(launch) ?? `line ${index + 1} is no line of the contract`
+      return { launch, numbers, problem, doubled }
     }
+    const earlier = lineOf.get(parsed.run)
+    if (earlier !== undefined) {
+      doubled.push(`evaluations.jsonl: lines ${earlier} and ${index + 1} are both of ${parsed.run}`)
+      continue
+    }
+    lineOf.set(parsed.run, index + 1)
     const others = Object.entries(parsed.metrics ?? {}).map(([name, value]) => [`evaluation.${name}`, value])
     numbers.set(parsed.run, { val_loss: parsed.val_loss, ...Object.fromEntries(others) })
   }
-  return { launch, numbers, problem: problemOf(launch) }
+  return { launch, numbers, problem: problemOf(launch), doubled }
 }
 
 function parseLine(line: string) {

@@ -14,6 +14,7 @@ import { type Preflight, preflightSchema } from '../measure/machine-record.ts'
 import type { CompileCache, Launched, LaunchRecord, NotRunReason, RunOutcome } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import type { PlannedRun } from '../plan/plan.ts'
+import { refuseForeignLaunches } from './recorded-launches.ts'
 
 export const RESULT_SCHEMA_VERSION = 1
 
@@ -137,5 +138,7 @@ export type Recorded = Request & Pick<Result, 'launches' | 'reevaluation' | 'not
 
 /** Throws a ConfigError that names what in the file is not as result.json should be. */
 export function parseRecorded(json: unknown, file: string): Recorded {
-  return parseStrictly(recordedFile, json, file)
+  const recorded = parseStrictly(recordedFile, json, file)
+  refuseForeignLaunches(recorded, file)
+  return recorded
 }

@@ -19,7 +19,7 @@ async function assessed(found: (runId: string) => number | null, changes: Partia
       return value === null ? [] : [[run.id, { val_loss: value }] as const]
     }),
   )
-  const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, ...changes }
+  const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [], ...changes }
   const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
   return { ...verdict, evaluation: verdict.checks.find(({ name }) => name === 'evaluation') }
 }
@@ -49,6 +49,12 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     `)
   })
 
+  test('is invalid when a checkpoint has two lines, since nobody can know which is meant', async () => {
+    const doubled = ['evaluations.jsonl: lines 1 and 9 are both of 03-block-1-baseline']
+    const { verdict, reason } = await assessed(() => 0.02, { doubled })
+    expect([verdict, reason]).toEqual(['invalid', `evaluation: ${doubled[0]}`])
+  })
+
   test('is inconclusive when numbers are missing, or the process failed', async () => {
     const missing = await assessed((id) => (id === '04-block-1-optimized' ? null : 0.02))
     expect(missing).toMatchObject({ verdict: 'inconclusive', evaluation: { state: 'inconclusive' } })
@@ -66,7 +72,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     })
     const launched = await launchedPlan(experiment, () => ({ evaluation: { metrics: { nrmse: 0.1 } } }))
     const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, { val_loss: 0.02 }]))
-    const reevaluation = { launch: aLaunchRecord(), numbers, problem: null }
+    const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
     const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
     expect(verdict.reason).toContain('evaluation.nrmse does not come again')
   })

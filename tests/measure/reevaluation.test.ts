@@ -24,6 +24,13 @@ test.each(['{"run": "b", "val_lo', '{"run": "b"}', '{"run": "b", "val_loss": NaN
   },
 )
 
+test('two lines of one run are told by their numbers, and the first is kept for the eye', () => {
+  const again = '{"run": "a", "val_loss": 0.5}'
+  const { numbers, doubled } = readReevaluation(aLaunchRecord(), [LINE, '{"run": "b", "val_loss": 1}', again])
+  expect(doubled).toEqual(['evaluations.jsonl: lines 1 and 3 are both of a'])
+  expect(numbers.get('a')?.val_loss).toBe(0.02)
+})
+
 describe('a process that did not end well says why', () => {
   const wallSeconds = 1
   const error: RankFailure = { rank: null, cause: 'error', message: 'KeyError: 3', step: null }

@@ -42,6 +42,22 @@ describe('a result', () => {
     )
   })
 
+  test('with a launch twice is refused, and both are named', () => {
+    const [first, second] = result.launches
+    if (!first || !second) throw new Error('no launches')
+    const again = { ...first, startedAt: '2026-11-20T13:00:00.000Z' }
+    expect(refused({ launches: [first, second, again] })).toMatchInlineSnapshot(
+      `"result.json: launches.0 (started "2026-11-20T12:00:00.000Z") and launches.2 (started "2026-11-20T13:00:00.000Z") are both 01-warm-up-baseline: warm-up, baseline, seed 0; a run is launched once, so take result.json as it was written"`,
+    )
+  })
+
+  test('with a launch that its own plan has not is refused', () => {
+    const other = { ...result.launches[0], runId: '03-block-9-baseline' }
+    expect(refused({ launches: [other] })).toMatchInlineSnapshot(
+      `"result.json: launches.0.runId: got "03-block-9-baseline", which is no run of this experiment's plan; take result.json as it was written"`,
+    )
+  })
+
   test('whose revision is no commit is refused, since it stands in a command', () => {
     expect(refused({ revision: 'main; rm -rf ~' })).toMatchInlineSnapshot(
       `"result.json: revision: got "main; rm -rf ~", expected a commit, with -dirty after it if it had changes"`,
