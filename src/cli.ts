@@ -3,12 +3,14 @@
 import './io/require-node.ts'
 
 import { isAbsolute, relative, resolve } from 'node:path'
-import { Command, CommanderError } from 'commander'
+import { Command, Option } from 'commander'
 import { assess } from './assess.ts'
-import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from './config/overrides.ts'
-import { CancelledError, ConfigError, RunError } from './errors.ts'
+import { OVERRIDE_NAMES, type OverrideName, parseOverrides, positiveDecimal } from './config/overrides.ts'
+import { parseSetFlags } from './config/set-flags.ts'
+import { EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_CODES, exitCodeOf } from './exit-code.ts'
 import { readRecorded, withGates } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
+import { readLadder } from './io/ladder/ladder-file.ts'
 import { loadAll } from './io/load-all.ts'
 import { examine } from './io/machine/doctor.ts'
 import { noiseFloorFolder } from './io/noise-floors.ts'
@@ -16,17 +18,14 @@ import { plainText } from './io/process/sanitize.ts'
 import { ProgressView } from './io/progress.ts'
 import type { WholeFolder } from './io/whole-folder.ts'
 import { earlierTimes, Workspace } from './io/workspace.ts'
+import { climbLadder } from './ladder.ts'
 import { main } from './main.ts'
 import { planRuns } from './plan/plan.ts'
 import { isReady, renderDoctor } from './report/doctor.ts'
+import { renderLadderTerminal } from './report/ladder.ts'
 import { renderPlan } from './report/plan-text.ts'
 import type { Result } from './report/result.ts'
 import { renderWholeMarkdown, renderWholeTerminal, type Whole, wholeOf } from './report/whole.ts'
-
-const EXIT_CODES = { passed: 0, failed: 1, inconclusive: 3, invalid: 4 } as const
-const EXIT_BAD_INPUT = 2
-const EXIT_OUR_BUG = 70
-const EXIT_CANCELLED = 130
 
 const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
@@ -49,6 +48,16 @@ interface Flags {
   readonly noiseFloors?: string
   readonly gates?: string
   readonly resume?: boolean
+}
+
+const PARTS = ['alone', 'sum', 'all'] as const
+
+interface LadderFlags extends Flags {
+  readonly minutes?: string
+  readonly retry?: boolean
+  readonly set: readonly string[]
+  readonly part: (typeof PARTS)[number]
+  readonly show?: string
 }
 
 const program = new Command('speedproof')
@@ -125,6 +134,56 @@ program
     console.log(renderWholeMarkdown(await recomputed(files, flags))),
   )
 
+withOverrides(
+  program
+    .command('ladder')
+    .argument('[experiment]', 'experiment file with rungs under ladder:', DEFAULT_EXPERIMENT),
+  ['python', 'seed', 'nproc-per-node', 'timeout-minutes'],
+)
+  .description('measure every rung of an experiment, alone and on top of those before it')
+  .option('--out <folder>', 'folder for ladder.json, ladder.md and the runs', 'out/ladder')
+  .option('--minutes <value>', 'stop before this time is up; --resume goes on')
+  .option('--resume', 'keep what is measured in that folder, and measure the rest in a new sitting')
+  .option('--retry', 'with --resume, launch again what failed')
+  .option(
+    '--set <key=value>',
+    'set in every launch, such as train.updates=60; may be repeated',
+    collected,
+    [],
+  )
+  .addOption(new Option('--part <part>', 'measure only one of both tables').choices(PARTS).default('all'))
+  .option('--show <file>', 'print the tables of this ladder.json; runs nothing')
+  .action(async (experiment: string, flags: LadderFlags) => {
+    if (flags.show !== undefined) {
+      console.log(renderLadderTerminal(await readLadder(flags.show)))
+      return
+    }
+    const cancelled = cancelOnSignals()
+    const minutes =
+      flags.minutes === undefined ? Number.POSITIVE_INFINITY : positiveDecimal('minutes', flags.minutes)
+    const { record, workspace, missing } = await climbLadder(
+      {
+        ...source([experiment], flags),
+        outDirectory: resolve(flags.out),
+        settings: parseSetFlags(flags.set),
+        deadlineMilliseconds: minutes * 60_000,
+        resume: flags.resume === true,
+        retry: flags.retry === true,
+        part: flags.part,
+      },
+      {
+        cancelled,
+        progress: (plan, titleOf) => new ProgressView(plan, process.stdout, false, titleOf),
+        note: printNote,
+      },
+    )
+    console.log(`\n${renderLadderTerminal(record)}\n`)
+    console.log(`Report: ${fromHere(workspace.ladderReportFile)}   Record: ${fromHere(workspace.ladderFile)}`)
+    if (missing.length > 0) console.log(`Still to measure, with --resume: ${missing.join(', ')}`)
+    const verdict = missing.length > 0 ? 'inconclusive' : 'passed'
+    process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[verdict]
+  })
+
 withOverrides(program.command('doctor').argument('[experiment]', 'experiment file'), [
   'python',
   'nproc-per-node',
@@ -145,6 +204,11 @@ withOverrides(program.command('doctor').argument('[experiment]', 'experiment fil
 
 function withOverrides(command: Command, names: readonly OverrideName[]): Command {
   return names.reduce((extended, name) => extended.option(`--${name} <value>`, OVERRIDE_HELP[name]), command)
+}
+
+/** One text for each time that the option is given. */
+function collected(text: string, earlier: readonly string[]): string[] {
+  return [...earlier, text]
 }
 
 function source(experiments: readonly string[], flags: Flags) {
@@ -193,25 +257,6 @@ function printWhole(whole: Whole, { reportFile, resultFiles }: WholeFolder): voi
 try {
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = report(error)
+  process.exitCode = exitCodeOf(error)
 }
 process.exit()
-
-function report(error: unknown): number {
-  // commander has printed its own message; asking for help is no error.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_BAD_INPUT
-  if (error instanceof ConfigError) {
-    console.error(error.message)
-    return EXIT_BAD_INPUT
-  }
-  if (error instanceof CancelledError) {
-    console.error(error.message)
-    return EXIT_CANCELLED
-  }
-  if (error instanceof RunError) {
-    console.error(error.message)
-    return EXIT_CODES.failed
-  }
-  console.error('Speedproof has a bug; please report it with this text:', error)
-  return EXIT_OUR_BUG
-}

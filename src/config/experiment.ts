@@ -1,8 +1,10 @@
 // The experiment file: two variants, how they are launched, the design, the gates.
 import { z } from 'zod'
 import { ConfigError } from '../errors.ts'
-import { knownKeys, parseStrictly } from './explain.ts'
+import { parseStrictly } from './explain.ts'
 import { DEFAULT_GATES, type Gate, gatesFile, readGates } from './gates.ts'
+import { checkLadder, ladderSection } from './ladder.ts'
+import { mapping, settings } from './mapping.ts'
 import { inMode, MODES } from './mode.ts'
 import { applyOverrides, type Overrides } from './overrides.ts'
 import { PRESET_NAMES, withKindDefaults, withPreset } from './presets.ts'
@@ -12,25 +14,15 @@ import { parseYaml } from './yaml.ts'
 export const VARIANTS = ['baseline', 'optimized'] as const
 export type Variant = (typeof VARIANTS)[number]
 
-function mapping<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
-  return z.strictObject(shape, knownKeys(Object.keys(shape)))
-}
-
 const path = z.string().min(1)
 const environment = z.record(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a name of an environment variable'),
   z.string(),
 )
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], {
-  error: 'a text, a number, true, false or null',
-})
 
 const variant = mapping({
   config: path.describe('Trainer config, relative to the working directory.'),
-  set: z
-    .record(z.string(), scalar)
-    .default({})
-    .describe('Overrides by dotted key, e.g. speed.compile: blocks.'),
+  set: settings.default({}).describe('Overrides by dotted key, e.g. speed.compile: blocks.'),
   env: environment.default({}).describe('Environment variables of this variant alone.'),
   revision: z
     .string()
@@ -158,6 +150,9 @@ export const experimentFile = mapping({
   launch: launch.prefault({}),
   variants: mapping({ baseline: variant, optimized: variant }),
   design: design.prefault({}),
+  ladder: ladderSection
+    .optional()
+    .describe('For `speedproof ladder`: switches, each measured alone and on top of those before it.'),
   gates: gatesFile
     .default(DEFAULT_GATES)
     .describe('Without it these, of which kind: regression has speedup at_least 0.98 (not slower than 2%).'),
@@ -178,6 +173,7 @@ export function parseExperiment(text: string, file: string, overrides: Overrides
     Object.keys(overrides).length > 0 ? `${file}, as changed by inputs or flags` : file,
   )
   checkRevisions(experiment, file)
+  if (experiment.ladder) checkLadder(experiment.ladder, file)
   gatesOf(experiment, file)
   return experiment
 }

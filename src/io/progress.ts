@@ -25,6 +25,7 @@ export class ProgressView implements Progress {
   readonly #plan: readonly PlannedRun[]
   readonly #output: Writable & { isTTY?: boolean; columns?: number }
   readonly #showTrainerLines: boolean
+  readonly #titleOf: (run: PlannedRun) => string
   readonly #timed: TimedRun[] = []
   #run: PlannedRun | null = null
   #position = 0
@@ -34,7 +35,13 @@ export class ProgressView implements Progress {
   #step = 0
   #trainLoss: number | null = null
 
-  constructor(plan: readonly PlannedRun[], output: Writable, showTrainerLines: boolean) {
+  constructor(
+    plan: readonly PlannedRun[],
+    output: Writable,
+    showTrainerLines: boolean,
+    titleOf: (run: PlannedRun) => string = runTitle,
+  ) {
+    this.#titleOf = titleOf
     this.#plan = plan
     this.#output = output
     this.#showTrainerLines = showTrainerLines
@@ -84,7 +91,7 @@ export class ProgressView implements Progress {
   }
 
   #place(): string {
-    return `[${this.#position}/${this.#plan.length}] ${this.#run === null ? '' : runTitle(this.#run)}`
+    return `[${this.#position}/${this.#plan.length}] ${this.#run === null ? '' : this.#titleOf(this.#run)}`
   }
 
   #liveText(): string {

@@ -19,7 +19,9 @@ export interface RunFiles extends RunPaths {
 }
 
 const EVALUATION = 'evaluation'
-const OWN_FILES = ['result.json', 'report.md', 'runs', EVALUATION]
+const LADDER_FILE = 'ladder.json'
+const LADDER_REPORT = 'ladder.md'
+const OWN_FILES = ['result.json', 'report.md', LADDER_FILE, LADDER_REPORT, 'runs', EVALUATION]
 
 /** Of the process that evaluates the final checkpoints once more. */
 export interface EvaluationFiles {
@@ -110,6 +112,20 @@ export class Workspace {
   async save(result: Result): Promise<void> {
     await replaceFile(this.resultFile, `${JSON.stringify(result, null, 2)}\n`)
     await replaceFile(this.reportFile, renderMarkdown(result))
+  }
+
+  get ladderFile(): string {
+    return join(this.directory, LADDER_FILE)
+  }
+
+  get ladderReportFile(): string {
+    return join(this.directory, LADDER_REPORT)
+  }
+
+  /** Called after every launch of a ladder. */
+  async saveLadder(record: string, report: string): Promise<void> {
+    await replaceFile(this.ladderFile, record)
+    await replaceFile(this.ladderReportFile, report)
   }
 
   /** What belongs to this experiment: not the compile caches, not earlier results. Relative to the folder. */

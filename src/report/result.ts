@@ -90,7 +90,7 @@ export function outcomeLine({ launch, outcome }: Launched): OutcomeLine {
 
 const wallSeconds = z.number().nonnegative()
 
-const launchRecord = z.object({
+export const launchRecord = z.object({
   runId: z.string(),
   startedAt: z.string(),
   result: z.discriminatedUnion('status', [

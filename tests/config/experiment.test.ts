@@ -103,7 +103,7 @@ describe('a refusal', () => {
 
   test('of an unknown key names the known ones', () => {
     expect(refused({ more: 'colour: red' })).toMatchInlineSnapshot(
-      `"x.yaml: colour: unknown key (known keys: $schema, name, description, kind, mode, preset, inconclusive, trainer, launch, variants, design, gates)"`,
+      `"x.yaml: colour: unknown key (known keys: $schema, name, description, kind, mode, preset, inconclusive, trainer, launch, variants, design, ladder, gates)"`,
     )
     expect(refused({ design: 'design: { block: 3 }' })).toMatchInlineSnapshot(
       `"x.yaml: design.block: unknown key (known keys: blocks, gpu_minutes, warm_up_launches, seed)"`,
@@ -158,10 +158,11 @@ describe('a refusal', () => {
     )
   })
 
-  test('of an override that is no scalar names its key', () => {
-    const variants = 'variants: { baseline: { config: a }, optimized: { config: b, set: { speed: [1] } } }'
+  test('of an override that is a mapping names its key', () => {
+    const variants =
+      'variants: { baseline: { config: a }, optimized: { config: b, set: { speed: { compile: true } } } }'
     expect(refused({ variants })).toMatchInlineSnapshot(
-      `"x.yaml: variants.optimized.set.speed: got [1], expected a text, a number, true, false or null"`,
+      `"x.yaml: variants.optimized.set.speed: got {"compile":true}, expected a text, a number, true, false, null or a list of them"`,
     )
   })
 })

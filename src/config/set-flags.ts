@@ -1,0 +1,16 @@
+// What --set gives: KEY=VALUE texts -> settings by dotted key.
+import { ConfigError } from '../errors.ts'
+import { parseStrictly } from './explain.ts'
+import { type Settings, settings } from './mapping.ts'
+import { parseYaml } from './yaml.ts'
+
+/** A value is read as YAML, as in a file: train.updates=60 is a number. */
+export function parseSetFlags(texts: readonly string[]): Settings {
+  const entries = texts.map((text) => {
+    const [, key, value] = /^([^=\s]+)=(.+)$/s.exec(text) ?? []
+    if (key === undefined || value === undefined)
+      throw new ConfigError(`--set: got "${text}", expected KEY=VALUE such as train.updates=60`)
+    return [key, parseYaml(value, `--set ${key}`)] as const
+  })
+  return parseStrictly(settings, Object.fromEntries(entries), '--set')
+}

@@ -1,0 +1,119 @@
+// ladder.json: all that a ladder has measured, with the lines of every metrics.jsonl, so that the file alone is enough.
+import { z } from 'zod'
+import { experimentFile } from '../../config/experiment.ts'
+import { parseStrictly } from '../../config/explain.ts'
+import { settings } from '../../config/mapping.ts'
+import { ConfigError } from '../../errors.ts'
+import { baselineOf } from '../../judge/ladder.ts'
+import type { LadderLaunch, LadderRecord } from '../../measure/ladder.ts'
+import { preflightSchema } from '../../measure/machine-record.ts'
+import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../measure/metrics-file.ts'
+import { outcomeOf } from '../../measure/outcome.ts'
+import { ladderRun } from '../../plan/ladder.ts'
+import { launchRecord } from '../../report/result.ts'
+import { messageOf } from '../error-message.ts'
+import { readText } from '../read-text.ts'
+
+const SCHEMA_VERSION = 1
+/** Each launch has its metrics in it: some 10 kB for 60 steps. */
+const MAX_LADDER_BYTES = 256 * 1024 * 1024
+
+const names = z.array(z.string())
+
+const ladderFile = z.object({
+  schemaVersion: z.literal(SCHEMA_VERSION),
+  experimentFile: z.string(),
+  experiment: experimentFile,
+  settings,
+  trainings: z.array(z.object({ hash: z.string(), title: z.string(), otherWork: names })),
+  rungs: z.array(
+    z.object({
+      name: z.string(),
+      needs: names,
+      predicts: z.string().nullable(),
+      note: z.string().nullable(),
+      alone: z.string(),
+      from: z.string(),
+      sum: z.string(),
+      sumBefore: z.string(),
+    }),
+  ),
+  sittings: z.array(
+    z.object({
+      startedAt: z.string(),
+      host: z.string(),
+      revision: z.string().nullable(),
+      preflight: preflightSchema,
+    }),
+  ),
+  launches: z.array(
+    z.object({
+      sitting: z.int().nonnegative(),
+      training: z.string(),
+      seed: z.int(),
+      disturbance: z.string().nullable(),
+      launch: launchRecord,
+      metrics: z.array(z.string()).nullable().describe('The lines of metrics.jsonl; null without one.'),
+    }),
+  ),
+})
+
+/** A launch with the lines of its metrics, from which its outcome can be had again. */
+export interface KeptLaunch extends LadderLaunch {
+  readonly metrics: readonly string[] | null
+}
+
+export interface KeptLadder extends LadderRecord {
+  readonly launches: readonly KeptLaunch[]
+}
+
+export function ladderText({ launches, trainings, ...record }: KeptLadder): string {
+  const file = {
+    schemaVersion: SCHEMA_VERSION,
+    ...record,
+    trainings: trainings.map(({ hash, title, otherWork }) => ({ hash, title, otherWork })),
+    launches: launches.map(({ launched: { launch, outcome }, ...kept }) => ({
+      ...kept,
+      seed: outcome.run.seed,
+      launch,
+    })),
+  }
+  return `${JSON.stringify(file, null, 1)}\n`
+}
+
+/** Throws a ConfigError that says what in the file is not as ladder.json should be. */
+export async function readLadder(path: string): Promise<KeptLadder> {
+  const file = parseStrictly(ladderFile, parseJson(await readText(path, path, MAX_LADDER_BYTES), path), path)
+  const baseline = baselineOf(file)
+  const launches = await Promise.all(
+    file.launches.map(async ({ launch, seed, ...kept }): Promise<KeptLaunch> => {
+      const run = ladderRun(launch.runId, kept.training === baseline, kept.sitting, seed)
+      const outcome = outcomeOf(run, launch, await metricsOf(kept.metrics))
+      return { ...kept, launched: { launch, outcome } }
+    }),
+  )
+  return { ...file, launches }
+}
+
+/** As they are, for ladder.json; null if there are none to read. */
+export async function metricsLines(path: string): Promise<string[] | null> {
+  try {
+    return (await readText(path, path, MAX_METRICS_BYTES)).split('\n')
+  } catch {
+    return null // The outcome of the launch says why.
+  }
+}
+
+async function metricsOf(lines: readonly string[] | null) {
+  return lines === null
+    ? metricsProblem('absent', 'the trainer wrote no metrics.jsonl into --out')
+    : await readMetrics(lines)
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new ConfigError(`${file}: not JSON (${messageOf(error)}); expected a ladder.json of Speedproof`)
+  }
+}

@@ -1,0 +1,216 @@
+// A judged ladder -> its tables, for a terminal and as Markdown.
+import { markdownTable } from 'markdown-table'
+import {
+  baselineOf,
+  type Finished,
+  type JudgedLadder,
+  judgeLadder,
+  type RungResult,
+} from '../judge/ladder.ts'
+import { CONFIDENCE, type Effect } from '../judge/ladder-noise.ts'
+import type { LadderLaunch, LadderRecord, LadderRung, LadderTraining, Sitting } from '../measure/ladder.ts'
+import type { RunSummary } from '../measure/summary.ts'
+import { differenceText } from './differences.ts'
+import { escapeCell, oneLine } from './escape.ts'
+import { bytes, confidence, number, percent, ratio, seconds, signed } from './format.ts'
+
+const HEAD = [
+  'rung',
+  'step',
+  'speedup',
+  'gain',
+  'predicted',
+  'peak reserved',
+  'compile, capture',
+  'held-out loss',
+  'loss delta',
+  'verdict',
+]
+
+interface Style {
+  /** Makes somebody else's text harmless. */
+  readonly plain: (text: string) => string
+  readonly heading: (text: string) => string
+  readonly item: (text: string) => string
+}
+
+const TERMINAL: Style = { plain: oneLine, heading: (text) => text, item: (text) => `  ${text}` }
+const MARKDOWN: Style = { plain: escapeCell, heading: (text) => `## ${text}\n`, item: (text) => `- ${text}` }
+
+export function renderLadderTerminal(record: LadderRecord): string {
+  return render(record, TERMINAL)
+}
+
+export function renderLadderMarkdown(record: LadderRecord): string {
+  return `# Ladder of ${record.experiment.name}\n\n${render(record, MARKDOWN)}\n`
+}
+
+function render(record: LadderRecord, style: Style): string {
+  const judged = judgeLadder(record)
+  const { rungs, optimized } = judged
+  const work = new Map(record.trainings.map(({ hash, otherWork }) => [hash, otherWork.length > 0]))
+  const named = ({ name }: LadderRung, hash: string) => (work.get(hash) ? `${name} *` : name)
+  const alone = rungs.map(({ rung, alone }) => row(named(rung, rung.alone), rung, alone, style))
+  const sum = rungs.map(({ rung, sum }) => row(named(rung, rung.sum), rung, sum, style))
+  const whole = row('optimized variant', null, optimized, style)
+  return [
+    style.heading('Each rung alone'),
+    markdownTable([HEAD, ...alone]),
+    '',
+    style.heading('Each on top of those before it'),
+    markdownTable([HEAD, ...sum, whole]),
+    '',
+    style.heading('How to read it'),
+    ...legend(record, judged).map(style.item),
+    '',
+    style.heading('Rungs'),
+    ...rungs
+      .flatMap(({ rung, alone, sum }) => remarks(rung, alone, sum))
+      .map((text) => style.item(style.plain(text))),
+    '',
+    style.heading('Sittings'),
+    ...record.sittings
+      .flatMap((sitting, index) => [
+        sittingText(sitting, index, judged.baselines[index] ?? []),
+        ...record.launches
+          .filter((launch) => launch.sitting === index)
+          .flatMap((launch) => setBack(launch, record)),
+      ])
+      .map((text) => style.item(style.plain(text))),
+  ].join('\n')
+}
+
+function row(name: string, rung: LadderRung | null, result: RungResult, { plain }: Style): string[] {
+  const { standing, speedup, gain, verdict } = result
+  const predicted = rung?.predicts ?? ''
+  if (standing.status !== 'finished') {
+    const why = standing.status === 'failed' ? `failed: ${standing.reason}` : verdict
+    return [plain(name), '', '', '', plain(predicted), '', '', '', '', why]
+  }
+  return [
+    plain(name),
+    stepText(standing.summary),
+    effectText(speedup),
+    effectText(gain),
+    plain(predicted),
+    numberText(standing.summary.metrics.peak_memory_reserved_bytes, bytes),
+    compileText(standing),
+    numberText(standing.summary.metrics.val_loss, number),
+    numberText(standing.lossDelta ?? undefined, signed),
+    verdict,
+  ]
+}
+
+function stepText(run: RunSummary): string {
+  const step = stepSeconds(run)
+  return step === null ? 'no steady state' : seconds(step)
+}
+
+function stepSeconds({ secondsPerSample, samples, steps }: RunSummary): number | null {
+  return secondsPerSample === null ? null : (secondsPerSample * samples) / steps
+}
+
+function effectText(effect: Effect | null): string {
+  if (effect === null) return 'not measured'
+  const { bounds } = effect
+  return bounds === null
+    ? ratio(effect.ratio)
+    : `${ratio(effect.ratio)} (${ratio(bounds.lower)} to ${ratio(bounds.upper)})`
+}
+
+function compileText({ compileSeconds, compileCache }: Finished): string {
+  const state = compileCache === 'cold' || compileCache === 'warm' ? `, ${compileCache} cache` : ''
+  return compileSeconds === 0 ? 'none' : `${seconds(compileSeconds)}${state}`
+}
+
+function numberText(value: number | undefined, format: (value: number) => string): string {
+  return value === undefined ? 'not measured' : format(value)
+}
+
+function legend({ trainings, settings, experiment }: LadderRecord, judged: JudgedLadder): string[] {
+  const { noise } = judged
+  const changed = trainings.filter(({ otherWork }) => otherWork.length > 0)
+  const level = confidence(CONFIDENCE)
+  return [
+    'speedup: baseline / own seconds per sample in the steady state, against the mean of the baseline launches right before and after it.',
+    'gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups.',
+    noise === null
+      ? 'noise: unknown, since no sitting has two baseline launches; so no verdict.'
+      : `noise: one launch scatters by ${percent(noise.deviation)} (standard deviation, from ${noise.differences} ${noise.differences === 1 ? 'pair' : 'pairs'} of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike; in brackets its ${level} interval. One that holds 1.00x reads "no gain"; of 20 rungs without effect, about one still reads otherwise.`,
+    `every launch with seed ${experiment.design.seed}${settingsText(settings)}; loss delta: held-out loss - that of the baseline launches beside it.`,
+    'not active: the trainer reads back the same settings as without it.',
+    ...(changed.length > 0 ? [`* does other work than the baseline: ${workText(changed)}.`] : []),
+  ]
+}
+
+function settingsText(settings: LadderRecord['settings']): string {
+  const all = Object.entries(settings).map(([key, value]) => `${key}: ${JSON.stringify(value)}`)
+  return all.length === 0 ? '' : ` and ${all.join(', ')}`
+}
+
+function workText(trainings: readonly LadderTraining[]): string {
+  return [...new Set(trainings.flatMap(({ otherWork }) => otherWork))].join(', ')
+}
+
+function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[] {
+  const { name, needs, note } = rung
+  const readBack = alone.readBack.length > 0 ? alone.readBack : sum.readBack
+  const active = readBack.length === 0 ? [] : [`reads back ${readBack.map(differenceText).join(', ')}`]
+  const needed = needs.length === 0 ? [] : [`alone with ${needs.join(', ')}, which it needs`]
+  const said = [...active, ...needed, ...(note === null ? [] : [note])]
+  return [
+    ...(said.length === 0 ? [] : [`${name}: ${said.join('; ')}`]),
+    ...problemsOf(alone).map((problem) => `${name} alone: ${problem}`),
+    ...problemsOf(sum).map((problem) => `sum up to ${name}: ${problem}`),
+  ]
+}
+
+function problemsOf({ standing }: RungResult): readonly string[] {
+  if (standing.status === 'failed') return [`failed, ${standing.reason}: ${standing.message}`]
+  return standing.status === 'finished' ? standing.problems : []
+}
+
+function sittingText(
+  { startedAt, host, revision }: Sitting,
+  index: number,
+  baselines: readonly RunSummary[],
+): string {
+  const [first] = baselines
+  const steps = baselines.flatMap((run) => stepSeconds(run) ?? [])
+  const losses = baselines.flatMap(({ metrics }) => metrics.val_loss ?? [])
+  const devices =
+    first === undefined ? [] : [`${first.deviceNames.length} x ${[...new Set(first.deviceNames)].join(', ')}`]
+  const versions = Object.entries(first?.versions ?? {}).map(([name, version]) => `${name} ${version}`)
+  return [
+    `${index + 1}: ${startedAt.slice(0, 16).replace('T', ' ')} UTC on ${host}`,
+    ...devices,
+    ...versions,
+    `code ${revision === null ? 'unknown' : revision}`,
+    `${baselines.length} baseline launches${range(steps, seconds, ' a step')}${range(losses, number, '', 'held-out loss ')}`,
+  ].join(', ')
+}
+
+/** A launch that no row shows, and why. */
+function setBack(
+  { launched: { outcome }, disturbance, training }: LadderLaunch,
+  record: LadderRecord,
+): string[] {
+  const { id } = outcome.run
+  if (disturbance !== null) return [`${id}: not counted: ${disturbance}`]
+  if (outcome.status === 'cancelled') return [`${id}: cut, since the time was up or somebody cancelled it`]
+  const isBaseline = training === baselineOf(record)
+  return isBaseline && outcome.status === 'failed'
+    ? [`${id}: failed, ${outcome.reason}: ${outcome.message}; without a baseline nothing could be compared`]
+    : []
+}
+
+function range(
+  values: readonly number[],
+  format: (value: number) => string,
+  unit: string,
+  name = '',
+): string {
+  if (values.length === 0) return ''
+  const [low, high] = [format(Math.min(...values)), format(Math.max(...values))]
+  return `, ${name}${low === high ? low : `${low} to ${high}`}${unit}`
+}

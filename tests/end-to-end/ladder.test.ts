@@ -1,0 +1,184 @@
+// `speedproof ladder` with a trainer that does as told: rungs that gain, do nothing and fail, in one sitting and in two.
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
+import { type Ended, speedproof } from '../harness/command-line.ts'
+
+const RUNGS = [
+  {
+    name: 'fast',
+    set: { 'speed.step_seconds': 0.001, 'speed.switch': 'fast' },
+    predicts: '4x (by its step)',
+  },
+  { name: 'unseen', set: { 'speed.colour': 'red' } },
+  { name: 'broken', set: { 'speed.fault': 'out-of-memory' } },
+  {
+    name: 'slow',
+    set: { 'speed.step_seconds': 0.016, 'speed.switch': 'slow' },
+    needs: ['fast'],
+    replaces: ['broken'],
+  },
+]
+const LADDER = { set: { steps: 24 }, baseline_every: 2, rungs: RUNGS }
+
+const ladderFile = z.object({
+  trainings: z.array(z.object({ hash: z.string(), title: z.string() })),
+  sittings: z.array(z.object({})),
+  launches: z.array(
+    z.object({ sitting: z.number(), training: z.string(), launch: z.object({ runId: z.string() }) }),
+  ),
+})
+
+async function recordOf(folder: string) {
+  return ladderFile.parse(JSON.parse(await readFile(join(folder, 'out', 'ladder', 'ladder.json'), 'utf8')))
+}
+
+/** Cells of the rung's row, the first time that it stands in a table of this title. */
+function rowOf({ stdout }: Ended, title: string, rung: string): string[] {
+  const rows = stdout.slice(stdout.indexOf(title)).split('\n')
+  const row = rows.find((line) => line.startsWith(`| ${rung} `)) ?? ''
+  return row.split('|').map((cell) => cell.trim())
+}
+
+const ALONE = 'Each rung alone'
+const SUM = 'Each on top of those before it'
+
+describe('a ladder in one sitting', () => {
+  let folder: string
+  let ran: Ended
+
+  beforeAll(async () => {
+    folder = await anExperiment({ ladder: LADDER })
+    ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE)
+  }, 120_000)
+
+  it('ends with 0, also when a rung fails', () => {
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.stdout).not.toContain('Still to measure')
+  })
+
+  it('has a verdict for each rung, with its prediction beside its speedup', () => {
+    const fast = rowOf(ran, ALONE, 'fast')
+    expect(fast).toContain('gain')
+    expect(fast).toContain('4x (by its step)')
+    expect(rowOf(ran, ALONE, 'unseen')).toContain('not active')
+    expect(rowOf(ran, ALONE, 'broken')).toContain('failed: out-of-memory')
+    expect(rowOf(ran, ALONE, 'slow')).toContain('loss')
+    expect(rowOf(ran, SUM, 'unseen')).toContain('not active')
+    expect(rowOf(ran, SUM, 'optimized variant')).toContain('not active')
+  })
+
+  it('says what was read back, what a rung needs and why one failed', () => {
+    expect(ran.stdout).toContain('fast: reads back switch: off -> fast')
+    expect(ran.stdout).toContain('slow: reads back switch: fast -> slow; alone with fast, which it needs')
+    expect(ran.stdout).toContain('broken alone: failed, out-of-memory: rank 0')
+  })
+
+  it('measures the baseline first, in between and last, and no training twice', async () => {
+    const { trainings, launches } = await recordOf(folder)
+    const titles = launches.map(({ training }) => trainings.find(({ hash }) => hash === training)?.title)
+    expect(titles).toEqual([
+      'baseline',
+      'fast alone',
+      'unseen alone',
+      'baseline',
+      'sum up to unseen',
+      'broken alone',
+      'baseline',
+      'sum up to broken',
+      'slow alone',
+      'baseline',
+      'sum up to slow',
+      'optimized variant',
+      'baseline',
+    ])
+  })
+
+  it('is printed again from its file alone, in the same words', async () => {
+    const shown = await speedproof(folder, 'ladder', '--show', 'out/ladder/ladder.json')
+    expect(shown.exitCode).toBe(0)
+    expect(ran.stdout).toContain(shown.stdout.trim())
+    const markdown = await readFile(join(folder, 'out/ladder/ladder.md'), 'utf8')
+    expect(markdown).toContain('# Ladder of faulty')
+  })
+
+  it('has nothing left to do for --resume, and only what failed for --retry', async () => {
+    const before = await recordOf(folder)
+    expect(await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--resume')).toMatchObject({ exitCode: 0 })
+    expect(await recordOf(folder)).toEqual(before)
+    const again = await speedproof(
+      folder,
+      'ladder',
+      EXPERIMENT_FILE,
+      '--resume',
+      '--retry',
+      '--part',
+      'alone',
+    )
+    expect(again.exitCode).toBe(0)
+    const { launches, sittings } = await recordOf(folder)
+    expect(sittings).toHaveLength(2)
+    expect(launches.slice(before.launches.length).map(({ launch }) => launch.runId)).toEqual([
+      'sitting-2-001-baseline',
+      'sitting-2-002-broken-alone',
+      'sitting-2-003-baseline',
+    ])
+  })
+})
+
+it('a ladder that runs out of time ends with 3, and --resume measures the rest in a new sitting', async () => {
+  const ladder = { ...LADDER, rungs: RUNGS.slice(0, 1) }
+  const folder = await anExperiment({ ladder })
+  const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.3')
+  expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
+  expect(cut.stdout).toContain('Still to measure, with --resume: ')
+  const { launches } = await recordOf(folder)
+  const rest = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--resume')
+  expect(rest).toMatchObject({ exitCode: 0, stderr: '' })
+  const record = await recordOf(folder)
+  expect(record.launches.slice(0, launches.length)).toEqual(launches)
+  expect(record.launches.at(-1)).toMatchObject({ sitting: record.sittings.length - 1 })
+  expect(rowOf(rest, ALONE, 'fast')).toContain('gain')
+})
+
+it('a baseline that fails ends the sitting, since nothing could be compared with it', async () => {
+  const folder = await anExperiment({ baseline: { fault: 'crash' }, ladder: LADDER })
+  const { exitCode, stdout } = await speedproof(folder, 'ladder', EXPERIMENT_FILE)
+  expect(exitCode).toBe(3)
+  expect((await recordOf(folder)).launches).toHaveLength(1)
+  expect(stdout).toMatch(/sitting-1-001-baseline: failed, exit-code: .*told to crash; without a baseline/)
+})
+
+it('what a killed call left of a launch is moved aside', async () => {
+  const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
+  await speedproof(folder, 'ladder', EXPERIMENT_FILE)
+  await speedproof(folder, 'ladder', EXPERIMENT_FILE)
+  expect(await readdir(join(folder, 'out', 'ladder', 'earlier'))).toHaveLength(1)
+})
+
+describe('a ladder is refused with 2', () => {
+  it.each([
+    ['without rungs', undefined, [], 'ladder: missing in faulty'],
+    [
+      'with a rung outside of speed: in a same-work experiment',
+      { rungs: [{ name: 'short', set: { steps: 10 } }] },
+      [],
+      'ladder: short alone: a same-work experiment may not change steps',
+    ],
+    [
+      'with a rung that is set already',
+      { rungs: [{ name: 'idle', set: { 'speed.step_seconds': 0.004 } }] },
+      [],
+      'ladder: idle: sets only what is set without it',
+    ],
+    ['with no time', LADDER, ['--minutes', 'soon'], 'minutes: got "soon"'],
+    ['to resume what was not begun', LADDER, ['--resume'], 'ladder.json: cannot be read'],
+  ])('%s', async (_, ladder, flags, message) => {
+    const folder = await anExperiment(ladder === undefined ? {} : { ladder })
+    const { exitCode, stderr } = await speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags)
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(message)
+  })
+})

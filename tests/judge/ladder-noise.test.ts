@@ -1,0 +1,38 @@
+// How much two launches of one training differ by themselves, and what that makes of a ratio.
+import { describe, expect, test } from 'vitest'
+import { effectOf, noiseOf } from '../../src/judge/ladder-noise.ts'
+
+describe('the noise of a ladder', () => {
+  test('is unknown without two baseline launches in one sitting', () => {
+    expect(noiseOf([[1], [2]])).toBeNull()
+  })
+
+  test('comes from neighbours alone: half their mean square difference, over all sittings', () => {
+    // Differences 0.02, -0.02 and 0.04: (4 + 4 + 16) / 3 / 2 = 4 in units of 1e-4.
+    const noise = noiseOf([
+      [0, 0.02, 0],
+      [5, 5.04],
+    ])
+    expect(noise?.differences).toBe(3)
+    expect(noise?.deviation).toBeCloseTo(0.02, 12)
+  })
+
+  test('hardly grows by a slow drift', () => {
+    const drifting = Array.from({ length: 11 }, (_, index) => 0.001 * index)
+    expect(noiseOf([drifting])?.deviation).toBeCloseTo(0.001 / Math.SQRT2, 12)
+  })
+})
+
+describe('an effect', () => {
+  test('has the t interval of its degrees of freedom', () => {
+    // t(0.975, 3) = 3.182446 (SciPy); half width 3.182446 * 0.01 * sqrt(1.5).
+    const { ratio, bounds } = effectOf(Math.log(2), 1.5, { deviation: 0.01, differences: 3 })
+    expect(ratio).toBeCloseTo(2, 12)
+    expect(Math.log((bounds?.upper ?? 0) / 2)).toBeCloseTo(3.182446 * 0.01 * Math.sqrt(1.5), 6)
+    expect(Math.log(2 / (bounds?.lower ?? 0))).toBeCloseTo(3.182446 * 0.01 * Math.sqrt(1.5), 6)
+  })
+
+  test('has no bounds where the noise is unknown', () => {
+    expect(effectOf(0, 1.5, null)).toEqual({ ratio: 1, bounds: null })
+  })
+})
