@@ -30,6 +30,17 @@ export function withPreset(raw: unknown, chosen: PresetName | undefined): unknow
   return { ...raw, preset: name, design: merged(design, raw.design), gates: merged(gates, raw.gates) }
 }
 
+/** Does the file name itself all that the preset would fill in? `raw`: the file as it was read. */
+export function fillsInNothing(name: PresetName, raw: unknown): boolean {
+  if (!isMapping(raw)) return false
+  const names = (own: unknown, keys: readonly string[]) =>
+    isMapping(own) && keys.every((key) => Object.hasOwn(own, key))
+  return (
+    names(raw.design, Object.keys(PRESETS[name].design)) &&
+    names(raw.gates, Object.keys(gatesOfKind(raw.kind)))
+  )
+}
+
 /** A value of the wrong type stays, so that it is refused by name. */
 function merged(preset: Readonly<Record<string, unknown>>, own: unknown): unknown {
   if (own === undefined) return preset

@@ -1,5 +1,6 @@
 // Loads every experiment of a call before any of them is run; each has its own folder if there are several.
 import { join } from 'node:path'
+import { MERGE_BASE } from '../config/revision-rules.ts'
 import { ConfigError } from '../errors.ts'
 import { type ExperimentSource, type Loaded, loadExperiment } from './load-experiment.ts'
 
@@ -25,6 +26,8 @@ export async function loadAll(sources: AllSources): Promise<AllLoaded> {
     refuseSameName(one, loaded)
     loaded.push(one)
   }
+  refuseUnusedBase(loaded, sources)
+  noteUnusedPreset(loaded, sources)
   const taken = taking.move()
   return { loaded, [Symbol.asyncDispose]: () => taken.disposeAsync() }
 }
@@ -36,4 +39,25 @@ function refuseSameName({ request }: Loaded, others: readonly Loaded[]): void {
   throw new ConfigError(
     `${other.request.experimentFile}, ${request.experimentFile}: name: both are called "${name}", and each needs a folder of its own; rename one`,
   )
+}
+
+/** One call may hold experiments of several kinds: what is used by none of them is a mistake. */
+function refuseUnusedBase(loaded: readonly Loaded[], { overrides }: AllSources): void {
+  if (!loaded.every(({ unused }) => unused.includes('base'))) return
+  throw new ConfigError(
+    `base: got "${overrides.base}", but no variant of ${filesOf(loaded)} has revision: ${MERGE_BASE}; leave it out, or name the revision`,
+  )
+}
+
+/** A preset is what a file falls back on, so a file that names all of it is none; but whoever asked for more evidence must know. */
+function noteUnusedPreset(loaded: readonly Loaded[], { overrides, note }: AllSources): void {
+  const full = loaded.filter(({ unused }) => unused.includes('preset'))
+  if (full.length === 0) return
+  note(
+    `preset: got ${overrides.preset}, which changes nothing in ${filesOf(full)}: it names its design and all of its gates itself`,
+  )
+}
+
+function filesOf(loaded: readonly Loaded[]): string {
+  return loaded.map(({ request }) => request.experimentFile).join(', ')
 }

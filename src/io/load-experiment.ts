@@ -3,12 +3,14 @@ import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Experiment, parseExperiment, VARIANTS, type Variant } from '../config/experiment.ts'
+import type { OverrideName } from '../config/overrides.ts'
 import {
   type ResolvedConfigs,
   refuseForbiddenDifferences,
   refuseIdentical,
   type TrainerConfig,
 } from '../config/same-work.ts'
+import { unusedOverrides } from '../config/unused-overrides.ts'
 import { ConfigError } from '../errors.ts'
 import { refuseUndecidable } from '../judge/decidable.ts'
 import { trainingHash } from '../judge/noise-floor.ts'
@@ -39,6 +41,8 @@ export interface Loaded extends AsyncDisposable {
   readonly places: VariantPlaces
   /** For its results. */
   readonly directory: string
+  /** Of those that were given: what changes nothing in this experiment. */
+  readonly unused: readonly OverrideName[]
 }
 
 /** Throws a ConfigError for anything that would make the experiment fail before its first step, and on a cancel. */
@@ -71,6 +75,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
     request: { experimentFile, experiment, configs, overrides, revision, sources, host, noiseFloors },
     places,
     directory,
+    unused: unusedOverrides(overrides, experiment, text),
     [Symbol.asyncDispose]: () => taken.disposeAsync(),
   }
 }

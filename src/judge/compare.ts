@@ -13,6 +13,8 @@ export interface GateComparison {
   readonly baseline: number | null
   readonly optimized: number | null
   readonly evidence: PairedEstimate | null
+  /** Of which both runs finished. */
+  readonly blocks: number
   /** Variants of which several runs gave one and the same number, to the last digit. */
   readonly repeating: readonly Variant[]
 }
@@ -45,6 +47,7 @@ function compareGate(gate: Gate, blocks: readonly Block[], confidence: number): 
     baseline: baseline && level(gate, baseline),
     optimized: optimized && level(gate, optimized),
     evidence: isLevel(gate) ? optimized && worst(gate, optimized) : pairedEstimate(gate, blocks, confidence),
+    blocks: blocks.length,
     repeating: VARIANTS.filter((variant) => repeats({ baseline, optimized }[variant] ?? [])),
   }
 }

@@ -35,9 +35,12 @@ export function judgeGate(comparison: GateComparison): GateVerdict {
 }
 
 function decide(comparison: GateComparison): { state: GateState; reason: string } {
-  const { gate, evidence } = comparison
-  if (evidence === null)
-    return { state: 'not measured', reason: `not every run reported a usable ${gate.metric}` }
+  const { gate, evidence, blocks } = comparison
+  if (evidence === null) {
+    const reason =
+      blocks === 0 ? 'no block has two finished runs' : `not every run reported a usable ${gate.metric}`
+    return { state: 'not measured', reason }
+  }
   const { estimate, bounds, pairs } = evidence
   if (gate.evidence === 'point') {
     const state = clears(gate, estimate) ? 'passed' : 'failed'

@@ -25,7 +25,7 @@ export type ToDecide =
   | { readonly status: 'within-reach'; readonly blocks: number }
   | { readonly status: 'out-of-reach'; readonly blocks: number }
 
-/** Null where there is no interval. */
+/** Null where there is no interval: then nothing is known of the scatter, nor of what it would take. */
 export function precisionOf(verdict: GateVerdict): Precision | null {
   const { gate, evidence } = verdict
   if (evidence === null || evidence.bounds === null || isLevel(gate)) return null

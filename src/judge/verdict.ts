@@ -1,9 +1,9 @@
 // Outcomes, validity and gates -> one verdict with its reason.
-import type { Experiment } from '../config/experiment.ts'
+import { type Experiment, gatesOf } from '../config/experiment.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { looksOf } from '../plan/looks.ts'
+import { confidenceOf, looksOf } from '../plan/looks.ts'
 import { type AaFinding, checkAa, findAa } from './aa.ts'
 import { allocationWarnings } from './allocation.ts'
 import type { Comparison } from './compare.ts'
@@ -15,6 +15,7 @@ import { checkReevaluation } from './reevaluation.ts'
 import { scatterWarnings } from './scatter.ts'
 import type { Speedups } from './speedups.ts'
 import { type Check, checkValidity } from './validity.ts'
+import { wideFloorWarnings } from './wide-floor.ts'
 
 export type VerdictName = 'passed' | 'failed' | 'inconclusive' | 'invalid'
 
@@ -63,6 +64,10 @@ export function judge(
       ...improvementWarnings(experiment, gates),
       ...scatterWarnings(measured),
       ...allocationWarnings(measured),
+      ...wideFloorWarnings(gatesOf(experiment), noise, {
+        blocks: looksOf(experiment).at(-1) ?? 0,
+        confidence: confidenceOf(experiment),
+      }),
     ],
     speedups: comparison.speedups,
     noise,

@@ -31,6 +31,7 @@ export interface RunSummary {
   readonly reportedSamples: number
   /** Samples seen before the last evaluation, from which the held-out numbers are. */
   readonly evaluatedAfterSamples: number
+  readonly evaluations: number
   /** Last step of each earlier part; empty for a run of one process. */
   readonly resumedAtSteps: readonly number[]
   readonly attemptedUpdates: number
@@ -112,6 +113,7 @@ function summarize(
     samples: sum(steps.samples),
     reportedSamples: end.samples,
     evaluatedAfterSamples: metrics.evaluations.at(-1)?.samples_seen ?? 0,
+    evaluations: metrics.evaluations.length,
     resumedAtSteps: start.resumed_at_steps ?? [],
     attemptedUpdates: end.attempted_updates,
     skippedUpdates: end.skipped_updates,

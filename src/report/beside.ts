@@ -13,7 +13,7 @@ export function besideTheGates(result: Result): string[] {
   if (verdict.aa !== null) return [...sameSeed(runs), ...noiseFloor(measuredFloor)]
   return [
     ...looksTaken(result),
-    `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${estimate(toQuality)}.`,
+    `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${toQualityText(toQuality, runs)}.`,
     ...atOneClockText(atOneClock),
     breakEvenText(breakEven),
     ...sameSeed(runs),
@@ -22,6 +22,20 @@ export function besideTheGates(result: Result): string[] {
 
 function estimate(found: PairedEstimate | null): string {
   return found === null ? 'not measured' : ratio(found.estimate)
+}
+
+function toQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]): string {
+  return found === null ? `not measured, since ${whyNoTimeToQuality(runs)}` : ratio(found.estimate)
+}
+
+function whyNoTimeToQuality(runs: readonly RunSummary[]): string {
+  const measured = runs.filter(({ block }) => block !== null)
+  const once = measured.filter(({ evaluations }) => evaluations < 2)
+  const late = measured.filter(({ metrics }) => metrics.time_to_quality_seconds === undefined)
+  const shares = (some: readonly RunSummary[]) => `${some.length} of ${measured.length} runs`
+  if (once.length > 0)
+    return `${shares(once)} were evaluated only at the end: evaluate during the training too`
+  return late.length > 0 ? `${shares(late)} never got there` : 'no block has two finished runs'
 }
 
 /** Nothing where no clock was measured: the section on the machine says so. */

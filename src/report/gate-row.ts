@@ -38,7 +38,7 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
   if (precision === null)
     return evidence === null || isLevel(gate)
       ? ''
-      : ' Minimal detectable effect: unknown from a single block.'
+      : ' Minimal detectable effect: unknown without an interval.'
   const { detectable, toDecide, bootstrap, isEquivalent } = precision
   const size = gate.statistic === 'difference' ? difference(gate, detectable) : percent(detectable)
   return [

@@ -89,6 +89,29 @@ it('a plan launches and writes nothing', async () => {
   expect(existsSync(join(folder, 'out'))).toBe(false)
 })
 
+it('a base that nothing asks for is refused, and a preset that fills in nothing is told', async () => {
+  const folder = await anExperiment()
+  const refused = await speedproof(folder, 'plan', EXPERIMENT_FILE, '--base', 'main')
+  expect(refused).toMatchObject({
+    exitCode: 2,
+    stderr: `base: got "main", but no variant of ${EXPERIMENT_FILE} has revision: merge-base; leave it out, or name the revision\n`,
+  })
+  const full = await anExperiment({
+    gates: {
+      speedup: { at_least: 3 },
+      loss_delta: { below: 0.001 },
+      nrmse_ratio: { at_most: 1.03 },
+      peak_memory_gb: { below: 50 },
+    },
+    design: { blocks: 4 },
+  })
+  const told = await speedproof(full, 'plan', EXPERIMENT_FILE, '--preset', 'nightly')
+  expect(told.exitCode).toBe(0)
+  expect(told.stdout).toContain(
+    `preset: got nightly, which changes nothing in ${EXPERIMENT_FILE}: it names its design and all of its gates itself`,
+  )
+})
+
 it('a run of unequal work ends with 4', async () => {
   const folder = await anExperiment({ optimized: { samples_per_step: 8 } })
   const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)

@@ -155,6 +155,14 @@ describe('the memory gate', () => {
 })
 
 describe('a number that is not there', () => {
+  test('is not blamed on a run where no block is whole', () => {
+    const none = { gate: aGate(), baseline: null, optimized: null, evidence: null, repeating: [] }
+    expect(judgeGate({ ...none, blocks: 0 }).reason).toBe('no block has two finished runs')
+    expect(judgeGate({ ...none, blocks: 4 }).reason).toBe(
+      'not every run reported a usable seconds_per_sample',
+    )
+  })
+
   test('is not measured, by point estimate neither', () => {
     for (const evidence of ['interval', 'point'] as const) {
       const verdict = judgeGate({
@@ -162,6 +170,7 @@ describe('a number that is not there', () => {
         baseline: null,
         optimized: null,
         evidence: null,
+        blocks: 4,
         repeating: [],
       })
       expect(verdict).toMatchObject({

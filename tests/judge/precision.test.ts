@@ -38,6 +38,11 @@ describe('the minimal detectable effect', () => {
     expect(precision(aGate(), [0.25])).toBeNull()
     expect(precision(aGate({ statistic: 'minimum' }), [0.25, 0.26])).toBeNull()
   })
+
+  test('is unknown where the seeds are too few for an interval, and nothing is said of how many would decide', () => {
+    expect(precision(lossDelta, [1, 1.0001])).toBeNull()
+    expect(precision(lossDelta, [1, 1.0001, 0.9999])).not.toBeNull()
+  })
 })
 
 describe('the blocks that would decide', () => {

@@ -106,6 +106,7 @@ test('one more block on the wrong side of the limit never turns an open gate int
       baseline: null,
       optimized: null,
       evidence: pairedRatio(logs.map((value) => ({ numerator: 3 * Math.exp(value), denominator: 1 }))),
+      blocks: 4,
       repeating: [],
     }).state
   let stillOpen = 0

@@ -47,6 +47,7 @@ export function decide(pairs: readonly Pair[], looks = LOOKS, confidence = CONFI
       baseline: null,
       optimized: null,
       evidence,
+      blocks: 4,
       repeating: [],
     })
     decision = { state, blocks }

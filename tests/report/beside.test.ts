@@ -1,0 +1,31 @@
+// Where there is no time to the baseline's held-out loss, the report says why.
+import { expect, test } from 'vitest'
+import { assess } from '../../src/assess.ts'
+import { besideTheGates } from '../../src/report/beside.ts'
+import type { Result } from '../../src/report/result.ts'
+import { aRequest, aResult } from '../fixtures/builders.ts'
+
+const result = await aResult()
+const timeToQuality = (of: Result) =>
+  besideTheGates(of)
+    .find((line) => line.startsWith('Speedups:'))
+    ?.split('ends with: ')[1]
+
+test('runs that were evaluated once say nothing of when', () => {
+  expect(timeToQuality(result)).toBe(
+    'not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.',
+  )
+})
+
+test('a run that was evaluated more often may never get there', () => {
+  const runs = result.runs.map((run) => ({
+    ...run,
+    evaluations: 2,
+    metrics: { ...run.metrics, ...(run.variant === 'baseline' ? { time_to_quality_seconds: 5 } : {}) },
+  }))
+  expect(timeToQuality({ ...result, runs })).toBe('not measured, since 4 of 8 runs never got there.')
+})
+
+test('without runs there is nothing to time', () => {
+  expect(timeToQuality(assess(aRequest(), []))).toBe('not measured, since no block has two finished runs.')
+})
