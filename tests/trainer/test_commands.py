@@ -57,6 +57,14 @@ def test_what_cannot_be_used_is_bad_input(tmp_path, capsys):
         assert expected in capsys.readouterr().err
 
 
+def test_making_data_draws_a_bar_where_somebody_watches(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    tasks = "data.tasks=[advection1d, darcy2d]"
+    assert main(["generate-data", "--config", str(tiny_file(tmp_path)), "--set", tasks]) == 0
+    bars = f"\rtrajectory [{'#' * 30}] 8 of 8\n"
+    assert capsys.readouterr().err.count(bars) == 4
+
+
 def test_long_work_draws_a_bar_where_somebody_watches(capsys, monkeypatch):
     show_progress("step", 1, 10)
     assert capsys.readouterr().err == ""

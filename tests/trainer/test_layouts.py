@@ -143,6 +143,7 @@ def put(key: str, value: np.ndarray):
             "holds several layouts, tensor and Vx, Vy, density, pressure",
         ),
         ("darcy", drop("tensor"), "no dataset tensor"),
+        ("darcy", drop("nu"), "no dataset nu"),
         (
             "darcy",
             put("tensor", numbers(2, 1, 4, 5)),

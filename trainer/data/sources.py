@@ -109,7 +109,7 @@ def _generate(config: DataConfig, task: Task, folder: Path) -> None:
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """Hold a file lock that the kernel gives back when this process ends, however it ends."""
-    make_folder(path.parent, "data.root: the data are not there yet, and")
+    make_folder(path.parent, "data.root")
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -19,8 +19,9 @@ def open_field_file(path: Path) -> FieldFile:
         keys, has_groups = set(file), grouped.is_grouped(file)
     layouts: dict[str, Callable[[Path], FieldFile]] = {}
     if "tensor" in keys or "nu" in keys:
-        is_darcy = "nu" in keys
-        layouts["nu, tensor" if is_darcy else "tensor"] = darcy.describe if is_darcy else scalar_1d.describe
+        is_darcy = bool(keys & {"nu", "y-coordinate"})
+        name = ", ".join(sorted(keys & darcy.KEYS))
+        layouts[name] = darcy.describe if is_darcy else scalar_1d.describe
     if keys & cfd.KEYS:
         layouts[", ".join(sorted(keys & cfd.KEYS))] = cfd.describe
     if has_groups:

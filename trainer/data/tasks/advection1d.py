@@ -11,6 +11,7 @@ from trainer.config.kinds import Count, Positive
 from trainer.config.ranges import AtLeast, NotEmpty
 from trainer.data.layouts.scalar_1d import write_scalar_1d
 from trainer.data.tasks.task import Task
+from trainer.progress import show_progress
 
 TRAJECTORIES_AT_ONCE = 50  # 1 GB of float64 at PDEBench's grid
 
@@ -73,9 +74,10 @@ def generate(config: Advection1dConfig, seed: int, case: int) -> np.ndarray:
     x, t = cell_centres(config), frame_times(config)
     tensor = np.empty((config.trajectories, config.frames, config.grid_points), dtype=np.float32)
     for first in range(0, config.trajectories, TRAJECTORIES_AT_ONCE):
-        part = slice(first, first + TRAJECTORIES_AT_ONCE)
+        part = slice(first, min(first + TRAJECTORIES_AT_ONCE, config.trajectories))
         drawn = Waves(waves.amplitude[part], waves.number[part], waves.phase[part])
         tensor[part] = solve(drawn, config.betas[case], x, t)
+        show_progress("trajectory", part.stop, config.trajectories)
     return tensor
 
 

@@ -18,6 +18,7 @@ from trainer.config.kinds import Positive
 from trainer.config.ranges import AtLeast, NotEmpty
 from trainer.data.layouts.darcy import write_darcy
 from trainer.data.tasks.task import Task
+from trainer.progress import show_progress
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -66,6 +67,7 @@ def generate(config: Darcy2dConfig, seed: int, case: int) -> np.ndarray:
         coefficient = threshold(torch.from_numpy(noise).to(device))
         values[0, part] = coefficient.cpu().numpy()
         values[1, part] = solve(coefficient, config.betas[case]).cpu().numpy()
+        show_progress("trajectory", part.stop, config.trajectories)
     return values
 
 
