@@ -5,6 +5,7 @@ import { type MetricsEvent, metricsEvent } from '../measure/metrics-schema.ts'
 import type { LaunchEnd, LaunchRecord, RankFailure } from '../measure/outcome.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { torchrunCommand } from '../plan/torchrun.ts'
+import { hashCode } from './code-hash.ts'
 import { cacheVariables, watchCache } from './compile-cache.ts'
 import type { Machine } from './machine/take-machine.ts'
 import { readErrorFiles } from './process/error-files.ts'
@@ -23,6 +24,8 @@ export interface Launching {
   /** Prepared: its config is written, its folders are made. */
   readonly files: RunFiles
   readonly cacheDirectory: string
+  /** Of the whole experiment: what is written there is none of the trainer's code. */
+  readonly resultsDirectory: string
   readonly place: VariantPlace
 }
 
@@ -37,13 +40,21 @@ export interface RunHooks {
 const POLL_MILLISECONDS = 500
 
 export async function launchRun(
-  { experiment, run, files, cacheDirectory, place: { workingDirectory, python } }: Launching,
+  {
+    experiment,
+    run,
+    files,
+    cacheDirectory,
+    resultsDirectory,
+    place: { workingDirectory, python },
+  }: Launching,
   { cancelled, progress, machine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
   const caches = cacheVariables(cacheDirectory)
   const named = { ...experiment.launch.env, ...experiment.variants[run.variant].env }
   const isOurs = Object.keys(caches).every((name) => !Object.hasOwn(named, name))
   const cacheState = await watchCache(cacheDirectory)
+  const before = await hashCode(experiment.trainer, workingDirectory, resultsDirectory)
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
   await using sampler = await machine.watch(files.machineFile)
@@ -72,7 +83,10 @@ export async function launchRun(
       },
     )
     const compileCache = isOurs ? await cacheState() : null
-    return { runId: run.id, startedAt, result, errors: await readErrors(files, result), compileCache }
+    const after = await hashCode(experiment.trainer, workingDirectory, resultsDirectory)
+    const code = before === null || after === null ? null : { before, after }
+    const errors = await readErrors(files, result)
+    return { runId: run.id, startedAt, result, errors, compileCache, code }
   } finally {
     ended.abort()
     await watched

@@ -54,6 +54,7 @@ export async function reevaluate(
     result,
     errors: error === null ? [] : [error],
     compileCache: null,
+    code: null,
   }
   return readReevaluationFiles(record, files)
 }

@@ -91,9 +91,10 @@ export async function runAll(
   async function launchAndRead(run: PlannedRun): Promise<Launched> {
     const files = await workspace.prepareRun(run, request.configs[run.variant])
     const cacheDirectory = workspace.cacheDirectory(run.variant)
+    const resultsDirectory = workspace.directory
     const place = places[run.variant]
     const { experiment } = request
-    const launch = await launchRun({ experiment, run, files, cacheDirectory, place }, hooks)
+    const launch = await launchRun({ experiment, run, files, cacheDirectory, resultsDirectory, place }, hooks)
     const outcome = outcomeOf(run, launch, await readMetricsFile(files.metricsFile))
     return { launch, outcome }
   }

@@ -5,12 +5,14 @@ import { mayDifferInPackages } from '../config/revision-rules.ts'
 import { differencesOf, differencesOutside } from '../config/same-work.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { checkCode } from './code-check.ts'
 import { pairedMean } from './paired.ts'
 
 export interface Check {
   readonly name:
     | 'completion'
     | 'equal work'
+    | 'same code'
     | 'same machine'
     | 'steady state'
     | 'clocks'
@@ -27,7 +29,7 @@ const TREND_CONFIDENCE = 0.99
 /** `runs` are the finished measured runs; without any there is nothing to compare. */
 export function checkValidity(experiment: Experiment, runs: readonly RunSummary[]): Check[] {
   if (runs.length === 0) {
-    return (['equal work', 'same machine', 'steady state', 'clocks'] as const).map((name) => ({
+    return (['equal work', 'same code', 'same machine', 'steady state', 'clocks'] as const).map((name) => ({
       name,
       state: 'inconclusive',
       detail: 'no measured run finished',
@@ -35,6 +37,7 @@ export function checkValidity(experiment: Experiment, runs: readonly RunSummary[
   }
   return [
     check('equal work', equalWorkProblems(experiment, runs), equalWorkDetail(runs)),
+    checkCode(experiment, runs),
     check('same machine', machineProblems(experiment, runs), machineDetail(runs)),
     check(
       'steady state',

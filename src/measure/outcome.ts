@@ -11,6 +11,14 @@ export interface LaunchRecord {
   readonly errors: readonly RankFailure[]
   /** Null where it is not ours to see: the experiment names cache folders of its own, or an old result. */
   readonly compileCache: CompileCache | null
+  /** Null where the trainer's code is not ours to see, or in an old result. */
+  readonly code: CodeHashes | null
+}
+
+/** Of the trainer's sources, right before its start and right after its end. */
+export interface CodeHashes {
+  readonly before: string
+  readonly after: string
 }
 
 /** `cold`: the launch compiled what was not there yet. `warm`: it found all that it needed. `unused`: none was written. */
@@ -51,6 +59,7 @@ export type RunOutcome =
       readonly status: 'finished'
       readonly run: PlannedRun
       readonly wallSeconds: number
+      readonly code: CodeHashes | null
       readonly metrics: WholeMetrics
     }
   | {
@@ -84,7 +93,7 @@ export function outcomeOf(
   notRun: NotRunReason = 'stopped',
 ): RunOutcome {
   if (launch === null) return { status: 'not-run', run, reason: notRun }
-  const { result, errors } = launch
+  const { result, errors, code } = launch
   const wallSeconds = result.status === 'not-started' ? null : result.wallSeconds
   if (result.status === 'cancelled') return { status: 'cancelled', run, wallSeconds }
 
@@ -115,7 +124,7 @@ export function outcomeOf(
   }
   if (metrics.problem) return failed('bad-metrics', metrics.problem.message)
   if (!isWhole(metrics)) return failed('bad-metrics', 'metrics.jsonl lacks run_start or run_end')
-  return { status: 'finished', run, wallSeconds: result.wallSeconds, metrics }
+  return { status: 'finished', run, wallSeconds: result.wallSeconds, code, metrics }
 }
 
 function isWhole(metrics: MetricsRecord): metrics is WholeMetrics {

@@ -1,7 +1,7 @@
 // A finished run -> its numbers: one per metric, finite, units in the names.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
-import type { RunOutcome, WholeMetrics } from './outcome.ts'
+import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
 import { compareSameSeed, type SameSeed } from './same-seed.ts'
 import { declaredWarmUp, logTrend, settledAfter } from './steady-state.ts'
 import { secondsToQuality } from './time-to-quality.ts'
@@ -16,6 +16,7 @@ export interface RunSummary {
   readonly seed: number
   readonly reportedSeed: number
   readonly wallSeconds: number
+  readonly code: CodeHashes | null
   readonly worldSize: number
   readonly parameterCount: number
   readonly dataHash: string
@@ -86,7 +87,7 @@ function baselineOf({ run }: FinishedRun, runs: readonly FinishedRun[]): Finishe
 }
 
 function summarize(
-  { run, wallSeconds, metrics }: FinishedRun,
+  { run, wallSeconds, code, metrics }: FinishedRun,
   warmUp: number,
   baseline: WholeMetrics | null,
 ): RunSummary {
@@ -101,6 +102,7 @@ function summarize(
   return {
     ...identity(run),
     wallSeconds,
+    code,
     reportedSeed: start.seed,
     worldSize: start.world_size,
     parameterCount: start.parameter_count,

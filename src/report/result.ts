@@ -89,6 +89,7 @@ export function outcomeLine({ launch, outcome }: Launched): OutcomeLine {
 }
 
 const wallSeconds = z.number().nonnegative()
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'a SHA-256')
 
 export const launchRecord = z.object({
   runId: z.string(),
@@ -109,6 +110,7 @@ export const launchRecord = z.object({
     }),
   ),
   compileCache: z.enum(['unused', 'cold', 'warm']).nullable().default(null),
+  code: z.object({ before: sha256, after: sha256 }).nullable().default(null),
 })
 
 /** The part of result.json that cannot be computed again; the rest is recomputed from it and the metrics files. */

@@ -19,6 +19,7 @@ test('equal runs pass every check, and each says what it saw', () => {
   ).toMatchInlineSnapshot(`
     [
       "equal work: 640 samples, 40 updates, 1000 parameters in every run",
+      "same code: the trainer's sources are the same before and after every run",
       "same machine: 2 x NVIDIA H200 in every run",
       "steady state: timed after 10 warm-up steps, the same for all runs",
       "clocks: what the runs report fits into the time that their processes took",
@@ -27,7 +28,7 @@ test('equal runs pass every check, and each says what it saw', () => {
 })
 
 test('without a finished run nothing is known', () => {
-  expect(checkValidity(anExperiment(), []).map(({ state }) => state)).toEqual(Array(4).fill('inconclusive'))
+  expect(checkValidity(anExperiment(), []).map(({ state }) => state)).toEqual(Array(5).fill('inconclusive'))
 })
 
 describe('a trend over the timed steps', () => {

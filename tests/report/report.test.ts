@@ -59,6 +59,7 @@ describe('a report in the terminal', () => {
       Checks
         completion: passed, 10 of 10 launches finished
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
@@ -97,6 +98,7 @@ describe('a report in the terminal', () => {
       Checks
         completion: passed, 10 of 10 launches finished
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
@@ -136,6 +138,7 @@ describe('a report in the terminal', () => {
       Checks
         completion: passed, 10 of 10 launches finished
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
@@ -178,6 +181,7 @@ describe('a report in the terminal', () => {
       Checks
         completion: passed, 10 of 10 launches finished
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
@@ -223,6 +227,7 @@ describe('a report in the terminal', () => {
       Checks
         completion: passed, 2 of 2 launches finished
         equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
         clocks: passed, what the runs report fits into the time that their processes took
@@ -292,6 +297,7 @@ describe('a report in Markdown', () => {
       | ------------ | ------------ | ---------------------------------------------------------------------- |
       | completion   | passed       | 8 of 8 launches finished                                               |
       | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run                  |
+      | same code    | passed       | the trainer&#39;s sources are the same before and after every run      |
       | same machine | passed       | 2 x NVIDIA H200 in every run                                           |
       | steady state | passed       | timed after 10 warm-up steps, the same for all runs                    |
       | clocks       | passed       | what the runs report fits into the time that their processes took      |

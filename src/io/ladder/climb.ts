@@ -77,9 +77,13 @@ async function launch(
   await workspace.setAside([run])
   const files = await workspace.prepareRun(run, config)
   const cacheDirectory = workspace.cacheDirectory(run.variant)
+  const resultsDirectory = workspace.directory
   const cut = cutAt(hooks.deadlineMilliseconds - CLOSING_MILLISECONDS)
   const cancelled = AbortSignal.any([hooks.cancelled, ...cut])
-  const record = await launchRun({ experiment, run, files, cacheDirectory, place }, { ...hooks, cancelled })
+  const record = await launchRun(
+    { experiment, run, files, cacheDirectory, resultsDirectory, place },
+    { ...hooks, cancelled },
+  )
   const outcome = outcomeOf(run, record, await readMetricsFile(files.metricsFile))
   const launched = { launch: record, outcome }
   await hooks.machine.recall(run.id, files.machineFile)

@@ -1,0 +1,68 @@
+// One hash over the sources of a trainer, so that a change to them between two launches does not go unnoticed.
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import type { Experiment } from '../config/experiment.ts'
+
+/** Python, and what extensions are compiled from; a trainer's data and notes may change meanwhile. */
+const SOURCE = /\.(pyi?|c|cc|cpp|cu|cuh|h|hpp)$/
+
+/** Environments and results hold thousands of sources that are not the trainer's. */
+const FOREIGN = new Set(['__pycache__', 'node_modules'])
+
+/** Null for a trainer that is not below the working directory, such as an installed one. */
+export async function hashCode(
+  { module, script }: Experiment['trainer'],
+  workingDirectory: string,
+  resultsDirectory: string,
+): Promise<string | null> {
+  const root =
+    script === undefined ? packageOf(module ?? '', workingDirectory) : resolve(workingDirectory, script)
+  if (root === null) return null
+  const files = SOURCE.test(root)
+    ? [root, ...(script === undefined ? [] : await sourcesIn(dirname(root), resultsDirectory))]
+    : await sourcesIn(root, resultsDirectory)
+  const hash = createHash('sha256')
+  for (const file of [...new Set(files)].sort()) {
+    const content = await contentHash(file)
+    hash.update(`${relative(workingDirectory, file)}\0${content}\n`)
+  }
+  return hash.digest('hex')
+}
+
+/** `trainer.cli` belongs to the package `trainer`, all of which it may import. */
+function packageOf(module: string, workingDirectory: string): string | null {
+  const [name = ''] = module.split('.')
+  const places = [name, `${name}.py`, join('src', name)].map((place) => resolve(workingDirectory, place))
+  return places.find((place) => existsSync(place)) ?? null
+}
+
+async function sourcesIn(folder: string, resultsDirectory: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const found = await Promise.all(
+    entries.map(async (entry) => {
+      const path = join(folder, entry.name)
+      if (entry.isFile()) return SOURCE.test(entry.name) ? [path] : []
+      const isForeign =
+        !entry.isDirectory() ||
+        entry.name.startsWith('.') ||
+        FOREIGN.has(entry.name) ||
+        path === resultsDirectory ||
+        existsSync(join(path, 'pyvenv.cfg'))
+      return isForeign ? [] : await sourcesIn(path, resultsDirectory)
+    }),
+  )
+  return found.flat()
+}
+
+/** A file that vanishes while it is read is a change like any other. */
+async function contentHash(file: string): Promise<string> {
+  try {
+    return createHash('sha256')
+      .update(await readFile(file))
+      .digest('hex')
+  } catch {
+    return 'unreadable'
+  }
+}

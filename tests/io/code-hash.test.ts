@@ -1,0 +1,83 @@
+// The hash of a trainer's sources changes with them, and with nothing else.
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { hashCode } from '../../src/io/code-hash.ts'
+import { aFolder } from '../fixtures/processes/launching.ts'
+
+const PACKAGE = { module: 'mine.cli' }
+
+async function write(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true })
+    await writeFile(join(folder, name), text)
+  }
+}
+const hashIn = (folder: string, trainer: Parameters<typeof hashCode>[0] = PACKAGE) =>
+  hashCode(trainer, folder, join(folder, 'out'))
+
+async function aPackage(): Promise<string> {
+  const folder = await aFolder()
+  await write(folder, { 'mine/cli.py': 'import mine.model\n', 'mine/model.py': 'x = 1\n' })
+  return folder
+}
+
+describe('the hash of a package', () => {
+  test.each([
+    ['an edit', { 'mine/model.py': 'x = 2\n' }],
+    ['a new module', { 'mine/layers/norm.py': '' }],
+    ['a kernel', { 'mine/fused.cu': '// faster\n' }],
+  ])('changes with %s', async (_, files) => {
+    const folder = await aPackage()
+    const before = await hashIn(folder)
+    await write(folder, files)
+    expect(await hashIn(folder)).not.toBe(before)
+  })
+
+  test('changes with a module that is gone, and comes back with it', async () => {
+    const folder = await aPackage()
+    const before = await hashIn(folder)
+    await rm(join(folder, 'mine/model.py'))
+    expect(await hashIn(folder)).not.toBe(before)
+    await write(folder, { 'mine/model.py': 'x = 1\n' })
+    expect(await hashIn(folder)).toBe(before)
+  })
+
+  test('does not change with what a training leaves, with notes, or with what is beside it', async () => {
+    const folder = await aPackage()
+    const before = await hashIn(folder)
+    await write(folder, {
+      'mine/__pycache__/model.py': '',
+      'mine/.cache/kernel.py': '',
+      'mine/venv/pyvenv.cfg': '',
+      'mine/venv/lib/torch.py': '',
+      'mine/data.h5': 'data',
+      'mine/README.md': '# Mine\n',
+      'tests/test_model.py': '',
+      'out/caches/baseline/kernel.py': '',
+    })
+    expect(await hashIn(folder)).toBe(before)
+  })
+
+  test('is the same in another folder, such as a worktree of the same commit', async () => {
+    expect(await hashIn(await aPackage())).toBe(await hashIn(await aPackage()))
+  })
+
+  test('is found below src/, and of an installed package there is none', async () => {
+    const folder = await aFolder()
+    expect(await hashIn(folder)).toBeNull()
+    await write(folder, { 'src/mine/cli.py': '' })
+    expect(await hashIn(folder)).not.toBeNull()
+  })
+})
+
+test('of a script all that lies in its folder counts, but for the results', async () => {
+  const folder = await aFolder()
+  const script = { script: 'train.py' }
+  await write(folder, { 'train.py': 'import model\n' })
+  const before = await hashIn(folder, script)
+  await write(folder, { 'out/caches/baseline/kernel.py': '' })
+  expect(await hashIn(folder, script)).toBe(before)
+  await write(folder, { 'model.py': '' })
+  expect(await hashIn(folder, script)).not.toBe(before)
+})
