@@ -2,10 +2,11 @@
 // The command line: the same stages behind a few words.
 import './io/require-node.ts'
 
-import { isAbsolute, relative, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
 import { assess } from './assess.ts'
-import { OVERRIDE_NAMES, type OverrideName, parseOverrides, positiveDecimal } from './config/overrides.ts'
+import { collected, type Flags, fromHere, overridesOf, source, withOverrides } from './cli-options.ts'
+import { OVERRIDE_NAMES, positiveDecimal } from './config/overrides.ts'
 import { parseSetFlags } from './config/set-flags.ts'
 import { EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_CODES, exitCodeOf } from './exit-code.ts'
 import { readRecorded, withGates } from './io/analyze.ts'
@@ -13,7 +14,6 @@ import { cancelOnSignals } from './io/cancel.ts'
 import { readLadder } from './io/ladder/ladder-file.ts'
 import { loadAll } from './io/load-all.ts'
 import { examine } from './io/machine/doctor.ts'
-import { noiseFloorFolder } from './io/noise-floors.ts'
 import { plainText } from './io/process/sanitize.ts'
 import { ProgressView } from './io/progress.ts'
 import type { WholeFolder } from './io/whole-folder.ts'
@@ -29,27 +29,6 @@ import { renderWholeMarkdown, renderWholeTerminal, type Whole, wholeOf } from '.
 
 const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
-const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
-  mode: 'compare, or aa: the baseline against itself, which stores the noise floor',
-  preset: 'design and gates: smoke, pull-request, nightly or release',
-  python: 'interpreter with torch',
-  base: 'branch, tag or commit that the merge base is taken with, such as origin/main',
-  blocks: 'number of blocks, each one run of both variants, or looks such as 4,6,8',
-  seed: 'seed of the first block; each further block takes the next',
-  'nproc-per-node': 'processes on this machine, one per GPU',
-  'timeout-minutes': 'limit for one run',
-  'price-per-gpu-hour': 'price of one GPU for an hour, for costs',
-  'min-speedup': 'required lower bound of the speedup, such as 3.0',
-  'max-loss-delta': 'required upper bound of the rise in held-out loss, such as 0.001',
-}
-
-interface Flags {
-  readonly out: string
-  readonly noiseFloors?: string
-  readonly gates?: string
-  readonly resume?: boolean
-}
-
 const PARTS = ['alone', 'sum', 'all'] as const
 
 interface LadderFlags extends Flags {
@@ -58,6 +37,7 @@ interface LadderFlags extends Flags {
   readonly set: readonly string[]
   readonly part: (typeof PARTS)[number]
   readonly show?: string
+  readonly rungs?: string
 }
 
 const program = new Command('speedproof')
@@ -152,6 +132,7 @@ withOverrides(
     [],
   )
   .addOption(new Option('--part <part>', 'measure only one of both tables').choices(PARTS).default('all'))
+  .option('--rungs <names>', 'measure only these, such as bf16,cuda-graph')
   .option('--show <file>', 'print the tables of this ladder.json; runs nothing')
   .action(async (experiment: string, flags: LadderFlags) => {
     if (flags.show !== undefined) {
@@ -170,6 +151,7 @@ withOverrides(
         resume: flags.resume === true,
         retry: flags.retry === true,
         part: flags.part,
+        only: flags.rungs?.split(',') ?? null,
       },
       {
         cancelled,
@@ -201,37 +183,6 @@ withOverrides(program.command('doctor').argument('[experiment]', 'experiment fil
     console.log(renderDoctor(findings))
     process.exitCode = isReady(findings) ? 0 : EXIT_BAD_INPUT
   })
-
-function withOverrides(command: Command, names: readonly OverrideName[]): Command {
-  return names.reduce((extended, name) => extended.option(`--${name} <value>`, OVERRIDE_HELP[name]), command)
-}
-
-/** One text for each time that the option is given. */
-function collected(text: string, earlier: readonly string[]): string[] {
-  return [...earlier, text]
-}
-
-function source(experiments: readonly string[], flags: Flags) {
-  return {
-    experimentFiles: experiments.map(fromHere),
-    workingDirectory: process.cwd(),
-    overrides: overridesOf(flags),
-    noiseFloorFolder: flags.noiseFloors ? resolve(flags.noiseFloors) : noiseFloorFolder(process.env),
-  }
-}
-
-/** Reports name the file as it would be typed here. */
-function fromHere(path: string): string {
-  return isAbsolute(path) ? relative(process.cwd(), path) : path
-}
-
-/** commander gives --min-speedup as minSpeedup. */
-function overridesOf(flags: Flags) {
-  const camel = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
-  return parseOverrides(
-    Object.fromEntries(OVERRIDE_NAMES.map((name) => [name, Reflect.get(flags, camel(name)) ?? ''])),
-  )
-}
 
 async function recomputed(files: readonly string[], flags: Flags): Promise<Whole> {
   const results: Result[] = []

@@ -1,11 +1,12 @@
 // The story of a ladder: its experiment is loaded, every training resolved, and what is not measured yet is launched.
 import type { Settings } from './config/mapping.ts'
 import type { Overrides } from './config/overrides.ts'
-import { RunError } from './errors.ts'
+import { ConfigError, RunError } from './errors.ts'
 import { climb } from './io/ladder/climb.ts'
 import { type KeptLadder, ladderText } from './io/ladder/ladder-file.ts'
 import { openLadder } from './io/ladder/open-ladder.ts'
-import { type Resolved, resolveLadder } from './io/ladder/resolve-ladder.ts'
+import { ladderOf, type ResolvedLadder } from './io/ladder/resolve-ladder.ts'
+import type { Resolved } from './io/ladder/resolve-trainings.ts'
 import { loadAll } from './io/load-all.ts'
 import { type ExaminedMachine, examineMachine, lockMachine } from './io/machine/take-machine.ts'
 import type { Progress } from './io/progress.ts'
@@ -13,7 +14,7 @@ import type { Workspace } from './io/workspace.ts'
 import { answerOf } from './judge/ladder.ts'
 import { checkMachine } from './judge/machine.ts'
 import type { Preflight } from './measure/machine-record.ts'
-import { planSitting } from './plan/ladder.ts'
+import { ladderRun, launchId, launchTitle, planSitting } from './plan/ladder.ts'
 import type { PlannedRun } from './plan/plan.ts'
 import { renderLadderMarkdown } from './report/ladder.ts'
 
@@ -33,6 +34,8 @@ export interface LadderJob {
   /** Launch again what failed. */
   readonly retry: boolean
   readonly part: 'alone' | 'sum' | 'all'
+  /** Names of the rungs to measure; null for all. */
+  readonly only: readonly string[] | null
 }
 
 export interface LadderStage {
@@ -54,63 +57,83 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   await using loaded = await loadAll({ ...job, cancelled, note, onWorktree: () => {} })
   const [question] = loaded.loaded
   if (question === undefined) throw new Error('the experiment was loaded, and is not there')
-  const { request, places } = question
-  const { experimentFile, experiment, host, revision } = request
+  const { experimentFile, experiment, host, revision } = question.request
   const settings = { ...experiment.ladder?.set, ...job.settings }
-  const { baseline, trainings, rungs } = await resolveLadder(experiment, settings, places, cancelled)
+  const ladderAfter = ladderOf(experiment, settings, question.places, cancelled)
+  // What is wrong with a rung is said before the machine is taken.
+  refuseUnknown(job.only ?? [], await ladderAfter([]))
   await using lock = await lockMachine([experiment], job.workingDirectory, { cancelled, onWait: note })
   if (lock.facts.status !== 'held')
     throw new RunError(`the machine is not free: ${lock.facts.waitedFor} has it`)
   const { workspace, earlier } = await openLadder(job.outDirectory, experiment.name, job.resume)
-  let record: KeptLadder = { experimentFile, experiment, settings, trainings, rungs, ...earlier }
+  const planAfter = async (launches: KeptLadder['launches']) => {
+    const { trainings, rungs } = await ladderAfter(launches)
+    return { trainings, rungs }
+  }
+  const plan = await planAfter(earlier.launches)
+  let record: KeptLadder = { experimentFile, experiment, settings, ...plan, ...earlier }
+  const due = async (launches: KeptLadder['launches']) => {
+    const ladder = await ladderAfter(launches)
+    return { baseline: ladder.baseline, trainings: dueOf(ladder, launches, job) }
+  }
   const save = async (launches: KeptLadder['launches']) => {
-    record = { ...record, launches }
+    record = { ...record, launches, ...(await planAfter(launches)) }
     await workspace.saveLadder(ladderText(record), renderLadderMarkdown(record))
   }
-  const due = dueOf(record, trainings, job)
-  if (due.length > 0) {
+  const { baseline, trainings } = await due(earlier.launches)
+  if (trainings.length > 0) {
     const machine = await examineMachine(experiment, job.workingDirectory, lock.facts, cancelled)
     const preflight = fitPreflight(machine)
     const startedAt = new Date().toISOString()
+    const sitting = earlier.sittings.length
+    const baselineEvery = experiment.ladder?.baseline_every ?? trainings.length
     record = { ...record, sittings: [...earlier.sittings, { startedAt, host, revision, preflight }] }
-    const planned = planSitting({
-      baseline,
-      due,
-      baselineEvery: experiment.ladder?.baseline_every ?? due.length,
-      sitting: earlier.sittings.length,
-      seed: experiment.design.seed,
-    })
-    const titles = new Map(planned.map(({ run, training }) => [run.id, training.title]))
-    await climb(planned, earlier.launches, workspace, {
-      cancelled,
-      machine,
-      sitting: earlier.sittings.length,
+    const planned = planSitting(baseline, trainings, baselineEvery).map((training, index) =>
+      ladderRun(
+        launchId(sitting, index, training.title),
+        training === baseline,
+        sitting,
+        experiment.design.seed,
+      ),
+    )
+    await climb(earlier.launches, workspace, {
+      ...{ cancelled, machine, sitting, baselineEvery, due, save },
       deadlineMilliseconds: job.deadlineMilliseconds,
       onStart: () => {},
-      progress: stage.progress(
-        planned.map(({ run }) => run),
-        ({ id }) => titles.get(id) ?? id,
-      ),
-      save,
+      progress: stage.progress(planned, ({ id }) => launchTitle(id)),
     })
   }
   await save(record.launches)
-  const missing = dueOf(record, trainings, { ...job, retry: false }).map(({ title }) => title)
-  return { record, workspace, missing }
+  const missing = dueOf(await ladderAfter(record.launches), record.launches, { ...job, retry: false })
+  return { record, workspace, missing: missing.map(({ title }) => title) }
 }
 
-/** In the order of the rungs, without what has an answer from an earlier sitting. */
-function dueOf(record: KeptLadder, trainings: readonly Resolved[], { part, retry }: LadderJob): Resolved[] {
-  const { rungs } = record
+/** In the order of the rungs, without what has an answer. */
+function dueOf(
+  { trainings, rungs }: ResolvedLadder,
+  launches: KeptLadder['launches'],
+  { part, retry, only }: LadderJob,
+): Resolved[] {
+  const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
   const hashes = {
-    alone: rungs.flatMap(({ alone, from }) => [from, alone]),
-    sum: [...rungs.flatMap(({ sum }) => [sum]), trainings.at(-1)?.hash],
+    alone: chosen.flatMap(({ alone, from }) => [from, alone]),
+    sum: [
+      ...chosen.flatMap(({ sum, sumBefore }) => [sumBefore, sum]),
+      ...(only === null ? [trainings.at(-1)?.hash] : []),
+    ],
   }
   const wanted = new Set(part === 'all' ? [...hashes.alone, ...hashes.sum] : hashes[part])
   return trainings.slice(1).filter(({ hash }) => {
-    const status = answerOf(hash, record)?.launched.outcome.status
+    const status = answerOf(hash, launches)?.launched.outcome.status
     return wanted.has(hash) && (status === undefined || (retry && status === 'failed'))
   })
+}
+
+function refuseUnknown(names: readonly string[], { rungs }: ResolvedLadder): void {
+  const known = rungs.map(({ name }) => name)
+  const unknown = names.find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw new ConfigError(`--rungs: got "${unknown}", expected some of ${known.join(', ')}`)
 }
 
 function fitPreflight({ seen: { preflight } }: ExaminedMachine): Preflight {

@@ -76,8 +76,8 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
   const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
   const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
   const standings = new Map(record.trainings.map(({ hash }) => [hash, standingOf(hash, record)]))
-  const result = (hash: TrainingHash, before: TrainingHash): RungResult => {
-    const standing = standings.get(hash) ?? NOT_MEASURED
+  const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
+    const standing = (hash === null ? undefined : standings.get(hash)) ?? NOT_MEASURED
     const other = standings.get(before)
     const measured = other?.status === 'finished' ? other : null
     return resultOf(
@@ -103,14 +103,14 @@ export function baselineOf({ trainings }: Pick<LadderRecord, 'trainings'>): Trai
 }
 
 /** The last that gave an answer; null if none did. */
-export function answerOf(hash: TrainingHash, { launches }: LadderRecord): LadderLaunch | null {
+export function answerOf(hash: TrainingHash, launches: readonly LadderLaunch[]): LadderLaunch | null {
   return launches.findLast((launch) => launch.training === hash && isAnswer(launch)) ?? null
 }
 
 const NOT_MEASURED: Standing = { status: 'not measured' }
 
 function standingOf(hash: TrainingHash, record: LadderRecord): Standing {
-  const launch = answerOf(hash, record)
+  const launch = answerOf(hash, record.launches)
   const outcome = launch?.launched.outcome
   if (launch && outcome?.status === 'finished') return finishedStanding(launch, outcome, record)
   if (outcome?.status !== 'failed') return NOT_MEASURED

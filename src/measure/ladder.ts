@@ -22,9 +22,12 @@ export interface LadderRung {
   readonly alone: TrainingHash
   /** What `alone` is compared with: the baseline, or the baseline with what the rung needs. */
   readonly from: TrainingHash
-  readonly sum: TrainingHash
+  /** Null if the trainer refuses it, for want of a rung that was left out. */
+  readonly sum: TrainingHash | null
   /** The sum without this rung. */
   readonly sumBefore: TrainingHash
+  /** It failed in the sum, and is in no later one. */
+  readonly isLeftOut: boolean
 }
 
 /** One call: what happens in it shares a machine and a time. Speedups compare only within it. */

@@ -49,7 +49,8 @@ function render(record: LadderRecord, style: Style): string {
   const judged = judgeLadder(record)
   const { rungs, optimized } = judged
   const work = new Map(record.trainings.map(({ hash, otherWork }) => [hash, otherWork.length > 0]))
-  const named = ({ name }: LadderRung, hash: string) => (work.get(hash) ? `${name} *` : name)
+  const named = ({ name }: LadderRung, hash: string | null) =>
+    hash !== null && work.get(hash) ? `${name} *` : name
   const alone = rungs.map(({ rung, alone }) => row(named(rung, rung.alone), rung, alone, style))
   const sum = rungs.map(({ rung, sum }) => row(named(rung, rung.sum), rung, sum, style))
   const whole = row('optimized variant', null, optimized, style)
@@ -162,6 +163,11 @@ function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[]
     ...(said.length === 0 ? [] : [`${name}: ${said.join('; ')}`]),
     ...problemsOf(alone).map((problem) => `${name} alone: ${problem}`),
     ...problemsOf(sum).map((problem) => `sum up to ${name}: ${problem}`),
+    ...(rung.isLeftOut
+      ? [
+          `${name} is left out of later sums: ${rung.sum === null ? 'without one that failed, the trainer refuses it' : 'it failed in its own'}`,
+        ]
+      : []),
   ]
 }
 

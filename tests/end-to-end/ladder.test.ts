@@ -66,7 +66,8 @@ describe('a ladder in one sitting', () => {
     expect(rowOf(ran, ALONE, 'unseen')).toContain('not active')
     expect(rowOf(ran, ALONE, 'broken')).toContain('failed: out-of-memory')
     expect(rowOf(ran, ALONE, 'slow')).toContain('loss')
-    expect(rowOf(ran, SUM, 'unseen')).toContain('not active')
+    expect(rowOf(ran, SUM, 'broken')).toContain('failed: out-of-memory')
+    expect(rowOf(ran, SUM, 'slow')).toContain('loss')
     expect(rowOf(ran, SUM, 'optimized variant')).toContain('not active')
   })
 
@@ -74,6 +75,7 @@ describe('a ladder in one sitting', () => {
     expect(ran.stdout).toContain('fast: reads back switch: off -> fast')
     expect(ran.stdout).toContain('slow: reads back switch: fast -> slow; alone with fast, which it needs')
     expect(ran.stdout).toContain('broken alone: failed, out-of-memory: rank 0')
+    expect(ran.stdout).toContain('broken is left out of later sums: it failed in its own')
   })
 
   it('measures the baseline first, in between and last, and no training twice', async () => {
@@ -151,6 +153,15 @@ it('a baseline that fails ends the sitting, since nothing could be compared with
   expect(stdout).toMatch(/sitting-1-001-baseline: failed, exit-code: .*told to crash; without a baseline/)
 })
 
+it('only the rungs that are named are measured, with what they are compared with', async () => {
+  const folder = await anExperiment({ ladder: LADDER })
+  const ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--rungs', 'slow', '--part', 'alone')
+  expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(rowOf(ran, ALONE, 'slow')).toContain('loss')
+  expect(rowOf(ran, ALONE, 'unseen')).toContain('not measured')
+  expect((await recordOf(folder)).launches).toHaveLength(4)
+})
+
 it('what a killed call left of a launch is moved aside', async () => {
   const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
   await speedproof(folder, 'ladder', EXPERIMENT_FILE)
@@ -172,6 +183,12 @@ describe('a ladder is refused with 2', () => {
       { rungs: [{ name: 'idle', set: { 'speed.step_seconds': 0.004 } }] },
       [],
       'ladder: idle: sets only what is set without it',
+    ],
+    [
+      'with an unknown name',
+      LADDER,
+      ['--rungs', 'fast,typo'],
+      '--rungs: got "typo", expected some of fast, unseen, broken, slow',
     ],
     ['with no time', LADDER, ['--minutes', 'soon'], 'minutes: got "soon"'],
     ['to resume what was not begun', LADDER, ['--resume'], 'ladder.json: cannot be read'],

@@ -1,7 +1,7 @@
 // What each rung of a ladder sets, and the order in which it is launched.
 import { describe, expect, test } from 'vitest'
 import type { Rung } from '../../src/config/ladder.ts'
-import { planSitting, rungSettings } from '../../src/plan/ladder.ts'
+import { launchId, launchTitle, planSitting, rungSettings } from '../../src/plan/ladder.ts'
 
 const aRung = (name: string, difference: Partial<Rung> = {}): Rung => ({
   name,
@@ -40,36 +40,41 @@ describe('a rung', () => {
   })
 })
 
-describe('a sitting', () => {
-  const order = (due: readonly string[], baselineEvery: number) => {
-    const [baseline, ...others] = ['baseline', ...due].map((title) => ({ title }))
-    if (baseline === undefined) return []
-    return planSitting({ baseline, due: others, baselineEvery, sitting: 1, seed: 5 }).map(({ run }) => run)
+test('a rung that failed in the sum is in no later one, and what it replaces stays', () => {
+  const ladder = {
+    set: {},
+    baseline_every: 4,
+    rungs: [aRung('a'), aRung('b', { replaces: ['a'] }), aRung('c')],
   }
+  expect(rungSettings(ladder, new Set(['b'])).map(({ sum, sumBefore }) => ({ sum, sumBefore }))).toEqual([
+    { sum: { a: true }, sumBefore: null },
+    { sum: { b: true }, sumBefore: 'a' },
+    { sum: { a: true, c: true }, sumBefore: 'a' },
+  ])
+})
 
+describe('a sitting', () => {
   test('has the baseline first, after every so many others, and last', () => {
-    expect(order(['a alone', 'b', 'c'], 2).map(({ id }) => id)).toEqual([
-      'sitting-2-001-baseline',
-      'sitting-2-002-a-alone',
-      'sitting-2-003-b',
-      'sitting-2-004-baseline',
-      'sitting-2-005-c',
-      'sitting-2-006-baseline',
+    expect(planSitting('baseline', ['a', 'b', 'c'], 2)).toEqual([
+      'baseline',
+      'a',
+      'b',
+      'baseline',
+      'c',
+      'baseline',
     ])
   })
 
-  test('has one seed and one block for all', () => {
-    expect(order(['a'], 4)[1]).toEqual({
-      id: 'sitting-2-002-a',
-      purpose: 'measured',
-      variant: 'optimized',
-      block: 2,
-      seed: 5,
-      repeats: null,
-    })
+  test('has no baseline twice in a row', () => {
+    expect(planSitting('baseline', ['a', 'b'], 1)).toEqual(['baseline', 'a', 'baseline', 'b', 'baseline'])
   })
 
   test('in which nothing is due launches nothing', () => {
-    expect(order([], 4)).toEqual([])
+    expect(planSitting('baseline', [], 4)).toEqual([])
+  })
+
+  test('names its launches in their order', () => {
+    expect(launchId(1, 9, 'bf16 alone')).toBe('sitting-2-010-bf16-alone')
+    expect(launchTitle('sitting-2-010-bf16-alone')).toBe('bf16-alone')
   })
 })

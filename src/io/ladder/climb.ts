@@ -2,21 +2,32 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { disturbanceOf } from '../../judge/disturbance.ts'
+import type { TrainingHash } from '../../measure/ladder.ts'
 import { outcomeOf, type RunOutcome } from '../../measure/outcome.ts'
-import type { PlannedLaunch } from '../../plan/ladder.ts'
+import { ladderRun, launchId, nextTraining } from '../../plan/ladder.ts'
+import type { PlannedRun } from '../../plan/plan.ts'
 import { launchRun, type RunHooks } from '../launch-run.ts'
 import type { ExaminedMachine } from '../machine/take-machine.ts'
 import { readMetricsFile } from '../metrics-reader.ts'
 import type { RunFiles, Workspace } from '../workspace.ts'
 import { type KeptLaunch, metricsLines } from './ladder-file.ts'
-import type { Resolved } from './resolve-ladder.ts'
+import type { Resolved } from './resolve-trainings.ts'
+
+/** What is to be measured, in its order. */
+export interface Due {
+  readonly baseline: Resolved
+  readonly trainings: readonly Resolved[]
+}
 
 export interface ClimbHooks extends RunHooks {
   readonly machine: ExaminedMachine
   /** Index of the sitting. */
   readonly sitting: number
+  readonly baselineEvery: number
   /** Of `performance.now()`; Infinity without a limit. */
   readonly deadlineMilliseconds: number
+  /** Asked before each launch, since a failure may change what comes after it. */
+  readonly due: (launches: readonly KeptLaunch[]) => Promise<Due>
   /** Called after each launch with all of them so far, so that a kill loses nothing. */
   readonly save: (launches: readonly KeptLaunch[]) => Promise<void>
 }
@@ -28,38 +39,45 @@ const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1
 
 /** `before`: launches of earlier sittings. A baseline that fails ends the sitting: nothing could be compared with it. */
 export async function climb(
-  planned: readonly PlannedLaunch<Resolved>[],
   before: readonly KeptLaunch[],
   workspace: Workspace,
   hooks: ClimbHooks,
 ): Promise<void> {
   const launches = [...before]
-  const closing = planned.at(-1)
-  const isBaseline = (one: PlannedLaunch<Resolved> | undefined) => one?.training === closing?.training
-  for (const [index, next] of planned.entries()) {
-    if (closing === undefined || hooks.cancelled.aborted) return
-    if (!fits(isBaseline(next) ? [next] : [next, closing])) {
-      const wantsClosing = index > 0 && !isBaseline(planned[index - 1])
-      if (wantsClosing && fits([closing])) await perform(closing)
+  const done: TrainingHash[] = []
+  while (!hooks.cancelled.aborted) {
+    const { baseline, trainings } = await hooks.due(launches)
+    // What was cut or disturbed in this sitting is for the next.
+    const due = trainings.map(({ hash }) => hash).filter((hash) => !done.includes(hash))
+    const hash = nextTraining(baseline.hash, due, done, hooks.baselineEvery)
+    if (hash === null) return
+    const next = trainings.find((one) => one.hash === hash) ?? baseline
+    if (next === baseline) {
+      if (!fits([baseline]) || (await perform(baseline, true)).status !== 'finished') return
+    } else if (fits([next, baseline])) {
+      await perform(next, false)
+    } else {
+      if (done.at(-1) !== baseline.hash && fits([baseline])) await perform(baseline, true)
       return
     }
-    const outcome = await perform(next)
-    if (isBaseline(next) && outcome.status !== 'finished') return
   }
 
-  async function perform(next: PlannedLaunch<Resolved>): Promise<RunOutcome> {
-    hooks.progress.runStarted(next.run)
-    const kept = await launch(next, workspace, hooks)
+  async function perform(training: Resolved, isBaseline: boolean): Promise<RunOutcome> {
+    const id = launchId(hooks.sitting, done.length, training.title)
+    const run = ladderRun(id, isBaseline, hooks.sitting, training.experiment.design.seed)
+    hooks.progress.runStarted(run)
+    const kept = await launch(run, training, workspace, hooks)
     launches.push(kept)
+    done.push(training.hash)
     hooks.progress.runEnded(kept.launched.outcome)
     await hooks.save(launches)
     return kept.launched.outcome
   }
 
   /** By what launches of the same training took, or, of a new one, all. One that takes longer is cut. */
-  function fits(wanted: readonly PlannedLaunch<Resolved>[]): boolean {
-    const expected = wanted.map(({ training }) => {
-      const known = launches.filter((one) => one.training === training.hash)
+  function fits(trainings: readonly Resolved[]): boolean {
+    const expected = trainings.map(({ hash }) => {
+      const known = launches.filter((one) => one.training === hash)
       return meanWallSeconds(known) ?? meanWallSeconds(launches) ?? 0
     })
     const milliseconds = expected.reduce((total, seconds) => total + seconds * 1000, 0)
@@ -68,7 +86,8 @@ export async function climb(
 }
 
 async function launch(
-  { run, training }: PlannedLaunch<Resolved>,
+  run: PlannedRun,
+  training: Resolved,
   workspace: Workspace,
   hooks: ClimbHooks,
 ): Promise<KeptLaunch> {

@@ -34,8 +34,9 @@ const ladderFile = z.object({
       note: z.string().nullable(),
       alone: z.string(),
       from: z.string(),
-      sum: z.string(),
+      sum: z.string().nullable(),
       sumBefore: z.string(),
+      isLeftOut: z.boolean(),
     }),
   ),
   sittings: z.array(

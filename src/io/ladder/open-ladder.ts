@@ -13,7 +13,8 @@ export async function openLadder(directory: string, name: string, resume: boolea
   if (!resume) return { workspace: await Workspace.fresh(directory), earlier: { sittings: [], launches: [] } }
   const workspace = new Workspace(directory)
   const earlier = await readLadder(workspace.ladderFile)
-  if (earlier.experiment.name === name) return { workspace, earlier }
+  const { sittings, launches } = earlier
+  if (earlier.experiment.name === name) return { workspace, earlier: { sittings, launches } }
   throw new ConfigError(
     `--resume: ${workspace.ladderFile} is of ${earlier.experiment.name}, not of ${name}; name its folder with --out, or start without --resume`,
   )

@@ -1,22 +1,12 @@
-// Has every training of a ladder resolved by the trainer before any of them is launched.
-import { availableParallelism } from 'node:os'
+// A ladder with all of its trainings, resolved by the trainer before any of them is launched.
 import type { Experiment } from '../../config/experiment.ts'
 import type { Settings } from '../../config/mapping.ts'
-import { differencesOutside, type TrainerConfig } from '../../config/same-work.ts'
 import { ConfigError } from '../../errors.ts'
-import { trainingHash } from '../../judge/noise-floor.ts'
-import type { LadderRung, LadderTraining } from '../../measure/ladder.ts'
-import { rungSettings } from '../../plan/ladder.ts'
-import { messageOf } from '../error-message.ts'
-import { resolveConfig } from '../resolve-config.ts'
-import type { VariantPlace, VariantPlaces } from '../revisions/variant-places.ts'
-
-/** A training that can be launched: as the variant `optimized` of `experiment`, or as its baseline. */
-export interface Resolved extends LadderTraining {
-  readonly experiment: Experiment
-  readonly config: TrainerConfig
-  readonly place: VariantPlace
-}
+import { answerOf } from '../../judge/ladder.ts'
+import type { LadderLaunch, LadderRung, TrainingHash } from '../../measure/ladder.ts'
+import { type RungSettings, rungSettings } from '../../plan/ladder.ts'
+import type { VariantPlaces } from '../revisions/variant-places.ts'
+import { type Resolved, TrainingResolver, type Wanted } from './resolve-trainings.ts'
 
 export interface ResolvedLadder {
   readonly baseline: Resolved
@@ -25,106 +15,105 @@ export interface ResolvedLadder {
   readonly rungs: readonly LadderRung[]
 }
 
-type Wanted = Pick<Resolved, 'title' | 'experiment' | 'place'>
+/** What is to be climbed after these launches: a rung that failed in the sum stays out of later sums. */
+export type LadderAfter = (launches: readonly LadderLaunch[]) => Promise<ResolvedLadder>
 
-/** Throws a ConfigError for a rung that the trainer refuses, that changes nothing, or more than its kind allows. */
-export async function resolveLadder(
+/** The answer throws a ConfigError for a rung that the trainer refuses, that changes nothing, or more than it may. */
+export function ladderOf(
   experiment: Experiment,
   settings: Settings,
   places: VariantPlaces,
   cancelled: AbortSignal,
-): Promise<ResolvedLadder> {
+): LadderAfter {
   const { ladder } = experiment
   if (ladder === undefined) {
     throw new ConfigError(
       `ladder: missing in ${experiment.name}; list its rungs, each with a name and what it sets`,
     )
   }
+  const resolver = new TrainingResolver(cancelled)
   const short = withSettings(experiment, settings)
-  const { baseline } = short.variants
-  const withRung = (title: string, set: Settings): Wanted => ({
-    title,
-    place: places.baseline,
-    experiment: {
-      ...short,
-      variants: { baseline, optimized: { ...baseline, set: { ...baseline.set, ...set } } },
-    },
-  })
-  const climbed = rungSettings(ladder)
-  const wanted = [
-    withRung('baseline', {}),
-    ...climbed.flatMap(({ rung: { name }, alone, needs, sum }) => [
-      ...(needs === null ? [] : [withRung(`what ${name} needs`, needs)]),
-      withRung(`${name} alone`, alone),
-      withRung(`sum up to ${name}`, sum),
-    ]),
-    { title: 'optimized variant', place: places.optimized, experiment: short },
-  ]
-  const resolved = await resolveAll(wanted, cancelled)
-  const find = (title: string) => {
-    const found = resolved.get(title)
-    if (found === undefined) throw new Error(`no training of the title ${title}`)
-    return found
-  }
-  const rungs = climbed.map(({ rung, needs }, index) => {
-    const { name } = rung
-    const before = climbed[index - 1]?.rung.name
-    return {
-      name,
-      needs: rung.needs,
-      predicts: rung.predicts ?? null,
-      note: rung.note ?? null,
-      alone: find(`${name} alone`).hash,
-      from: find(needs === null ? 'baseline' : `what ${name} needs`).hash,
-      sum: find(`sum up to ${name}`).hash,
-      sumBefore: find(before === undefined ? 'baseline' : `sum up to ${before}`).hash,
+  return async (launches) => {
+    const leftOut = new Set<string>()
+    for (;;) {
+      const climbed = rungSettings(ladder, leftOut)
+      const resolved = await resolver.resolve(wantedFor(climbed, short, places))
+      const failed = climbed.find(({ rung: { name } }) => {
+        const sum = resolved.get(sumTitle(name))
+        // Without a rung that failed, the trainer may refuse one that needs it.
+        const isOut =
+          sum instanceof ConfigError ? leftOut.size > 0 : sum !== undefined && hasFailed(sum.hash, launches)
+        return isOut && !leftOut.has(name)
+      })
+      if (failed === undefined) return resolvedLadder(climbed, resolved, leftOut)
+      leftOut.add(failed.rung.name)
     }
-  })
-  refuseWithoutEffect(rungs)
-  return { baseline: find('baseline'), trainings: uniqueTrainings([...resolved.values()]), rungs }
+  }
 }
 
 /** What is set in every launch of a ladder: by the file, then by flags. */
-export function withSettings(experiment: Experiment, settings: Settings): Experiment {
+function withSettings(experiment: Experiment, settings: Settings): Experiment {
   const { baseline, optimized } = experiment.variants
   const extend = (variant: typeof baseline) => ({ ...variant, set: { ...variant.set, ...settings } })
   return { ...experiment, variants: { baseline: extend(baseline), optimized: extend(optimized) } }
 }
 
-/** By title. Side by side, since a trainer takes a second to answer and a ladder asks dozens of times. */
-async function resolveAll(
-  wanted: readonly Wanted[],
-  cancelled: AbortSignal,
-): Promise<ReadonlyMap<string, Resolved>> {
-  const configs = new Map<string, TrainerConfig>()
-  const queue = wanted.values()
-  const work = async () => {
-    for (const { title, experiment, place } of queue) {
-      try {
-        configs.set(title, await resolveConfig(experiment, 'optimized', place, cancelled))
-      } catch (error) {
-        throw error instanceof ConfigError ? new ConfigError(`ladder: ${title}: ${messageOf(error)}`) : error
-      }
-    }
-  }
-  await Promise.all(Array.from({ length: availableParallelism() }, work))
-  const baseline = configs.get('baseline') ?? {}
-  return new Map(
-    wanted.map((one) => [one.title, resolvedOf(one, baseline, configs.get(one.title) ?? {})] as const),
-  )
+function hasFailed(hash: TrainingHash, launches: readonly LadderLaunch[]): boolean {
+  return answerOf(hash, launches)?.launched.outcome.status === 'failed'
 }
 
-function resolvedOf(wanted: Wanted, baseline: TrainerConfig, config: TrainerConfig): Resolved {
-  const { title, experiment } = wanted
-  const keys = (kind: Experiment['kind']) => differencesOutside(kind, baseline, config).map(({ key }) => key)
-  const forbidden = keys(experiment.kind)
-  if (forbidden.length > 0) {
-    throw new ConfigError(
-      `ladder: ${title}: a ${experiment.kind} experiment may not change ${forbidden.join(', ')}; leave it out, or set kind: recipe for what stands under recipe:`,
-    )
+const BASELINE = 'baseline'
+const aloneTitle = (name: string) => `${name} alone`
+const needsTitle = (name: string) => `what ${name} needs`
+const sumTitle = (name: string) => `sum up to ${name}`
+
+/** Every training of a ladder is the optimized variant of an experiment of its own. */
+function wantedFor(climbed: readonly RungSettings[], short: Experiment, places: VariantPlaces): Wanted[] {
+  const { baseline } = short.variants
+  const place = places.baseline
+  const withSet = (title: string, set: Settings): Wanted => {
+    const optimized = { ...baseline, set: { ...baseline.set, ...set } }
+    return { title, place, experiment: { ...short, variants: { baseline, optimized } } }
   }
-  const hash = trainingHash(experiment, { baseline, optimized: config }, 'optimized')
-  return { ...wanted, config, hash, otherWork: keys('same-work') }
+  return [
+    withSet(BASELINE, {}),
+    ...climbed.flatMap(({ rung: { name }, alone, needs, sum }) => [
+      ...(needs === null ? [] : [withSet(needsTitle(name), needs)]),
+      withSet(aloneTitle(name), alone),
+      withSet(sumTitle(name), sum),
+    ]),
+    { title: 'optimized variant', place: places.optimized, experiment: short },
+  ]
+}
+
+function resolvedLadder(
+  climbed: readonly RungSettings[],
+  resolved: ReadonlyMap<string, Resolved | ConfigError>,
+  leftOut: ReadonlySet<string>,
+): ResolvedLadder {
+  const find = (title: string): Resolved => {
+    const found = resolved.get(title)
+    if (found instanceof ConfigError) throw found
+    if (found === undefined) throw new Error(`no training of the title ${title}`)
+    return found
+  }
+  const isRefused = (name: string) => leftOut.has(name) && resolved.get(sumTitle(name)) instanceof ConfigError
+  const rungs = climbed.map(({ rung: { name, ...rung }, needs, sumBefore }) => ({
+    name,
+    needs: rung.needs,
+    predicts: rung.predicts ?? null,
+    note: rung.note ?? null,
+    alone: find(aloneTitle(name)).hash,
+    from: find(needs === null ? BASELINE : needsTitle(name)).hash,
+    sum: isRefused(name) ? null : find(sumTitle(name)).hash,
+    sumBefore: find(sumBefore === null ? BASELINE : sumTitle(sumBefore)).hash,
+    isLeftOut: leftOut.has(name),
+  }))
+  refuseWithoutEffect(rungs)
+  const trainings = [...resolved]
+    .filter(([title]) => !climbed.some(({ rung: { name } }) => isRefused(name) && title === sumTitle(name)))
+    .map(([title]) => find(title))
+  return { baseline: find(BASELINE), trainings: uniqueTrainings(trainings), rungs }
 }
 
 function refuseWithoutEffect(rungs: readonly LadderRung[]): void {
