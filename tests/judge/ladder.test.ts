@@ -1,0 +1,104 @@
+// What each rung of a ladder gives, from launches between those of the baseline.
+import { describe, expect, test } from 'vitest'
+import { judgeLadder, type RungResult } from '../../src/judge/ladder.ts'
+import { aLadder, aRung, type Told } from '../fixtures/ladders.ts'
+
+const baseline = (stepSeconds = 0.08): Told => ({ training: 'baseline', stepSeconds })
+const alone = (stepSeconds: number, difference: Partial<Told> = {}): Told => ({
+  training: 'a alone',
+  stepSeconds,
+  ...difference,
+})
+
+async function resultOf(...sittings: Told[][]): Promise<RungResult> {
+  const [first] = judgeLadder(await aLadder([aRung('a')], sittings)).rungs
+  if (first === undefined) throw new Error('a ladder of one rung has one result')
+  return first.alone
+}
+
+const ratioOf = ({ speedup }: RungResult) => speedup?.ratio ?? Number.NaN
+
+describe('a speedup', () => {
+  test('is against the mean of the baseline launches right before and after it', async () => {
+    const result = await resultOf([baseline(1), baseline(0.08), alone(0.04), baseline(0.16), baseline(1)])
+    expect(ratioOf(result)).toBeCloseTo(Math.sqrt(0.08 * 0.16) / 0.04, 9)
+  })
+
+  test('is against the one before, where none came after', async () => {
+    expect(ratioOf(await resultOf([baseline(), baseline(), alone(0.04)]))).toBeCloseTo(2, 9)
+  })
+
+  test('is against the baseline of its own sitting, however slow another was', async () => {
+    const result = await resultOf([baseline(8), baseline(8)], [baseline(), alone(0.04), baseline()])
+    expect(ratioOf(result)).toBeCloseTo(2, 9)
+  })
+
+  test('is not against a baseline launch that the machine disturbed', async () => {
+    const disturbed = { ...baseline(8), disturbance: 'a GPU was slowed down' }
+    expect(ratioOf(await resultOf([baseline(), alone(0.04), disturbed, baseline()]))).toBeCloseTo(2, 9)
+  })
+})
+
+describe('the word of a rung', () => {
+  const around = (...launches: Told[]) => [baseline(0.0801), ...launches, baseline(0.0799), baseline(0.08)]
+
+  test.each([
+    ['gain', 0.04],
+    ['no gain', 0.0799],
+    ['loss', 0.12],
+  ])('is %s for %f s against 0.08 s a step', async (word, stepSeconds) => {
+    expect((await resultOf(around(alone(stepSeconds)))).verdict).toBe(word)
+  })
+
+  test('is open with one baseline launch: nobody knows how it scatters', async () => {
+    expect((await resultOf([baseline(), alone(0.04)])).verdict).toBe('open')
+  })
+
+  test('is not active when the trainer reads back what it reads back without it', async () => {
+    const idle = alone(0.04, { effective: { switch: 'baseline' } })
+    expect((await resultOf(around(idle))).verdict).toBe('not active')
+  })
+
+  test('is not comparable for other work', async () => {
+    const result = await resultOf(around(alone(0.04, { samplesPerStep: 8 })))
+    expect(result.verdict).toBe('not comparable')
+    expect(result.standing).toMatchObject({ problems: [expect.stringContaining('training samples differ')] })
+  })
+
+  test('is failed for the reason of its launch', async () => {
+    const failure = { rank: 0, cause: 'out-of-memory', message: 'CUDA out of memory', step: 3 } as const
+    const { verdict, standing } = await resultOf(around(alone(0.04, { failure })))
+    expect(verdict).toBe('failed')
+    expect(standing).toMatchObject({ reason: 'out-of-memory' })
+  })
+
+  test('is not measured for a launch that the machine disturbed, until it is made again', async () => {
+    const disturbed = alone(0.04, { disturbance: 'process 7 computed on its GPUs beside it' })
+    expect((await resultOf(around(disturbed))).verdict).toBe('not measured')
+    expect((await resultOf(around(disturbed), around(alone(0.04)))).verdict).toBe('gain')
+  })
+})
+
+test('a rung that needs others is judged by what it adds to them', async () => {
+  const rung = aRung('b', { needs: ['a'], from: 'what b needs' })
+  const launches = [
+    baseline(0.0801),
+    { training: 'what b needs', stepSeconds: 0.02 },
+    { training: 'b alone', stepSeconds: 0.04 },
+    baseline(0.0799),
+  ]
+  const [result] = judgeLadder(await aLadder([rung], [launches])).rungs
+  expect(result?.alone.speedup?.ratio).toBeCloseTo(2, 3)
+  expect(result?.alone.gain?.ratio).toBeCloseTo(0.5, 9)
+  expect(result?.alone).toMatchObject({ verdict: 'loss', readBack: [{ key: 'switch' }] })
+})
+
+test('held-out loss is compared with that of the baseline launches beside it', async () => {
+  const launches = [
+    { ...baseline(), valLoss: 0.02 },
+    alone(0.04, { valLoss: 0.025 }),
+    { ...baseline(), valLoss: 0.024 },
+  ]
+  const { standing } = await resultOf(launches)
+  expect(standing).toMatchObject({ lossDelta: expect.closeTo(0.003, 9) })
+})

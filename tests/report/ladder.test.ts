@@ -1,0 +1,84 @@
+// The tables of a ladder, as a terminal and as a Markdown file has them.
+import { expect, test } from 'vitest'
+import { renderLadderMarkdown, renderLadderTerminal } from '../../src/report/ladder.ts'
+import { aLadder, aRung, type Told } from '../fixtures/ladders.ts'
+
+const LAUNCHES: readonly Told[] = [
+  { training: 'baseline', stepSeconds: 0.0801 },
+  {
+    training: 'graph alone',
+    stepSeconds: 0.04,
+    valLoss: 0.0205,
+    phases: [
+      { event: 'phase', name: 'compile', seconds: 20, step: 1 },
+      { event: 'phase', name: 'capture', seconds: 2.5, step: 4 },
+      { event: 'phase', name: 'data', seconds: 9 },
+    ],
+    end: { peak_memory_reserved_bytes: [40e9, 41e9] },
+  },
+  { training: 'baseline', stepSeconds: 0.0799 },
+]
+
+const RUNG = aRung('graph', {
+  sum: 'graph alone',
+  predicts: '1.15 to 1.25x (plan)',
+  note: 'one launch an update',
+})
+
+test('a row has step, speedup, prediction, memory, set-up, loss and verdict', async () => {
+  const record = await aLadder([RUNG], [LAUNCHES])
+  const [row = ''] = renderLadderTerminal(record)
+    .split('\n')
+    .filter((line) => line.startsWith('| graph'))
+  expect(row.split('|').map((cell) => cell.trim())).toMatchInlineSnapshot(`
+    [
+      "",
+      "graph",
+      "40.0 ms",
+      "2.00x (1.95x to 2.06x)",
+      "2.00x (1.95x to 2.06x)",
+      "1.15 to 1.25x (plan)",
+      "41.0 GB (38.2 GiB)",
+      "22.5 s, warm cache",
+      "0.02050",
+      "+0.000500",
+      "gain",
+      "",
+    ]
+  `)
+})
+
+test('below the tables stands how to read them, what was read back, and every sitting', async () => {
+  const text = renderLadderTerminal(await aLadder([RUNG], [LAUNCHES], { settings: { 'train.updates': 60 } }))
+  expect(text.slice(text.indexOf('How to read it'))).toMatchInlineSnapshot(`
+    "How to read it
+      speedup: baseline / own seconds per sample in the steady state, against the mean of the baseline launches right before and after it.
+      gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups.
+      noise: one launch scatters by 0.18% (standard deviation, from 1 pair of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike; in brackets its 95% interval. One that holds 1.00x reads "no gain"; of 20 rungs without effect, about one still reads otherwise.
+      every launch with seed 0 and train.updates: 60; loss delta: held-out loss - that of the baseline launches beside it.
+      not active: the trainer reads back the same settings as without it.
+
+    Rungs
+      graph: reads back switch: baseline -> graph alone; one launch an update
+
+    Sittings
+      1: 2026-11-21 08:00 UTC on gpu-box, 2 x NVIDIA H200, python 3.11.2, torch 2.15.0, code unknown, 2 baseline launches, 79.9 ms to 80.1 ms a step, held-out loss 0.02000"
+  `)
+})
+
+test('a rung that does other work is marked, and what it changes is named', async () => {
+  const record = await aLadder([RUNG], [LAUNCHES])
+  const trainings = record.trainings.map((training) =>
+    training.hash === 'graph alone' ? { ...training, otherWork: ['recipe.query_points'] } : training,
+  )
+  const text = renderLadderTerminal({ ...record, trainings })
+  expect(text).toContain('| graph * ')
+  expect(text).toContain('* does other work than the baseline: recipe.query_points.')
+})
+
+test('what a trainer or a file says is no Markdown', async () => {
+  const rung = aRung('graph', { predicts: '<img src=x> | @someone' })
+  const text = renderLadderMarkdown(await aLadder([rung], [LAUNCHES]))
+  expect(text).not.toContain('<img')
+  expect(text).not.toContain('@someone')
+})
