@@ -184,6 +184,7 @@ function sittingText(
   const [first] = baselines
   const steps = baselines.flatMap((run) => stepSeconds(run) ?? [])
   const losses = baselines.flatMap(({ metrics }) => metrics.val_loss ?? [])
+  const waits = baselines.flatMap(({ dataWaitShare }) => dataWaitShare ?? [])
   const devices =
     first === undefined ? [] : [`${first.deviceNames.length} x ${[...new Set(first.deviceNames)].join(', ')}`]
   const versions = Object.entries(first?.versions ?? {}).map(([name, version]) => `${name} ${version}`)
@@ -192,7 +193,7 @@ function sittingText(
     ...devices,
     ...versions,
     `code ${revision === null ? 'unknown' : revision}`,
-    `${baselines.length} baseline launches${range(steps, seconds, ' a step')}${range(losses, number, '', 'held-out loss ')}`,
+    `${baselines.length} baseline launches${range(steps, seconds, ' a step')}${range(waits, percent, ' of it waiting for data')}${range(losses, number, '', 'held-out loss ')}`,
   ].join(', ')
 }
 
