@@ -43,6 +43,15 @@ describe('runs on a machine with a floor', () => {
     expect(statesOf(alternating(4, limit * 1.001), floors)).toEqual(['baseline above'])
   })
 
+  test('are not above for a single slow run, which widens the interval instead', () => {
+    const slowOnce = alternating(4, 0.001).map((run) =>
+      run.block === 3 ? { ...run, secondsPerSample: 0.01 } : run,
+    )
+    expect(statesOf(slowOnce, { ...NO_FLOORS, baseline: found() })).toEqual(['baseline within'])
+    const slowTwice = slowOnce.map((run) => (run.block === 1 ? { ...run, secondsPerSample: 0.01 } : run))
+    expect(statesOf(slowTwice, { ...NO_FLOORS, baseline: found() })).toEqual(['baseline above'])
+  })
+
   test('share the 1% between two floors, each of its own training', () => {
     // f.ppf(0.995, 3, 8) = 9.596475 of SciPy 1.17.1.
     const limit = Math.sqrt((9.596475 * 3) / 4) * 0.01

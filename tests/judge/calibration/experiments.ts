@@ -1,6 +1,7 @@
 // Simulated experiments: blocks in balanced order under a named noise, judged at each look until they are decided.
+import type { Gate } from '../../../src/config/gates.ts'
 import { type GateState, judgeGate } from '../../../src/judge/gate-verdict.ts'
-import { pairedRatio } from '../../../src/judge/paired.ts'
+import { type PairedEstimate, pairedRatio } from '../../../src/judge/paired.ts'
 import type { Random } from '../../../src/statistics/random.ts'
 import { aGate } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
@@ -39,17 +40,19 @@ export interface Decision {
 
 /** Stops at the first look that decides, as an experiment does. */
 export function decide(pairs: readonly Pair[], looks = LOOKS, confidence = CONFIDENCE): Decision {
+  const gate = aGate({ limit: LIMIT })
+  return decideAt(looks, gate, (blocks) => pairedRatio(pairs.slice(0, blocks), confidence))
+}
+
+export function decideAt(
+  looks: readonly number[],
+  gate: Gate,
+  evidenceAfter: (blocks: number) => PairedEstimate | null,
+): Decision {
   let decision: Decision = { state: 'inconclusive', blocks: 0 }
   for (const blocks of looks) {
-    const evidence = pairedRatio(pairs.slice(0, blocks), confidence)
-    const { state } = judgeGate({
-      gate: aGate({ limit: LIMIT }),
-      baseline: null,
-      optimized: null,
-      evidence,
-      blocks: 4,
-      repeating: [],
-    })
+    const evidence = evidenceAfter(blocks)
+    const { state } = judgeGate({ gate, baseline: null, optimized: null, evidence, blocks, repeating: [] })
     decision = { state, blocks }
     if (state !== 'inconclusive') return decision
   }

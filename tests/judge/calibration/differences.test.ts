@@ -1,0 +1,63 @@
+// The loss gate over few seeds and several looks, by simulation: how often noise alone passes or fails it, and what it cannot see.
+import { describe, expect, test } from 'vitest'
+import { pairedMean } from '../../../src/judge/paired.ts'
+import { type Random, seededRandom } from '../../../src/statistics/random.ts'
+import { aGate } from '../../fixtures/builders.ts'
+import { normal } from '../../fixtures/noise.ts'
+import { type Decision, decideAt, margin } from './experiments.ts'
+
+const EXPERIMENTS = 10_000
+const LIMIT = 0.001
+const lossDelta = aGate({ metric: 'val_loss', statistic: 'difference', direction: 'below', limit: LIMIT })
+
+/** What a seed adds to a held-out loss; mean 0. */
+type SeedNoise = (random: Random) => number
+
+const gaussian: SeedNoise = (random) => 0.0005 * normal(random)
+/** Skewness 1.75: losses have a floor, and now and then one ends well above it. */
+const skewed: SeedNoise = (random) => 0.0005 * (Math.exp(0.5 * normal(random)) - Math.exp(0.125))
+/** One seed in ten goes wrong by 5 limits. */
+const withBadSeeds: SeedNoise = (random) => 0.0001 * normal(random) + (random() < 0.1 ? 0.005 : 0) - 0.0005
+
+function shareOf(
+  state: Decision['state'],
+  looks: readonly number[],
+  delta: number,
+  [ofBaseline, ofOptimized]: readonly [SeedNoise, SeedNoise],
+): number {
+  const random = seededRandom(3)
+  const confidence = 1 - 0.05 / looks.length
+  const found = Array.from({ length: EXPERIMENTS }, () => {
+    const deltas = Array.from({ length: Math.max(...looks) }, () => {
+      return delta + ofOptimized(random) - ofBaseline(random)
+    })
+    return decideAt(looks, lossDelta, (seeds) => pairedMean(deltas.slice(0, seeds), confidence))
+  })
+  return found.filter((decision) => decision.state === state).length / EXPERIMENTS
+}
+
+const AT_MOST = 0.05 + margin(0.05, EXPERIMENTS)
+const none: SeedNoise = () => 0
+
+describe.each([[[3]], [[4]], [[3, 4]], [[3, 4, 6, 8]], [[4, 6, 8]]])('with looks after %j seeds', (looks) => {
+  test.each([
+    ['as a normal distribution does', gaussian],
+    ['with a skew', skewed],
+    ['with one bad seed in ten', withBadSeeds],
+  ])('a model that is worse by the limit passes in at most 5% where both variants scatter %s', (_, noise) => {
+    expect(shareOf('passed', looks, LIMIT, [noise, noise])).toBeLessThan(AT_MOST)
+    expect(shareOf('failed', looks, LIMIT * (1 - 1e-9), [noise, noise])).toBeLessThan(AT_MOST)
+  })
+})
+
+describe('what few seeds cannot see', () => {
+  test('is a skew of the optimized variant alone: over twice as many pass as should', () => {
+    const share = shareOf('passed', [4, 6, 8], LIMIT, [none, skewed])
+    expect(share).toBeGreaterThan(0.1)
+    expect(share).toBeLessThan(0.13)
+  })
+
+  test('is a seed in ten that goes wrong with the optimized variant alone: most experiments do not meet it', () => {
+    expect(shareOf('passed', [4, 6, 8], LIMIT, [none, withBadSeeds])).toBeGreaterThan(0.6)
+  })
+})
