@@ -1,5 +1,6 @@
 """Shapes and types in signatures of `trainer` are checked while the tests run, if beartype is there."""
 
+import builtins
 from importlib.util import find_spec
 
 import torch
@@ -7,4 +8,5 @@ from jaxtyping import install_import_hook
 
 if find_spec("beartype"):  # a GPU machine that brings its own torch may not have it
     install_import_hook("trainer", "shape_checks.checked")
+    builtins.Tensor = torch.Tensor  # the config's imports name it for type checkers only
 torch.set_num_threads(1)  # on tiny tensors a second thread is only waited for

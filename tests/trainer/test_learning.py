@@ -9,7 +9,8 @@ from trainer.data.batch import Batch
 from trainer.data.conditions import condition_size
 from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
-from trainer.losses.terms import latent_loss, spectral_loss
+from trainer.losses.terms.latent import latent_loss
+from trainer.losses.terms.spectral import spectral_loss
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
 
 BOTH = "data.tasks=[advection1d, darcy2d]"

@@ -1,4 +1,4 @@
-"""A new task is one file: a copy of the trainer with one more trains on it, beside the others."""
+"""A new task is one file, and so is a new loss term: a copy of the trainer with one more of each trains."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny import ROOT, events, tiny_file
+from tiny import ROOT, events, tiny_file, train_losses
 
 from trainer.data.layouts.scalar_1d import write_scalar_1d
 
@@ -68,12 +68,27 @@ TASK = Task(
 )
 '''
 
+PULL = '''
+"""Draws the prediction to 100."""
+
+from trainer.losses.terms.term import Term
+
+TERM = Term(
+    name="pull",
+    weight=0.0,
+    inputs=("prediction",),
+    loss=lambda prediction: (prediction.float() - 100).square().mean(),
+    of=lambda task: task.name == "decay1d",
+)
+'''
+
 
 @pytest.fixture(scope="module")
 def with_decay(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "trainer", folder / "trainer")
     (folder / "trainer/data/tasks/decay1d.py").write_text(DECAY)
+    (folder / "trainer/losses/terms/pull.py").write_text(PULL)
     return folder
 
 
@@ -89,12 +104,14 @@ def train(copy: Path, out: Path, *overrides: str) -> subprocess.CompletedProcess
     return run(copy, ["train", "--out", str(out), "--seed", "3"], out, *overrides)
 
 
-def test_a_file_more_is_a_task_more(with_decay, tmp_path):
-    done = train(with_decay, tmp_path, "data.tasks=[decay1d, advection1d]", "data.decay1d.frames=5")
+def test_a_file_more_is_a_task_or_a_term_more(with_decay, tmp_path):
+    tasks = ("data.tasks=[decay1d, advection1d]", "data.decay1d.frames=5")
+    done = train(with_decay, tmp_path, *tasks, "loss.pull=1")
     assert done.returncode == 0, done.stderr
     metrics = events(tmp_path, "evaluation")[0]["metrics"]
     assert metrics["nrmse/decay1d"] > 0
     assert metrics["nrmse/advection1d"] > 0
+    assert train_losses(tmp_path)[0] == pytest.approx(100**2 / 2, rel=0.1)  # on one of two tasks
 
 
 def test_its_own_rules_are_heard(with_decay, tmp_path):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from trainer.config.reader import Problem
 from trainer.config.schema import Config
 from trainer.data.tasks import TASKS
+from trainer.losses.terms import TERMS
 
 
 def broken_loss_rules(config: Config) -> Iterator[Problem]:
@@ -24,12 +25,12 @@ def broken_loss_rules(config: Config) -> Iterator[Problem]:
     for task, grid in config.grids.items():
         points = math.prod(grid)
         irregular = recipe.query_strategy != "lattice" and 0 < (recipe.query_points or points) < points
-        conserves = loss.conservation > 0 and TASKS[task].conserved
-        for key, needed in (("spectral", loss.spectral > 0), ("conservation", conserves)):
-            if needed and irregular:
+        for key, term in TERMS.items():
+            weight = getattr(loss, key)
+            if irregular and term.needs_regular_grid and weight > 0 and term.of(TASKS[task]):
                 yield Problem(
                     f"loss.{key}",
-                    f"got {getattr(loss, key)}, but it needs a regular grid and {task} decodes "
+                    f"got {weight}, but it needs a regular grid and {task} decodes "
                     f"{recipe.query_points} {recipe.query_strategy} points of {points}: make it 0, "
                     "recipe.query_points null or recipe.query_strategy lattice",
                 )
@@ -37,15 +38,12 @@ def broken_loss_rules(config: Config) -> Iterator[Problem]:
 
 def _operator_alone(config: Config) -> Iterator[Problem]:
     """A frozen encoder and decoder leave the latent term, and tasks that have it."""
-    weights = {
-        key: weight
-        for key, weight in vars(config.loss).items()
-        if weight > 0 and key not in ("latent", "inverse_warmup_updates")
-    }
-    for key, weight in weights.items():
-        yield Problem(
-            f"loss.{key}", f"got {weight}, but model.trained operator has loss.latent only: make it 0"
-        )
+    for key in TERMS:
+        weight = getattr(config.loss, key)
+        if weight > 0 and key != "latent":
+            yield Problem(
+                f"loss.{key}", f"got {weight}, but model.trained operator has loss.latent only: make it 0"
+            )
     if config.loss.latent == 0:
         yield Problem("loss.latent", "got 0, but model.trained operator has no other term: give it a weight")
     for task in config.data.tasks:

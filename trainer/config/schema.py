@@ -8,6 +8,7 @@ from trainer.config.growth import Growth
 from trainer.config.kinds import Count, CountOrZero, Decay, Positive, Weight
 from trainer.config.ranges import AtLeast, Between, NotEmpty
 from trainer.data.tasks import TASKS
+from trainer.losses.terms import TERMS
 
 
 @dataclass(frozen=True)
@@ -50,21 +51,20 @@ class ModelConfig:
 
 
 @dataclass(frozen=True)
-class LossConfig:
+class _AnyLoss:
     """Weights of the terms; a term of weight 0 is not computed."""
 
-    forward: Weight = 1.0
-    latent: Weight = 1.0
-    spectral: Weight = 0.05
-    inverse_encoding: Weight = 0.01
-    inverse_decoding: Weight = 0.01
-    inverse_warmup_updates: CountOrZero = 0  # linear ramp of both inverse terms
-    latent_norm: Weight = 1e-4
-    diversity: Weight = 1e-4
-    # What is known of the predicted field, where the task has it.
-    boundary: Weight = 1e-4
-    conservation: Weight = 1e-4
-    positivity: Weight = 1e-4
+    inverse_warmup_updates: CountOrZero = 0  # linear ramp of the inverse terms
+
+
+# And the weight of each term under its name, so that a new term needs no line here.
+LossConfig = make_dataclass(
+    "LossConfig",
+    [(term.name, Weight, term.weight) for term in TERMS.values()],
+    bases=(_AnyLoss,),
+    namespace={"__module__": __name__, "__doc__": _AnyLoss.__doc__},
+    frozen=True,
+)
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""What the training minimises: one function per term, and their weighted sum."""
+"""What the training minimises: one file per term, and their weighted sum."""

@@ -10,11 +10,10 @@ from trainer.config.schema import Config
 from trainer.data.batch import Batch
 from trainer.data.tasks import TASKS
 from trainer.losses.choices import Phase, StepInputs, query_plans
-from trainer.losses.task_terms import Pairs, TaskTerms
-from trainer.model.decoder import state_head
+from trainer.losses.given import Pairs
+from trainer.losses.task_terms import TaskTerms
+from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
-
-INVERSE = {"inverse_encoding", "inverse_decoding"}
 
 
 class Objective(nn.Module):
@@ -52,16 +51,15 @@ class Objective(nn.Module):
             )
             for name, value in part(model, pairs, phase).items():
                 weight = getattr(self.weights, name) * sizes[index] / sum(sizes)
-                term = weight * (value * inputs.ramp if name in INVERSE else value)
+                term = weight * (value * inputs.ramp if TERMS[name].group == "inverse" else value)
                 weighted[name] = weighted[name] + term if name in weighted else term
         return weighted
 
     def _idle(self, phase: Phase) -> list[nn.Parameter]:
         """Parameters that no term of this phase reaches."""
-        weights, decoder = self.weights, self.model.decoder
-        if phase.inverse and (weights.inverse_encoding or weights.inverse_decoding):
-            return []
-        if not (weights.forward or weights.spectral):
+        used = {head for part in self.tasks for head in part.heads(phase)}
+        decoder = self.model.decoder
+        if not used:
             return [parameter for parameter in decoder.parameters() if parameter.requires_grad]
-        given = [state_head(part.task.name) for part in self.tasks if part.task.steady]
-        return [parameter for head in given for parameter in decoder.heads[head].parameters()]
+        idle = [head for name, head in decoder.heads.items() if name not in used]
+        return [parameter for head in idle for parameter in head.parameters()]

@@ -1,8 +1,6 @@
-"""The loss terms of one task in one micro-batch; one decode serves every term that needs it."""
+"""The loss terms of one task in one micro-batch, and the places where they look at its fields."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -10,24 +8,15 @@ from torch import Tensor, nn
 
 from trainer.config.schema import LossConfig
 from trainer.data.tasks.task import Task
-from trainer.losses import terms
 from trainer.losses.choices import Phase
+from trainer.losses.given import Given, Pairs
 from trainer.losses.queries import QueryPlan
+from trainer.losses.terms import TERMS
+from trainer.losses.terms.term import Term
 from trainer.model.decoder import state_head, target_head
 from trainer.model.latent_operator import LatentPdeOperator
 
 BORDER_PLACES = 32  # per axis
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """The pairs of one task on their way through the model."""
-
-    field: Float[Tensor, "pairs fields *grid"]
-    next_field: Float[Tensor, "pairs targets *grid"]
-    latent: Float[Tensor, "pairs tokens latent"]
-    advanced: Float[Tensor, "pairs tokens latent"]
-    queries: Int[Tensor, "pairs queries"]
 
 
 class TaskTerms(nn.Module):
@@ -35,7 +24,10 @@ class TaskTerms(nn.Module):
 
     def __init__(self, task: Task, plan: QueryPlan, weights: LossConfig, inverse_every_nth_pair: int) -> None:
         super().__init__()
-        self.task, self.plan, self.weights, self.nth = task, plan, weights, inverse_every_nth_pair
+        self.task, self.plan, self.nth = task, plan, inverse_every_nth_pair
+        self.terms = tuple(
+            term for term in TERMS.values() if getattr(weights, term.name) > 0 and term.of(task)
+        )
         reread = plan.reread()
         first = reread.choose(0, 0, torch.zeros(1, dtype=torch.long))[0]
         self.reread_grid = reread.lattice
@@ -47,73 +39,19 @@ class TaskTerms(nn.Module):
 
     def forward(self, model: LatentPdeOperator, pairs: Pairs, phase: Phase) -> dict[str, Float[Tensor, ""]]:
         """Return the unweighted terms that have a weight and are due."""
+        due = self._due(phase)
+        given = Given(self, model, pairs, {name for term in due for name in term.inputs})
+        return {term.name: term.loss(*[given.tensor(name) for name in term.inputs]) for term in due}
+
+    def heads(self, phase: Phase) -> set[str]:
+        """The heads of the decoder that are used."""
+        due = self._due(phase)
         return {
-            **self._of_prediction(model, pairs, phase),
-            **self._of_latents(model, pairs),
-            **(self._inverse(model, pairs) if phase.inverse else {}),
+            *(target_head(self.task.name) for term in due if term.decodes_prediction),
+            *(state_head(self.task.name) for term in due if term.group == "inverse"),
         }
 
-    def _of_prediction(self, model: LatentPdeOperator, pairs: Pairs, phase: Phase) -> dict[str, Tensor]:
-        weights, task, found = self.weights, self.task, {}
-        borders = phase.priors and task.zero_border and weights.boundary > 0
-        conserves = phase.priors and task.conserved and weights.conservation > 0
-        positive = phase.priors and task.positive and weights.positivity > 0
-        if not (weights.forward or weights.spectral or borders or conserves or positive):
-            return found
-        (places, spread), queries = self._places(model, pairs.queries), pairs.queries.shape[1]
-        if borders:
-            places = torch.cat([places, self.border.expand(len(places), -1, -1)], dim=1)
-        decoded = model.decoder(target_head(task.name), pairs.advanced, places, spread)
-        prediction, target = decoded[..., :queries], _at(pairs.next_field, pairs.queries)
-        if weights.forward:
-            found["forward"] = terms.forward_loss(prediction, target)
-        if weights.spectral:
-            regular = (-1, self.plan.lattice)
-            found["spectral"] = terms.spectral_loss(
-                prediction.unflatten(*regular), target.unflatten(*regular)
-            )
-        if borders:
-            found["boundary"] = terms.boundary_loss(decoded[..., queries:])
-        if conserves:
-            found["conservation"] = terms.conservation_loss(prediction, _at(pairs.field, pairs.queries))
-        if positive:
-            found["positivity"] = terms.positivity_loss(prediction)
-        return found
-
-    def _of_latents(self, model: LatentPdeOperator, pairs: Pairs) -> dict[str, Tensor]:
-        weights, found = self.weights, {}
-        if weights.latent and not self.task.steady:  # what a steady task asks for is no state to encode
-            with torch.no_grad():
-                encoded_target = model.encoder(self.task.name, pairs.next_field)
-            found["latent"] = terms.latent_loss(pairs.advanced, encoded_target)
-        if weights.latent_norm:
-            found["latent_norm"] = terms.latent_norm_loss(pairs.latent)
-        if weights.diversity:
-            found["diversity"] = terms.diversity_loss(pairs.latent)
-        return found
-
-    def _inverse(self, model: LatentPdeOperator, pairs: Pairs) -> dict[str, Tensor]:
-        """On every n-th pair of a batch in random order: unbiased, and the same however a batch is cut."""
-        weights, found = self.weights, {}
-        if not (weights.inverse_encoding or weights.inverse_decoding):
-            return found
-        field, latent, queries = (
-            pairs.field[:: self.nth],
-            pairs.latent[:: self.nth],
-            pairs.queries[:: self.nth],
-        )
-        if weights.inverse_decoding and self.plan.lattice is None:
-            queries = self.reread.expand(len(field), -1)
-        name = self.task.name
-        decoded = model.decoder(state_head(name), latent, *self._places(model, queries))
-        if weights.inverse_encoding:
-            found["inverse_encoding"] = terms.inverse_encoding_loss(decoded, _at(field, queries))
-        if weights.inverse_decoding:
-            encoded_again = model.encoder(name, decoded.unflatten(-1, self.reread_grid))
-            found["inverse_decoding"] = terms.inverse_decoding_loss(encoded_again, latent)
-        return found
-
-    def _places(
+    def places(
         self, model: LatentPdeOperator, queries: Int[Tensor, "pairs queries"]
     ) -> tuple[Float[Tensor, "rows queries dimensions"], Float[Tensor, "pairs rows"] | None]:
         """Places of each pair; or those of every position of a lattice, and which of them is each pair's."""
@@ -125,11 +63,8 @@ class TaskTerms(nn.Module):
         spread = torch.nn.functional.one_hot(self.plan.position(queries), self.plan.positions)
         return places[self.lattices], spread.to(places.dtype)
 
-
-def _at(
-    field: Float[Tensor, "pairs fields *grid"], queries: Int[Tensor, "pairs queries"]
-) -> Float[Tensor, "pairs fields queries"]:
-    return field.flatten(2).gather(2, queries[:, None].expand(-1, field.shape[1], -1))
+    def _due(self, phase: Phase) -> list[Term]:
+        return [term for term in self.terms if term.is_due(phase)]
 
 
 def _border(grid: tuple[int, ...]) -> Float[Tensor, "places dimensions"]:
