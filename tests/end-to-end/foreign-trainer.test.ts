@@ -16,6 +16,7 @@ it('a foreign trainer completes equal work and its gates are measured', async ()
   expect(verdict.checks.map(({ name, state }) => `${name} ${state}`)).toEqual([
     'completion passed',
     'equal work passed',
+    'same code passed',
     'same machine passed',
     'steady state passed',
     'clocks passed',
