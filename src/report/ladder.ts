@@ -28,14 +28,28 @@ const HEAD = [
 ]
 
 interface Style {
-  /** Makes somebody else's text harmless. */
-  readonly plain: (text: string) => string
+  /** Makes somebody else's text harmless in a cell. */
+  readonly cell: (text: string) => string
+  /** The same in a line of its own, which may be long. */
+  readonly line: (text: string) => string
   readonly heading: (text: string) => string
   readonly item: (text: string) => string
 }
 
-const TERMINAL: Style = { plain: oneLine, heading: (text) => text, item: (text) => `  ${text}` }
-const MARKDOWN: Style = { plain: escapeCell, heading: (text) => `## ${text}\n`, item: (text) => `- ${text}` }
+const MAX_LINE_CHARACTERS = 2000
+
+const TERMINAL: Style = {
+  cell: oneLine,
+  line: oneLine,
+  heading: (text) => text,
+  item: (text) => `  ${text}`,
+}
+const MARKDOWN: Style = {
+  cell: escapeCell,
+  line: (text) => escapeCell(text, MAX_LINE_CHARACTERS),
+  heading: (text) => `## ${text}\n`,
+  item: (text) => `- ${text}`,
+}
 
 export function renderLadderTerminal(record: LadderRecord): string {
   return render(record, TERMINAL)
@@ -62,12 +76,12 @@ function render(record: LadderRecord, style: Style): string {
     markdownTable([HEAD, ...sum, whole]),
     '',
     style.heading('How to read it'),
-    ...legend(record, judged).map(style.item),
+    ...legend(record, judged, style).map(style.item),
     '',
     style.heading('Rungs'),
     ...rungs
       .flatMap(({ rung, alone, sum }) => remarks(rung, alone, sum))
-      .map((text) => style.item(style.plain(text))),
+      .map((text) => style.item(style.line(text))),
     '',
     style.heading('Sittings'),
     ...record.sittings
@@ -77,23 +91,23 @@ function render(record: LadderRecord, style: Style): string {
           .filter((launch) => launch.sitting === index)
           .flatMap((launch) => setBack(launch, record)),
       ])
-      .map((text) => style.item(style.plain(text))),
+      .map((text) => style.item(style.line(text))),
   ].join('\n')
 }
 
-function row(name: string, rung: LadderRung | null, result: RungResult, { plain }: Style): string[] {
+function row(name: string, rung: LadderRung | null, result: RungResult, { cell }: Style): string[] {
   const { standing, speedup, gain, verdict } = result
   const predicted = rung?.predicts ?? ''
   if (standing.status !== 'finished') {
     const why = standing.status === 'failed' ? `failed: ${standing.reason}` : verdict
-    return [plain(name), '', '', '', plain(predicted), '', '', '', '', why]
+    return [cell(name), '', '', '', cell(predicted), '', '', '', '', why]
   }
   return [
-    plain(name),
+    cell(name),
     stepText(standing.summary),
     effectText(speedup),
     effectText(gain),
-    plain(predicted),
+    cell(predicted),
     numberText(standing.summary.metrics.peak_memory_reserved_bytes, bytes),
     compileText(standing),
     numberText(standing.summary.metrics.val_loss, number),
@@ -128,7 +142,11 @@ function numberText(value: number | undefined, format: (value: number) => string
   return value === undefined ? 'not measured' : format(value)
 }
 
-function legend({ trainings, settings, experiment }: LadderRecord, judged: JudgedLadder): string[] {
+function legend(
+  { trainings, settings, experiment }: LadderRecord,
+  judged: JudgedLadder,
+  { line }: Style,
+): string[] {
   const { noise } = judged
   const changed = trainings.filter(({ otherWork }) => otherWork.length > 0)
   const level = confidence(CONFIDENCE)
@@ -138,15 +156,17 @@ function legend({ trainings, settings, experiment }: LadderRecord, judged: Judge
     noise === null
       ? 'noise: unknown, since no sitting has two baseline launches; so no verdict.'
       : `noise: one launch scatters by ${percent(noise.deviation)} (standard deviation, from ${noise.differences} ${noise.differences === 1 ? 'pair' : 'pairs'} of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike; in brackets its ${level} interval. One that holds 1.00x reads "no gain"; of 20 rungs without effect, about one still reads otherwise.`,
-    `every launch with seed ${experiment.design.seed}${settingsText(settings)}; loss delta: held-out loss - that of the baseline launches beside it.`,
+    `every launch with ${line(settingsText(experiment.design.seed, settings))}; loss delta: held-out loss - that of the baseline launches beside it.`,
     'not active: the trainer reads back the same settings as without it.',
-    ...(changed.length > 0 ? [`* does other work than the baseline: ${workText(changed)}.`] : []),
+    ...(changed.length > 0
+      ? [`${line('*')} does other work than the baseline: ${line(workText(changed))}.`]
+      : []),
   ]
 }
 
-function settingsText(settings: LadderRecord['settings']): string {
+function settingsText(seed: number, settings: LadderRecord['settings']): string {
   const all = Object.entries(settings).map(([key, value]) => `${key}: ${JSON.stringify(value)}`)
-  return all.length === 0 ? '' : ` and ${all.join(', ')}`
+  return [`seed ${seed}`, ...all].join(', ')
 }
 
 function workText(trainings: readonly LadderTraining[]): string {

@@ -1,10 +1,13 @@
 // `speedproof ladder` with a trainer that does as told: rungs that gain, do nothing and fail, in one sitting and in two.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { type Ended, speedproof } from '../harness/command-line.ts'
+
+// A ladder is a dozen launches, each of some seconds for torchrun alone.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const RUNGS = [
   {
@@ -52,7 +55,7 @@ describe('a ladder in one sitting', () => {
   beforeAll(async () => {
     folder = await anExperiment({ ladder: LADDER })
     ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE)
-  }, 120_000)
+  })
 
   it('ends with 0, also when a rung fails', () => {
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })

@@ -55,7 +55,7 @@ test('below the tables stands how to read them, what was read back, and every si
       speedup: baseline / own seconds per sample in the steady state, against the mean of the baseline launches right before and after it.
       gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups.
       noise: one launch scatters by 0.18% (standard deviation, from 1 pair of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike; in brackets its 95% interval. One that holds 1.00x reads "no gain"; of 20 rungs without effect, about one still reads otherwise.
-      every launch with seed 0 and train.updates: 60; loss delta: held-out loss - that of the baseline launches beside it.
+      every launch with seed 0, train.updates: 60; loss delta: held-out loss - that of the baseline launches beside it.
       not active: the trainer reads back the same settings as without it.
 
     Rungs
