@@ -19,9 +19,10 @@ FLAT = "speed.wrapper=flat"
 LOADER = ("speed.data_path=loader", "speed.loader_workers=8")
 PLAN_NCCL = "speed.nccl=[NCCL_NSOCKS_PERTHREAD=4, NCCL_SOCKET_NTHREADS=2, NCCL_MIN_NCHANNELS=4]"
 FUSED = "speed.fused_pointwise=true"
+CROSS = "speed.cross_attention=one-tile"
 MODEL = "speed.compile=model"
 FAST = (
-    *(MODEL, GRAPH, HOIST, FUSED),
+    *(MODEL, GRAPH, HOIST, FUSED, CROSS),
     *("speed.attention=one-tile", "speed.fused_adamw=true", "speed.foreach_ema=true"),
 )
 
@@ -53,10 +54,9 @@ _ONE = [
     Case("compile-blocks", (BLOCKS,)),
     Case("one-tile", ("speed.attention=one-tile",)),
     Case("fast", FAST),
-    Case("fast-blocks", (*FAST, BLOCKS)),
+    Case("fast-blocks", (*FAST, BLOCKS, "speed.fused_pointwise=false")),
     Case("fused-pointwise", (FUSED,)),
-    Case("cross-attention", ("speed.cross_attention=one-tile",)),
-    Case("fast-cross-attention", (*FAST, "speed.cross_attention=one-tile")),
+    Case("cross-attention", (CROSS,)),
     Case("fused-pointwise-fp32", (FUSED, FP32), against="plain-fp32"),
     Case("plain-fp32", (FP32,), against=None),
     Case("cuda-graph-fp32", (GRAPH, FP32), against="plain-fp32"),
@@ -127,6 +127,7 @@ _GPU_ONLY = (
     "flash3",
     "efficient",
     "cudnn",
+    "cross_attention",
     "flex",
     "reduce-overhead",
     "fused_pointwise",

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from trainer.kernels.bias_gelu import bias_gelu
 from trainer.kernels.cross_attention import cross_attention
+from trainer.kernels.gated_norm import gated_norm
 from trainer.kernels.one_tile_attention import one_tile_attention
 from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.decoder import DecoderLayer
@@ -52,7 +53,7 @@ def cross_attention_errors(
     key_value = torch.randn(pairs, tokens, 2 * heads * dim, device=device).to(dtype)
     out_gradient = torch.randn(pairs, 2 * tokens, heads * dim, device=device).to(dtype)
     own = [query.requires_grad_(), key_value.requires_grad_()]
-    out = cross_attention(*own, heads)
+    out, _ = cross_attention(*own, heads)
     results = [out, *torch.autograd.grad(out, own, out_gradient)]
     exact_inputs = [part.detach().double().requires_grad_() for part in own]
     exact_out = plain.mix(*exact_inputs)
@@ -74,6 +75,32 @@ def bias_gelu_errors(
     exact_out = nn.functional.gelu(exact_inputs[0] + exact_inputs[1])
     exact = [exact_out, *torch.autograd.grad(exact_out, exact_inputs, out_gradient.double())]
     names = ("out", "product_gradient", "bias_gradient")
+    return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
+
+
+def gated_norm_errors(
+    device: torch.device, dtype: torch.dtype, pairs: int, tokens: int, heads: int, dim: int
+) -> dict[str, float]:
+    """The same of a gated residual sum and its norm in the operator, whose stream is float32."""
+    torch.manual_seed(0)
+    stream, of_stream = torch.randn(2, pairs, tokens, heads * dim, device=device)
+    branch, of_norm = torch.randn(2, pairs, tokens, heads * dim, device=device).to(dtype)
+    bias, modulation = (
+        torch.randn(heads * dim, device=device),
+        torch.randn(3, pairs, heads * dim, device=device),
+    )
+    own = [part.clone().requires_grad_() for part in (stream, branch, bias, *modulation)]
+    total, normal, _ = gated_norm(*own, 1e-5)
+    results = [total, normal, *torch.autograd.grad([total, normal], own, [of_stream, of_norm])]
+    exact_inputs = [part.detach().double().requires_grad_() for part in own]
+    x, branch, bias, *modulation = exact_inputs
+    gate, scale, shift = (part[:, None] for part in modulation)
+    exact_total = x + gate * (branch + bias)
+    exact_normal = nn.functional.layer_norm(exact_total, exact_total.shape[2:]) * scale + shift
+    wanted = [of_stream.double(), of_norm.double()]
+    exact = [exact_total, exact_normal]
+    exact += torch.autograd.grad(exact, exact_inputs, wanted)
+    names = ("total", "normal", "x", "branch", "bias", "gate", "scale", "shift")
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
 
 
@@ -116,6 +143,7 @@ def main() -> None:
                 "cross-attention": cross_attention_errors(*sizes, rows=pairs),
                 "cross-attention, queries in common": cross_attention_errors(*sizes, rows=1),
                 "bias and GELU": bias_gelu_errors(*sizes),
+                "gate, sum and norm": gated_norm_errors(*sizes),
                 "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
                 "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),
             }

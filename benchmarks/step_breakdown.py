@@ -44,7 +44,7 @@ class Breakdown:
     kinds: dict[str, float]
     communication_hidden: float
     kernels: dict[str, float]  # by name, overlap counted twice
-    launches: float
+    launches: dict[str, float]  # by name
 
 
 def main() -> int:
@@ -59,9 +59,9 @@ def main() -> int:
     found = {str(path): breakdown(operations(path), options.updates) for path in options.traces}
     print(table(found))
     for path, part in found.items():
-        print(f"\n{path}: {part.launches:.0f} kernels an update; the longest, in ms")
+        print(f"\n{path}: {sum(part.launches.values()):.0f} kernels an update; the longest, in ms:")
         for name, milliseconds in list(part.kernels.items())[: options.kernels]:
-            print(f"{milliseconds:9.3f}  {name[:140]}")
+            print(f"{milliseconds:9.3f} in {part.launches[name]:5.0f}  {name[:140]}")
     if options.json:
         options.json.write_text(json.dumps({path: asdict(part) for path, part in found.items()}, indent=1))
     return 0
@@ -98,8 +98,9 @@ def breakdown(found: list[Busy], updates: int) -> Breakdown:
         taken = union([*taken, *((operation.start, operation.end) for operation in operations_of_kind)])
         kinds[kind] = total(taken) - before
     kinds["idle"] = (end - start) - total(taken)
-    by_name = Counter()
+    by_name, launches = Counter(), Counter()
     for operation in found:
+        launches[operation.name] += 1
         by_name[operation.name] += operation.end - operation.start
     spent = total(union([(operation.start, operation.end) for operation in communication]))
     scale = 1e-3 / updates
@@ -108,7 +109,7 @@ def breakdown(found: list[Busy], updates: int) -> Breakdown:
         kinds={kind: microseconds * scale for kind, microseconds in kinds.items()},
         communication_hidden=(spent - kinds["communication exposed"]) * scale,
         kernels={name: microseconds * scale for name, microseconds in by_name.most_common()},
-        launches=len(found) / updates,
+        launches={name: launched / updates for name, launched in launches.items()},
     )
 
 

@@ -115,12 +115,14 @@ def test_our_kernels_agree_with_float64(dtype, tolerance, sizes):
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     errors = json.loads(done.stdout)
-    assert len(errors) == 6
+    assert len(errors) == 7
     assert {kernel: worst for kernel in errors if (worst := max(errors[kernel].values())) > tolerance} == {}
 
 
 def test_a_kernel_in_place_of_the_decoders_attention_reads_back(tmp_path):
-    config = tiny_config(tmp_path, "speed.cross_attention=one-tile", "model.decoder_hidden_dim=32")
+    config = tiny_config(
+        tmp_path, "speed.cross_attention=one-tile", "speed.precision=bf16", "model.decoder_hidden_dim=32"
+    )
     objective = Objective(LatentPdeOperator(config), config)
     names = objective.model.state_dict().keys()
     assert observed_cross_attention(objective.model) == "auto"
@@ -141,6 +143,8 @@ def test_fused_layers_read_back_and_keep_their_weights(tmp_path):
     assert objective.model.state_dict().keys() == names
     del objective.model.decoder.layers[0].tail
     assert fused_layers(objective.model) == 2
+    del objective.model.operator.through
+    assert fused_layers(objective.model) == 0
 
 
 def test_compilation_reads_back_where_it_is(tmp_path):
@@ -173,6 +177,13 @@ REDUCED = "speed.compile_mode=reduce-overhead"
             ["speed.attention=one-tile", "data.advection1d.grid_points=512", "model.tokens=256"],
             "are more than its tile of 128",
         ),
+        (["speed.cross_attention=one-tile"], 'speed.cross_attention: got "one-tile", whose forward pass'),
+        (["speed.fused_pointwise=true", "speed.compile=blocks"], 'speed.compile: got "blocks", but'),
+        (
+            ["speed.fused_pointwise=true", "speed.activation_checkpointing=all"],
+            'speed.activation_checkpointing: got "all", but',
+        ),
+        (["speed.fused_pointwise=true", "speed.wrapper=fsdp2"], 'speed.wrapper: got "fsdp2", which'),
         (
             ["speed.cross_attention=one-tile", "model.decoder_hidden_dim=24"],
             'speed.cross_attention: got "one-tile", but a head of 12 is no sum of two powers',

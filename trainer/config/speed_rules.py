@@ -20,6 +20,7 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
     yield from _compile(config)
     yield from _attention(config)
     yield from _cross_attention(config)
+    yield from _fused_pointwise(config)
     yield from _nccl(config)
     yield from _offloading(config)
     yield from _trace(config)
@@ -127,10 +128,39 @@ def _cross_attention(config: Config) -> Iterator[Problem]:
             "speed.cross_attention",
             f'got "one-tile", but {tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: expected auto',
         )
+    if config.speed.precision == "fp32":
+        yield Problem(
+            "speed.cross_attention",
+            'got "one-tile", whose forward pass takes 16-bit numbers: expected speed.precision bf16 or fp16',
+        )
     if head_parts(width) is None:
         yield Problem(
             "speed.cross_attention",
             f'got "one-tile", but a head of {width} is no sum of two powers of two from 16: expected auto',
+        )
+
+
+def _fused_pointwise(config: Config) -> Iterator[Problem]:
+    """Its kernels join the end of a block with the start of the next, so no block can be run by itself."""
+    speed = config.speed
+    if not speed.fused_pointwise:
+        return
+    if speed.compile == "blocks":
+        yield Problem(
+            "speed.compile",
+            'got "blocks", but speed.fused_pointwise works across them: expected model or off',
+        )
+    if speed.activation_checkpointing != "off":
+        yield Problem(
+            "speed.activation_checkpointing",
+            f'got "{speed.activation_checkpointing}", but speed.fused_pointwise works across blocks: '
+            "expected off",
+        )
+    if speed.wrapper == "fsdp2":
+        yield Problem(
+            "speed.wrapper",
+            'got "fsdp2", which gathers the weights of a block, but speed.fused_pointwise works across '
+            "blocks: expected ddp or flat",
         )
 
 

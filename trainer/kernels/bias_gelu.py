@@ -5,7 +5,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-ROWS, COLUMNS, WARPS = 32, 128, 8
+# Of a tile: fastest of 9 and 27 tried on an H200 with 196,608 rows of 384 and 49,152 of 1536.
+COLUMNS = 128
+FORWARD_ROWS, FORWARD_WARPS = 32, 4
+BACKWARD_ROWS, BACKWARD_WARPS = 4, 1
 PROGRAMS = 1056  # of the backward pass for each group of columns: each sums many rows
 
 
@@ -16,8 +19,8 @@ def bias_gelu(product: Tensor, bias: Tensor) -> Tensor:
     out = torch.empty_like(product)
     dim = product.shape[-1]
     rows = product.numel() // dim
-    grid = (triton.cdiv(rows, ROWS), triton.cdiv(dim, COLUMNS))
-    _forward[grid](product, bias, out, rows, dim, COLUMNS, ROWS, num_warps=WARPS)
+    grid = (triton.cdiv(rows, FORWARD_ROWS), triton.cdiv(dim, COLUMNS))
+    _forward[grid](product, bias, out, rows, dim, COLUMNS, FORWARD_ROWS, num_warps=FORWARD_WARPS)
     return out
 
 
@@ -28,10 +31,13 @@ def bias_gelu_backward(out_gradient: Tensor, product: Tensor, bias: Tensor) -> t
     gradient = torch.empty_like(product)
     dim = product.shape[-1]
     rows = product.numel() // dim
-    programs = min(PROGRAMS, triton.cdiv(rows, ROWS))
+    programs = min(PROGRAMS, triton.cdiv(rows, BACKWARD_ROWS))
     parts = torch.empty(programs, dim, dtype=torch.float32, device=product.device)
     grid = (programs, triton.cdiv(dim, COLUMNS))
-    _backward[grid](out_gradient, product, bias, gradient, parts, rows, dim, COLUMNS, ROWS, num_warps=WARPS)
+    _backward[grid](
+        *(out_gradient, product, bias, gradient, parts, rows, dim, COLUMNS, BACKWARD_ROWS),
+        num_warps=BACKWARD_WARPS,
+    )
     return gradient, parts.sum(dim=0).to(bias.dtype)
 
 
@@ -66,7 +72,8 @@ def _forward(
     place = row.to(tl.int64) * DIM + column
     bias = tl.load(bias_ptr + column, mask=column < DIM, other=0.0).to(tl.float32)
     x = tl.load(product_ptr + place, mask=inside, other=0.0).to(tl.float32) + bias
-    tl.store(out_ptr + place, (x * _below(x)).to(out_ptr.dtype.element_ty), mask=inside)
+    out = x * _below(x, tl.exp(-0.5 * x * x))
+    tl.store(out_ptr + place, out.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -90,8 +97,8 @@ def _backward(
         place = row.to(tl.int64) * DIM + column
         x = tl.load(product_ptr + place, mask=inside, other=0.0).to(tl.float32) + bias
         gradient = tl.load(out_gradient_ptr + place, mask=inside, other=0.0).to(tl.float32)
-        density = tl.exp(-0.5 * x * x) * 0.3989422804014327  # of the normal distribution: 1 / sqrt(2 pi)
-        gradient *= _below(x) + x * density
+        bell = tl.exp(-0.5 * x * x)
+        gradient *= _below(x, bell) + x * bell * 0.3989422804014327  # 1 / sqrt(2 pi)
         of_bias += gradient
         tl.store(gradient_ptr + place, gradient.to(gradient_ptr.dtype.element_ty), mask=inside)
     part = part_ptr + tl.program_id(0) * DIM + column
@@ -99,6 +106,13 @@ def _backward(
 
 
 @triton.jit
-def _below(x):
-    """The normal distribution's probability of less than x."""
-    return 0.5 * (1.0 + tl.erf(x * 0.7071067811865476))  # 1 / sqrt(2)
+def _below(x, bell):
+    """The normal distribution's probability of less than x, from exp(-x^2 / 2).
+
+    Abramowitz and Stegun 1964, 7.1.26: off by 1.5e-7 at most. The library's erf needs so many instructions
+    that it, not memory, sets the pace.
+    """
+    t = 1.0 / (1.0 + 0.3275911 * 0.7071067811865476 * tl.abs(x))
+    series = 0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
+    tail = 0.5 * series * t * bell
+    return tl.where(x < 0.0, tail, 1.0 - tail)

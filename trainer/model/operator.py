@@ -60,7 +60,15 @@ class LatentOperator(nn.Module):
         branch_scale: Float[Tensor, "depth pairs"],
     ) -> Float[Tensor, "pairs tokens latent"]:
         embedded = self.embed_condition(condition)
-        x = self.embed(latent)
+        return latent + self.project(self.norm(self.through(self.embed(latent), embedded, branch_scale)))
+
+    def through(
+        self,
+        x: Float[Tensor, "pairs tokens dim"],
+        condition: Float[Tensor, "pairs condition"],
+        branch_scale: Float[Tensor, "depth pairs"],
+    ) -> Float[Tensor, "pairs tokens dim"]:
+        """Through all blocks: what kernels replace that work across the border of two."""
         for block, scale in zip(self.blocks, branch_scale[..., None, None], strict=True):
-            x = block(x, embedded, scale)
-        return latent + self.project(self.norm(x))
+            x = block(x, condition, scale)
+        return x

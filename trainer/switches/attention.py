@@ -111,4 +111,4 @@ def _one_tile(attention: SelfAttention, qkv: Tensor) -> Tensor:
 def _one_tile_cross(attention: CrossAttention, query: Tensor, key_value: Tensor) -> Tensor:
     from trainer.kernels.cross_attention import cross_attention  # needs Triton
 
-    return cross_attention(query, key_value, attention.heads)
+    return cross_attention(query, key_value, attention.heads)[0]

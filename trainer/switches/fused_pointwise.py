@@ -1,31 +1,64 @@
 """What lies between two matrix products in one pass over memory each way, by kernels of ours.
 
-In the decoder's layers residual sums, norms, biases and GELU; in the operator's blocks bias and GELU.
+In the decoder's layers and the operator's blocks: biases and GELU; gates, residual sums and their norms,
+also where one block ends and the next begins.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import linear
 
 from trainer.model.decoder import DecoderLayer
 from trainer.model.feed_forward import FeedForward
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.model.operator import LatentOperator
 
 
 def fuse_pointwise(model: LatentPdeOperator) -> None:
     """Put the kernels in place; the keys of the state dict stay."""
     for layer in model.decoder.layers:
         layer.tail = partial(fused_tail, layer)
-    for block in model.operator.blocks:
-        block.mlp.hidden = partial(fused_hidden, block.mlp)
+    model.operator.through = partial(fused_blocks, model.operator)
 
 
 def fused_layers(model: LatentPdeOperator) -> int:
     """How many layers and blocks would run the kernels."""
     layers = sum("tail" in layer.__dict__ for layer in model.decoder.layers)
-    return layers + sum("hidden" in block.mlp.__dict__ for block in model.operator.blocks)
+    return layers + len(model.operator.blocks) * ("through" in model.operator.__dict__)
+
+
+def fused_blocks(
+    operator: LatentOperator,
+    x: Float[Tensor, "pairs tokens dim"],
+    condition: Float[Tensor, "pairs condition"],
+    branch_scale: Float[Tensor, "depth pairs"],
+) -> Float[Tensor, "pairs tokens dim"]:
+    """What takes the place of LatentOperator.through: a block's last sum goes with the norm of the next."""
+    from trainer.kernels.gated_norm import gated_norm  # needs Triton
+
+    blocks = operator.blocks
+    parts = [block.modulation(condition).float().chunk(6, dim=-1) for block in blocks]
+    shift, scale, *_ = parts[0]
+    first = blocks[0].attention_norm
+    normal = first(x) * (1 + scale[:, None]) + shift[:, None]
+    for number, block in enumerate(blocks):
+        _, _, gate_a, shift_m, scale_m, gate_m = parts[number]
+        kept = branch_scale[number][:, None]
+        attention, last = block.attention, block.mlp[2]
+        branch = linear(attention.mix(attention.qkv(normal)), attention.out.weight)
+        modulation = kept * (1 + gate_a), 1 + scale_m, shift_m
+        x, normal, _ = gated_norm(x, branch, attention.out.bias, *modulation, block.mlp_norm.eps)
+        branch = linear(fused_hidden(block.mlp, normal), last.weight)
+        gate = kept * (1 + gate_m)
+        if number + 1 < len(blocks):
+            shift, scale, *_ = parts[number + 1]
+            following = blocks[number + 1].attention_norm
+            x, normal, _ = gated_norm(x, branch, last.bias, gate, 1 + scale, shift, following.eps)
+    return x + gate[:, None] * (branch + last.bias)
 
 
 def fused_hidden(feed_forward: FeedForward, x: Tensor) -> Tensor:
@@ -33,7 +66,7 @@ def fused_hidden(feed_forward: FeedForward, x: Tensor) -> Tensor:
     from trainer.kernels.bias_gelu import bias_gelu  # needs Triton
 
     first = feed_forward[0]
-    return bias_gelu(nn.functional.linear(x, first.weight), first.bias)
+    return bias_gelu(linear(x, first.weight), first.bias)
 
 
 def fused_tail(layer: DecoderLayer, x: Tensor, attended: Tensor) -> Tensor:
