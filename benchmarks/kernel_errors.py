@@ -9,12 +9,13 @@ import sys
 import torch
 from torch import Tensor, nn
 
-from trainer.kernels.bias_gelu import bias_gelu
 from trainer.kernels.cross_attention import cross_attention
+from trainer.kernels.feed_forward import feed_forward
 from trainer.kernels.gated_norm import gated_norm
 from trainer.kernels.one_tile_attention import one_tile_attention
 from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.decoder import DecoderLayer
+from trainer.model.feed_forward import FeedForward
 from trainer.switches.fused_pointwise import fused_tail
 
 
@@ -62,19 +63,22 @@ def cross_attention_errors(
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
 
 
-def bias_gelu_errors(
+def feed_forward_errors(
     device: torch.device, dtype: torch.dtype, pairs: int, tokens: int, heads: int, dim: int
 ) -> dict[str, float]:
-    """The same of the operator's GELU."""
+    """The same of the operator's feed-forward half."""
     torch.manual_seed(0)
-    product, out_gradient = torch.randn(2, pairs, tokens, heads * dim, device=device).to(dtype)
-    own = [product.clone().requires_grad_(), torch.randn(heads * dim, device=device, requires_grad=True)]
-    out = bias_gelu(*own)
+    plain = FeedForward(heads * dim, 4 * heads * dim).to(device)
+    x, out_gradient = torch.randn(2, pairs, tokens, heads * dim, device=device).to(dtype)
+    own = [x.requires_grad_(), plain[0].weight, plain[0].bias, plain[2].weight]
+    out, _ = feed_forward(*own)
     results = [out, *torch.autograd.grad(out, own, out_gradient)]
-    exact_inputs = [part.detach().double().requires_grad_() for part in own]
-    exact_out = nn.functional.gelu(exact_inputs[0] + exact_inputs[1])
-    exact = [exact_out, *torch.autograd.grad(exact_out, exact_inputs, out_gradient.double())]
-    names = ("out", "product_gradient", "bias_gradient")
+    plain.double()
+    exact_x = x.detach().double().requires_grad_()
+    exact_out = plain(exact_x) - plain[2].bias
+    wanted = [exact_x, plain[0].weight, plain[0].bias, plain[2].weight]
+    exact = [exact_out, *torch.autograd.grad(exact_out, wanted, out_gradient.double())]
+    names = ("out", "x", "first", "first_bias", "second")
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
 
 
@@ -142,7 +146,7 @@ def main() -> None:
                 "one-tile attention": one_tile_errors(*sizes),
                 "cross-attention": cross_attention_errors(*sizes, rows=pairs),
                 "cross-attention, queries in common": cross_attention_errors(*sizes, rows=1),
-                "bias and GELU": bias_gelu_errors(*sizes),
+                "feed-forward": feed_forward_errors(*sizes),
                 "gate, sum and norm": gated_norm_errors(*sizes),
                 "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
                 "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),

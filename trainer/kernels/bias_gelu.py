@@ -12,54 +12,27 @@ BACKWARD_ROWS, BACKWARD_WARPS = 4, 1
 PROGRAMS = 1056  # of the backward pass for each group of columns: each sums many rows
 
 
-@torch.library.custom_op("speedproof::bias_gelu", mutates_args=())
 def bias_gelu(product: Tensor, bias: Tensor) -> Tensor:
-    """Return gelu(product + bias), as product (..., dim)."""
-    product = product.contiguous()
+    """Return gelu(product + bias), as product (rows, dim)."""
     out = torch.empty_like(product)
-    dim = product.shape[-1]
-    rows = product.numel() // dim
+    rows, dim = product.shape
     grid = (triton.cdiv(rows, FORWARD_ROWS), triton.cdiv(dim, COLUMNS))
     _forward[grid](product, bias, out, rows, dim, COLUMNS, FORWARD_ROWS, num_warps=FORWARD_WARPS)
     return out
 
 
-@torch.library.custom_op("speedproof::bias_gelu_backward", mutates_args=())
-def bias_gelu_backward(out_gradient: Tensor, product: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of product and bias."""
-    out_gradient, product = out_gradient.contiguous(), product.contiguous()
-    gradient = torch.empty_like(product)
-    dim = product.shape[-1]
-    rows = product.numel() // dim
+def bias_gelu_gradients(out_gradient: Tensor, product: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of product and bias, and the result again: kept, it would double the memory."""
+    gradient, out = torch.empty_like(product), torch.empty_like(product)
+    rows, dim = product.shape
     programs = min(PROGRAMS, triton.cdiv(rows, BACKWARD_ROWS))
     parts = torch.empty(programs, dim, dtype=torch.float32, device=product.device)
     grid = (programs, triton.cdiv(dim, COLUMNS))
     _backward[grid](
-        *(out_gradient, product, bias, gradient, parts, rows, dim, COLUMNS, BACKWARD_ROWS),
+        *(out_gradient, product, bias, gradient, out, parts, rows, dim, COLUMNS, BACKWARD_ROWS),
         num_warps=BACKWARD_WARPS,
     )
-    return gradient, parts.sum(dim=0).to(bias.dtype)
-
-
-@bias_gelu.register_fake
-def _(product, bias):
-    return product.new_empty(product.shape)
-
-
-@bias_gelu_backward.register_fake
-def _(out_gradient, product, bias):
-    return product.new_empty(product.shape), torch.empty_like(bias)
-
-
-def _remember(ctx, inputs, output) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-def _gradient(ctx, out_gradient):
-    return bias_gelu_backward(out_gradient, *ctx.saved_tensors)
-
-
-bias_gelu.register_autograd(_gradient, setup_context=_remember)
+    return gradient, parts.sum(dim=0).to(bias.dtype), out
 
 
 @triton.jit
@@ -82,6 +55,7 @@ def _backward(
     product_ptr,
     bias_ptr,
     gradient_ptr,
+    out_ptr,
     part_ptr,  # (programs, DIM) float32: each program's part of the bias's gradient
     rows,
     DIM: tl.constexpr,
@@ -98,7 +72,9 @@ def _backward(
         x = tl.load(product_ptr + place, mask=inside, other=0.0).to(tl.float32) + bias
         gradient = tl.load(out_gradient_ptr + place, mask=inside, other=0.0).to(tl.float32)
         bell = tl.exp(-0.5 * x * x)
-        gradient *= _below(x, bell) + x * bell * 0.3989422804014327  # 1 / sqrt(2 pi)
+        below = _below(x, bell)
+        tl.store(out_ptr + place, (x * below).to(out_ptr.dtype.element_ty), mask=inside)
+        gradient *= below + x * bell * 0.3989422804014327  # 1 / sqrt(2 pi)
         of_bias += gradient
         tl.store(gradient_ptr + place, gradient.to(gradient_ptr.dtype.element_ty), mask=inside)
     part = part_ptr + tl.program_id(0) * DIM + column

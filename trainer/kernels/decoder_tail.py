@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from trainer.kernels.add_norm import add_norm, add_norm_gradients
-from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_backward
+from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
 
-KEPT = 7  # tensors of the forward pass
+KEPT = 6  # tensors of the forward pass
 
 
 @torch.library.custom_op("speedproof::decoder_tail", mutates_args=())
@@ -26,10 +26,9 @@ def decoder_tail(x: Tensor, attended: Tensor, weights: list[Tensor], eps: float)
     branch = attended.reshape(-1, dim) @ out.to(format).T
     middle, moments = add_norm(x_rows, branch, out_bias, norm, shift, eps)
     product = middle @ first.to(format).T
-    hidden = bias_gelu(product, first_bias)
-    last_branch = hidden @ second.to(format).T
+    last_branch = bias_gelu(product, first_bias) @ second.to(format).T
     result, last_moments = add_norm(middle, last_branch, second_bias, last_norm, last_shift, eps)
-    kept = branch, moments, middle, product, hidden, last_branch, last_moments
+    kept = branch, moments, middle, product, last_branch, last_moments
     return [result.view(attended.shape), *kept]
 
 
@@ -41,13 +40,13 @@ def decoder_tail_backward(
     each norm (3, dim) those of the bias in front of it, its weight and its shift.
     """
     out, out_bias, norm, _, first, first_bias, second, second_bias, last_norm, _ = weights
-    branch, moments, middle, product, hidden, last_branch, last_moments = kept
+    branch, moments, middle, product, last_branch, last_moments = kept
     dim, format = attended.shape[-1], attended.dtype
     rows = gradient.to(format).contiguous().view(-1, dim)
     x_rows = x.to(format).contiguous().view(-1, dim)
     of_sum, of_last_norm = add_norm_gradients(rows, middle, last_branch, second_bias, last_norm, last_moments)
+    of_product, of_first_bias, hidden = bias_gelu_gradients(of_sum @ second.to(format), product, first_bias)
     of_second = of_sum.T @ hidden
-    of_product, of_first_bias = bias_gelu_backward(of_sum @ second.to(format), product, first_bias)
     of_first = of_product.T @ middle
     # The residual's share is there already, and the product is added to it in place: no pass of its own.
     of_middle = of_sum.addmm_(of_product, first.to(format))
@@ -65,8 +64,8 @@ def decoder_tail_backward(
 def _(x, attended, weights, eps):
     rows = attended.new_empty(attended.shape[0] * attended.shape[1], attended.shape[2])
     moments = attended.new_empty(len(rows), 2, dtype=torch.float32)
-    branch, middle, product, hidden, last_branch = (torch.empty_like(rows) for _ in range(5))
-    kept = branch, moments, middle, product, hidden, last_branch, torch.empty_like(moments)
+    branch, middle, product, last_branch = (torch.empty_like(rows) for _ in range(4))
+    kept = branch, moments, middle, product, last_branch, torch.empty_like(moments)
     return [attended.new_empty(attended.shape), *kept]
 
 

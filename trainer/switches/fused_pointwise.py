@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from trainer.model.decoder import DecoderLayer
-from trainer.model.feed_forward import FeedForward
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.model.operator import LatentOperator
 
@@ -38,35 +37,27 @@ def fused_blocks(
     branch_scale: Float[Tensor, "depth pairs"],
 ) -> Float[Tensor, "pairs tokens dim"]:
     """What takes the place of LatentOperator.through: a block's last sum goes with the norm of the next."""
-    from trainer.kernels.gated_norm import gated_norm  # needs Triton
+    from trainer.kernels.feed_forward import feed_forward  # needs Triton, as all of them do
+    from trainer.kernels.gated_norm import gated_norm
 
     blocks = operator.blocks
     parts = [block.modulation(condition).float().chunk(6, dim=-1) for block in blocks]
     shift, scale, *_ = parts[0]
-    first = blocks[0].attention_norm
-    normal = first(x) * (1 + scale[:, None]) + shift[:, None]
+    normal = blocks[0].attention_norm(x) * (1 + scale[:, None]) + shift[:, None]
     for number, block in enumerate(blocks):
         _, _, gate_a, shift_m, scale_m, gate_m = parts[number]
         kept = branch_scale[number][:, None]
-        attention, last = block.attention, block.mlp[2]
+        attention, (first, _, last) = block.attention, block.mlp
         branch = linear(attention.mix(attention.qkv(normal)), attention.out.weight)
         modulation = kept * (1 + gate_a), 1 + scale_m, shift_m
         x, normal, _ = gated_norm(x, branch, attention.out.bias, *modulation, block.mlp_norm.eps)
-        branch = linear(fused_hidden(block.mlp, normal), last.weight)
+        branch, _ = feed_forward(normal, first.weight, first.bias, last.weight)
         gate = kept * (1 + gate_m)
         if number + 1 < len(blocks):
             shift, scale, *_ = parts[number + 1]
             following = blocks[number + 1].attention_norm
             x, normal, _ = gated_norm(x, branch, last.bias, gate, 1 + scale, shift, following.eps)
     return x + gate[:, None] * (branch + last.bias)
-
-
-def fused_hidden(feed_forward: FeedForward, x: Tensor) -> Tensor:
-    """What takes the place of FeedForward.hidden."""
-    from trainer.kernels.bias_gelu import bias_gelu  # needs Triton
-
-    first = feed_forward[0]
-    return bias_gelu(linear(x, first.weight), first.bias)
 
 
 def fused_tail(layer: DecoderLayer, x: Tensor, attended: Tensor) -> Tensor:

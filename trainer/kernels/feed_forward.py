@@ -1,0 +1,55 @@
+"""Two linear layers with a GELU in between, as one operator with a gradient.
+
+Products go through the library. Of what is as wide as the hidden layer, only the first product is kept.
+"""
+
+import torch
+from torch import Tensor
+
+from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
+
+
+@torch.library.custom_op("speedproof::feed_forward", mutates_args=())
+def feed_forward(x: Tensor, first: Tensor, first_bias: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """Return gelu(x first^T + first_bias) second^T as x (pairs, tokens, dim), and the first product.
+
+    The second layer's bias is left to what comes behind.
+    """
+    product = x.reshape(-1, x.shape[-1]) @ first.to(x.dtype).T
+    return (bias_gelu(product, first_bias) @ second.to(x.dtype).T).view(x.shape), product
+
+
+@torch.library.custom_op("speedproof::feed_forward_backward", mutates_args=())
+def feed_forward_backward(
+    out_gradient: Tensor, x: Tensor, product: Tensor, first: Tensor, first_bias: Tensor, second: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the gradients of x, first, first_bias and second."""
+    rows, x_rows = out_gradient.reshape(-1, x.shape[-1]), x.reshape(-1, x.shape[-1])
+    of_product, of_bias, hidden = bias_gelu_gradients(rows @ second.to(x.dtype), product, first_bias)
+    of_second = (rows.T @ hidden).to(second.dtype)
+    of_first = (of_product.T @ x_rows).to(first.dtype)
+    return (of_product @ first.to(x.dtype)).view(x.shape), of_first, of_bias, of_second
+
+
+@feed_forward.register_fake
+def _(x, first, first_bias, second):
+    return x.new_empty(x.shape), x.new_empty(x.shape[0] * x.shape[1], len(first))
+
+
+@feed_forward_backward.register_fake
+def _(out_gradient, x, product, first, first_bias, second):
+    return x.new_empty(x.shape), *(torch.empty_like(part) for part in (first, first_bias, second))
+
+
+def _remember(ctx, inputs, output) -> None:
+    x, *weights = inputs
+    _, product = output
+    ctx.mark_non_differentiable(product)
+    ctx.save_for_backward(x, product, *weights)
+
+
+def _gradient(ctx, out_gradient, _):
+    return feed_forward_backward(out_gradient, *ctx.saved_tensors)
+
+
+feed_forward.register_autograd(_gradient, setup_context=_remember)
