@@ -70,6 +70,8 @@ def feed_forward_errors(
     torch.manual_seed(0)
     plain = FeedForward(heads * dim, 4 * heads * dim).to(device)
     x, out_gradient = torch.randn(2, pairs, tokens, heads * dim, device=device).to(dtype)
+    for matrix in (plain[0].weight, plain[2].weight):
+        matrix.data = matrix.data.to(dtype)
     own = [x.requires_grad_(), plain[0].weight, plain[0].bias, plain[2].weight]
     out, _ = feed_forward(*own)
     results = [out, *torch.autograd.grad(out, own, out_gradient)]

@@ -9,7 +9,6 @@ from torch import Tensor
 COLUMNS = 128
 FORWARD_ROWS, FORWARD_WARPS = 32, 4
 BACKWARD_ROWS, BACKWARD_WARPS = 4, 1
-PROGRAMS = 1056  # of the backward pass for each group of columns: each sums many rows
 
 
 def bias_gelu(product: Tensor, bias: Tensor) -> Tensor:
@@ -21,18 +20,21 @@ def bias_gelu(product: Tensor, bias: Tensor) -> Tensor:
     return out
 
 
-def bias_gelu_gradients(out_gradient: Tensor, product: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of product and bias, and the result again: kept, it would double the memory."""
+def bias_gelu_gradients(
+    out_gradient: Tensor, product: Tensor, bias: Tensor, parts: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient of product, and the result again: kept, it would double the memory.
+
+    Put parts of the gradient of bias into parts (programs, dim).
+    """
     gradient, out = torch.empty_like(product), torch.empty_like(product)
     rows, dim = product.shape
-    programs = min(PROGRAMS, triton.cdiv(rows, BACKWARD_ROWS))
-    parts = torch.empty(programs, dim, dtype=torch.float32, device=product.device)
-    grid = (programs, triton.cdiv(dim, COLUMNS))
-    _backward[grid](
-        *(out_gradient, product, bias, gradient, out, parts, rows, dim, COLUMNS, BACKWARD_ROWS),
+    _backward[len(parts), triton.cdiv(dim, COLUMNS)](
+        *(out_gradient, product, bias, gradient, out, parts, parts.stride(0)),
+        *(rows, dim, COLUMNS, BACKWARD_ROWS),
         num_warps=BACKWARD_WARPS,
     )
-    return gradient, parts.sum(dim=0).to(bias.dtype), out
+    return gradient, out
 
 
 @triton.jit
@@ -57,6 +59,7 @@ def _backward(
     gradient_ptr,
     out_ptr,
     part_ptr,  # (programs, DIM) float32: each program's part of the bias's gradient
+    part_stride,
     rows,
     DIM: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -77,7 +80,7 @@ def _backward(
         gradient *= below + x * bell * 0.3989422804014327  # 1 / sqrt(2 pi)
         of_bias += gradient
         tl.store(gradient_ptr + place, gradient.to(gradient_ptr.dtype.element_ty), mask=inside)
-    part = part_ptr + tl.program_id(0) * DIM + column
+    part = part_ptr + tl.program_id(0) * part_stride + column
     tl.store(part, tl.sum(of_bias, axis=0)[None, :], mask=column < DIM)
 
 

@@ -7,16 +7,17 @@ import torch
 from torch import Tensor
 
 from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
+from trainer.kernels.row_parts import row_parts
 
 
 @torch.library.custom_op("speedproof::feed_forward", mutates_args=())
 def feed_forward(x: Tensor, first: Tensor, first_bias: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     """Return gelu(x first^T + first_bias) second^T as x (pairs, tokens, dim), and the first product.
 
-    The second layer's bias is left to what comes behind.
+    The weights are in the format of x. The second layer's bias is left to what comes behind.
     """
-    product = x.reshape(-1, x.shape[-1]) @ first.to(x.dtype).T
-    return (bias_gelu(product, first_bias) @ second.to(x.dtype).T).view(x.shape), product
+    product = x.reshape(-1, x.shape[-1]) @ first.T
+    return (bias_gelu(product, first_bias) @ second.T).view(x.shape), product
 
 
 @torch.library.custom_op("speedproof::feed_forward_backward", mutates_args=())
@@ -25,10 +26,10 @@ def feed_forward_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the gradients of x, first, first_bias and second."""
     rows, x_rows = out_gradient.reshape(-1, x.shape[-1]), x.reshape(-1, x.shape[-1])
-    of_product, of_bias, hidden = bias_gelu_gradients(rows @ second.to(x.dtype), product, first_bias)
-    of_second = (rows.T @ hidden).to(second.dtype)
-    of_first = (of_product.T @ x_rows).to(first.dtype)
-    return (of_product @ first.to(x.dtype)).view(x.shape), of_first, of_bias, of_second
+    parts = row_parts(*product.shape, x.device)
+    of_product, hidden = bias_gelu_gradients(rows @ second, product, first_bias, parts)
+    of_bias = parts.sum(dim=0).to(first_bias.dtype)
+    return (of_product @ first).view(x.shape), of_product.T @ x_rows, of_bias, rows.T @ hidden
 
 
 @feed_forward.register_fake

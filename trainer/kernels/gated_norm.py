@@ -12,7 +12,7 @@ from torch import Tensor
 # A program goes through this many tokens of a pair, whose gate, scale and shift it keeps.
 FORWARD_TOKENS, FORWARD_WARPS = 8, 1
 BACKWARD_TOKENS, BACKWARD_WARPS = 16, 1
-SUMS = 4  # of the backward pass, for gate, scale, shift and bias
+SUMS = 4  # of the backward pass over tokens
 
 
 @torch.library.custom_op("speedproof::gated_norm", mutates_args=())
@@ -46,8 +46,11 @@ def gated_norm_backward(
     bias: Tensor,
     gate: Tensor,
     scale: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the gradients of x, of branch, of gate, scale and shift (3, pairs, dim), and of bias."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of x and of branch, and parts of four sums over tokens, (4, pairs, parts, dim).
+
+    These are the gradients of gate, scale and shift, and what times the gate is that of bias.
+    """
     total_gradient, out_gradient = total_gradient.contiguous(), out_gradient.contiguous()
     branch, gate, scale = branch.contiguous(), gate.contiguous(), scale.contiguous()
     pairs, tokens, dim = total.shape
@@ -60,9 +63,7 @@ def gated_norm_backward(
         *(dim, triton.next_power_of_2(dim), BACKWARD_TOKENS),
         num_warps=BACKWARD_WARPS,
     )
-    *of_pairs, of_branches = sums.sum(dim=2).unbind()
-    of_bias = torch.linalg.vecdot(gate, of_branches, dim=0).to(bias.dtype)
-    return x_gradient, branch_gradient, torch.stack(of_pairs), of_bias
+    return x_gradient, branch_gradient, sums
 
 
 @gated_norm.register_fake
@@ -73,8 +74,9 @@ def _(x, branch, bias, gate, scale, shift, eps):
 
 @gated_norm_backward.register_fake
 def _(total_gradient, out_gradient, total, branch, moments, bias, gate, scale):
-    of_pairs = gate.new_empty(3, *gate.shape)
-    return total.new_empty(total.shape), branch.new_empty(branch.shape), of_pairs, torch.empty_like(bias)
+    pairs, tokens, dim = total.shape
+    sums = gate.new_empty(SUMS, pairs, -(-tokens // BACKWARD_TOKENS), dim)
+    return total.new_empty(total.shape), branch.new_empty(branch.shape), sums
 
 
 def _remember(ctx, inputs, output) -> None:
@@ -85,8 +87,10 @@ def _remember(ctx, inputs, output) -> None:
 
 
 def _gradient(ctx, total_gradient, out_gradient, _):
-    of_x, of_branch, of_pairs, of_bias = gated_norm_backward(total_gradient, out_gradient, *ctx.saved_tensors)
-    return of_x, of_branch, of_bias, *of_pairs.unbind(), None
+    *_, gate, _ = kept = ctx.saved_tensors
+    of_x, of_branch, sums = gated_norm_backward(total_gradient, out_gradient, *kept)
+    of_gate, of_scale, of_shift, of_total = sums.sum(dim=2).unbind()
+    return of_x, of_branch, (gate * of_total).sum(dim=0), of_gate, of_scale, of_shift, None
 
 
 gated_norm.register_autograd(_gradient, setup_context=_remember)

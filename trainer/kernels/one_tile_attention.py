@@ -31,8 +31,8 @@ def one_tile_attention(
 @torch.library.custom_op("speedproof::one_tile_attention_backward", mutates_args=())
 def one_tile_attention_backward(
     out_gradient: Tensor, qkv: Tensor, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of qkv and of both norms' weights."""
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of qkv and of both norms' weights, (2, head dim)."""
     qkv, out_gradient = qkv.contiguous(), out_gradient.contiguous()
     programs = len(qkv) * heads
     qkv_gradient = torch.empty_like(qkv)
@@ -50,8 +50,7 @@ def one_tile_attention_backward(
         **_tile(qkv, heads),
         num_warps=BACKWARD_WARPS,
     )
-    query_gradient, key_gradient = parts[0].sum(dim=0), parts[1].sum(dim=0)
-    return qkv_gradient, query_gradient.to(query_weight.dtype), key_gradient.to(key_weight.dtype)
+    return qkv_gradient, parts.sum(dim=1).to(query_weight.dtype)
 
 
 def _tile(qkv: Tensor, heads: int) -> dict[str, int | float]:
@@ -72,7 +71,7 @@ def _(qkv, query_weight, key_weight, heads, eps):
 
 @one_tile_attention_backward.register_fake
 def _(out_gradient, qkv, query_weight, key_weight, heads, eps):
-    return qkv.new_empty(qkv.shape), torch.empty_like(query_weight), torch.empty_like(key_weight)
+    return qkv.new_empty(qkv.shape), query_weight.new_empty(2, len(query_weight))
 
 
 def _remember(ctx, inputs, output) -> None:
@@ -81,8 +80,8 @@ def _remember(ctx, inputs, output) -> None:
 
 
 def _gradient(ctx, out_gradient):
-    gradients = one_tile_attention_backward(out_gradient, *ctx.saved_tensors, ctx.heads, ctx.eps)
-    return *gradients, None, None
+    of_qkv, of_norms = one_tile_attention_backward(out_gradient, *ctx.saved_tensors, ctx.heads, ctx.eps)
+    return of_qkv, *of_norms.unbind(), None, None
 
 
 one_tile_attention.register_autograd(_gradient, setup_context=_remember)

@@ -120,7 +120,7 @@ class Learner:
                 loss = loss / self.config.speed.accumulation_steps
             if self.fault:
                 loss = self.fault.strike(loss, self.model, self.world.rank, step)
-            self.scaled_step.scaled(loss).backward()
+            self.wrapper.backward(self.scaled_step.scaled(loss))
         return loss.detach()
 
     def _follow_growth(self, step: int) -> int:

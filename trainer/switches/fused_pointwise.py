@@ -51,7 +51,8 @@ def fused_blocks(
         branch = linear(attention.mix(attention.qkv(normal)), attention.out.weight)
         modulation = kept * (1 + gate_a), 1 + scale_m, shift_m
         x, normal, _ = gated_norm(x, branch, attention.out.bias, *modulation, block.mlp_norm.eps)
-        branch, _ = feed_forward(normal, first.weight, first.bias, last.weight)
+        weights = first.weight.to(normal.dtype), first.bias, last.weight.to(normal.dtype)
+        branch, _ = feed_forward(normal, *weights)
         gate = kept * (1 + gate_m)
         if number + 1 < len(blocks):
             shift, scale, *_ = parts[number + 1]
@@ -66,8 +67,10 @@ def fused_tail(layer: DecoderLayer, x: Tensor, attended: Tensor) -> Tensor:
 
     out, (first, _, second) = layer.attention.out, layer.feed_forward
     norms = layer.attention_norm, layer.feed_forward_norm
+    format = attended.dtype
     weights = [
-        *(out.weight, out.bias, norms[0].weight, norms[0].bias),
-        *(first.weight, first.bias, second.weight, second.bias, norms[1].weight, norms[1].bias),
+        *(out.weight.to(format), out.bias, norms[0].weight, norms[0].bias),
+        *(first.weight.to(format), first.bias, second.weight.to(format), second.bias),
+        *(norms[1].weight, norms[1].bias),
     ]
-    return decoder_tail(x.to(attended.dtype), attended, weights, norms[0].eps)[0]
+    return decoder_tail(x.to(format), attended, weights, norms[0].eps)[0]

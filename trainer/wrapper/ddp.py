@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from contextlib import AbstractContextManager, nullcontext
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from trainer.run.world import World
@@ -23,6 +23,9 @@ class Ddp:
 
     def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
         return nullcontext() if last else self.module.no_sync()
+
+    def backward(self, loss: Tensor) -> None:
+        loss.backward()
 
     def reduce(self) -> None:
         """Done by the backward pass."""

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 
 from trainer.run.world import World
 
@@ -26,6 +26,11 @@ class Flat:
 
     def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def backward(self, loss: Tensor) -> None:
+        """Add all gradients in a few launches; the autograd engine would add them one by one."""
+        gradients = torch.autograd.grad(loss, self.parameters)
+        torch._foreach_add_([parameter.grad for parameter in self.parameters], gradients)
 
     def reduce(self) -> None:
         if self.world.size == 1:

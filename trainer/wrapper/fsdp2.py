@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
+from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 
@@ -26,6 +27,9 @@ class Fsdp2:
     def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
         self.module.set_requires_gradient_sync(last)
         return nullcontext()
+
+    def backward(self, loss: Tensor) -> None:
+        loss.backward()
 
     def reduce(self) -> None:
         """Done by the backward pass."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from torch import nn
+from torch import Tensor, nn
 
 
 class Plain:
@@ -13,6 +13,9 @@ class Plain:
 
     def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def backward(self, loss: Tensor) -> None:
+        loss.backward()
 
     def reduce(self) -> None:
         """Nothing to reduce."""
