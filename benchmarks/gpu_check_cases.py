@@ -57,8 +57,8 @@ _ONE = [
     Case("fast-blocks", (*FAST, BLOCKS, "speed.fused_pointwise=false")),
     Case("fused-pointwise", (FUSED,)),
     Case("cross-attention", (CROSS,)),
-    Case("fused-pointwise-fp32", (FUSED, FP32), against="plain-fp32"),
     Case("plain-fp32", (FP32,), against=None),
+    Case("fused-pointwise-fp32", (FUSED, FP32), against="plain-fp32"),
     Case("cuda-graph-fp32", (GRAPH, FP32), against="plain-fp32"),
     Case("compile-blocks-fp32", (BLOCKS, FP32), against="plain-fp32"),
     Case(

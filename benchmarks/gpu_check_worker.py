@@ -51,7 +51,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     update, clock, losses = graph.update if graph else learner.update, step_clock(world.device), []
     seconds: list[float] = []
     for step in range(1, updates + 1):
-        switches.before(step)
+        switches.before()
         clock.start()
         losses.append(update(step, feed).loss.clone())
         clock.stop()

@@ -142,19 +142,17 @@ def main() -> None:
     dtype = getattr(torch, sys.argv[1])
     pairs, tokens, heads, dim = [int(size) for size in sys.argv[2:]] or [64, 128, 8, 48]
     sizes = device, dtype, pairs, tokens, heads, dim
-    print(
-        json.dumps(
-            {
-                "one-tile attention": one_tile_errors(*sizes),
-                "cross-attention": cross_attention_errors(*sizes, rows=pairs),
-                "cross-attention, queries in common": cross_attention_errors(*sizes, rows=1),
-                "feed-forward": feed_forward_errors(*sizes),
-                "gate, sum and norm": gated_norm_errors(*sizes),
-                "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
-                "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),
-            }
-        )
-    )
+    errors = {
+        "one-tile attention": one_tile_errors(*sizes),
+        "feed-forward": feed_forward_errors(*sizes),
+        "gate, sum and norm": gated_norm_errors(*sizes),
+        "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
+        "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),
+    }
+    if device.type == "cpu" or dtype != torch.float32:  # its forward pass on a GPU is cuDNN's
+        errors["cross-attention"] = cross_attention_errors(*sizes, rows=pairs)
+        errors["cross-attention, queries in common"] = cross_attention_errors(*sizes, rows=1)
+    print(json.dumps(errors))
 
 
 if __name__ == "__main__":

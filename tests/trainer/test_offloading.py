@@ -10,9 +10,11 @@ from trainer.errors import ConfigError
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
 from trainer.optimizer.hybrid import Hybrid, make_optimizer
 
+FUSED, OFFLOADED = "speed.fused_adamw=true", "speed.offload_adamw=true"  # on the host it is fused as well
+
 
 def trained(folder, *overrides: str, steps: int = 5) -> tuple[LatentPdeOperator, Hybrid]:
-    config = tiny_config(folder, "speed.fused_adamw=true", *overrides)
+    config = tiny_config(folder, *overrides)
     torch.manual_seed(0)
     model = LatentPdeOperator(config)
     optimizer = make_optimizer(model, config, ALONE)
@@ -24,22 +26,22 @@ def trained(folder, *overrides: str, steps: int = 5) -> tuple[LatentPdeOperator,
 
 
 def test_offloaded_it_takes_the_same_steps(tmp_path):
-    plain, _ = trained(tmp_path)
-    offloaded, _ = trained(tmp_path, "speed.offload_adamw=true")
+    plain, _ = trained(tmp_path, FUSED)
+    offloaded, _ = trained(tmp_path, OFFLOADED)
     for name, weight in plain.state_dict().items():
         assert torch.equal(offloaded.state_dict()[name], weight)
 
 
 def test_it_says_how_many_bytes_the_host_holds(tmp_path):
-    model, optimizer = trained(tmp_path, "speed.offload_adamw=true", steps=1)
+    model, optimizer = trained(tmp_path, OFFLOADED, steps=1)
     assert optimizer.implementation == f"AdamW offloaded, {2 * 4 * parameter_count(model)} bytes"
 
 
 def test_its_state_continues_with_and_without_offloading(tmp_path):
-    whole, _ = trained(tmp_path, steps=5)
-    for first, second in (("true", "false"), ("false", "true")):
-        model, optimizer = trained(tmp_path, f"speed.offload_adamw={first}", steps=3)
-        continued, other = trained(tmp_path, f"speed.offload_adamw={second}", steps=0)
+    whole, _ = trained(tmp_path, FUSED, steps=5)
+    for first, second in ((OFFLOADED, FUSED), (FUSED, OFFLOADED)):
+        model, optimizer = trained(tmp_path, first, steps=3)
+        continued, other = trained(tmp_path, second, steps=0)
         continued.load_state_dict(model.state_dict())
         other.load_state_dict(optimizer.state_dict())
         for step in (3, 4):
@@ -59,4 +61,9 @@ def test_its_state_continues_with_and_without_offloading(tmp_path):
 )
 def test_where_it_cannot_work_it_is_refused(tmp_path, overrides):
     with pytest.raises(ConfigError, match=r"speed\.offload_adamw: got true, but"):
-        load_config(tiny_file(tmp_path), ["speed.offload_adamw=true", *overrides])
+        load_config(tiny_file(tmp_path), [OFFLOADED, *overrides])
+
+
+def test_fused_adamw_beside_it_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"speed\.fused_adamw: got true, but speed\.offload_adamw steps on"):
+        load_config(tiny_file(tmp_path), [OFFLOADED, FUSED])

@@ -21,7 +21,7 @@ from trainer.run.world import World
 from trainer.switches.model_switches import apply_to_model
 from trainer.switches.nccl import observed_nccl, set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
-from trainer.switches.trace import SKIPPED
+from trainer.switches.trace import SKIPPED, Trace
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 ON = [
@@ -71,6 +71,14 @@ def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path):
     }
     assert "aten::addmm" in names
     assert not (plain / "trace-0.json").exists()
+
+
+def test_a_resumed_run_leaves_its_trace_as_well(tmp_path):
+    trace = Trace(2, tmp_path, rank=0)
+    for _step in range(100, 100 + SKIPPED + 2):
+        trace.before()
+        trace.after()
+    assert (tmp_path / "trace-0.json").exists()
 
 
 def test_nccls_environment_is_set_and_its_warnings_are_counted(tmp_path, monkeypatch):

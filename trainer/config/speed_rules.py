@@ -178,6 +178,11 @@ def _offloading(config: Config) -> Iterator[Problem]:
         yield Problem(
             "speed.offload_adamw", "got true, but no CUDA graph holds a step of the host: expected false"
         )
+    if speed.offload_adamw and speed.fused_adamw:
+        yield Problem(
+            "speed.fused_adamw",
+            "got true, but speed.offload_adamw steps on the host, fused as it is: expected false",
+        )
     if speed.offload_adamw and speed.wrapper == "fsdp2":
         yield Problem(
             "speed.offload_adamw", "got true, but fsdp2 shards what it would copy whole: expected false"

@@ -68,7 +68,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         window = Window(first)
         for step in range(first, growth.steps + 1):
             progress.step = step
-            switches.before(step)
+            switches.before()
             clock.start()
             window.records.append(update(step, feed))
             clock.stop()

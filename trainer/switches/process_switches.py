@@ -23,11 +23,11 @@ class ProcessSwitches:
         self.cleanup = MemoryCleanup(config.speed.memory_cleanup_updates)
         self.trace = Trace(config.speed.trace_updates, out, world.rank)
 
-    def before(self, step: int) -> None:
-        self.trace.before(step)
+    def before(self) -> None:
+        self.trace.before()
 
     def after(self, step: int) -> None:
-        self.trace.after(step)
+        self.trace.after()
         self.cleanup.after(step)
 
     def effective(self) -> dict[str, str | int]:

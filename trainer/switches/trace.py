@@ -11,10 +11,11 @@ SKIPPED = 10  # updates before the window
 
 
 class Trace:
-    """Records updates SKIPPED + 1 to SKIPPED + count of one rank into trace-RANK.json."""
+    """Records `count` updates of one rank, behind the first SKIPPED of this process, into trace-RANK.json."""
 
     def __init__(self, count: int, out: Path, rank: int) -> None:
         self.first, self.last = SKIPPED + 1, SKIPPED + count
+        self.done = 0  # counted here, since a resumed run does not start at step 1
         self.path = out / f"trace-{rank}.json"
         self.profiler: profile | None = None
 
@@ -22,8 +23,8 @@ class Trace:
     def updates(self) -> int:
         return self.last - SKIPPED
 
-    def before(self, step: int) -> None:
-        if step != self.first or self.last < self.first:
+    def before(self) -> None:
+        if self.done + 1 != self.first or self.last < self.first:
             return
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
@@ -31,8 +32,9 @@ class Trace:
         self.profiler = profile(activities=activities)
         self.profiler.start()
 
-    def after(self, step: int) -> None:
-        if self.profiler is None or step != self.last:
+    def after(self) -> None:
+        self.done += 1
+        if self.profiler is None or self.done != self.last:
             return
         if torch.cuda.is_available():
             torch.cuda.synchronize()
