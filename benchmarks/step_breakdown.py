@@ -1,9 +1,10 @@
 """Where the GPU's time goes in one update: reads the traces of runs that had `speed.trace_updates`.
 
-    python benchmarks/step_breakdown.py --updates 3 --json OUT.json out/*/trace-0.json
+    python benchmarks/step_breakdown.py --updates 3 --json OUT.json --picture OUT.png out/*/trace-0.json
 
-Prints a table with a column per trace, then the longest kernels of each. Kernels run on several streams: what
-overlaps counts once, for the first of KINDS that is busy; communication is exposed where nothing else runs.
+Prints a table with a column per trace, named by its folder, then the longest kernels of each. Kernels run on
+several streams: what overlaps counts once, for the first of KINDS that is busy; communication is exposed
+where nothing else runs.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 # In order of precedence; the names are those of cuBLAS, cuDNN, NCCL, Inductor, torch and our kernels.
 KINDS = {
-    "attention": r"one_tile|flash|fmha|sdpa|attention|softmax",
+    "attention": r"one_tile|flash|fmha|sdpa|attention|softmax|dot_do_o|convert_dq",
     "products": r"gemm|nvjet|cutlass|xmma|splitK|cublas|gemv",
     "optimizer": r"multi_tensor|FusedAdam|foreach|lerp",
     "copies": r"^Memcpy|^Memset",
@@ -55,6 +56,7 @@ def main() -> int:
     parser.add_argument("--updates", type=int, required=True, help="in each trace: its speed.trace_updates")
     parser.add_argument("--kernels", type=int, default=20, help="how many of the longest to print")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--picture", type=Path, help="PNG; needs matplotlib")
     options = parser.parse_args()
     found = {str(path): breakdown(operations(path), options.updates) for path in options.traces}
     print(table(found))
@@ -64,6 +66,8 @@ def main() -> int:
             print(f"{milliseconds:9.3f} in {part.launches[name]:5.0f}  {name[:140]}")
     if options.json:
         options.json.write_text(json.dumps({path: asdict(part) for path, part in found.items()}, indent=1))
+    if options.picture:
+        draw(found, options.picture)
     return 0
 
 
@@ -137,6 +141,23 @@ def table(found: dict[str, Breakdown]) -> str:
     return "\n".join(
         f"{name:22}" + "".join(f"{cell:>18}" for cell in cells) for name, cells in [header, *rows]
     )
+
+
+def draw(found: dict[str, Breakdown], path: Path) -> None:
+    """A bar per trace, cut into the kinds."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(9, 1.2 + 0.7 * len(found)), layout="constrained")
+    names = [Path(trace).parent.name for trace in found]
+    left = [0.0] * len(found)
+    for kind in [*KINDS, "communication exposed", "idle"]:
+        widths = [part.kinds[kind] for part in found.values()]
+        axes.barh(names, widths, left=left, label=kind)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.invert_yaxis()
+    axes.set_xlabel("ms of an update")
+    axes.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False)
+    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

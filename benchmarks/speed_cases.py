@@ -1,0 +1,243 @@
+"""Measures trainings of both forms one after another: scaling over GPUs, sizes of the micro-batch, set-up.
+
+    python -m benchmarks.speed_cases --out out/cases --seconds 540
+    python -m benchmarks.speed_cases --out out/cases --show
+
+Each case is one launch of a few updates, whose metrics stay in OUT/CASE.jsonl; one that has been measured is
+kept, so a second call goes on where the first came to its limit. The table is made of these files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from trainer.config import load_config
+from trainer.profiling.work import flops_per_pair
+
+ROOT = Path(__file__).parents[1]
+FORMS = ("baseline", "optimized")
+MICRO_STEPS = 3  # of the baseline
+MEASURED_TFLOPS = 790  # bf16 products of an H200, measured; its data sheet says 989
+SET_UP = {"data", "compile", "capture"}  # phases behind which the training starts
+
+
+@dataclass(frozen=True)
+class Case:
+    """One training: `pairs` of an update, in all, cut into micro-steps."""
+
+    name: str
+    form: str
+    gpus: int
+    pairs: int
+    micro_steps: int
+    cache: str = "shared"
+
+
+def main() -> int:
+    options = _options()
+    options.out.mkdir(parents=True, exist_ok=True)
+    wanted = [case for case in cases(options.gpus, options.micro_batch) if _asked(case, options.only)]
+    if not options.show:
+        _measure(wanted, options)
+    print(table([(case, _metrics(case, options.out)) for case in wanted], options))
+    return 0
+
+
+def cases(most_gpus: int, micro_batch: int) -> list[Case]:
+    """All cases, the most telling first; three of the baseline's micro-batches make a GPU's update."""
+    share = MICRO_STEPS * micro_batch
+    counts = [gpus for gpus in (4, 2, 1) if gpus <= most_gpus]
+    found = [
+        Case(f"{form}-{gpus}gpu", form, gpus, gpus * share, _micro_steps(form, 1))
+        for gpus in counts
+        for form in FORMS
+    ]
+    whole = counts[0] * share
+    found += [
+        Case(f"{form}-{gpus}gpu-equal-total", form, gpus, whole, _micro_steps(form, counts[0] // gpus))
+        for gpus in counts[1:]
+        for form in FORMS
+    ]
+    for pairs in (micro_batch // 4, 3 * micro_batch):
+        micro_steps = {"baseline": MICRO_STEPS, "optimized": 1 if pairs < micro_batch else MICRO_STEPS}
+        found += [
+            Case(f"{form}-1gpu-micro-batch-{pairs}", form, 1, MICRO_STEPS * pairs, micro_steps[form])
+            for form in FORMS
+        ]
+    return [
+        *found,
+        Case("optimized-1gpu-cold", "optimized", 1, share, 1, cache="cold"),
+        Case("optimized-1gpu-warm", "optimized", 1, share, 1, cache="cold"),  # what the cold one left
+    ]
+
+
+def _micro_steps(form: str, factor: int) -> int:
+    return factor * (MICRO_STEPS if form == "baseline" else 1)
+
+
+def _asked(case: Case, only: list[str] | None) -> bool:
+    return only is None or case.name in only
+
+
+def _measure(wanted: list[Case], options: argparse.Namespace) -> None:
+    started = time.monotonic()
+    for case in wanted:
+        left = options.seconds - (time.monotonic() - started)
+        if _seconds(_metrics(case, options.out)):
+            continue
+        if left < options.case_seconds:
+            print(f"{case.name}: {left:.0f} s left, not started", flush=True)
+            continue
+        print(f"{case.name} ...", flush=True)
+        _launch(case, options)
+
+
+def _launch(case: Case, options: argparse.Namespace) -> None:
+    run, caches = options.out / "runs" / case.name, options.out / "caches" / case.cache
+    shutil.rmtree(run, ignore_errors=True)
+    if case.name.endswith("-cold"):
+        shutil.rmtree(caches, ignore_errors=True)
+    sets = [
+        f"train.updates={options.updates}",
+        f"train.pairs_per_update={case.pairs}",
+        f"speed.accumulation_steps={case.micro_steps}",
+        "train.window_updates=10",
+        "optimizer.warmup_updates=5",
+        "evaluation.rollout_trajectories=0",
+        *options.set,
+    ]
+    command = [
+        *(sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={case.gpus}"),
+        *(
+            "-m",
+            "trainer",
+            "train",
+            "--config",
+            _config(case, options.configs),
+            "--out",
+            str(run),
+            "--seed",
+            "0",
+        ),
+        *(part for setting in sets for part in ("--set", setting)),
+    ]
+    environment = {
+        **os.environ,
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "TRITON_CACHE_DIR": str(caches / "triton"),
+    }
+    with (options.out / f"{case.name}.log").open("w") as log:
+        try:
+            subprocess.run(
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                timeout=options.case_seconds,
+            )
+        except subprocess.TimeoutExpired:
+            print(f"{case.name}: not done after {options.case_seconds:.0f} s", flush=True)
+    if (run / "metrics.jsonl").exists():
+        shutil.copy(run / "metrics.jsonl", options.out / f"{case.name}.jsonl")
+    shutil.rmtree(run, ignore_errors=True)  # its checkpoint is large
+
+
+def _config(case: Case, pattern: str) -> str:
+    return pattern.format(form=case.form, gpus=case.gpus)
+
+
+def _metrics(case: Case, out: Path) -> list[dict]:
+    path = out / f"{case.name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _seconds(events: list[dict]) -> float | None:
+    """Mean of the later half of a finished training's updates: what is compiled or captured is behind it."""
+    if not any(event["event"] == "run_end" for event in events):
+        return None
+    steps = [s for event in events if event["event"] == "steps" for s in event["step_seconds"]]
+    return sum(steps[len(steps) // 2 :]) / (len(steps) - len(steps) // 2)
+
+
+def table(measured: list[tuple[Case, list[dict]]], options: argparse.Namespace) -> str:
+    """A line per case. Efficiency is pairs/s per GPU against one GPU with as many pairs on each; below the
+    table against one GPU with as many pairs in all.
+    """
+    speeds = {case.name: case.pairs / s for case, events in measured if (s := _seconds(events))}
+    names = ("ms", "pairs/s", "speedup", "effic.", "FLOP", "wait", "GB", "set-up s")
+    lines = [f"{'case':36}" + "".join(f"{name:>9}" for name in names)]
+    for case, events in measured:
+        cells = _cells(case, events, speeds, options.configs) if case.name in speeds else ["not measured"]
+        lines.append(f"{case.name:36}" + "".join(f"{cell:>9}" for cell in cells))
+    for form in FORMS:
+        same = [c for c, _ in measured if c.form == form and c.name in speeds and c.pairs == _most(measured)]
+        ratios = [f"{case.gpus} GPUs {speeds[case.name] / speeds[same[-1].name]:.2f}x" for case in same]
+        if same and same[-1].gpus == 1:
+            lines.append(f"{form}, {same[-1].pairs} pairs in all: {', '.join(ratios)}")
+    return "\n".join(lines)
+
+
+def _most(measured: list[tuple[Case, list[dict]]]) -> int:
+    return max((case.pairs for case, _ in measured if "micro-batch" not in case.name), default=0)
+
+
+def _cells(case: Case, events: list[dict], speeds: dict[str, float], configs: str) -> list[str]:
+    speed = speeds[case.name]
+    baseline = speeds.get(case.name.replace("optimized", "baseline"))
+    alone = speeds.get(f"{case.form}-1gpu")
+    steps = [event for event in events if event["event"] == "steps"]
+    wait = sum(sum(e["data_wait_seconds"]) for e in steps) / sum(sum(e["step_seconds"]) for e in steps)
+    end = next(event for event in events if event["event"] == "run_end")
+    set_up = sum(e["seconds"] for e in events if e["event"] == "phase" and e["name"] in SET_UP)
+    utilisation = speed * _flops(_config(case, configs)) / (case.gpus * MEASURED_TFLOPS * 1e12)
+    return [
+        f"{1e3 * case.pairs / speed:.1f}",
+        f"{speed:.0f}",
+        f"{speed / baseline:.2f}x" if baseline and case.form != "baseline" else "",
+        f"{speed / case.gpus / alone:.1%}" if alone and case.gpus > 1 else "",
+        f"{utilisation:.1%}",
+        f"{wait:.1%}",
+        f"{max(end.get('peak_memory_reserved_bytes') or [0]) / 1e9:.1f}",
+        f"{set_up:.1f}",
+    ]
+
+
+@cache
+def _flops(config: str) -> float:
+    """FLOP of a pair: matrix products, forward and backward, each once."""
+    return flops_per_pair(load_config(ROOT / config, []))["all"]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--show", action="store_true", help="only print what OUT holds")
+    parser.add_argument("--gpus", type=int, default=4, help="the most that a case may use")
+    parser.add_argument("--only", nargs="+", help="names of cases")
+    parser.add_argument(
+        "--seconds", type=float, default=3600, help="no case is started that may not end by then"
+    )
+    parser.add_argument("--case-seconds", type=float, default=120, help="the most for one case")
+    parser.add_argument("--updates", type=int, default=40, help="of each training; the later half is timed")
+    parser.add_argument(
+        "--micro-batch", type=int, default=256, help="the baseline's pairs per micro-step and GPU"
+    )
+    parser.add_argument("--configs", default="configs/train/two-task-{gpus}gpu-{form}.yaml")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
