@@ -1,0 +1,165 @@
+"""Times our kernels beside torch's own code for the same, and beside what memory allows; a JSON line each.
+
+    python -m benchmarks.kernel_speed [PAIRS] >> out/kernel-speed.jsonl
+
+With TRITON_INTERPRET=1 it runs on a CPU, where its figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
+from trainer.kernels.cross_attention import cross_attention
+from trainer.kernels.gated_norm import gated_norm
+from trainer.kernels.one_tile_attention import one_tile_attention
+from trainer.kernels.row_parts import row_parts
+from trainer.model.attention import CrossAttention, SelfAttention
+from trainer.model.decoder import DecoderLayer
+from trainer.switches.fused_pointwise import fused_tail
+
+BYTES_PER_SECOND = 4.3e12  # of an H200, measured
+TOKENS, QUERIES, DIM = 128, 1024, 384
+SELF_HEADS, CROSS_HEADS = 8, 4
+REPEATS = 20
+
+
+def main() -> None:
+    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 384
+    on_gpu = torch.cuda.is_available()
+    device, dtype = torch.device("cuda" if on_gpu else "cpu"), torch.bfloat16 if on_gpu else torch.float16
+    place = {"device": device, "dtype": dtype}
+    torch.manual_seed(0)
+    name = torch.cuda.get_device_name() if on_gpu else "CPU"
+    for what, ours, torchs, inputs, tensors in [
+        _self_attention(pairs, place),
+        _cross_attention(pairs, place),
+        _gated_norm(pairs, place),
+        _decoder_tail(pairs, place),
+    ]:
+        line = {"kernel": what, "pairs": pairs, "gpu": name, "torch": torch.__version__, "bytes_ms": tensors}
+        for form, function in (("ours", ours), ("torch", torchs)):
+            forward, backward = _forward_and_backward(function, inputs)
+            line |= {f"{form}_forward_ms": forward, f"{form}_backward_ms": backward}
+        print(json.dumps(line), flush=True)
+    print(json.dumps(_gelu(pairs, place) | {"pairs": pairs, "gpu": name}), flush=True)
+
+
+def _self_attention(pairs: int, place: dict) -> tuple:
+    plain = SelfAttention(DIM, SELF_HEADS).to(place["device"])
+    norms = [plain.query_norm.weight, plain.key_norm.weight]
+    qkv = torch.randn(pairs, TOKENS, 3 * DIM, **place).requires_grad_()
+
+    def ours(qkv: Tensor) -> Tensor:
+        return one_tile_attention(qkv, *norms, SELF_HEADS, plain.query_norm.eps)
+
+    # Read qkv, write out; read both and the gradient of out, write that of qkv.
+    return "self-attention", ours, plain.mix, [qkv], [_ms(qkv, 4 / 3), _ms(qkv, 7 / 3)]
+
+
+def _cross_attention(pairs: int, place: dict) -> tuple:
+    plain = CrossAttention(DIM, DIM, CROSS_HEADS)
+    query = torch.randn(pairs, QUERIES, DIM, **place).requires_grad_()
+    key_value = torch.randn(pairs, TOKENS, 2 * DIM, **place).requires_grad_()
+
+    def ours(query: Tensor, key_value: Tensor) -> Tensor:
+        return cross_attention(query, key_value, CROSS_HEADS)[0]
+
+    # Read the queries, write out; read queries, out and its gradient, write the queries' gradient.
+    return "cross-attention", ours, plain.mix, [query, key_value], [_ms(query, 2), _ms(query, 4)]
+
+
+def _gated_norm(pairs: int, place: dict) -> tuple:
+    stream = torch.randn(pairs, TOKENS, DIM, device=place["device"]).requires_grad_()
+    branch = torch.randn(pairs, TOKENS, DIM, **place).requires_grad_()
+    bias = torch.randn(DIM, device=place["device"]).requires_grad_()
+    modulation = [part.requires_grad_() for part in torch.randn(3, pairs, DIM, device=place["device"])]
+
+    def ours(*parts: Tensor) -> Tensor:
+        total, normal, _ = gated_norm(*parts, 1e-5)
+        return total.sum() + normal.float().sum()
+
+    def torchs(x: Tensor, branch: Tensor, bias: Tensor, *modulation: Tensor) -> Tensor:
+        gate, scale, shift = (part[:, None] for part in modulation)
+        total = x + gate * (branch + bias)
+        normal = (nn.functional.layer_norm(total, (DIM,)) * scale + shift).to(branch.dtype)
+        return total.sum() + normal.float().sum()
+
+    floor = [_ms(stream, 2) + _ms(branch, 2), _ms(stream, 3) + _ms(branch, 3)]
+    return "gate, sum and norm, with a sum of both", ours, torchs, [stream, branch, bias, *modulation], floor
+
+
+def _decoder_tail(pairs: int, place: dict) -> tuple:
+    layer = DecoderLayer(DIM, CROSS_HEADS).to(place["device"])
+    inputs = [torch.randn(pairs, QUERIES, DIM, **place).requires_grad_() for _ in range(2)]
+
+    def torchs(x: Tensor, attended: Tensor) -> Tensor:
+        with torch.autocast(place["device"].type, dtype=place["dtype"]):
+            return layer.tail(x, attended)
+
+    def ours(x: Tensor, attended: Tensor) -> Tensor:
+        return fused_tail(layer, x, attended)
+
+    # Without the products: two norms of four tensors and a GELU of two; of three, and of four.
+    floor = [_ms(inputs[0], 10), _ms(inputs[0], 10)]
+    return "decoder layer behind its attention, with its products", ours, torchs, inputs, floor
+
+
+def _gelu(pairs: int, place: dict) -> dict:
+    product, gradient = torch.randn(2, pairs * QUERIES // 2, DIM, **place)
+    bias = torch.randn(DIM, device=place["device"])
+    parts = row_parts(*product.shape, product.device)
+    plain = product.detach().clone().requires_grad_()
+
+    def torchs() -> Tensor:
+        return nn.functional.gelu(plain + bias.to(plain.dtype))
+
+    out = torchs()
+    return {
+        "kernel": "bias and GELU; backward with the result again",
+        "bytes_ms": [_ms(product, 2), _ms(product, 4)],
+        "ours_forward_ms": _timed(lambda: bias_gelu(product, bias)),
+        "ours_backward_ms": _timed(lambda: bias_gelu_gradients(gradient, product, bias, parts)),
+        "torch_forward_ms": _timed(torchs),
+        "torch_backward_ms": _timed(lambda: torch.autograd.grad(out, plain, gradient, retain_graph=True)),
+    }
+
+
+def _ms(tensor: Tensor, passes: float) -> float:
+    """What so many passes over a tensor take at least."""
+    return 1e3 * passes * tensor.numel() * tensor.element_size() / BYTES_PER_SECOND
+
+
+def _forward_and_backward(function: Callable[..., Tensor], inputs: list[Tensor]) -> tuple[float, float]:
+    out = function(*inputs)
+    gradient = torch.ones_like(out) if out.ndim == 0 else torch.randn_like(out)
+    return _timed(lambda: function(*inputs)), _timed(
+        lambda: torch.autograd.grad(out, inputs, gradient, retain_graph=True)
+    )
+
+
+def _timed(function: Callable[[], object]) -> float:
+    """Milliseconds of a call, the mean of many."""
+    for _ in range(2):
+        function()
+    if not torch.cuda.is_available():
+        started = time.perf_counter()
+        function()
+        return 1e3 * (time.perf_counter() - started)
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(REPEATS):
+        function()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / REPEATS
+
+
+if __name__ == "__main__":
+    main()
