@@ -169,7 +169,7 @@ def test_evaluate_asks_for_the_file_of_several_runs(tmp_path, capsys):
 
 
 def test_evaluate_names_a_checkpoint_that_is_not_there(tmp_path):
-    with pytest.raises(ConfigError, match=r"absent\.pt is not there; give the checkpoint\.pt of a training"):
+    with pytest.raises(ConfigError, match=r"absent\.pt: is not there; give the checkpoint\.pt of a training"):
         evaluate_checkpoint(tmp_path / "absent.pt", None)
 
 

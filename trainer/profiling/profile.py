@@ -75,11 +75,11 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     learner, clock = Learner(config, seed, world), step_clock(world.device)
     trace = Trace(TRACED, out, world.rank)
     for step in range(1, updates - steps + 1):
-        trace.before(step)
+        trace.before()
         clock.start()
         learner.update(step, feed)
         clock.stop()
-        trace.after(step)
+        trace.after()
         if world.rank == 0:
             show_progress("step", step, updates)
     whole = clock.drain()[WARM_UPS + TRACED :]
