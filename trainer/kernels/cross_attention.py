@@ -21,6 +21,7 @@ def cross_attention(query: Tensor, key_value: Tensor, heads: int) -> tuple[Tenso
 
     Of queries (pairs or 1, queries, dim) and of keys and values side by side, (pairs, tokens, 2 dim).
     """
+    query, key_value = query.contiguous(), key_value.contiguous()
     each = query.unflatten(-1, (heads, -1)).transpose(1, 2).expand(len(key_value), -1, -1, -1)
     key, value = key_value.unflatten(-1, (2, heads, -1)).permute(2, 0, 3, 1, 4)
     if query.is_cuda and query.dtype == torch.float32:
@@ -70,6 +71,7 @@ def _(out_gradient, query, key_value, out, normaliser):
 def _remember(ctx, inputs, output) -> None:
     query, key_value, _ = inputs
     out, normaliser = output
+    ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(normaliser)
     ctx.save_for_backward(query, key_value, out, normaliser)
 

@@ -69,6 +69,8 @@ def cross_attention_backward(
             scores = tl.dot(rest_key, tl.trans(rest_query), scores, input_precision="ieee")
             of_weights = tl.dot(rest_value, tl.trans(rest_gradient), of_weights, input_precision="ieee")
         weights = tl.exp(scores * scale - normaliser[None, :])
+        if TOKENS < KEYS:
+            weights = tl.where(known, weights, 0.0)  # a score of 0 may be far above all others: infinity
         of_scores = (weights * (of_weights - along[None, :]) * scale).to(format)
         weights = weights.to(format)
         of_value = tl.dot(weights, gradient, of_value, input_precision="ieee")

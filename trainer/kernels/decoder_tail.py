@@ -76,13 +76,15 @@ def _(x, attended, weights, eps):
 def _(gradient, attended, kept, weights, x_pairs):
     out, _, _, _, first, _, second, *_ = weights
     vectors = out.new_empty(VECTORS * attended.shape[-1], dtype=torch.float32)
-    of_x = attended.new_empty(x_pairs, *attended.shape[1:])
-    return [of_x, *(torch.empty_like(part) for part in (attended, out, second, first)), vectors]
+    of_x, of_attended = (attended.new_empty(n, *attended.shape[1:]) for n in (x_pairs, len(attended)))
+    return [of_x, of_attended, *(torch.empty_like(part) for part in (out, second, first)), vectors]
 
 
 def _remember(ctx, inputs, output) -> None:
     x, attended, weights, _ = inputs
     ctx.x_pairs = len(x)
+    ctx.set_materialize_grads(False)  # of zeros, as large as all that is kept
+    ctx.mark_non_differentiable(*output[1:])
     ctx.save_for_backward(attended, *output[1:], *weights)
 
 

@@ -45,6 +45,7 @@ def _(out_gradient, x, product, first, first_bias, second):
 def _remember(ctx, inputs, output) -> None:
     x, *weights = inputs
     _, product = output
+    ctx.set_materialize_grads(False)  # of zeros, as large as the hidden layer
     ctx.mark_non_differentiable(product)
     ctx.save_for_backward(x, product, *weights)
 

@@ -1,0 +1,112 @@
+"""What our kernels promise beside right numbers; test_kernels.py runs these in Triton's interpreter."""
+
+import pytest
+import torch
+from test_model_switches import an_objective, gradients
+from test_switch_effects import Operations
+from torch import Tensor
+from torch.library import opcheck
+
+from trainer.kernels.cross_attention import cross_attention
+from trainer.kernels.decoder_tail import decoder_tail
+from trainer.kernels.feed_forward import feed_forward
+from trainer.kernels.gated_norm import gated_norm
+from trainer.kernels.one_tile_attention import one_tile_attention
+from trainer.model.attention import CrossAttention
+
+PAIRS, TOKENS, DIM, HIDDEN = 3, 5, 48, 40  # none fills a tile
+PRODUCTS = torch.float16
+
+
+def wanted(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(*shape).to(dtype).requires_grad_()
+
+
+def strided(*shape: int) -> Tensor:
+    """Of the products' format, its last two axes stored the other way round."""
+    return torch.randn(*shape).mT.contiguous().mT.to(PRODUCTS).requires_grad_()
+
+
+def of_feed_forward() -> tuple:
+    first, second = wanted(HIDDEN, DIM, dtype=PRODUCTS), wanted(DIM, HIDDEN, dtype=PRODUCTS)
+    return strided(PAIRS, TOKENS, DIM), first, wanted(HIDDEN), second
+
+
+def of_gated_norm() -> tuple:
+    modulation = [wanted(PAIRS, DIM) for _ in range(3)]
+    return wanted(PAIRS, TOKENS, DIM), strided(PAIRS, TOKENS, DIM), wanted(DIM), *modulation, 1e-5
+
+
+def of_decoder_tail() -> tuple:
+    matrices = [wanted(DIM, DIM, dtype=PRODUCTS) for _ in range(3)]
+    out, first, second = ([matrix, wanted(DIM)] for matrix in matrices)
+    norms = [[wanted(DIM), wanted(DIM)] for _ in range(2)]
+    weights = [*out, *norms[0], *first, *second, *norms[1]]
+    return strided(1, TOKENS, DIM), strided(PAIRS, TOKENS, DIM), weights, 1e-5
+
+
+def of_cross_attention() -> tuple:
+    return strided(1, TOKENS + 2, DIM), strided(PAIRS, TOKENS, 2 * DIM), 1
+
+
+def of_one_tile_attention() -> tuple:
+    return strided(PAIRS, TOKENS, 3 * DIM), wanted(DIM // 2), wanted(DIM // 2), 2, 1e-6
+
+
+OPERATORS = [
+    (feed_forward, of_feed_forward),
+    (gated_norm, of_gated_norm),
+    (decoder_tail, of_decoder_tail),
+    (cross_attention, of_cross_attention),
+    (one_tile_attention, of_one_tile_attention),
+]
+
+
+@pytest.mark.parametrize(("operator", "inputs"), OPERATORS)
+def test_a_compiler_is_told_the_shapes_formats_and_strides_that_come(operator, inputs):
+    torch.manual_seed(0)
+    opcheck(operator, inputs())
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs"),
+    [
+        (feed_forward, of_feed_forward),
+        (decoder_tail, of_decoder_tail),
+        (cross_attention, of_cross_attention),
+    ],
+)
+def test_no_gradient_is_made_up_for_what_is_only_kept(operator, inputs):
+    """Torch would fill one with zeros, as large as what is kept."""
+    torch.manual_seed(0)
+    given = inputs()
+    first = operator(*given)[0]
+    with Operations() as operations:
+        first.sum().backward()
+    assert given[0].grad is not None
+    assert operations.count["zeros"] == 0
+
+
+def test_keys_that_pad_the_tile_have_no_weight_however_small_all_scores_are():
+    torch.manual_seed(0)
+    query = torch.full((1, 6, DIM), 4.0).add(0.1 * torch.randn(1, 6, DIM)).requires_grad_()
+    keys, values = -query.detach()[:, :TOKENS], torch.randn(1, TOKENS, DIM)  # scores of -110
+    key_value = torch.cat([keys, values], dim=2).requires_grad_()
+    out, _ = cross_attention(query, key_value, 1)
+    own = torch.autograd.grad(out.square().sum(), [query, key_value])
+    plain = CrossAttention(DIM, DIM, 1).mix(query, key_value)
+    exact = torch.autograd.grad(plain.square().sum(), [query, key_value])
+    torch.testing.assert_close(own, exact, rtol=1e-2, atol=1e-3)
+
+
+def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path):
+    overrides = [
+        "data.tasks=[advection1d, darcy2d]",
+        *("data.advection1d.grid_points=16", "data.darcy2d.grid_points=4", "model.decoder_depth=2"),
+        *("loss.boundary=0", "loss.inverse_encoding=0", "loss.inverse_decoding=0"),  # each decodes more
+        "speed.hoist_fixed_grid=true",  # the first layer has one row of queries, the second one a pair
+    ]
+    plain, loss, _ = an_objective(tmp_path, *overrides)
+    fused, same, _ = an_objective(tmp_path, *overrides, "speed.fused_pointwise=true")
+    assert same == pytest.approx(loss, rel=1e-6)
+    torch.testing.assert_close(gradients(fused), gradients(plain), rtol=1e-4, atol=1e-6)
