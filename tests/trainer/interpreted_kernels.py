@@ -1,18 +1,24 @@
 """What our kernels promise beside right numbers; test_kernels.py runs these in Triton's interpreter."""
 
+from collections import Counter
+
 import pytest
 import torch
 from test_model_switches import an_objective, gradients
 from test_switch_effects import Operations
+from tiny import tiny_config
 from torch import Tensor
 from torch.library import opcheck
 
+from trainer.data.conditions import condition_size
 from trainer.kernels.cross_attention import cross_attention
 from trainer.kernels.decoder_tail import decoder_tail
 from trainer.kernels.feed_forward import feed_forward
 from trainer.kernels.gated_norm import gated_norm
 from trainer.kernels.one_tile_attention import one_tile_attention
 from trainer.model.attention import CrossAttention
+from trainer.model.latent_operator import LatentPdeOperator
+from trainer.switches.fused_pointwise import fuse_pointwise
 
 PAIRS, TOKENS, DIM, HIDDEN = 3, 5, 48, 40  # none fills a tile
 PRODUCTS = torch.float16
@@ -97,6 +103,24 @@ def test_keys_that_pad_the_tile_have_no_weight_however_small_all_scores_are():
     plain = CrossAttention(DIM, DIM, 1).mix(query, key_value)
     exact = torch.autograd.grad(plain.square().sum(), [query, key_value])
     torch.testing.assert_close(own, exact, rtol=1e-2, atol=1e-3)
+
+
+def test_the_stream_between_fused_blocks_is_float32_as_between_plain_ones(tmp_path, monkeypatch):
+    config = tiny_config(tmp_path)
+    model = LatentPdeOperator(config)
+    fuse_pointwise(model)
+    formats: Counter[torch.dtype] = Counter()
+
+    def observed(stream: Tensor, *rest: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:
+        formats[stream.dtype] += 1
+        return gated_norm(stream, *rest)
+
+    monkeypatch.setattr("trainer.kernels.gated_norm.gated_norm", observed)
+    latent = torch.randn(PAIRS, config.model.tokens, config.model.latent_dim)
+    condition = torch.randn(PAIRS, condition_size(config.data.tasks))
+    with torch.autocast("cpu", torch.bfloat16):
+        model.operator(latent, condition, torch.ones(config.model.depth, PAIRS))
+    assert formats == {torch.float32: 2 * config.model.depth - 1}
 
 
 def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path):

@@ -42,6 +42,7 @@ def fused_blocks(
 
     blocks = operator.blocks
     parts = [block.modulation(condition).float().chunk(6, dim=-1) for block in blocks]
+    x = x.float()  # as the plain sums are, which meet a branch scale in float32
     shift, scale, *_ = parts[0]
     normal = blocks[0].attention_norm(x) * (1 + scale[:, None]) + shift[:, None]
     for number, block in enumerate(blocks):
