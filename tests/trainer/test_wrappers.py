@@ -32,6 +32,9 @@ IN_FP16 = {
     "ddp-fp16": f"{MUON},speed.precision=fp16",
     "fsdp2-fp16": f"{MUON},speed.wrapper=fsdp2,speed.muon=batched,speed.precision=fp16",
 }
+LATENT_ALONE = [
+    f"loss.{term}=0" for term in ("forward", "spectral", "boundary", "conservation", "positivity")
+] + ["loss.latent_norm=0", "loss.diversity=0", "data.tasks=[advection1d]"]
 GROWING = f"{BASE},train.updates=8,recipe.batch_doubles_after=[4]"
 WITH_GROWTH = {
     "ddp-grown": f"{GROWING},speed.accumulation_steps=2",
@@ -76,6 +79,21 @@ def assert_same_training(one, other, losses: float, **weights_within: float) -> 
 @pytest.mark.parametrize("name", WITH_ADAMW)
 def test_two_ranks_train_like_one_under_every_wrapper(trained, name):
     assert_same_training(trained / "one", trained / name, losses=1e-5, **SAME_WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["recipe.inverse_every=2", "recipe.priors_every=3", "data.tasks=[advection1d, darcy2d]"],
+        ["recipe.inverse_every=2", *LATENT_ALONE],
+        ["model.trained=operator", *LATENT_ALONE, "loss.inverse_encoding=0", "loss.inverse_decoding=0"],
+    ],
+)
+def test_flat_gradients_are_the_plain_ones_where_a_step_does_not_reach_every_parameter(tmp_path, overrides):
+    for wrapper in ("none", "flat"):
+        config = tiny_config(tmp_path, *overrides, f"speed.wrapper={wrapper}")
+        run_training(config, tmp_path / wrapper, 3, Progress())
+    assert_same_training(tmp_path / "none", tmp_path / "flat", losses=0, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", WITH_GROWTH)
