@@ -17,11 +17,19 @@ FALLBACK = "speed.on_failure=fallback"
 COMPILED = "speed.compile=blocks"
 FLASH3 = ["speed.attention=flash3", "speed.precision=bf16"]
 GRAPH = ["speed.cuda_graph=true", "speed.data_path=resident"]
+CROSS = ["speed.cross_attention=one-tile", "speed.precision=bf16", "model.decoder_hidden_dim=32"]
+FUSED = ["speed.fused_pointwise=true"]
 
 
 @pytest.fixture
 def no_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "flash_attn_interface", None)
+
+
+@pytest.fixture
+def no_triton(monkeypatch):
+    for kernel in ("cross_attention", "feed_forward", "decoder_tail"):
+        monkeypatch.setitem(sys.modules, f"trainer.kernels.{kernel}", None)
 
 
 @pytest.fixture
@@ -56,6 +64,7 @@ def started(folder, *overrides: str, world: World = ALONE) -> Started:
 BROKEN = [
     ("no_package", FLASH3, "attention", "flash", "flash_attn_interface"),
     ("no_capture", GRAPH, "cuda_graph", False, "stream is capturing"),
+    ("no_triton", CROSS, "cross_attention", "auto", "trainer.kernels.cross_attention"),
 ]
 
 
@@ -104,6 +113,12 @@ def test_without_a_compiler_a_run_trains_like_the_plain_one_or_ends(tmp_path, ga
         effective = events(out, "run_start")[0]["effective"]
         assert (effective["compile"], effective["compiled_blocks"]) == ("off", 0)
         assert "InvalidCxxCompiler" in effective["fallback/compile"]
+
+
+def test_without_triton_fused_kernels_and_those_of_attention_are_off(tmp_path, no_triton):
+    effective = started(tmp_path, FALLBACK, *CROSS, *FUSED).effective()
+    assert (effective["cross_attention"], effective["fused_layers"]) == ("auto", 0)
+    assert {"fallback/cross_attention", "fallback/fused_pointwise"} <= set(effective)
 
 
 def test_where_two_switches_fail_both_are_off(tmp_path, no_package, no_capture):

@@ -25,6 +25,8 @@ PLAIN_PATHS: dict[str, dict[str, object]] = {
     "cuda_graph": {"cuda_graph": False},
     "compile": {"compile": "off", "compile_mode": "default"},
     "attention": {"attention": "auto"},
+    "cross_attention": {"cross_attention": "auto"},
+    "fused_pointwise": {"fused_pointwise": False},
 }
 
 
