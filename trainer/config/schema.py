@@ -75,7 +75,7 @@ class OptimizerConfig:
     learning_rate: Positive = 1.4e-3
     beta1: Decay = 0.9
     beta2: Decay = 0.95
-    weight_decay: Weight = 0.03  # none for biases, norms and embeddings
+    weight_decay: Weight = 0.03  # none for biases and norms
     warmup_updates: CountOrZero = 100
     final_fraction: Decay = 0.01
     clip_norm: Positive | None = None
