@@ -55,6 +55,17 @@ def test_the_profile_names_every_part_and_leaves_a_trace(tmp_path):
     assert any(event.get("name") == "aten::addmm" for event in trace["traceEvents"])
 
 
+@pytest.mark.parametrize(("wrapper", "processes"), [("flat", 1), ("ddp", 2)])
+def test_the_time_of_the_backward_pass_is_its_own_and_says_where_ranks_communicate(
+    tmp_path, wrapper, processes
+):
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "2"]
+    done = launch([*arguments, "--set", f"speed.wrapper={wrapper}"], processes)
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads((tmp_path / "profile.json").read_text())["part_seconds"]) == PARTS
+    assert ("The wrapper communicates during backward" in done.stdout) == (wrapper == "ddp")
+
+
 def test_a_single_process_profiles_a_padded_pass_without_talk_of_a_wrapper(tmp_path):
     arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     more = ["train.pairs_per_update=1024", "train.rest=pad", "evaluation.rollout_trajectories=0"]

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
@@ -87,7 +86,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     with regions.timing(_methods(learner), _modules(learner)):
         for step in range(updates - steps + 1, updates + 1):
             with regions.region("losses"):
-                _taken(regions, learner, step, feed)
+                learner.update(step, _Timed(feed, regions))  # what no other region takes is the losses' own
             if world.rank == 0:
                 show_progress("step", step, updates)
     workers = [worker.pid for worker in feed.batches._workers] if _has_workers(feed) else []
@@ -105,16 +104,6 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     return found
 
 
-def _taken(regions: Regions, learner: Learner, step: int, feed: Feed) -> None:
-    """One update; what no other region takes is the losses' own."""
-    backward = Tensor.backward
-    Tensor.backward = regions.around("backward", backward)
-    try:
-        learner.update(step, _Timed(feed, regions))
-    finally:
-        Tensor.backward = backward
-
-
 class _Timed:
     """A feed whose batches are fetched inside the region `data`."""
 
@@ -129,6 +118,7 @@ class _Timed:
 
 def _methods(learner: Learner) -> dict[str, tuple[object, str]]:
     return {
+        "backward": (learner.wrapper, "backward"),
         "communication": (learner.wrapper, "reduce"),
         "optimizer": (learner.scaled_step, "step"),
         "average": (learner.ema, "update"),
@@ -170,6 +160,6 @@ def lines(found: Profile, config: Config) -> list[str]:
     said += [f"{name:16s} {count / 1e9:.3g}" for name, count in found.flops_per_pair.items()]
     if config.speed.cuda_graph:
         said += ["", "The CUDA graph is off here: its parts cannot be told apart."]
-    if found.wrapper in ("ddp", "fsdp2"):
+    if found.wrapper in ("DistributedDataParallel", "FSDP2"):
         said += ["", "The wrapper communicates during backward, which is where that time is."]
     return said
