@@ -3,12 +3,15 @@ import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
 import { parseExperiment } from '../../src/config/experiment.ts'
 import type { Settings } from '../../src/config/mapping.ts'
 import { rungSettings } from '../../src/plan/ladder.ts'
 import { PYTHON, ROOT } from '../fixtures/processes/launching.ts'
 
 const experimentOf = (file: string) => parseExperiment(readFileSync(join(ROOT, file), 'utf8'), file)
+const trainingFile = z.object({ speed: z.record(z.string(), z.unknown()) })
 const LADDERS = globSync('configs/experiments/*.yaml', { cwd: ROOT }).filter(
   (file) => experimentOf(file).ladder,
 )
@@ -42,6 +45,16 @@ test('there is one for the smoke experiment, and for 1, 2 and 4 GPUs', () => {
 
 describe.each(LADDERS)('%s', (file) => {
   const { ladder, launch, variants } = experimentOf(file)
+
+  test('comes in the sum to every switch of the optimized variant', () => {
+    const sum = ladder ? rungSettings(ladder).at(-1)?.sum : {}
+    const speedOf = ({ config }: { config: string }) =>
+      trainingFile.parse(parse(readFileSync(join(ROOT, config), 'utf8'))).speed
+    const [before, after] = [speedOf(variants.baseline), speedOf(variants.optimized)]
+    const wanted = Object.entries(after).filter(([key, value]) => before[key] !== value)
+    expect(wanted).not.toEqual([])
+    expect(sum).toMatchObject(Object.fromEntries(wanted.map(([key, value]) => [`speed.${key}`, value])))
+  })
 
   test('has no rung that the trainer refuses', () => {
     const settings: Record<string, Settings> = {}
