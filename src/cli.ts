@@ -8,6 +8,7 @@ import { assess } from './assess.ts'
 import { collected, type Flags, fromHere, overridesOf, source, withOverrides } from './cli-options.ts'
 import { OVERRIDE_NAMES, positiveDecimal } from './config/overrides.ts'
 import { parseSetFlags } from './config/set-flags.ts'
+import { ConfigError } from './errors.ts'
 import { EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_CODES, exitCodeOf } from './exit-code.ts'
 import { readRecorded, withGates } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
@@ -142,7 +143,9 @@ withOverrides(
     const cancelled = cancelOnSignals()
     const minutes =
       flags.minutes === undefined ? Number.POSITIVE_INFINITY : positiveDecimal('minutes', flags.minutes)
-    const { record, workspace, missing } = await climbLadder(
+    if (flags.retry && !flags.resume)
+      throw new ConfigError('--retry: launches again what failed, so it needs --resume; add it')
+    const { record, workspace, missing, hasFailed } = await climbLadder(
       {
         ...source([experiment], flags),
         outDirectory: resolve(flags.out),
@@ -151,7 +154,7 @@ withOverrides(
         resume: flags.resume === true,
         retry: flags.retry === true,
         part: flags.part,
-        only: flags.rungs?.split(',') ?? null,
+        only: flags.rungs?.split(',').map((name) => name.trim()) ?? null,
       },
       {
         cancelled,
@@ -162,7 +165,7 @@ withOverrides(
     console.log(`\n${renderLadderTerminal(record)}\n`)
     console.log(`Report: ${fromHere(workspace.ladderReportFile)}   Record: ${fromHere(workspace.ladderFile)}`)
     if (missing.length > 0) console.log(`Still to measure, with --resume: ${missing.join(', ')}`)
-    const verdict = missing.length > 0 ? 'inconclusive' : 'passed'
+    const verdict = hasFailed ? 'failed' : missing.length > 0 ? 'inconclusive' : 'passed'
     process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[verdict]
   })
 

@@ -10,6 +10,9 @@ export class RunError extends Error {
   override readonly name = 'RunError'
 }
 
+/** Nothing can be measured on this machine, as it is now; nothing was launched. */
+export class UnfitMachineError extends RunError {}
+
 /** Somebody stopped us before anything was launched; later than that, a cancel is an outcome. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError'

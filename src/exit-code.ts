@@ -1,6 +1,6 @@
 // What the command line ends with, and what it says of an error before.
 import { CommanderError } from 'commander'
-import { CancelledError, ConfigError, RunError } from './errors.ts'
+import { CancelledError, ConfigError, RunError, UnfitMachineError } from './errors.ts'
 
 export const EXIT_CODES = { passed: 0, failed: 1, inconclusive: 3, invalid: 4 } as const
 export const EXIT_BAD_INPUT = 2
@@ -21,7 +21,7 @@ export function exitCodeOf(error: unknown): number {
   }
   if (error instanceof RunError) {
     console.error(error.message)
-    return EXIT_CODES.failed
+    return error instanceof UnfitMachineError ? EXIT_CODES.invalid : EXIT_CODES.failed
   }
   console.error('Speedproof has a bug; please report it with this text:', error)
   return EXIT_OUR_BUG

@@ -1,24 +1,23 @@
 // The story of a ladder: its experiment is loaded, every training resolved, and what is not measured yet is launched.
 import type { Settings } from './config/mapping.ts'
 import type { Overrides } from './config/overrides.ts'
-import { ConfigError, RunError } from './errors.ts'
+import { ConfigError, UnfitMachineError } from './errors.ts'
 import { climb } from './io/ladder/climb.ts'
+import { type Asked, dueOf, failedAsBaseline } from './io/ladder/due.ts'
 import { type KeptLadder, ladderText } from './io/ladder/ladder-file.ts'
 import { openLadder } from './io/ladder/open-ladder.ts'
 import { ladderOf, type ResolvedLadder } from './io/ladder/resolve-ladder.ts'
-import type { Resolved } from './io/ladder/resolve-trainings.ts'
 import { loadAll } from './io/load-all.ts'
 import { type ExaminedMachine, examineMachine, lockMachine } from './io/machine/take-machine.ts'
 import type { Progress } from './io/progress.ts'
 import type { Workspace } from './io/workspace.ts'
-import { answerOf } from './judge/ladder.ts'
 import { checkMachine } from './judge/machine.ts'
 import type { Preflight } from './measure/machine-record.ts'
 import { ladderRun, launchId, launchTitle, planSitting } from './plan/ladder.ts'
 import type { PlannedRun } from './plan/plan.ts'
 import { renderLadderMarkdown } from './report/ladder.ts'
 
-export interface LadderJob {
+export interface LadderJob extends Asked {
   /** One. */
   readonly experimentFiles: readonly string[]
   readonly workingDirectory: string
@@ -31,11 +30,6 @@ export interface LadderJob {
   readonly deadlineMilliseconds: number
   /** Keep what was measured in outDirectory. */
   readonly resume: boolean
-  /** Launch again what failed. */
-  readonly retry: boolean
-  readonly part: 'alone' | 'sum' | 'all'
-  /** Names of the rungs to measure; null for all. */
-  readonly only: readonly string[] | null
 }
 
 export interface LadderStage {
@@ -49,9 +43,11 @@ export interface Climbed {
   readonly workspace: Workspace
   /** Titles of what is still to be measured. */
   readonly missing: readonly string[]
+  /** The baseline failed by itself, so that calling again leads nowhere. */
+  readonly hasFailed: boolean
 }
 
-/** Throws a ConfigError before anything is launched, and a RunError for a machine that cannot be measured on. */
+/** Throws a ConfigError before anything is launched, and an UnfitMachineError for a machine that cannot be measured on. */
 export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<Climbed> {
   const { cancelled, note } = stage
   await using loaded = await loadAll({ ...job, cancelled, note, onWorktree: () => {} })
@@ -64,7 +60,7 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   refuseUnknown(job.only ?? [], await ladderAfter([]))
   await using lock = await lockMachine([experiment], job.workingDirectory, { cancelled, onWait: note })
   if (lock.facts.status !== 'held')
-    throw new RunError(`the machine is not free: ${lock.facts.waitedFor} has it`)
+    throw new UnfitMachineError(`the machine is not free: ${lock.facts.waitedFor} has it`)
   const { workspace, earlier } = await openLadder(job.outDirectory, experiment.name, job.resume)
   const planAfter = async (launches: KeptLadder['launches']) => {
     const { trainings, rungs } = await ladderAfter(launches)
@@ -105,28 +101,8 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   }
   await save(record.launches)
   const missing = dueOf(await ladderAfter(record.launches), record.launches, { ...job, retry: false })
-  return { record, workspace, missing: missing.map(({ title }) => title) }
-}
-
-/** In the order of the rungs, without what has an answer. */
-function dueOf(
-  { trainings, rungs }: ResolvedLadder,
-  launches: KeptLadder['launches'],
-  { part, retry, only }: LadderJob,
-): Resolved[] {
-  const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
-  const hashes = {
-    alone: chosen.flatMap(({ alone, from }) => [from, alone]),
-    sum: [
-      ...chosen.flatMap(({ sum, sumBefore }) => [sumBefore, sum]),
-      ...(only === null ? [trainings.at(-1)?.hash] : []),
-    ],
-  }
-  const wanted = new Set(part === 'all' ? [...hashes.alone, ...hashes.sum] : hashes[part])
-  return trainings.slice(1).filter(({ hash }) => {
-    const status = answerOf(hash, launches)?.launched.outcome.status
-    return wanted.has(hash) && (status === undefined || (retry && status === 'failed'))
-  })
+  const hasFailed = missing.length > 0 && failedAsBaseline(record.launches.at(-1), baseline.hash)
+  return { record, workspace, missing: missing.map(({ title }) => title), hasFailed }
 }
 
 function refuseUnknown(names: readonly string[], { rungs }: ResolvedLadder): void {
@@ -139,7 +115,7 @@ function refuseUnknown(names: readonly string[], { rungs }: ResolvedLadder): voi
 function fitPreflight({ seen: { preflight } }: ExaminedMachine): Preflight {
   const problems = checkMachine(preflight, [], []).filter(({ state }) => state === 'failed')
   if (preflight !== null && problems.length === 0) return preflight
-  throw new RunError(
+  throw new UnfitMachineError(
     `the machine is not fit to measure on: ${problems.map(({ name, detail }) => `${name}: ${detail}`).join('; ')}`,
   )
 }

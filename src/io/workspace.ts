@@ -38,9 +38,18 @@ export class Workspace {
 
   /** Moves what an earlier experiment left here to earlier/<time>, then makes the folder. */
   static async fresh(directory: string): Promise<Workspace> {
+    return await Workspace.#open(directory, () => moveToEarlier(directory, OWN_FILES))
+  }
+
+  /** With all that is in it, which may be a record alone. */
+  static async reopened(directory: string): Promise<Workspace> {
+    return await Workspace.#open(directory, async () => {})
+  }
+
+  static async #open(directory: string, prepare: () => Promise<void>): Promise<Workspace> {
     try {
       await makeFolder(directory)
-      await moveToEarlier(directory, OWN_FILES)
+      await prepare()
       await makeFolder(join(directory, 'runs'))
     } catch (error) {
       throw new ConfigError(

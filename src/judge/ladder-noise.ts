@@ -29,6 +29,18 @@ export function noiseOf(logsOfSittings: readonly (readonly number[])[]): Noise |
   return { deviation: Math.sqrt(sum / (2 * squares.length)), differences: squares.length }
 }
 
+/** Launch -> its coefficient in an estimate, which is a sum of ln(seconds per sample). */
+export type Contrast = ReadonlyMap<string, number>
+
+/** Of the one less the other, in units of that of one launch: a baseline launch that both share cancels. */
+export function varianceOf(one: Contrast, other: Contrast = new Map()): number {
+  const launches = new Set([...one.keys(), ...other.keys()])
+  return [...launches].reduce(
+    (sum, launch) => sum + ((one.get(launch) ?? 0) - (other.get(launch) ?? 0)) ** 2,
+    0,
+  )
+}
+
 /** `variance`: of the estimate, in units of that of one launch. A rung is taken to scatter as the baseline does. */
 export function effectOf(logRatio: number, variance: number, noise: Noise | null): Effect {
   const ratio = Math.exp(logRatio)

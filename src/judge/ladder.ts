@@ -1,44 +1,27 @@
 // The launches of a ladder -> what each rung gives, alone and on top of those before it.
+import type { Experiment } from '../config/experiment.ts'
 import { type Difference, differencesOf } from '../config/same-work.ts'
+import type { LadderRecord, LadderRung, TrainingHash } from '../measure/ladder.ts'
+import { MATTERS } from '../measure/steady-state.ts'
+import { type RunSummary, summarizeRuns } from '../measure/summary.ts'
+import { type Effect, effectOf, type Noise, noiseOf, varianceOf } from './ladder-noise.ts'
 import {
-  isAnswer,
-  type LadderLaunch,
-  type LadderRecord,
-  type LadderRung,
-  type TrainingHash,
-} from '../measure/ladder.ts'
-import type { CompileCache, FailureReason } from '../measure/outcome.ts'
-import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
-import { type Effect, effectOf, type Noise, noiseOf } from './ladder-noise.ts'
+  baselineOf,
+  baselineRuns,
+  type Finished,
+  logOf,
+  NOT_MEASURED,
+  type Standing,
+  standingOf,
+} from './ladder-standing.ts'
 import { checkValidity } from './validity.ts'
-
-/** Where a training stands beside the baseline launches around it. */
-export type Standing =
-  | Finished
-  | { readonly status: 'failed'; readonly reason: FailureReason; readonly message: string }
-  | { readonly status: 'not measured' }
-
-export interface Finished {
-  readonly status: 'finished'
-  readonly summary: RunSummary
-  /** Of the compile and capture phases. */
-  readonly compileSeconds: number
-  readonly compileCache: CompileCache | null
-  /** ln(baseline seconds per sample / its own); null where one of them has no steady state. */
-  readonly logSpeedup: number | null
-  /** Of logSpeedup, in units of that of one launch. */
-  readonly variance: number
-  /** Held-out loss less the mean of the baseline's with the same seed. */
-  readonly lossDelta: number | null
-  /** Why it cannot be compared with the baseline. */
-  readonly problems: readonly string[]
-}
 
 export type RungVerdict =
   | 'gain'
+  /** None that would matter. */
   | 'no gain'
   | 'loss'
-  /** Only one baseline launch: how much it scatters is unknown. */
+  /** The launches scatter too much to tell, or nobody knows how much they do. */
   | 'open'
   /** The read-back is the same as without it. */
   | 'not active'
@@ -54,6 +37,8 @@ export interface RungResult {
   readonly gain: Effect | null
   /** What its read-back has otherwise than without it. */
   readonly readBack: readonly Difference[]
+  /** Why it cannot be compared. */
+  readonly problems: readonly string[]
   readonly verdict: RungVerdict
 }
 
@@ -83,6 +68,7 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
     return resultOf(
       standing,
       before === baselineOf(record) ? baselineFor(standing, baselines) : measured,
+      record,
       noise,
     )
   }
@@ -98,118 +84,58 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
   }
 }
 
-export function baselineOf({ trainings }: Pick<LadderRecord, 'trainings'>): TrainingHash {
-  return trainings[0]?.hash ?? ''
-}
-
-/** The last that gave an answer; null if none did. */
-export function answerOf(hash: TrainingHash, launches: readonly LadderLaunch[]): LadderLaunch | null {
-  return launches.findLast((launch) => launch.training === hash && isAnswer(launch)) ?? null
-}
-
-const NOT_MEASURED: Standing = { status: 'not measured' }
-
-function standingOf(hash: TrainingHash, record: LadderRecord): Standing {
-  const launch = answerOf(hash, record.launches)
-  const outcome = launch?.launched.outcome
-  if (launch && outcome?.status === 'finished') return finishedStanding(launch, outcome, record)
-  if (outcome?.status !== 'failed') return NOT_MEASURED
-  return { status: 'failed', reason: outcome.reason, message: outcome.message }
-}
-
-function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: LadderRecord): Finished {
-  const baselines = baselineRuns(record, launch.sitting)
-  // Timed over the same steps as all baseline launches of its sitting, so that these tell when it has settled.
-  const isOther = ({ run }: FinishedRun) => run.id !== outcome.run.id
-  const summaries = summarizeRuns([...baselines.filter(isOther), outcome])
-  const order = record.launches.map(({ launched }) => launched.outcome.run.id)
-  const neighbours = neighboursOf(outcome.run.id, summaries.slice(0, -1), order)
-  const summary = summaries.at(-1)
-  if (summary === undefined) throw new Error('a finished run has no summary')
-  const [own, logs] = [logOf(summary), neighbours.flatMap((run) => logOf(run) ?? [])]
-  const losses = neighbours.flatMap((run) => run.metrics.val_loss ?? [])
-  const loss = summary.metrics.val_loss
-  return {
-    status: 'finished',
-    summary,
-    compileSeconds: sum(
-      outcome.metrics.phases
-        .filter(({ name }) => name === 'compile' || name === 'capture')
-        .map(({ seconds }) => seconds),
-    ),
-    compileCache: launch.launched.launch?.compileCache ?? null,
-    logSpeedup: own === null || logs.length === 0 ? null : mean(logs) - own,
-    variance: 1 + 1 / logs.length,
-    lossDelta: loss === undefined || losses.length === 0 ? null : loss - mean(losses),
-    problems:
-      neighbours.length === 0
-        ? ['no baseline launch of its sitting finished undisturbed']
-        : checkValidity(record.experiment, [...neighbours, summary])
-            .filter(({ state }) => state === 'failed')
-            .map(({ name, detail }) => `${name}: ${detail}`),
-  }
-}
-
-/** The nearest baseline launch before, and the nearest after. */
-function neighboursOf(
-  runId: string,
-  baselines: readonly RunSummary[],
-  order: readonly string[],
-): RunSummary[] {
-  const place = order.indexOf(runId)
-  const before = baselines.findLast((run) => order.indexOf(run.runId) < place)
-  const after = baselines.find((run) => order.indexOf(run.runId) > place)
-  return [before, after].filter((run) => run !== undefined)
-}
-
-function baselineRuns(record: LadderRecord, sitting: number): FinishedRun[] {
-  return record.launches.flatMap((launch) => {
-    const { outcome } = launch.launched
-    const isBaseline = launch.training === baselineOf(record) && launch.sitting === sitting
-    return isBaseline && isAnswer(launch) && outcome.status === 'finished' ? [outcome] : []
-  })
-}
-
-type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'variance'>
+type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast'>
 
 /** The baseline as it is compared with itself: its speedup is 1 by definition, and its scatter is in the other's. */
 function baselineFor(standing: Standing, baselines: JudgedLadder['baselines']): Compared | null {
   if (standing.status !== 'finished') return null
   const summary = baselines.flat().find(({ block }) => block === standing.summary.block)
-  return summary === undefined ? null : { summary, logSpeedup: 0, variance: 0 }
+  return summary === undefined ? null : { summary, logSpeedup: 0, contrast: new Map() }
 }
 
-function resultOf(standing: Standing, without: Compared | null, noise: Noise | null): RungResult {
+function resultOf(
+  standing: Standing,
+  without: Compared | null,
+  { experiment }: LadderRecord,
+  noise: Noise | null,
+): RungResult {
   if (standing.status !== 'finished')
-    return { standing, speedup: null, gain: null, readBack: [], verdict: standing.status }
-  const { logSpeedup, variance, summary } = standing
-  const speedup = logSpeedup === null ? null : effectOf(logSpeedup, variance, noise)
+    return { standing, speedup: null, gain: null, readBack: [], problems: [], verdict: standing.status }
+  const { logSpeedup, contrast, summary } = standing
+  const speedup = logSpeedup === null ? null : effectOf(logSpeedup, varianceOf(contrast), noise)
   const before = without?.logSpeedup ?? null
   const gain =
-    logSpeedup === null || before === null
+    logSpeedup === null || without === null || before === null
       ? null
-      : effectOf(logSpeedup - before, variance + (without?.variance ?? 0), noise)
+      : effectOf(logSpeedup - before, varianceOf(contrast, without.contrast), noise)
   const readBack = without === null ? [] : differencesOf(without.summary.effective, summary.effective, [])
   const isInactive = without !== null && readBack.length === 0
-  return { standing, speedup, gain, readBack, verdict: verdictOf(standing, gain, isInactive) }
+  const problems = [
+    ...standing.problems,
+    ...(without === null ? [] : betweenProblems(experiment, [without.summary, summary])),
+  ]
+  return { standing, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }
 }
 
-function verdictOf({ problems }: Finished, gain: Effect | null, isInactive: boolean): RungVerdict {
+/** The baseline is that beside the launch, which has been checked; any other may be of another sitting, code or machine. */
+function betweenProblems(
+  experiment: Experiment,
+  [without, own]: readonly [RunSummary, RunSummary],
+): string[] {
+  if (without.variant === 'baseline') return []
+  return checkValidity(experiment, [without, own])
+    .filter(({ name, state }) => state === 'failed' && (name === 'same code' || name === 'same machine'))
+    .map(({ name, detail }) => `${name}: ${detail}`)
+}
+
+/** A gain of less than 2% is none, as in other places. */
+export const NO_GAIN = Math.exp(MATTERS)
+
+function verdictOf(problems: readonly string[], gain: Effect | null, isInactive: boolean): RungVerdict {
   if (problems.length > 0) return 'not comparable'
   if (isInactive) return 'not active'
   if (!gain?.bounds) return 'open'
   if (gain.bounds.lower > 1) return 'gain'
-  return gain.bounds.upper < 1 ? 'loss' : 'no gain'
-}
-
-function logOf({ secondsPerSample }: RunSummary): number | null {
-  return secondsPerSample === null ? null : Math.log(secondsPerSample)
-}
-
-function mean(values: readonly number[]): number {
-  return sum(values) / values.length
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
+  if (gain.bounds.upper < 1) return 'loss'
+  return gain.bounds.upper <= NO_GAIN ? 'no gain' : 'open'
 }

@@ -1,13 +1,8 @@
 // A judged ladder -> its tables, for a terminal and as Markdown.
 import { markdownTable } from 'markdown-table'
-import {
-  baselineOf,
-  type Finished,
-  type JudgedLadder,
-  judgeLadder,
-  type RungResult,
-} from '../judge/ladder.ts'
+import { type JudgedLadder, judgeLadder, NO_GAIN, type RungResult } from '../judge/ladder.ts'
 import { CONFIDENCE, type Effect } from '../judge/ladder-noise.ts'
+import { baselineOf, type Finished } from '../judge/ladder-standing.ts'
 import type { LadderLaunch, LadderRecord, LadderRung, LadderTraining, Sitting } from '../measure/ladder.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { differenceText } from './differences.ts'
@@ -79,9 +74,10 @@ function render(record: LadderRecord, style: Style): string {
     ...legend(record, judged, style).map(style.item),
     '',
     style.heading('Rungs'),
-    ...rungs
-      .flatMap(({ rung, alone, sum }) => remarks(rung, alone, sum))
-      .map((text) => style.item(style.line(text))),
+    ...[
+      ...rungs.flatMap(({ rung, alone, sum }) => remarks(rung, alone, sum)),
+      ...problemsOf(optimized).map((problem) => `optimized variant: ${problem}`),
+    ].map((text) => style.item(style.line(text))),
     '',
     style.heading('Sittings'),
     ...record.sittings
@@ -155,7 +151,7 @@ function legend(
     'gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups.',
     noise === null
       ? 'noise: unknown, since no sitting has two baseline launches; so no verdict.'
-      : `noise: one launch scatters by ${percent(noise.deviation)} (standard deviation, from ${noise.differences} ${noise.differences === 1 ? 'pair' : 'pairs'} of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike; in brackets its ${level} interval. One that holds 1.00x reads "no gain"; of 20 rungs without effect, about one still reads otherwise.`,
+      : `noise: one launch scatters by ${percent(noise.deviation)} (standard deviation, from ${noise.differences} ${noise.differences === 1 ? 'pair' : 'pairs'} of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike; in brackets its ${level} interval. One that holds 1.00x reads "no gain" if it ends below ${ratio(NO_GAIN)}, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".`,
     `every launch with ${line(settingsText(experiment.design.seed, settings))}; loss delta: held-out loss - that of the baseline launches beside it.`,
     'not active: the trainer reads back the same settings as without it.',
     ...(changed.length > 0
@@ -191,9 +187,8 @@ function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[]
   ]
 }
 
-function problemsOf({ standing }: RungResult): readonly string[] {
-  if (standing.status === 'failed') return [`failed, ${standing.reason}: ${standing.message}`]
-  return standing.status === 'finished' ? standing.problems : []
+function problemsOf({ standing, problems }: RungResult): readonly string[] {
+  return standing.status === 'failed' ? [`failed, ${standing.reason}: ${standing.message}`] : problems
 }
 
 function sittingText(
@@ -212,9 +207,14 @@ function sittingText(
     `${index + 1}: ${startedAt.slice(0, 16).replace('T', ' ')} UTC on ${host}`,
     ...devices,
     ...versions,
-    `code ${revision === null ? 'unknown' : revision}`,
-    `${baselines.length} baseline launches${range(steps, seconds, ' a step')}${range(waits, percent, ' of it waiting for data')}${range(losses, number, '', 'held-out loss ')}`,
+    `code ${revision ?? sourcesText(first)}`,
+    `${baselines.length} baseline ${baselines.length === 1 ? 'launch' : 'launches'}${range(steps, seconds, ' a step')}${range(waits, percent, ' of it waiting for data')}${range(losses, number, '', 'held-out loss ')}`,
   ].join(', ')
+}
+
+/** Without git, as on a machine that a copy was carried to. */
+function sourcesText(run: RunSummary | undefined): string {
+  return run?.code ? `of the trainer with SHA-256 ${run.code.before.slice(0, 12)}` : 'unknown'
 }
 
 /** A launch that no row shows, and why. */

@@ -1,5 +1,5 @@
 // `speedproof ladder` with a trainer that does as told: rungs that gain, do nothing and fail, in one sitting and in two.
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
@@ -151,14 +151,27 @@ it('a ladder that runs out of time ends with 3, and --resume measures the rest i
 it('a baseline that fails ends the sitting, since nothing could be compared with it', async () => {
   const folder = await anExperiment({ baseline: { fault: 'crash' }, ladder: LADDER })
   const { exitCode, stdout } = await speedproof(folder, 'ladder', EXPERIMENT_FILE)
-  expect(exitCode).toBe(3)
+  expect(exitCode).toBe(1)
   expect((await recordOf(folder)).launches).toHaveLength(1)
   expect(stdout).toMatch(/sitting-1-001-baseline: failed, exit-code: .*told to crash; without a baseline/)
 })
 
+it('ladder.json is all that --resume needs of the folder, as where it was carried to another machine', async () => {
+  const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
+  await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--part', 'alone')
+  await mkdir(join(folder, 'carried'))
+  await rename(join(folder, 'out/ladder/ladder.json'), join(folder, 'carried/ladder.json'))
+  const rest = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--out', 'carried', '--resume')
+  expect(rest).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(rowOf(rest, ALONE, 'fast')).toContain('gain')
+  expect(await readdir(join(folder, 'carried/runs'))).toEqual(
+    expect.arrayContaining(['sitting-2-001-baseline']),
+  )
+})
+
 it('only the rungs that are named are measured, with what they are compared with', async () => {
   const folder = await anExperiment({ ladder: LADDER })
-  const ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--rungs', 'slow', '--part', 'alone')
+  const ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--rungs', ' slow', '--part', 'alone')
   expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
   expect(rowOf(ran, ALONE, 'slow')).toContain('loss')
   expect(rowOf(ran, ALONE, 'unseen')).toContain('not measured')
@@ -194,7 +207,18 @@ describe('a ladder is refused with 2', () => {
       '--rungs: got "typo", expected some of fast, unseen, broken, slow',
     ],
     ['with no time', LADDER, ['--minutes', 'soon'], 'minutes: got "soon"'],
-    ['to resume what was not begun', LADDER, ['--resume'], 'ladder.json: cannot be read'],
+    [
+      'to resume what was not begun',
+      LADDER,
+      ['--resume'],
+      'ladder.json; name its folder with --out, or start without',
+    ],
+    [
+      'to retry without --resume',
+      LADDER,
+      ['--retry'],
+      '--retry: launches again what failed, so it needs --resume',
+    ],
   ])('%s', async (_, ladder, flags, message) => {
     const folder = await anExperiment(ladder === undefined ? {} : { ladder })
     const { exitCode, stderr } = await speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags)

@@ -1,6 +1,7 @@
 // What each rung of a ladder gives, from launches between those of the baseline.
 import { describe, expect, test } from 'vitest'
 import { judgeLadder, type RungResult } from '../../src/judge/ladder.ts'
+import type { LadderLaunch } from '../../src/measure/ladder.ts'
 import { aLadder, aRung, type Told } from '../fixtures/ladders.ts'
 
 const baseline = (stepSeconds = 0.08): Told => ({ training: 'baseline', stepSeconds })
@@ -50,6 +51,21 @@ describe('the word of a rung', () => {
     expect((await resultOf(around(alone(stepSeconds)))).verdict).toBe(word)
   })
 
+  test('is open where the launches scatter too much to tell a gain of 2% from none', async () => {
+    const scattered = [baseline(0.08), alone(0.075), baseline(0.084), baseline(0.08)]
+    const { gain, verdict } = await resultOf(scattered)
+    expect(gain?.bounds?.lower).toBeLessThan(1)
+    expect(gain?.bounds?.upper).toBeGreaterThan(1.02)
+    expect(verdict).toBe('open')
+  })
+
+  test('is no gain, however low the interval reaches, where it ends below 2%', async () => {
+    const { gain, verdict } = await resultOf([baseline(0.08), alone(0.081), baseline(0.0804), baseline(0.08)])
+    expect(gain?.bounds?.upper).toBeLessThan(1.02)
+    expect(gain?.bounds?.upper).toBeGreaterThan(1)
+    expect(verdict).toBe('no gain')
+  })
+
   test('is open with one baseline launch: nobody knows how it scatters', async () => {
     expect((await resultOf([baseline(), alone(0.04)])).verdict).toBe('open')
   })
@@ -62,7 +78,7 @@ describe('the word of a rung', () => {
   test('is not comparable for other work', async () => {
     const result = await resultOf(around(alone(0.04, { samplesPerStep: 8 })))
     expect(result.verdict).toBe('not comparable')
-    expect(result.standing).toMatchObject({ problems: [expect.stringContaining('training samples differ')] })
+    expect(result.problems).toEqual([expect.stringContaining('training samples differ')])
   })
 
   test('is failed for the reason of its launch', async () => {
@@ -92,6 +108,62 @@ test('a rung that needs others is judged by what it adds to them', async () => {
   expect(result?.alone.gain?.ratio).toBeCloseTo(0.5, 9)
   expect(result?.alone).toMatchObject({ verdict: 'loss', readBack: [{ key: 'switch' }] })
 })
+
+describe('a gain over another rung', () => {
+  const rungs = [aRung('a'), aRung('b', { sumBefore: 'sum up to a' })]
+  const sumUpTo = (name: string, stepSeconds: number, difference: Partial<Told> = {}): Told => ({
+    training: `sum up to ${name}`,
+    stepSeconds,
+    ...difference,
+  })
+  const sumOf = async (...sittings: Told[][]) => judgeLadder(await aLadder(rungs, sittings)).rungs[1]?.sum
+
+  test('scatters as two launches do, where both stand beside the same baseline launches', async () => {
+    const sum = await sumOf([baseline(0.0801), sumUpTo('a', 0.05), sumUpTo('b', 0.04), baseline(0.0799)])
+    const { speedup, gain } = sum ?? {}
+    const width = (effect = speedup) => Math.log((effect?.bounds?.upper ?? 0) / (effect?.bounds?.lower ?? 1))
+    expect(gain?.ratio).toBeCloseTo(1.25, 9)
+    expect((width(gain) / width(speedup)) ** 2).toBeCloseTo(2 / 1.5, 9)
+  })
+
+  test('of two sittings is one of their speedups, and scatters with both of their baselines', async () => {
+    const sum = await sumOf(
+      [baseline(0.8), sumUpTo('a', 0.5), baseline(0.8)],
+      [baseline(0.0801), sumUpTo('b', 0.04), baseline(0.0799)],
+    )
+    expect(sum?.gain?.ratio).toBeCloseTo(1.25, 3)
+    expect(sum?.verdict).toBe('gain')
+  })
+
+  test('is not comparable where the sittings are of other machines or versions', async () => {
+    const versions = { torch: '2.16.0' }
+    const onOther = (told: Told): Told => ({ ...told, start: { versions } })
+    const sum = await sumOf(
+      [baseline(), sumUpTo('a', 0.05), baseline()],
+      [baseline(0.0801), sumUpTo('b', 0.04), baseline(0.0799)].map(onOther),
+    )
+    expect(sum?.verdict).toBe('not comparable')
+    expect(sum?.problems).toEqual([expect.stringContaining('same machine: versions differ')])
+  })
+
+  test('is not comparable where the trainer was changed between the sittings', async () => {
+    const record = await aLadder(rungs, [
+      [baseline(), sumUpTo('a', 0.05), baseline()],
+      [baseline(0.0801), sumUpTo('b', 0.04), baseline(0.0799)],
+    ])
+    const launches = record.launches.map((launch) => withCode(launch, String(launch.sitting)))
+    const sum = judgeLadder({ ...record, launches }).rungs[1]?.sum
+    expect(sum?.verdict).toBe('not comparable')
+    expect(sum?.problems).toEqual([expect.stringContaining("same code: the trainer's sources changed")])
+  })
+})
+
+function withCode(launch: LadderLaunch, hash: string): LadderLaunch {
+  const { outcome } = launch.launched
+  if (outcome.status !== 'finished') throw new Error('only a finished launch has a code')
+  const code = { before: hash, after: hash }
+  return { ...launch, launched: { ...launch.launched, outcome: { ...outcome, code } } }
+}
 
 test('held-out loss is compared with that of the baseline launches beside it', async () => {
   const launches = [

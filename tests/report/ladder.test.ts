@@ -54,7 +54,7 @@ test('below the tables stands how to read them, what was read back, and every si
     "How to read it
       speedup: baseline / own seconds per sample in the steady state, against the mean of the baseline launches right before and after it.
       gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups.
-      noise: one launch scatters by 0.18% (standard deviation, from 1 pair of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike; in brackets its 95% interval. One that holds 1.00x reads "no gain"; of 20 rungs without effect, about one still reads otherwise.
+      noise: one launch scatters by 0.18% (standard deviation, from 1 pair of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike; in brackets its 95% interval. One that holds 1.00x reads "no gain" if it ends below 1.02x, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".
       every launch with seed 0, train.updates: 60; loss delta: held-out loss - that of the baseline launches beside it.
       not active: the trainer reads back the same settings as without it.
 
@@ -62,7 +62,7 @@ test('below the tables stands how to read them, what was read back, and every si
       graph: reads back switch: baseline -> graph alone; one launch an update
 
     Sittings
-      1: 2026-11-21 08:00 UTC on gpu-box, 2 x NVIDIA H200, python 3.11.2, torch 2.15.0, code unknown, 2 baseline launches, 79.9 ms to 80.1 ms a step, held-out loss 0.02000"
+      1: 2026-11-21 08:00 UTC on gpu-box, 2 x NVIDIA H200, python 3.11.2, torch 2.15.0, code of the trainer with SHA-256 c0dec0dec0de, 2 baseline launches, 79.9 ms to 80.1 ms a step, held-out loss 0.02000"
   `)
 })
 

@@ -1,4 +1,5 @@
 // Opens the folder of a ladder: empty, or with what earlier sittings have measured.
+import { existsSync } from 'node:fs'
 import { ConfigError } from '../../errors.ts'
 import { Workspace } from '../workspace.ts'
 import { type KeptLadder, readLadder } from './ladder-file.ts'
@@ -11,11 +12,16 @@ export interface OpenLadder {
 /** Trainings are known by their hash: one that has changed since is simply not measured yet. */
 export async function openLadder(directory: string, name: string, resume: boolean): Promise<OpenLadder> {
   if (!resume) return { workspace: await Workspace.fresh(directory), earlier: { sittings: [], launches: [] } }
-  const workspace = new Workspace(directory)
-  const earlier = await readLadder(workspace.ladderFile)
+  const { ladderFile } = new Workspace(directory)
+  if (!existsSync(ladderFile))
+    throw new ConfigError(
+      `--resume: there is no ${ladderFile}; name its folder with --out, or start without --resume`,
+    )
+  const earlier = await readLadder(ladderFile)
   const { sittings, launches } = earlier
-  if (earlier.experiment.name === name) return { workspace, earlier: { sittings, launches } }
+  if (earlier.experiment.name === name)
+    return { workspace: await Workspace.reopened(directory), earlier: { sittings, launches } }
   throw new ConfigError(
-    `--resume: ${workspace.ladderFile} is of ${earlier.experiment.name}, not of ${name}; name its folder with --out, or start without --resume`,
+    `--resume: ${ladderFile} is of ${earlier.experiment.name}, not of ${name}; name its folder with --out, or start without --resume`,
   )
 }

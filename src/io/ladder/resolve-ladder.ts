@@ -2,7 +2,7 @@
 import type { Experiment } from '../../config/experiment.ts'
 import type { Settings } from '../../config/mapping.ts'
 import { ConfigError } from '../../errors.ts'
-import { answerOf } from '../../judge/ladder.ts'
+import { answerOf } from '../../judge/ladder-standing.ts'
 import type { LadderLaunch, LadderRung, TrainingHash } from '../../measure/ladder.ts'
 import { type RungSettings, rungSettings } from '../../plan/ladder.ts'
 import type { VariantPlaces } from '../revisions/variant-places.ts'
@@ -97,6 +97,8 @@ function resolvedLadder(
     if (found === undefined) throw new Error(`no training of the title ${title}`)
     return found
   }
+  // What is wrong with the baseline is wrong with all.
+  const baseline = find(BASELINE)
   const isRefused = (name: string) => leftOut.has(name) && resolved.get(sumTitle(name)) instanceof ConfigError
   const rungs = climbed.map(({ rung: { name, ...rung }, needs, sumBefore }) => ({
     name,
@@ -113,7 +115,7 @@ function resolvedLadder(
   const trainings = [...resolved]
     .filter(([title]) => !climbed.some(({ rung: { name } }) => isRefused(name) && title === sumTitle(name)))
     .map(([title]) => find(title))
-  return { baseline: find(BASELINE), trainings: uniqueTrainings(trainings), rungs }
+  return { baseline, trainings: uniqueTrainings(trainings), rungs }
 }
 
 function refuseWithoutEffect(rungs: readonly LadderRung[]): void {

@@ -1,0 +1,43 @@
+// Which trainings of a ladder are still to be launched.
+import { answerOf } from '../../judge/ladder-standing.ts'
+import { isAnswer, type LadderLaunch, type TrainingHash } from '../../measure/ladder.ts'
+import type { ResolvedLadder } from './resolve-ladder.ts'
+import type { Resolved } from './resolve-trainings.ts'
+
+export interface Asked {
+  /** Launch again what failed. */
+  readonly retry: boolean
+  readonly part: 'alone' | 'sum' | 'all'
+  /** Names of the rungs to measure; null for all. */
+  readonly only: readonly string[] | null
+}
+
+/** In the order of the rungs, without what has an answer; what was cut before comes last, as it may be cut again. */
+export function dueOf(
+  { trainings, rungs }: ResolvedLadder,
+  launches: readonly LadderLaunch[],
+  { part, retry, only }: Asked,
+): Resolved[] {
+  const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
+  const hashes = {
+    alone: chosen.flatMap(({ alone, from }) => [from, alone]),
+    sum: [
+      ...chosen.flatMap(({ sum, sumBefore }) => [sumBefore, sum]),
+      ...(only === null ? [trainings.at(-1)?.hash] : []),
+    ],
+  }
+  const wanted = new Set(part === 'all' ? [...hashes.alone, ...hashes.sum] : hashes[part])
+  const due = trainings.slice(1).filter(({ hash }) => {
+    const status = answerOf(hash, launches)?.launched.outcome.status
+    return wanted.has(hash) && (status === undefined || (retry && status === 'failed'))
+  })
+  const cuts = ({ hash }: Resolved) =>
+    launches.filter(({ training, launched }) => training === hash && launched.outcome.status === 'cancelled')
+      .length
+  return due.toSorted((one, other) => cuts(one) - cuts(other))
+}
+
+/** By itself: then nothing can be compared, however often it is launched. */
+export function failedAsBaseline(last: LadderLaunch | undefined, baseline: TrainingHash): boolean {
+  return last?.training === baseline && isAnswer(last) && last.launched.outcome.status === 'failed'
+}

@@ -1,0 +1,117 @@
+// Where each training of a ladder stands, by its last launch, beside the baseline launches around that.
+import { isAnswer, type LadderLaunch, type LadderRecord, type TrainingHash } from '../measure/ladder.ts'
+import type { CompileCache, FailureReason } from '../measure/outcome.ts'
+import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
+import type { Contrast } from './ladder-noise.ts'
+import { checkValidity } from './validity.ts'
+
+/** Where a training stands beside the baseline launches around it. */
+export type Standing =
+  | Finished
+  | { readonly status: 'failed'; readonly reason: FailureReason; readonly message: string }
+  | { readonly status: 'not measured' }
+
+export interface Finished {
+  readonly status: 'finished'
+  readonly summary: RunSummary
+  /** Of the compile and capture phases. */
+  readonly compileSeconds: number
+  readonly compileCache: CompileCache | null
+  /** ln(baseline seconds per sample / its own); null where one of them has no steady state. */
+  readonly logSpeedup: number | null
+  /** The share that each launch has in it. */
+  readonly contrast: Contrast
+  /** Held-out loss less the mean of the baseline's with the same seed. */
+  readonly lossDelta: number | null
+  /** Why it cannot be compared with the baseline beside it. */
+  readonly problems: readonly string[]
+}
+
+export function baselineOf({ trainings }: Pick<LadderRecord, 'trainings'>): TrainingHash {
+  return trainings[0]?.hash ?? ''
+}
+
+/** The last that gave an answer; null if none did. */
+export function answerOf(hash: TrainingHash, launches: readonly LadderLaunch[]): LadderLaunch | null {
+  return launches.findLast((launch) => launch.training === hash && isAnswer(launch)) ?? null
+}
+
+export const NOT_MEASURED: Standing = { status: 'not measured' }
+
+export function standingOf(hash: TrainingHash, record: LadderRecord): Standing {
+  const launch = answerOf(hash, record.launches)
+  const outcome = launch?.launched.outcome
+  if (launch && outcome?.status === 'finished') return finishedStanding(launch, outcome, record)
+  if (outcome?.status !== 'failed') return NOT_MEASURED
+  return { status: 'failed', reason: outcome.reason, message: outcome.message }
+}
+
+function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: LadderRecord): Finished {
+  const baselines = baselineRuns(record, launch.sitting)
+  // Timed over the same steps as all baseline launches of its sitting, so that these tell when it has settled.
+  const isOther = ({ run }: FinishedRun) => run.id !== outcome.run.id
+  const summaries = summarizeRuns([...baselines.filter(isOther), outcome])
+  const order = record.launches.map(({ launched }) => launched.outcome.run.id)
+  const neighbours = neighboursOf(outcome.run.id, summaries.slice(0, -1), order)
+  const summary = summaries.at(-1)
+  if (summary === undefined) throw new Error('a finished run has no summary')
+  const timed = neighbours.filter((run) => logOf(run) !== null)
+  const [own, logs] = [logOf(summary), timed.flatMap((run) => logOf(run) ?? [])]
+  const losses = neighbours.flatMap((run) => run.metrics.val_loss ?? [])
+  const loss = summary.metrics.val_loss
+  return {
+    status: 'finished',
+    summary,
+    compileSeconds: sum(
+      outcome.metrics.phases
+        .filter(({ name }) => name === 'compile' || name === 'capture')
+        .map(({ seconds }) => seconds),
+    ),
+    compileCache: launch.launched.launch?.compileCache ?? null,
+    logSpeedup: own === null || logs.length === 0 ? null : mean(logs) - own,
+    contrast: new Map([
+      [outcome.run.id, -1],
+      ...timed.map(({ runId }) => [runId, 1 / timed.length] as const),
+    ]),
+    lossDelta: loss === undefined || losses.length === 0 ? null : loss - mean(losses),
+    problems:
+      neighbours.length === 0
+        ? ['no baseline launch of its sitting finished undisturbed']
+        : checkValidity(record.experiment, [...neighbours, summary])
+            .filter(({ state }) => state === 'failed')
+            .map(({ name, detail }) => `${name}: ${detail}`),
+  }
+}
+
+/** The nearest baseline launch before, and the nearest after. */
+function neighboursOf(
+  runId: string,
+  baselines: readonly RunSummary[],
+  order: readonly string[],
+): RunSummary[] {
+  const place = order.indexOf(runId)
+  const before = baselines.findLast((run) => order.indexOf(run.runId) < place)
+  const after = baselines.find((run) => order.indexOf(run.runId) > place)
+  return [before, after].filter((run) => run !== undefined)
+}
+
+/** Finished and undisturbed. */
+export function baselineRuns(record: LadderRecord, sitting: number): FinishedRun[] {
+  return record.launches.flatMap((launch) => {
+    const { outcome } = launch.launched
+    const isBaseline = launch.training === baselineOf(record) && launch.sitting === sitting
+    return isBaseline && isAnswer(launch) && outcome.status === 'finished' ? [outcome] : []
+  })
+}
+
+export function logOf({ secondsPerSample }: RunSummary): number | null {
+  return secondsPerSample === null ? null : Math.log(secondsPerSample)
+}
+
+function mean(values: readonly number[]): number {
+  return sum(values) / values.length
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

@@ -1,0 +1,73 @@
+// Which trainings a sitting has still to launch, and in which order.
+import { describe, expect, test } from 'vitest'
+import { type Asked, dueOf, failedAsBaseline } from '../../../src/io/ladder/due.ts'
+import type { ResolvedLadder } from '../../../src/io/ladder/resolve-ladder.ts'
+import type { LadderLaunch } from '../../../src/measure/ladder.ts'
+import { outcomeOf } from '../../../src/measure/outcome.ts'
+import { ladderRun } from '../../../src/plan/ladder.ts'
+import { aLaunchRecord, anExperiment } from '../../fixtures/builders.ts'
+import { aRung } from '../../fixtures/ladders.ts'
+
+const ALL: Asked = { retry: false, part: 'all', only: null }
+
+function aLadder(...hashes: string[]): ResolvedLadder {
+  const place = { workingDirectory: '/', python: 'python3' }
+  const trainings = ['baseline', ...hashes].map((hash) => ({
+    ...{ hash, title: hash, otherWork: [], config: {}, place, experiment: anExperiment() },
+  }))
+  const [baseline] = trainings
+  if (baseline === undefined) throw new Error('a ladder has a baseline')
+  const rungs = hashes.map((hash) => aRung(hash, { alone: hash, sum: hash }))
+  return { baseline, trainings, rungs }
+}
+
+function aLaunch(
+  training: string,
+  end: 'cancelled' | 'failed',
+  disturbance: string | null = null,
+): LadderLaunch {
+  const launch = aLaunchRecord(
+    {},
+    end === 'failed'
+      ? { status: 'exited', exitCode: 1, wallSeconds: 9 }
+      : { status: 'cancelled', wallSeconds: 9 },
+  )
+  const outcome = outcomeOf(ladderRun(training, false, 0, 0), launch, null)
+  return { sitting: 0, training, launched: { launch, outcome }, disturbance }
+}
+
+const titles = (launches: readonly LadderLaunch[], asked: Partial<Asked> = {}) =>
+  dueOf(aLadder('a', 'b', 'c'), launches, { ...ALL, ...asked }).map(({ title }) => title)
+
+describe('due', () => {
+  test('is what has no answer, in the order of the rungs', () => {
+    expect(titles([])).toEqual(['a', 'b', 'c'])
+    expect(titles([aLaunch('b', 'failed')])).toEqual(['a', 'c'])
+  })
+
+  test('is what failed, when it is to be launched again', () => {
+    expect(titles([aLaunch('b', 'failed')], { retry: true })).toEqual(['a', 'b', 'c'])
+  })
+
+  test('is what was cut, after all that was not: one that hangs takes no sitting from the others', () => {
+    expect(titles([aLaunch('a', 'cancelled'), aLaunch('a', 'cancelled'), aLaunch('b', 'cancelled')])).toEqual(
+      ['c', 'b', 'a'],
+    )
+  })
+
+  test('are only the rungs that are named', () => {
+    expect(titles([], { only: ['b'] })).toEqual(['b'])
+  })
+})
+
+describe('a ladder has failed', () => {
+  test.each([
+    ['when its baseline does', aLaunch('baseline', 'failed'), true],
+    ['not when a rung does', aLaunch('a', 'failed'), false],
+    ['not by what the machine did to its baseline', aLaunch('baseline', 'failed', 'a GPU was lost'), false],
+    ['not by a cancel', aLaunch('baseline', 'cancelled'), false],
+    ['not before it has launched anything', undefined, false],
+  ])('%s', (_, last, answer) => {
+    expect(failedAsBaseline(last, 'baseline')).toBe(answer)
+  })
+})
