@@ -1,6 +1,6 @@
 // What would run, in which order, with which commands, and for how long.
 import { markdownTable } from 'markdown-table'
-import { gatesOf, VARIANTS, type Variant } from '../config/experiment.ts'
+import { type Experiment, gatesOf, VARIANTS, type Variant } from '../config/experiment.ts'
 import type { Source } from '../config/sources.ts'
 import { whyNotReevaluated } from '../judge/reevaluation.ts'
 import { estimateSeconds, meanWallSeconds, type TimedRun } from '../plan/estimate.ts'
@@ -55,6 +55,7 @@ export function renderPlan(
     '',
     looksPlanned(experiment),
     '',
+    ...ladderText(experiment),
     'Commands',
     ...first.map((run) => {
       const { python } = places[run.variant]
@@ -66,6 +67,12 @@ export function renderPlan(
     '',
     timeText(request, plan, earlier),
   ].join('\n')
+}
+
+function ladderText({ ladder }: Experiment): string[] {
+  if (ladder === undefined) return []
+  const names = ladder.rungs.map(({ name }) => name).join(', ')
+  return [`Rungs, which only \`speedproof ladder\` launches: ${names}`, '']
 }
 
 /** Short, but enough to name the commit. */

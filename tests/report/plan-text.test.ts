@@ -56,6 +56,18 @@ test('estimates the time from earlier launches', () => {
   )
 })
 
+test('names the rungs of a ladder, which it does not launch', () => {
+  const rung = { set: { 'speed.fused': true }, needs: [], replaces: [] }
+  const rungs = [
+    { ...rung, name: 'fused' },
+    { ...rung, name: 'bf16' },
+  ]
+  const laddered = { ...experiment, ladder: { set: {}, baseline_every: 4, rungs } }
+  expect(renderPlan({ request: aRequest({ experiment: laddered }), places }, plan, folders, [])).toContain(
+    '\nRungs, which only `speedproof ladder` launches: fused, bf16\n',
+  )
+})
+
 test('says which revision each run uses, and with which interpreter', () => {
   const baseline = aSource({ ref: 'merge-base', revision: 'b'.repeat(40) })
   const sources = { baseline, optimized: aSource() }
