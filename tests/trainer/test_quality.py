@@ -17,7 +17,8 @@ from trainer.run.evaluation_rollouts import Rollouts
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
 
-ALONE = World(rank=0, size=1, device=torch.device("cpu"))
+CPU = torch.device("cpu")
+ALONE = World(rank=0, size=1, device=CPU)
 BOTH = "data.tasks=[advection1d, darcy2d]"
 
 
@@ -37,7 +38,7 @@ class ExactModel(torch.nn.Module):
 
 def rollouts_of(folder, task: str, *overrides: str) -> Rollouts:
     config = tiny_config(folder, f"data.tasks=[{task}]", *overrides)
-    return Rollouts(open_data(config).held_out.tasks[0], 2, ALONE)
+    return Rollouts(open_data(config).held_out.tasks[0], 2, ALONE, at_once=4)
 
 
 def errors(rollouts: Rollouts, error: torch.Tensor) -> dict[str, float]:
@@ -84,9 +85,24 @@ def test_a_rollout_that_blows_up_leaves_its_numbers_out(tmp_path):
     assert errors(rollouts_of(tmp_path, "advection1d"), torch.tensor(float("inf"))) == {}
 
 
+def test_a_rollout_takes_no_more_memory_than_the_batches_of_the_evaluation(tmp_path):
+    found, most = {}, []
+    for at_once in (3, 256):
+        config = tiny_config(tmp_path, f"evaluation.batch_pairs={at_once}")
+        evaluator = Evaluator(config, open_data(config).held_out, ALONE)
+        torch.manual_seed(0)
+        weights = {name: torch.randn_like(part) / 4 for name, part in evaluator.model.state_dict().items()}
+        seen = []
+        evaluator.model.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(len(given[1])))
+        found[at_once] = evaluator.rollout_errors(weights)
+        most.append(max(seen))
+    assert most == [3, 4]
+    assert found[3] == pytest.approx(found[256], rel=1e-4)
+
+
 def test_ranks_share_the_trajectories(tmp_path):
     pairs = open_data(tiny_config(tmp_path)).held_out.tasks[0]
-    shares = [Rollouts(pairs, 2, World(rank, 3, torch.device("cpu"))).mine.tolist() for rank in range(3)]
+    shares = [Rollouts(pairs, 2, World(rank, 3, CPU), 4).mine.tolist() for rank in range(3)]
     assert sorted(number for share in shares for number in share) == [0, 1, 2, 3]
 
 

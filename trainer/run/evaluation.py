@@ -56,7 +56,9 @@ class Evaluator:
         self.held_out, self.world = held_out, world
         self.batch_pairs = config.evaluation.batch_pairs
         trajectories = config.evaluation.rollout_trajectories
-        self.rollouts = [Rollouts(pairs, trajectories, world) for pairs in held_out.tasks if trajectories]
+        self.rollouts = [
+            Rollouts(pairs, trajectories, world, self.batch_pairs) for pairs in held_out.tasks if trajectories
+        ]
         with torch.random.fork_rng(devices=[]):
             self.model = LatentPdeOperator(config).to(world.device).eval()
 

@@ -20,10 +20,10 @@ LOW_MODES, HIGH_MODES = 4, 12  # low: below 4, middle: from there to 11, high: f
 
 
 class Rollouts:
-    """`trajectories` of each file, the first of the held-out ones."""
+    """`trajectories` of each file, the first of the held-out ones; at most `at_once` go through the model."""
 
-    def __init__(self, pairs: MappedPairs, trajectories: int, world: World) -> None:
-        self.pairs, self.world = pairs, world
+    def __init__(self, pairs: MappedPairs, trajectories: int, world: World, at_once: int) -> None:
+        self.pairs, self.world, self.at_once = pairs, world, at_once
         table = pairs.table
         of_files = [np.flatnonzero(table.file_index == index) for index in range(len(pairs.files))]
         every = np.concatenate([chosen[:trajectories] for chosen in of_files])
@@ -35,10 +35,12 @@ class Rollouts:
         """Return the errors by name, without what is not finite: a rollout may blow up."""
         task, totals, largest = self.pairs.task, [], []
         state, units = self._frame(0), self._units()
+        conditions = self._condition().split(self.at_once)
         mass_at_start = physical(state, *units).flatten(2).mean(dim=2)
         size_at_start = physical(state, *units).flatten(1).norm(dim=1) / state.shape[1:].numel() ** 0.5
         for frame in self.frames[1:]:
-            state = model(task.name, state, self._condition())
+            parts = zip(state.split(self.at_once), conditions, strict=True)
+            state = torch.cat([model(task.name, *part) for part in parts])
             predicted, target = (physical(part.double(), *units) for part in (state, self._frame(frame)))
             totals.append(_sums(predicted, target))
             largest.append(_largest(predicted - target))
