@@ -75,8 +75,8 @@ _ONE = [
     Case("compile-model", (MODEL,)),
     Case("graph-compile-model", (MODEL, GRAPH)),
     Case("graph-accumulation-3", (GRAPH, "speed.accumulation_steps=3")),
-    Case("graph-inverse-every-4", (GRAPH, "recipe.inverse_every=4"), against="inverse-every-4"),
     Case("inverse-every-4", ("recipe.inverse_every=4",), against=None),
+    Case("graph-inverse-every-4", (GRAPH, "recipe.inverse_every=4"), against="inverse-every-4"),
 ]
 
 _TWO = [

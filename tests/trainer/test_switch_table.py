@@ -49,5 +49,12 @@ def test_every_evidence_is_there(name):
             assert test in functions(ROOT / "tests/trainer" / file) if test else named in of_gpus, named
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_case_on_gpus_comes_after_the_one_that_it_should_repeat(device):
+    names = [case.name for case in cases(device)]
+    late = [c.name for c in cases(device) if c.against and c.against not in names[: names.index(c.name)]]
+    assert late == []
+
+
 def functions(path: Path) -> set[str]:
     return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
