@@ -123,7 +123,8 @@ def test_the_stream_between_fused_blocks_is_float32_as_between_plain_ones(tmp_pa
     assert formats == {torch.float32: 2 * config.model.depth - 1}
 
 
-def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path):
+@pytest.mark.parametrize("compiled", ["off", "model"])
+def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path, compiled):
     overrides = [
         "data.tasks=[advection1d, darcy2d]",
         *("data.advection1d.grid_points=16", "data.darcy2d.grid_points=4", "model.decoder_depth=2"),
@@ -131,6 +132,7 @@ def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_p
         "speed.hoist_fixed_grid=true",  # the first layer has one row of queries, the second one a pair
     ]
     plain, loss, _ = an_objective(tmp_path, *overrides)
-    fused, same, _ = an_objective(tmp_path, *overrides, "speed.fused_pointwise=true")
+    overrides += ["speed.fused_pointwise=true", f"speed.compile={compiled}"]
+    fused, same, _ = an_objective(tmp_path, *overrides)
     assert same == pytest.approx(loss, rel=1e-6)
     torch.testing.assert_close(gradients(fused), gradients(plain), rtol=1e-4, atol=1e-6)
