@@ -1,12 +1,11 @@
 // Are the runs comparable at all? Equal work, one machine, a steady state, clocks that agree.
 
-import { type Experiment, gatesOf, VARIANTS, type Variant } from '../config/experiment.ts'
+import { type Experiment, VARIANTS, type Variant } from '../config/experiment.ts'
 import { mayDifferInPackages } from '../config/revision-rules.ts'
 import { differencesOf, differencesOutside } from '../config/same-work.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { checkCode } from './code-check.ts'
-import { isHeldOut } from './gate-kind.ts'
 import { pairedMean } from './paired.ts'
 
 export interface Check {
@@ -42,7 +41,7 @@ export function checkValidity(experiment: Experiment, runs: readonly RunSummary[
     check('same machine', machineProblems(experiment, runs), machineDetail(runs)),
     check(
       'steady state',
-      [...runs.flatMap(warmUpProblems), ...(restsOnTime(experiment) ? trendsOf(runs) : [])],
+      steadyStateProblems(runs),
       `timed after ${runs[0]?.warmUpSteps} warm-up steps, the same for all runs`,
     ),
     check('clocks', clockProblems(runs), 'what the runs report fits into the time that their processes took'),
@@ -146,20 +145,8 @@ function versionsText(versions: RunSummary['versions']): string {
     .join(', ')
 }
 
-/** Times that still change spoil a claim on them; where every gate on time is information there is none to spoil. */
-export function trendWarnings(experiment: Experiment, runs: readonly RunSummary[]): string[] {
-  return restsOnTime(experiment) ? [] : trendsOf(runs)
-}
-
-function restsOnTime(experiment: Experiment): boolean {
-  const claims = gatesOf(experiment).filter(({ severity }) => severity !== 'info')
-  return (
-    experiment.mode === 'aa' || claims.some((gate) => !isHeldOut(gate) && !gate.metric.endsWith('_bytes'))
-  )
-}
-
-function trendsOf(runs: readonly RunSummary[]): string[] {
-  return VARIANTS.flatMap((variant) => trendProblems(variant, runs))
+function steadyStateProblems(runs: readonly RunSummary[]): string[] {
+  return [...runs.flatMap(warmUpProblems), ...VARIANTS.flatMap((variant) => trendProblems(variant, runs))]
 }
 
 function warmUpProblems({ runId, warmUpSteps, steps, secondsPerSample }: RunSummary): string[] {

@@ -14,7 +14,7 @@ import { type Precision, precisionOf } from './precision.ts'
 import { checkReevaluation } from './reevaluation.ts'
 import { scatterWarnings } from './scatter.ts'
 import type { Speedups } from './speedups.ts'
-import { type Check, checkValidity, trendWarnings } from './validity.ts'
+import { type Check, checkValidity } from './validity.ts'
 import { wideFloorWarnings } from './wide-floor.ts'
 
 export type VerdictName = 'passed' | 'failed' | 'inconclusive' | 'invalid'
@@ -63,7 +63,6 @@ export function judge(
       ...gateWarnings(gates),
       ...improvementWarnings(experiment, gates),
       ...scatterWarnings(measured),
-      ...trendWarnings(experiment, measured),
       ...allocationWarnings(measured),
       ...wideFloorWarnings(gatesOf(experiment), noise, {
         blocks: looksOf(experiment).at(-1) ?? 0,
