@@ -60,6 +60,20 @@ def test_a_clean_up_comes_every_so_many_updates(tmp_path):
     assert switches.cleanup.count == 2
 
 
+@pytest.mark.parametrize("overrides", [(), ("speed.memory_cleanup_updates=2",)])
+def test_what_exists_after_the_first_update_is_collected_there_and_never_again(tmp_path, overrides):
+    switches = ProcessSwitches(tiny_config(tmp_path, *overrides), tmp_path, ALONE)
+    assert gc.get_freeze_count() == 0
+    switches.after(1)
+    frozen = gc.get_freeze_count()
+    switches.after(2)
+    assert frozen > 10_000  # torch alone
+    assert gc.get_freeze_count() == frozen
+    switches.close()
+    assert gc.get_freeze_count() == 0
+    assert gc.isenabled()
+
+
 def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path):
     plain, switched = tmp_path / "plain", tmp_path / "switched"
     run_training(tiny_config(tmp_path, "train.updates=12"), plain, 3, Progress())
