@@ -147,9 +147,15 @@ def _launch(case: Case, options: argparse.Namespace) -> None:
             )
         except subprocess.TimeoutExpired:
             print(f"{case.name}: not done after {options.case_seconds:.0f} s", flush=True)
+    if not _is_finished(run / "metrics.jsonl"):
+        print(f"{case.name}: did not finish; see {options.out / case.name}.log", flush=True)
     if (run / "metrics.jsonl").exists():
         shutil.copy(run / "metrics.jsonl", options.out / f"{case.name}.jsonl")
     shutil.rmtree(run, ignore_errors=True)  # its checkpoint is large
+
+
+def _is_finished(metrics: Path) -> bool:
+    return metrics.exists() and '"run_end"' in metrics.read_text()
 
 
 def _config(case: Case, pattern: str) -> str:

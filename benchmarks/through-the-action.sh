@@ -8,6 +8,10 @@
 # Needs Node 24 and Python with torch. Inputs are those of action.yml. OUT gets what the step leaves: result.json,
 # report.md, every launch, outputs and the job summary. Exits as the step does.
 set -euo pipefail
+if [ $# -lt 2 ] || [ "$2" = -- ]; then
+  echo "usage: $0 OUT EXPERIMENT... [-- INPUT=VALUE ...]; got: $*" >&2
+  exit 2
+fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=$1
 shift

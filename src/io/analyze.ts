@@ -16,6 +16,7 @@ import { type PlannedRun, planRuns, repeatOf } from '../plan/plan.ts'
 import { parseRecorded, type Recorded, type Request } from '../report/result.ts'
 import { readMachineFile } from './machine/machine-reader.ts'
 import { readMetricsFile } from './metrics-reader.ts'
+import { parseJson } from './parse-json.ts'
 import { readText } from './read-text.ts'
 import { readReevaluationFiles } from './reevaluate.ts'
 import { Workspace } from './workspace.ts'
@@ -35,7 +36,7 @@ export type JudgedBy = (recorded: Experiment) => Experiment | Promise<Experiment
 
 export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Promise<Reading> {
   const text = await readText(resultFile, resultFile, MAX_RESULT_BYTES)
-  const recorded = parseRecorded(parseJson(text, resultFile), resultFile)
+  const recorded = parseRecorded(parseJson(text, resultFile, 'result.json'), resultFile)
   const experiment = await judgedBy(recorded.experiment)
   const workspace = new Workspace(dirname(resultFile))
   const plan = planRuns(experiment)
@@ -108,14 +109,4 @@ async function readGatesFile(file: string): Promise<Experiment['gates']> {
   if (!isMapping(parsed) || parsed.gates === undefined)
     throw new ConfigError(`${file}: gates: missing; expected a mapping of gates`)
   return parseStrictly(gatesFile, parsed.gates, `${file}: gates`)
-}
-
-function parseJson(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new ConfigError(
-      `${file}: not JSON (${error instanceof Error ? error.message : error}); expected a result.json of Speedproof`,
-    )
-  }
 }

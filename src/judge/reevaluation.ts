@@ -4,7 +4,6 @@ import type { Gate } from '../config/gates.ts'
 import type { Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { number } from '../report/format.ts'
-import type { Result } from '../report/result.ts'
 import { isHeldOut, isLevel, unitOf } from './gate-kind.ts'
 import type { Check } from './validity.ts'
 
@@ -22,8 +21,14 @@ export function whyNotReevaluated(experiment: Experiment): string | null {
   return gatesOf(experiment).some(isHeldOut) ? null : 'not re-evaluated: no gate looks at held-out numbers'
 }
 
+interface Judged {
+  readonly experiment: Experiment
+  readonly runs: readonly RunSummary[]
+  readonly verdict: { readonly checks: readonly Check[] }
+}
+
 /** Ids of the runs that count, once all is launched: before that their numbers decide nothing. */
-export function runsToReevaluate({ experiment, runs, verdict }: Result): string[] {
+export function runsToReevaluate({ experiment, runs, verdict }: Judged): string[] {
   const isComplete = verdict.checks.every(({ name, state }) => name !== 'completion' || state === 'passed')
   if (!isComplete || whyNotReevaluated(experiment) !== null) return []
   return runs.flatMap(({ runId, block }) => (block === null ? [] : [runId]))

@@ -125,6 +125,11 @@ describe('a result that cannot be read ends analyze with 2', () => {
     ['empty', '', /out\.json: not JSON .*expected a result\.json/],
     ['cut off', '{"schemaVersion": 1, "experi', /out\.json: not JSON .*expected a result\.json/],
     ['not JSON', 'verdict: passed\n', /out\.json: not JSON/],
+    [
+      'control characters',
+      '{\u001b[31m\n::error::',
+      /out\.json: not JSON \(\P{Cc}*\); expected a result\.json/u,
+    ],
     ['of another program', '{"benches": []}', /out\.json: schemaVersion: missing; expected/],
     ['of another version', '{"schemaVersion": 99}', /out\.json: schemaVersion: got 99, expected one of 1/],
   ])('when it is %s', async (_, text, message) => {

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { experimentFile } from '../../config/experiment.ts'
 import { parseStrictly } from '../../config/explain.ts'
 import { settings } from '../../config/mapping.ts'
-import { ConfigError } from '../../errors.ts'
 import { baselineOf } from '../../judge/ladder-standing.ts'
 import type { LadderLaunch, LadderRecord } from '../../measure/ladder.ts'
 import { preflightSchema } from '../../measure/machine-record.ts'
@@ -11,7 +10,7 @@ import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../measure/me
 import { outcomeOf } from '../../measure/outcome.ts'
 import { ladderRun } from '../../plan/ladder.ts'
 import { launchRecord } from '../../report/result.ts'
-import { messageOf } from '../error-message.ts'
+import { parseJson } from '../parse-json.ts'
 import { readText } from '../read-text.ts'
 
 const SCHEMA_VERSION = 1
@@ -84,7 +83,11 @@ export function ladderText({ launches, trainings, ...record }: KeptLadder): stri
 
 /** Throws a ConfigError that says what in the file is not as ladder.json should be. */
 export async function readLadder(path: string): Promise<KeptLadder> {
-  const file = parseStrictly(ladderFile, parseJson(await readText(path, path, MAX_LADDER_BYTES), path), path)
+  const file = parseStrictly(
+    ladderFile,
+    parseJson(await readText(path, path, MAX_LADDER_BYTES), path, 'ladder.json'),
+    path,
+  )
   const baseline = baselineOf(file)
   const launches = await Promise.all(
     file.launches.map(async ({ launch, seed, ...kept }): Promise<KeptLaunch> => {
@@ -109,12 +112,4 @@ async function metricsOf(lines: readonly string[] | null) {
   return lines === null
     ? metricsProblem('absent', 'the trainer wrote no metrics.jsonl into --out')
     : await readMetrics(lines)
-}
-
-function parseJson(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new ConfigError(`${file}: not JSON (${messageOf(error)}); expected a ladder.json of Speedproof`)
-  }
 }

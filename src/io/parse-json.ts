@@ -1,0 +1,16 @@
+// Parses a file that Speedproof wrote and anyone may have changed.
+import { ConfigError } from '../errors.ts'
+import { messageOf } from './error-message.ts'
+import { plainText } from './process/sanitize.ts'
+
+/** `expected`: the name such a file has. */
+export function parseJson(text: string, file: string, expected: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    // The message quotes the file.
+    throw new ConfigError(
+      `${file}: not JSON (${plainText(messageOf(error))}); expected a ${expected} of Speedproof`,
+    )
+  }
+}
