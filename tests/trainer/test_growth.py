@@ -1,4 +1,4 @@
-"""A batch that grows: the same pairs in the same order in fewer steps, with the rates that go with it."""
+"""Batches of another size: the same pairs in the same order, with the rates that go with it."""
 
 import json
 import math
@@ -32,7 +32,7 @@ def grown(tmp_path_factory):
 
 def test_steps_take_more_and_more_declared_updates_together():
     growth = Growth(12, (4, 8))
-    taken = [list(growth.taken_together(step)) for step in range(1, growth.steps + 1)]
+    taken = [list(growth.parts(step)) for step in range(1, growth.steps + 1)]
     assert taken == [[1], [2], [3], [4], [5, 6], [7, 8], [9, 10, 11, 12]]
     assert [growth.factor(step) for step in (4, 5, 7)] == [1, 2, 4]
 
@@ -40,7 +40,27 @@ def test_steps_take_more_and_more_declared_updates_together():
 def test_without_growth_a_step_is_an_update():
     growth = Growth(5)
     assert growth.steps == 5
-    assert [list(growth.taken_together(step)) for step in (1, 5, 9)] == [[1], [5], [9]]
+    assert [list(growth.parts(step)) for step in (1, 5, 9)] == [[1], [5], [9]]
+    assert [list(growth.completed(step)) for step in (1, 5)] == [[1], [5]]
+
+
+def test_a_batch_can_start_as_a_part_of_the_declared_one():
+    growth = Growth(6, (2,), cut_into=4)
+    assert growth.steps == 8 + 8
+    assert [growth.factor(step) for step in (1, 8, 9, 16)] == [0.25, 0.25, 0.5, 0.5]
+    assert [growth.position(step) for step in (1, 4, 8, 9, 16)] == [0.25, 1, 2, 2.5, 6]
+    assert [list(growth.completed(step)) for step in range(1, 11)] == [
+        [],
+        [],
+        [],
+        [1],
+        [],
+        [],
+        [],
+        [2],
+        [],
+        [3],
+    ]
 
 
 @pytest.mark.parametrize(("world_size", "micro_steps"), [(1, 1), (2, 2)])
@@ -48,7 +68,7 @@ def test_a_grown_batch_has_the_pairs_of_the_updates_that_it_replaces(world_size,
     plain = BatchSchedule(40, 8, 5, "a")  # passes of five updates, so that steps span the end of one
     grown = BatchSchedule(40, 8, 5, "a", growth=Growth(12, (4, 8)))
     for step in range(1, 8):
-        replaced = [pair for update in grown.growth.taken_together(step) for pair in plain.update(update)]
+        replaced = [pair for update in grown.growth.parts(step) for pair in plain.update(update)]
         parts = [
             grown.micro_batch(step, micro_step, micro_steps, rank, world_size)
             for micro_step in range(micro_steps)
@@ -56,6 +76,51 @@ def test_a_grown_batch_has_the_pairs_of_the_updates_that_it_replaces(world_size,
         ]
         assert {len(part) for part in parts} == {len(replaced) // (world_size * micro_steps)}
         assert [pair for part in parts for pair in part] == replaced
+
+
+@pytest.mark.parametrize("doubled_after", [(), (4,)])
+def test_the_parts_of_a_batch_have_its_pairs_in_their_order(doubled_after):
+    plain = BatchSchedule(40, 8, 5, "a")
+    cut = BatchSchedule(40, 8, 5, "a", growth=Growth(12, doubled_after, cut_into=4))
+    pairs = [pair for step in range(1, cut.growth.steps + 1) for pair in cut.update(step)]
+    assert pairs == [pair for update in range(1, 13) for pair in plain.update(update)]
+    assert len(cut.update(1)) == 2
+
+
+def test_a_run_in_smaller_steps_reports_them_and_the_same_samples(tmp_path):
+    config = tiny_config(
+        tmp_path,
+        "recipe.batch_cut_into=2",
+        "train.updates=6",
+        "train.window_updates=1",
+        "evaluation.every_updates=5",
+    )
+    run_training(config, tmp_path, 3, Progress())
+    assert [window["samples"] for window in events(tmp_path, "steps")] == [[8]] * 12
+    (start,), (end,) = (events(tmp_path, name) for name in ("run_start", "run_end"))
+    assert start["planned_steps"] == end["attempted_updates"] == 12
+    assert end["samples"] == 6 * 16
+    seen = [(event["step"], event["samples_seen"]) for event in events(tmp_path, "evaluation")]
+    assert seen == [(5, 40), (10, 80), (12, 96)]
+
+
+def test_passes_over_the_data_end_with_the_last_part_of_an_update(tmp_path):
+    folders = []
+    for cut in (1, 2):
+        folder = tmp_path / str(cut)
+        folder.mkdir()
+        run_training(
+            tiny_config(
+                folder, f"data.root={tmp_path / 'data'}", "train.updates=12", f"recipe.batch_cut_into={cut}"
+            ),
+            folder,
+            3,
+            Progress(),
+        )
+        folders.append({event["epoch"]: event["step"] for event in events(folder, "epoch")})
+    whole, cut = folders
+    assert whole
+    assert cut == {epoch: 2 * step for epoch, step in whole.items()}
 
 
 def test_the_run_reports_its_steps_and_all_its_samples(grown):
@@ -77,7 +142,7 @@ def test_passes_over_the_data_end_where_they_do_without_growth(grown, tmp_path):
     ends = {event["epoch"]: event["step"] for event in events(tmp_path, "epoch")}
     assert ends
     for event in events(grown, "epoch"):
-        assert ends.pop(event["epoch"]) in growth.taken_together(event["step"])
+        assert ends.pop(event["epoch"]) in growth.completed(event["step"])
     assert not ends
 
 
@@ -86,6 +151,17 @@ def test_the_learning_rate_grows_by_the_root_and_falls_along_the_same_cosine(tmp
     assert learning_rate(grown, 4) == learning_rate(plain, 4)
     assert learning_rate(grown, 6) == pytest.approx(math.sqrt(2) * learning_rate(plain, 8))
     assert learning_rate(grown, 7) == pytest.approx(2 * learning_rate(plain, 12))
+
+
+def test_smaller_steps_have_the_rates_of_their_size(tmp_path):
+    sets = ["train.updates=12", "optimizer.warmup_updates=2"]
+    plain, cut = tiny_config(tmp_path, *sets), tiny_config(tmp_path, *sets, "recipe.batch_cut_into=4")
+    for update in (1, 2, 3, 12):
+        assert learning_rate(cut, 4 * update) == pytest.approx(learning_rate(plain, update) / 2)
+    learner = Learner(cut, 3, ALONE)
+    decays = [group["weight_decay"] for group in learner.optimizer.parts[0].optimizer.param_groups]
+    assert decays == pytest.approx([0.015, 0.0])
+    assert learner.ema.decay == pytest.approx(0.999**0.25)
 
 
 @pytest.mark.parametrize("muon", ["loop", "batched"])
@@ -127,3 +203,11 @@ def test_a_run_resumed_after_the_batch_grew_ends_in_the_same_bits(grown, tmp_pat
 def test_a_schedule_that_does_not_come_out_even_is_refused(tmp_path, after):
     with pytest.raises(ConfigError, match=r"recipe\.batch_doubles_after: got \["):
         tiny_config(tmp_path, "train.updates=12", f"recipe.batch_doubles_after={after}")
+
+
+def test_a_batch_that_cannot_be_cut_is_refused(tmp_path):
+    with pytest.raises(
+        ConfigError,
+        match=r"recipe\.batch_cut_into: got 3, expected a divisor of train\.pairs_per_update \(16\)",
+    ):
+        tiny_config(tmp_path, "recipe.batch_cut_into=3")

@@ -1,30 +1,44 @@
-"""How the batch grows: an update takes 1, then 2, then 4 ... of the declared updates together."""
+"""How large the batch of each step is: a part of a declared update, or several of them together."""
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The same pairs in the same order as without growth, in fewer steps; both count from 1."""
+    """The pairs of the declared updates in their order, in steps of another size; all count from 1.
+
+    A declared update has `cut_into` parts. A step takes one, and twice as many after each of `doubled_after`.
+    """
 
     declared_updates: int
     doubled_after: tuple[int, ...] = ()  # declared updates after which the batch doubles
+    cut_into: int = 1
 
     @property
     def steps(self) -> int:
         return sum(len(stage) for stage in self._stages())
 
     @property
-    def largest_factor(self) -> int:
-        return 2 ** len(self.doubled_after)
+    def largest_factor(self) -> float:
+        return 2 ** len(self.doubled_after) / self.cut_into
 
-    def factor(self, step: int) -> int:
-        """Return how many declared updates a step takes together."""
-        return len(self.taken_together(step))
+    def factor(self, step: int) -> float:
+        """Return the size of a step's batch in declared ones."""
+        return len(self.parts(step)) / self.cut_into
 
-    def taken_together(self, step: int) -> range:
-        """Return the declared updates of a step; a profile goes on past the end."""
+    def position(self, step: int) -> float:
+        """Return the number of declared updates whose pairs have been taken when a step ends."""
+        return self.parts(step)[-1] / self.cut_into
+
+    def completed(self, step: int) -> range:
+        """Return the declared updates whose last part a step takes."""
+        parts = self.parts(step)
+        return range(math.ceil(parts.start / self.cut_into), parts[-1] // self.cut_into + 1)
+
+    def parts(self, step: int) -> range:
+        """Return the parts that a step takes; a profile goes on past the end."""
         *stages, last = self._stages()
         for stage in stages:
             if step <= len(stage):
@@ -34,6 +48,6 @@ class Growth:
         return range(start, start + last.step)
 
     def _stages(self) -> list[range]:
-        """Return the first declared update of each step, one range per size of the batch."""
-        edges = pairwise((0, *self.doubled_after, self.declared_updates))
-        return [range(start + 1, end + 1, 2**index) for index, (start, end) in enumerate(edges)]
+        """Return the first part of each step, one range per size of the batch."""
+        ends = [update * self.cut_into for update in (0, *self.doubled_after, self.declared_updates)]
+        return [range(start + 1, end + 1, 2**index) for index, (start, end) in enumerate(pairwise(ends))]

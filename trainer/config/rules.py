@@ -32,17 +32,22 @@ def require_world_fits(config: Config, world_size: int) -> None:
             "ddp, flat, fsdp2"
         )
     pairs, micro_steps = config.train.pairs_per_update, config.speed.accumulation_steps
-    shares, nth = sum(config.task_shares), config.recipe.inverse_every_nth_pair
+    shares, nth, cut = (
+        sum(config.task_shares),
+        config.recipe.inverse_every_nth_pair,
+        config.recipe.batch_cut_into,
+    )
     parts = [
         f"world size {world_size}",
         f"speed.accumulation_steps {micro_steps}",
+        *([f"recipe.batch_cut_into {cut}"] if cut > 1 else []),
         *([f"task shares {shares}"] if shares > 1 else []),
         *([f"recipe.inverse_every_nth_pair {nth}"] if nth > 1 else []),
     ]
-    if pairs % (world_size * micro_steps * shares * nth):
+    unit = world_size * micro_steps * cut * shares * nth
+    if pairs % unit:
         raise ConfigError(
-            f"train.pairs_per_update: got {pairs}, expected a multiple of {' x '.join(parts)} = "
-            f"{world_size * micro_steps * shares * nth}"
+            f"train.pairs_per_update: got {pairs}, expected a multiple of {' x '.join(parts)} = {unit}"
         )
 
 
@@ -100,6 +105,12 @@ def _pairs(config: Config) -> Iterator[Problem]:
             "speed.accumulation_steps",
             f"got {micro_steps}, expected a divisor of train.pairs_per_update ({pairs})",
         )
+    cut = config.recipe.batch_cut_into
+    if pairs % (micro_steps * cut):
+        yield Problem(
+            "recipe.batch_cut_into",
+            f"got {cut}, expected a divisor of train.pairs_per_update ({pairs}) in {micro_steps} micro-steps",
+        )
     for task in config.data.tasks:
         frames = getattr(config.data, task).frames
         for stride in config.data.frame_strides:
@@ -115,16 +126,20 @@ def _pairs(config: Config) -> Iterator[Problem]:
 
 
 def _growth(config: Config) -> Iterator[Problem]:
-    after, updates = config.recipe.batch_doubles_after, config.train.updates
+    after, updates, cut = (
+        config.recipe.batch_doubles_after,
+        config.train.updates,
+        config.recipe.batch_cut_into,
+    )
     edges = (config.optimizer.warmup_updates, *after, updates)
     for index, (start, end) in enumerate(pairwise(edges)):
         together = 2**index
-        if after and (start >= end or (index > 0 and (end - start) % together)):
+        if after and (start >= end or (index > 0 and (end - start) * cut % together)):
             yield Problem(
                 "recipe.batch_doubles_after",
                 f"got {list(after)} of {updates} updates, {config.optimizer.warmup_updates} of them warm-up; "
                 f"expected numbers that rise from there to there, and between {start} and {end} a multiple "
-                f"of the {together} updates that are taken together",
+                f"of the {together / cut:g} updates that are taken together",
             )
 
 

@@ -145,9 +145,11 @@ class RecipeConfig:
     inverse_every_nth_pair: Count = 1  # pairs of a batch that have inverse terms
     priors_every: Count = 1  # updates between two computations of boundary, conservation and positivity
     exploration_updates: CountOrZero = 0  # at the start, without inverse terms and priors
-    # Updates after which pairs_per_update doubles; train.updates counts those that there would be without.
-    # Learning rate and weight decay grow by sqrt(2) each time, and the decay of the average is squared.
-    batch_doubles_after: tuple[Count, ...] = ()
+    # Both make steps of another size than pairs_per_update, of the same pairs in the same order. train.updates,
+    # warm-up and batch_doubles_after count the updates that there would be without. Learning rate and weight
+    # decay go with the square root of the size, and the decay of the average is taken to its power.
+    batch_cut_into: Count = 1  # steps that take the place of an update
+    batch_doubles_after: tuple[Count, ...] = ()  # updates after which the batch of a step doubles
     task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal
 
 
@@ -173,7 +175,7 @@ class Config:
 
     @property
     def growth(self) -> Growth:
-        return Growth(self.train.updates, self.recipe.batch_doubles_after)
+        return Growth(self.train.updates, self.recipe.batch_doubles_after, self.recipe.batch_cut_into)
 
     @property
     def period_updates(self) -> int:

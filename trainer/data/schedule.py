@@ -38,15 +38,20 @@ class BatchSchedule:
         return full + (left > 0 and self.rest == "pad")
 
     def update(self, step: int) -> np.ndarray:
-        """Pair numbers of a step, (pairs_per_update,) or, where the batch has grown, a multiple of that."""
-        together = self.growth.taken_together(step) if self.growth else (step,)
-        return np.concatenate([self._declared(update) for update in together])
+        """Pair numbers of a step, (pairs_per_update,) or a part or a multiple of that."""
+        if self.growth is None:
+            return self._declared(step)
+        return np.concatenate([self._part(part, self.growth.cut_into) for part in self.growth.parts(step)])
 
     def micro_batch(
         self, step: int, micro_step: int, micro_steps: int, rank: int, world_size: int
     ) -> np.ndarray:
         """The part of one rank and micro-step, (pairs of the step / (world_size * micro_steps),)."""
         return self.update(step).reshape(micro_steps, world_size, -1)[micro_step, rank]
+
+    def _part(self, part: int, cut_into: int) -> np.ndarray:
+        update, position = divmod(part - 1, cut_into)
+        return self._declared(update + 1).reshape(cut_into, -1)[position]
 
     def _declared(self, update: int) -> np.ndarray:
         epoch, position = divmod(update - 1, self.updates_per_epoch)

@@ -1,4 +1,4 @@
-"""The learning rate of each step: linear warm-up, then a cosine; more for a batch that has grown."""
+"""The learning rate of each step: linear warm-up, then a cosine, scaled to the size of its batch."""
 
 import math
 
@@ -11,11 +11,11 @@ def learning_rate(config: Config, step: int) -> float:
     A batch k times as large gets sqrt(k) of it: Adam's rule (Malladi et al. 2022, arXiv:2205.10287), and
     Muon's updates are scaled to the size of Adam's.
     """
-    optimizer, together = config.optimizer, config.growth.taken_together(step)
-    update = together[-1]
+    optimizer, update = config.optimizer, config.growth.position(step)
+    largest = optimizer.learning_rate * math.sqrt(config.growth.factor(step))
     if update <= optimizer.warmup_updates:
-        return optimizer.learning_rate * update / optimizer.warmup_updates
+        return largest * update / optimizer.warmup_updates
     progress = (update - optimizer.warmup_updates) / (config.train.updates - optimizer.warmup_updates)
     cosine = 0.5 * (1 + math.cos(math.pi * progress))
     falling = optimizer.final_fraction + (1 - optimizer.final_fraction) * cosine
-    return optimizer.learning_rate * math.sqrt(len(together)) * falling
+    return largest * falling

@@ -65,7 +65,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     updates = WARM_UPS + steps + TRACED + steps
     data = open_data(config)
     share = Share(
-        data.train.schedule(config.train.pairs_per_update, seed, config.train.rest),
+        data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth),
         world.rank,
         world.size,
         config.speed.accumulation_steps,
@@ -97,7 +97,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
         held_bytes=held_bytes(learner, feed),
         worker_bytes=worker_bytes(workers),
         flops_per_pair=flops_per_pair(config),
-        pairs_per_step=config.train.pairs_per_update // world.size,
+        pairs_per_step=learner.follow_growth(updates) // world.size,
         wrapper=str(learner.wrapper.effective()["wrapper"]),
     )
     feed.close()

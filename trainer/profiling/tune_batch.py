@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -32,7 +33,7 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
         print(f"{unit} pairs per micro-step are already too many")
         return 1
     most_per_update = config.train.pairs_per_update * config.growth.largest_factor
-    micro_steps = -(-most_per_update // found)
+    micro_steps = math.ceil(most_per_update / found)
     print(
         f"{found} pairs per micro-step fit; on one GPU that asks for speed.accumulation_steps={micro_steps}"
     )
@@ -62,6 +63,7 @@ def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
         config,
         train=replace(config.train, pairs_per_update=pairs, updates=TRIAL_UPDATES),
         optimizer=replace(config.optimizer, warmup_updates=0),
+        recipe=replace(config.recipe, batch_cut_into=1),
         speed=replace(config.speed, accumulation_steps=1, cuda_graph=False, wrapper="none"),
     )
     try:

@@ -75,7 +75,7 @@ def write_evaluation(
     metrics.write(
         "evaluation",
         step=step,
-        samples_seen=config.growth.taken_together(step)[-1] * config.train.pairs_per_update,
+        samples_seen=round(config.growth.position(step) * config.train.pairs_per_update),
         val_loss=raw.val_loss,
         metrics={"val_loss_ema": averaged.val_loss, **raw.metrics(), **rollouts},
         seconds=time.perf_counter() - started,

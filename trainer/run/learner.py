@@ -44,11 +44,12 @@ class Learner:
         self.scaled_step = ScaledStep(self.optimizer, config.speed.precision, world.device)
         self.ema = make_ema(self.model, config.optimizer.ema_decay, foreach=config.speed.foreach_ema)
         self.choices = StepChoices.of(config, seed)
+        self.follow_growth(1)
 
     def update(self, step: int, feed: Feed) -> StepRecord:
         """One optimizer step on the batches of the feed."""
         graphs = graphs_compiled()
-        factor = self._follow_growth(step)
+        pairs = self.follow_growth(step)
         rate = learning_rate(self.config, step)
         waits = _Waits()
         skipped = self.scaled_step.skipped_updates
@@ -57,12 +58,19 @@ class Learner:
         return StepRecord(
             loss,
             norm,
-            factor * self.config.train.pairs_per_update,
+            pairs,
             waits.seconds,
             rate,
             compiled=graphs_compiled() > graphs,
             skipped=self.scaled_step.skipped_updates > skipped,
         )
+
+    def follow_growth(self, step: int) -> int:
+        """Keep the decay per pair of weights and average at any size of batch; return the step's pairs."""
+        factor, optimizer = self.config.growth.factor(step), self.config.optimizer
+        self.optimizer.set_weight_decay(optimizer.weight_decay * math.sqrt(factor))
+        self.ema.decay = optimizer.ema_decay**factor
+        return round(factor * self.config.train.pairs_per_update)
 
     def work(
         self, step: Step, rate: float | Tensor, batches: Iterable[Batch], phase: Phase = EVERYTHING
@@ -122,13 +130,6 @@ class Learner:
                 loss = self.fault.strike(loss, self.model, self.world.rank, step)
             self.wrapper.backward(self.scaled_step.scaled(loss))
         return loss.detach()
-
-    def _follow_growth(self, step: int) -> int:
-        """Keep the decay per pair of weights and average as the batch grows; return by how much it has."""
-        factor, optimizer = self.config.growth.factor(step), self.config.optimizer
-        self.optimizer.set_weight_decay(optimizer.weight_decay * math.sqrt(factor))
-        self.ema.decay = optimizer.ema_decay**factor
-        return factor
 
     def _clip(self) -> Tensor | None:
         limit = self.config.optimizer.clip_norm

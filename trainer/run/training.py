@@ -79,7 +79,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
                 if world.rank == 0:
                     show_progress("step", step, growth.steps)
                 window = Window(step + 1)
-            for declared in growth.taken_together(step):
+            for declared in growth.completed(step):
                 if _is_due(declared, schedule.updates_per_epoch):
                     metrics.write("epoch", epoch=declared // schedule.updates_per_epoch, step=step)
             if _is_due(step, config.train.checksum_every_updates):

@@ -25,7 +25,7 @@ class GraphedUpdate:
         started = time.perf_counter()
         self.learner = learner
         self.static = StaticUpdate(learner, feed)
-        phases = {learner.choices.phase(step) for step in range(1, learner.config.train.updates + 1)}
+        phases = {learner.choices.phase(step) for step in range(1, learner.config.growth.steps + 1)}
         self.graphs = _captured(self.static, sorted(phases))
         self.seconds = time.perf_counter() - started
 
@@ -37,7 +37,7 @@ class GraphedUpdate:
         self.graphs[self.learner.choices.phase(step)].replay()
         config = self.learner.config
         rate = learning_rate(config, step)
-        pairs = config.train.pairs_per_update
+        pairs = self.learner.follow_growth(step)
         return StepRecord(self.static.loss(step), self.static.norm(step), pairs, wait, rate, compiled=False)
 
     @property

@@ -60,5 +60,5 @@ class StaticUpdate:
 
 def rate_table(config: Config) -> Float[Tensor, " steps"]:
     """Learning rate by step; entry 0 is of no step."""
-    rates = [learning_rate(config, step) for step in range(1, config.train.updates + 1)]
+    rates = [learning_rate(config, step) for step in range(1, config.growth.steps + 1)]
     return torch.tensor([0.0, *rates])
