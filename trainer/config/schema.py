@@ -145,7 +145,7 @@ class RecipeConfig:
     inverse_every_nth_pair: Count = 1  # pairs of a batch that have inverse terms
     priors_every: Count = 1  # updates between two computations of boundary, conservation and positivity
     exploration_updates: CountOrZero = 0  # at the start, without inverse terms and priors
-    # Both make steps of another size than pairs_per_update, of the same pairs in the same order. train.updates,
+    # Both make steps of another size than pairs_per_update, of the same pairs in the same order. Updates,
     # warm-up and batch_doubles_after count the updates that there would be without. Learning rate and weight
     # decay go with the square root of the size, and the decay of the average is taken to its power.
     batch_cut_into: Count = 1  # steps that take the place of an update
