@@ -33,6 +33,8 @@ def main() -> None:
             with accelerator.accumulate(model):
                 loss = model(update, micro_step)
                 accelerator.backward(loss)
+                if accelerator.sync_gradients and chosen.clip_norm is not None:
+                    accelerator.clip_grad_norm_(model.parameters(), chosen.clip_norm)
                 optimizer.step()
                 optimizer.zero_grad(set_to_none=True)
         stopwatch.after(update)

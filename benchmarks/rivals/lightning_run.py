@@ -57,6 +57,7 @@ def main() -> None:
         precision="bf16-mixed",
         max_epochs=1,
         accumulate_grad_batches=micro_steps,
+        gradient_clip_val=config.optimizer.clip_norm,
         use_distributed_sampler=False,
         logger=False,
         enable_checkpointing=False,

@@ -49,6 +49,7 @@ def test_a_batch_can_start_as_a_part_of_the_declared_one():
     assert growth.steps == 8 + 8
     assert [growth.factor(step) for step in (1, 8, 9, 16)] == [0.25, 0.25, 0.5, 0.5]
     assert [growth.position(step) for step in (1, 4, 8, 9, 16)] == [0.25, 1, 2, 2.5, 6]
+    assert [step for step in range(1, 17) if growth.is_due(step, 2)] == [8, 12, 16]
     assert [list(growth.completed(step)) for step in range(1, 11)] == [
         [],
         [],
@@ -93,7 +94,7 @@ def test_a_run_in_smaller_steps_reports_them_and_the_same_samples(tmp_path):
         "recipe.batch_cut_into=2",
         "train.updates=6",
         "train.window_updates=1",
-        "evaluation.every_updates=5",
+        "evaluation.every_updates=2",
     )
     run_training(config, tmp_path, 3, Progress())
     assert [window["samples"] for window in events(tmp_path, "steps")] == [[8]] * 12
@@ -101,7 +102,7 @@ def test_a_run_in_smaller_steps_reports_them_and_the_same_samples(tmp_path):
     assert start["planned_steps"] == end["attempted_updates"] == 12
     assert end["samples"] == 6 * 16
     seen = [(event["step"], event["samples_seen"]) for event in events(tmp_path, "evaluation")]
-    assert seen == [(5, 40), (10, 80), (12, 96)]
+    assert seen == [(4, 32), (8, 64), (12, 96)]
 
 
 def test_passes_over_the_data_end_with_the_last_part_of_an_update(tmp_path):

@@ -37,6 +37,10 @@ class Growth:
         parts = self.parts(step)
         return range(math.ceil(parts.start / self.cut_into), parts[-1] // self.cut_into + 1)
 
+    def is_due(self, step: int, every: int) -> bool:
+        """Whether a step completes a declared update that is an every-th; 0 is never."""
+        return every > 0 and any(update % every == 0 for update in self.completed(step))
+
     def parts(self, step: int) -> range:
         """Return the parts that a step takes; a profile goes on past the end."""
         *stages, last = self._stages()

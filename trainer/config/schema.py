@@ -145,9 +145,10 @@ class RecipeConfig:
     inverse_every_nth_pair: Count = 1  # pairs of a batch that have inverse terms
     priors_every: Count = 1  # updates between two computations of boundary, conservation and positivity
     exploration_updates: CountOrZero = 0  # at the start, without inverse terms and priors
-    # Both make steps of another size than pairs_per_update, of the same pairs in the same order. Updates,
-    # warm-up and batch_doubles_after count the updates that there would be without. Learning rate and weight
-    # decay go with the square root of the size, and the decay of the average is taken to its power.
+    # Both make steps of another size than pairs_per_update, of the same pairs in the same order. The length
+    # of the training, its warm-up, batch_doubles_after, evaluations, checkpoints and checksums count the
+    # updates that there would be without. Learning rate and weight decay go with the square root of the
+    # size, and the decay of the average is taken to its power.
     batch_cut_into: Count = 1  # steps that take the place of an update
     batch_doubles_after: tuple[Count, ...] = ()  # updates after which the batch of a step doubles
     task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal

@@ -33,8 +33,8 @@ class Keeper:
         )
 
     def is_due(self, step: int) -> bool:
-        every = self.config.train.checkpoint_every_updates
-        return step == self.config.growth.steps or (every > 0 and step % every == 0)
+        growth = self.config.growth
+        return step == growth.steps or growth.is_due(step, self.config.train.checkpoint_every_updates)
 
     def keep(self, step: int, learner: Learner, metrics: MetricsFile, val_loss: float | None) -> None:
         """Save if it is time to; all ranks call this, since a sharded state is gathered from all."""

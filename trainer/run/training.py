@@ -73,16 +73,16 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             window.records.append(update(step, feed))
             clock.stop()
             switches.after(step)
-            evaluates = step == growth.steps or _is_due(step, config.evaluation.every_updates)
-            if evaluates or keeper.is_due(step) or _is_due(step, config.train.window_updates):
+            evaluates = step == growth.steps or growth.is_due(step, config.evaluation.every_updates)
+            if evaluates or keeper.is_due(step) or step % config.train.window_updates == 0:
                 window.report(clock.drain(), world, metrics)
                 if world.rank == 0:
                     show_progress("step", step, growth.steps)
                 window = Window(step + 1)
             for declared in growth.completed(step):
-                if _is_due(declared, schedule.updates_per_epoch):
+                if declared % schedule.updates_per_epoch == 0:
                     metrics.write("epoch", epoch=declared // schedule.updates_per_epoch, step=step)
-            if _is_due(step, config.train.checksum_every_updates):
+            if growth.is_due(step, config.train.checksum_every_updates):
                 require_equal_weights(learner.model, world, step)
             val_loss = write_evaluation(metrics, step, config, evaluator, learner) if evaluates else None
             keeper.keep(step, learner, metrics, val_loss)
@@ -93,7 +93,3 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         write_run_end(metrics, config, world, learner, earlier)
         if graph:
             graph.close()
-
-
-def _is_due(step: int, every: int) -> bool:
-    return every > 0 and step % every == 0

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Repeats what README and docs say about GPUs, part by part, on one host with four of them:
+#
+#   benchmarks/on-gpus.sh OUT [PART...]      OUT is a folder in the repository
+#
+# A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
+# is only called again. Without parts, all of them: some three hours. Needs Node 24 and Python with torch,
+# rivals also lightning and accelerate. `python3` is the interpreter.
+set -euo pipefail
+parts=(data check kernels gate-4gpu recipe-4gpu plan-4gpu floor-4gpu gate-2gpu recipe-2gpu gate-1gpu ladder-1gpu
+  speed-cases rivals-4gpu breakdown)
+if [ $# -lt 1 ]; then
+  echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
+  exit 2
+fi
+cd "$(dirname "$0")/.."
+export NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}" # multicast hangs where a host has it off
+out=$1
+shift
+[ $# -eq 0 ] || parts=("$@")
+short=(--set train.updates=60 --set train.window_updates=10 --set optimizer.warmup_updates=10
+  --set data.held_out_fraction=0.004 --set evaluation.rollout_trajectories=0)
+ranks() { python3 -m torch.distributed.run --standalone --nproc-per-node "$@"; }
+action() { benchmarks/through-the-action.sh "$out/$1" "configs/experiments/$2.yaml" -- "${@:3}"; }
+
+measure() {
+  case $1 in
+    data) python3 -m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml ;;
+    check) python3 benchmarks/gpu_check.py --out "$out/check" --seconds 1800 --case-seconds 300 --data data ;;
+    kernels) python3 -m benchmarks.kernel_speed > "$out/kernels.jsonl" ;;
+    gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 ;;
+    recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 ;;
+    plan-4gpu) action "$1" plan-4gpu blocks=4 ;;
+    floor-4gpu) action "$1" two-task-4gpu-floor ;;
+    ladder-1gpu)
+      [ ! -e "$out/ladder-1gpu/ladder.json" ] || again=--resume
+      node lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out "$out/ladder-1gpu" ${again:-}
+      ;;
+    speed-cases) python3 -m benchmarks.speed_cases --out "$out/speed-cases" ;;
+    rivals-4gpu)
+      for rival in lightning accelerate; do
+        ranks 4 -m "benchmarks.rivals.${rival}_run" --config configs/train/two-task-4gpu-optimized.yaml \
+          "${short[@]}" --json "$out/4gpu-$rival.json" || return
+      done
+      ranks 4 -m trainer train --config configs/train/two-task-4gpu-optimized.yaml --seed 0 "${short[@]}" \
+        --out "$out/rivals-ours"
+      ;;
+    breakdown)
+      for form in baseline optimized; do
+        ranks 4 -m trainer train --config "configs/train/two-task-4gpu-$form.yaml" --seed 0 "${short[@]}" \
+          --set speed.trace_updates=3 --out "$out/breakdown/$form" || return
+      done
+      python3 -m benchmarks.step_breakdown --updates 3 --json "$out/breakdown.json" --picture "$out/breakdown.png" \
+        "$out"/breakdown/*/trace-0.json > "$out/breakdown.txt"
+      ;;
+    *)
+      echo "no part is called $1; parts: ${parts[*]}" >&2
+      exit 2
+      ;;
+  esac
+}
+
+mkdir -p "$out"
+for part in "${parts[@]}"; do
+  [ ! -e "$out/$part.done" ] || continue
+  started=$SECONDS
+  verdict=0
+  measure "$part" > "$out/$part.log" 2>&1 || verdict=$?
+  echo "$part: exit $verdict after $((SECONDS - started)) s"
+  # An experiment that was judged is done, passed or not; after an invalid one the machine has to be looked at.
+  if [ $verdict -eq 0 ] || grep -qxE 'passed|failed|inconclusive' "$out/$part/outputs.txt" 2> /dev/null; then
+    touch "$out/$part.done"
+  fi
+done
