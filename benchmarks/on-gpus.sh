@@ -4,8 +4,8 @@
 #   benchmarks/on-gpus.sh OUT [PART...]      OUT is a folder in the repository
 #
 # A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
-# is only called again. Without parts, all of them: some three hours. Needs Node 24 and Python with torch,
-# rivals also lightning and accelerate. `python3` is the interpreter.
+# is only called again; it ends with 1 while something is not done. Without parts, all of them: some three hours.
+# Needs Node 24 and, as `python3`, Python with torch; the rivals also lightning and accelerate, the ladder `npm run setup`.
 set -euo pipefail
 parts=(data check kernels gate-4gpu recipe-4gpu plan-4gpu floor-4gpu gate-2gpu recipe-2gpu gate-1gpu ladder-1gpu
   speed-cases rivals-4gpu breakdown)
@@ -17,6 +17,12 @@ cd "$(dirname "$0")/.."
 export NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}" # multicast hangs where a host has it off
 out=$1
 shift
+for part in "$@"; do
+  if [[ " ${parts[*]} " != *" $part "* ]]; then
+    echo "$0: no part is called $part; parts: ${parts[*]}" >&2
+    exit 2
+  fi
+done
 [ $# -eq 0 ] || parts=("$@")
 short=(--set train.updates=60 --set train.window_updates=10 --set optimizer.warmup_updates=10
   --set data.held_out_fraction=0.004 --set evaluation.rollout_trajectories=0)
@@ -53,14 +59,11 @@ measure() {
       python3 -m benchmarks.step_breakdown --updates 3 --json "$out/breakdown.json" --picture "$out/breakdown.png" \
         "$out"/breakdown/*/trace-0.json > "$out/breakdown.txt"
       ;;
-    *)
-      echo "no part is called $1; parts: ${parts[*]}" >&2
-      exit 2
-      ;;
   esac
 }
 
 mkdir -p "$out"
+failed=0
 for part in "${parts[@]}"; do
   [ ! -e "$out/$part.done" ] || continue
   started=$SECONDS
@@ -70,5 +73,9 @@ for part in "${parts[@]}"; do
   # An experiment that was judged is done, passed or not; after an invalid one the machine has to be looked at.
   if [ $verdict -eq 0 ] || grep -qxE 'passed|failed|inconclusive' "$out/$part/outputs.txt" 2> /dev/null; then
     touch "$out/$part.done"
+  else
+    echo "$part: not done, see $out/$part.log" >&2
+    failed=1
   fi
 done
+exit $failed

@@ -1,0 +1,64 @@
+// The scripts in benchmarks/ that start experiments on a host with GPUs, with a Python that only notes its calls.
+import { execFile } from 'node:child_process'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { beforeEach, expect, it } from 'vitest'
+import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await aFolder()
+})
+
+/** Python ends with `exitCode`; its calls are the lines of the file `calls`. */
+async function pythonThatEndsWith(exitCode: number): Promise<void> {
+  const script = `#!/bin/sh\necho "$*" >> "${join(folder, 'calls')}"\nexit ${exitCode}\n`
+  await writeFile(join(folder, 'python3'), script, { mode: 0o755 })
+}
+
+async function call(script: string, ...args: string[]) {
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
+  return new Promise<{ exitCode: number; said: string }>((resolve) => {
+    execFile(join(ROOT, 'benchmarks', script), args, { env }, (error, stdout, stderr) => {
+      resolve({ exitCode: Number(error?.code ?? 0), said: stdout + stderr })
+    })
+  })
+}
+
+const onGpus = (...parts: string[]) => call('on-gpus.sh', join(relative(ROOT, folder), 'gpus'), ...parts)
+
+it.each(['on-gpus.sh', 'through-the-action.sh'])('%s says how it is called', async (script) => {
+  const { exitCode, said } = await call(script)
+  expect(exitCode).toBe(2)
+  expect(said).toMatch(/^usage: /)
+})
+
+it('a part that does not exist ends the call before any runs', async () => {
+  await pythonThatEndsWith(0)
+  const { exitCode, said } = await onGpus('kernels', 'gate-3gpu')
+  expect(exitCode).toBe(2)
+  expect(said).toContain('no part is called gate-3gpu; parts: data check kernels gate-4gpu')
+  expect(await readdir(folder)).not.toContain('calls')
+})
+
+it('a part that is done is passed over by the next call', async () => {
+  await pythonThatEndsWith(0)
+  expect((await onGpus('data', 'kernels')).exitCode).toBe(0)
+  expect(await onGpus('data', 'kernels')).toEqual({ exitCode: 0, said: '' })
+  expect((await readFile(join(folder, 'calls'), 'utf8')).split('\n')).toEqual([
+    '-m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml',
+    '-m benchmarks.kernel_speed',
+    '',
+  ])
+})
+
+it('a part that fails is named with its log, the others are still measured, and it is run again', async () => {
+  await pythonThatEndsWith(1)
+  const { exitCode, said } = await onGpus('rivals-4gpu', 'kernels')
+  expect(exitCode).toBe(1)
+  expect(said).toMatch(/rivals-4gpu: not done, see .*rivals-4gpu\.log/)
+  expect(await readFile(join(folder, 'calls'), 'utf8')).toContain('benchmarks.kernel_speed')
+  await pythonThatEndsWith(0)
+  expect((await onGpus('kernels')).said).toMatch(/^kernels: exit 0 after/)
+})
