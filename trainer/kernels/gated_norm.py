@@ -168,17 +168,19 @@ def _backward(
         row = pair.to(tl.int64) * tokens + token
         place = row * DIM + column
         mean, over_deviation = tl.load(moments_ptr + 2 * row), tl.load(moments_ptr + 2 * row + 1)
+        # All loads before the first store, over which the compiler moves none: one wait, not three.
         total = tl.load(total_ptr + place, mask=filled, other=0.0).to(tl.float32)
-        normal = tl.where(filled, (total - mean) * over_deviation, 0.0)
         gradient = tl.load(out_gradient_ptr + place, mask=filled, other=0.0).to(tl.float32)
+        passed_on = tl.load(total_gradient_ptr + place, mask=filled, other=0.0).to(tl.float32)
+        branch = tl.load(branch_ptr + place, mask=filled, other=0.0).to(tl.float32) + bias
+        normal = tl.where(filled, (total - mean) * over_deviation, 0.0)
         of_scale += gradient * normal
         of_shift += gradient
         gradient *= scale
         along, level = tl.sum(gradient * normal) / DIM, tl.sum(gradient) / DIM
         through_norm = tl.where(filled, (gradient - level - normal * along) * over_deviation, 0.0)
-        gradient = tl.load(total_gradient_ptr + place, mask=filled, other=0.0).to(tl.float32) + through_norm
+        gradient = passed_on + through_norm
         tl.store(x_gradient_ptr + place, gradient.to(x_gradient_ptr.dtype.element_ty), mask=filled)
-        branch = tl.load(branch_ptr + place, mask=filled, other=0.0).to(tl.float32) + bias
         of_gate += gradient * branch
         of_total += gradient
         branch_gradient = (gradient * gate).to(branch_gradient_ptr.dtype.element_ty)
