@@ -29,14 +29,17 @@ GRAPHED = [
 def learner_and_feed(folder, *overrides: str):
     config = tiny_config(folder, *GRAPHED, *overrides)
     data = open_data(config)
-    share = Share(data.train.schedule(16, 3), 0, 1, 2)
-    return Learner(config, 3, ALONE), open_feed(data.train, share, 10, config.speed, ALONE.device)
+    share = Share(data.train.schedule(16, 3, growth=config.growth), 0, 1, 2)
+    feed = open_feed(data.train, share, config.growth.steps, config.speed, ALONE.device)
+    return Learner(config, 3, ALONE), feed
 
 
-@pytest.mark.parametrize("clip_norm", ["1.0", "null"])
-def test_an_update_on_fixed_inputs_is_the_eager_update(tmp_path, clip_norm):
-    eager, feed = learner_and_feed(tmp_path, f"optimizer.clip_norm={clip_norm}")
-    fixed, _ = learner_and_feed(tmp_path, f"optimizer.clip_norm={clip_norm}")
+@pytest.mark.parametrize(
+    "overrides", [["optimizer.clip_norm=1.0"], ["optimizer.clip_norm=null"], ["recipe.batch_cut_into=2"]]
+)
+def test_an_update_on_fixed_inputs_is_the_eager_update(tmp_path, overrides):
+    eager, feed = learner_and_feed(tmp_path, *overrides)
+    fixed, _ = learner_and_feed(tmp_path, *overrides)
     static = StaticUpdate(fixed, feed)
     for step in range(1, 6):
         record = eager.update(step, feed)
@@ -65,10 +68,10 @@ def test_a_step_that_is_a_tensor_draws_the_same_numbers():
 
 
 def test_the_table_has_the_learning_rate_of_every_step(tmp_path):
-    config = tiny_config(tmp_path)
+    config = tiny_config(tmp_path, "recipe.batch_cut_into=2")
     table = rate_table(config)
-    assert len(table) == config.train.updates + 1
-    for step in range(1, config.train.updates + 1):
+    assert len(table) == 2 * config.train.updates + 1
+    for step in range(1, 2 * config.train.updates + 1):
         expected = learning_rate(config, step)
         assert table[step].item() == pytest.approx(expected)
 
