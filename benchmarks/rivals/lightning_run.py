@@ -40,6 +40,13 @@ class Training(lightning.LightningModule):
         self.last = loss.detach()
         return loss
 
+    def configure_gradient_clipping(
+        self, _optimizer: torch.optim.Optimizer, gradient_clip_val: float | None = None, **_: object
+    ) -> None:
+        """As Lightning would, which refuses it with a fused optimizer even in bf16 (its issue 21435)."""
+        if gradient_clip_val is not None:
+            torch.nn.utils.clip_grad_norm_(self.workload.model.parameters(), gradient_clip_val)
+
     def on_train_batch_end(self, _outputs: object, place: tuple[int, int], _index: int) -> None:
         update, micro_step = place
         if micro_step + 1 == self.config.speed.accumulation_steps:
