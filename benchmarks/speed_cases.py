@@ -5,6 +5,7 @@
 
 Each case is one launch of a few updates, whose metrics stay in OUT/CASE.jsonl; one that has been measured is
 kept, so a second call goes on where the first came to its limit. The table is made of these files.
+Exits with 1 while a case is not measured.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ def main() -> int:
     wanted = [case for case in cases(options.gpus, options.micro_batch) if _asked(case, options.only)]
     if not options.show:
         _measure(wanted, options)
-    print(table([(case, _metrics(case, options.out)) for case in wanted], options))
-    return 0
+    measured = [(case, _metrics(case, options.out)) for case in wanted]
+    print(table(measured, options))
+    return 0 if all(_seconds(events) for _, events in measured) else 1
 
 
 def cases(most_gpus: int, micro_batch: int) -> list[Case]:
