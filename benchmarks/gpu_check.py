@@ -51,8 +51,12 @@ def main() -> int:
     records = _records(options.out)
     print(table(records))
     measured = {record["case"] for record in records if "step_seconds" in record}
-    missing = [case.name for case in waiting if case.name not in measured]
-    print(f"measured {len(measured)} of {len(waiting)} cases; not measured: {', '.join(missing) or 'none'}")
+    refused = {record["case"] for record in records if record.get("error", "").startswith("ConfigError")}
+    missing = [case.name for case in waiting if case.name not in measured | refused]
+    print(
+        f"measured {len(measured)} of {len(waiting)} cases; refused on this machine: "
+        f"{', '.join(sorted(refused)) or 'none'}; not measured: {', '.join(missing) or 'none'}"
+    )
     return 1 if missing else 0
 
 

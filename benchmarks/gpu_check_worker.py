@@ -37,7 +37,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     require_device_fits(config, world.device.type, world.size)
     updates = config.train.updates
     share = Share(
-        data.train.schedule(config.train.pairs_per_update, SEED),
+        data.train.schedule(config.train.pairs_per_update, SEED, growth=config.growth),
         world.rank,
         world.size,
         config.speed.accumulation_steps,

@@ -4,11 +4,11 @@
 #   benchmarks/on-gpus.sh OUT [PART...]      OUT is a folder in the repository
 #
 # A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
-# is only called again; it ends with 1 while something is not done. Without parts, all of them: some three hours.
+# is only called again; it ends with 1 while something is not done. Without parts, all of them: some five hours.
 # Needs Node 24 and, as `python3`, Python with torch; the rivals also lightning and accelerate, the ladder `npm run setup`.
 set -euo pipefail
-parts=(data check kernels gate-4gpu recipe-4gpu plan-4gpu floor-4gpu gate-2gpu recipe-2gpu gate-1gpu ladder-1gpu
-  speed-cases rivals-4gpu breakdown)
+parts=(data check kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu gate-2gpu recipe-2gpu floor-1gpu gate-1gpu
+  ladder-1gpu parity speed-cases rivals-4gpu breakdown)
 if [ $# -lt 1 ]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
@@ -37,10 +37,18 @@ measure() {
     gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 ;;
     recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 ;;
     plan-4gpu) action "$1" plan-4gpu blocks=4 ;;
-    floor-4gpu) action "$1" two-task-4gpu-floor ;;
+    # Before the gate, which is then held against it.
+    floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;
     ladder-1gpu)
       [ ! -e "$out/ladder-1gpu/ladder.json" ] || again=--resume
       node lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out "$out/ladder-1gpu" ${again:-}
+      ;;
+    parity)
+      for form in baseline optimized; do
+        ranks 4 -m trainer train --config "configs/train/parity-4gpu-$form.yaml" --seed 0 --out "$out/parity/$form" \
+          --set train.updates=150 --set optimizer.warmup_updates=20 --set data.advection1d.trajectories=64 \
+          --set data.held_out_fraction=0.02 --set evaluation.rollout_trajectories=0 || return
+      done
       ;;
     speed-cases) python3 -m benchmarks.speed_cases --out "$out/speed-cases" ;;
     rivals-4gpu)

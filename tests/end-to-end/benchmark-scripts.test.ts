@@ -38,7 +38,7 @@ it('a part that does not exist ends the call before any runs', async () => {
   await pythonThatEndsWith(0)
   const { exitCode, said } = await onGpus('kernels', 'gate-3gpu')
   expect(exitCode).toBe(2)
-  expect(said).toContain('no part is called gate-3gpu; parts: data check kernels gate-4gpu')
+  expect(said).toContain('no part is called gate-3gpu; parts: data check kernels floor-4gpu gate-4gpu')
   expect(await readdir(folder)).not.toContain('calls')
 })
 

@@ -139,7 +139,7 @@ def _growth(config: Config) -> Iterator[Problem]:
                 "recipe.batch_doubles_after",
                 f"got {list(after)} of {updates} updates, {config.optimizer.warmup_updates} of them warm-up; "
                 f"expected numbers that rise from there to there, and between {start} and {end} a multiple "
-                f"of the {together / cut:g} updates that are taken together",
+                f"of the {max(1, together / cut):g} updates that are taken together",
             )
 
 

@@ -147,8 +147,9 @@ class RecipeConfig:
     exploration_updates: CountOrZero = 0  # at the start, without inverse terms and priors
     # Both make steps of another size than pairs_per_update, of the same pairs in the same order. The length
     # of the training, its warm-up, batch_doubles_after, evaluations, checkpoints and checksums count the
-    # updates that there would be without. Learning rate and weight decay go with the square root of the
-    # size, and the decay of the average is taken to its power.
+    # updates that there would be without; exploration, inverse terms and priors count steps. Learning rate
+    # and weight decay go with the square root of the size, and the decay of the average is taken to its
+    # power.
     batch_cut_into: Count = 1  # steps that take the place of an update
     batch_doubles_after: tuple[Count, ...] = ()  # updates after which the batch of a step doubles
     task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal
@@ -177,6 +178,10 @@ class Config:
     @property
     def growth(self) -> Growth:
         return Growth(self.train.updates, self.recipe.batch_doubles_after, self.recipe.batch_cut_into)
+
+    def step_pairs(self, step: int) -> int:
+        """Return how many pairs a step trains, over all ranks and micro-steps."""
+        return round(self.growth.factor(step) * self.train.pairs_per_update)
 
     @property
     def period_updates(self) -> int:

@@ -97,7 +97,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
         held_bytes=held_bytes(learner, feed),
         worker_bytes=worker_bytes(workers),
         flops_per_pair=flops_per_pair(config),
-        pairs_per_step=learner.follow_growth(updates) // world.size,
+        pairs_per_step=config.step_pairs(updates) // world.size,
         wrapper=str(learner.wrapper.effective()["wrapper"]),
     )
     feed.close()

@@ -49,7 +49,7 @@ class Learner:
     def update(self, step: int, feed: Feed) -> StepRecord:
         """One optimizer step on the batches of the feed."""
         graphs = graphs_compiled()
-        pairs = self.follow_growth(step)
+        self.follow_growth(step)
         rate = learning_rate(self.config, step)
         waits = _Waits()
         skipped = self.scaled_step.skipped_updates
@@ -58,19 +58,18 @@ class Learner:
         return StepRecord(
             loss,
             norm,
-            pairs,
+            self.config.step_pairs(step),
             waits.seconds,
             rate,
             compiled=graphs_compiled() > graphs,
             skipped=self.scaled_step.skipped_updates > skipped,
         )
 
-    def follow_growth(self, step: int) -> int:
-        """Keep the decay per pair of weights and average at any size of batch; return the step's pairs."""
+    def follow_growth(self, step: int) -> None:
+        """Keep the decay per pair of weights and average, whatever the size of the step's batch."""
         factor, optimizer = self.config.growth.factor(step), self.config.optimizer
         self.optimizer.set_weight_decay(optimizer.weight_decay * math.sqrt(factor))
         self.ema.decay = optimizer.ema_decay**factor
-        return round(factor * self.config.train.pairs_per_update)
 
     def work(
         self, step: Step, rate: float | Tensor, batches: Iterable[Batch], phase: Phase = EVERYTHING

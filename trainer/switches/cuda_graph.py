@@ -37,7 +37,7 @@ class GraphedUpdate:
         self.graphs[self.learner.choices.phase(step)].replay()
         config = self.learner.config
         rate = learning_rate(config, step)
-        pairs = self.learner.follow_growth(step)
+        pairs = config.step_pairs(step)
         return StepRecord(self.static.loss(step), self.static.norm(step), pairs, wait, rate, compiled=False)
 
     @property
