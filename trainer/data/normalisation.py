@@ -9,6 +9,7 @@ import numpy as np
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.pairs import PairTable
 from trainer.data.tasks.task import Task
+from trainer.data.threads import on_threads
 from trainer.errors import ConfigError
 
 
@@ -73,22 +74,28 @@ def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, 
 
 def require_finite(files: list[FieldFile], table: PairTable, every: int) -> None:
     """Of the training split, measuring the units makes sure of it."""
-    for index, file in enumerate(files):
+
+    def look_through(index: int) -> None:
+        file = files[index]
         states, frames = file.states(), np.arange(file.frames)
         for row in table.row[table.file_index == index]:
             _require_finite(file, int(row), states.take(np.full(len(frames), row), frames, every))
+
+    list(on_threads(look_through, range(len(files))))
 
 
 def measure_mean_targets(
     files: list[FieldFile], table: PairTable, units: FieldUnits, every: int
 ) -> np.ndarray:
     """Return the mean solution of a steady task, normalised, (files, fields, *grid) float32."""
-    means = []
-    for index, file in enumerate(files):
-        rows, states = table.row[table.file_index == index], file.states()
+
+    def mean_of(index: int) -> np.ndarray:
+        rows, states = table.row[table.file_index == index], files[index].states()
         total = sum(states.take(np.array([row]), np.array([1]), every).astype(np.float64) for row in rows)
-        means.append((total / len(rows))[0].astype(np.float32))
-    return normalise(np.stack(means), units.mean, units.scale)
+        return (total / len(rows))[0].astype(np.float32)
+
+    means = np.stack(list(on_threads(mean_of, range(len(files)))))
+    return normalise(means, units.mean, units.scale)
 
 
 def log_conditions(task: Task, files: list[FieldFile], table: PairTable) -> list[np.ndarray]:
@@ -102,8 +109,8 @@ def log_conditions(task: Task, files: list[FieldFile], table: PairTable) -> list
 def _field_units(
     task: Task, files: list[FieldFile], table: PairTable, every: int, frames: np.ndarray
 ) -> FieldUnits:
-    means, scales = [], []
-    for index, file in enumerate(files):
+    def of_file(index: int) -> tuple[np.ndarray, list[float]]:
+        file = files[index]
         states, total, squares, count = file.states(), 0.0, 0.0, 0
         for row in table.row[table.file_index == index]:
             fields = states.take(np.full(len(frames), row), frames, every).astype(np.float64)
@@ -112,8 +119,9 @@ def _field_units(
             total, squares = total + fields.sum(axis=axes), squares + np.square(fields).sum(axis=axes)
             count += fields.size // fields.shape[1]
         mean = total / count if task.centred else np.zeros_like(total)
-        means.append(mean)
-        scales.append([_scale(variance) for variance in squares / count - mean**2])
+        return mean, [_scale(variance) for variance in squares / count - mean**2]
+
+    means, scales = zip(*on_threads(of_file, range(len(files))), strict=True)
     return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
 
 

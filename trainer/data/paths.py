@@ -14,6 +14,7 @@ from trainer.data.layouts.field_file import FieldFile, States
 from trainer.data.normalisation import FieldUnits, Normalisation, log_conditions, normalise
 from trainer.data.pairs import PairTable
 from trainer.data.tasks.task import Task
+from trainer.data.threads import on_threads
 
 TRAJECTORIES_AT_ONCE = 16  # on their way to the device
 
@@ -78,8 +79,10 @@ class ResidentPairs:
         table = mapped.table
         shape = (table.trajectories, *_trajectories(mapped, np.arange(1)).shape[1:])
         self.states = torch.empty(shape, device=device)
-        for part in np.array_split(np.arange(shape[0]), -(-shape[0] // TRAJECTORIES_AT_ONCE)):
-            self.states[part[0] : part[-1] + 1] = _trajectories(mapped, part)
+        parts = np.array_split(np.arange(shape[0]), -(-shape[0] // TRAJECTORIES_AT_ONCE))
+        read = on_threads(lambda part: _trajectories(mapped, part), parts)
+        for part, states in zip(parts, read, strict=True):
+            self.states[part[0] : part[-1] + 1] = states
         self.frame_pairs = table.pairs_per_trajectory
         self.first_frame = torch.from_numpy(table.first_frame).to(device)
         self.stride = torch.from_numpy(table.stride).to(device)
