@@ -35,6 +35,7 @@ class Case:
     overrides: tuple[str, ...] = ()
     processes: int = 1
     against: str | None = "plain"
+    package: str | None = None  # to be installed for it
 
     @property
     def launch(self) -> tuple[int, bool]:
@@ -96,7 +97,7 @@ _ONE_LATER = [
     Case("fused-adamw", ("speed.fused_adamw=true",)),
     Case("foreach-ema", ("speed.foreach_ema=true",)),
     Case("offload-adamw", ("speed.offload_adamw=true",)),
-    Case("attention-flash3", ("speed.attention=flash3",)),
+    Case("attention-flash3", ("speed.attention=flash3",), package="flash_attn_interface"),
     Case("muon-loop", ("speed.muon=loop",)),
     Case("fp16", ("speed.precision=fp16",)),
     Case("loader", LOADER),

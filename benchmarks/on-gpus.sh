@@ -5,10 +5,11 @@
 #
 # A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
 # is only called again; it ends with 1 while something is not done. Without parts, all of them: some five hours.
-# Needs Node 24 and, as `python3`, Python with torch; the rivals also lightning and accelerate, the ladder `npm run setup`.
+# Needs Node 24 and, as `python3`, Python with torch; the rivals also lightning and accelerate, the ladder
+# `npm run setup`, learning `pip install --group benchmarks`.
 set -euo pipefail
 parts=(data check kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu gate-2gpu recipe-2gpu floor-1gpu gate-1gpu
-  ladder-1gpu parity speed-cases rivals-4gpu breakdown)
+  ladder-1gpu parity speed-cases rivals-4gpu breakdown learning memory)
 if [ $# -lt 1 ]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
@@ -66,6 +67,14 @@ measure() {
       done
       python3 -m benchmarks.step_breakdown --updates 3 --json "$out/breakdown.json" --picture "$out/breakdown.png" \
         "$out"/breakdown/*/trace-0.json > "$out/breakdown.txt"
+      ;;
+    learning)
+      python3 -m benchmarks.learning.compare --config configs/train/two-task-1gpu-optimized.yaml --out "$out/learning" \
+        --set train.updates=1200 --set evaluation.every_updates=150 --set data.held_out_fraction=0.02
+      ;;
+    memory)
+      python3 benchmarks/memory_growth.py --config configs/train/two-task-1gpu-optimized.yaml --out "$out/memory" \
+        --set train.updates=2000 --set evaluation.rollout_trajectories=0
       ;;
   esac
 }
