@@ -49,7 +49,7 @@ def cross_attention_errors(
 ) -> dict[str, float]:
     """The same of the decoder's attention to twice as many queries, of which there are `rows` rows."""
     torch.manual_seed(0)
-    plain = CrossAttention(heads * dim, heads * dim, heads)
+    plain = CrossAttention(heads * dim, heads)
     query = torch.randn(rows, 2 * tokens, heads * dim, device=device).to(dtype)
     key_value = torch.randn(pairs, tokens, 2 * heads * dim, device=device).to(dtype)
     out_gradient = torch.randn(pairs, 2 * tokens, heads * dim, device=device).to(dtype)

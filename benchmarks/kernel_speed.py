@@ -64,7 +64,7 @@ def _self_attention(pairs: int, place: dict) -> tuple:
 
 
 def _cross_attention(pairs: int, place: dict) -> tuple:
-    plain = CrossAttention(DIM, DIM, CROSS_HEADS)
+    plain = CrossAttention(DIM, CROSS_HEADS)
     query = torch.randn(pairs, QUERIES, DIM, **place).requires_grad_()
     key_value = torch.randn(pairs, TOKENS, 2 * DIM, **place).requires_grad_()
 

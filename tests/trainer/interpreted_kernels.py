@@ -100,7 +100,7 @@ def test_keys_that_pad_the_tile_have_no_weight_however_small_all_scores_are():
     key_value = torch.cat([keys, values], dim=2).requires_grad_()
     out, _ = cross_attention(query, key_value, 1)
     own = torch.autograd.grad(out.square().sum(), [query, key_value])
-    plain = CrossAttention(DIM, DIM, 1).mix(query, key_value)
+    plain = CrossAttention(DIM, 1).mix(query, key_value)
     exact = torch.autograd.grad(plain.square().sum(), [query, key_value])
     torch.testing.assert_close(own, exact, rtol=1e-2, atol=1e-3)
 

@@ -1,16 +1,22 @@
 """The model and its losses."""
 
+from functools import partial
+
 import pytest
 import torch
 from tiny import tiny_config
+from torch import Tensor
 
 from trainer.config import Config
+from trainer.config.load import config_from
 from trainer.data.batch import Batch
 from trainer.data.conditions import condition_size
 from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.terms.latent import latent_loss
 from trainer.losses.terms.spectral import spectral_loss
+from trainer.model.attention import CrossAttention
+from trainer.model.grid import token_centres
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
 
 BOTH = "data.tasks=[advection1d, darcy2d]"
@@ -218,7 +224,39 @@ def test_the_design_has_its_number_of_parameters():
         p.numel() for name, p in model.operator.named_parameters() if not any(c in name for c in conditioning)
     )
     assert core == 21_375_872
-    assert parameter_count(model.decoder) == 2_866_945
+    assert parameter_count(model.decoder) == 2_864_641
+
+
+@pytest.mark.parametrize(
+    ("grid", "first", "last"), [((8,), [1 / 16], [13 / 16]), ((4, 8), [1 / 8, 3 / 16], [5 / 8, 11 / 16])]
+)
+def test_a_token_is_where_the_middle_of_its_patch_is(grid, first, last):
+    centres = token_centres(4, grid)
+    torch.testing.assert_close(centres[[0, -1]], torch.tensor([first, last]))
+
+
+@pytest.mark.parametrize("task", ["advection1d", "darcy2d"])
+def test_before_any_training_a_query_looks_at_the_tokens_near_it(task):
+    """Behind the first layer, whose queries are small yet."""
+    torch.manual_seed(0)
+    model = LatentPdeOperator(config_from({"data": {"tasks": [task]}}, "a test"))
+    own_weights = []
+    for layer in model.decoder.layers:
+        layer.attention.mix = partial(_mix_and_note, layer.attention, own_weights)
+    places = model.decoder.get_buffer(f"centres_{task}")
+    model.decoder(task, model.encoder(task, torch.randn(2, 1, *model.grids[task])), places[None])
+    assert min(own_weights[1:]) > 8 / len(places)
+
+
+def _mix_and_note(
+    attention: CrossAttention, own_weights: list[float], query: Tensor, key_value: Tensor
+) -> Tensor:
+    """Note the mean weight of the token at a query's own place, then do as ever."""
+    sides = (query, key_value.chunk(2, dim=-1)[0])
+    queries, keys = (side.unflatten(-1, (attention.heads, -1)).transpose(1, 2) for side in sides)
+    weights = (queries @ keys.mT / keys.shape[-1] ** 0.5).softmax(dim=-1)
+    own_weights.append(weights.diagonal(dim1=-2, dim2=-1).mean().item())
+    return CrossAttention.mix(attention, query, key_value)
 
 
 def test_a_dropped_block_leaves_its_input(tmp_path):

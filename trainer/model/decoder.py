@@ -10,6 +10,7 @@ from trainer.data.tasks import TASKS
 from trainer.model.attention import CrossAttention
 from trainer.model.feed_forward import FeedForward
 from trainer.model.fourier import FourierFeatures
+from trainer.model.grid import token_centres
 
 
 class DecoderLayer(nn.Module):
@@ -17,7 +18,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
-        self.attention = CrossAttention(dim, dim, heads)
+        self.attention = CrossAttention(dim, heads)
         self.attention_norm = nn.LayerNorm(dim)
         self.feed_forward = FeedForward(dim, dim)
         self.feed_forward_norm = nn.LayerNorm(dim)
@@ -25,7 +26,7 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "rows queries dim"],
-        context: Float[Tensor, "pairs tokens context"],
+        context: Float[Tensor, "pairs tokens dim"],
         spread: Float[Tensor, "pairs rows"] | None = None,
     ) -> Float[Tensor, "pairs queries dim"]:
         """x has a row for each pair, one for all, or some that `spread` shares out: a 1 names each pair's."""
@@ -49,7 +50,7 @@ def _spread(
     return (spread.to(x.dtype) @ x.flatten(1)).unflatten(1, x.shape[1:])
 
 
-class QueryEmbedding(nn.Module):
+class PlaceEmbedding(nn.Module):
     """Coordinates to the decoder's width; the first layer depends on the dimensions, the second does not."""
 
     def __init__(self, frequencies: tuple[int, ...], dimensions: set[int], dim: int) -> None:
@@ -69,7 +70,7 @@ class AnyPointDecoder(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         model, dim = config.model, config.model.decoder_hidden_dim
-        self.query = QueryEmbedding(
+        self.place = PlaceEmbedding(
             model.position_frequencies, {len(grid) for grid in config.grids.values()}, dim
         )
         self.context = nn.Linear(model.latent_dim, dim)
@@ -78,6 +79,9 @@ class AnyPointDecoder(nn.Module):
         )
         fields = {head: count for name in config.grids for head, count in _heads(name).items()}
         self.heads = nn.ModuleDict({head: nn.Linear(dim, count) for head, count in fields.items()})
+        for name, grid in config.grids.items():
+            for head in _heads(name):
+                self.register_buffer(f"centres_{head}", token_centres(model.tokens, grid), persistent=False)
 
     def forward(
         self,
@@ -86,8 +90,12 @@ class AnyPointDecoder(nn.Module):
         places: Float[Tensor, "rows queries dimensions"],
         spread: Float[Tensor, "pairs rows"] | None = None,
     ) -> Float[Tensor, "pairs fields queries"]:
-        """Places are of each pair, of all pairs, or some that `spread` shares out: a 1 names each pair's."""
-        x, context = self.query(places), self.context(latent)
+        """Places are of each pair, of all pairs, or some that `spread` shares out: a 1 names each pair's.
+
+        Tokens are embedded with their places as queries are, so that a query can find those near it.
+        """
+        context = self.context(latent) + self.place(self.get_buffer(f"centres_{head}"))
+        x = self.place(places)
         for number, layer in enumerate(self.layers):
             x = layer(x, context, spread if number == 0 else None)
         return self.heads[head](x).transpose(1, 2)
