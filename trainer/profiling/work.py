@@ -37,7 +37,8 @@ def flops_per_pair(config: Config) -> dict[str, float]:
 
 
 def _batch_without_data(config: Config) -> Batch:
-    pairs = config.recipe.inverse_every_nth_pair  # the fewest that have all their terms
+    # So many that the embedding of the tokens' places, once a decode, weighs nothing in the mean.
+    pairs = 256 * config.recipe.inverse_every_nth_pair
     sizes = [pairs * share for share in config.task_shares]
     tasks = [(TASKS[name], grid) for name, grid in config.grids.items()]
     shapes = list(zip(sizes, tasks, strict=True))
