@@ -9,6 +9,7 @@ from torch import Tensor
 
 from trainer.config import Config
 from trainer.config.load import config_from
+from trainer.config.schema import ModelConfig
 from trainer.data.batch import Batch
 from trainer.data.conditions import condition_size
 from trainer.losses.choices import Phase, StepChoices
@@ -16,7 +17,8 @@ from trainer.losses.objective import Objective
 from trainer.losses.terms.latent import latent_loss
 from trainer.losses.terms.spectral import spectral_loss
 from trainer.model.attention import CrossAttention
-from trainer.model.grid import token_centres
+from trainer.model.encoder import PatchStem
+from trainer.model.grid import coordinates, token_centres
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
 
 BOTH = "data.tasks=[advection1d, darcy2d]"
@@ -227,12 +229,13 @@ def test_the_design_has_its_number_of_parameters():
     assert parameter_count(model.decoder) == 2_864_641
 
 
-@pytest.mark.parametrize(
-    ("grid", "first", "last"), [((8,), [1 / 16], [13 / 16]), ((4, 8), [1 / 8, 3 / 16], [5 / 8, 11 / 16])]
-)
-def test_a_token_is_where_the_middle_of_its_patch_is(grid, first, last):
-    centres = token_centres(4, grid)
-    torch.testing.assert_close(centres[[0, -1]], torch.tensor([first, last]))
+@pytest.mark.parametrize(("tokens", "grid"), [(4, (8,)), (8, (4, 8)), (128, (1024,)), (128, (128, 128))])
+def test_a_token_is_where_the_points_of_its_patch_are(tokens, grid):
+    places = coordinates(grid)
+    stem = PatchStem(ModelConfig(tokens=tokens), len(grid), grid)
+    patches = stem._patches(places.T.unflatten(1, grid)[None])[0]  # as if the coordinates were the fields
+    centres = patches.unflatten(-1, (len(grid), -1)).mean(dim=-1)
+    torch.testing.assert_close(token_centres(tokens, grid), centres)
 
 
 @pytest.mark.parametrize("task", ["advection1d", "darcy2d"])

@@ -33,6 +33,12 @@ def test_the_work_of_a_pair_is_that_of_the_design():
     assert work["all"] == pytest.approx(work["encoder"] + work["operator"] + work["decoder"], rel=1e-3)
 
 
+def test_a_part_that_no_term_uses_is_no_work():
+    work = flops_per_pair(load_config(ROOT / "configs/train/parity-4gpu-optimized.yaml"))
+    assert work["decoder"] == 0
+    assert work["all"] == pytest.approx(work["encoder"] + work["operator"], rel=1e-3)
+
+
 def test_fewer_inverse_terms_are_less_work(tmp_path):
     every = flops_per_pair(tiny_config(tmp_path))
     quarter = flops_per_pair(tiny_config(tmp_path, "recipe.inverse_every_nth_pair=4"))

@@ -9,6 +9,7 @@ import torch
 from tiny import ROOT, events, tiny_config, train_losses
 
 from trainer.errors import ConfigError, Diverged
+from trainer.run.checkpoint import read_checkpoint
 from trainer.run.training import Progress, run_training
 
 KEEPING = ["train.window_updates=1", "train.checkpoint_every_updates=2", "evaluation.every_updates=3"]
@@ -144,6 +145,17 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, content):
         torch.save(content, path)
     with pytest.raises(ConfigError, match=r"checkpoint\.pt: (cannot be read as|is not) a checkpoint"):
         run_training(tiny_config(tmp_path), tmp_path, 3, Progress(), resume=True)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda weights: weights.popitem(), lambda weights: weights.update(old=torch.ones(1))]
+)
+def test_the_weights_of_another_version_are_refused(resumed, tmp_path, change):
+    state = torch.load(resumed / "checkpoint.pt", weights_only=True)
+    change(state["model"])
+    torch.save(state, tmp_path / "checkpoint.pt")
+    with pytest.raises(ConfigError, match=r"checkpoint\.pt: .+ has another shape in this version's model"):
+        read_checkpoint(tmp_path / "checkpoint.pt")
 
 
 def test_a_full_disk_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch):

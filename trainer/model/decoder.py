@@ -92,7 +92,8 @@ class AnyPointDecoder(nn.Module):
     ) -> Float[Tensor, "pairs fields queries"]:
         """Places are of each pair, of all pairs, or some that `spread` shares out: a 1 names each pair's.
 
-        Tokens are embedded with their places as queries are, so that a query can find those near it.
+        Tokens are embedded with their places as queries are, so that a query can find those near it. Places
+        are near each other as on a torus, since their features are periodic: opposite borders too.
         """
         context = self.context(latent) + self.place(self.get_buffer(f"centres_{head}"))
         x = self.place(places)

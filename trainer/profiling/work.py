@@ -32,7 +32,7 @@ def flops_per_pair(config: Config) -> dict[str, float]:
         objective(batch, inputs, Phase()).backward()
     counts = counter.get_flop_counts()
     pairs = len(batch.pair)
-    by_part = {part: sum(counts[f"Objective.model.{part}"].values()) / pairs for part in PARTS}
+    by_part = {part: sum(counts.get(f"Objective.model.{part}", {}).values()) / pairs for part in PARTS}
     return {**by_part, "all": sum(counts["Global"].values()) / pairs}
 
 

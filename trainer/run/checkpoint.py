@@ -9,14 +9,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from trainer.config.load import config_from
 from trainer.errors import ConfigError
+from trainer.model.latent_operator import LatentPdeOperator
 
 LAST, BEST = "checkpoint.pt", "checkpoint-best.pt"
 EXPECTED = {"model", "ema", "optimizer", "config", "step", "seed", "normalisation", "metrics_bytes"}
 
 
 def read_checkpoint(path: Path) -> dict:
-    """Return the whole state; ConfigError if the file holds none of ours."""
+    """Return the whole state; ConfigError if the file holds none of ours, or one of another version."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever the bytes make of the unpickler
@@ -27,7 +29,23 @@ def read_checkpoint(path: Path) -> dict:
         ) from error
     if not isinstance(state, dict) or not state.keys() >= EXPECTED:
         raise ConfigError(f"{path}: is not a checkpoint of this trainer; give one that it wrote")
+    for name in _of_another_shape(state, str(path)):
+        raise ConfigError(
+            f"{path}: {name} has another shape in this version's model, or is in one only; "
+            "use the trainer that wrote it, or train again"
+        )
     return state
+
+
+def _of_another_shape(state: dict, source: str) -> list[str]:
+    """Weights that the model of the checkpoint's own config has otherwise, by name."""
+    with torch.device("meta"):
+        model = LatentPdeOperator(config_from(state["config"], source))
+    ours, theirs = (
+        {name: weight.shape for name, weight in weights.items()}
+        for weights in (model.state_dict(), state["model"])
+    )
+    return sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
 
 
 class CheckpointWriter:
