@@ -147,14 +147,31 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, content):
         run_training(tiny_config(tmp_path), tmp_path, 3, Progress(), resume=True)
 
 
+def _in_whole_numbers(weights: dict[str, torch.Tensor]) -> None:
+    weights.update({name: weight.long() for name, weight in weights.items()})
+
+
+@pytest.mark.parametrize("part", ["model", "ema"])
 @pytest.mark.parametrize(
-    "change", [lambda weights: weights.popitem(), lambda weights: weights.update(old=torch.ones(1))]
+    "change",
+    [lambda weights: weights.popitem(), lambda weights: weights.update(old=torch.ones(1)), _in_whole_numbers],
 )
-def test_the_weights_of_another_version_are_refused(resumed, tmp_path, change):
+def test_the_weights_of_another_version_are_refused(resumed, tmp_path, part, change):
     state = torch.load(resumed / "checkpoint.pt", weights_only=True)
-    change(state["model"])
+    change(state[part])
     torch.save(state, tmp_path / "checkpoint.pt")
-    with pytest.raises(ConfigError, match=r"checkpoint\.pt: .+ has another shape in this version's model"):
+    with pytest.raises(
+        ConfigError, match=r"checkpoint\.pt: .+ has another shape or format in this version's"
+    ):
+        read_checkpoint(tmp_path / "checkpoint.pt")
+
+
+@pytest.mark.parametrize("part", ["model", "ema"])
+@pytest.mark.parametrize("weights", [None, "x", [1], {"a": 1}])
+def test_what_holds_no_weights_is_refused(resumed, tmp_path, part, weights):
+    state = torch.load(resumed / "checkpoint.pt", weights_only=True)
+    torch.save({**state, part: weights}, tmp_path / "checkpoint.pt")
+    with pytest.raises(ConfigError, match=r"checkpoint\.pt: is not a checkpoint of this trainer"):
         read_checkpoint(tmp_path / "checkpoint.pt")
 
 

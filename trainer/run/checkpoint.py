@@ -12,6 +12,7 @@ from torch import Tensor
 from trainer.config.load import config_from
 from trainer.errors import ConfigError
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.optimizer.ema import MISSING
 
 LAST, BEST = "checkpoint.pt", "checkpoint-best.pt"
 EXPECTED = {"model", "ema", "optimizer", "config", "step", "seed", "normalisation", "metrics_bytes"}
@@ -27,25 +28,32 @@ def read_checkpoint(path: Path) -> dict:
             f"{path}: cannot be read as a checkpoint ({type(error).__name__}: {reason}); "
             "give one that a training wrote"
         ) from error
-    if not isinstance(state, dict) or not state.keys() >= EXPECTED:
+    if not isinstance(state, dict) or not state.keys() >= EXPECTED or not _holds_weights(state):
         raise ConfigError(f"{path}: is not a checkpoint of this trainer; give one that it wrote")
-    for name in _of_another_shape(state, str(path)):
+    for name in _unlike_our_models(state, str(path)):
         raise ConfigError(
-            f"{path}: {name} has another shape in this version's model, or is in one only; "
+            f"{path}: {name} has another shape or format in this version's model, or is in one only; "
             "use the trainer that wrote it, or train again"
         )
     return state
 
 
-def _of_another_shape(state: dict, source: str) -> list[str]:
-    """Weights that the model of the checkpoint's own config has otherwise, by name."""
+def _holds_weights(state: dict) -> bool:
+    parts = (state["model"], state["ema"])
+    return all(isinstance(part, dict) and all(map(torch.is_tensor, part.values())) for part in parts)
+
+
+def _unlike_our_models(state: dict, source: str) -> list[str]:
+    """Weights and averages that the model of the checkpoint's own config has otherwise, by name."""
     with torch.device("meta"):
-        model = LatentPdeOperator(config_from(state["config"], source))
-    ours, theirs = (
-        {name: weight.shape for name, weight in weights.items()}
-        for weights in (model.state_dict(), state["model"])
-    )
-    return sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+        ours = LatentPdeOperator(config_from(state["config"], source)).state_dict()
+        averages = {**ours, MISSING: torch.ones(())}
+    unlike = (_forms(ours) ^ _forms(state["model"])) | (_forms(averages) ^ _forms(state["ema"]))
+    return sorted({name for name, *_ in unlike})
+
+
+def _forms(weights: dict[str, Tensor]) -> set[tuple[str, torch.Size, torch.dtype]]:
+    return {(name, weight.shape, weight.dtype) for name, weight in weights.items()}
 
 
 class CheckpointWriter:
