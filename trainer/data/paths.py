@@ -16,7 +16,7 @@ from trainer.data.pairs import PairTable
 from trainer.data.tasks.task import Task
 from trainer.data.threads import on_threads
 
-TRAJECTORIES_AT_ONCE = 16  # on their way to the device
+PART_BYTES = 4 * 2**20  # on their way to the device; larger arrays take new pages of memory each time
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,22 @@ class MappedPairs:
 
     def frames(self, trajectory: np.ndarray, frame: np.ndarray, units: FieldUnits) -> torch.Tensor:
         """Return normalised states (n, fields, *grid) of n trajectories of the split."""
+        file_index = self.table.file_index[trajectory]
+        states = self.physical_frames(trajectory, frame)
+        return torch.from_numpy(normalise(states, units.mean[file_index], units.scale[file_index]))
+
+    def physical_frames(self, trajectory: np.ndarray, frame: np.ndarray) -> np.ndarray:
+        """Return states (n, fields, *grid) of n trajectories of the split, as the files have them."""
         file_index, row = self.table.file_index[trajectory], self.table.row[trajectory]
-        grid = tuple(-(-points // self.every) for points in self.files[0].grid)
-        states = np.empty((len(row), len(self.files[0].fields), *grid), dtype=np.float32)
+        states = np.empty((len(row), len(self.files[0].fields), *self.grid), dtype=np.float32)
         for index in np.unique(file_index):
             chosen = file_index == index
             states[chosen] = self._states[index].take(row[chosen], frame[chosen], self.every)
-        return torch.from_numpy(normalise(states, units.mean[file_index], units.scale[file_index]))
+        return states
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        return tuple(-(-points // self.every) for points in self.files[0].grid)
 
     @cached_property
     def conditions(self) -> tuple[np.ndarray, np.ndarray]:
@@ -76,19 +85,43 @@ class ResidentPairs:
     """The trajectories of one split as one tensor on the device; a batch is an index into it."""
 
     def __init__(self, mapped: MappedPairs, device: torch.device) -> None:
-        table = mapped.table
-        shape = (table.trajectories, *_trajectories(mapped, np.arange(1)).shape[1:])
-        self.states = torch.empty(shape, device=device)
-        parts = np.array_split(np.arange(shape[0]), -(-shape[0] // TRAJECTORIES_AT_ONCE))
-        read = on_threads(lambda part: _trajectories(mapped, part), parts)
-        for part, states in zip(parts, read, strict=True):
-            self.states[part[0] : part[-1] + 1] = states
+        table, file = mapped.table, mapped.files[0]
+        self.states = torch.empty(
+            (table.trajectories, file.frames, len(file.fields), *mapped.grid), device=device
+        )
+        self._read_files(mapped)
+        self._normalise(mapped)
         self.frame_pairs = table.pairs_per_trajectory
         self.first_frame = torch.from_numpy(table.first_frame).to(device)
         self.stride = torch.from_numpy(table.stride).to(device)
         self.per_frame_pair, self.per_trajectory = (
             torch.from_numpy(part).to(device) for part in mapped.conditions
         )
+
+    def _read_files(self, mapped: MappedPairs) -> None:
+        trajectories, frames = self.states.shape[:2]
+        bytes_of_one = self.states[0].numel() * self.states.element_size()
+        parts = np.array_split(
+            np.arange(trajectories), -(-trajectories // max(1, PART_BYTES // bytes_of_one))
+        )
+
+        def read(part: np.ndarray) -> np.ndarray:
+            return mapped.physical_frames(np.repeat(part, frames), np.tile(np.arange(frames), len(part)))
+
+        for part, states in zip(parts, on_threads(read, parts), strict=True):
+            self.states[part[0] : part[-1] + 1].flatten(0, 1).copy_(torch.from_numpy(states))
+
+    def _normalise(self, mapped: MappedPairs) -> None:
+        """In place, on the device; in a steady task the second frame is in units of the target."""
+        units, of_trajectory = mapped.normalisation, mapped.table.file_index
+        roles = [units.state, units.target] if mapped.task.steady else [units.state]
+        per_field = (self.states.shape[2], *(1 for _ in mapped.grid))
+        for states, role in zip(self.states.chunk(len(roles), dim=1), roles, strict=True):
+            mean, scale = (
+                torch.from_numpy(unit[of_trajectory]).to(states).view(-1, 1, *per_field)
+                for unit in (role.mean, role.scale)
+            )
+            states.sub_(mean).mul_(scale)
 
     def read(self, pairs: torch.Tensor) -> TaskPairs:
         trajectory, frame_pair = pairs // self.frame_pairs, pairs % self.frame_pairs
@@ -98,17 +131,3 @@ class ResidentPairs:
             next_field=self.states[trajectory, frame + self.stride[frame_pair]],
             condition=self.per_frame_pair[frame_pair] + self.per_trajectory[trajectory],
         )
-
-
-def _trajectories(mapped: MappedPairs, trajectories: np.ndarray) -> torch.Tensor:
-    """All frames, (n, frames, fields, *grid); in a steady task the second is in units of the target."""
-    units, frames = mapped.normalisation, mapped.files[0].frames
-    steady = [(0, 1, units.state), (1, 2, units.target)]
-    parts = []
-    for first, last, role in steady if mapped.task.steady else [(0, frames, units.state)]:
-        chosen, frame = (
-            np.repeat(trajectories, last - first),
-            np.tile(np.arange(first, last), len(trajectories)),
-        )
-        parts.append(mapped.frames(chosen, frame, role).unflatten(0, (len(trajectories), -1)))
-    return torch.cat(parts, dim=1)
