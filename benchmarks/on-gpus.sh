@@ -70,6 +70,7 @@ measure() {
       ;;
     learning)
       python3 -m benchmarks.learning.compare --config configs/train/two-task-1gpu-optimized.yaml --out "$out/learning" \
+        --kill-at-update 600 --set train.checkpoint_every_updates=300 \
         --set train.updates=1200 --set evaluation.every_updates=150 --set data.held_out_fraction=0.02
       ;;
     memory)
