@@ -112,25 +112,42 @@ def gated_norm_errors(
 
 
 def decoder_tail_errors(
-    device: torch.device, dtype: torch.dtype, pairs: int, queries: int, heads: int, dim: int, rows: int
+    device: torch.device,
+    dtype: torch.dtype,
+    pairs: int,
+    queries: int,
+    heads: int,
+    dim: int,
+    *,
+    rows: int,
+    fields: int | None = None,
 ) -> dict[str, float]:
-    """The same of a decoder layer behind its attention, with `rows` rows of queries for all pairs."""
+    """The same of a decoder layer behind its attention and the next one's query, or a head of some fields.
+
+    There are `rows` rows of queries for all pairs.
+    """
     torch.manual_seed(0)
     layer = DecoderLayer(heads * dim, heads).to(device)
-    for parameter in layer.parameters():
+    reader = nn.Linear(heads * dim, fields or heads * dim).to(device)
+    for parameter in (*layer.parameters(), *reader.parameters()):
         parameter.data += 0.1 * torch.randn_like(parameter)  # norms start at 1 and 0, which hides mistakes
     del layer.attention.query, layer.attention.key_value
     x = torch.randn(rows, queries, heads * dim, device=device).to(dtype)
-    attended, out_gradient = torch.randn(2, pairs, queries, heads * dim, device=device).to(dtype)
+    attended, of_result = torch.randn(2, pairs, queries, heads * dim, device=device).to(dtype)
+    of_read = torch.randn(pairs, queries, reader.out_features, device=device).to(dtype)
     inputs = [x.requires_grad_(), attended.requires_grad_()]
-    out = fused_tail(layer, *inputs)
-    results = [out, *torch.autograd.grad(out, [*inputs, *layer.parameters()], out_gradient)]
-    layer.double()
+    both = nn.ModuleDict({"layer": layer, "reader": reader})
+    first = 1 if fields else 0  # a head alone reads the last layer's result
+    outs = fused_tail(layer, *inputs, reader, only_reader=bool(fields))[first:]
+    gradients = [of_result, of_read][first:]
+    results = [*outs, *torch.autograd.grad(outs, [*inputs, *both.parameters()], gradients)]
+    both.double()
     exact_inputs = [part.detach().double().requires_grad_() for part in inputs]
     exact_out = layer.tail(*exact_inputs)
-    wanted = [*exact_inputs, *layer.parameters()]
-    exact = [exact_out, *torch.autograd.grad(exact_out, wanted, out_gradient.double())]
-    names = ["out", "x", "attended", *(name for name, _ in layer.named_parameters())]
+    exact_outs = [exact_out, reader(exact_out)][first:]
+    wanted = [*exact_inputs, *both.parameters()]
+    exact = [*exact_outs, *torch.autograd.grad(exact_outs, wanted, [part.double() for part in gradients])]
+    names = [*["out", "read"][first:], "x", "attended", *(name for name, _ in both.named_parameters())]
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
 
 
@@ -149,6 +166,7 @@ def main() -> None:
         "gate, sum and norm": gated_norm_errors(*sizes),
         "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
         "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),
+        "decoder tail and head": decoder_tail_errors(*sizes, rows=pairs, fields=2),
     }
     if device.type == "cpu" or dtype != torch.float32:  # its forward pass on a GPU is cuDNN's
         errors["cross-attention"] = cross_attention_errors(*sizes, rows=pairs)

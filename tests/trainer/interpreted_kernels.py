@@ -20,7 +20,7 @@ from trainer.model.attention import CrossAttention
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.switches.fused_pointwise import fuse_pointwise
 
-PAIRS, TOKENS, DIM, HIDDEN = 3, 5, 48, 40  # none fills a tile
+PAIRS, TOKENS, DIM, HIDDEN, FIELDS = 3, 5, 48, 40, 2  # none fills a tile
 PRODUCTS = torch.float16
 
 
@@ -47,8 +47,15 @@ def of_decoder_tail() -> tuple:
     matrices = [wanted(DIM, DIM, dtype=PRODUCTS) for _ in range(3)]
     out, first, second = ([matrix, wanted(DIM)] for matrix in matrices)
     norms = [[wanted(DIM), wanted(DIM)] for _ in range(2)]
-    weights = [*out, *norms[0], *first, *second, *norms[1]]
-    return strided(1, TOKENS, DIM), strided(PAIRS, TOKENS, DIM), weights, 1e-5
+    reader = [wanted(DIM, DIM, dtype=PRODUCTS), wanted(DIM)]
+    weights = [*out, *norms[0], *first, *second, *norms[1], *reader]
+    return strided(1, TOKENS, DIM), strided(PAIRS, TOKENS, DIM), weights, 1e-5, False
+
+
+def of_last_decoder_tail() -> tuple:
+    x, attended, weights, eps, _ = of_decoder_tail()
+    head = [wanted(FIELDS, DIM, dtype=PRODUCTS), wanted(FIELDS)]
+    return x, attended, [*weights[:-2], *head], eps, True
 
 
 def of_cross_attention() -> tuple:
@@ -63,6 +70,7 @@ OPERATORS = [
     (feed_forward, of_feed_forward),
     (gated_norm, of_gated_norm),
     (decoder_tail, of_decoder_tail),
+    (decoder_tail, of_last_decoder_tail),
     (cross_attention, of_cross_attention),
     (one_tile_attention, of_one_tile_attention),
 ]

@@ -26,7 +26,7 @@ from trainer.switches.attention import (
     replace_self_attention,
 )
 from trainer.switches.compile_blocks import compiled_blocks, observed_compile
-from trainer.switches.fused_pointwise import fused_layers
+from trainer.switches.fused_pointwise import layers_fused
 from trainer.switches.model_switches import apply_to_model
 
 
@@ -115,7 +115,7 @@ def test_our_kernels_agree_with_float64(dtype, tolerance, sizes):
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     errors = json.loads(done.stdout)
-    assert len(errors) == 7
+    assert len(errors) == 8
     assert {kernel: worst for kernel in errors if (worst := max(errors[kernel].values())) > tolerance} == {}
 
 
@@ -137,14 +137,14 @@ def test_fused_layers_read_back_and_keep_their_weights(tmp_path):
     config = tiny_config(tmp_path, "speed.fused_pointwise=true")
     objective = Objective(LatentPdeOperator(config), config)
     names = objective.model.state_dict().keys()
-    assert fused_layers(objective.model) == 0
+    assert layers_fused(objective.model) == 0
     apply_to_model(objective, config.speed)
-    assert fused_layers(objective.model) == 3
+    assert layers_fused(objective.model) == 3
     assert objective.model.state_dict().keys() == names
-    del objective.model.decoder.layers[0].tail
-    assert fused_layers(objective.model) == 2
+    del objective.model.decoder.through
+    assert layers_fused(objective.model) == 2
     del objective.model.operator.through
-    assert fused_layers(objective.model) == 0
+    assert layers_fused(objective.model) == 0
 
 
 def test_compilation_reads_back_where_it_is(tmp_path):
@@ -182,6 +182,10 @@ REDUCED = "speed.compile_mode=reduce-overhead"
         (
             ["speed.fused_pointwise=true", "speed.activation_checkpointing=all"],
             'speed.activation_checkpointing: got "all", but',
+        ),
+        (
+            ["speed.fused_pointwise=true", "speed.checkpoint_encoder_decoder=true"],
+            "speed.checkpoint_encoder_decoder: got true, but",
         ),
         (["speed.fused_pointwise=true", "speed.wrapper=fsdp2"], 'speed.wrapper: got "fsdp2", which'),
         (

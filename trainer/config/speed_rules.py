@@ -141,7 +141,7 @@ def _cross_attention(config: Config) -> Iterator[Problem]:
 
 
 def _fused_pointwise(config: Config) -> Iterator[Problem]:
-    """Its kernels join the end of a block with the start of the next, so no block can be run by itself."""
+    """Its kernels join the end of a block or layer with the start of the next: none can be run by itself."""
     speed = config.speed
     if not speed.fused_pointwise:
         return
@@ -155,6 +155,11 @@ def _fused_pointwise(config: Config) -> Iterator[Problem]:
             "speed.activation_checkpointing",
             f'got "{speed.activation_checkpointing}", but speed.fused_pointwise works across blocks: '
             "expected off",
+        )
+    if speed.checkpoint_encoder_decoder:
+        yield Problem(
+            "speed.checkpoint_encoder_decoder",
+            "got true, but speed.fused_pointwise works across the decoder's layers: expected false",
         )
     if speed.wrapper == "fsdp2":
         yield Problem(

@@ -19,28 +19,82 @@ def add_norm(
 
     x may have fewer rows, of which branch has a multiple.
     """
-    out, normal = torch.empty_like(branch), torch.empty_like(branch)
+    return _normed(x, branch, bias, weight, shift, eps, torch.empty_like(branch), (branch, branch), 0)
+
+
+def add_norm_read(
+    x: Tensor, branch: Tensor, bias: Tensor, weight: Tensor, shift: Tensor, eps: float, reader: list[Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The same, but of normal weight + shift only what a narrow linear layer reads: (rows, fields).
+
+    reader: its weight (fields, dim) and bias. A product with so few columns would be one more pass.
+    """
+    fields = len(reader[0])
+    read = branch.new_empty(len(branch), fields)
+    return _normed(x, branch, bias, weight, shift, eps, read, (reader[0].contiguous(), reader[1]), fields)
+
+
+def _normed(
+    x: Tensor,
+    branch: Tensor,
+    bias: Tensor,
+    weight: Tensor,
+    shift: Tensor,
+    eps: float,
+    out: Tensor,
+    reader: tuple[Tensor, Tensor],
+    fields: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    normal = torch.empty_like(branch)
     rows, dim = branch.shape
     over_deviation = torch.empty(rows, dtype=torch.float32, device=branch.device)
     _forward[(triton.cdiv(rows, FORWARD_ROWS),)](
-        *(x, branch, bias, weight, shift, out, normal, over_deviation),
-        *(rows, len(x), eps, dim, triton.next_power_of_2(dim), FORWARD_ROWS),
+        *(x, branch, bias, weight, shift, *reader, out, normal, over_deviation),
+        *(rows, len(x), eps, dim, triton.next_power_of_2(dim), FORWARD_ROWS, fields),
         num_warps=FORWARD_WARPS,
     )
     return out, normal, over_deviation
 
 
 def add_norm_gradients(
-    out_gradient: Tensor, normal: Tensor, weight: Tensor, over_deviation: Tensor, parts: Tensor
+    out_gradients: list[Tensor], normal: Tensor, weight: Tensor, over_deviation: Tensor, parts: Tensor
 ) -> Tensor:
     """Return the gradient of the sum (rows, dim); put parts of those of bias, weight and shift side by side
-    into parts (programs, 3 dim).
+    into parts (programs, 3 dim). The gradient of the result is the sum of the one or two given.
     """
+    first, *second = out_gradients
+    given = [first, *(second or [first]), first]
+    return _gradients(given, normal, weight, over_deviation, parts, two=bool(second), fields=0)
+
+
+def add_norm_read_gradients(
+    read_gradient: Tensor,
+    reader: Tensor,
+    normal: Tensor,
+    weight: Tensor,
+    over_deviation: Tensor,
+    parts: Tensor,
+) -> Tensor:
+    """The same, from the gradient (rows, fields) of what the reader (fields, dim) has read."""
+    given = [read_gradient.contiguous(), read_gradient, reader.contiguous()]
+    return _gradients(given, normal, weight, over_deviation, parts, two=False, fields=len(reader))
+
+
+def _gradients(
+    given: list[Tensor],
+    normal: Tensor,
+    weight: Tensor,
+    over_deviation: Tensor,
+    parts: Tensor,
+    *,
+    two: bool,
+    fields: int,
+) -> Tensor:
     sum_gradient = torch.empty_like(normal)
     rows, dim = normal.shape
     _backward[(len(parts),)](
-        *(out_gradient, normal, weight, over_deviation, sum_gradient, parts, parts.stride(0)),
-        *(rows, dim, triton.next_power_of_2(dim), BACKWARD_ROWS),
+        *(*given, normal, weight, over_deviation, sum_gradient, parts, parts.stride(0)),
+        *(rows, dim, triton.next_power_of_2(dim), BACKWARD_ROWS, two, fields),
         num_warps=BACKWARD_WARPS,
     )
     return sum_gradient
@@ -53,7 +107,9 @@ def _forward(
     bias_ptr,
     weight_ptr,
     shift_ptr,
-    out_ptr,
+    reader_ptr,  # (FIELDS, DIM)
+    reader_bias_ptr,
+    out_ptr,  # (rows, DIM), or (rows, FIELDS) where there are any
     normal_ptr,
     over_deviation_ptr,
     rows,
@@ -62,6 +118,7 @@ def _forward(
     DIM: tl.constexpr,
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
+    FIELDS: tl.constexpr,
 ):
     column = tl.arange(0, COLUMNS)[None, :]
     filled = column < DIM
@@ -78,13 +135,23 @@ def _forward(
     tl.store(normal_ptr + place, normal.to(normal_ptr.dtype.element_ty), mask=inside)
     weight = tl.load(weight_ptr + column, mask=filled, other=0.0).to(tl.float32)
     shift = tl.load(shift_ptr + column, mask=filled, other=0.0).to(tl.float32)
-    tl.store(out_ptr + place, (normal * weight + shift).to(out_ptr.dtype.element_ty), mask=inside)
+    out = (normal * weight + shift).to(out_ptr.dtype.element_ty)
+    if FIELDS == 0:
+        tl.store(out_ptr + place, out, mask=inside)
+    for field in tl.static_range(FIELDS):
+        reader = tl.load(reader_ptr + field * DIM + column, mask=filled, other=0.0).to(tl.float32)
+        read = tl.sum(out.to(tl.float32) * reader, axis=1)[:, None]
+        read += tl.load(reader_bias_ptr + field).to(tl.float32)
+        read_place = row.to(tl.int64) * FIELDS + field
+        tl.store(out_ptr + read_place, read.to(out_ptr.dtype.element_ty), mask=row < rows)
     tl.store(over_deviation_ptr + row, over_deviation, mask=row < rows)
 
 
 @triton.jit
 def _backward(
-    out_gradient_ptr,
+    out_gradient_ptr,  # (rows, DIM), or (rows, FIELDS) where there are any
+    second_gradient_ptr,
+    reader_ptr,  # (FIELDS, DIM)
     normal_ptr,
     weight_ptr,
     over_deviation_ptr,
@@ -95,6 +162,8 @@ def _backward(
     DIM: tl.constexpr,
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
+    TWO: tl.constexpr,
+    FIELDS: tl.constexpr,
 ):
     column = tl.arange(0, COLUMNS)[None, :]
     filled = column < DIM
@@ -106,7 +175,18 @@ def _backward(
         row = first + tl.arange(0, ROWS)[:, None]
         inside = (row < rows) & filled
         place = row.to(tl.int64) * DIM + column
-        gradient = tl.load(out_gradient_ptr + place, mask=inside, other=0.0).to(tl.float32)
+        if FIELDS == 0:
+            gradient = tl.load(out_gradient_ptr + place, mask=inside, other=0.0).to(tl.float32)
+        else:
+            gradient = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
+        if TWO:
+            gradient += tl.load(second_gradient_ptr + place, mask=inside, other=0.0).to(tl.float32)
+        for field in tl.static_range(FIELDS):
+            of_read = tl.load(
+                out_gradient_ptr + row.to(tl.int64) * FIELDS + field, mask=row < rows, other=0.0
+            )
+            reader = tl.load(reader_ptr + field * DIM + column, mask=filled, other=0.0).to(tl.float32)
+            gradient += of_read.to(tl.float32) * reader
         normal = tl.load(normal_ptr + place, mask=inside, other=0.0).to(tl.float32)
         over_deviation = tl.load(over_deviation_ptr + row, mask=row < rows, other=0.0)
         of_weight += gradient * normal

@@ -32,18 +32,18 @@ class DecoderLayer(nn.Module):
         """x has a row for each pair, one for all, or some that `spread` shares out: a 1 names each pair's."""
         query = self.attention.query(x)
         if spread is not None:
-            x, query = _spread(x, spread), _spread(query, spread)
+            x, query = spread_out(x, spread), spread_out(query, spread)
         return self.tail(x, self.attention.attend(query, context))
 
     def tail(
         self, x: Float[Tensor, "#pairs queries dim"], attended: Float[Tensor, "pairs queries dim"]
     ) -> Float[Tensor, "pairs queries dim"]:
-        """All behind the attention: what a kernel replaces."""
+        """All behind the attention."""
         x = self.attention_norm(x + self.attention.out(attended))
         return self.feed_forward_norm(x + self.feed_forward(x))
 
 
-def _spread(
+def spread_out(
     x: Float[Tensor, "rows queries dim"], spread: Float[Tensor, "pairs rows"]
 ) -> Float[Tensor, "pairs queries dim"]:
     """Choose rows by a product: its gradient is one as well, where that of an index would have to sort."""
@@ -96,10 +96,19 @@ class AnyPointDecoder(nn.Module):
         are near each other as on a torus, since their features are periodic: opposite borders too.
         """
         context = self.context(latent) + self.place(self.get_buffer(f"centres_{head}"))
-        x = self.place(places)
+        return self.through(self.place(places), context, spread, self.heads[head]).transpose(1, 2)
+
+    def through(
+        self,
+        x: Float[Tensor, "rows queries dim"],
+        context: Float[Tensor, "pairs tokens dim"],
+        spread: Float[Tensor, "pairs rows"] | None,
+        head: nn.Linear,
+    ) -> Float[Tensor, "pairs queries fields"]:
+        """Layers and head: what kernels replace."""
         for number, layer in enumerate(self.layers):
             x = layer(x, context, spread if number == 0 else None)
-        return self.heads[head](x).transpose(1, 2)
+        return head(x)
 
 
 def target_head(task: str) -> str:

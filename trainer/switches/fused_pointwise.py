@@ -1,7 +1,7 @@
 """What lies between two matrix products in one pass over memory each way, by kernels of ours.
 
 In the decoder's layers and the operator's blocks: biases and GELU; gates, residual sums and their norms,
-also where one block ends and the next begins.
+also where one block or layer ends and the next begins.
 """
 
 from __future__ import annotations
@@ -9,25 +9,24 @@ from __future__ import annotations
 from functools import partial
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from trainer.model.decoder import DecoderLayer
+from trainer.model.decoder import AnyPointDecoder, DecoderLayer, spread_out
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.model.operator import LatentOperator
 
 
 def fuse_pointwise(model: LatentPdeOperator) -> None:
     """Put the kernels in place; the keys of the state dict stay."""
-    for layer in model.decoder.layers:
-        layer.tail = partial(fused_tail, layer)
+    model.decoder.through = partial(fused_layers, model.decoder)
     model.operator.through = partial(fused_blocks, model.operator)
 
 
-def fused_layers(model: LatentPdeOperator) -> int:
+def layers_fused(model: LatentPdeOperator) -> int:
     """How many layers and blocks would run the kernels."""
-    layers = sum("tail" in layer.__dict__ for layer in model.decoder.layers)
-    return layers + len(model.operator.blocks) * ("through" in model.operator.__dict__)
+    stacks = (model.decoder, model.decoder.layers), (model.operator, model.operator.blocks)
+    return sum(len(layers) for whole, layers in stacks if "through" in whole.__dict__)
 
 
 def fused_blocks(
@@ -62,8 +61,34 @@ def fused_blocks(
     return x + gate[:, None] * (branch + last.bias)
 
 
-def fused_tail(layer: DecoderLayer, x: Tensor, attended: Tensor) -> Tensor:
-    """What takes the place of DecoderLayer.tail."""
+def fused_layers(
+    decoder: AnyPointDecoder,
+    x: Float[Tensor, "rows queries dim"],
+    context: Float[Tensor, "pairs tokens dim"],
+    spread: Float[Tensor, "pairs rows"] | None,
+    head: nn.Linear,
+) -> Float[Tensor, "pairs queries fields"]:
+    """What takes the place of AnyPointDecoder.through: a layer's norm goes with the product that reads it."""
+    layers = decoder.layers
+    query = layers[0].attention.query(x)
+    if spread is not None:
+        x, query = spread_out(x, spread), spread_out(query, spread)
+    for number, layer in enumerate(layers):
+        attended = layer.attention.attend(query, context)
+        if number + 1 < len(layers):
+            x, query = fused_tail(layer, x, attended, layers[number + 1].attention.query)
+    return fused_tail(layer, x, attended, head, only_reader=True)[1]
+
+
+def fused_tail(
+    layer: DecoderLayer,
+    x: Float[Tensor, "#pairs queries dim"],
+    attended: Float[Tensor, "pairs queries dim"],
+    reader: nn.Linear,
+    *,
+    only_reader: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """DecoderLayer.tail and the linear layer that reads its result: both results, or of the reader alone."""
     from trainer.kernels.decoder_tail import decoder_tail  # needs Triton
 
     out, (first, _, second) = layer.attention.out, layer.feed_forward
@@ -72,6 +97,7 @@ def fused_tail(layer: DecoderLayer, x: Tensor, attended: Tensor) -> Tensor:
     weights = [
         *(out.weight.to(format), out.bias, norms[0].weight, norms[0].bias),
         *(first.weight.to(format), first.bias, second.weight.to(format), second.bias),
-        *(norms[1].weight, norms[1].bias),
+        *(norms[1].weight, norms[1].bias, reader.weight.to(format), reader.bias),
     ]
-    return decoder_tail(x.to(format), attended, weights, norms[0].eps)[0]
+    result, read, *_ = decoder_tail(x.to(format), attended, weights, norms[0].eps, only_reader)
+    return result, read
