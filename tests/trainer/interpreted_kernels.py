@@ -131,16 +131,23 @@ def test_the_stream_between_fused_blocks_is_float32_as_between_plain_ones(tmp_pa
     assert formats == {torch.float32: 2 * config.model.depth - 1}
 
 
-@pytest.mark.parametrize("compiled", ["off", "model"])
-def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path, compiled):
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        [],
+        ["speed.compile=model"],
+        ["recipe.query_strategy=lattice", "recipe.query_points=4"],  # each pair has one of several rows
+    ],
+)
+def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path, chosen):
     overrides = [
         "data.tasks=[advection1d, darcy2d]",
         *("data.advection1d.grid_points=16", "data.darcy2d.grid_points=4", "model.decoder_depth=2"),
         *("loss.boundary=0", "loss.inverse_encoding=0", "loss.inverse_decoding=0"),  # each decodes more
         "speed.hoist_fixed_grid=true",  # the first layer has one row of queries, the second one a pair
     ]
-    plain, loss, _ = an_objective(tmp_path, *overrides)
-    overrides += ["speed.fused_pointwise=true", f"speed.compile={compiled}"]
-    fused, same, _ = an_objective(tmp_path, *overrides)
+    recipe = [key for key in chosen if key.startswith("recipe.")]
+    plain, loss, _ = an_objective(tmp_path, *overrides, *recipe)
+    fused, same, _ = an_objective(tmp_path, *overrides, "speed.fused_pointwise=true", *chosen)
     assert same == pytest.approx(loss, rel=1e-6)
     torch.testing.assert_close(gradients(fused), gradients(plain), rtol=1e-4, atol=1e-6)

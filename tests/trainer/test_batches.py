@@ -12,6 +12,7 @@ from trainer.data.feed import Share, open_feed
 from trainer.data.normalisation import physical
 from trainer.data.schedule import BatchSchedule
 from trainer.data.splits import open_data
+from trainer.data.threads import on_threads
 from trainer.errors import ConfigError
 from trainer.losses.choices import StepChoices
 
@@ -70,7 +71,14 @@ BOTH = "data.tasks=[advection1d, darcy2d]"
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_both_data_paths_deliver_the_same_bits(tmp_path, workers, monkeypatch):
-    monkeypatch.setattr("trainer.data.paths.PART_BYTES", 2**14)  # several parts, the last one smaller
+    parts: list[int] = []
+
+    def counted(function, items):
+        parts.append(len(items))
+        return on_threads(function, items)
+
+    monkeypatch.setattr("trainer.data.paths.PART_BYTES", 2**11)
+    monkeypatch.setattr("trainer.data.paths.on_threads", counted)
     config = tiny_config(tmp_path, BOTH)
     data = open_data(config)
     share = Share(data.train.schedule(8, seed=1), rank=1, world_size=2, micro_steps=2)
@@ -80,6 +88,7 @@ def test_both_data_paths_deliver_the_same_bits(tmp_path, workers, monkeypatch):
         feed = open_feed(data.train, share, updates=3, speed=speed, device=CPU)
         batches.append([batch for step in range(1, 4) for batch in feed.update(step)])
         feed.close()
+    assert min(parts) > 1
     assert len(batches[0]) == 6
     for from_loader, resident in zip(*batches, strict=True):
         assert [len(field) for field in from_loader.fields] == [1, 1]

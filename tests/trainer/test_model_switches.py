@@ -26,7 +26,7 @@ from trainer.switches.attention import (
     replace_self_attention,
 )
 from trainer.switches.compile_blocks import compiled_blocks, observed_compile
-from trainer.switches.fused_pointwise import layers_fused
+from trainer.switches.fused_pointwise import observed_fused_layers
 from trainer.switches.model_switches import apply_to_model
 
 
@@ -137,14 +137,14 @@ def test_fused_layers_read_back_and_keep_their_weights(tmp_path):
     config = tiny_config(tmp_path, "speed.fused_pointwise=true")
     objective = Objective(LatentPdeOperator(config), config)
     names = objective.model.state_dict().keys()
-    assert layers_fused(objective.model) == 0
+    assert observed_fused_layers(objective.model) == 0
     apply_to_model(objective, config.speed)
-    assert layers_fused(objective.model) == 3
+    assert observed_fused_layers(objective.model) == 3
     assert objective.model.state_dict().keys() == names
     del objective.model.decoder.through
-    assert layers_fused(objective.model) == 2
+    assert observed_fused_layers(objective.model) == 2
     del objective.model.operator.through
-    assert layers_fused(objective.model) == 0
+    assert observed_fused_layers(objective.model) == 0
 
 
 def test_compilation_reads_back_where_it_is(tmp_path):

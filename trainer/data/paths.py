@@ -16,7 +16,7 @@ from trainer.data.pairs import PairTable
 from trainer.data.tasks.task import Task
 from trainer.data.threads import on_threads
 
-PART_BYTES = 4 * 2**20  # on their way to the device; larger arrays take new pages of memory each time
+PART_BYTES = 2**20  # on their way to the device; for larger arrays the allocator takes new pages each time
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ def add_norm(
 
     x may have fewer rows, of which branch has a multiple.
     """
-    return _normed(x, branch, bias, weight, shift, eps, torch.empty_like(branch), (branch, branch), 0)
+    no_reader = branch, branch  # not read without fields
+    return _normed(x, branch, bias, weight, shift, eps, torch.empty_like(branch), no_reader, 0)
 
 
 def add_norm_read(
@@ -63,7 +64,7 @@ def add_norm_gradients(
     into parts (programs, 3 dim). The gradient of the result is the sum of the one or two given.
     """
     first, *second = out_gradients
-    given = [first, *(second or [first]), first]
+    given = [first, *(second or [first]), first]  # what is not there is not read
     return _gradients(given, normal, weight, over_deviation, parts, two=bool(second), fields=0)
 
 
@@ -76,7 +77,8 @@ def add_norm_read_gradients(
     parts: Tensor,
 ) -> Tensor:
     """The same, from the gradient (rows, fields) of what the reader (fields, dim) has read."""
-    given = [read_gradient.contiguous(), read_gradient, reader.contiguous()]
+    read_gradient = read_gradient.contiguous()
+    given = [read_gradient, read_gradient, reader.contiguous()]
     return _gradients(given, normal, weight, over_deviation, parts, two=False, fields=len(reader))
 
 

@@ -3,7 +3,8 @@
 Products go through the library. What lies between two of them passes over memory once each way, in the
 format of the products: output bias, residual and norm; bias and GELU; each with the sums of its bias's
 gradient. The reader is the next layer's query, or the head. Its gradient meets the residual's in front of the
-last norm, whose kernel adds them up; a head, with its few columns, is no pass over memory of its own at all.
+last norm, whose kernel adds them up; a head, with its few columns, is a pass over memory of its own only for
+the gradient of its weight.
 """
 
 from collections.abc import Sequence
@@ -50,7 +51,7 @@ def decoder_tail(
         result, *kept = add_norm(*last)
         read = torch.addmm(reader_bias.to(result.dtype), result, reader.T)
         result = result.view(attended.shape)
-    return [result, read.view(*attended.shape[:2], -1), normal, over_deviation, product, *kept]
+    return [result, read.view(*attended.shape[:2], len(reader)), normal, over_deviation, product, *kept]
 
 
 @torch.library.custom_op("speedproof::decoder_tail_backward", mutates_args=())
@@ -122,7 +123,7 @@ def _remember(ctx, inputs, output) -> None:
     x, attended, weights, _, only_reader = inputs
     ctx.x_pairs, ctx.only_reader = len(x), only_reader
     ctx.set_materialize_grads(False)  # of zeros, as large as all that is kept
-    ctx.mark_non_differentiable(*output[2:])
+    ctx.mark_non_differentiable(*output[2:], *(output[:1] if only_reader else []))
     ctx.save_for_backward(attended, *output[2:], *weights)
 
 
@@ -130,13 +131,13 @@ def _gradient(ctx, gradients):
     attended, *rest = ctx.saved_tensors
     kept, weights = rest[:KEPT], rest[KEPT:]
     of_result, of_read = gradients[:2]
-    if ctx.only_reader:
-        of_result = None
     found = decoder_tail_backward(of_result, of_read, attended, kept, weights, ctx.x_pairs, ctx.only_reader)
     of_x, of_attended, of_out, of_second, against_normal, against_last, vectors = found
     out_bias, norm, shift, second_bias, last_norm, last_shift, first_bias = vectors.chunk(VECTORS)
     reader, reader_bias = weights[-2:]
-    of_reader_bias = torch.zeros_like(reader_bias) if of_read is None else of_read.float().sum(dim=(0, 1))
+    of_reader_bias = torch.zeros_like(reader_bias)
+    if of_read is not None:
+        of_reader_bias = of_read.sum(dim=(0, 1), dtype=torch.float32)
     of_first = _behind_norm(against_normal, first_bias, weights[2:4]).to(weights[4].dtype)
     of_reader = _behind_norm(against_last, of_reader_bias, weights[8:10]).to(reader.dtype)
     of_weights = [of_out, out_bias, norm, shift, of_first, first_bias, of_second, second_bias]

@@ -23,7 +23,7 @@ def fuse_pointwise(model: LatentPdeOperator) -> None:
     model.operator.through = partial(fused_blocks, model.operator)
 
 
-def layers_fused(model: LatentPdeOperator) -> int:
+def observed_fused_layers(model: LatentPdeOperator) -> int:
     """How many layers and blocks would run the kernels."""
     stacks = (model.decoder, model.decoder.layers), (model.operator, model.operator.blocks)
     return sum(len(layers) for whole, layers in stacks if "through" in whole.__dict__)

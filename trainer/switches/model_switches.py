@@ -15,7 +15,7 @@ from trainer.switches.attention import (
 )
 from trainer.switches.compile_blocks import compile_blocks, compile_whole, compiled_blocks, observed_compile
 from trainer.switches.fixed_grid import hoist_fixed_grids, hoisted_tasks
-from trainer.switches.fused_pointwise import fuse_pointwise, layers_fused
+from trainer.switches.fused_pointwise import fuse_pointwise, observed_fused_layers
 
 
 def apply_to_model(objective: Objective, speed: SpeedConfig) -> None:
@@ -47,7 +47,7 @@ def observe_model(
         "compiled_blocks": compiled_blocks(model),
         "attention": observed_attention(model, speed.attention, product_dtype),
         "cross_attention": observed_cross_attention(model),
-        "fused_layers": layers_fused(model),
+        "fused_layers": observed_fused_layers(model),
         "hoisted_tasks": hoisted_tasks(objective),
         "checkpointed_blocks": checkpointed(model.operator.blocks),
         "checkpointed_ends": checkpointed([model.encoder, *model.decoder.layers]),
