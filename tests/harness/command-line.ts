@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
+const REPOSITORY = join(import.meta.dirname, '..', '..')
 /** Compiled by `tsc -p tsconfig.build.json`, which npm test does first. */
-const CLI = join(import.meta.dirname, '..', '..', 'lib', 'cli.js')
+const CLI = join(REPOSITORY, 'lib', 'cli.js')
 
 export interface Ended {
   exitCode: number | null
@@ -30,7 +31,7 @@ export async function speedproof(folder: string, ...words: string[]): Promise<En
 
 export function startSpeedproof(folder: string, ...words: string[]): RunningCommand {
   // Tests side by side must not wait for each other, nor find floors; the repository itself gets no such files.
-  const ownFolder = folder.startsWith(tmpdir()) ? folder : tmpdir()
+  const ownFolder = folder.startsWith(REPOSITORY) ? tmpdir() : folder
   const child = spawn(process.execPath, [CLI, ...words], {
     cwd: folder,
     env: { ...process.env, SPEEDPROOF_LOCK_FOLDER: ownFolder, XDG_STATE_HOME: ownFolder },
