@@ -41,11 +41,11 @@ def main() -> int:
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + options.seconds
-    wanted = [case for case in cases(options.device) if not options.only or case.name in options.only]
+    wanted = _wanted(options)
     waiting = [case for case in wanted if case.package is None or find_spec(case.package)]
     if not options.only:
         _kernel_errors(options)
-    launches = dict.fromkeys(case.launch for case in waiting if case.processes in options.processes)
+    launches = dict.fromkeys(case.launch for case in waiting)
     for launch in launches:
         remaining = [case for case in waiting if case.launch == launch]
         while remaining and time.monotonic() < deadline:
@@ -55,11 +55,24 @@ def main() -> int:
     print(table(records))
     measured = {record["case"] for record in records if "step_seconds" in record}
     missing = [case.name for case in waiting if case.name not in measured]
-    print(f"measured {len(measured)} of {len(waiting)} cases; not measured: {', '.join(missing) or 'none'}")
+    done = len(waiting) - len(missing)
+    print(f"measured {done} of {len(waiting)} cases; not measured: {', '.join(missing) or 'none'}")
     for case in wanted:
         if case not in waiting:
             print(f"{case.name}: left out, {case.package} is not installed")
     return 1 if missing else 0
+
+
+def _wanted(options: argparse.Namespace) -> list[Case]:
+    possible = [case for case in cases(options.device) if case.processes in options.processes]
+    names = [case.name for case in possible]
+    for name in options.only:
+        if name not in names:
+            raise SystemExit(
+                f"--only: no case is called {name} on {options.device} with {options.processes} processes; "
+                f"cases: {', '.join(names)}"
+            )
+    return [case for case in possible if not options.only or case.name in options.only]
 
 
 def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: float) -> None:
@@ -178,14 +191,16 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--updates", type=int, default=24)
-    parser.add_argument("--pairs", type=int, default=384, help="pairs per update and process")
+    parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 32")
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
     parser.add_argument("--data", type=Path, default=ROOT / "data")
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="CASE", help="without the errors of our kernels"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.pairs = options.pairs or (384 if options.device == "cuda" else 32)
+    return options
 
 
 if __name__ == "__main__":
