@@ -14,6 +14,7 @@ PLAIN = (
 GRAPH = "speed.cuda_graph=true"
 BLOCKS = "speed.compile=blocks"
 HOIST = "speed.hoist_fixed_grid=true"
+FP8 = "speed.fp8_products=true"
 FP32 = "speed.precision=fp32"
 FLAT = "speed.wrapper=flat"
 LOADER = ("speed.data_path=loader", "speed.loader_workers=8")
@@ -100,6 +101,8 @@ _ONE_LATER = [
     Case("attention-flash3", ("speed.attention=flash3",), package="flash_attn_interface"),
     Case("muon-loop", ("speed.muon=loop",)),
     Case("fp16", ("speed.precision=fp16",)),
+    Case("fp8-products", (FP8,)),
+    Case("fp8-products-compiled", (FP8, BLOCKS)),
     Case("loader", LOADER),
     Case("hoist-fixed-grid", (HOIST,)),
     Case("cudnn-autotune", ("speed.cudnn_autotune=true",)),

@@ -112,6 +112,7 @@ class SpeedConfig:
     loader_pinned: bool = True  # copied to the GPU from pages that stay in place
     accumulation_steps: Count = 1  # micro-steps per update, at equal pairs_per_update
     precision: Literal["fp32", "fp16", "bf16"] = "fp32"
+    fp8_products: bool = False  # in the linear layers of the operator's blocks, with precision bf16
     wrapper: Literal["none", "ddp", "flat", "fsdp2"] = "ddp"  # of several ranks; one rank needs none
     muon: Literal["loop", "batched", "sharded"] = "loop"  # sharded: each rank takes some of the matrices
     # fallback: a switch that fails on this machine is off, and says why; in a gated run it ends the run too.

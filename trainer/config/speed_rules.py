@@ -11,6 +11,7 @@ from trainer.kernels.head_parts import head_parts
 
 ONE_TILE_TOKENS = 128  # scores of more do not fit the registers of one program
 UNTRACED_UPDATES = 10  # at the start: trainer/switches/trace.py lets everything warm up
+FP8_MULTIPLE = 16  # what torch._scaled_mm asks of the widths of its factors
 GPU_ATTENTION = ("efficient", "flash3", "cudnn", "flex", "one-tile")
 
 
@@ -18,6 +19,7 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
     """Yield what is wrong whatever the device."""
     yield from _cuda_graph(config)
     yield from _compile(config)
+    yield from _fp8_products(config)
     yield from _attention(config)
     yield from _cross_attention(config)
     yield from _fused_pointwise(config)
@@ -95,6 +97,27 @@ def _compile(config: Config) -> Iterator[Problem]:
     if speed.compile == "model" and speed.wrapper == "fsdp2":
         yield Problem(
             "speed.compile", 'got "model", but fsdp2 gathers weights between blocks: expected blocks'
+        )
+
+
+def _fp8_products(config: Config) -> Iterator[Problem]:
+    speed, width = config.speed, config.model.hidden_dim
+    if not speed.fp8_products:
+        return
+    if speed.precision != "bf16":
+        yield Problem(
+            "speed.precision",
+            f'got "{speed.precision}", but what speed.fp8_products gives is bf16: expected bf16',
+        )
+    if speed.fused_pointwise:
+        yield Problem(
+            "speed.fp8_products",
+            "got true, but speed.fused_pointwise multiplies in kernels of its own: expected false",
+        )
+    if width % FP8_MULTIPLE:
+        yield Problem(
+            "model.hidden_dim",
+            f"got {width}, but speed.fp8_products takes multiples of {FP8_MULTIPLE} alone",
         )
 
 

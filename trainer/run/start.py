@@ -24,6 +24,7 @@ GATED = "SPEEDPROOF_RUN_MARKER"  # Speedproof sets it in every training that it 
 PLAIN_PATHS: dict[str, dict[str, object]] = {
     "cuda_graph": {"cuda_graph": False},
     "compile": {"compile": "off", "compile_mode": "default"},
+    "fp8_products": {"fp8_products": False},
     "attention": {"attention": "auto"},
     "cross_attention": {"cross_attention": "auto"},
     "fused_pointwise": {"fused_pointwise": False},

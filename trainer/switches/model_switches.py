@@ -1,4 +1,4 @@
-"""The switches that change how the model computes: attention, activation checkpointing, compilation."""
+"""The switches that change how the model computes: products, attention, what is kept, compilation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from trainer.switches.attention import (
 )
 from trainer.switches.compile_blocks import compile_blocks, compile_whole, compiled_blocks, observed_compile
 from trainer.switches.fixed_grid import hoist_fixed_grids, hoisted_tasks
+from trainer.switches.fp8_products import observed_fp8_layers, use_fp8_products
 from trainer.switches.fused_pointwise import fuse_pointwise, observed_fused_layers
 
 
 def apply_to_model(objective: Objective, speed: SpeedConfig) -> None:
     """Turn them on in place, inner ones first; the keys of the state dict stay."""
     model = objective.model
+    if speed.fp8_products:
+        use_fp8_products(model)
     replace_self_attention(model, speed.attention)
     if speed.cross_attention == "one-tile":
         replace_cross_attention(model)
@@ -47,6 +50,7 @@ def observe_model(
         "compiled_blocks": compiled_blocks(model),
         "attention": observed_attention(model, speed.attention, product_dtype),
         "cross_attention": observed_cross_attention(model),
+        "fp8_layers": observed_fp8_layers(model),
         "fused_layers": observed_fused_layers(model),
         "hoisted_tasks": hoisted_tasks(objective),
         "checkpointed_blocks": checkpointed(model.operator.blocks),
