@@ -60,6 +60,8 @@ def train_fno(
 ) -> Iterator[dict[str, float]]:
     """Yield the held-out errors several times while training for `seconds`, evaluations not counted."""
     torch.manual_seed(seed)
+    # In TF32 its convolutions would err by kernel, so differently in training and in evaluation.
+    torch.backends.cudnn.allow_tf32 = False
     place = config.data.tasks.index(task)
     mapped = data.train.tasks[place]
     resident = ResidentPairs(mapped, world.device)
@@ -95,6 +97,7 @@ def train_fno(
         yield {
             "step": step,
             "training_seconds": spent,
+            "train_loss": loss.item(),
             f"val_loss/{task}": errors.val_loss,
             f"persistence_loss/{task}": errors.persistence_loss,
             f"nrmse/{task}": errors.nrmse,
