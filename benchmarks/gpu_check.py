@@ -18,6 +18,7 @@ from pathlib import Path
 
 from gpu_check_cases import Case, cases
 from gpu_check_table import table
+from gpu_check_verdict import wrong
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -60,7 +61,11 @@ def main() -> int:
     for case in wanted:
         if case not in waiting:
             print(f"{case.name}: left out, {case.package} is not installed")
-    return 1 if missing else 0
+    by_name = {case.name: case for case in wanted}
+    ended = [record for record in records if record["case"] in by_name and "step_seconds" in record]
+    complaints = [f"{r['case']}: {text}" for r in ended for text in wrong(r, by_name[r["case"]])]
+    print("\n".join(complaints) or "each was on as asked, and kept the numbers")
+    return 1 if missing or complaints else 0
 
 
 def _wanted(options: argparse.Namespace) -> list[Case]:
@@ -72,7 +77,8 @@ def _wanted(options: argparse.Namespace) -> list[Case]:
                 f"--only: no case is called {name} on {options.device} with {options.processes} processes; "
                 f"cases: {', '.join(names)}"
             )
-    return [case for case in possible if not options.only or case.name in options.only]
+    compared = {case.against for case in possible if case.name in options.only}
+    return [case for case in possible if not options.only or case.name in {*options.only, *compared}]
 
 
 def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: float) -> None:
@@ -195,7 +201,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
     parser.add_argument("--data", type=Path, default=ROOT / "data")
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="CASE", help="without the errors of our kernels"
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="CASE",
+        help="these, and what they are compared with; without the errors of our kernels",
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()

@@ -22,11 +22,11 @@ from trainer.data.splits import Data, open_data
 from trainer.profiling.work import flops_per_pair
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
+from trainer.run.static_update import StaticUpdate
 from trainer.run.world import World, open_world, rank_from_environment
 from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
-from trainer.switches.static_update import StaticUpdate
 
 SEED = 1
 
@@ -47,7 +47,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     started = time.perf_counter()
     learner = Learner(config, SEED, world)
     graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
-    switches = ProcessSwitches(config, out, world)
+    switches = ProcessSwitches(config, updates, out, world)
     update, clock, losses = graph.update if graph else learner.update, step_clock(world.device), []
     seconds: list[float] = []
     for step in range(1, updates + 1):

@@ -33,7 +33,7 @@ action() { benchmarks/through-the-action.sh "$out/$1" "configs/experiments/$2.ya
 measure() {
   case $1 in
     data) python3 -m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml ;;
-    check) python3 benchmarks/gpu_check.py --out "$out/check" --seconds 2700 --case-seconds 1000 --data data ;;
+    check) python3 benchmarks/gpu_check.py --out "$out/check" --seconds 3000 --case-seconds 1000 --data data ;;
     kernels) python3 -m benchmarks.kernel_speed > "$out/kernels.jsonl" ;;
     gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 ;;
     recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 ;;

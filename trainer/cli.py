@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return options.command(options)
     except ConfigError as error:
-        print(*error.problems, sep="\n", file=sys.stderr)
+        sys.stderr.write("".join(f"{problem}\n" for problem in error.problems))  # whole, beside other ranks
         return BAD_INPUT
 
 
@@ -96,7 +96,12 @@ def _parser() -> argparse.ArgumentParser:
     command = _add(
         commands, "train", train, "Train; under torchrun as one of its ranks, else as a single process."
     )
-    command.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and checkpoint.pt")
+    command.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for metrics.jsonl and checkpoint.pt; those of another run go to earlier/ in it",
+    )
     command.add_argument(
         "--seed", type=_seed, required=True, help="seed of weights, batches, masks and query points"
     )

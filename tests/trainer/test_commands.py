@@ -49,6 +49,10 @@ def test_what_cannot_be_used_is_bad_input(tmp_path, capsys):
         ),
         (["profile", "--config", config, "--out", str(file / "x")], "cannot be written (Not a directory)"),
         (["evaluate", "--checkpoint", str(file)], f"{file}: cannot be read as a checkpoint"),
+        (
+            ["evaluate", "--checkpoint", str(file), "--data-root", str(tmp_path / "typo")],
+            "typo is not a folder; name the one that holds the data",
+        ),
         (["evaluate", "--checkpoint", str(file), "--out", "x"], "--out: goes with --run"),
         (["evaluate", "--run", str(tmp_path), "--out", str(file / "x")], "--out: "),
         (["evaluate", "--run", str(tmp_path), "--out", str(tmp_path / "x")], "checkpoint.pt: is not there"),

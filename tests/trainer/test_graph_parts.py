@@ -12,9 +12,9 @@ from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.optimizer.learning_rate import learning_rate
 from trainer.run.learner import Learner
+from trainer.run.static_update import StaticUpdate, rate_table
+from trainer.run.undo import undone
 from trainer.run.world import World
-from trainer.switches.static_update import StaticUpdate, rate_table
-from trainer.switches.undo import undone
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 GRAPHED = [

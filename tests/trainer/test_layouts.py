@@ -157,6 +157,13 @@ def put(key: str, value: np.ndarray):
         ("grouped", put("density", numbers(2, 3, 4)), "holds several layouts, density and 0000"),
         ("scalar", drop("x-coordinate"), "no dataset x-coordinate"),
         ("scalar", put("x-coordinate", np.zeros(5)), "x-coordinate: got shape (5,), expected 4 entries"),
+        ("scalar", put("x-coordinate", np.arange(4.0)[::-1]), "x-coordinate: got 3 to 0, not all finite and"),
+        (
+            "scalar",
+            put("x-coordinate", np.array([0, np.nan, 2, 3])),
+            "x-coordinate: got 0 to 3, not all finite",
+        ),
+        ("scalar", put("x-coordinate", np.array([b"0"] * 4)), "x-coordinate: got |S1, expected numbers"),
         ("scalar", put("t-coordinate", np.zeros(2)), "t-coordinate: got shape (2,), expected 3 or 4 entries"),
         ("scalar", drop("tensor"), "no dataset tensor, found t-coordinate, x-coordinate; expected a layout"),
     ],

@@ -163,6 +163,8 @@ def test_compilation_reads_back_where_it_is(tmp_path):
 
 
 REDUCED = "speed.compile_mode=reduce-overhead"
+TUNED = "speed.compile_mode=max-autotune-no-cudagraphs"
+GRAPHED = ["speed.compile=blocks", "speed.cuda_graph=true", "speed.data_path=resident"]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +172,7 @@ REDUCED = "speed.compile_mode=reduce-overhead"
     [
         ([REDUCED], 'speed.compile_mode: got "reduce-overhead", but speed.compile is off'),
         ([REDUCED, "speed.compile=blocks", "speed.accumulation_steps=2"], "pytorch issue 169545"),
+        ([*GRAPHED, REDUCED], 'speed.compile_mode: got "reduce-overhead", which captures graphs of its own'),
         (["speed.compile=model", "speed.wrapper=fsdp2"], 'speed.compile: got "model", but fsdp2'),
         (["speed.attention=flex"], 'speed.attention: got "flex", which is slow unless compiled'),
         (["speed.attention=cudnn"], 'speed.attention: got "cudnn", which takes 16-bit numbers'),
@@ -198,6 +201,11 @@ def test_combinations_that_cannot_work_are_refused(tmp_path, overrides, expected
     with pytest.raises(ConfigError) as caught:
         load_config(tiny_file(tmp_path), ["speed.muon=batched", *overrides])
     assert expected in str(caught.value)
+
+
+def test_a_graph_holds_what_was_tuned(tmp_path):
+    config = load_config(tiny_file(tmp_path), ["speed.muon=batched", *GRAPHED, TUNED])
+    assert (config.speed.cuda_graph, config.speed.compile_mode) == (True, "max-autotune-no-cudagraphs")
 
 
 def test_flash_attention_3_reads_back_while_it_is_chosen(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ from trainer.run.world import World
 from trainer.switches.model_switches import apply_to_model
 from trainer.switches.nccl import observed_nccl, set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
-from trainer.switches.trace import SKIPPED, Trace
+from trainer.switches.trace import SKIPPED
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 ON = [
@@ -38,8 +39,8 @@ def test_validation_knows_how_many_updates_are_not_traced():
 
 
 def test_switches_of_the_process_are_on_until_they_are_closed(tmp_path):
-    off = ProcessSwitches(tiny_config(tmp_path), tmp_path, ALONE).effective()
-    switches = ProcessSwitches(tiny_config(tmp_path, *ON), tmp_path, ALONE)
+    off = ProcessSwitches(tiny_config(tmp_path), 12, tmp_path, ALONE).effective()
+    switches = ProcessSwitches(tiny_config(tmp_path, *ON), 12, tmp_path, ALONE)
     on = switches.effective()
     switches.close()
     assert (off["cudnn_autotune"], on["cudnn_autotune"], torch.backends.cudnn.benchmark) == (
@@ -53,7 +54,7 @@ def test_switches_of_the_process_are_on_until_they_are_closed(tmp_path):
 
 
 def test_a_clean_up_comes_every_so_many_updates(tmp_path):
-    switches = ProcessSwitches(tiny_config(tmp_path, *ON), tmp_path, ALONE)
+    switches = ProcessSwitches(tiny_config(tmp_path, *ON), 12, tmp_path, ALONE)
     for step in range(1, 6):
         switches.after(step)
     switches.close()
@@ -63,7 +64,7 @@ def test_a_clean_up_comes_every_so_many_updates(tmp_path):
 @pytest.mark.parametrize("overrides", [(), ("speed.memory_cleanup_updates=2",)])
 def test_what_exists_after_the_first_update_is_collected_there_and_never_again(tmp_path, overrides):
     gc.unfreeze()  # a run that failed in this process has left its own
-    switches = ProcessSwitches(tiny_config(tmp_path, *overrides), tmp_path, ALONE)
+    switches = ProcessSwitches(tiny_config(tmp_path, *overrides), 12, tmp_path, ALONE)
     assert gc.get_freeze_count() == 0
     switches.after(1)
     frozen = gc.get_freeze_count()
@@ -88,12 +89,37 @@ def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path):
     assert not (plain / "trace-0.json").exists()
 
 
-def test_a_resumed_run_leaves_its_trace_as_well(tmp_path):
-    trace = Trace(2, tmp_path, rank=0)
-    for _step in range(100, 100 + SKIPPED + 2):
-        trace.before()
-        trace.after()
-    assert (tmp_path / "trace-0.json").exists()
+@pytest.mark.parametrize(("steps_left", "traced"), [(13, 3), (11, 1), (9, 0)])
+def test_a_resumed_run_traces_what_its_rest_allows_and_says_so(tmp_path, steps_left, traced):
+    config = tiny_config(tmp_path, "speed.trace_updates=3", "train.updates=24")
+    switches = ProcessSwitches(config, steps_left, tmp_path, ALONE)
+    assert switches.effective()["traced_updates"] == traced
+    for step in range(25 - steps_left, 25):
+        switches.before()
+        torch.ones(1).exp()
+        switches.after(step)
+    assert not torch.autograd._profiler_enabled()
+    switches.close()
+    assert _exponentials(tmp_path / "trace-0.json") == traced
+
+
+def test_a_run_that_ends_early_writes_what_it_has_traced(tmp_path):
+    switches = ProcessSwitches(
+        tiny_config(tmp_path, "speed.trace_updates=9", "train.updates=30"), 30, tmp_path, ALONE
+    )
+    for step in range(1, SKIPPED + 4):
+        switches.before()
+        torch.ones(1).exp()
+        switches.after(step)
+    switches.close()
+    assert _exponentials(tmp_path / "trace-0.json") == 3
+    assert not torch.autograd._profiler_enabled()
+
+
+def _exponentials(trace: Path) -> int:
+    if not trace.exists():
+        return 0
+    return [event.get("name") for event in json.loads(trace.read_text())["traceEvents"]].count("aten::exp")
 
 
 def test_nccls_environment_is_set_and_its_warnings_are_counted(tmp_path, monkeypatch):
@@ -109,6 +135,24 @@ def test_nccls_environment_is_set_and_its_warnings_are_counted(tmp_path, monkeyp
     assert observed_nccl(asked, tmp_path, rank=1) == {"nccl": "NCCL_MIN_NCHANNELS=4", "nccl_warnings": 1}
     monkeypatch.delenv("NCCL_MIN_NCHANNELS")
     assert observed_nccl(asked, tmp_path, rank=1)["nccl"] == "default"
+    assert observed_nccl((), tmp_path, rank=1) == {"nccl": "default", "nccl_warnings": 0}
+
+
+def test_warnings_of_the_whole_run_are_in_its_end(tmp_path, monkeypatch):
+    for name in ("NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_MIN_NCHANNELS"):
+        monkeypatch.setenv(name, "of this test")
+        monkeypatch.delenv(name)
+    switches = ProcessSwitches(tiny_config(tmp_path, "speed.nccl=[NCCL_MIN_NCHANNELS=4]"), 7, tmp_path, ALONE)
+    assert switches.nccl_warnings() == 0
+    (tmp_path / "nccl-0.log").write_text("host:1 [0] misc.cc:1 NCCL WARN one\nhost:1 [0] NCCL WARN two\n")
+    assert switches.nccl_warnings() == 2
+    switches.close()
+    run_training(tiny_config(tmp_path), tmp_path / "plain", 3, Progress())
+    assert "nccl_warnings" not in events(tmp_path / "plain", "run_end")[0]
+    run_training(
+        tiny_config(tmp_path, "speed.nccl=[NCCL_MIN_NCHANNELS=4]"), tmp_path / "asked", 3, Progress()
+    )
+    assert events(tmp_path / "asked", "run_end")[0]["nccl_warnings"] == 0
 
 
 def test_what_is_no_variable_of_nccl_is_refused(tmp_path):

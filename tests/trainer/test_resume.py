@@ -184,3 +184,14 @@ def test_a_full_disk_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch):
         run_training(tiny_config(tmp_path, "speed.async_checkpoint=true"), tmp_path, 3, Progress())
     assert not events(tmp_path, "run_end")
     assert not (tmp_path / "checkpoint.pt").exists()
+
+
+def test_a_fresh_run_moves_what_another_left_in_its_folder(tmp_path, capsys):
+    out, config = tmp_path / "out", tiny_config(tmp_path)
+    run_training(config, out, 1, Progress())
+    before = {name: (out / name).read_bytes() for name in ("metrics.jsonl", "checkpoint.pt")}
+    run_training(config, out, 2, Progress())
+    (kept,) = (out / "earlier").iterdir()
+    assert {name: (kept / name).read_bytes() for name in before} == before
+    assert events(out, "run_start")[0]["seed"] == 2
+    assert f"{out}: held another run, which is in {kept} now" in capsys.readouterr().err

@@ -96,9 +96,8 @@ def _generate(config: DataConfig, task: Task, folder: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         for number, case in enumerate(settings.cases):
-            print(
-                f"{task.name}: making file {number + 1} of {len(settings.cases)}", file=sys.stderr, flush=True
-            )
+            text = f"{task.name}: none in {config.root}, making file {number + 1} of {len(settings.cases)}"
+            print(text, file=sys.stderr, flush=True)
             values = task.generate(settings, config.seed, number)
             named = "-".join(f"{name}{value}" for name, value in zip(task.parameters, case, strict=True))
             content_hash = hashlib.sha256(values).hexdigest()

@@ -72,7 +72,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     )
     feed = open_feed(data.train, share, updates, config.speed, world.device)
     learner, clock = Learner(config, seed, world), step_clock(world.device)
-    trace = Trace(TRACED, out, world.rank)
+    trace = Trace(TRACED, updates - steps, out, world.rank)
     for step in range(1, updates - steps + 1):
         trace.before()
         clock.start()

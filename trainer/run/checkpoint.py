@@ -23,7 +23,7 @@ def read_checkpoint(path: Path) -> dict:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever the bytes make of the unpickler
-        reason = (str(error).splitlines() or [""])[0]
+        reason = (str(error).splitlines() or [""])[0].split(". ")[0]  # torch goes on with advice to trust it
         raise ConfigError(
             f"{path}: cannot be read as a checkpoint ({type(error).__name__}: {reason}); "
             "give one that a training wrote"

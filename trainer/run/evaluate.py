@@ -22,6 +22,8 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
     """Return the errors of the raw and the averaged weights; `root` replaces the folder of the data."""
     if not path.is_file():
         raise ConfigError(f"{path}: is not there; give the checkpoint.pt of a training")
+    if root is not None and not Path(root).is_dir():
+        raise ConfigError(f"--data-root: {root} is not a folder; name the one that holds the data")
     state = read_checkpoint(path)
     document = state["config"]
     if root is not None:

@@ -84,7 +84,12 @@ def write_evaluation(
 
 
 def write_run_end(
-    metrics: MetricsFile, config: Config, world: World, learner: Learner, earlier: Earlier
+    metrics: MetricsFile,
+    config: Config,
+    world: World,
+    learner: Learner,
+    switches: ProcessSwitches,
+    earlier: Earlier,
 ) -> None:
     memory = _allocator_record(world)
     metrics.write(
@@ -93,6 +98,7 @@ def write_run_end(
         samples=config.train.updates * config.train.pairs_per_update,
         attempted_updates=config.growth.steps,
         skipped_updates=learner.scaled_step.skipped_updates,
+        nccl_warnings=switches.nccl_warnings(),
         total_seconds=earlier.seconds + seconds_since_start(),
         **memory,
     )

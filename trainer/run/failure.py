@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from trainer.errors import Diverged, RanksDisagree
+from trainer.errors import ConfigError, Diverged, RanksDisagree
 
 Cause = Literal["out-of-memory", "diverged", "error"]
 
@@ -32,7 +32,8 @@ class Failure:
             cause=_cause(error),
             step=error.step if isinstance(error, Diverged | RanksDisagree) else step,
             rank=rank,
-            call_stack="".join(traceback.format_exception(error)),
+            # What a user has to mend says so; the stack below it is of no use to them.
+            call_stack="" if isinstance(error, ConfigError) else "".join(traceback.format_exception(error)),
         )
 
     def seen_from(self, rank: int) -> Failure:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from trainer.config import Config, to_plain
 from trainer.errors import ConfigError
-from trainer.run.checkpoint import LAST, read_checkpoint
+from trainer.run.checkpoint import BEST, LAST, read_checkpoint
 from trainer.run.metrics import lines_after_run_start
 
 
@@ -52,6 +54,18 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
         (*state["resumed_at_steps"], state["step"]),
         state,
     )
+
+
+def set_aside(out: Path) -> None:
+    """Move what an earlier run left in the folder of a fresh one to earlier/<time>/ in it."""
+    left = [path for name in ("metrics.jsonl", LAST, BEST) if (path := out / name).exists()]
+    if not left:
+        return
+    folder = out / "earlier" / f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}"
+    folder.mkdir(parents=True)
+    for path in left:
+        path.rename(folder / path.name)
+    print(f"{out}: held another run, which is in {folder} now", file=sys.stderr, flush=True)
 
 
 def differences(

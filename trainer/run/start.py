@@ -52,7 +52,7 @@ def start(
     """Return what learns, in the given state or fresh, with as few switches off as work."""
     if config.speed.on_failure == "error" or GATED in os.environ:
         return _made(config, seed, world, feed, state, fault, {})
-    reason = ""
+    failed: dict[tuple[str, ...], str] = {}  # how each attempt failed, by what was off in it
     for off in _fewest_first([switch for switch in PLAIN_PATHS if _is_on(config, switch)]):
         candidate = _without(config, off)
         if any(broken_speed_rules(candidate)):
@@ -60,17 +60,18 @@ def start(
         failure, started = "", None
         try:
             _try(candidate, seed, world, feed)
-            started = _made(candidate, seed, world, feed, state, fault, dict.fromkeys(off, reason))
+            started = _made(candidate, seed, world, feed, state, fault, _reasons(off, failed))
         except torch.OutOfMemoryError:
             raise  # a smaller batch helps, another path hides it
         except Exception as error:
-            failure = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+            failure = _described(error)
         failures = [text for text in world.gather_text(failure) if text]  # all ranks decide alike
         if started and not failures:
             _tell(started, world)
             return started
-        reason = reason or failures[0]
-    raise RuntimeError(f"{reason}; without {', '.join(off) or 'any switch'} it fails as well: {failures[0]}")
+        failed[off] = failures[0]
+    first, *_, last = [*failed.values(), failures[0]]
+    raise RuntimeError(f"{first}; without {', '.join(off) or 'any switch'} it fails as well: {last}")
 
 
 def _made(
@@ -98,6 +99,21 @@ def _try(config: Config, seed: int, world: World, feed: Feed) -> None:
     finally:
         if config.speed.compile != "off":
             torch._dynamo.reset()  # compiled code of the trial counts as recompilation of the same code
+
+
+def _reasons(off: tuple[str, ...], failed: dict[tuple[str, ...], str]) -> dict[str, str]:
+    """For each switch, how it failed with all others off; where the rules forbid that, the first failure."""
+    first = next(iter(failed.values()), "")
+    return {switch: failed.get(tuple(o for o in off if o != switch), first) for switch in off}
+
+
+def _described(error: BaseException) -> str:
+    """One line: what failed and, where a compiler wraps it, what that came from."""
+    cause = error
+    while cause.__cause__ or (cause.__context__ and not cause.__suppress_context__):
+        cause = cause.__cause__ or cause.__context__
+    lines = [f"{type(e).__name__}: {e}".strip().splitlines()[0] for e in (error, cause)]
+    return " from ".join(dict.fromkeys(lines))
 
 
 def _fewest_first(switches: list[str]) -> Iterator[tuple[str, ...]]:

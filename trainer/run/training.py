@@ -20,7 +20,7 @@ from trainer.run.events import write_evaluation, write_run_end, write_run_start
 from trainer.run.faults import requested_fault
 from trainer.run.keeper import Keeper
 from trainer.run.metrics import MetricsFile
-from trainer.run.resume import Earlier, earlier_part
+from trainer.run.resume import Earlier, earlier_part, set_aside
 from trainer.run.start import start
 from trainer.run.window import Window
 from trainer.run.world import open_world, rank_from_environment
@@ -43,6 +43,8 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         require_world_fits(config, world.size)
         require_device_fits(config, world.device.type, world.size)
         earlier = earlier_part(out, config, seed) if resume else Earlier()
+        if world.rank == 0 and not resume:
+            set_aside(out)
         metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
         opening = time.perf_counter()
         data = open_data(config)
@@ -55,7 +57,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         started = start(config, seed, world, feed, earlier.state, requested_fault())
         learner, graph = started.learner, started.graph
         update = graph.update if graph else learner.update
-        switches = ProcessSwitches(config, out, world)
+        switches = ProcessSwitches(config, growth.steps - earlier.step, out, world)
         evaluator = Evaluator(config, data.held_out, world)
         keeper = Keeper(config, seed, out, world, data.train.normalisation, earlier)
         write_run_start(metrics, config, seed, world, data, started, feed, switches, keeper)
@@ -90,6 +92,6 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         feed.close()
         switches.close()
         keeper.close()
-        write_run_end(metrics, config, world, learner, earlier)
+        write_run_end(metrics, config, world, learner, switches, earlier)
         if graph:
             graph.close()

@@ -11,9 +11,9 @@ from trainer.data.feed import Feed, ResidentFeed
 from trainer.losses.choices import Phase
 from trainer.optimizer.learning_rate import learning_rate
 from trainer.run.learner import Learner
+from trainer.run.static_update import StaticUpdate
+from trainer.run.undo import undone
 from trainer.run.window import StepRecord
-from trainer.switches.static_update import StaticUpdate
-from trainer.switches.undo import undone
 
 WARM_UPS = 3  # until compiled code, library workspaces and NCCL's channels have settled
 

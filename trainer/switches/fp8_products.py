@@ -17,7 +17,7 @@ from trainer.model.latent_operator import LatentPdeOperator
 
 FIRST_CAPABILITY = (8, 9)  # of the GPUs that multiply in FP8: Ada, Hopper and later
 VALUES, GRADIENTS = torch.float8_e4m3fn, torch.float8_e5m2
-LEAST_SCALE = 1e-30  # of a tensor of zeros
+LEAST = 1e-30  # of the largest value: a tensor of zeros has a scale as well
 
 
 class Fp8Linear(nn.Linear):
@@ -32,9 +32,9 @@ class Fp8Linear(nn.Linear):
     def forward(self, x: Float[Tensor, "*rows in"]) -> Float[Tensor, "*rows out"]:
         """Return bf16, as autocast would."""
         rows = x.flatten(0, -2).to(torch.bfloat16)
-        return (_Fp8Product.apply(rows, self.weight) + self.bias.to(torch.bfloat16)).unflatten(
-            0, x.shape[:-1]
-        )
+        with torch.autocast(x.device.type, enabled=False):  # a CPU's FP8 product is made of others
+            product = _Fp8Product.apply(rows, self.weight)
+        return (product + self.bias.to(torch.bfloat16)).unflatten(0, x.shape[:-1])
 
 
 def use_fp8_products(model: LatentPdeOperator) -> None:
@@ -68,20 +68,24 @@ class _Fp8Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient: Float[Tensor, "n out"]) -> tuple[Tensor, Tensor]:
         rows, weight = ctx.saved_tensors
-        of_rows = _product(_scaled(gradient, GRADIENTS), _scaled(weight.t().contiguous(), VALUES), fast=False)
+        of_rows = _product(_scaled(gradient, GRADIENTS), _scaled(weight.t(), VALUES), fast=False)
         return of_rows, (gradient.t() @ rows).to(weight.dtype)
 
 
 def _scaled(x: Tensor, dtype: torch.dtype) -> tuple[Tensor, Float[Tensor, ""]]:
-    """Return x / scale in that format, with its scale: its largest value becomes the format's."""
-    scale = (x.abs().amax().float() / torch.finfo(dtype).max).clamp_min(LEAST_SCALE)
-    return (x * scale.reciprocal()).to(dtype), scale
+    """Return x / scale in that format, with its scale: its largest value becomes the format's.
+
+    In rows, which is what a GPU multiplies. The factor is rounded to x's own format before it is used, since
+    eager code on a GPU does so, and the scale undoes what it was multiplied with.
+    """
+    factor = (torch.finfo(dtype).max / x.abs().amax().clamp_min(LEAST)).to(x.dtype)
+    return (x * factor).to(dtype).contiguous(), factor.float().reciprocal()
 
 
 def _product(
     left: tuple[Tensor, Float[Tensor, ""]], right: tuple[Tensor, Float[Tensor, ""]], fast: bool
 ) -> Float[Tensor, "n out"]:
-    """left (n, k) times right (out, k) transposed; fast sums of k < 1,000 lose less than the factors have."""
+    """left (n, k) times right (out, k) transposed; fast: sums in fewer bits, as usual for results alone."""
     (a, scale_a), (b, scale_b) = left, right
     # The public torch.nn.functional.scaled_mm has no CPU form in torch 2.11.
     return torch._scaled_mm(a, b.t(), scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=fast)

@@ -27,5 +27,6 @@ def observed_nccl(settings: tuple[str, ...], out: Path, rank: int) -> dict[str, 
     names = [setting.partition("=")[0] for setting in settings]
     found = [f"{name}={os.environ[name]}" for name in names if name in os.environ]
     log = out / LOG_NAME.format(rank=rank)
-    warnings = log.read_text(errors="replace").count(" WARN ") if log.exists() else 0
+    said = log.read_text(errors="replace") if settings and log.exists() else ""  # not that of an earlier run
+    warnings = said.count(" WARN ")
     return {"nccl": " ".join(found) or "default", "nccl_warnings": warnings}

@@ -16,12 +16,13 @@ from trainer.switches.trace import Trace
 class ProcessSwitches:
     """On from its making until it is closed; `before` and `after` belong around every update."""
 
-    def __init__(self, config: Config, out: Path, world: World) -> None:
+    def __init__(self, config: Config, steps: int, out: Path, world: World) -> None:
+        """steps: how many this process takes."""
         self.nccl, self.out, self.rank = config.speed.nccl, out, world.rank
         torch.backends.cudnn.benchmark = config.speed.cudnn_autotune
         torch.autograd.set_detect_anomaly(config.train.detect_anomaly)
         self.cleanup = MemoryCleanup(config.speed.memory_cleanup_updates)
-        self.trace = Trace(config.speed.trace_updates, out, world.rank)
+        self.trace = Trace(config.speed.trace_updates, steps, out, world.rank)
 
     def before(self) -> None:
         self.trace.before()
@@ -39,7 +40,12 @@ class ProcessSwitches:
             **observed_nccl(self.nccl, self.out, self.rank),
         }
 
+    def nccl_warnings(self) -> int | None:
+        """Of this rank so far; None where none are asked for."""
+        return observed_nccl(self.nccl, self.out, self.rank)["nccl_warnings"] if self.nccl else None
+
     def close(self) -> None:
         torch.backends.cudnn.benchmark = False
         torch.autograd.set_detect_anomaly(False)
         self.cleanup.close()
+        self.trace.close()

@@ -11,20 +11,20 @@ SKIPPED = 10  # updates before the window
 
 
 class Trace:
-    """Records `count` updates of one rank, behind the first SKIPPED of this process, into trace-RANK.json."""
+    """Records `count` updates of one rank, behind the first SKIPPED of this process, into trace-RANK.json.
 
-    def __init__(self, count: int, out: Path, rank: int) -> None:
-        self.first, self.last = SKIPPED + 1, SKIPPED + count
-        self.done = 0  # counted here, since a resumed run does not start at step 1
+    Of a resumed run that has fewer steps left, as many as there are.
+    """
+
+    def __init__(self, count: int, steps: int, out: Path, rank: int) -> None:
+        """steps: those of this process, which need not start at step 1."""
+        self.updates = max(0, min(count, steps - SKIPPED))
+        self.done = 0
         self.path = out / f"trace-{rank}.json"
         self.profiler: profile | None = None
 
-    @property
-    def updates(self) -> int:
-        return self.last - SKIPPED
-
     def before(self) -> None:
-        if self.done + 1 != self.first or self.last < self.first:
+        if self.done != SKIPPED or not self.updates:
             return
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
@@ -34,7 +34,12 @@ class Trace:
 
     def after(self) -> None:
         self.done += 1
-        if self.profiler is None or self.done != self.last:
+        if self.done == SKIPPED + self.updates:
+            self.close()
+
+    def close(self) -> None:
+        """Write what is recorded, also where a run ends early."""
+        if self.profiler is None:
             return
         if torch.cuda.is_available():
             torch.cuda.synchronize()

@@ -88,18 +88,28 @@ def require_dataset(path: Path, place: h5py.Group, key: str, axes: str) -> h5py.
     if not isinstance(dataset, h5py.Dataset):
         raise ConfigError(f"{path}: no dataset {name}, found {', '.join(place) or 'nothing'}; add it")
     if dataset.dtype != np.float32 or dataset.ndim != len(axes.split(",")) or 0 in dataset.shape:
-        raise ConfigError(f"{path}: {name}: got {dataset.dtype} {dataset.shape}, expected float32 ({axes})")
+        raise ConfigError(
+            f"{path}: {name}: got {dataset.dtype} {dataset.shape}, expected float32 ({axes}); convert it"
+        )
     return dataset
 
 
 def require_axis(path: Path, place: h5py.Group, key: str, points: int) -> None:
-    """A coordinate must have one entry per grid point."""
+    """A coordinate must have one entry per grid point, and grow: fields are read in its order."""
     name = f"{place.name}/{key}".lstrip("/")
     axis = place.get(key)
     if not isinstance(axis, h5py.Dataset):
         raise ConfigError(f"{path}: no dataset {name}, found {', '.join(place) or 'nothing'}; add it")
     if axis.shape != (points,):
         raise ConfigError(f"{path}: {name}: got shape {axis.shape}, expected {points} entries")
+    if axis.dtype.kind not in "fiu":
+        raise ConfigError(f"{path}: {name}: got {axis.dtype}, expected numbers")
+    places = _whole(path, axis).astype(np.float64)
+    if not (np.isfinite(places).all() and (np.diff(places) > 0).all()):
+        raise ConfigError(
+            f"{path}: {name}: got {places[0]:.6g} to {places[-1]:.6g}, not all finite and growing; "
+            "turn it and the fields round, or mend it"
+        )
 
 
 def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> float:
