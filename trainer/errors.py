@@ -1,6 +1,15 @@
 """The failures that the trainer names: what you can fix in a config, and how a training can end."""
 
+from dataclasses import dataclass
 from typing import Literal
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with one key of a config; all of them make one ConfigError."""
+
+    key: str
+    text: str
 
 
 class ConfigError(Exception):

@@ -12,11 +12,11 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from trainer.config import load_config
-from trainer.config.speed_rules import FP8_MULTIPLE
 from trainer.errors import ConfigError
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.training import Progress, run_training
 from trainer.switches.fp8_products import Fp8Linear, observed_fp8_layers, require_fp8, use_fp8_products
+from trainer.switches.on_model.fp8_products import MULTIPLE
 
 ON = ["speed.fp8_products=true", "speed.precision=bf16"]
 LAYERS_OF_A_BLOCK = 4  # of the attention two, and two between which the GELU is
@@ -36,7 +36,7 @@ class Fp8Products(TorchDispatchMode):
             rows, columns = arguments[:2]
             assert rows.stride() == (rows.shape[1], 1)
             assert columns.stride() == (1, columns.shape[0])
-            assert rows.shape[1] % FP8_MULTIPLE == columns.shape[1] % FP8_MULTIPLE == 0
+            assert rows.shape[1] % MULTIPLE == columns.shape[1] % MULTIPLE == 0
             fast = arguments[7] if len(arguments) > 7 else False
             self.seen.append((rows.dtype, columns.dtype, fast))
         return function(*arguments, **named)

@@ -27,7 +27,7 @@ from trainer.switches.attention import (
 )
 from trainer.switches.compile_blocks import compiled_blocks, observed_compile
 from trainer.switches.fused_pointwise import observed_fused_layers
-from trainer.switches.model_switches import apply_to_model
+from trainer.switches.on_model import put_on_model
 
 
 def an_objective(folder, *overrides: str) -> tuple[Objective, float, int]:
@@ -35,7 +35,7 @@ def an_objective(folder, *overrides: str) -> tuple[Objective, float, int]:
     config = tiny_config(folder, *overrides)
     torch.manual_seed(0)
     objective = Objective(LatentPdeOperator(config), config)
-    apply_to_model(objective, config.speed)
+    put_on_model(objective, config.speed)
     batch, kept = a_batch(config), []
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
@@ -98,7 +98,7 @@ def test_a_kernel_in_place_of_attention_reads_back(tmp_path):
     config = tiny_config(tmp_path, "speed.attention=one-tile")
     objective = Objective(LatentPdeOperator(config), config)
     names = objective.model.state_dict().keys()
-    apply_to_model(objective, config.speed)
+    put_on_model(objective, config.speed)
     assert observed_attention(objective.model, "one-tile", torch.float32) == "one-tile"
     assert objective.model.state_dict().keys() == names
     del objective.model.operator.blocks[0].attention.mix
@@ -126,7 +126,7 @@ def test_a_kernel_in_place_of_the_decoders_attention_reads_back(tmp_path):
     objective = Objective(LatentPdeOperator(config), config)
     names = objective.model.state_dict().keys()
     assert observed_cross_attention(objective.model) == "auto"
-    apply_to_model(objective, config.speed)
+    put_on_model(objective, config.speed)
     assert observed_cross_attention(objective.model) == "one-tile"
     assert objective.model.state_dict().keys() == names
     del objective.model.decoder.layers[0].attention.mix
@@ -138,7 +138,7 @@ def test_fused_layers_read_back_and_keep_their_weights(tmp_path):
     objective = Objective(LatentPdeOperator(config), config)
     names = objective.model.state_dict().keys()
     assert observed_fused_layers(objective.model) == 0
-    apply_to_model(objective, config.speed)
+    put_on_model(objective, config.speed)
     assert observed_fused_layers(objective.model) == 3
     assert objective.model.state_dict().keys() == names
     del objective.model.decoder.through
@@ -157,7 +157,7 @@ def test_compilation_reads_back_where_it_is(tmp_path):
     ):
         config = tiny_config(tmp_path, *overrides)
         objective = Objective(LatentPdeOperator(config), config)
-        apply_to_model(objective, config.speed)
+        put_on_model(objective, config.speed)
         seen[observed_compile(objective)] = compiled_blocks(objective.model)
     assert seen == {"off": 0, "blocks": 3, "model": 0, "model, reduce-overhead": 0}
 

@@ -1,4 +1,4 @@
-"""A new task is one file, and so is a new loss term: a copy of the trainer with one more of each trains."""
+"""A new task, loss term or switch is one file: a copy of the trainer with one more of each trains."""
 
 import os
 import re
@@ -84,12 +84,50 @@ TERM = Term(
 '''
 
 
+HALVED = '''
+"""Halves what the operator's blocks add."""
+
+from trainer.errors import Problem
+from trainer.switches.on_model.switch import Key, ModelSwitch
+
+
+def put_on(objective, speed):
+    import torch
+
+    if speed.halved:
+        with torch.no_grad():
+            objective.model.operator.project.weight *= 0.5
+        objective.model.operator.halved = True
+
+
+def read_back(objective, speed, dtype):
+    return {"halved": getattr(objective.model.operator, "halved", False)}
+
+
+def broken_rules(config):
+    if config.speed.halved and config.speed.wrapper == "fsdp2":
+        yield Problem("speed.halved", "got true, but fsdp2 has parts alone")
+
+
+SWITCH = ModelSwitch(
+    keys={"halved": Key(bool, off=False)},
+    order=5,
+    put_on=put_on,
+    read_back=read_back,
+    broken_rules=broken_rules,
+    without_gpu=lambda speed: None,
+    may_fail=True,
+)
+'''
+
+
 @pytest.fixture(scope="module")
 def with_decay(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "trainer", folder / "trainer")
     (folder / "trainer/data/tasks/decay1d.py").write_text(DECAY)
     (folder / "trainer/losses/terms/pull.py").write_text(PULL)
+    (folder / "trainer/switches/on_model/halved.py").write_text(HALVED)
     return folder
 
 
@@ -113,6 +151,21 @@ def test_a_file_more_is_a_task_or_a_term_more(with_decay, tmp_path):
     assert metrics["nrmse/decay1d"] > 0
     assert metrics["nrmse/advection1d"] > 0
     assert train_losses(tmp_path)[0] == pytest.approx(100**2 / 2, rel=0.1)  # on one of two tasks
+
+
+def test_a_file_more_is_a_switch_more(with_decay, tmp_path):
+    losses = {}
+    for value in ("false", "true"):
+        out = tmp_path / value
+        out.mkdir()
+        done = train(with_decay, out, f"speed.halved={value}", "speed.on_failure=fallback")
+        assert done.returncode == 0, done.stderr
+        assert events(out, "run_start")[0]["effective"]["halved"] == (value == "true")
+        losses[value] = train_losses(out)[0]
+    assert losses["true"] != losses["false"]
+    done = run(with_decay, ["validate-config"], tmp_path, "speed.halved=true", "speed.wrapper=fsdp2")
+    assert done.returncode == 2
+    assert "speed.halved: got true, but fsdp2 has parts alone" in done.stderr
 
 
 def test_its_own_rules_are_heard(with_decay, tmp_path):

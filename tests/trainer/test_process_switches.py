@@ -19,8 +19,8 @@ from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
-from trainer.switches.model_switches import apply_to_model
 from trainer.switches.nccl import observed_nccl, set_nccl_environment
+from trainer.switches.on_model import put_on_model
 from trainer.switches.process_switches import ProcessSwitches
 from trainer.switches.trace import SKIPPED
 
@@ -170,7 +170,7 @@ def test_places_in_common_are_embedded_once_with_the_same_gradients(tmp_path, re
         config = tiny_config(tmp_path, f"speed.hoist_fixed_grid={hoisted}", *recipe)
         torch.manual_seed(0)
         objective = Objective(LatentPdeOperator(config), config)
-        apply_to_model(objective, config.speed)
+        put_on_model(objective, config.speed)
         batch = a_batch(config)
         inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
         with FlopCounterMode(display=False) as counter:
@@ -195,6 +195,6 @@ def test_only_places_that_pairs_have_in_common_are_hoisted(tmp_path):
             *("loss.spectral=0", "loss.conservation=0"),  # they need a regular grid
         )
         objective = Objective(LatentPdeOperator(config), config)
-        apply_to_model(objective, config.speed)
+        put_on_model(objective, config.speed)
         seen[strategy, points] = [part.shares_places for part in objective.tasks]
     assert seen == {("uniform", "null"): [True], ("lattice", "4"): [True], ("uniform", "4"): [False]}

@@ -164,7 +164,7 @@ ALL_ON = [
 
 
 def test_switches_that_are_on_read_back_as_on(tmp_path):
-    assert effective(tmp_path, *ALL_ON) == {
+    expected = {
         "wrapper": "none",
         "gradient_reductions": 0,
         "compile": "blocks",
@@ -186,10 +186,11 @@ def test_switches_that_are_on_read_back_as_on(tmp_path):
         "loader_pinned": False,
         "micro_steps": 1,
     }
+    assert effective(tmp_path, *ALL_ON).items() >= expected.items()
 
 
 def test_switches_that_are_off_read_back_as_off(tmp_path):
-    assert effective(tmp_path, "speed.data_path=resident") == {
+    expected = {
         "wrapper": "none",
         "gradient_reductions": 0,
         "compile": "off",
@@ -209,12 +210,13 @@ def test_switches_that_are_off_read_back_as_off(tmp_path):
         "loader_workers": 0,
         "micro_steps": 1,
     }
+    assert effective(tmp_path, "speed.data_path=resident").items() >= expected.items()
 
 
 @pytest.mark.parametrize(
     ("switch", "broken", "key", "off"),
     [
-        ("apply_to_model", lambda objective, speed: None, "compiled_blocks", 0),
+        ("put_on_model", lambda objective, speed: None, "compiled_blocks", 0),
         (
             "product_format",
             lambda precision, device: torch.autocast("cpu", enabled=False),

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from trainer.config.reader import Problem
 from trainer.config.schema import Config
 from trainer.data.tasks import TASKS
+from trainer.errors import Problem
 from trainer.losses.terms import TERMS
 
 

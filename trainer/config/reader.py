@@ -9,14 +9,9 @@ import typing
 from collections.abc import Mapping
 
 from trainer.config.ranges import Range
+from trainer.errors import Problem
 
 Section = typing.TypeVar("Section")
-
-
-@dataclasses.dataclass(frozen=True)
-class Problem:
-    key: str
-    text: str
 
 
 @dataclasses.dataclass

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from trainer.config.loss_rules import broken_loss_rules
-from trainer.config.reader import Problem
 from trainer.config.schema import Config
 from trainer.config.speed_rules import broken_speed_rules
 from trainer.config.token_grid import token_grid
 from trainer.data.tasks import TASKS
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, Problem
 
 
 def broken_rules(config: Config) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from trainer.config.kinds import Count, CountOrZero, Decay, Positive, Weight
 from trainer.config.ranges import AtLeast, Between, NotEmpty
 from trainer.data.tasks import TASKS
 from trainer.losses.terms import TERMS
+from trainer.switches.on_model import MODEL_SWITCHES
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class EvaluationConfig:
 
 
 @dataclass(frozen=True)
-class SpeedConfig:
+class _AnySpeed:
     """What two variants of a same-work experiment may differ in: how the work is done, never which work."""
 
     data_path: Literal["loader", "resident"] = "loader"
@@ -112,20 +113,11 @@ class SpeedConfig:
     loader_pinned: bool = True  # copied to the GPU from pages that stay in place
     accumulation_steps: Count = 1  # micro-steps per update, at equal pairs_per_update
     precision: Literal["fp32", "fp16", "bf16"] = "fp32"
-    fp8_products: bool = False  # in the linear layers of the operator's blocks, with precision bf16
     wrapper: Literal["none", "ddp", "flat", "fsdp2"] = "ddp"  # of several ranks; one rank needs none
     muon: Literal["loop", "batched", "sharded"] = "loop"  # sharded: each rank takes some of the matrices
     # fallback: a switch that fails on this machine is off, and says why; in a gated run it ends the run too.
     on_failure: Literal["error", "fallback"] = "error"
-    compile: Literal["off", "blocks", "model"] = "off"
-    compile_mode: Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs"] = "default"
     cuda_graph: bool = False  # one launch replays a whole update
-    attention: Literal["auto", "math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile"] = "auto"
-    cross_attention: Literal["auto", "one-tile"] = "auto"  # of the decoder: as attention says, or our kernel
-    fused_pointwise: bool = False  # norms, biases and GELU between products: one pass over memory each way
-    activation_checkpointing: Literal["off", "all", "every-other", "selective"] = "off"  # operator's blocks
-    checkpoint_encoder_decoder: bool = False
-    hoist_fixed_grid: bool = False  # embeds the places of a whole grid once, not once a pair
     cudnn_autotune: bool = False
     nccl: tuple[str, ...] = ()  # its environment, as NAME=value
     memory_cleanup_updates: CountOrZero = 0  # 0 = as Python and torch see fit
@@ -134,6 +126,16 @@ class SpeedConfig:
     fused_adamw: bool = False
     offload_adamw: bool = False  # its state and its step are the host's
     foreach_ema: bool = False
+
+
+# And the keys of each switch that changes how the model computes, so that a new one needs no line here.
+SpeedConfig = make_dataclass(
+    "SpeedConfig",
+    [(name, key.kind, key.off) for switch in MODEL_SWITCHES for name, key in switch.keys.items()],
+    bases=(_AnySpeed,),
+    namespace={"__module__": __name__, "__doc__": _AnySpeed.__doc__},
+    frozen=True,
+)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from trainer.run.world import World
 from trainer.sharding import load_whole_state, whole, whole_state
 from trainer.switches.attention import attention_back_end
 from trainer.switches.compile_blocks import graphs_compiled
-from trainer.switches.model_switches import apply_to_model, observe_model
+from trainer.switches.on_model import put_on_model, read_back_model
 from trainer.switches.precision import observed_format, product_format
 from trainer.wrapper import wrap
 
@@ -38,7 +38,7 @@ class Learner:
         torch.manual_seed(seed)  # equal weights on all ranks and in all variants
         self.model = LatentPdeOperator(config).to(world.device)
         self.objective = Objective(self.model, config).to(world.device)  # its buffers are not the model's
-        apply_to_model(self.objective, config.speed)
+        put_on_model(self.objective, config.speed)
         self.wrapper = wrap(self.objective, config.speed.wrapper, world)
         self.optimizer = make_optimizer(self.model, config, world, capturable=config.speed.cuda_graph)
         self.scaled_step = ScaledStep(self.optimizer, config.speed.precision, world.device)
@@ -112,7 +112,7 @@ class Learner:
         product_dtype = observed_format(self._product_format(), self.world.device)
         return {
             **self.wrapper.effective(),
-            **observe_model(self.objective, self.config.speed, product_dtype),
+            **read_back_model(self.objective, self.config.speed, product_dtype),
             "precision": str(product_dtype).removeprefix("torch."),
             "optimizer": self.optimizer.implementation,
             "ema": self.ema.implementation,

@@ -17,17 +17,14 @@ from trainer.run.faults import Fault
 from trainer.run.learner import Learner
 from trainer.run.world import World
 from trainer.switches.cuda_graph import GraphedUpdate
+from trainer.switches.on_model import MODEL_SWITCHES
 
 GATED = "SPEEDPROOF_RUN_MARKER"  # Speedproof sets it in every training that it starts
 
 # What may fail for reasons that no config shows: a compiler, a package or a driver. Each with its plain path.
 PLAIN_PATHS: dict[str, dict[str, object]] = {
     "cuda_graph": {"cuda_graph": False},
-    "compile": {"compile": "off", "compile_mode": "default"},
-    "fp8_products": {"fp8_products": False},
-    "attention": {"attention": "auto"},
-    "cross_attention": {"cross_attention": "auto"},
-    "fused_pointwise": {"fused_pointwise": False},
+    **{switch.name: switch.plain_path for switch in reversed(MODEL_SWITCHES) if switch.may_fail},
 }
 
 

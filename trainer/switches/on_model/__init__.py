@@ -1,0 +1,41 @@
+"""Switches that change how the model computes, one file each. A new file is a new switch."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from trainer.switches.on_model.switch import ModelSwitch
+
+if TYPE_CHECKING:  # the config is validated without torch
+    import torch
+
+    from trainer.config.schema import SpeedConfig
+    from trainer.losses.objective import Objective
+
+
+def _found() -> Iterator[ModelSwitch]:
+    for module in pkgutil.iter_modules(__path__):
+        if module.name != "switch":
+            yield importlib.import_module(f"{__name__}.{module.name}").SWITCH
+
+
+MODEL_SWITCHES: list[ModelSwitch] = sorted(_found(), key=lambda switch: (switch.order, switch.name))
+
+
+def put_on_model(objective: Objective, speed: SpeedConfig) -> None:
+    """Put on what the config asks for, in place; the keys of the state dict stay."""
+    for switch in MODEL_SWITCHES:
+        switch.put_on(objective, speed)
+
+
+def read_back_model(
+    objective: Objective, speed: SpeedConfig, product_dtype: torch.dtype
+) -> dict[str, str | int]:
+    """What is on, asked of the modules."""
+    found: dict[str, str | int] = {}
+    for switch in MODEL_SWITCHES:
+        found |= switch.read_back(objective, speed, product_dtype)
+    return found

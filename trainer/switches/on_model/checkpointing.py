@@ -1,0 +1,42 @@
+"""Activations recomputed in the backward pass, not kept: trainer/switches/activation_checkpointing.py."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from trainer.switches.on_model.switch import Key, ModelSwitch
+
+if TYPE_CHECKING:
+    import torch
+
+    from trainer.config.schema import SpeedConfig
+    from trainer.losses.objective import Objective
+
+
+def put_on(objective: Objective, speed: SpeedConfig) -> None:
+    from trainer.switches.activation_checkpointing import checkpoint_blocks, checkpoint_ends
+
+    checkpoint_blocks(objective.model, speed.activation_checkpointing)
+    if speed.checkpoint_encoder_decoder:
+        checkpoint_ends(objective.model)
+
+
+def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, int]:
+    from trainer.switches.activation_checkpointing import checkpointed
+
+    model = objective.model
+    return {
+        "checkpointed_blocks": checkpointed(model.operator.blocks),
+        "checkpointed_ends": checkpointed([model.encoder, *model.decoder.layers]),
+    }
+
+
+SWITCH = ModelSwitch(
+    keys={  # of the operator's blocks; of encoder and decoder
+        "activation_checkpointing": Key(Literal["off", "all", "every-other", "selective"], off="off"),
+        "checkpoint_encoder_decoder": Key(bool, off=False),
+    },
+    order=60,
+    put_on=put_on,
+    read_back=read_back,
+)
