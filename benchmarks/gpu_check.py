@@ -16,6 +16,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+import torch
 from gpu_check_cases import Case, cases
 from gpu_check_table import table
 from gpu_check_verdict import wrong
@@ -209,6 +210,8 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
     options.pairs = options.pairs or (384 if options.device == "cuda" else 32)
     return options
 

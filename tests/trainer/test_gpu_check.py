@@ -1,6 +1,8 @@
 """The verdict of the GPU check, on what it recorded and on what it must not let pass."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -53,6 +55,15 @@ def test_what_is_off_or_far_is_named(case, change, expected):
     effective = {**record["effective"], **change.get("effective", {})}
     (text,) = wrong({**record, **change, "effective": effective}, CASES[case])
     assert expected in text
+
+
+def test_without_a_gpu_it_says_so_and_records_nothing(tmp_path):
+    command = [sys.executable, "benchmarks/gpu_check.py", "--out", str(tmp_path / "out"), "--only", "plain"]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--device: got cuda, but torch sees no GPU here; --device cpu tries the script" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_last_of_two_settings_is_the_one_that_counts():

@@ -115,7 +115,6 @@ SWITCH = ModelSwitch(
     put_on=put_on,
     read_back=read_back,
     broken_rules=broken_rules,
-    without_gpu=lambda speed: None,
     may_fail=True,
 )
 '''

@@ -195,3 +195,13 @@ def test_a_fresh_run_moves_what_another_left_in_its_folder(tmp_path, capsys):
     assert {name: (kept / name).read_bytes() for name in before} == before
     assert events(out, "run_start")[0]["seed"] == 2
     assert f"{out}: held another run, which is in {kept} now" in capsys.readouterr().err
+
+
+def test_what_cannot_be_moved_away_is_kept(tmp_path):
+    out, config = tmp_path / "out", tiny_config(tmp_path)
+    run_training(config, out, 1, Progress())
+    (out / "earlier").write_text("a file")
+    before = (out / "metrics.jsonl").read_bytes()
+    with pytest.raises(ConfigError, match=r"--out: .*earlier.* cannot be written"):
+        run_training(config, out, 2, Progress())
+    assert (out / "metrics.jsonl").read_bytes() == before

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trainer.config import Config, to_plain
 from trainer.errors import ConfigError
+from trainer.folders import make_folder
 from trainer.run.checkpoint import BEST, LAST, read_checkpoint
 from trainer.run.metrics import lines_after_run_start
 
@@ -62,7 +63,7 @@ def set_aside(out: Path) -> None:
     if not left:
         return
     folder = out / "earlier" / f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}"
-    folder.mkdir(parents=True)
+    make_folder(folder, "--out")
     for path in left:
         path.rename(folder / path.name)
     print(f"{out}: held another run, which is in {folder} now", file=sys.stderr, flush=True)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 from trainer.model.latent_operator import LatentPdeOperator
-
-Blocks = Literal["off", "all", "every-other", "selective"]
+from trainer.switches.on_model.checkpointing import Blocks
 
 # Of these the results are kept, and all that is cheap is recomputed.
 KEPT = {

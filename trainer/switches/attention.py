@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -21,8 +20,7 @@ from torch.nn.attention.flex_attention import flex_attention
 from trainer.errors import ConfigError
 from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.latent_operator import LatentPdeOperator
-
-Attention = Literal["auto", "math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile"]
+from trainer.switches.on_model.attention import Attention
 
 BACK_ENDS = {
     "math": SDPBackend.MATH,

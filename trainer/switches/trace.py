@@ -38,7 +38,7 @@ class Trace:
             self.close()
 
     def close(self) -> None:
-        """Write what is recorded, also where a run ends early."""
+        """Write what is recorded so far."""
         if self.profiler is None:
             return
         if torch.cuda.is_available():

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from trainer.config.schema import Config, SpeedConfig
     from trainer.losses.objective import Objective
 
+Attention = Literal["auto", "math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile"]
+
 ONE_TILE_TOKENS = 128  # scores of more do not fit the registers of one program
 OF_A_GPU = ("efficient", "flash3", "cudnn", "flex", "one-tile")
 
@@ -55,11 +57,7 @@ def without_gpu(speed: SpeedConfig) -> str | None:
 
 
 SWITCH = ModelSwitch(
-    keys={
-        "attention": Key(
-            Literal["auto", "math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile"], off="auto"
-        )
-    },
+    keys={"attention": Key(Attention, off="auto")},
     order=20,
     put_on=put_on,
     read_back=read_back,

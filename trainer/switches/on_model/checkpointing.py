@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from trainer.config.schema import SpeedConfig
     from trainer.losses.objective import Objective
 
+Blocks = Literal["off", "all", "every-other", "selective"]
+
 
 def put_on(objective: Objective, speed: SpeedConfig) -> None:
     from trainer.switches.activation_checkpointing import checkpoint_blocks, checkpoint_ends
@@ -33,7 +35,7 @@ def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> d
 
 SWITCH = ModelSwitch(
     keys={  # of the operator's blocks; of encoder and decoder
-        "activation_checkpointing": Key(Literal["off", "all", "every-other", "selective"], off="off"),
+        "activation_checkpointing": Key(Blocks, off="off"),
         "checkpoint_encoder_decoder": Key(bool, off=False),
     },
     order=60,
