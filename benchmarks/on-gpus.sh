@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Repeats what README and docs say about GPUs, part by part, on one host with four of them:
+# Repeats what README and docs say about GPUs, part by part, on one host:
 #
 #   benchmarks/on-gpus.sh OUT [PART...]      OUT is a folder in the repository
 #
 # A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
-# is only called again; it ends with 1 while something is not done. Without parts, all of them: some five hours.
+# is only called again; it ends with 1 while something is not done. Without parts, all of them, for which the host
+# needs four GPUs: some six hours.
 # Needs Node 24 and, as `python3`, Python with torch; the rivals also lightning and accelerate, the ladder
 # `npm run setup`, learning `pip install --group benchmarks`.
 set -euo pipefail
-parts=(data check kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu gate-2gpu recipe-2gpu floor-1gpu gate-1gpu
-  ladder-1gpu parity speed-cases rivals-4gpu breakdown learning memory)
+parts=(data check kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu recipe-2gpu plan-2gpu
+  floor-1gpu gate-1gpu ladder-1gpu parity speed-cases rivals-4gpu rivals-2gpu breakdown-4gpu breakdown-2gpu
+  learning memory)
 if [ $# -lt 1 ]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
@@ -31,13 +33,14 @@ ranks() { python3 -m torch.distributed.run --standalone --nproc-per-node "$@"; }
 action() { benchmarks/through-the-action.sh "$out/$1" "configs/experiments/$2.yaml" -- "${@:3}"; }
 
 measure() {
+  local gpus=${1//[!0-9]/}
   case $1 in
     data) python3 -m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml ;;
     check) python3 benchmarks/gpu_check.py --out "$out/check" --seconds 3000 --case-seconds 1000 --data data ;;
     kernels) python3 -m benchmarks.kernel_speed > "$out/kernels.jsonl" ;;
     gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 ;;
     recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 ;;
-    plan-4gpu) action "$1" plan-4gpu blocks=4 ;;
+    plan-?gpu) action "$1" "$1" blocks=4 ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;
     ladder-1gpu)
@@ -52,21 +55,21 @@ measure() {
       done
       ;;
     speed-cases) python3 -m benchmarks.speed_cases --out "$out/speed-cases" ;;
-    rivals-4gpu)
+    rivals-?gpu)
       for rival in lightning accelerate; do
-        ranks 4 -m "benchmarks.rivals.${rival}_run" --config configs/train/two-task-4gpu-optimized.yaml \
-          "${short[@]}" --json "$out/4gpu-$rival.json" || return
+        ranks "$gpus" -m "benchmarks.rivals.${rival}_run" --config "configs/train/two-task-${gpus}gpu-optimized.yaml" \
+          "${short[@]}" --json "$out/$1/$rival.json" || return
       done
-      ranks 4 -m trainer train --config configs/train/two-task-4gpu-optimized.yaml --seed 0 "${short[@]}" \
-        --out "$out/rivals-ours"
+      ranks "$gpus" -m trainer train --config "configs/train/two-task-${gpus}gpu-optimized.yaml" --seed 0 \
+        "${short[@]}" --out "$out/$1/ours"
       ;;
-    breakdown)
+    breakdown-?gpu)
       for form in baseline optimized; do
-        ranks 4 -m trainer train --config "configs/train/two-task-4gpu-$form.yaml" --seed 0 "${short[@]}" \
-          --set speed.trace_updates=3 --out "$out/breakdown/$form" || return
+        ranks "$gpus" -m trainer train --config "configs/train/two-task-${gpus}gpu-$form.yaml" --seed 0 "${short[@]}" \
+          --set speed.trace_updates=3 --out "$out/$1/$form" || return
       done
-      python3 -m benchmarks.step_breakdown --updates 3 --json "$out/breakdown.json" --picture "$out/breakdown.png" \
-        "$out"/breakdown/*/trace-0.json > "$out/breakdown.txt"
+      python3 -m benchmarks.step_breakdown --updates 3 --json "$out/$1.json" --picture "$out/$1.png" \
+        "$out/$1"/*/trace-0.json > "$out/$1.txt"
       ;;
     learning)
       python3 -m benchmarks.learning.compare --config configs/train/two-task-1gpu-optimized.yaml --out "$out/learning" \
