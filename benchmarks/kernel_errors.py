@@ -16,6 +16,7 @@ from trainer.kernels.one_tile_attention import one_tile_attention
 from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.decoder import DecoderLayer
 from trainer.model.feed_forward import FeedForward
+from trainer.switches.fp8_products import Fp8Linear
 from trainer.switches.fused_pointwise import fused_tail
 
 
@@ -151,6 +152,22 @@ def decoder_tail_errors(
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
 
 
+def fp8_errors(device: torch.device, pairs: int, tokens: int, heads: int, dim: int) -> dict[str, float]:
+    """The same of a linear layer of the operator's blocks with FP8 products, from bf16."""
+    torch.manual_seed(0)
+    plain = nn.Linear(heads * dim, 4 * heads * dim).to(device)
+    x = torch.randn(pairs, tokens, heads * dim, device=device).to(torch.bfloat16).requires_grad_()
+    out_gradient = torch.randn(pairs, tokens, 4 * heads * dim, device=device).to(torch.bfloat16)
+    own = Fp8Linear.of(plain)
+    out = own(x)
+    results = [out, *torch.autograd.grad(out, [x, own.weight], out_gradient)]
+    plain.double()
+    exact_x = x.detach().double().requires_grad_()
+    exact_out = plain(exact_x)
+    exact = [exact_out, *torch.autograd.grad(exact_out, [exact_x, plain.weight], out_gradient.double())]
+    return {name: _relative(a, b) for name, a, b in zip(("out", "x", "weight"), results, exact, strict=True)}
+
+
 def _relative(value: Tensor, exact: Tensor) -> float:
     return ((value.detach().double() - exact).abs().max() / exact.abs().max()).item()
 
@@ -171,6 +188,8 @@ def main() -> None:
     if device.type == "cpu" or dtype != torch.float32:  # its forward pass on a GPU is cuDNN's
         errors["cross-attention"] = cross_attention_errors(*sizes, rows=pairs)
         errors["cross-attention, queries in common"] = cross_attention_errors(*sizes, rows=1)
+    if dtype == torch.bfloat16:
+        errors["FP8 products"] = fp8_errors(device, *sizes[2:])
     print(json.dumps(errors))
 
 
