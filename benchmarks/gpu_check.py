@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
+from ending import end
 from gpu_check_cases import Case, cases
 from gpu_check_table import table
 from gpu_check_verdict import wrong
@@ -105,15 +105,11 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
     if options.device == "cpu":
         environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     with (options.out / f"worker-{processes}.log").open("a") as log:
-        worker = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
-        )
+        worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
         try:
             _watch(worker, options, deadline)
         finally:
-            if worker.poll() is None:
-                os.killpg(worker.pid, signal.SIGKILL)
-            worker.wait()
+            end(worker)
     _record_the_unfinished(options.out, remaining, f"ended with exit code {worker.returncode}")
 
 

@@ -29,7 +29,7 @@ FAST = (
 )
 
 FLOAT = 1e-3
-COARSE = 0.05  # FP8
+COARSE = 0.25  # FP8, whose 3 bits of mantissa round 16 times as coarsely as the 7 of bf16
 SKIPPING = math.inf  # its scaler skips the first updates, during which losses stand still
 
 
@@ -121,6 +121,7 @@ _ONE_LATER = [
     Case("fp8-products", (FP8,), loss_tolerance=COARSE),
     Case("fp8-products-graph", (FP8, GRAPH), loss_tolerance=COARSE),
     Case("fp8-products-selective", (FP8, "speed.activation_checkpointing=selective"), loss_tolerance=COARSE),
+    Case("fp8-products-compiled", (FP8, BLOCKS), loss_tolerance=COARSE),
     Case("trace", ("speed.trace_updates=3",)),
     Case("loader", LOADER),
     Case("hoist-fixed-grid", (HOIST,)),
@@ -141,8 +142,6 @@ _ONE_LATER = [
 
 _LAST = [
     Case("compile-reduce-overhead", (BLOCKS, "speed.compile_mode=reduce-overhead")),
-    # Inductor tries a score of kernels for each FP8 product, whatever its mode.
-    Case("fp8-products-compiled", (FP8, BLOCKS), loss_tolerance=COARSE),
     Case("compile-max-autotune", (BLOCKS, "speed.compile_mode=max-autotune-no-cudagraphs")),
 ]
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from benchmarks.ending import end
 from trainer.config import load_config
 from trainer.profiling.work import flops_per_pair
 
@@ -114,6 +115,7 @@ def _launch(case: Case, options: argparse.Namespace) -> None:
         f"speed.accumulation_steps={case.micro_steps}",
         "train.window_updates=10",
         "optimizer.warmup_updates=5",
+        "data.held_out_fraction=0.004",
         "evaluation.rollout_trajectories=0",
         *options.set,
     ]
@@ -138,17 +140,13 @@ def _launch(case: Case, options: argparse.Namespace) -> None:
         "TRITON_CACHE_DIR": str(caches / "triton"),
     }
     with (options.out / f"{case.name}.log").open("w") as log:
+        launch = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
         try:
-            subprocess.run(
-                command,
-                cwd=ROOT,
-                env=environment,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                timeout=options.case_seconds,
-            )
+            launch.wait(options.case_seconds)
         except subprocess.TimeoutExpired:
             print(f"{case.name}: not done after {options.case_seconds:.0f} s", flush=True)
+        finally:
+            end(launch)
     if not _is_finished(run / "metrics.jsonl"):
         print(f"{case.name}: did not finish; see {options.out / case.name}.log", flush=True)
     if (run / "metrics.jsonl").exists():
@@ -237,7 +235,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=3600, help="no case is started that may not end by then"
     )
-    parser.add_argument("--case-seconds", type=float, default=120, help="the most for one case")
+    parser.add_argument("--case-seconds", type=float, default=150, help="the most for one case")
     parser.add_argument("--updates", type=int, default=40, help="of each training; the later half is timed")
     parser.add_argument(
         "--micro-batch", type=int, default=256, help="the baseline's pairs per micro-step and GPU"

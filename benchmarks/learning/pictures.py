@@ -24,7 +24,7 @@ def draw_curves(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
             axes.plot(seconds, errors, marker="o", label=f"{model}, {key.removeprefix('nrmse/')}")
     axes.set(xlabel="training seconds", ylabel="held-out one-step NRMSE", yscale="log")
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.15), frameon=False)
     figure.savefig(path, dpi=120, bbox_inches="tight")
     plt.close(figure)
     print(f"wrote {path}")

@@ -1,0 +1,63 @@
+"""What a GPU makes of the same pair in batches of other sizes: cuFFT's inverse transform, and an FNO.
+
+    python -m benchmarks.learning.spectra
+
+Half a spectrum of a real field has no imaginary part in its mean. The FNO's layers multiply spectra with
+complex weights, so theirs have one; a transform back that is right ignores it, as that of the CPU does.
+"""
+
+from __future__ import annotations
+
+import torch
+from neuralop.models import FNO
+from torch import Tensor
+
+POINTS, CHANNELS = (1024, 128), 64
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+FEW, MANY = 16, 256
+
+
+def main() -> None:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.manual_seed(0)
+    print("largest difference from the CPU's inverse transform, relative to the largest value")
+    for points in POINTS:
+        spectra = torch.randn(max(BATCHES), CHANNELS, points // 2 + 1, dtype=torch.complex64)
+        of_real_fields = spectra.clone()
+        of_real_fields[..., 0].imag.zero_()
+        of_real_fields[..., -1].imag.zero_()
+        for batch in BATCHES:
+            wanted = torch.fft.irfft(spectra[:batch], n=points)
+            off = [
+                relative(torch.fft.irfft(s[:batch].to(device), n=points).cpu(), wanted)
+                for s in (spectra, of_real_fields)
+            ]
+            print(f"{points} points, batch {batch:3}: {off[0]:.1e}; without imaginary parts {off[1]:.1e}")
+    print(f"\nlargest difference of a layer's result between batches of {FEW} and {MANY}, where there is one")
+    for name, off in fno_differences(device).items():
+        print(f"{name:40} {off:.1e}")
+
+
+@torch.no_grad()
+def fno_differences(device: torch.device) -> dict[str, float]:
+    """By layer, in the order of their calls."""
+    fno = FNO(n_modes=(32,), in_channels=3, out_channels=1, hidden_channels=CHANNELS, n_layers=4)
+    fields = torch.randn(MANY, 3, POINTS[0], device=device)
+    seen: dict[str, list[Tensor]] = {}
+    for name, layer in fno.to(device).eval().named_modules():
+        layer.register_forward_hook(
+            lambda _layer, _inputs, out, name=name or "the whole FNO": seen.setdefault(name, []).append(out)
+        )
+    fno(fields)
+    fno(fields[:FEW])
+    once = {name: results for name, results in seen.items() if len(results) == 2}  # a call of the FNO
+    found = {name: relative(few, many[:FEW]) for name, (many, few) in once.items()}
+    return {name: off for name, off in found.items() if off > 0}
+
+
+def relative(value: Tensor, wanted: Tensor) -> float:
+    return ((value - wanted).abs().max() / wanted.abs().max()).item()
+
+
+if __name__ == "__main__":
+    main()
