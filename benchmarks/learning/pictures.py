@@ -21,7 +21,9 @@ def draw_curves(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
         for key in [key for key in evaluations[-1] if key.startswith("nrmse/")]:
             seconds = [row["training_seconds"] for row in evaluations if key in row]
             errors = [row[key] for row in evaluations if key in row]
-            axes.plot(seconds, errors, marker="o", label=f"{model}, {key.removeprefix('nrmse/')}")
+            task = key.removeprefix("nrmse/")
+            label = model if task in model else f"{model}, {task}"
+            axes.plot(seconds, errors, marker="o", label=label)
     axes.set(xlabel="training seconds", ylabel="held-out one-step NRMSE", yscale="log")
     axes.grid(alpha=0.3)
     axes.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.15), frameon=False)
