@@ -1,6 +1,7 @@
 """The errors that are reported: known errors come out as the numbers that they are."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,18 @@ def test_a_rollout_takes_no_more_memory_than_the_batches_of_the_evaluation(tmp_p
         most.append(max(seen))
     assert most == [3, 4]
     assert found[3] == pytest.approx(found[256], rel=1e-4)
+
+
+def test_a_coarser_grid_is_evaluated_in_batches_of_as_many_points(tmp_path):
+    config = tiny_config(tmp_path, BOTH, "data.held_out_fraction=0.5", "evaluation.batch_pairs=2")
+    evaluator = Evaluator(config, open_data(config).held_out, ALONE)
+    points = {task: math.prod(grid) for task, grid in config.grids.items()}
+    seen = {task: [] for task in points}
+    evaluator.model.register_forward_pre_hook(lambda _, given: seen[given[0]].append(len(given[1])))
+    evaluator.errors(evaluator.model.state_dict())
+    largest = {task: max(pairs) for task, pairs in seen.items()}
+    assert points["darcy2d"] > points["advection1d"]
+    assert largest == {"darcy2d": 2, "advection1d": 2 * points["darcy2d"] // points["advection1d"]}
 
 
 def test_ranks_share_the_trajectories(tmp_path):

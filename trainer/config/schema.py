@@ -99,7 +99,7 @@ class TrainConfig:
 @dataclass(frozen=True)
 class EvaluationConfig:
     every_updates: CountOrZero = 0  # 0 = only at the end
-    batch_pairs: Count = 256  # per rank; changes memory only
+    batch_pairs: Count = 256  # per rank, of the finest grid, and of coarser ones as many points; for memory
     rollout_trajectories: CountOrZero = 8  # of each file, predicted step after step at the end of a run
 
 

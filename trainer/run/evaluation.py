@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,10 +55,15 @@ class Evaluator:
 
     def __init__(self, config: Config, held_out: TaskSet, world: World) -> None:
         self.held_out, self.world = held_out, world
-        self.batch_pairs = config.evaluation.batch_pairs
+        points = {task: math.prod(grid) for task, grid in config.grids.items()}
+        most = max(points.values())
+        # Small batches would leave a GPU waiting for its host; equal points take about equal memory.
+        self.at_once = {task: config.evaluation.batch_pairs * most // n for task, n in points.items()}
         trajectories = config.evaluation.rollout_trajectories
         self.rollouts = [
-            Rollouts(pairs, trajectories, world, self.batch_pairs) for pairs in held_out.tasks if trajectories
+            Rollouts(pairs, trajectories, world, self.at_once[pairs.task.name])
+            for pairs in held_out.tasks
+            if trajectories
         ]
         with torch.random.fork_rng(devices=[]):
             self.model = LatentPdeOperator(config).to(world.device).eval()
@@ -84,8 +90,9 @@ class Evaluator:
     def _measured(self, model: nn.Module, pairs: MappedPairs) -> TaskErrors:
         sums = torch.zeros(4, dtype=torch.float64, device=self.world.device)
         mine = np.arange(self.world.rank, len(pairs.table), self.world.size)
-        for first in range(0, len(mine), self.batch_pairs):
-            chosen = mine[first : first + self.batch_pairs]
+        at_once = self.at_once[pairs.task.name]
+        for first in range(0, len(mine), at_once):
+            chosen = mine[first : first + at_once]
             batch = TaskPairs(*(part.to(self.world.device) for part in pairs.read(chosen)))
             sums += self._sums(model, pairs, chosen, batch)
         totals = self.world.gather(sums).sum(dim=0)
