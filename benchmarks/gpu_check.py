@@ -54,7 +54,8 @@ def main() -> int:
             _run_worker(remaining, options, deadline)
             remaining = _not_yet_recorded(remaining, options.out)
     records = _records(options.out)
-    print(table(records))
+    by_name = {case.name: case for case in wanted}
+    print(table(records, {case.name: case.against for case in wanted if case.against}))
     measured = {record["case"] for record in records if "step_seconds" in record}
     missing = [case.name for case in waiting if case.name not in measured]
     done = len(waiting) - len(missing)
@@ -62,9 +63,12 @@ def main() -> int:
     for case in wanted:
         if case not in waiting:
             print(f"{case.name}: left out, {case.package} is not installed")
-    by_name = {case.name: case for case in wanted}
-    ended = [record for record in records if record["case"] in by_name and "step_seconds" in record]
-    complaints = [f"{r['case']}: {text}" for r in ended for text in wrong(r, by_name[r["case"]])]
+    ended = {r["case"]: r for r in records if r["case"] in by_name and "step_seconds" in r}
+    complaints = [
+        f"{name}: {text}"
+        for name, record in ended.items()
+        for text in wrong(record, by_name[name], ended.get(by_name[name].against))
+    ]
     print("\n".join(complaints) or "each was on as asked, and kept the numbers")
     return 1 if missing or complaints else 0
 
@@ -78,8 +82,11 @@ def _wanted(options: argparse.Namespace) -> list[Case]:
                 f"--only: no case is called {name} on {options.device} with {options.processes} processes; "
                 f"cases: {', '.join(names)}"
             )
-    compared = {case.against for case in possible if case.name in options.only}
-    return [case for case in possible if not options.only or case.name in {*options.only, *compared}]
+    asked = set(options.only)
+    for case in reversed(possible):  # what a case is compared with comes before it
+        if case.name in asked and case.against:
+            asked.add(case.against)
+    return [case for case in possible if not options.only or case.name in asked]
 
 
 def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: float) -> None:
@@ -194,7 +201,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--updates", type=int, default=24)
-    parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 32")
+    parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 48")
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
     parser.add_argument("--data", type=Path, default=ROOT / "data")
     parser.add_argument(
@@ -208,7 +215,7 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
-    options.pairs = options.pairs or (384 if options.device == "cuda" else 32)
+    options.pairs = options.pairs or (384 if options.device == "cuda" else 48)
     return options
 
 

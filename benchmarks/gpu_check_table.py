@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from gpu_check_verdict import loss_deviation
 
-def table(records: list[dict]) -> str:
-    """One line per case that ended, in the order in which they ended."""
+
+def table(records: list[dict], against: dict[str, str]) -> str:
+    """One line per case that ended, in the order in which they ended; `against`: what each should repeat."""
     ended = [record for record in records if "started" not in record]
-    rows = [_row(record) for record in ended if record.get("rank", 0) == 0]
+    measured = {record["case"]: record for record in ended if "step_seconds" in record}
+    rows = [
+        _row(record, measured.get(against.get(record["case"])))
+        for record in ended
+        if record.get("rank", 0) == 0
+    ]
     header = (
         "case",
         "n",
@@ -27,7 +34,7 @@ def table(records: list[dict]) -> str:
     return "\n".join(lines)
 
 
-def _row(record: dict) -> tuple[str, ...]:
+def _row(record: dict, reference: dict | None) -> tuple[str, ...]:
     if "step_seconds" not in record:
         return (record["case"], str(record.get("processes", "")), *[""] * 7, record.get("error", "")[:160])
     memory = record.get("peak_memory_reserved_bytes")
@@ -39,7 +46,7 @@ def _row(record: dict) -> tuple[str, ...]:
         f"{record['tera_flops_per_second']:.1f}",
         f"{memory / 1e9:.1f}" if memory else "",
         f"{record['set_up_seconds']:.1f}",
-        _small(record.get("loss_deviation_10_steps")),
+        _small(reference and loss_deviation(record, reference)),
         _small(record.get("weight_deviation")),
         _what_was_on(record),
     )

@@ -7,6 +7,8 @@ import math
 from gpu_check_cases import PLAIN, Case
 
 ON = object()  # anything but what stands for off
+LOSSES = 10  # the first, of which the later ones follow from small differences of the earlier
+FIRST_LOSS_TOLERANCE = 0.02  # before any step, so that nothing has magnified a rounding; seen: 0.008 in FP8
 WEIGHT_TOLERANCE = 0.1  # after 24 updates; seen: 0.013, and 0.04 in fp16
 
 # What a setting has to read back as: its key in `effective`, and a part of the text there.
@@ -51,13 +53,23 @@ READS_BACK: dict[str, dict[str, tuple[str, object]]] = {
     "checkpoint_encoder_decoder": {"true": ("checkpointed_ends", ON)},
     "cudnn_autotune": {"true": ("cudnn_autotune", "True")},
     "memory_cleanup_updates": {"4": ("memory_cleanup", "every 4 updates")},
+    "reduce_gradients": {"every-micro-step": ("gradient_reductions", "3")},
+    "metric_reads": {"update": ("metric_reads", "update")},
     "trace_updates": {"3": ("traced_updates", "3")},
 }
 
 
-def wrong(record: dict, case: Case) -> list[str]:
-    """Return what a record of a case that ended shows to be other than it should be."""
-    return [*_wrong_switches(record, case), *_wrong_numbers(record, case), *_waits(record, case)]
+def wrong(record: dict, case: Case, reference: dict | None) -> list[str]:
+    """Return what a record of a case that ended shows to be other than it should be.
+
+    reference: the record of the case that this one should repeat, from the same call.
+    """
+    return [*_wrong_switches(record, case), *_wrong_numbers(record, case, reference), *_waits(record, case)]
+
+
+def loss_deviation(record: dict, reference: dict) -> float:
+    """The largest relative difference of the first losses."""
+    return max(_loss_deviations(record, reference))
 
 
 def expected_read_backs(case: Case) -> list[tuple[str, object]]:
@@ -78,16 +90,25 @@ def _wrong_switches(record: dict, case: Case) -> list[str]:
     return found
 
 
-def _wrong_numbers(record: dict, case: Case) -> list[str]:
+def _loss_deviations(record: dict, reference: dict) -> list[float]:
+    pairs = zip(record["losses"][:LOSSES], reference["losses"][:LOSSES], strict=True)
+    return [abs(loss - wanted) / abs(wanted) for loss, wanted in pairs]
+
+
+def _wrong_numbers(record: dict, case: Case, reference: dict | None) -> list[str]:
     if not all(math.isfinite(loss) for loss in record["losses"]):
         return ["losses are not finite"]
     if case.against is None:
         return []
-    if "loss_deviation_10_steps" not in record:
+    if reference is None or "weight_deviation" not in record:
         return [f"not compared with {case.against}"]
-    found, off = [], record["loss_deviation_10_steps"]
+    found, (first, *_), off = [], _loss_deviations(record, reference), loss_deviation(record, reference)
+    if first > FIRST_LOSS_TOLERANCE:
+        found.append(f"its loss before the first step is {first:.1e} from {case.against}'s")
     if off > case.loss_tolerance:
-        found.append(f"its first 10 losses are {off:.1e} from {case.against}'s, over {case.loss_tolerance}")
+        found.append(
+            f"its first {LOSSES} losses are {off:.1e} from {case.against}'s, over {case.loss_tolerance}"
+        )
     if record["weight_deviation"] > WEIGHT_TOLERANCE:
         found.append(f"its weights are {record['weight_deviation']:.1e} from {case.against}'s")
     if record.get("replay_deviation", 0) != 0:

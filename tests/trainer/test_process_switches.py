@@ -29,6 +29,7 @@ ON = [
     "speed.cudnn_autotune=true",
     "speed.memory_cleanup_updates=2",
     "speed.trace_updates=2",
+    "speed.metric_reads=update",
     "train.detect_anomaly=true",
     "train.updates=12",
 ]

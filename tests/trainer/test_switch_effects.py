@@ -16,6 +16,7 @@ from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.hybrid import make_optimizer
 from trainer.run.checkpoint import CheckpointWriter
+from trainer.switches.process_switches import ProcessSwitches
 
 HOST_READ = "_local_scalar_dense"  # what .item() and .tolist() call
 
@@ -88,6 +89,19 @@ def test_an_update_reads_no_number_from_the_device(tmp_path):
     with Operations() as operations:
         learner.update(1, feed)
     assert operations.count[HOST_READ] == 0
+
+
+@pytest.mark.parametrize(("asked", "reads"), [("window", 0), ("update", 2)])
+def test_losses_are_read_after_every_update_where_asked(tmp_path, asked, reads):
+    config = tiny_config(tmp_path, f"speed.metric_reads={asked}", "optimizer.clip_norm=1.0")
+    learner, feed = a_learner(config)
+    switches = ProcessSwitches(config, 7, tmp_path, ALONE)
+    record = learner.update(1, feed)
+    with Operations() as operations:
+        switches.read(record)
+    switches.close()
+    assert switches.effective()["metric_reads"] == asked
+    assert operations.count[HOST_READ] == reads
 
 
 def test_batches_are_read_ahead_as_far_as_asked(tmp_path):

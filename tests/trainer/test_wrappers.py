@@ -15,11 +15,15 @@ from trainer.run.training import Progress, run_training
 
 BASE = "train.checkpoint_every_updates=4,train.window_updates=1"
 MUON = f"{BASE},optimizer.matrices=muon"
+EVERY = "speed.accumulation_steps=2,speed.reduce_gradients=every-micro-step"
 WITH_ADAMW = {
     "ddp": BASE,
     "ddp-micro": f"{BASE},speed.accumulation_steps=2",
     "flat": f"{BASE},speed.wrapper=flat,speed.accumulation_steps=2,train.checksum_every_updates=2",
+    "ddp-every": f"{BASE},{EVERY}",
+    "flat-every": f"{BASE},speed.wrapper=flat,{EVERY}",
     "fsdp2": f"{BASE},speed.wrapper=fsdp2,speed.foreach_ema=true",
+    "fsdp2-every": f"{BASE},speed.wrapper=fsdp2,{EVERY}",
     "fsdp2-micro": f"{BASE},speed.wrapper=fsdp2,speed.accumulation_steps=2,speed.fused_adamw=true",
 }
 WITH_MUON = {
@@ -119,12 +123,15 @@ def test_fp16_trains_alike_under_wrappers(trained, name):
     [
         ("ddp", "DistributedDataParallel", 1),
         ("ddp-micro", "DistributedDataParallel", 1),
+        ("ddp-every", "DistributedDataParallel", 2),
         ("flat", "flat", 1),
+        ("flat-every", "flat", 2),
         ("fsdp2", "FSDP2", 3),
+        ("fsdp2-every", "FSDP2", 6),
         ("fsdp2-micro", "FSDP2", 3),
     ],
 )
-def test_gradients_are_reduced_once_per_update_as_the_read_back_says(trained, name, wrapper, reductions):
+def test_gradients_are_reduced_as_often_as_the_read_back_says(trained, name, wrapper, reductions):
     effective = events(trained / name, "run_start")[0]["effective"]
     assert (effective["wrapper"], effective["gradient_reductions"]) == (wrapper, reductions)
     counts = json.loads((trained / name / "collectives.json").read_text())
@@ -150,7 +157,11 @@ def test_a_run_of_two_sharded_ranks_is_resumed_by_one(trained):
 
 def test_four_ranks_train_like_one_and_resume_what_two_began(trained):
     shutil.copytree(trained / "cut", trained / "cut-four")
-    four = {f"four-{name}": overrides for name, overrides in WITH_ADAMW.items() if "micro" not in name}
+    four = {
+        f"four-{name}": overrides
+        for name, overrides in WITH_ADAMW.items()
+        if "micro" not in name and "every" not in name
+    }
     train_in_ranks(trained, 4, {**four, "cut-four+": WITH_MUON["flat-sharded"]})
     for name in four:
         assert_same_training(trained / "one", trained / name, losses=1e-5, **SAME_WEIGHTS)

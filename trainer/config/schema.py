@@ -114,6 +114,7 @@ class _AnySpeed:
     accumulation_steps: Count = 1  # micro-steps per update, at equal pairs_per_update
     precision: Literal["fp32", "fp16", "bf16"] = "fp32"
     wrapper: Literal["none", "ddp", "flat", "fsdp2"] = "ddp"  # of several ranks; one rank needs none
+    reduce_gradients: Literal["last-micro-step", "every-micro-step"] = "last-micro-step"
     muon: Literal["loop", "batched", "sharded"] = "loop"  # sharded: each rank takes some of the matrices
     # fallback: a switch that fails on this machine is off, and says why; in a gated run it ends the run too.
     on_failure: Literal["error", "fallback"] = "error"
@@ -121,6 +122,7 @@ class _AnySpeed:
     cudnn_autotune: bool = False
     nccl: tuple[str, ...] = ()  # its environment, as NAME=value
     memory_cleanup_updates: CountOrZero = 0  # 0 = as Python and torch see fit
+    metric_reads: Literal["window", "update"] = "window"  # losses and norms, at its end by the host
     trace_updates: CountOrZero = 0  # updates in a Chrome trace beside metrics.jsonl
     async_checkpoint: bool = False  # written from a copy, by a thread
     fused_adamw: bool = False

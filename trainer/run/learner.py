@@ -39,7 +39,7 @@ class Learner:
         self.model = LatentPdeOperator(config).to(world.device)
         self.objective = Objective(self.model, config).to(world.device)  # its buffers are not the model's
         put_on_model(self.objective, config.speed)
-        self.wrapper = wrap(self.objective, config.speed.wrapper, world)
+        self.wrapper = wrap(self.objective, config.speed, world)
         self.optimizer = make_optimizer(self.model, config, world, capturable=config.speed.cuda_graph)
         self.scaled_step = ScaledStep(self.optimizer, config.speed.precision, world.device)
         self.ema = make_ema(self.model, config.optimizer.ema_decay, foreach=config.speed.foreach_ema)
@@ -84,7 +84,7 @@ class Learner:
         for micro_step, batch in enumerate(batches, start=1):
             last = micro_step == self.config.speed.accumulation_steps
             loss += self._accumulate(step, batch, phase, last=last)
-        self.wrapper.reduce()
+            self.wrapper.reduce(last=last)
         self.scaled_step.unscale_gradients()
         norm = self._clip()
         if self.scaled_step.step():

@@ -73,6 +73,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             switches.before()
             clock.start()
             window.records.append(update(step, feed))
+            switches.read(window.records[-1])
             clock.stop()
             switches.after(step)
             evaluates = step == growth.steps or growth.is_due(step, config.evaluation.every_updates)

@@ -1,4 +1,4 @@
-"""The switches of a whole process: cuDNN's autotuning, anomaly detection, memory clean-up, trace, NCCL."""
+"""The switches of a process: cuDNN's autotuning, anomaly detection, clean-up, reads, trace, NCCL."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from trainer.config.schema import Config
+from trainer.run.window import StepRecord
 from trainer.run.world import World
 from trainer.switches.memory_cleanup import MemoryCleanup
 from trainer.switches.nccl import observed_nccl
@@ -21,11 +22,19 @@ class ProcessSwitches:
         self.nccl, self.out, self.rank = config.speed.nccl, out, world.rank
         torch.backends.cudnn.benchmark = config.speed.cudnn_autotune
         torch.autograd.set_detect_anomaly(config.train.detect_anomaly)
+        self.metric_reads = config.speed.metric_reads
         self.cleanup = MemoryCleanup(config.speed.memory_cleanup_updates)
         self.trace = Trace(config.speed.trace_updates, steps, out, world.rank)
 
     def before(self) -> None:
         self.trace.before()
+
+    def read(self, record: StepRecord) -> None:
+        """Belongs to the update: where it waits for the device, the device waits for the next one."""
+        if self.metric_reads == "update":
+            record.loss.item()
+            if record.gradient_norm is not None:
+                record.gradient_norm.item()
 
     def after(self, step: int) -> None:
         self.trace.after()
@@ -35,6 +44,7 @@ class ProcessSwitches:
         return {
             "cudnn_autotune": torch.backends.cudnn.benchmark,
             "detect_anomaly": torch.is_anomaly_enabled(),
+            "metric_reads": self.metric_reads,
             "traced_updates": self.trace.updates,
             **self.cleanup.effective(),
             **observed_nccl(self.nccl, self.out, self.rank),

@@ -1,4 +1,4 @@
-"""DistributedDataParallel: gradients are averaged bucket by bucket during the last backward pass."""
+"""DistributedDataParallel: gradients are averaged bucket by bucket during the last backward pass, or each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from trainer.run.world import World
 
 
 class Ddp:
-    def __init__(self, objective: nn.Module, world: World) -> None:
+    def __init__(self, objective: nn.Module, world: World, reduced: int) -> None:
+        self.reduced = reduced
         self.module = DistributedDataParallel(
             objective,
             device_ids=[world.device.index] if world.device.type == "cuda" else None,
@@ -22,19 +23,19 @@ class Ddp:
         )
 
     def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
-        return nullcontext() if last else self.module.no_sync()
+        return nullcontext() if last or self.reduced > 1 else self.module.no_sync()
 
     def backward(self, loss: Tensor) -> None:
         loss.backward()
 
-    def reduce(self) -> None:
+    def reduce(self, *, last: bool) -> None:
         """Done by the backward pass."""
 
     def clear_gradients(self) -> None:
         self.module.zero_grad(set_to_none=True)
 
     def effective(self) -> dict[str, str | int]:
-        return {"wrapper": type(self.module).__name__, "gradient_reductions": self._buckets()}
+        return {"wrapper": type(self.module).__name__, "gradient_reductions": self._buckets() * self.reduced}
 
     def _buckets(self) -> int:
         """As first built; DDP sorts the parameters into buckets once more after the first backward pass."""

@@ -1,4 +1,4 @@
-"""One buffer holds every gradient, and one all-reduce averages it after the last micro-step."""
+"""One buffer holds every gradient, and one all-reduce averages it after the last micro-step, or each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ALIGNED_NUMBERS = 32  # 128 bytes, so that each gradient starts where vector loa
 class Flat:
     """Gradients keep their addresses from step to step, which a captured graph needs."""
 
-    def __init__(self, objective: nn.Module, world: World) -> None:
-        self.module, self.world = objective, world
+    def __init__(self, objective: nn.Module, world: World, reduced: int) -> None:
+        self.module, self.world, self.reduced = objective, world, reduced
         self.parameters = [p for p in objective.parameters() if p.requires_grad]
         spaces = [-(-p.numel() // ALIGNED_NUMBERS) * ALIGNED_NUMBERS for p in self.parameters]
         self.buffer = torch.zeros(sum(spaces), device=world.device)
@@ -32,8 +32,9 @@ class Flat:
         gradients = torch.autograd.grad(loss, self.parameters)
         torch._foreach_add_([parameter.grad for parameter in self.parameters], gradients)
 
-    def reduce(self) -> None:
-        if self.world.size == 1:
+    def reduce(self, *, last: bool) -> None:
+        """What was averaged before is equal on all ranks, so that averaging it once more leaves it."""
+        if self.world.size == 1 or not (last or self.reduced > 1):
             return
         if self.world.device.type == "cuda":
             dist.all_reduce(self.buffer, op=dist.ReduceOp.AVG)
@@ -46,4 +47,5 @@ class Flat:
     def effective(self) -> dict[str, str | int]:
         place = self.buffer.untyped_storage().data_ptr()
         inside = all(p.grad.untyped_storage().data_ptr() == place for p in self.parameters)
-        return {"wrapper": "flat" if inside else "none", "gradient_reductions": int(self.world.size > 1)}
+        reductions = self.reduced if self.world.size > 1 else 0
+        return {"wrapper": "flat" if inside else "none", "gradient_reductions": reductions}

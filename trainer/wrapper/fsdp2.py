@@ -18,20 +18,21 @@ class Fsdp2:
     The decoder stays with the root: a step decodes several times, and each would reduce its gradients again.
     """
 
-    def __init__(self, objective: Objective, world: World) -> None:
+    def __init__(self, objective: Objective, world: World, reduced: int) -> None:
+        self.reduced = reduced
         mesh = init_device_mesh(world.device.type, (world.size,))
         for block in objective.model.operator.blocks:
             fully_shard(block, mesh=mesh)
         self.module = fully_shard(objective, mesh=mesh)
 
     def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
-        self.module.set_requires_gradient_sync(last)
+        self.module.set_requires_gradient_sync(last or self.reduced > 1)
         return nullcontext()
 
     def backward(self, loss: Tensor) -> None:
         loss.backward()
 
-    def reduce(self) -> None:
+    def reduce(self, *, last: bool) -> None:
         """Done by the backward pass."""
 
     def clear_gradients(self) -> None:
@@ -39,4 +40,7 @@ class Fsdp2:
 
     def effective(self) -> dict[str, str | int]:
         sharded = [part for part in self.module.modules() if isinstance(part, FSDPModule)]
-        return {"wrapper": "FSDP2" if sharded else "none", "gradient_reductions": len(sharded)}
+        return {
+            "wrapper": "FSDP2" if sharded else "none",
+            "gradient_reductions": len(sharded) * self.reduced,
+        }

@@ -17,7 +17,7 @@ class Plain:
     def backward(self, loss: Tensor) -> None:
         loss.backward()
 
-    def reduce(self) -> None:
+    def reduce(self, *, last: bool) -> None:
         """Nothing to reduce."""
 
     def clear_gradients(self) -> None:
