@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+from contextlib import suppress
+from pathlib import Path
 
 SURRENDER_SECONDS = 60.0  # torchrun gives its ranks 30 to end
 
 
 def end(launch: subprocess.Popen) -> None:
-    """Return when it is gone, with what torchrun started: its ranks have sessions of their own, and only
-    torchrun, asked to end, ends them. A rank that is left would disturb what is measured next.
+    """Ask it to end and return when it is gone, with all that it started and that is still its own.
+
+    torchrun's ranks have sessions of their own, so that no signal to a group reaches them; torchrun itself,
+    asked to end, ends them. One that is left would disturb what is measured next.
     """
+    family = _descendants(launch.pid)
     if launch.poll() is None:
         launch.terminate()
         try:
@@ -18,3 +25,28 @@ def end(launch: subprocess.Popen) -> None:
         except subprocess.TimeoutExpired:
             launch.kill()
     launch.wait()
+    now = _processes()
+    for pid, process in family.items():
+        if now.get(pid, (0, ""))[1] == process[1]:  # not another one that got its number
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _descendants(pid: int) -> dict[int, tuple[int, str]]:
+    found: dict[int, tuple[int, str]] = {}
+    parents, processes = {pid}, _processes()
+    while parents:
+        children = {child: process for child, process in processes.items() if process[0] in parents}
+        found |= children
+        parents = set(children)
+    return found
+
+
+def _processes() -> dict[int, tuple[int, str]]:
+    """Parent and start time of every process, as Linux has them."""
+    found = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended meanwhile
+            fields = file.read_text().rpartition(")")[2].split()
+            found[int(file.parent.name)] = int(fields[1]), fields[19]
+    return found

@@ -5,12 +5,12 @@
 #
 # A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
 # is only called again; it ends with 1 while something is not done. Without parts, all of them, for which the host
-# needs four GPUs: some six hours.
+# needs four GPUs: some six hours, by the times of those parts that have been measured.
 # Needs Node 24 and, as `python3`, Python with torch; the rivals also lightning and accelerate, the ladder
 # `npm run setup`, learning `pip install --group benchmarks`.
 set -euo pipefail
 parts=(data check kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu recipe-2gpu plan-2gpu
-  floor-1gpu gate-1gpu ladder-1gpu parity speed-cases rivals-4gpu rivals-2gpu breakdown-4gpu breakdown-2gpu
+  floor-1gpu gate-1gpu ladder-1gpu parity speed-cases-4gpu speed-cases-2gpu rivals-4gpu rivals-2gpu breakdown-4gpu breakdown-2gpu
   learning memory)
 if [ $# -lt 1 ]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
@@ -54,7 +54,7 @@ measure() {
           --set data.held_out_fraction=0.02 --set evaluation.rollout_trajectories=0 || return
       done
       ;;
-    speed-cases) python3 -m benchmarks.speed_cases --out "$out/speed-cases" ;;
+    speed-cases-?gpu) python3 -m benchmarks.speed_cases --gpus "$gpus" --out "$out/$1" ;;
     rivals-?gpu)
       for rival in lightning accelerate; do
         ranks "$gpus" -m "benchmarks.rivals.${rival}_run" --config "configs/train/two-task-${gpus}gpu-optimized.yaml" \
@@ -72,6 +72,7 @@ measure() {
         "$out/$1"/*/trace-0.json > "$out/$1.txt"
       ;;
     learning)
+      python3 -m benchmarks.learning.spectra > "$out/spectra.txt" || return
       python3 -m benchmarks.learning.compare --config configs/train/two-task-1gpu-optimized.yaml --out "$out/learning" \
         --kill-at-update 600 --set train.checkpoint_every_updates=300 \
         --set train.updates=1200 --set evaluation.every_updates=150 --set data.held_out_fraction=0.02

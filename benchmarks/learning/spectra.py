@@ -23,16 +23,19 @@ def main() -> None:
     print("largest difference from the CPU's inverse transform, relative to the largest value")
     for points in POINTS:
         spectra = torch.randn(max(BATCHES), CHANNELS, points // 2 + 1, dtype=torch.complex64)
-        of_real_fields = spectra.clone()
-        of_real_fields[..., 0].imag.zero_()
-        of_real_fields[..., -1].imag.zero_()
+        without = {"all of it": spectra}  # and then without the imaginary parts of more and more
+        for place, name in ((0, "without the mean's"), (-1, "and the last frequency's")):
+            spectra = spectra.clone()
+            spectra[..., place].imag.zero_()
+            without[name] = spectra
         for batch in BATCHES:
             wanted = torch.fft.irfft(spectra[:batch], n=points)
-            off = [
-                relative(torch.fft.irfft(s[:batch].to(device), n=points).cpu(), wanted)
-                for s in (spectra, of_real_fields)
-            ]
-            print(f"{points} points, batch {batch:3}: {off[0]:.1e}; without imaginary parts {off[1]:.1e}")
+            off = {
+                name: relative(torch.fft.irfft(part[:batch].to(device), n=points).cpu(), wanted)
+                for name, part in without.items()
+            }
+            said = ", ".join(f"{name} {difference:.1e}" for name, difference in off.items())
+            print(f"{points} points, batch {batch:3}: {said}")
     print(f"\nlargest difference of a layer's result between batches of {FEW} and {MANY}, where there is one")
     for name, off in fno_differences(device).items():
         print(f"{name:40} {off:.1e}")
@@ -50,7 +53,8 @@ def fno_differences(device: torch.device) -> dict[str, float]:
         )
     fno(fields)
     fno(fields[:FEW])
-    once = {name: results for name, results in seen.items() if len(results) == 2}  # a call of the FNO
+    # Without the activation, which all layers share and call.
+    once = {name: results for name, results in seen.items() if len(results) == 2}
     found = {name: relative(few, many[:FEW]) for name, (many, few) in once.items()}
     return {name: off for name, off in found.items() if off > 0}
 

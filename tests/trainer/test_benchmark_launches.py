@@ -4,35 +4,42 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tiny import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from ending import end
+import ending
 
 RANK = """
-import os, pathlib, sys, time
+import os, pathlib, signal, sys, time
+if sys.argv[2] == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 pathlib.Path(sys.argv[1], os.environ.get("RANK", "0")).write_text(str(os.getpid()))
-time.sleep(600)
+time.sleep(300)
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_every_rank_is_gone_when_a_launch_was_ended(tmp_path, ranks):
+@pytest.mark.parametrize(("ranks", "manners"), [(1, "obeys"), (1, "deaf"), (2, "obeys"), (2, "deaf")])
+def test_every_rank_is_gone_when_a_launch_was_ended(tmp_path, monkeypatch, ranks, manners):
+    if manners == "deaf":
+        monkeypatch.setattr(ending, "SURRENDER_SECONDS", 0.5)
     program, notes = tmp_path / "rank.py", tmp_path / "notes"
     program.write_text(RANK)
     notes.mkdir()
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
     launcher = torchrun if ranks > 1 else []
-    launch = subprocess.Popen(
-        [sys.executable, *launcher, str(program), str(notes)], stderr=subprocess.DEVNULL
-    )
+    command = [sys.executable, *launcher, str(program), str(notes), manners]
+    launch = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     while len(pids := [note.read_text() for note in notes.iterdir()]) < ranks or "" in pids:
         assert launch.poll() is None
         time.sleep(0.05)
-    end(launch)
-    assert [pid for pid in pids if is_there(int(pid))] == []
+    ending.end(launch)
+    deadline = time.monotonic() + 10  # a killed one may take a moment
+    while (left := [pid for pid in pids if is_there(int(pid))]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
 
 
 def is_there(pid: int) -> bool:
@@ -40,4 +47,9 @@ def is_there(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    return True
+    return not is_zombie(pid)
+
+
+def is_zombie(pid: int) -> bool:
+    """Gone, but not taken note of: where nothing reaps the orphans of a container, they stay so."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
