@@ -1,14 +1,20 @@
-"""Ends a launch with all of its ranks."""
+"""Ends launches with all of their ranks."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 SURRENDER_SECONDS = 60.0  # torchrun gives its ranks 30 to end
+
+
+def end_by_exception() -> None:
+    """Let a termination of this process, as by `timeout`, go through its `finally` clauses."""
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
 
 
 def end(launch: subprocess.Popen) -> None:

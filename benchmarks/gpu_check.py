@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from ending import end
+from ending import end, end_by_exception
 from gpu_check_cases import Case, cases
 from gpu_check_table import table
 from gpu_check_verdict import wrong
@@ -41,6 +41,7 @@ TINY = [
 
 def main() -> int:
     options = _options()
+    end_by_exception()
     options.out.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + options.seconds
     wanted = _wanted(options)

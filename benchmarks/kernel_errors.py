@@ -1,6 +1,6 @@
 """Relative errors of our kernels against float64, as JSON; on a CPU run it with TRITON_INTERPRET=1.
 
-python benchmarks/kernel_errors.py bfloat16 [PAIRS TOKENS HEADS DIM]
+python -m benchmarks.kernel_errors bfloat16 [PAIRS TOKENS HEADS DIM]
 """
 
 import json

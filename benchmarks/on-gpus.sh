@@ -86,11 +86,16 @@ measure() {
 
 mkdir -p "$out"
 failed=0
+set -m # a part has a process group of its own, which ends with this script
+running=
+trap '[ -z "$running" ] || { kill -TERM -- "-$running"; wait "$running"; }; exit 143' TERM INT
 for part in "${parts[@]}"; do
   [ ! -e "$out/$part.done" ] || continue
   started=$SECONDS
   verdict=0
-  measure "$part" > "$out/$part.log" 2>&1 || verdict=$?
+  measure "$part" > "$out/$part.log" 2>&1 &
+  running=$!
+  wait "$running" || verdict=$?
   echo "$part: exit $verdict after $((SECONDS - started)) s"
   # An experiment that was judged is done, passed or not; after an invalid one the machine has to be looked at.
   if [ $verdict -eq 0 ] || grep -qxE 'passed|failed|inconclusive' "$out/$part/outputs.txt" 2> /dev/null; then

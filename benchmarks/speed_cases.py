@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmarks.ending import end
+from benchmarks.ending import end, end_by_exception
 from trainer.config import load_config
 from trainer.profiling.work import flops_per_pair
 
@@ -46,6 +46,7 @@ class Case:
 
 def main() -> int:
     options = _options()
+    end_by_exception()
     options.out.mkdir(parents=True, exist_ok=True)
     wanted = [case for case in cases(options.gpus, options.micro_batch) if _asked(case, options.only)]
     if not options.show:

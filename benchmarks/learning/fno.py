@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
-from neuralop.models import FNO
 from torch import Tensor, nn
 
+from benchmarks.learning.library import FNO
 from trainer.config import Config
 from trainer.data.batch import Batch
 from trainer.data.conditions import condition_size
@@ -78,6 +78,7 @@ def train_fno(
     schedule = BatchSchedule(len(mapped.table), min(PAIRS, len(mapped.table)), seed, task)
     model = ConditionedFno(mapped, config.grids[task]).to(world.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    parameters = sum(p.numel() * (2 if p.is_complex() else 1) for p in model.parameters())  # real numbers
     evaluation = replace(config.evaluation, batch_pairs=model.pairs)
     evaluator = Evaluator(replace(config, evaluation=evaluation), data.held_out, world)
     on_gpu = world.device.type == "cuda"
@@ -107,6 +108,7 @@ def train_fno(
         model.train()
         yield {
             "step": step,
+            "parameters": parameters,
             "training_seconds": spent,
             "train_loss": loss.item(),
             f"val_loss/{task}": errors.val_loss,

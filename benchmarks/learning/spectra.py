@@ -9,8 +9,9 @@ complex weights, so theirs have one; a transform back that is right ignores it, 
 from __future__ import annotations
 
 import torch
-from neuralop.models import FNO
 from torch import Tensor
+
+from benchmarks.learning.library import FNO
 
 POINTS, CHANNELS = (1024, 128), 64
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)

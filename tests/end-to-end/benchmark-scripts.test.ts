@@ -1,9 +1,10 @@
 // The scripts in benchmarks/ that start experiments on a host with GPUs, with a Python that only notes its calls.
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { beforeEach, expect, it } from 'vitest'
-import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
+import { beforeEach, expect, it, vi } from 'vitest'
+import { aFolder, ROOT, stillRunning } from '../fixtures/processes/launching.ts'
 
 let folder: string
 
@@ -61,4 +62,24 @@ it('a part that fails is named with its log, the others are still measured, and 
   expect(await readFile(join(folder, 'calls'), 'utf8')).toContain('benchmarks.kernel_speed')
   await pythonThatEndsWith(0)
   expect((await onGpus('kernels')).said).toMatch(/^kernels: exit 0 after/)
+})
+
+it('ended itself, it ends what it runs, and the part is run again', async () => {
+  const child = join(folder, 'child')
+  await writeFile(join(folder, 'python3'), `#!/bin/sh\necho $$ > "${child}"\nexec sleep 600\n`, {
+    mode: 0o755,
+  })
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
+  const parts = [join(relative(ROOT, folder), 'gpus'), 'kernels']
+  const script = spawn(join(ROOT, 'benchmarks/on-gpus.sh'), parts, { env })
+  const pid = await vi.waitFor(async () => {
+    const noted = await readFile(child, 'utf8')
+    expect(noted).toMatch(/^\d+\n$/)
+    return Number(noted)
+  }, 10_000)
+  script.kill('SIGTERM')
+  const [exitCode] = await once(script, 'exit')
+  expect(exitCode).toBe(143)
+  await vi.waitFor(() => expect(stillRunning([pid])).toEqual([]), 10_000)
+  expect(await readdir(join(folder, 'gpus'))).toEqual(['kernels.jsonl', 'kernels.log'])
 })

@@ -121,6 +121,11 @@ def test_an_override_wins_over_the_file(tmp_path):
             "line 2: found character '\\t' that cannot start any token; indent with spaces",
         ),
         ("train: [", "line 1"),
+        ("train: [\n", "line 2: expected the node content, but found '<stream end>'; correct the YAML there"),
+        (f"train: {{updates: {10**15}}}", "expected a number of at most 15 digits"),
+        ("train: {updates: 1e19}", "train.updates: got 1e+19, expected a number of at most 15 digits"),
+        (f"optimizer: {{learning_rate: 1{'0' * 400}}}", "expected a number of at most 15 digits"),
+        (f"train: {{updates: 1{'0' * 5000}}}", "line 1: a number of 5001 digits; correct the YAML there"),
         ("[]", "top level: got [], expected a mapping"),
     ],
 )

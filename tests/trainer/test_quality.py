@@ -202,6 +202,20 @@ def test_evaluate_asks_for_the_file_of_several_runs(tmp_path, capsys):
     assert "--out: missing" in capsys.readouterr().err
 
 
+def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, capsys):
+    run_training(tiny_config(tmp_path), tmp_path / "run", 3, Progress())
+    out = tmp_path / "errors.jsonl"
+    out.write_text("of an earlier call")
+    runs = [str(tmp_path / "run"), str(tmp_path / "absent")]
+    assert main(["evaluate", "--run", *runs, "--out", str(out)]) == BAD_INPUT
+    assert "absent/checkpoint.pt: is not there" in capsys.readouterr().err
+    assert out.read_text() == "of an earlier call"
+    assert main(["evaluate", "--run", runs[0], "--out", str(tmp_path)]) == BAD_INPUT
+    assert f"--out: {tmp_path} is a folder; name a file" in capsys.readouterr().err
+    assert main(["evaluate", "--checkpoint", runs[0]]) == BAD_INPUT
+    assert f"{runs[0]}: is a folder; give the checkpoint.pt in it" in capsys.readouterr().err
+
+
 def test_evaluate_names_a_checkpoint_that_is_not_there(tmp_path):
     with pytest.raises(ConfigError, match=r"absent\.pt: is not there; give the checkpoint\.pt of a training"):
         evaluate_checkpoint(tmp_path / "absent.pt", None)

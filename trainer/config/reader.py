@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from trainer.config.ranges import Range
 from trainer.errors import Problem
 
+MOST_DIGITS = 15  # of whole numbers
+
 Section = typing.TypeVar("Section")
 
 
@@ -45,6 +47,10 @@ class Reader:
             return self._optional(hint, value, key)
         if typing.get_origin(hint) is tuple:
             return self._tuple(hint, ranges, value, key)
+        if _is_too_large(hint, value):
+            return self._complain(
+                key, f"got {show(value)}, expected a number of at most {MOST_DIGITS} digits"
+            )
         read = _scalar(hint, value)
         if read is None or not all(limit.holds(read) for limit in ranges):
             return self._complain(key, f"got {show(value)}, expected {_expected(hint, ranges)}")
@@ -72,6 +78,12 @@ class Reader:
 def show(value: object) -> str:
     """The value as the user wrote it, as far as that is known."""
     return f'"{value}"' if isinstance(value, str) else json.dumps(value, default=repr)
+
+
+def _is_too_large(hint: object, value: object) -> bool:
+    """A whole number that a float does not hold exactly, which is what JSON means to TypeScript."""
+    is_whole = isinstance(value, int) or (hint is int and isinstance(value, float) and math.isfinite(value))
+    return is_whole and abs(value) >= 10**MOST_DIGITS
 
 
 def _scalar(hint: object, value: object) -> object:

@@ -105,7 +105,7 @@ def _pairs(config: Config) -> Iterator[Problem]:
             f"got {micro_steps}, expected a divisor of train.pairs_per_update ({pairs})",
         )
     cut = config.recipe.batch_cut_into
-    if pairs % (micro_steps * cut):
+    if pairs % micro_steps == 0 and pairs % (micro_steps * cut):
         yield Problem(
             "recipe.batch_cut_into",
             f"got {cut}, expected a divisor of train.pairs_per_update ({pairs}) in {micro_steps} micro-steps",

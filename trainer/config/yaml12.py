@@ -35,7 +35,12 @@ _Yaml12Loader.add_implicit_resolver(
 
 
 def _integer(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
-    return int(node.value)  # PyYAML's own would read 010 as 8
+    try:
+        return int(node.value)  # PyYAML's own would read 010 as 8
+    except ValueError as error:  # Python reads 4300 digits
+        raise yaml.constructor.ConstructorError(
+            None, None, f"a number of {len(node.value)} digits", node.start_mark
+        ) from error
 
 
 def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, object]:
@@ -68,6 +73,8 @@ def parse_json(text: str, source: str) -> object:
         return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, source))
     except json.JSONDecodeError as error:
         raise ConfigError(f"{source}: line {error.lineno}: {error.msg}; correct the JSON there") from error
+    except ValueError as error:  # more digits than Python reads
+        raise ConfigError(f"{source}: {error}; correct the JSON") from error
 
 
 def parse_yaml(text: str, source: str) -> object:
@@ -75,7 +82,7 @@ def parse_yaml(text: str, source: str) -> object:
         return yaml.load(text, Loader=_Yaml12Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        tabbed = "\t" in text.splitlines()[line - 1] if text.splitlines() else False
+        tabbed = "\t" in "".join(text.splitlines()[line - 1 : line])  # it may lie behind the last line
         remedy = "indent with spaces, not tabs" if tabbed else "correct the YAML there"
         raise ConfigError(f"{source}: line {line}: {error.problem}; {remedy}") from error
     except yaml.YAMLError as error:

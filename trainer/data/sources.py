@@ -82,7 +82,9 @@ def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[Fi
 def _parameter(file: FieldFile, name: str) -> float:
     if name not in file.parameters:
         found = ", ".join(file.parameters) or "none"
-        raise ConfigError(f"{file.path}: no attribute {name}, found {found}; set it to this file's value")
+        raise ConfigError(
+            f"{file.path}: no attribute {name} that is one number, found {found}; set it to this file's value"
+        )
     return file.parameters[name]
 
 

@@ -20,8 +20,7 @@ from trainer.run.world import open_world
 
 def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, float]]:
     """Return the errors of the raw and the averaged weights; `root` replaces the folder of the data."""
-    if not path.is_file():
-        raise ConfigError(f"{path}: is not there; give the checkpoint.pt of a training")
+    _require_checkpoint(path)
     if root is not None and not Path(root).is_dir():
         raise ConfigError(f"--data-root: {root} is not a folder; name the one that holds the data")
     state = read_checkpoint(path)
@@ -40,13 +39,24 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
     """Write a JSON line per run as soon as it is known: `run` (name of the folder), val_loss and metrics."""
+    for folder in folders:  # before what is there is replaced
+        _require_checkpoint(folder / LAST)
     make_folder(out.parent, "--out")
+    if out.is_dir():
+        raise ConfigError(f"--out: {out} is a folder; name a file")
     with out.open("w", buffering=1) as file:
         for folder in folders:
             errors = evaluate_checkpoint(folder / LAST, root)
             metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
             line = {"run": folder.name, "val_loss": metrics.pop("val_loss"), "metrics": metrics}
             print(json.dumps(line, allow_nan=False), file=file)
+
+
+def _require_checkpoint(path: Path) -> None:
+    if path.is_dir():
+        raise ConfigError(f"{path}: is a folder; give the checkpoint.pt in it")
+    if not path.is_file():
+        raise ConfigError(f"{path}: is not there; give the checkpoint.pt of a training")
 
 
 def _errors(evaluator: Evaluator, weights: dict[str, torch.Tensor]) -> dict[str, float]:

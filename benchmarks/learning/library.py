@@ -1,0 +1,8 @@
+"""The library FNO, or what to do where it is not installed."""
+
+try:
+    from neuralop.models import FNO
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error.name} is not installed: pip install --group benchmarks") from error
+
+__all__ = ["FNO"]
