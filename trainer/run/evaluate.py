@@ -39,11 +39,11 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
     """Write a JSON line per run as soon as it is known: `run` (name of the folder), val_loss and metrics."""
-    for folder in folders:  # before what is there is replaced
-        _require_checkpoint(folder / LAST)
     make_folder(out.parent, "--out")
     if out.is_dir():
         raise ConfigError(f"--out: {out} is a folder; name a file")
+    for folder in folders:  # before what is there is replaced
+        _require_checkpoint(folder / LAST)
     with out.open("w", buffering=1) as file:
         for folder in folders:
             errors = evaluate_checkpoint(folder / LAST, root)
