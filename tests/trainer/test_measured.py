@@ -1,6 +1,9 @@
 """What is measured of the data is measured once, and again when anything that it depends on has changed."""
 
+import io
 import os
+import shutil
+from collections.abc import Callable
 
 import h5py
 import numpy as np
@@ -76,6 +79,47 @@ def test_what_is_not_whole_is_measured_again(tmp_path, passes):
     assert len(passes) == 4
     assert_same_bits(first, open_data(config))
     assert len(passes) == 4
+
+
+def saved(write: Callable[..., None], *arrays: np.ndarray, **named: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    write(file, *arrays, **named)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: b"",
+        lambda _: b"text",
+        lambda _: saved(np.save, np.zeros(3)),
+        lambda arrays: saved(np.savez, state_mean=arrays["state_mean"]),
+        lambda arrays: saved(np.savez, **{**arrays, "state_mean": np.nan * arrays["state_mean"]}),
+        lambda arrays: saved(np.savez, **{**arrays, "target_scale": 0 * arrays["target_scale"]}),
+        lambda arrays: saved(np.savez, **{**arrays, "state_mean": np.zeros((9, 9))}),
+        lambda arrays: saved(np.savez, **{**arrays, "state_mean": np.array([None])}),
+    ],
+    ids=["empty", "text", "one array", "lacks some", "NaN", "no scale", "other shape", "objects"],
+)
+def test_what_cannot_be_what_was_kept_is_measured_again(tmp_path, passes, damage):
+    config = tiny_config(tmp_path)
+    first = open_data(config)
+    (kept,) = (tmp_path / "data" / measured.FOLDER).iterdir()
+    with np.load(kept) as arrays:
+        damaged = damage(dict(arrays))
+    kept.write_bytes(damaged)
+    assert_same_bits(first, open_data(config))
+    assert passes == ["advection1d"] * 2
+
+
+def test_a_file_put_in_the_place_of_another_with_its_times_is_looked_through(tmp_path, passes):
+    config = tiny_config(tmp_path)
+    path = open_data(config).train.tasks[0].files[0].path
+    copy = path.with_suffix(".copy")
+    shutil.copy2(path, copy)
+    copy.replace(path)
+    open_data(config)
+    assert passes == ["advection1d"] * 2
 
 
 def test_where_nothing_can_be_kept_it_is_measured_each_time(tmp_path, passes):

@@ -41,8 +41,8 @@ class Measured:
 def measured(task: Task, files: list[FieldFile], splits: Splits, every: int, root: Path) -> Measured:
     """Return what was measured before of the same files, or measure it. ConfigError on NaN or infinity."""
     path = root / FOLDER / f"{task.name}-{_key(task, files, splits, every)}.npz"
-    with suppress(OSError, KeyError, ValueError, zipfile.BadZipFile):  # not there, or not whole
-        return _read(path)
+    with suppress(OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):  # not there, or not whole
+        return _read(path, task, files, every)
     found = _measure(task, files, splits, every)
     with suppress(OSError):  # a folder that cannot be written is measured each time
         _write(path, found)
@@ -57,19 +57,26 @@ def _measure(task: Task, files: list[FieldFile], splits: Splits, every: int) -> 
 
 
 def _key(task: Task, files: list[FieldFile], splits: Splits, every: int) -> str:
-    """A file that was written to since has another time, and what is kept of it is not found."""
+    """A file that was written to or replaced since has another time, and what is kept of it is not found.
+
+    The time of its last change of any kind is among them, which no copy preserves.
+    """
     found = hashlib.sha256(Path(normalisation.__file__).read_bytes())
     found.update(repr((task.name, task.steady, task.centred, task.parameters, every)).encode())
     for file in files:
         status = file.path.stat()
-        found.update(repr((str(file.path.resolve()), status.st_size, status.st_mtime_ns)).encode())
+        times = status.st_mtime_ns, status.st_ctime_ns
+        found.update(repr((str(file.path.resolve()), status.st_size, times, file.content_hash)).encode())
     for table in (splits.train, splits.held_out):
         for part in (table.file_index, table.row, table.first_frame, table.stride):
             found.update(f"{part.dtype} {part.shape}".encode() + part.tobytes())
     return found.hexdigest()[:16]
 
 
-def _read(path: Path) -> Measured:
+def _read(path: Path, task: Task, files: list[FieldFile], every: int) -> Measured:
+    """ValueError, KeyError and others where it is not what was written."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError("not whole")
     with np.load(path) as kept:
         units = Normalisation(
             state=FieldUnits(kept["state_mean"], kept["state_scale"]),
@@ -77,7 +84,30 @@ def _read(path: Path) -> Measured:
             condition_mean=kept["condition_mean"],
             condition_scale=kept["condition_scale"],
         )
-        return Measured(units, kept.get("mean_targets"))
+        found = Measured(units, kept["mean_targets"] if task.steady else None)
+    _require_plausible(found, task, files, every)
+    return found
+
+
+def _require_plausible(found: Measured, task: Task, files: list[FieldFile], every: int) -> None:
+    units, shape = found.units, (len(files), len(task.state))
+    grid = tuple(-(-points // every) for points in files[0].grid)
+    of_fields = (units.state.mean, units.state.scale, units.target.mean, units.target.scale)
+    of_conditions = (units.condition_mean, units.condition_scale)
+    wanted = [
+        *((part, shape) for part in of_fields[:2]),
+        *((part, (len(files), len(task.target))) for part in of_fields[2:]),
+        *((part, (1 + len(task.parameters),)) for part in of_conditions),
+        *(
+            []
+            if found.mean_targets is None
+            else [(found.mean_targets, (len(files), len(task.target), *grid))]
+        ),
+    ]
+    if not all(part.shape == shape and np.isfinite(part).all() for part, shape in wanted):
+        raise ValueError("not what is measured of these files")
+    if not all((part > 0).all() for part in (units.state.scale, units.target.scale, units.condition_scale)):
+        raise ValueError("no scale")
 
 
 def _write(path: Path, found: Measured) -> None:
