@@ -29,6 +29,7 @@ from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
 
 SEED = 1
+ROOT = Path(__file__).parents[1]
 
 
 def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> dict[str, object]:
@@ -116,7 +117,8 @@ def _host_waits(learner: Learner, feed: object, step: int, world: World) -> dict
         learner.update(step, feed)
         return {"host_waits": "none"}
     except RuntimeError as error:
-        lines = [line.strip() for line in traceback.format_exc().splitlines() if "/trainer/" in line]
+        text = traceback.format_exc().replace(f"{ROOT}/", "")
+        lines = [line.strip() for line in text.splitlines() if '"trainer/' in line]
         return {"host_waits": f"{str(error).splitlines()[0]} at {lines[-1] if lines else 'unknown place'}"}
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -17,10 +17,7 @@ from gpu_check_verdict import expected_read_backs, wrong
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
 UNCOMPARED = "compile-max-autotune"  # recorded by itself; benchmarks/gpu-check/README.md compares it
-NOT_RECORDED = {  # its package is not there; and later cases
-    "attention-flash3",
-    *("metric-reads", "ddp-accumulation-3", "ddp-reduced-every-micro-step"),
-}
+NOT_RECORDED = {"attention-flash3"}  # its package is not there
 
 
 def recorded(file: Path) -> dict[str, dict]:
