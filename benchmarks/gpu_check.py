@@ -2,6 +2,7 @@
 
 python benchmarks/gpu_check.py --out DIR --seconds 500
 Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and passed over.
+DIR must not have those of an earlier call. Exits with 1 where a case or a kernel is not as it must be.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import torch
 from ending import end, end_by_exception
 from gpu_check_cases import Case, cases
 from gpu_check_table import table
-from gpu_check_verdict import wrong
+from gpu_check_verdict import wrong, wrong_kernels
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -42,12 +43,11 @@ TINY = [
 def main() -> int:
     options = _options()
     end_by_exception()
-    options.out.mkdir(parents=True, exist_ok=True)
+    _require_new(options.out)
     deadline = time.monotonic() + options.seconds
     wanted = _wanted(options)
     waiting = [case for case in wanted if case.package is None or find_spec(case.package)]
-    if not options.only:
-        _kernel_errors(options)
+    of_kernels = [] if options.only else _wrong_kernels(options)
     launches = dict.fromkeys(case.launch for case in waiting)
     for launch in launches:
         remaining = [case for case in waiting if case.launch == launch]
@@ -65,13 +65,20 @@ def main() -> int:
         if case not in waiting:
             print(f"{case.name}: left out, {case.package} is not installed")
     ended = {r["case"]: r for r in records if r["case"] in by_name and "step_seconds" in r}
-    complaints = [
+    complaints = of_kernels + [
         f"{name}: {text}"
         for name, record in ended.items()
         for text in wrong(record, by_name[name], ended.get(by_name[name].against))
     ]
     print("\n".join(complaints) or "each was on as asked, and kept the numbers")
     return 1 if missing or complaints else 0
+
+
+def _require_new(out: Path) -> None:
+    """A record of another call, of other code or settings, would be judged as if it were of this one."""
+    out.mkdir(parents=True, exist_ok=True)
+    if (out / "gpu-check.jsonl").exists():
+        raise SystemExit(f"--out: {out} has the records of an earlier call; name another folder")
 
 
 def _wanted(options: argparse.Namespace) -> list[Case]:
@@ -168,10 +175,11 @@ def _records(out: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def _kernel_errors(options: argparse.Namespace) -> None:
-    """Our kernels against float64, at the model's sizes."""
+def _wrong_kernels(options: argparse.Namespace) -> list[str]:
+    """Return what is wrong with our kernels against float64, at the model's sizes, or why that is unknown."""
     if options.device == "cpu":
-        return
+        return []
+    found = []
     for dtype in ("bfloat16", "float16", "float32"):
         command = [sys.executable, str(HERE / "kernel_errors.py"), dtype]
         environment = {
@@ -182,10 +190,17 @@ def _kernel_errors(options: argparse.Namespace) -> None:
             done = subprocess.run(
                 command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
             )
-            said = done.stdout.strip() or done.stderr.strip()[-600:]
+            said = done.stdout.strip() if done.returncode == 0 else done.stderr.strip()[-600:]
+            found += (
+                wrong_kernels(json.loads(done.stdout), dtype)
+                if done.returncode == 0
+                else [f"{dtype}: {said}"]
+            )
         except subprocess.TimeoutExpired as error:
             said = str(error)
+            found.append(said)
         print(f"errors of our kernels, {dtype}: {said}", flush=True)
+    return found
 
 
 def _options() -> argparse.Namespace:

@@ -33,10 +33,11 @@ FAST = (
 FLOAT = 1e-3
 # FP8 beside bf16: 3 bits of mantissa, and 2 in gradients, in place of 7. The first losses magnify any
 # rounding (seen: up to 0.20), so this bounds what blows up alone. What else checks FP8: the loss before the
-# first step, its cases among each other, and its products against float64 (kernel_errors.py).
+# first step and the last, its cases among each other, and its products against float64 (kernel_errors.py).
 COARSE = 0.25
-RECOMPILED = 0.05  # a value between two of FP8 may become the other; seen: 0.03
-SKIPPING = math.inf  # its scaler skips the first updates, during which losses stand still
+RECOMPILED = 0.05  # a value between two of FP8 may become the other; seen: 0.007 and, on another host, 0.03
+SKIPPING = math.inf  # its scaler skips the first updates, during which losses stand still; the last count
+SAME = 0  # the same kernels on the same numbers
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ _TWO = [
 
 _ONE_LATER = [
     Case("fused-adamw", ("speed.fused_adamw=true",)),
-    Case("foreach-ema", ("speed.foreach_ema=true",)),
+    Case("foreach-ema", ("speed.foreach_ema=true",), loss_tolerance=SAME),
     Case("offload-adamw", ("speed.offload_adamw=true",), waits=True),
     Case("attention-flash3", ("speed.attention=flash3",), package="flash_attn_interface"),
     Case("muon-loop", ("speed.muon=loop",)),
@@ -132,26 +133,26 @@ _ONE_LATER = [
         "fp8-products-selective",
         (FP8, "speed.activation_checkpointing=selective"),
         against="fp8-products",
-        loss_tolerance=0,
+        loss_tolerance=SAME,
     ),
     Case("fp8-products-compiled", (FP8, BLOCKS), against="fp8-products", loss_tolerance=RECOMPILED),
-    Case("trace", ("speed.trace_updates=3",)),
+    Case("trace", ("speed.trace_updates=3",), loss_tolerance=SAME),
     Case("loader", LOADER),
-    Case("metric-reads", ("speed.metric_reads=update",), loss_tolerance=0),
+    Case("metric-reads", ("speed.metric_reads=update",), loss_tolerance=SAME),
     Case("hoist-fixed-grid", (HOIST,)),
     Case("cudnn-autotune", ("speed.cudnn_autotune=true",)),
-    Case("memory-cleanup", ("speed.memory_cleanup_updates=4",)),
+    Case("memory-cleanup", ("speed.memory_cleanup_updates=4",), loss_tolerance=SAME),
     Case("loader-not-pinned", (*LOADER, "speed.loader_pinned=false")),
     Case("attention-math", ("speed.attention=math",)),
     Case("attention-efficient", ("speed.attention=efficient",)),
     Case("attention-flash", ("speed.attention=flash",)),
     Case("attention-cudnn", ("speed.attention=cudnn",)),
     Case("attention-flex", (BLOCKS, "speed.attention=flex")),
-    Case("checkpointing-all", ("speed.activation_checkpointing=all",)),
-    Case("checkpointing-every-other", ("speed.activation_checkpointing=every-other",)),
-    Case("checkpointing-selective", ("speed.activation_checkpointing=selective",)),
+    Case("checkpointing-all", ("speed.activation_checkpointing=all",), loss_tolerance=SAME),
+    Case("checkpointing-every-other", ("speed.activation_checkpointing=every-other",), loss_tolerance=SAME),
+    Case("checkpointing-selective", ("speed.activation_checkpointing=selective",), loss_tolerance=SAME),
     Case("checkpointing-selective-compiled", (BLOCKS, "speed.activation_checkpointing=selective")),
-    Case("checkpointing-encoder-decoder", ("speed.checkpoint_encoder_decoder=true",)),
+    Case("checkpointing-encoder-decoder", ("speed.checkpoint_encoder_decoder=true",), loss_tolerance=SAME),
 ]
 
 _LAST = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import os
 import sys
 import time
@@ -81,7 +82,9 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         "pairs_per_second": config.train.pairs_per_update * len(timed) / sum(timed),
         "losses": (world.gather(torch.stack(losses).double()).mean(dim=0)).tolist(),
         "skipped_updates": learner.scaled_step.skipped_updates,
+        "updates_read": switches.updates_read,
         **_memory(world.device),
+        **_compared(case, learner, world, out),  # before another update
         **_host_waits(learner, feed, updates, world),
     }
     if graph:
@@ -90,20 +93,19 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     switches.close()
     if graph:
         graph.close()
-    result |= _compared(case, learner, world, out)
     return result
 
 
 def _replay_deviation(config: Config, feed: object, losses: list[float], world: World) -> float:
     """How far ten replayed steps are from the same calls made eagerly; the learning rate changes in them."""
     learner = Learner(config, SEED, world)
-    static, deviation = StaticUpdate(learner, feed), 0.0
+    static, deviations = StaticUpdate(learner, feed), []
     for step in range(1, 1 + min(10, config.train.updates)):
         static.put(step)
         static.run(learner.choices.phase(step))
         loss = world.gather(static.loss(step).double()).mean().item()
-        deviation = max(deviation, abs(loss - losses[step - 1]) / abs(loss))
-    return deviation
+        deviations.append(abs(loss - losses[step - 1]) / abs(loss))
+    return max(deviations, key=lambda deviation: (math.isnan(deviation), deviation))
 
 
 def _host_waits(learner: Learner, feed: object, step: int, world: World) -> dict[str, str]:

@@ -12,7 +12,7 @@ from tiny import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 from gpu_check_cases import Case, cases
-from gpu_check_verdict import expected_read_backs, wrong
+from gpu_check_verdict import expected_read_backs, wrong, wrong_kernels
 
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
@@ -45,12 +45,35 @@ def test_nearly_every_case_is_recorded():
     assert set(CASES) - found == NOT_RECORDED
 
 
-def test_fp8_products_are_off_by_their_rounding_alone():
-    line = (RECORDS / "kernel-errors.txt").read_text().splitlines()[0]
-    errors = json.loads(line.removeprefix("errors of our kernels, bfloat16: "))["FP8 products"]
-    assert 0.02 < errors["out"] < 0.05  # half a step of 3 bits of mantissa is 6% of a factor, at most
-    assert 0.03 < errors["x"] < 0.1  # of 2 bits 12%
-    assert errors["weight"] < 0.005  # bf16
+def kernel_errors() -> dict[str, dict[str, dict[str, float]]]:
+    lines = (RECORDS / "kernel-errors.txt").read_text().splitlines()
+    parts = [line.removeprefix("errors of our kernels, ").split(": ", 1) for line in lines]
+    return {dtype: json.loads(errors) for dtype, errors in parts}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_our_kernels_are_off_by_their_rounding_alone(dtype):
+    assert wrong_kernels(kernel_errors()[dtype], dtype) == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "part", "error"),
+    [
+        ("feed-forward", "x", 0.03),
+        ("feed-forward", "x", float("nan")),
+        ("FP8 products", "out", 0.2),
+        ("FP8 products", "x", 0.004),  # as in bf16
+    ],
+)
+def test_a_kernel_that_is_further_off_is_named(kernel, part, error):
+    errors = kernel_errors()["bfloat16"]
+    errors[kernel][part] = error
+    (text,) = wrong_kernels(errors, "bfloat16")
+    assert text.startswith(f"{kernel}, {part}, in bfloat16: {error} off, expected ")
+
+
+def test_fp8_products_without_a_figure_are_named():
+    assert len(wrong_kernels({"FP8 products": {}}, "bfloat16")) == 3
 
 
 def off(place: int, factor: float) -> Callable[[list[float]], list[float]]:
@@ -73,7 +96,22 @@ ALL = {name: recorded(file) for file in RECORDS.glob("h200-?gpu.jsonl") for name
         ("fp16", {"losses": off(0, 1.04)}, "its loss before the first step is 4.0e-02 from plain's"),
         ("plain-fp32", {"losses": [float("inf")]}, "losses are not finite"),
         ("cuda-graph-fp32", {"losses": off(9, 1.002)}, "its first 10 losses are 2.0e-03"),
-        ("fp16", {"weight_deviation": 0.2}, "its weights are 2.0e-01 from plain's"),
+        ("trace", {"weight_deviation": 1e-7}, "its weights are 1.0e-07 from plain's"),
+        ("fp16", {"weight_deviation": float("nan")}, "its weights are nan from plain's"),
+        (
+            "fp16",
+            {"losses": lambda losses: losses[:1] * len(losses)},
+            "losses are on average 5.3e-01 from plain's",
+        ),
+        ("fp16", {"skipped_updates": 24}, "24 updates were skipped"),
+        ("one-tile", {"skipped_updates": 1}, "1 updates were skipped"),
+        ("one-tile", {"losses": off(21, 1.1)}, "its last 4 losses are on average 2.6e-02 from plain's"),
+        ("cuda-graph", {"replay_deviation": float("nan")}, "replayed steps are nan from eager ones"),
+        (
+            "graph-accumulation-3",
+            {"effective": {"micro_steps": 13}},
+            "micro_steps reads back 13, asked for 3",
+        ),
         ("one-tile", {"host_waits": "called a synchronizing operation"}, "the host waits: called"),
     ],
 )
@@ -105,3 +143,12 @@ def test_the_last_of_two_settings_is_the_one_that_counts():
     case = Case("two", ("speed.compile=model", "speed.compile=blocks"))
     assert ("compile", "blocks") in expected_read_backs(case)
     assert ("compile", "model") not in expected_read_backs(case)
+
+
+def test_records_of_an_earlier_call_are_not_taken_for_those_of_this(tmp_path):
+    (tmp_path / "gpu-check.jsonl").write_text("{}\n")
+    command = [sys.executable, "benchmarks/gpu_check.py", "--device", "cpu", "--out", str(tmp_path)]
+    done = subprocess.run([*command, "--only", "plain"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"--out: {tmp_path} has the records of an earlier call; name another folder" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["gpu-check.jsonl"]

@@ -60,6 +60,19 @@ def test_other_splits_or_points_are_measured_for_themselves(tmp_path, passes, ch
     assert passes == ["advection1d"] * 2
 
 
+def test_what_other_code_read_is_measured_again(tmp_path, passes, monkeypatch):
+    config = tiny_config(tmp_path)
+    open_data(config)
+    shutil.copytree(measured.SOURCES, tmp_path / "sources")
+    monkeypatch.setattr(measured, "SOURCES", tmp_path / "sources")
+    open_data(config)
+    assert passes == ["advection1d"]
+    with (tmp_path / "sources/layouts/field_file.py").open("a") as reader:
+        reader.write("# now reads otherwise")
+    open_data(config)
+    assert passes == ["advection1d"] * 2
+
+
 def test_a_file_that_was_written_to_is_looked_through_again(tmp_path, passes):
     config = tiny_config(tmp_path)
     path = open_data(config).train.tasks[0].files[0].path
@@ -136,4 +149,4 @@ def test_nothing_is_left_half_written(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", fail)
     open_data(tiny_config(tmp_path))
-    assert list((tmp_path / "data" / measured.FOLDER).glob("*.npz")) == []
+    assert list((tmp_path / "data" / measured.FOLDER).iterdir()) == []

@@ -170,6 +170,10 @@ GRAPHED = ["speed.compile=blocks", "speed.cuda_graph=true", "speed.data_path=res
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
+        (
+            ["speed.reduce_gradients=every-micro-step"],
+            'speed.reduce_gradients: got "every-micro-step", but speed.accumulation_steps of 1 leaves one',
+        ),
         ([REDUCED], 'speed.compile_mode: got "reduce-overhead", but speed.compile is off'),
         ([REDUCED, "speed.compile=blocks", "speed.accumulation_steps=2"], "pytorch issue 169545"),
         ([*GRAPHED, REDUCED], 'speed.compile_mode: got "reduce-overhead", which captures graphs of its own'),

@@ -83,6 +83,7 @@ def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path):
     run_training(tiny_config(tmp_path, *ON), switched, 3, Progress())
     assert train_losses(switched) == train_losses(plain)
     assert events(switched, "run_start")[0]["effective"]["memory_cleanup"] == "every 2 updates"
+    assert [events(run, "run_end")[0]["updates_read"] for run in (plain, switched)] == [0, 12]
     names = {
         event.get("name") for event in json.loads((switched / "trace-0.json").read_text())["traceEvents"]
     }

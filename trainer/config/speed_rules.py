@@ -20,6 +20,11 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
     yield from _nccl(config)
     yield from _offloading(config)
     yield from _trace(config)
+    if config.speed.reduce_gradients == "every-micro-step" and config.speed.accumulation_steps == 1:
+        yield Problem(
+            "speed.reduce_gradients",
+            'got "every-micro-step", but speed.accumulation_steps of 1 leaves one: expected last-micro-step',
+        )
 
 
 def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_size: int) -> None:

@@ -1,7 +1,7 @@
 """What is measured of the files before a training: once, and then read from beside them.
 
 It takes a pass over all data, seconds of every start, and depends on nothing but files, splits and the code
-that measures: all of which name what is kept.
+that reads and measures: all of which name what is kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer.data import normalisation
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.normalisation import (
     FieldUnits,
@@ -28,6 +27,7 @@ from trainer.data.pairs import Splits
 from trainer.data.tasks.task import Task
 
 FOLDER = "measured"  # in data.root
+SOURCES = Path(__file__).parent  # of all that reads and measures
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ def _key(task: Task, files: list[FieldFile], splits: Splits, every: int) -> str:
 
     The time of its last change of any kind is among them, which no copy preserves.
     """
-    found = hashlib.sha256(Path(normalisation.__file__).read_bytes())
+    found = hashlib.sha256(np.__version__.encode())
+    for source in sorted(SOURCES.rglob("*.py")):
+        found.update(source.read_bytes())
     found.update(repr((task.name, task.steady, task.centred, task.parameters, every)).encode())
     for file in files:
         status = file.path.stat()
@@ -115,15 +117,18 @@ def _write(path: Path, found: Measured) -> None:
     units, means = found.units, found.mean_targets
     path.parent.mkdir(exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.partial")
-    with partial.open("wb") as file:
-        np.savez(
-            file,
-            state_mean=units.state.mean,
-            state_scale=units.state.scale,
-            target_mean=units.target.mean,
-            target_scale=units.target.scale,
-            condition_mean=units.condition_mean,
-            condition_scale=units.condition_scale,
-            **({} if means is None else {"mean_targets": means}),
-        )
-    partial.replace(path)
+    try:
+        with partial.open("wb") as file:
+            np.savez(
+                file,
+                state_mean=units.state.mean,
+                state_scale=units.state.scale,
+                target_mean=units.target.mean,
+                target_scale=units.target.scale,
+                condition_mean=units.condition_mean,
+                condition_scale=units.condition_scale,
+                **({} if means is None else {"mean_targets": means}),
+            )
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

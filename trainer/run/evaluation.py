@@ -55,9 +55,11 @@ class Evaluator:
 
     def __init__(self, config: Config, held_out: TaskSet, world: World) -> None:
         self.held_out, self.world = held_out, world
-        points = {task: math.prod(grid) for task, grid in config.grids.items()}
+        # Small batches would leave a GPU waiting for its host; equal points take about equal memory, down to
+        # where the operator takes more than the decoder, whose layers a token has several times of.
+        least = 4 * config.model.tokens
+        points = {task: max(least, math.prod(grid)) for task, grid in config.grids.items()}
         most = max(points.values())
-        # Small batches would leave a GPU waiting for its host; equal points take about equal memory.
         self.at_once = {task: config.evaluation.batch_pairs * most // n for task, n in points.items()}
         trajectories = config.evaluation.rollout_trajectories
         self.rollouts = [

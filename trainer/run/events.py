@@ -99,6 +99,7 @@ def write_run_end(
         attempted_updates=config.growth.steps,
         skipped_updates=learner.scaled_step.skipped_updates,
         nccl_warnings=switches.nccl_warnings(),
+        updates_read=switches.updates_read,
         total_seconds=earlier.seconds + seconds_since_start(),
         **memory,
     )

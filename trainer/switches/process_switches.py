@@ -22,7 +22,7 @@ class ProcessSwitches:
         self.nccl, self.out, self.rank = config.speed.nccl, out, world.rank
         torch.backends.cudnn.benchmark = config.speed.cudnn_autotune
         torch.autograd.set_detect_anomaly(config.train.detect_anomaly)
-        self.metric_reads = config.speed.metric_reads
+        self.metric_reads, self.updates_read = config.speed.metric_reads, 0
         self.cleanup = MemoryCleanup(config.speed.memory_cleanup_updates)
         self.trace = Trace(config.speed.trace_updates, steps, out, world.rank)
 
@@ -32,6 +32,7 @@ class ProcessSwitches:
     def read(self, record: StepRecord) -> None:
         """Belongs to the update: where it waits for the device, the device waits for the next one."""
         if self.metric_reads == "update":
+            self.updates_read += 1
             record.loss.item()
             if record.gradient_norm is not None:
                 record.gradient_norm.item()
