@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # Eager and plain, on what every case shares: same pairs, same losses, same seed.
 PLAIN = (
@@ -50,7 +50,7 @@ class Case:
     against: str | None = "plain"
     package: str | None = None  # to be installed for it
     loss_tolerance: float = 0.03  # of the first 10 losses, relative; rounding of bf16 grows to half of it
-    waits: bool = False  # for the GPU, as it must
+    waits: float = 0  # of the host for the GPU in an update, as it must
 
     @property
     def launch(self) -> tuple[int, bool]:
@@ -60,7 +60,12 @@ class Case:
 
 def cases(device: str) -> list[Case]:
     """Return all cases of a device, those on one process first."""
-    everywhere = [*_ONE, *_ONE_LATER, *_TWO, *_LAST]
+    on_two = [
+        replace(case, name=f"ddp-{case.name}", processes=2, against="ddp")
+        for case in (*_ONE, *_ONE_LATER, *_LAST)
+        if case.name in ON_TWO_AS_WELL
+    ]
+    everywhere = [*_ONE, *_ONE_LATER, *_TWO, *on_two, *_LAST]
     return [case for case in everywhere if device == "cuda" or not _needs_gpu(case)]
 
 
@@ -87,7 +92,7 @@ _ONE = [
             "speed.accumulation_steps=3",
         ),
         loss_tolerance=SKIPPING,
-        waits=True,
+        waits=1,
     ),
     Case("graph-compile-blocks", (BLOCKS, GRAPH)),
     Case("compile-model", (MODEL,)),
@@ -115,7 +120,7 @@ _TWO = [
         processes=2,
         against="ddp",
         loss_tolerance=SKIPPING,
-        waits=True,
+        waits=1,
     ),
     Case("fsdp2-fp8", ("speed.wrapper=fsdp2", FP8), processes=2, against="ddp", loss_tolerance=COARSE),
 ]
@@ -123,10 +128,10 @@ _TWO = [
 _ONE_LATER = [
     Case("fused-adamw", ("speed.fused_adamw=true",)),
     Case("foreach-ema", ("speed.foreach_ema=true",), loss_tolerance=SAME),
-    Case("offload-adamw", ("speed.offload_adamw=true",), waits=True),
+    Case("offload-adamw", ("speed.offload_adamw=true",), waits=math.inf),
     Case("attention-flash3", ("speed.attention=flash3",), package="flash_attn_interface"),
     Case("muon-loop", ("speed.muon=loop",)),
-    Case("fp16", ("speed.precision=fp16",), loss_tolerance=SKIPPING, waits=True),
+    Case("fp16", ("speed.precision=fp16",), loss_tolerance=SKIPPING, waits=1),
     Case("fp8-products", (FP8,), loss_tolerance=COARSE),
     Case("fp8-products-graph", (FP8, GRAPH), against="fp8-products"),
     Case(
@@ -138,7 +143,7 @@ _ONE_LATER = [
     Case("fp8-products-compiled", (FP8, BLOCKS), against="fp8-products", loss_tolerance=RECOMPILED),
     Case("trace", ("speed.trace_updates=3",), loss_tolerance=SAME),
     Case("loader", LOADER),
-    Case("metric-reads", ("speed.metric_reads=update",), loss_tolerance=SAME),
+    Case("metric-reads", ("speed.metric_reads=update",), loss_tolerance=SAME, waits=2),
     Case("hoist-fixed-grid", (HOIST,)),
     Case("cudnn-autotune", ("speed.cudnn_autotune=true",)),
     Case("memory-cleanup", ("speed.memory_cleanup_updates=4",), loss_tolerance=SAME),
@@ -159,6 +164,14 @@ _LAST = [
     Case("compile-reduce-overhead", (BLOCKS, "speed.compile_mode=reduce-overhead")),
     Case("compile-max-autotune", (BLOCKS, "speed.compile_mode=max-autotune-no-cudagraphs")),
 ]
+
+# A value of each further switch, behind DDP.
+ON_TWO_AS_WELL = {
+    *("one-tile", "cross-attention", "fused-pointwise", "hoist-fixed-grid", "muon-loop", "fused-adamw"),
+    *("foreach-ema", "offload-adamw", "loader", "loader-not-pinned", "metric-reads", "cudnn-autotune"),
+    *("memory-cleanup", "trace", "checkpointing-selective", "checkpointing-encoder-decoder"),
+    *("compile-model", "compile-reduce-overhead"),
+}
 
 _GPU_ONLY = (
     "cuda_graph",

@@ -155,4 +155,5 @@ def _last_loss(record: dict) -> float:
 
 def _waits(record: dict, case: Case) -> list[str]:
     waits = record.get("host_waits", "none")
-    return [] if waits == "none" or case.waits else [f"the host waits: {waits}"]
+    count = 0 if waits == "none" else len(waits.split("; "))
+    return [f"the host waits: {waits}"] if count > case.waits else []

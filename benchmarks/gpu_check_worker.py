@@ -10,6 +10,9 @@ import os
 import sys
 import time
 import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -30,6 +33,8 @@ from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
 
 SEED = 1
+SYNCHRONIZES = "called a synchronizing CUDA operation"
+NOTED = 6  # the update in which waits of the host are noted
 ROOT = Path(__file__).parents[1]
 
 
@@ -52,11 +57,15 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     switches = ProcessSwitches(config, updates, out, world)
     update, clock, losses = graph.update if graph else learner.update, step_clock(world.device), []
     seconds: list[float] = []
+    waits: list[str] | None = None
     for step in range(1, updates + 1):
         switches.before()
         clock.start()
-        record = update(step, feed)
-        switches.read(record)
+        # A replayed update is one launch.
+        with _noted_waits(world.device) if step == NOTED and not graph else nullcontext() as noted:
+            record = update(step, feed)
+            switches.read(record)
+        waits = waits if noted is None else noted
         clock.stop()
         losses.append(record.loss.clone())
         switches.after(step)
@@ -83,9 +92,9 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         "losses": (world.gather(torch.stack(losses).double()).mean(dim=0)).tolist(),
         "skipped_updates": learner.scaled_step.skipped_updates,
         "updates_read": switches.updates_read,
+        **({} if waits is None else {"host_waits": "; ".join(waits) or "none"}),
         **_memory(world.device),
-        **_compared(case, learner, world, out),  # before another update
-        **_host_waits(learner, feed, updates, world),
+        **_compared(case, learner, world, out),
     }
     if graph:
         result["replay_deviation"] = _replay_deviation(config, feed, result["losses"], world)
@@ -108,22 +117,23 @@ def _replay_deviation(config: Config, feed: object, losses: list[float], world: 
     return max(deviations, key=lambda deviation: (math.isnan(deviation), deviation))
 
 
-def _host_waits(learner: Learner, feed: object, step: int, world: World) -> dict[str, str]:
-    """Whether a step waits for the GPU, by torch's own detector."""
-    if world.device.type != "cuda" or learner.config.speed.data_path != "resident" or world.size > 1:
-        return {}
-    if learner.config.speed.cuda_graph:
-        return {}
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        learner.update(step, feed)
-        return {"host_waits": "none"}
-    except RuntimeError as error:
-        text = traceback.format_exc().replace(f"{ROOT}/", "")
-        lines = [line.strip() for line in text.splitlines() if '"trainer/' in line]
-        return {"host_waits": f"{str(error).splitlines()[0]} at {lines[-1] if lines else 'unknown place'}"}
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
+@contextmanager
+def _noted_waits(device: torch.device) -> Iterator[list[str] | None]:
+    """Where the host waits for the GPU in what is done meanwhile, by torch's own detector."""
+    if device.type != "cuda":
+        yield None
+        return
+    places: list[str] = []
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield places
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    for warning in said:
+        if SYNCHRONIZES in str(warning.message):
+            places.append(f"{warning.filename.replace(f'{ROOT}/', '')}:{warning.lineno}")
 
 
 def _compared(case: Case, learner: Learner, world: World, out: Path) -> dict[str, float]:

@@ -64,6 +64,14 @@ def test_an_override_wins_over_the_file(tmp_path):
             "train.pairs_per_update: got 8, expected a whole number at least 16",
         ),
         ("train: 3", "train: got 3, expected a mapping of keys to values"),
+        (
+            "seed: 1\n---\nseed: 2",
+            "line 2: expected a single document in the stream, but found another document;",
+        ),
+        (
+            "optimizer: {learning_rate: 1.0e+300}",
+            "optimizer.learning_rate: got 1e+300, expected a number of at most 1e+38",
+        ),
         ("optimizer: {learning_rate: .nan}", "optimizer.learning_rate: got NaN, expected a finite number"),
         (
             "optimizer: {learning_rate: .inf}",

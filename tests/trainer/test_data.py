@@ -114,6 +114,20 @@ def test_files_in_the_root_itself_are_used_as_they_are(tmp_path):
     assert open_data(moved).content_hash == open_data(tiny_config(tmp_path)).content_hash
 
 
+def test_files_further_down_are_told_of_before_others_are_made(tmp_path, capsys):
+    config = tiny_config(tmp_path).data
+    ensure_files(config)
+    assert "are not read" not in capsys.readouterr().err
+    ensure_files(dataclasses.replace(config, seed=9))  # beside what was made before
+    assert "are not read" not in capsys.readouterr().err
+    deeper = Path(config.root, "1D/Advection/Train/a.hdf5")
+    deeper.parent.mkdir(parents=True)
+    deeper.touch()
+    ensure_files(dataclasses.replace(config, seed=10))
+    told = capsys.readouterr().err
+    assert f"{config.root}: {deeper} and others in folders are not read; move them into {config.root}" in told
+
+
 def test_a_beta_without_a_file_is_refused(tmp_path):
     config = tiny_config(tmp_path).data
     own = tmp_path / "own"

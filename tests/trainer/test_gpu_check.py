@@ -4,20 +4,26 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from tiny import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from gpu_check_cases import Case, cases
+from gpu_check_cases import ON_TWO_AS_WELL, Case, cases
 from gpu_check_verdict import expected_read_backs, wrong, wrong_kernels
+from gpu_check_worker import SYNCHRONIZES, _noted_waits
 
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
 UNCOMPARED = "compile-max-autotune"  # recorded by itself; benchmarks/gpu-check/README.md compares it
-NOT_RECORDED = {"attention-flash3"}  # its package is not there
+NOT_RECORDED = {  # its package is not there; and cases that came later
+    "attention-flash3",
+    *(f"ddp-{name}" for name in ON_TWO_AS_WELL),
+}
 
 
 def recorded(file: Path) -> dict[str, dict]:
@@ -123,6 +129,26 @@ def test_what_is_off_or_far_is_named(case, change, expected):
         changed["losses"] = losses(records[CASES[case].against]["losses"])
     (text,) = verdict(case, {**records, case: changed})
     assert expected in text
+
+
+def test_as_many_waits_of_the_host_pass_as_a_case_must_have():
+    records = ALL["trace"]
+    twice = {**records["metric-reads"], "host_waits": "a.py:1; b.py:2"}
+    assert verdict("metric-reads", {**records, "metric-reads": twice}) == []
+    thrice = {**twice, "host_waits": "a.py:1; b.py:2; c.py:3"}
+    (text,) = verdict("metric-reads", {**records, "metric-reads": thrice})
+    assert text == "the host waits: a.py:1; b.py:2; c.py:3"
+
+
+def test_waits_of_the_host_are_noted_with_their_places(monkeypatch):
+    modes = []
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
+    with _noted_waits(torch.device("cuda")) as places:
+        warnings.warn(SYNCHRONIZES, stacklevel=1)  # as torch does in that mode
+        warnings.warn("anything else", stacklevel=1)
+    (place,) = places
+    assert place.startswith("tests/trainer/test_gpu_check.py:")
+    assert modes == ["warn", "default"]
 
 
 def test_one_that_was_not_compared_says_so():

@@ -158,7 +158,9 @@ def test_warnings_of_the_whole_run_are_in_its_end(tmp_path, monkeypatch):
 
 
 def test_what_is_no_variable_of_nccl_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r'speed.nccl\[0\]: got "PATH=x", expected NAME=value'):
+    with pytest.raises(
+        ConfigError, match=r'speed.nccl\[0\]: got "PATH=x", expected a variable of NCCL and its value'
+    ):
         load_config(tiny_file(tmp_path), ["speed.nccl=[PATH=x]"])
 
 

@@ -197,6 +197,27 @@ def test_a_fresh_run_moves_what_another_left_in_its_folder(tmp_path, capsys):
     assert f"{out}: held another run, which is in {kept} now" in capsys.readouterr().err
 
 
+def test_a_run_whose_data_cannot_be_read_leaves_the_one_before_in_its_place(tmp_path):
+    out = tmp_path / "out"
+    run_training(tiny_config(tmp_path), out, 1, Progress())
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/a.hdf5").write_text("no HDF5")
+    with pytest.raises(ConfigError, match=r"a\.hdf5"):
+        run_training(tiny_config(tmp_path, f"data.root={tmp_path / 'other'}"), out, 1, Progress())
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_where_the_run_before_was_moved_away_it_can_be_found(tmp_path):
+    config, out = tiny_config(tmp_path), tmp_path / "out"
+    for seed in (1, 2):
+        run_training(config, out, seed, Progress())
+    (kept,) = (out / "earlier").iterdir()
+    (out / "checkpoint.pt").unlink()
+    with pytest.raises(ConfigError, match=f"move back what is in {kept}, or start without --resume"):
+        run_training(config, out, 1, Progress(), resume=True)
+
+
 def test_what_cannot_be_moved_away_is_kept(tmp_path):
     out, config = tmp_path / "out", tiny_config(tmp_path)
     run_training(config, out, 1, Progress())

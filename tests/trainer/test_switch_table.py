@@ -49,6 +49,19 @@ def test_every_evidence_is_there(name):
             assert test in functions(ROOT / "tests/trainer" / file) if test else named in of_gpus, named
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_every_switch_that_changes_an_update_has_a_case_on_gpus(processes):
+    of_several_ranks = {"wrapper", "nccl", "reduce_gradients"} if processes == 1 else set()
+    set_there = {
+        override.removeprefix("speed.").split("=")[0]
+        for case in cases("cuda")
+        if case.processes == processes
+        for override in case.overrides
+    }
+    without = {"async_checkpoint", "on_failure", "loader_prefetch"}
+    assert set(table("speed")) - set_there == without | of_several_ranks
+
+
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_case_on_gpus_comes_after_the_one_that_it_should_repeat(device):
     names = [case.name for case in cases(device)]

@@ -12,6 +12,7 @@ from trainer.config.ranges import Range
 from trainer.errors import Problem
 
 MOST_DIGITS = 15  # of whole numbers
+MOST = 1e38  # of others: 32-bit floats end soon after
 
 Section = typing.TypeVar("Section")
 
@@ -47,10 +48,8 @@ class Reader:
             return self._optional(hint, value, key)
         if typing.get_origin(hint) is tuple:
             return self._tuple(hint, ranges, value, key)
-        if _is_too_large(hint, value):
-            return self._complain(
-                key, f"got {show(value)}, expected a number of at most {MOST_DIGITS} digits"
-            )
+        if limit := _limit_passed(hint, value):
+            return self._complain(key, f"got {show(value)}, expected a number of at most {limit}")
         read = _scalar(hint, value)
         if read is None or not all(limit.holds(read) for limit in ranges):
             return self._complain(key, f"got {show(value)}, expected {_expected(hint, ranges)}")
@@ -80,10 +79,13 @@ def show(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else json.dumps(value, default=repr)
 
 
-def _is_too_large(hint: object, value: object) -> bool:
-    """A whole number that a float does not hold exactly, which is what JSON means to TypeScript."""
-    is_whole = isinstance(value, int) or (hint is int and isinstance(value, float) and math.isfinite(value))
-    return is_whole and abs(value) >= 10**MOST_DIGITS
+def _limit_passed(hint: object, value: object) -> str | None:
+    """Of a whole number what a float holds exactly, which is what JSON means to TypeScript."""
+    if not isinstance(value, int | float) or not abs(value) < math.inf:
+        return None
+    if (isinstance(value, int) or hint is int) and abs(value) >= 10**MOST_DIGITS:
+        return f"{MOST_DIGITS} digits"
+    return f"{MOST:.0e}" if abs(value) > MOST else None
 
 
 def _scalar(hint: object, value: object) -> object:

@@ -80,7 +80,8 @@ def _nccl(config: Config) -> Iterator[Problem]:
     for index, setting in enumerate(config.speed.nccl):
         if not re.fullmatch(r"NCCL_[A-Z0-9_]+=\S+", setting):
             yield Problem(
-                f"speed.nccl[{index}]", f'got "{setting}", expected NAME=value such as NCCL_DEBUG=WARN'
+                f"speed.nccl[{index}]",
+                f'got "{setting}", expected a variable of NCCL and its value, such as NCCL_DEBUG=WARN',
             )
 
 
@@ -107,5 +108,5 @@ def _trace(config: Config) -> Iterator[Problem]:
         yield Problem(
             "speed.trace_updates",
             f"got {traced}, but of {steps} steps the first {UNTRACED_UPDATES} are not traced: "
-            f"expected at most {max(0, steps - UNTRACED_UPDATES)}",
+            f"expected at most {max(0, steps - UNTRACED_UPDATES)}, or {UNTRACED_UPDATES + traced} steps",
         )

@@ -84,7 +84,9 @@ def parse_yaml(text: str, source: str) -> object:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         tabbed = "\t" in "".join(text.splitlines()[line - 1 : line])  # it may lie behind the last line
         remedy = "indent with spaces, not tabs" if tabbed else "correct the YAML there"
-        raise ConfigError(f"{source}: line {line}: {error.problem}; {remedy}") from error
+        # Some are the second half of a sentence.
+        problem = f"{error.context}, {error.problem}" if error.problem.startswith("but ") else error.problem
+        raise ConfigError(f"{source}: line {line}: {problem}; {remedy}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{source}: {error}; correct the YAML") from error
 

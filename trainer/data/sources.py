@@ -83,7 +83,8 @@ def _parameter(file: FieldFile, name: str) -> float:
     if name not in file.parameters:
         found = ", ".join(file.parameters) or "none"
         raise ConfigError(
-            f"{file.path}: no attribute {name} that is one number, found {found}; set it to this file's value"
+            f"{file.path}: no attribute {name} that is one number, found {found}; set it to this file's "
+            "value, or move a file of another equation out of data.root"
         )
     return file.parameters[name]
 
@@ -97,6 +98,7 @@ def _generate(config: DataConfig, task: Task, folder: Path) -> None:
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
+        _tell_of_deeper_files(Path(config.root))
         for number, case in enumerate(settings.cases):
             text = f"{task.name}: none in {config.root}, making file {number + 1} of {len(settings.cases)}"
             print(text, file=sys.stderr, flush=True)
@@ -105,6 +107,19 @@ def _generate(config: DataConfig, task: Task, folder: Path) -> None:
             content_hash = hashlib.sha256(values).hexdigest()
             task.write(partial / f"{task.name}-{named}.hdf5", settings, number, values, content_hash)
         partial.rename(folder)
+
+
+def _tell_of_deeper_files(root: Path) -> None:
+    """Who has files in folders, as PDEBench's are when downloaded, would train on others unawares."""
+    generated = tuple(f"{name}-" for name in TASKS)
+    deeper = [
+        path
+        for path in (*root.glob("*/**/*.hdf5"), *root.glob("*/**/*.h5"))
+        if not path.relative_to(root).parts[0].startswith(generated)
+    ]
+    if deeper:
+        text = f"{root}: {min(deeper)} and others in folders are not read; move them into {root} itself"
+        print(text, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

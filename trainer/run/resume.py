@@ -15,6 +15,8 @@ from trainer.folders import make_folder
 from trainer.run.checkpoint import BEST, LAST, read_checkpoint
 from trainer.run.metrics import lines_after_run_start
 
+EARLIER = "earlier"  # a folder in that of a run, of those before it
+
 
 @dataclass(frozen=True)
 class Earlier:
@@ -32,7 +34,9 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
     """Return what `out` holds of this run; raise ConfigError if it is another run's."""
     path = out / LAST
     if not path.is_file():
-        raise ConfigError(f"--resume: {path} is not there; start without --resume")
+        aside = max((out / EARLIER).glob(f"*/{LAST}"), default=None)  # the newest, by its name
+        move = f"move back what is in {aside.parent}, or " if aside else ""
+        raise ConfigError(f"--resume: {path} is not there; {move}start without --resume")
     state = read_checkpoint(path)
     if state["seed"] != seed:
         raise ConfigError(f"--resume: got seed {seed}, but {path} is of a run with seed {state['seed']}")
@@ -62,7 +66,7 @@ def set_aside(out: Path) -> None:
     left = [path for name in ("metrics.jsonl", LAST, BEST) if (path := out / name).exists()]
     if not left:
         return
-    folder = out / "earlier" / f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}"
+    folder = out / EARLIER / f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}"
     make_folder(folder, "--out")
     for path in left:
         path.rename(folder / path.name)

@@ -43,9 +43,6 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         require_world_fits(config, world.size)
         require_device_fits(config, world.device.type, world.size)
         earlier = earlier_part(out, config, seed) if resume else Earlier()
-        if world.rank == 0 and not resume:
-            set_aside(out)
-        metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
         opening = time.perf_counter()
         data = open_data(config)
         schedule = data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth)
@@ -53,6 +50,9 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         first, growth = earlier.step + 1, config.growth
         feed = open_feed(data.train, share, growth.steps, config.speed, world.device, first)
         data_seconds = time.perf_counter() - opening
+        if world.rank == 0 and not resume:
+            set_aside(out)
+        metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
 
         started = start(config, seed, world, feed, earlier.state, requested_fault())
         learner, graph = started.learner, started.graph
