@@ -70,17 +70,18 @@ interface Answer {
 }
 
 async function answer(
-  { request, places, workspace, kept }: Opened,
+  opened: Opened,
   name: string,
   lock: LockFacts,
   { workingDirectory }: Job,
   { cancelled, progress, onStart }: Stage,
 ): Promise<Answer> {
+  const { request, workspace } = opened
   const plan = planRuns(request.experiment)
   const machine = await examineMachine(request.experiment, workingDirectory, lock, cancelled)
   const judged = (launched: readonly Launched[], reevaluation?: Reevaluation) =>
     assess(request, launched, machine.seen, reevaluation)
-  const { launched, reevaluation, problem } = await runAll(request, plan, kept, workspace, places, {
+  const { launched, reevaluation, problem } = await runAll(opened, plan, {
     cancelled,
     onStart,
     progress: progress(plan, name),

@@ -117,6 +117,11 @@ const design = mapping({
     .max(8)
     .default(1)
     .describe('Runs of each variant that fill caches and count for nothing.'),
+  warm_up_set: settings
+    .optional()
+    .describe(
+      'Set in those runs alone, e.g. train.updates: 20: they need no whole training to compile what it compiles.',
+    ),
   seed: z
     .int()
     .min(0)

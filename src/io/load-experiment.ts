@@ -2,18 +2,14 @@
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Experiment, parseExperiment, VARIANTS, type Variant } from '../config/experiment.ts'
+import { type Experiment, parseExperiment, VARIANTS } from '../config/experiment.ts'
 import type { OverrideName } from '../config/overrides.ts'
-import {
-  type ResolvedConfigs,
-  refuseForbiddenDifferences,
-  refuseIdentical,
-  type TrainerConfig,
-} from '../config/same-work.ts'
+import { type ResolvedConfigs, refuseForbiddenDifferences, refuseIdentical } from '../config/same-work.ts'
 import { unusedOverrides } from '../config/unused-overrides.ts'
 import { ConfigError } from '../errors.ts'
 import { refuseUndecidable } from '../judge/decidable.ts'
 import { trainingHash } from '../judge/noise-floor.ts'
+import type { PlannedRun } from '../plan/plan.ts'
 import type { Request } from '../report/result.ts'
 import { loadNoiseFloors } from './noise-floors.ts'
 import { runShort } from './process/short-command.ts'
@@ -35,10 +31,14 @@ export interface ExperimentSource extends Omit<PlacesRequest, 'environmentsDirec
   readonly noiseFloorFolder: string
 }
 
+export type LaunchConfigs = Readonly<Record<PlannedRun['purpose'], ResolvedConfigs>>
+
 /** An experiment that can be launched, until it is disposed of. */
 export interface Loaded extends AsyncDisposable {
   readonly request: Request
   readonly places: VariantPlaces
+  /** Of the launches; what is measured has those of the request. */
+  readonly configs: LaunchConfigs
   /** For its results. */
   readonly directory: string
   /** Of those that were given: what changes nothing in this experiment. */
@@ -60,35 +60,48 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   const { places, sources } = taking.use(
     await prepareVariants(experiment, { ...source, outDirectory: directory, environmentsDirectory }),
   )
-  const configs = {
-    baseline: await checkVariant(experiment, 'baseline', places.baseline, cancelled),
-    optimized: await checkVariant(experiment, 'optimized', places.optimized, cancelled),
-  } satisfies ResolvedConfigs
+  for (const variant of VARIANTS) {
+    checkScript(experiment, places[variant])
+    await checkPython(places[variant], cancelled)
+  }
+  const resolved = async (asked: Experiment): Promise<ResolvedConfigs> => ({
+    baseline: await resolveConfig(asked, 'baseline', places.baseline, cancelled),
+    optimized: await resolveConfig(asked, 'optimized', places.optimized, cancelled),
+  })
+  const configs = await resolved(experiment)
   refuseForbiddenDifferences(experiment.kind, configs)
   refuseIdentical(experiment, configs)
   const trainings = VARIANTS.map((variant) => trainingHash(experiment, configs, variant))
   const noiseFloors = await loadNoiseFloors(source.noiseFloorFolder, trainings)
   const revision = await revisionOf({ workingDirectory, cancelled })
   const host = hostname()
+  const warmUp = asWarmedUp(experiment)
+  const ofWarmUps = warmUp === experiment ? configs : await resolved(warmUp).catch(nameWarmUp)
   const taken = taking.move()
   return {
     request: { experimentFile, experiment, configs, overrides, revision, sources, host, noiseFloors },
     places,
+    configs: { 'warm-up': ofWarmUps, measured: configs },
     directory,
     unused: unusedOverrides(overrides, experiment, text),
     [Symbol.asyncDispose]: () => taken.disposeAsync(),
   }
 }
 
-async function checkVariant(
-  experiment: Experiment,
-  variant: Variant,
-  place: VariantPlace,
-  cancelled: AbortSignal,
-): Promise<TrainerConfig> {
-  checkScript(experiment, place)
-  await checkPython(place, cancelled)
-  return await resolveConfig(experiment, variant, place, cancelled)
+function nameWarmUp(error: unknown): never {
+  throw error instanceof ConfigError ? new ConfigError(`design.warm_up_set: ${error.message}`) : error
+}
+
+/** The experiment as its warm-up launches have it. */
+function asWarmedUp(experiment: Experiment): Experiment {
+  const { warm_up_set: added, warm_up_launches: launches } = experiment.design
+  if (added === undefined || launches === 0) return experiment
+  const { baseline, optimized } = experiment.variants
+  const variants = {
+    baseline: { ...baseline, set: { ...baseline.set, ...added } },
+    optimized: { ...optimized, set: { ...optimized.set, ...added } },
+  }
+  return { ...experiment, variants }
 }
 
 function checkScript({ trainer }: Experiment, { workingDirectory }: VariantPlace): void {

@@ -17,7 +17,7 @@ interface OpenedFolder {
   readonly kept: readonly Launched[]
 }
 
-export type Opened = Pick<Loaded, 'request' | 'places'> & OpenedFolder
+export type Opened = Pick<Loaded, 'request' | 'places' | 'configs'> & OpenedFolder
 
 /** On a machine that is not free nothing is run, and whoever holds it may be writing into the same folder. */
 export async function openAll(
@@ -30,12 +30,12 @@ export async function openAll(
   const isFirst = !questions.some(hasBegun)
   const opened: Opened[] = []
   for (const question of questions) {
-    const { request, places, directory } = question
+    const { request, places, configs, directory } = question
     const folder =
       lock.status === 'held'
         ? await openWorkspace(directory, request, resume && (isFirst || hasBegun(question)))
         : { workspace: await Workspace.beside(directory), kept: [] }
-    opened.push({ request, places, ...folder })
+    opened.push({ request, places, configs, ...folder })
   }
   return opened
 }

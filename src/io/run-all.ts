@@ -5,12 +5,10 @@ import { NOT_REEVALUATED, type Reevaluation } from '../measure/reevaluation.ts'
 import type { TimedRun } from '../plan/estimate.ts'
 import { fitsBudget, followsLook } from '../plan/looks.ts'
 import type { PlannedRun } from '../plan/plan.ts'
-import type { Request } from '../report/result.ts'
 import { launchRun, type RunHooks } from './launch-run.ts'
 import { readMetricsFile } from './metrics-reader.ts'
 import { reevaluate } from './reevaluate.ts'
-import type { VariantPlaces } from './revisions/variant-places.ts'
-import type { Workspace } from './workspace.ts'
+import type { Opened } from './resume.ts'
 
 export interface AllHooks extends RunHooks {
   /** False when the pre-flight found what would make every run invalid: then none is launched. */
@@ -35,11 +33,8 @@ export interface AllRun {
 
 /** Those in `kept` are not run again. A failed warm-up launch ends the plan: nothing after it could pass. */
 export async function runAll(
-  request: Request,
+  { request, places, configs, workspace, kept }: Opened,
   plan: readonly PlannedRun[],
-  kept: readonly Launched[],
-  workspace: Workspace,
-  places: VariantPlaces,
   hooks: AllHooks,
 ): Promise<AllRun> {
   const done: Launched[] = []
@@ -89,7 +84,7 @@ export async function runAll(
   }
 
   async function launchAndRead(run: PlannedRun): Promise<Launched> {
-    const files = await workspace.prepareRun(run, request.configs[run.variant])
+    const files = await workspace.prepareRun(run, configs[run.purpose][run.variant])
     const cacheDirectory = workspace.cacheDirectory(run.variant)
     const resultsDirectory = workspace.directory
     const place = places[run.variant]

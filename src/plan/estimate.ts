@@ -7,7 +7,7 @@ export interface TimedRun {
   readonly wallSeconds: number
 }
 
-/** Mean wall seconds of each variant's launches; measured ones if there are any, since warm-up launches are slower. */
+/** Mean wall seconds of each variant's launches; measured ones if there are any, since warm-up launches are slower, or shorter. */
 export function meanWallSeconds(timed: readonly TimedRun[]): Partial<Record<Variant, number>> {
   return Object.fromEntries(
     VARIANTS.flatMap((variant) => {

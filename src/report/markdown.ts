@@ -14,6 +14,7 @@ import { reproduceCommand } from './reproduce.ts'
 import type { OutcomeLine, Result } from './result.ts'
 import { ruleLink, ruleOf } from './rules.ts'
 import { settingText } from './setting.ts'
+import { warmUpLines } from './warm-up.ts'
 
 export function renderSections(result: Result): CommentSection[] {
   return [
@@ -35,7 +36,7 @@ export function renderSections(result: Result): CommentSection[] {
       : []),
     { kind: 'details', title: 'checks', markdown: folded('Checks', checksTable(result.verdict.checks)) },
     { kind: 'details', title: 'the machine', markdown: folded('Machine', machineTables(result)) },
-    { kind: 'details', title: 'all launches', markdown: folded('All launches', launchesTable(result)) },
+    { kind: 'details', title: 'all launches', markdown: folded('All launches', launchesText(result)) },
     {
       kind: 'details',
       title: 'differences',
@@ -107,6 +108,12 @@ function machineTables(result: Result): string {
     ...(notMeasured.length === 0 ? [] : [`Not measured: ${notMeasured.join(', ')}.`]),
     ruleLink('What each check asks', 'checks'),
   ].join('\n\n')
+}
+
+function launchesText(result: Result): string {
+  return [launchesTable(result), ...warmUpLines(result.experiment).map((line) => escapeCell(line, 600))].join(
+    '\n\n',
+  )
 }
 
 /** Nothing is dropped: warm-up launches, failed and unfinished ones are all here. */

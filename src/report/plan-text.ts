@@ -11,6 +11,7 @@ import { duration } from './format.ts'
 import { looksPlanned } from './looks.ts'
 import { shellQuote } from './reproduce.ts'
 import type { Request } from './result.ts'
+import { warmUpLines } from './warm-up.ts'
 
 export interface RunFolders {
   runFiles(run: PlannedRun): RunPaths
@@ -43,6 +44,7 @@ export function renderPlan(
     `${experiment.name}${experiment.mode === 'aa' ? ' (A/A, the baseline against itself)' : ''}: ${plan.length} launches on ${processes} ${processes === 1 ? 'process' : 'processes'}`,
     '',
     markdownTable([['launch', 'purpose', 'variant', 'seed', 'code'], ...rows]),
+    ...warmUpLines(experiment),
     '',
     'Differences between the variants',
     ...allDifferences(request).map((difference) => `  ${differenceText(difference)}`),

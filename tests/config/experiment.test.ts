@@ -106,7 +106,7 @@ describe('a refusal', () => {
       `"x.yaml: colour: unknown key (known keys: $schema, name, description, kind, mode, preset, inconclusive, trainer, launch, variants, design, ladder, gates)"`,
     )
     expect(refused({ design: 'design: { block: 3 }' })).toMatchInlineSnapshot(
-      `"x.yaml: design.block: unknown key (known keys: blocks, gpu_minutes, warm_up_launches, seed)"`,
+      `"x.yaml: design.block: unknown key (known keys: blocks, gpu_minutes, warm_up_launches, warm_up_set, seed)"`,
     )
   })
 

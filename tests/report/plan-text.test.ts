@@ -16,6 +16,20 @@ const folders = {
   }),
 }
 
+test('says what warm-up launches alone have set', () => {
+  const design = { ...experiment.design, warm_up_set: { 'train.updates': 20, 'optimizer.warmup_updates': 5 } }
+  const text = (changed: typeof design) =>
+    renderPlan(
+      { request: aRequest({ experiment: anExperiment({ design: changed }) }), places },
+      plan,
+      folders,
+      [],
+    )
+  const said = 'Warm-up launches alone have train.updates: 20, optimizer.warmup_updates: 5.'
+  expect(text(design)).toContain(said)
+  expect(text({ ...design, warm_up_launches: 0 })).not.toContain('Warm-up launches')
+})
+
 test('has launches, differences, gates, commands and the time limit', () => {
   expect(renderPlan({ request, places }, plan, folders, [])).toMatchInlineSnapshot(`
     "two-task: 6 launches on 2 processes
