@@ -69,11 +69,14 @@ export function summarizeRuns(runs: readonly FinishedRun[]): RunSummary[] {
 }
 
 function sharedWarmUp(runs: readonly FinishedRun[]): number {
-  const declared = Math.max(0, ...runs.map(({ metrics }) => declaredWarmUp(metrics)))
+  const measured = runs.filter(({ run }) => run.block !== null)
+  // A warm-up launch may have other steps than those that are timed.
+  const declaring = measured.length > 0 ? measured : runs
+  const declared = Math.max(0, ...declaring.map(({ metrics }) => declaredWarmUp(metrics)))
   const settled = VARIANTS.map((variant) => {
-    const measured = runs.filter(({ run }) => run.variant === variant && run.block !== null)
+    const ofVariant = measured.filter(({ run }) => run.variant === variant)
     return settledAfter(
-      measured.map(({ metrics }) => metrics),
+      ofVariant.map(({ metrics }) => metrics),
       declared,
     )
   })

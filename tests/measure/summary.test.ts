@@ -86,6 +86,14 @@ describe('the warm-up', () => {
     expect(runs[0]?.secondsPerSample).toBeCloseTo(0.1, 12)
   })
 
+  test('is not what a warm-up launch with other steps would have', async () => {
+    const runs = summarizeRuns([
+      await aFinishedRun({ block: null }, { stepSeconds: steps([900, 0.1]), phases: [compile(30)] }),
+      await aFinishedRun({ block: 1 }, { stepSeconds: steps([60, 0.1]) }),
+    ])
+    expect(runs.map(({ warmUpSteps }) => warmUpSteps)).toEqual([10, 10])
+  })
+
   test('survives a trainer that reports 300,000 compiles', async () => {
     const run = await aFinishedRun()
     const phases = Array.from({ length: 300_000 }, () => ({
