@@ -13,17 +13,14 @@ import torch
 from tiny import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from gpu_check_cases import ON_TWO_AS_WELL, Case, cases
+from gpu_check_cases import Case, cases
 from gpu_check_verdict import expected_read_backs, wrong, wrong_kernels
 from gpu_check_worker import SYNCHRONIZES, _noted_waits
 
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
 UNCOMPARED = "compile-max-autotune"  # recorded by itself; benchmarks/gpu-check/README.md compares it
-NOT_RECORDED = {  # its package is not there; and cases that came later
-    "attention-flash3",
-    *(f"ddp-{name}" for name in ON_TWO_AS_WELL),
-}
+NOT_RECORDED = {"attention-flash3"}  # its package is not there
 
 
 def recorded(file: Path) -> dict[str, dict]:
