@@ -147,7 +147,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--ranks", type=_positive, default=1, help="number of processes (default 1)")
     command.add_argument("--seed", type=_seed, default=0, help="seed of the training (default 0)")
 
-    summary = "Print the held-out errors of a checkpoint, or write those of several runs into one file."
+    summary = (
+        "Print the held-out errors of a checkpoint, or write those of several runs into one file; "
+        "runs are evaluated side by side where there are several GPUs."
+    )
     command = commands.add_parser("evaluate", help=summary, description=summary)
     command.set_defaults(command=evaluate)
     source = command.add_mutually_exclusive_group(required=True)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import multiprocessing
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,11 @@ from trainer.cli import BAD_INPUT, main
 from trainer.data.sources import ensure_files
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
-from trainer.run.evaluate import evaluate_checkpoint
+from trainer.run.evaluate import _take_gpu, evaluate_checkpoint
 from trainer.run.evaluation import Evaluator
 from trainer.run.evaluation_rollouts import Rollouts
 from trainer.run.training import Progress, run_training
-from trainer.run.world import World
+from trainer.run.world import World, rank_from_environment
 
 CPU = torch.device("cpu")
 ALONE = World(rank=0, size=1, device=CPU)
@@ -182,7 +183,11 @@ def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
             assert value == pytest.approx(evaluation["metrics"][name], rel=1e-4)
 
 
-def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_reported(tmp_path):
+@pytest.mark.parametrize("gpus", [0, 2])  # with two, in two processes; here they find none and take the CPU
+def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_reported(
+    gpus, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     folders = [tmp_path / "one", tmp_path / "other"]
     for seed, folder in enumerate(folders):
         folder.mkdir()
@@ -195,6 +200,28 @@ def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_rep
         (reported,) = events(folder, "evaluation")
         assert line["val_loss"] == pytest.approx(reported["val_loss"], rel=1e-5)
         assert line["metrics"] == pytest.approx(reported["metrics"], rel=1e-4)
+
+
+def test_evaluations_side_by_side_have_a_gpu_each(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.setenv(name, "")  # put back after the test
+    gpus = multiprocessing.SimpleQueue()
+    for gpu in range(2):
+        gpus.put(gpu)
+        _take_gpu(gpus)
+        assert rank_from_environment() == (0, 1, gpu)
+
+
+def test_what_was_evaluated_side_by_side_before_one_failed_is_kept(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    folders = [tmp_path / "well", tmp_path / "broken"]
+    run_training(tiny_config(tmp_path), folders[0], 3, Progress())
+    folders[1].mkdir()
+    (folders[1] / "checkpoint.pt").write_text("no checkpoint")
+    file = tmp_path / "evaluations.jsonl"
+    assert main(["evaluate", "--out", str(file), "--run", *map(str, folders)]) == BAD_INPUT
+    assert "broken/checkpoint.pt: cannot be read as a checkpoint" in capsys.readouterr().err
+    assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == ["well"]
 
 
 def test_evaluate_asks_for_the_file_of_several_runs(tmp_path, capsys):

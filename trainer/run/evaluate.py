@@ -1,9 +1,14 @@
-"""The errors of finished trainings, from their checkpoints, in one process."""
+"""The errors of finished trainings, from their checkpoints: each in one process, on one device."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 import torch
@@ -45,11 +50,31 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
     for folder in folders:  # before what is there is replaced
         _require_checkpoint(folder / LAST)
     with out.open("w", buffering=1) as file:
-        for folder in folders:
-            errors = evaluate_checkpoint(folder / LAST, root)
+        for folder, errors in zip(folders, _evaluated(folders, root), strict=True):
             metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
             line = {"run": folder.name, "val_loss": metrics.pop("val_loss"), "metrics": metrics}
             print(json.dumps(line, allow_nan=False), file=file)
+
+
+def _evaluated(folders: Sequence[Path], root: str | None) -> Iterator[dict[str, dict[str, float]]]:
+    """The errors of each folder's last checkpoint, in order; as many side by side as there are GPUs."""
+    of_checkpoint = partial(evaluate_checkpoint, root=root)
+    checkpoints = [folder / LAST for folder in folders]
+    at_once = min(len(checkpoints), torch.cuda.device_count())
+    if at_once < 2:
+        yield from map(of_checkpoint, checkpoints)
+        return
+    context = get_context("spawn")  # a fork would take over a CUDA that it cannot use
+    gpus = context.SimpleQueue()
+    for gpu in range(at_once):
+        gpus.put(gpu)
+    with ProcessPoolExecutor(at_once, context, _take_gpu, (gpus,)) as pool:
+        yield from pool.map(of_checkpoint, checkpoints)
+
+
+def _take_gpu(gpus: SimpleQueue[int]) -> None:
+    """Be a plain process on a GPU of its own."""
+    os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK=str(gpus.get()))
 
 
 def _require_checkpoint(path: Path) -> None:
