@@ -43,9 +43,19 @@ measure() {
     plan-?gpu) action "$1" "$1" blocks=4 ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;
-    ladder-1gpu)
-      [ ! -e "$out/ladder-1gpu/ladder.json" ] || again=--resume
-      node lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out "$out/ladder-1gpu" ${again:-}
+    ladder-1gpu) # a shard on each GPU
+      local gpu all shards=() waiting=() again
+      IFS=, read -ra all <<< "${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}"
+      for gpu in "${!all[@]}"; do
+        shards+=("$out/ladder-1gpu/$((gpu + 1))")
+        again=()
+        [ ! -e "${shards[-1]}/ladder.json" ] || again=(--resume)
+        CUDA_VISIBLE_DEVICES=${all[gpu]} node lib/cli.js ladder configs/experiments/ladder-1gpu.yaml \
+          --shard "$((gpu + 1))/${#all[@]}" --out "${shards[-1]}" "${again[@]}" &
+        waiting+=($!)
+      done
+      for gpu in "${waiting[@]}"; do wait "$gpu" || return; done
+      node lib/cli.js ladder --show "${shards[@]/%//ladder.json}" > "$out/ladder-1gpu.txt"
       ;;
     parity)
       for form in baseline optimized; do

@@ -12,7 +12,8 @@ import { ConfigError } from './errors.ts'
 import { EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_CODES, exitCodeOf } from './exit-code.ts'
 import { readRecorded, withGates } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
-import { readLadder } from './io/ladder/ladder-file.ts'
+import { parseShard } from './io/ladder/due.ts'
+import { readShards } from './io/ladder/ladder-file.ts'
 import { loadAll } from './io/load-all.ts'
 import { examine } from './io/machine/doctor.ts'
 import { plainText } from './io/process/sanitize.ts'
@@ -37,7 +38,8 @@ interface LadderFlags extends Flags {
   readonly retry?: boolean
   readonly set: readonly string[]
   readonly part: (typeof PARTS)[number]
-  readonly show?: string
+  readonly shard?: string
+  readonly show?: readonly string[]
   readonly rungs?: string
 }
 
@@ -134,10 +136,11 @@ withOverrides(
   )
   .addOption(new Option('--part <part>', 'measure only one of both tables').choices(PARTS).default('all'))
   .option('--rungs <names>', 'measure only these, such as bf16,cuda-graph')
-  .option('--show <file>', 'print the tables of this ladder.json; runs nothing')
+  .option('--shard <number/count>', 'measure only this part, such as 1/4, beside calls on other GPUs')
+  .option('--show <files...>', 'print the tables of this ladder.json, or of all shards of one; runs nothing')
   .action(async (experiment: string, flags: LadderFlags) => {
     if (flags.show !== undefined) {
-      console.log(renderLadderTerminal(await readLadder(flags.show)))
+      console.log(renderLadderTerminal(await readShards(flags.show)))
       return
     }
     const cancelled = cancelOnSignals()
@@ -155,6 +158,7 @@ withOverrides(
         retry: flags.retry === true,
         part: flags.part,
         only: flags.rungs?.split(',').map((name) => name.trim()) ?? null,
+        shard: flags.shard === undefined ? null : parseShard(flags.shard),
       },
       {
         cancelled,

@@ -1,7 +1,7 @@
 // The scripts in benchmarks/ that start experiments on a host with GPUs, with a Python that only notes its calls.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { beforeEach, expect, it, vi } from 'vitest'
 import { aFolder, ROOT, stillRunning } from '../fixtures/processes/launching.ts'
@@ -62,6 +62,27 @@ it('a part that fails is named with its log, the others are still measured, and 
   expect(await readFile(join(folder, 'calls'), 'utf8')).toContain('benchmarks.kernel_speed')
   await pythonThatEndsWith(0)
   expect((await onGpus('kernels')).said).toMatch(/^kernels: exit 0 after/)
+})
+
+it('a ladder has a shard on each GPU, goes on where there is one, and is shown as a whole', async () => {
+  const stub = (name: string, script: string) =>
+    writeFile(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  await stub('nvidia-smi', "printf '0\\n1\\n'")
+  await stub('node', `echo "$CUDA_VISIBLE_DEVICES: $*" >> "${join(folder, 'calls')}"`)
+  await mkdir(join(folder, 'gpus/ladder-1gpu/2'), { recursive: true })
+  await writeFile(join(folder, 'gpus/ladder-1gpu/2/ladder.json'), '')
+  expect((await onGpus('ladder-1gpu')).exitCode).toBe(0)
+  const calls = (await readFile(join(folder, 'calls'), 'utf8'))
+    .replaceAll(relative(ROOT, folder), '')
+    .split('\n')
+  const ladder = 'lib/cli.js ladder configs/experiments/ladder-1gpu.yaml'
+  expect(calls.slice(0, 2).toSorted()).toEqual([
+    `0: ${ladder} --shard 1/2 --out /gpus/ladder-1gpu/1`,
+    `1: ${ladder} --shard 2/2 --out /gpus/ladder-1gpu/2 --resume`,
+  ])
+  expect(calls[2]).toMatch(
+    /ladder --show \/gpus\/ladder-1gpu\/1\/ladder.json \/gpus\/ladder-1gpu\/2\/ladder.json$/,
+  )
 })
 
 it('ended itself, it ends what it runs, and the part is run again', async () => {

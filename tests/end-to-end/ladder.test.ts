@@ -178,6 +178,47 @@ it('only the rungs that are named are measured, with what they are compared with
   expect((await recordOf(folder)).launches).toHaveLength(4)
 })
 
+describe('a ladder in two shards', () => {
+  let folder: string
+
+  beforeAll(async () => {
+    folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 2) } })
+    for (const number of [1, 2]) {
+      const flags = ['--part', 'alone', '--shard', `${number}/2`, '--out', `out/${number}`]
+      const ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags)
+      expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+      expect(ran.stdout).toContain('not measured')
+    }
+  })
+
+  it('is shown as one, each rung beside the baseline of its own sitting', async () => {
+    const shown = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/2/ladder.json')
+    expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(rowOf(shown, ALONE, 'fast')).toContain('gain')
+    expect(rowOf(shown, ALONE, 'unseen')).toContain('not active')
+    expect(shown.stdout).toMatch(/^ {2}2: \d{4}-.*, 2 baseline launches/m)
+  })
+
+  it('is not shown beside shards of another', async () => {
+    await speedproof(
+      folder,
+      'ladder',
+      EXPERIMENT_FILE,
+      '--rungs',
+      'fast',
+      '--set',
+      'steps=20',
+      '--out',
+      'out/3',
+    )
+    const shown = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/3/ladder.json')
+    expect(shown.exitCode).toBe(2)
+    expect(shown.stderr).toContain(
+      'out/1/ladder.json and out/3/ladder.json are no shards of one ladder, since their settings differ',
+    )
+  })
+})
+
 it('what a killed call left of a launch is moved aside', async () => {
   const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
   await speedproof(folder, 'ladder', EXPERIMENT_FILE)
@@ -206,6 +247,7 @@ describe('a ladder is refused with 2', () => {
       ['--rungs', 'fast,typo'],
       '--rungs: got "typo", expected some of fast, unseen, broken, slow',
     ],
+    ['with an odd shard', LADDER, ['--shard', '3/2'], '--shard: got "3/2", expected NUMBER/COUNT'],
     ['with no time', LADDER, ['--minutes', 'soon'], 'minutes: got "soon"'],
     [
       'to resume what was not begun',

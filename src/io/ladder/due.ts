@@ -1,4 +1,5 @@
 // Which trainings of a ladder are still to be launched.
+import { ConfigError } from '../../errors.ts'
 import { answerOf } from '../../judge/ladder-standing.ts'
 import { isAnswer, type LadderLaunch, type TrainingHash } from '../../measure/ladder.ts'
 import type { ResolvedLadder } from './resolve-ladder.ts'
@@ -10,13 +11,28 @@ export interface Asked {
   readonly part: 'alone' | 'sum' | 'all'
   /** Names of the rungs to measure; null for all. */
   readonly only: readonly string[] | null
+  /** What each of several calls side by side measures of it; null for all. */
+  readonly shard: Shard | null
+}
+
+/** The `number`th, from 1, of `count` parts. */
+export interface Shard {
+  readonly number: number
+  readonly count: number
+}
+
+/** NUMBER/COUNT. Throws a ConfigError. */
+export function parseShard(text: string): Shard {
+  const [, number, count] = /^(\d{1,3})\/(\d{1,3})$/.exec(text)?.map(Number) ?? []
+  if (number !== undefined && count !== undefined && number >= 1 && number <= count) return { number, count }
+  throw new ConfigError(`--shard: got "${text}", expected NUMBER/COUNT such as 1/4, the first of four parts`)
 }
 
 /** In the order of the rungs, without what has an answer; what was cut before comes last, as it may be cut again. */
 export function dueOf(
   { trainings, rungs }: ResolvedLadder,
   launches: readonly LadderLaunch[],
-  { part, retry, only }: Asked,
+  { part, retry, only, shard }: Asked,
 ): Resolved[] {
   const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
   const hashes = {
@@ -27,9 +43,14 @@ export function dueOf(
     ],
   }
   const wanted = new Set(part === 'all' ? [...hashes.alone, ...hashes.sum] : hashes[part])
-  const due = trainings.slice(1).filter(({ hash }) => {
+  const isOwn = (_: Resolved, index: number) => shard === null || index % shard.count === shard.number - 1
+  const own = trainings
+    .slice(1)
+    .filter(({ hash }) => wanted.has(hash))
+    .filter(isOwn)
+  const due = own.filter(({ hash }) => {
     const status = answerOf(hash, launches)?.launched.outcome.status
-    return wanted.has(hash) && (status === undefined || (retry && status === 'failed'))
+    return status === undefined || (retry && status === 'failed')
   })
   const cuts = ({ hash }: Resolved) =>
     launches.filter(({ training, launched }) => training === hash && launched.outcome.status === 'cancelled')

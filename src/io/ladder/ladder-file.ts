@@ -3,12 +3,13 @@ import { z } from 'zod'
 import { experimentFile } from '../../config/experiment.ts'
 import { parseStrictly } from '../../config/explain.ts'
 import { settings } from '../../config/mapping.ts'
+import { ConfigError } from '../../errors.ts'
 import { baselineOf } from '../../judge/ladder-standing.ts'
 import type { LadderLaunch, LadderRecord } from '../../measure/ladder.ts'
 import { preflightSchema } from '../../measure/machine-record.ts'
 import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../measure/metrics-file.ts'
 import { outcomeOf } from '../../measure/outcome.ts'
-import { ladderRun } from '../../plan/ladder.ts'
+import { ladderRun, launchIdIn } from '../../plan/ladder.ts'
 import { launchRecord } from '../../report/result.ts'
 import { parseJson } from '../parse-json.ts'
 import { readText } from '../read-text.ts'
@@ -83,11 +84,54 @@ export function ladderText({ launches, trainings, ...record }: KeptLadder): stri
 
 /** Throws a ConfigError that says what in the file is not as ladder.json should be. */
 export async function readLadder(path: string): Promise<KeptLadder> {
-  const file = parseStrictly(
-    ladderFile,
-    parseJson(await readText(path, path, MAX_LADDER_BYTES), path, 'ladder.json'),
-    path,
+  return withOutcomes(await readFile(path))
+}
+
+/** Of calls that each measured a shard of one ladder: their sittings follow one another. */
+export async function readShards(paths: readonly string[]): Promise<KeptLadder> {
+  const [first, ...others] = await Promise.all(
+    paths.map(async (path) => ({ path, ...(await readFile(path)) })),
   )
+  if (first === undefined) throw new Error('a ladder is in one file at least')
+  const { path, ...whole } = first
+  for (const other of others) {
+    requireSameLadder(first, other)
+    const before = whole.sittings.length
+    whole.sittings = [...whole.sittings, ...other.sittings]
+    whole.launches = [...whole.launches, ...other.launches.map((launch) => inLaterSitting(launch, before))]
+  }
+  return withOutcomes(whole)
+}
+
+type LadderFile = z.infer<typeof ladderFile>
+
+async function readFile(path: string): Promise<LadderFile> {
+  const text = await readText(path, path, MAX_LADDER_BYTES)
+  return parseStrictly(ladderFile, parseJson(text, path, 'ladder.json'), path)
+}
+
+/** Also which rungs were left out, since the sums after them are others. */
+function requireSameLadder(
+  one: LadderFile & { readonly path: string },
+  other: LadderFile & { readonly path: string },
+): void {
+  const keys = ['experiment', 'settings', 'trainings', 'rungs'] as const
+  const different = keys.find((key) => JSON.stringify(one[key]) !== JSON.stringify(other[key]))
+  if (different !== undefined)
+    throw new ConfigError(
+      `--show: ${one.path} and ${other.path} are no shards of one ladder, since their ${different} differ; show each by itself`,
+    )
+}
+
+function inLaterSitting(
+  { launch, ...kept }: LadderFile['launches'][number],
+  sittingsBefore: number,
+): LadderFile['launches'][number] {
+  const sitting = kept.sitting + sittingsBefore
+  return { ...kept, sitting, launch: { ...launch, runId: launchIdIn(sitting, launch.runId) } }
+}
+
+async function withOutcomes(file: LadderFile): Promise<KeptLadder> {
   const baseline = baselineOf(file)
   const launches = await Promise.all(
     file.launches.map(async ({ launch, seed, ...kept }): Promise<KeptLaunch> => {

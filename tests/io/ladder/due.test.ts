@@ -1,6 +1,6 @@
 // Which trainings a sitting has still to launch, and in which order.
 import { describe, expect, test } from 'vitest'
-import { type Asked, dueOf, failedAsBaseline } from '../../../src/io/ladder/due.ts'
+import { type Asked, dueOf, failedAsBaseline, parseShard } from '../../../src/io/ladder/due.ts'
 import type { ResolvedLadder } from '../../../src/io/ladder/resolve-ladder.ts'
 import type { LadderLaunch } from '../../../src/measure/ladder.ts'
 import { outcomeOf } from '../../../src/measure/outcome.ts'
@@ -8,7 +8,7 @@ import { ladderRun } from '../../../src/plan/ladder.ts'
 import { aLaunchRecord, anExperiment } from '../../fixtures/builders.ts'
 import { aRung } from '../../fixtures/ladders.ts'
 
-const ALL: Asked = { retry: false, part: 'all', only: null }
+const ALL: Asked = { retry: false, part: 'all', only: null, shard: null }
 
 function aLadder(...hashes: string[]): ResolvedLadder {
   const place = { workingDirectory: '/', python: 'python3' }
@@ -57,6 +57,26 @@ describe('due', () => {
 
   test('are only the rungs that are named', () => {
     expect(titles([], { only: ['b'] })).toEqual(['b'])
+  })
+
+  test('are all of them in the shards together, and in each the same whatever is measured', () => {
+    const shard = (number: number) => ({ shard: { number, count: 2 } })
+    expect(titles([], shard(1))).toEqual(['a', 'c'])
+    expect(titles([], shard(2))).toEqual(['b'])
+    expect(titles([aLaunch('a', 'failed')], shard(1))).toEqual(['c'])
+    expect(titles([], { ...shard(2), only: ['b', 'c'] })).toEqual(['c'])
+  })
+})
+
+describe('a shard', () => {
+  test('is a part of so many', () => {
+    expect(parseShard('2/4')).toEqual({ number: 2, count: 4 })
+  })
+
+  test.each(['0/4', '5/4', '4', '1/0', '1/x', '-1/4', '1/4/2', ''])('is not %j', (text) => {
+    expect(() => parseShard(text)).toThrow(
+      `--shard: got "${text}", expected NUMBER/COUNT such as 1/4, the first of four parts`,
+    )
   })
 })
 
