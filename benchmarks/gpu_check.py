@@ -20,7 +20,7 @@ import torch
 from ending import end, end_by_exception
 from gpu_check_cases import Case, cases
 from gpu_check_table import table
-from gpu_check_verdict import wrong, wrong_kernels
+from gpu_check_verdict import LOSSES, wrong, wrong_kernels
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -70,7 +70,7 @@ def main() -> int:
         for name, record in ended.items()
         for text in wrong(record, by_name[name], ended.get(by_name[name].against))
     ]
-    print("\n".join(complaints) or "each was on as asked, and kept the numbers")
+    print("\n".join(complaints) or ("" if missing else "each was on as asked, and kept the numbers"))
     return 1 if missing or complaints else 0
 
 
@@ -196,8 +196,8 @@ def _wrong_kernels(options: argparse.Namespace) -> list[str]:
                 if done.returncode == 0
                 else [f"{dtype}: {said}"]
             )
-        except subprocess.TimeoutExpired as error:
-            said = str(error)
+        except (subprocess.TimeoutExpired, ValueError) as error:
+            said = f"{dtype}: {error}"
             found.append(said)
         print(f"errors of our kernels, {dtype}: {said}", flush=True)
     return found
@@ -216,7 +216,7 @@ def _options() -> argparse.Namespace:
         "--device", choices=["cuda", "cpu"], default="cuda", help="cpu: tiny sizes, to try the script"
     )
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--updates", type=int, default=24)
+    parser.add_argument("--updates", type=int, default=24, help="of each case, at least 10 (default 24)")
     parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 48")
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
     parser.add_argument("--data", type=Path, default=ROOT / "data")
@@ -231,6 +231,10 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
+    if options.updates < LOSSES:
+        parser.error(
+            f"--updates: got {options.updates}, but {LOSSES} losses are compared; take as many or more"
+        )
     options.pairs = options.pairs or (384 if options.device == "cuda" else 48)
     return options
 

@@ -50,7 +50,7 @@ class Case:
     against: str | None = "plain"
     package: str | None = None  # to be installed for it
     loss_tolerance: float = 0.03  # of the first 10 losses, relative; rounding of bf16 grows to half of it
-    waits: float = 0  # of the host for the GPU in an update, as it must
+    waits: int = 0  # of the host for the GPU in an update, as it must
 
     @property
     def launch(self) -> tuple[int, bool]:
@@ -128,7 +128,7 @@ _TWO = [
 _ONE_LATER = [
     Case("fused-adamw", ("speed.fused_adamw=true",)),
     Case("foreach-ema", ("speed.foreach_ema=true",), loss_tolerance=SAME),
-    Case("offload-adamw", ("speed.offload_adamw=true",), waits=math.inf),
+    Case("offload-adamw", ("speed.offload_adamw=true",), waits=1),
     Case("attention-flash3", ("speed.attention=flash3",), package="flash_attn_interface"),
     Case("muon-loop", ("speed.muon=loop",)),
     Case("fp16", ("speed.precision=fp16",), loss_tolerance=SKIPPING, waits=1),

@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import Data, open_data
+from trainer.optimizer.ema import averaged_weights
 from trainer.profiling.work import flops_per_pair
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
@@ -36,6 +37,7 @@ SEED = 1
 SYNCHRONIZES = "called a synchronizing CUDA operation"
 NOTED = 6  # the update in which waits of the host are noted
 ROOT = Path(__file__).parents[1]
+OWN_CODE = f"{ROOT}/trainer/"
 
 
 def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> dict[str, object]:
@@ -90,9 +92,10 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         / (sum(timed) * world.size * 1e12),
         "pairs_per_second": config.train.pairs_per_update * len(timed) / sum(timed),
         "losses": (world.gather(torch.stack(losses).double()).mean(dim=0)).tolist(),
+        "device": world.device.type,
         "skipped_updates": learner.scaled_step.skipped_updates,
         "updates_read": switches.updates_read,
-        **({} if waits is None else {"host_waits": "; ".join(waits) or "none"}),
+        **({} if waits is None else {"host_waits": _most(waits, world)}),
         **_memory(world.device),
         **_compared(case, learner, world, out),
     }
@@ -114,7 +117,17 @@ def _replay_deviation(config: Config, feed: object, losses: list[float], world: 
         static.run(learner.choices.phase(step))
         loss = world.gather(static.loss(step).double()).mean().item()
         deviations.append(abs(loss - losses[step - 1]) / abs(loss))
+    return _largest(deviations)
+
+
+def _largest(deviations: Iterable[float]) -> float:
+    """NaN if any is: Python's max passes over one that does not come first."""
     return max(deviations, key=lambda deviation: (math.isnan(deviation), deviation))
+
+
+def _most(waits: list[str], world: World) -> str:
+    """Of the rank with the most."""
+    return max(world.gather_text("; ".join(waits)), key=lambda text: text.count("; ") + bool(text)) or "none"
 
 
 @contextmanager
@@ -124,21 +137,29 @@ def _noted_waits(device: torch.device) -> Iterator[list[str] | None]:
         yield None
         return
     places: list[str] = []
-    with warnings.catch_warnings(record=True) as said:
+
+    def note(message: Warning, _category: object, filename: str, line: int, *_: object) -> None:
+        if SYNCHRONIZES in str(message):
+            # The innermost call of ours: what waits in it is often torch's own code.
+            ours = [call for call in traceback.extract_stack() if call.filename.startswith(OWN_CODE)]
+            place = (ours[-1].filename, ours[-1].lineno) if ours else (filename, line)
+            places.append(f"{place[0].removeprefix(f'{ROOT}/')}:{place[1]}")
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.showwarning = note
         torch.cuda.set_sync_debug_mode("warn")
         try:
             yield places
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    for warning in said:
-        if SYNCHRONIZES in str(warning.message):
-            places.append(f"{warning.filename.replace(f'{ROOT}/', '')}:{warning.lineno}")
 
 
 def _compared(case: Case, learner: Learner, world: World, out: Path) -> dict[str, float]:
-    """How far the weights are from those of the case that this one should repeat."""
-    weights = {name: weight.cpu() for name, weight in learner.state_dict()["model"].items()}
+    """How far the weights, and their averages, are from those of the case that this one should repeat."""
+    state = learner.state_dict()
+    kinds = {"weight_deviation": state["model"], "average_deviation": averaged_weights(state["ema"])}
+    weights = {kind: {name: one.cpu() for name, one in kinds[kind].items()} for kind in kinds}
     is_reference = any(other.against == case.name for other in cases(world.device.type))
     if world.rank == 0 and is_reference:
         torch.save(weights, out / f"reference-{case.name}.pt")
@@ -146,8 +167,10 @@ def _compared(case: Case, learner: Learner, world: World, out: Path) -> dict[str
     if case.against is None or not reference_path.exists():
         return {}
     reference = torch.load(reference_path, weights_only=True)
-    off = max((weights[name] - weight).abs().max().item() for name, weight in reference.items())
-    return {"weight_deviation": off}
+    return {
+        kind: _largest((weights[kind][name] - one).abs().max().item() for name, one in wanted.items())
+        for kind, wanted in reference.items()
+    }
 
 
 def _forget_previous(device: torch.device) -> None:

@@ -16,7 +16,7 @@ from trainer.kernels.one_tile_attention import one_tile_attention
 from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.decoder import DecoderLayer
 from trainer.model.feed_forward import FeedForward
-from trainer.switches.fp8_products import Fp8Linear
+from trainer.switches.fp8_products import Fp8Linear, has_fp8
 from trainer.switches.fused_pointwise import fused_tail
 
 
@@ -189,7 +189,7 @@ def main() -> None:
         errors["cross-attention"] = cross_attention_errors(*sizes, rows=pairs)
         errors["cross-attention, queries in common"] = cross_attention_errors(*sizes, rows=1)
     if dtype == torch.bfloat16:
-        errors["FP8 products"] = fp8_errors(device, *sizes[2:])
+        errors["FP8 products"] = fp8_errors(device, *sizes[2:]) if has_fp8(device) else None
     print(json.dumps(errors))
 
 

@@ -59,7 +59,7 @@ export interface RunSummary {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** All runs share one warm-up, the longest, so that both variants are timed over the same steps. */
+/** All runs share one warm-up, the longest of the measured ones, so that both variants are timed over the same steps. */
 export function summarizeRuns(runs: readonly FinishedRun[]): RunSummary[] {
   const warmUp = sharedWarmUp(runs)
   return runs.map((run) => {
@@ -71,8 +71,7 @@ export function summarizeRuns(runs: readonly FinishedRun[]): RunSummary[] {
 function sharedWarmUp(runs: readonly FinishedRun[]): number {
   const measured = runs.filter(({ run }) => run.block !== null)
   // A warm-up launch may have other steps than those that are timed.
-  const declaring = measured.length > 0 ? measured : runs
-  const declared = Math.max(0, ...declaring.map(({ metrics }) => declaredWarmUp(metrics)))
+  const declared = Math.max(0, ...measured.map(({ metrics }) => declaredWarmUp(metrics)))
   const settled = VARIANTS.map((variant) => {
     const ofVariant = measured.filter(({ run }) => run.variant === variant)
     return settledAfter(

@@ -7,15 +7,13 @@ export interface TimedRun {
   readonly wallSeconds: number
 }
 
-/** Mean wall seconds of each variant's launches; measured ones if there are any, since warm-up launches are slower, or shorter. */
+/** Of each variant's measured launches: warm-up launches fill caches, or are short, and say nothing about these. */
 export function meanWallSeconds(timed: readonly TimedRun[]): Partial<Record<Variant, number>> {
   return Object.fromEntries(
     VARIANTS.flatMap((variant) => {
-      const all = timed.filter(({ run }) => run.variant === variant)
-      const measured = all.filter(({ run }) => run.purpose === 'measured')
-      const used = measured.length > 0 ? measured : all
-      const sum = used.reduce((total, { wallSeconds }) => total + wallSeconds, 0)
-      return used.length > 0 ? [[variant, sum / used.length] as const] : []
+      const measured = timed.filter(({ run }) => run.variant === variant && run.purpose === 'measured')
+      const sum = measured.reduce((total, { wallSeconds }) => total + wallSeconds, 0)
+      return measured.length > 0 ? [[variant, sum / measured.length] as const] : []
     }),
   )
 }

@@ -114,7 +114,7 @@ def test_files_in_the_root_itself_are_used_as_they_are(tmp_path):
     assert open_data(moved).content_hash == open_data(tiny_config(tmp_path)).content_hash
 
 
-def test_files_further_down_are_told_of_before_others_are_made(tmp_path, capsys):
+def test_files_further_down_are_told_of_where_others_are_made_or_were_before(tmp_path, capsys):
     config = tiny_config(tmp_path).data
     ensure_files(config)
     assert "are not read" not in capsys.readouterr().err
@@ -123,9 +123,21 @@ def test_files_further_down_are_told_of_before_others_are_made(tmp_path, capsys)
     deeper = Path(config.root, "1D/Advection/Train/a.hdf5")
     deeper.parent.mkdir(parents=True)
     deeper.touch()
-    ensure_files(dataclasses.replace(config, seed=10))
-    told = capsys.readouterr().err
-    assert f"{config.root}: {deeper} and others in folders are not read; move them into {config.root}" in told
+    for seed in (10, 10, 9):
+        ensure_files(dataclasses.replace(config, seed=seed))
+        told = capsys.readouterr().err
+        assert told.count(f"{config.root}: {deeper} and others in folders are not read; move them into") == 1
+
+
+def test_a_folder_of_the_users_own_is_told_of_whatever_its_name(tmp_path, capsys):
+    config = tiny_config(tmp_path).data
+    for name in ("advection1d-pdebench", "darcy2d-0123456789ab-old"):
+        own = Path(config.root, name, "a.h5")
+        own.parent.mkdir(parents=True)
+        own.touch()
+        ensure_files(config)
+        assert f"{own} and others in folders are not read" in capsys.readouterr().err
+        own.unlink()
 
 
 def test_a_beta_without_a_file_is_refused(tmp_path):

@@ -171,6 +171,15 @@ def _spread_of_latents(folder: Path, *overrides: str) -> float:
     return latents.std(dim=0).mean().item()
 
 
+@pytest.mark.parametrize(("tokens", "pairs"), [(4, 16), (8, 8)])  # 16 points, and 32, the least: 4 a token
+def test_a_small_grid_is_evaluated_in_more_pairs_at_once_until_the_operator_takes_more(
+    tokens, pairs, tmp_path
+):
+    config = tiny_config(tmp_path, BOTH, f"model.tokens={tokens}", "evaluation.batch_pairs=4")
+    evaluator = Evaluator(config, open_data(config).held_out, ALONE)
+    assert evaluator.at_once == {"advection1d": pairs, "darcy2d": 4}
+
+
 def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
     run_training(tiny_config(tmp_path, BOTH), tmp_path, 3, Progress())
     (evaluation,) = events(tmp_path, "evaluation")

@@ -17,8 +17,8 @@ EXPERIMENTS = sorted((ROOT / "configs/experiments").glob("*.yaml"))
 MAY_DIFFER = {"same-work": {"speed"}, "recipe": {"speed", "recipe"}, "regression": set()}
 
 
-def resolved(variant: dict) -> dict:
-    overrides = [f"{key}={value}" for key, value in variant.get("set", {}).items()]
+def resolved(variant: dict, **further: object) -> dict:
+    overrides = [f"{key}={value}" for key, value in {**variant.get("set", {}), **further}.items()]
     return to_plain(load_config(ROOT / variant["config"], overrides))
 
 
@@ -29,6 +29,18 @@ def test_variants_differ_only_where_their_experiment_allows(path):
     differing = {section for section in baseline if baseline[section] != optimized[section]}
     assert ("speed" in differing) == (experiment["kind"] != "regression")
     assert differing <= MAY_DIFFER[experiment["kind"]]
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_warm_up_launches_change_how_long_they_train_alone(path):
+    experiment = yaml.safe_load(path.read_text())
+    short = experiment.get("design", {}).get("warm_up_set", {})
+    assert set(short) <= {"train.updates", "train.window_updates", "optimizer.warmup_updates"}
+    for variant in experiment["variants"].values():
+        whole = resolved(variant)
+        assert resolved(variant, **short)["train"]["updates"] == short.get(
+            "train.updates", whole["train"]["updates"]
+        )
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)

@@ -6,6 +6,8 @@ import fcntl
 import hashlib
 import json
 import math
+import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -19,19 +21,26 @@ from trainer.data.tasks.task import Task, TaskSettings
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
 
+KEY_DIGITS = 12  # in the names of generated folders
+
 
 def open_files(config: DataConfig) -> dict[str, list[FieldFile]]:
     """Return the files of each task, one per case in the config's order, generated where needed."""
-    own = _own_files(config)
-    return {
-        name: _in_order(config, TASKS[name], _files_of(config, TASKS[name], own)) for name in config.tasks
-    }
+    return {name: _in_order(config, TASKS[name], files) for name, files in _files(config).items()}
 
 
 def ensure_files(config: DataConfig) -> list[Path]:
     """Make what is missing; return the HDF5 files of all tasks."""
+    return [file.path for files in _files(config).values() for file in files]
+
+
+def _files(config: DataConfig) -> dict[str, list[FieldFile]]:
+    """A task of whose layout there is no file of the user's own is generated."""
     own = _own_files(config)
-    return [file.path for name in config.tasks for file in _files_of(config, TASKS[name], own)]
+    found = {name: _of_task(TASKS[name], own) for name in config.tasks}
+    if not all(found.values()):
+        _tell_of_deeper_files(Path(config.root))
+    return {name: files or _generated(config, TASKS[name]) for name, files in found.items()}
 
 
 def _own_files(config: DataConfig) -> list[FieldFile]:
@@ -40,11 +49,11 @@ def _own_files(config: DataConfig) -> list[FieldFile]:
     return [open_field_file(path) for path in sorted([*root.glob("*.hdf5"), *root.glob("*.h5")])]
 
 
-def _files_of(config: DataConfig, task: Task, own: list[FieldFile]) -> list[FieldFile]:
-    """A task of whose layout there is no file of the user's own is generated."""
-    found = [file for file in own if file.layout == task.layout and not _is_of_another(file, task)]
-    if found:
-        return found
+def _of_task(task: Task, own: list[FieldFile]) -> list[FieldFile]:
+    return [file for file in own if file.layout == task.layout and not _is_of_another(file, task)]
+
+
+def _generated(config: DataConfig, task: Task) -> list[FieldFile]:
     folder = Path(config.root) / f"{task.name}-{_cache_key(config, task)}"
     if not folder.is_dir():
         _generate(config, task, folder)
@@ -98,7 +107,6 @@ def _generate(config: DataConfig, task: Task, folder: Path) -> None:
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        _tell_of_deeper_files(Path(config.root))
         for number, case in enumerate(settings.cases):
             text = f"{task.name}: none in {config.root}, making file {number + 1} of {len(settings.cases)}"
             print(text, file=sys.stderr, flush=True)
@@ -111,13 +119,13 @@ def _generate(config: DataConfig, task: Task, folder: Path) -> None:
 
 def _tell_of_deeper_files(root: Path) -> None:
     """Who has files in folders, as PDEBench's are when downloaded, would train on others unawares."""
-    generated = tuple(f"{name}-" for name in TASKS)
+    generated = re.compile(rf"({'|'.join(TASKS)})-[0-9a-f]{{{KEY_DIGITS}}}(\.partial)?")
     deeper = [
         path
         for path in (*root.glob("*/**/*.hdf5"), *root.glob("*/**/*.h5"))
-        if not path.relative_to(root).parts[0].startswith(generated)
+        if not generated.fullmatch(path.relative_to(root).parts[0])
     ]
-    if deeper:
+    if deeper and os.environ.get("RANK", "0") == "0":
         text = f"{root}: {min(deeper)} and others in folders are not read; move them into {root} itself"
         print(text, file=sys.stderr, flush=True)
 
@@ -133,7 +141,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 def _cache_key(config: DataConfig, task: Task) -> str:
     made_of = [task.solver_version, config.seed, dataclasses.asdict(getattr(config, task.name))]
-    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:KEY_DIGITS]
 
 
 def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:

@@ -52,9 +52,14 @@ def observed_fp8_layers(model: LatentPdeOperator) -> int:
     return sum(isinstance(module, Fp8Linear) for module in model.modules())
 
 
+def has_fp8(device: torch.device) -> bool:
+    """A CPU computes such products, slowly."""
+    return device.type != "cuda" or torch.cuda.get_device_capability(device) >= FIRST_CAPABILITY
+
+
 def require_fp8(device: torch.device) -> None:
-    """ConfigError on a GPU that has none; a CPU computes them, slowly."""
-    if device.type == "cuda" and torch.cuda.get_device_capability(device) < FIRST_CAPABILITY:
+    """ConfigError on a GPU that has none."""
+    if not has_fp8(device):
         name = torch.cuda.get_device_name(device)
         raise ConfigError(f"speed.fp8_products: got true, but {name} has no FP8 products: make it false")
 

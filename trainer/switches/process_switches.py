@@ -32,10 +32,10 @@ class ProcessSwitches:
     def read(self, record: StepRecord) -> None:
         """Belongs to the update: where it waits for the device, the device waits for the next one."""
         if self.metric_reads == "update":
-            self.updates_read += 1
             record.loss.item()
             if record.gradient_norm is not None:
                 record.gradient_norm.item()
+            self.updates_read += 1
 
     def after(self, step: int) -> None:
         self.trace.after()
