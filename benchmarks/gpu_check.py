@@ -91,6 +91,9 @@ def _wanted(options: argparse.Namespace) -> list[Case]:
                 f"cases: {', '.join(names)}"
             )
     asked = set(options.only)
+    for case in possible:
+        if case.name in asked and case.package and not find_spec(case.package):
+            raise SystemExit(f"--only: {case.name} needs {case.package}, which is not installed")
     for case in reversed(possible):  # what a case is compared with comes before it
         if case.name in asked and case.against:
             asked.add(case.against)
@@ -215,7 +218,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--device", choices=["cuda", "cpu"], default="cuda", help="cpu: tiny sizes, to try the script"
     )
-    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--processes", type=int, nargs="+", choices=[1, 2], default=[1, 2])
     parser.add_argument("--updates", type=int, default=24, help="of each case, at least 10 (default 24)")
     parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 48")
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")

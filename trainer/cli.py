@@ -156,7 +156,9 @@ def _parser() -> argparse.ArgumentParser:
     source = command.add_mutually_exclusive_group(required=True)
     source.add_argument("--checkpoint", type=Path, help="checkpoint.pt of a training")
     source.add_argument("--run", type=Path, nargs="+", help="folders that trainings had as --out")
-    command.add_argument("--out", type=Path, help="with --run: file, replaced, for one JSON line a run")
+    command.add_argument(
+        "--out", type=Path, help="with --run: file, replaced, for one JSON line a run, as soon as it is known"
+    )
     command.add_argument("--data-root", help="where the data are now, if no longer where they were")
     command.add_argument("--json", action="store_true", help="on one line")
     return parser

@@ -248,6 +248,11 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, capsys
     assert out.read_text() == "of an earlier call"
     assert main(["evaluate", "--run", runs[0], "--out", str(tmp_path)]) == BAD_INPUT
     assert f"--out: {tmp_path} is a folder; name a file" in capsys.readouterr().err
+    for name in ("checkpoint.pt", "metrics.jsonl", "new/errors.jsonl"):
+        within = tmp_path / "run" / name
+        assert main(["evaluate", "--run", runs[0], "--out", str(within)]) == BAD_INPUT
+        assert f"--out: {within} is in {runs[0]}, whose files it could replace" in capsys.readouterr().err
+    assert main(["evaluate", "--run", runs[0], "--out", str(out)]) == 0
     assert main(["evaluate", "--checkpoint", runs[0]]) == BAD_INPUT
     assert f"{runs[0]}: is a folder; give the checkpoint.pt in it" in capsys.readouterr().err
 

@@ -130,15 +130,22 @@ def _growth(config: Config) -> Iterator[Problem]:
         config.train.updates,
         config.recipe.batch_cut_into,
     )
-    edges = (config.optimizer.warmup_updates, *after, updates)
+    warm_up, key = config.optimizer.warmup_updates, "recipe.batch_doubles_after"
+    edges = (warm_up, *after, updates)
+    if after and any(start >= end for start, end in pairwise(edges)):
+        yield Problem(
+            key,
+            f"got {list(after)}, expected numbers that rise from the {warm_up} updates of the warm-up "
+            f"to less than the {updates} in all",
+        )
+        return
     for index, (start, end) in enumerate(pairwise(edges)):
         together = 2**index
-        if after and (start >= end or (index > 0 and (end - start) * cut % together)):
+        if index > 0 and (end - start) * cut % together:
             yield Problem(
-                "recipe.batch_doubles_after",
-                f"got {list(after)} of {updates} updates, {config.optimizer.warmup_updates} of them warm-up; "
-                f"expected numbers that rise from there to there, and between {start} and {end} a multiple "
-                f"of the {max(1, together / cut):g} updates that are taken together",
+                key,
+                f"got {list(after)} of {updates} updates, expected between {start} and {end} a multiple "
+                f"of the {max(1, together / cut):g} that are taken together",
             )
 
 

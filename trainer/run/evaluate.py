@@ -49,6 +49,10 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
         raise ConfigError(f"--out: {out} is a folder; name a file")
     for folder in folders:  # before what is there is replaced
         _require_checkpoint(folder / LAST)
+        if out.resolve().is_relative_to(folder.resolve()):
+            raise ConfigError(
+                f"--out: {out} is in {folder}, whose files it could replace; name a file elsewhere"
+            )
     with out.open("w", buffering=1) as file:
         for folder, errors in zip(folders, _evaluated(folders, root), strict=True):
             metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
