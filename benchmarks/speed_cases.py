@@ -53,7 +53,7 @@ def main() -> int:
         _measure(wanted, options)
     measured = [(case, _metrics(case, options.out)) for case in wanted]
     print(table(measured, options))
-    return 0 if all(_seconds(events) for _, events in measured) else 1
+    return 0 if all(seconds_of_update(events) for _, events in measured) else 1
 
 
 def cases(most_gpus: int, micro_batch: int) -> list[Case]:
@@ -96,7 +96,7 @@ def _measure(wanted: list[Case], options: argparse.Namespace) -> None:
     started = time.monotonic()
     for case in wanted:
         left = options.seconds - (time.monotonic() - started)
-        if _seconds(_metrics(case, options.out)):
+        if seconds_of_update(_metrics(case, options.out)):
             continue
         if left < options.case_seconds:
             print(f"{case.name}: {left:.0f} s left, not started", flush=True)
@@ -168,7 +168,7 @@ def _metrics(case: Case, out: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def _seconds(events: list[dict]) -> float | None:
+def seconds_of_update(events: list[dict]) -> float | None:
     """Mean of the later half of a finished training's updates: what is compiled or captured is behind it."""
     if not any(event["event"] == "run_end" for event in events):
         return None
@@ -180,7 +180,7 @@ def table(measured: list[tuple[Case, list[dict]]], options: argparse.Namespace) 
     """A line per case. Efficiency is pairs/s per GPU against one GPU with as many pairs on each; below the
     table against one GPU with as many pairs in all.
     """
-    speeds = {case.name: case.pairs / s for case, events in measured if (s := _seconds(events))}
+    speeds = {case.name: case.pairs / s for case, events in measured if (s := seconds_of_update(events))}
     names = ("ms", "pairs/s", "speedup", "effic.", "FLOP", "wait", "GB", "set-up s")
     lines = [f"{'case':36}" + "".join(f"{name:>9}" for name in names)]
     for case, events in measured:

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+import torch
 from tiny import ROOT, launch, tiny_config, tiny_file
 
+from benchmarks.roofline import PEAK_BYTES_PER_SECOND, Products, bounds
 from trainer.config import load_config
 from trainer.errors import ConfigError
 from trainer.profiling.tune_batch import largest_that_fits, tune_batch
@@ -37,6 +39,23 @@ def test_a_part_that_no_term_uses_is_no_work():
     work = flops_per_pair(load_config(ROOT / "configs/train/parity-4gpu-optimized.yaml"))
     assert work["decoder"] == 0
     assert work["all"] == pytest.approx(work["encoder"] + work["operator"], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["two-task-1gpu-optimized", "parity-4gpu-optimized"])
+def test_the_roofline_is_of_the_same_products(name):
+    config = load_config(ROOT / f"configs/train/{name}.yaml")
+    pairs = 256 * sum(config.task_shares)
+    found, work = bounds(config, pairs), flops_per_pair(config)
+    for part in ("operator", "decoder"):
+        assert found[part].flops / pairs == pytest.approx(work[part], rel=1e-3)
+        assert found[part].product_seconds <= found[part].roofline_seconds
+
+
+def test_a_narrow_product_takes_as_long_as_its_memory():
+    with Products() as products:
+        torch.empty(4096, 16, device="meta") @ torch.empty(16, 16, device="meta")
+    bytes_moved = 2 * (2 * 4096 * 16 + 16 * 16)
+    assert products.seconds["rest"] == pytest.approx(bytes_moved / PEAK_BYTES_PER_SECOND)
 
 
 def test_fewer_inverse_terms_are_less_work(tmp_path):

@@ -24,21 +24,35 @@ def flops_per_pair(config: Config) -> dict[str, float]:
 
     The mean over the tasks by their shares. Attention counts its products once, whatever kernel repeats some.
     """
-    config = replace(config, speed=SpeedConfig())
-    objective = Objective(LatentPdeOperator(config), config).to("meta")
-    batch = _batch_without_data(config)
-    inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
-    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
-        objective(batch, inputs, Phase()).backward()
+    # So many that the embedding of the tokens' places, once a decode, weighs nothing in the mean.
+    each = 256 * config.recipe.inverse_every_nth_pair
+    with FlopCounterMode(display=False) as counter:
+        pairs = pass_without_data(config, each)
     counts = counter.get_flop_counts()
-    pairs = len(batch.pair)
-    by_part = {part: sum(counts.get(f"Objective.model.{part}", {}).values()) / pairs for part in PARTS}
+    by_part = {part: sum(counts.get(module_of(part), {}).values()) / pairs for part in PARTS}
     return {**by_part, "all": sum(counts["Global"].values()) / pairs}
 
 
-def _batch_without_data(config: Config) -> Batch:
-    # So many that the embedding of the tokens' places, once a decode, weighs nothing in the mean.
-    pairs = 256 * config.recipe.inverse_every_nth_pair
+def module_of(part: str) -> str:
+    """Its name as torch's module tracker gives it."""
+    return f"Objective.model.{part}"
+
+
+def pass_without_data(config: Config, pairs: int) -> int:
+    """Forward and backward on tensors without data; return the number of all pairs.
+
+    pairs: for each unit of a task's share.
+    """
+    config = replace(config, speed=SpeedConfig())
+    objective = Objective(LatentPdeOperator(config), config).to("meta")
+    batch = _batch_without_data(config, pairs)
+    inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
+    with sdpa_kernel(SDPBackend.MATH):
+        objective(batch, inputs, Phase()).backward()
+    return len(batch.pair)
+
+
+def _batch_without_data(config: Config, pairs: int) -> Batch:
     sizes = [pairs * share for share in config.task_shares]
     tasks = [(TASKS[name], grid) for name, grid in config.grids.items()]
     shapes = list(zip(sizes, tasks, strict=True))
