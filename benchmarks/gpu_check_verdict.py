@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterable
 
 from gpu_check_cases import PLAIN, Case
 
@@ -21,16 +20,16 @@ KERNEL_TOLERANCES = {"bfloat16": 0.02, "float16": 0.0025, "float32": 5e-6}
 # FP8 has 3 bits of mantissa in factors and 2 in gradients: half a step of them is 6% and 12% of a factor.
 FP8_TOLERANCES = {"out": (0.02, 0.06), "x": (0.03, 0.12), "weight": (0.0, 0.02)}
 
-# The kernels that kernel_errors.py compares; cross-attention of ours is not made for float32.
+# The kernels that kernel_errors.py compares, and how many results and gradients of each.
 KERNELS = {
-    "one-tile attention",
-    "feed-forward",
-    "gate, sum and norm",
-    "decoder tail",
-    "decoder tail, queries in common",
-    "decoder tail and head",
+    "one-tile attention": 4,
+    "feed-forward": 5,
+    "gate, sum and norm": 8,
+    "decoder tail": 16,
+    "decoder tail, queries in common": 16,
+    "decoder tail and head": 15,
 }
-IN_HALVES = {"cross-attention", "cross-attention, queries in common"}
+IN_HALVES = {"cross-attention": 3, "cross-attention, queries in common": 3}  # none of ours for float32
 # What these keep in float32 whatever the type of the products: the stream between blocks and small sums.
 ALWAYS_FLOAT32 = {
     "gate, sum and norm": {"total", "x", "bias", "gate", "scale", "shift"},
@@ -98,28 +97,30 @@ def wrong(record: dict, case: Case, reference: dict | None) -> list[str]:
 def wrong_kernels(errors: dict[str, dict[str, float] | None], dtype: str) -> list[str]:
     """Return what the errors of our kernels in one type show to be other than its rounding.
 
-    None stands for what this GPU cannot do.
+    FP8 products may be None, on a GPU that has none.
     """
-    named = {
-        "bfloat16": KERNELS | IN_HALVES | {"FP8 products"},
-        "float16": KERNELS | IN_HALVES,
-        "float32": KERNELS,
-    }
+    parts_of = KERNELS if dtype == "float32" else KERNELS | IN_HALVES
     found = []
-    for name in sorted(named[dtype] | errors.keys()):
-        parts = errors.get(name, {})
-        if parts is None:
-            continue
-        for part, (least, most) in _kernel_bounds(name, parts, dtype).items():
-            if not least <= parts.get(part, math.nan) <= most:
-                found.append(f"{name}, {part}, in {dtype}: {parts.get(part)} off, expected {least} to {most}")
+    for name, count in parts_of.items():
+        parts = errors.get(name) or {}
+        if len(parts) != count:
+            found.append(f"{name} in {dtype}: {len(parts)} parts were compared, expected {count}")
+        bounds = {part: (0.0, _kernel_tolerance(name, part, dtype)) for part in parts}
+        found += _out_of_bounds(name, parts, bounds, dtype)
+    fp8 = errors.get("FP8 products", {})
+    if dtype == "bfloat16" and fp8 is not None:
+        found += _out_of_bounds("FP8 products", fp8, FP8_TOLERANCES, dtype)
     return found
 
 
-def _kernel_bounds(kernel: str, parts: Iterable[str], dtype: str) -> dict[str, tuple[float, float]]:
-    if kernel == "FP8 products":
-        return FP8_TOLERANCES
-    return {part: (0.0, _kernel_tolerance(kernel, part, dtype)) for part in parts or ["out"]}
+def _out_of_bounds(
+    kernel: str, parts: dict[str, float], bounds: dict[str, tuple[float, float]], dtype: str
+) -> list[str]:
+    return [
+        f"{kernel}, {part}, in {dtype}: {parts.get(part)} off, expected {least} to {most}"
+        for part, (least, most) in bounds.items()
+        if not least <= parts.get(part, math.nan) <= most
+    ]
 
 
 def _kernel_tolerance(kernel: str, part: str, dtype: str) -> float:

@@ -43,19 +43,26 @@ measure() {
     plan-?gpu) action "$1" "$1" blocks=4 ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;
-    ladder-1gpu) # a shard on each GPU
-      local gpu all shards=() waiting=() again
-      IFS=, read -ra all <<< "${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}"
-      for gpu in "${!all[@]}"; do
-        shards+=("$out/ladder-1gpu/$((gpu + 1))")
+    ladder-1gpu) # sums on the first GPU, rungs alone on the others
+      local all number shared=() calls=() again worst=0
+      IFS=, read -ra all <<< "${CUDA_VISIBLE_DEVICES-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}"
+      for number in "${!all[@]}"; do
+        if [ ${#all[@]} -eq 1 ]; then
+          shared=()
+        elif [ "$number" -eq 0 ]; then
+          shared=(--part sum)
+        else
+          shared=(--part alone --shard "$number/$((${#all[@]} - 1))")
+        fi
         again=()
-        [ ! -e "${shards[-1]}/ladder.json" ] || again=(--resume)
-        CUDA_VISIBLE_DEVICES=${all[gpu]} node lib/cli.js ladder configs/experiments/ladder-1gpu.yaml \
-          --shard "$((gpu + 1))/${#all[@]}" --out "${shards[-1]}" "${again[@]}" &
-        waiting+=($!)
+        [ ! -e "$out/ladder-1gpu/$number/ladder.json" ] || again=(--resume)
+        CUDA_VISIBLE_DEVICES=${all[number]} node lib/cli.js ladder configs/experiments/ladder-1gpu.yaml \
+          --out "$out/ladder-1gpu/$number" "${shared[@]}" "${again[@]}" &
+        calls+=($!)
       done
-      for gpu in "${waiting[@]}"; do wait "$gpu" || return; done
-      node lib/cli.js ladder --show "${shards[@]/%//ladder.json}" > "$out/ladder-1gpu.txt"
+      for number in "${calls[@]}"; do wait "$number" || worst=$?; done # all, since they hold GPUs
+      [ "$worst" -eq 0 ] || return "$worst"
+      node lib/cli.js ladder --show "$out"/ladder-1gpu/*/ladder.json > "$out/ladder-1gpu.txt"
       ;;
     parity)
       for form in baseline optimized; do

@@ -53,6 +53,11 @@ def main() -> None:
     parser.add_argument("--whole", type=Path, required=True, help="metrics of operator and decoder")
     options = parser.parse_args()
     operator, whole = Measured.of(options.operator), Measured.of(options.whole)
+    for key in ("model width and depth", "devices"):
+        if (one := operator.same(key)) != (other := whole.same(key)):
+            raise SystemExit(
+                f"--operator and --whole: their {key} differ, {one} and {other}; give two of one machine"
+            )
     operator_seconds = operator.seconds * whole.pairs / operator.pairs
     seconds = {"operator": operator_seconds, "decoder": whole.seconds - operator_seconds}
     print(table(bounds(whole.config, whole.pairs), seconds, whole.pairs))
@@ -107,6 +112,15 @@ class Measured:
     config: Config
     pairs: int  # of an update, on one GPU
     seconds: float  # of an update
+    devices: tuple[str, ...]
+
+    def same(self, key: str) -> object:
+        model = self.config.model
+        return (
+            self.devices
+            if key == "devices"
+            else (model.tokens, model.latent_dim, model.hidden_dim, model.depth)
+        )
 
     @staticmethod
     def of(path: Path) -> Measured:
@@ -115,26 +129,26 @@ class Measured:
         if seconds is None:
             raise SystemExit(f"{path}: is of a training that did not end; give one that did")
         config = config_from(start["config"], str(path))
-        return Measured(config, config.train.pairs_per_update // start["world_size"], seconds)
+        pairs = config.train.pairs_per_update // start["world_size"]
+        return Measured(config, pairs, seconds, tuple(sorted(set(start["device_names"]))))
 
 
 def table(bounds: dict[str, Bound], seconds: dict[str, float], pairs: int) -> str:
+    both = Bound(
+        *(sum(getattr(bounds[part], key) for part in seconds) for key in ("flops", "roofline_seconds"))
+    )
     rows = [
         ("ms for", f"{pairs} pairs"),
         ("part", "GFLOP/pair", "products", "roofline", "measured", "of roofline"),
     ]
-    for part, measured_seconds in {**seconds, "both": sum(seconds.values())}.items():
-        of_part = list(seconds) if part == "both" else [part]
-        flops, roofline = (
-            sum(getattr(bounds[name], key) for name in of_part) for key in ("flops", "roofline_seconds")
-        )
+    for part, bound, measured in [
+        *((part, bounds[part], seconds[part]) for part in seconds),
+        ("both", both, sum(seconds.values())),
+    ]:
+        milliseconds = (bound.product_seconds, bound.roofline_seconds, measured)
+        share = f"{bound.roofline_seconds / measured:.0%}"
         rows.append(
-            (
-                part,
-                f"{flops / pairs / 1e9:.1f}",
-                *(f"{1e3 * one:.1f}" for one in (flops / PEAK_FLOPS, roofline, measured_seconds)),
-                f"{roofline / measured_seconds:.0%}",
-            )
+            (part, f"{bound.flops / pairs / 1e9:.1f}", *(f"{1e3 * one:.1f}" for one in milliseconds), share)
         )
     return "\n".join("".join(cell.ljust(13) for cell in row).rstrip() for row in rows)
 

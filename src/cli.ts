@@ -13,7 +13,7 @@ import { EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_CODES, exitCodeOf } from './exit-c
 import { readRecorded, withGates } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
 import { parseShard } from './io/ladder/due.ts'
-import { readShards } from './io/ladder/ladder-file.ts'
+import { readShared } from './io/ladder/ladder-file.ts'
 import { loadAll } from './io/load-all.ts'
 import { examine } from './io/machine/doctor.ts'
 import { plainText } from './io/process/sanitize.ts'
@@ -136,16 +136,26 @@ withOverrides(
   )
   .addOption(new Option('--part <part>', 'measure only one of both tables').choices(PARTS).default('all'))
   .option('--rungs <names>', 'measure only these, such as bf16,cuda-graph')
-  .option('--shard <number/count>', 'measure only this part, such as 1/4, beside calls on other GPUs')
-  .option('--show <files...>', 'print the tables of this ladder.json, or of all shards of one; runs nothing')
+  .option(
+    '--shard <number/count>',
+    'with --part alone, measure this share, such as 1/3, beside calls on other GPUs',
+  )
+  .option(
+    '--show <files...>',
+    'print the tables of this ladder.json, or of calls that shared one; runs nothing',
+  )
   .action(async (experiment: string, flags: LadderFlags) => {
     if (flags.show !== undefined) {
-      console.log(renderLadderTerminal(await readShards(flags.show)))
+      console.log(renderLadderTerminal(await readShared(flags.show)))
       return
     }
     const cancelled = cancelOnSignals()
     const minutes =
       flags.minutes === undefined ? Number.POSITIVE_INFINITY : positiveDecimal('minutes', flags.minutes)
+    if (flags.shard !== undefined && flags.part !== 'alone')
+      throw new ConfigError(
+        '--shard: sums build on each other, so only rungs alone are shared out; add --part alone',
+      )
     if (flags.retry && !flags.resume)
       throw new ConfigError('--retry: launches again what failed, so it needs --resume; add it')
     const { record, workspace, missing, hasFailed } = await climbLadder(

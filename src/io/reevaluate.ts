@@ -3,6 +3,7 @@ import type { Experiment } from '../config/experiment.ts'
 import type { LaunchRecord } from '../measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation, readReevaluation } from '../measure/reevaluation.ts'
 import { evaluateCommand } from '../plan/evaluate.ts'
+import { devicesOfRuns } from './machine/visible-gpus.ts'
 import { readLogError } from './process/log-error.ts'
 import { supervise } from './process/supervisor.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
@@ -34,12 +35,14 @@ export async function reevaluate(
   progress.note(`evaluating ${runIds.length} checkpoints again`)
   const files = await workspace.prepareEvaluation()
   const folders = runIds.map((id) => workspace.runFiles({ id }).outDirectory)
+  const environment = trainerEnvironment(process.env, launch.env)
+  const devices = devicesOfRuns(environment.CUDA_VISIBLE_DEVICES, launch.nproc_per_node)
   const startedAt = new Date().toISOString()
   const result = await supervise(
     {
       command: evaluateCommand(python, experiment, trainer.evaluate_command, files.numbersFile, folders),
       workingDirectory,
-      environment: trainerEnvironment(process.env, launch.env),
+      environment: { ...environment, CUDA_VISIBLE_DEVICES: devices },
       logFile: files.logFile,
       timeoutSeconds: launch.timeout_minutes * 60,
       python: pythonPath(python, workingDirectory),

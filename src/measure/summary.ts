@@ -71,7 +71,8 @@ export function summarizeRuns(runs: readonly FinishedRun[]): RunSummary[] {
 function sharedWarmUp(runs: readonly FinishedRun[]): number {
   const measured = runs.filter(({ run }) => run.block !== null)
   // A warm-up launch may have other steps than those that are timed.
-  const declared = Math.max(0, ...measured.map(({ metrics }) => declaredWarmUp(metrics)))
+  const declaring = measured.length > 0 ? measured : runs
+  const declared = Math.max(0, ...declaring.map(({ metrics }) => declaredWarmUp(metrics)))
   const settled = VARIANTS.map((variant) => {
     const ofVariant = measured.filter(({ run }) => run.variant === variant)
     return settledAfter(

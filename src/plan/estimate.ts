@@ -7,11 +7,16 @@ export interface TimedRun {
   readonly wallSeconds: number
 }
 
-/** Of each variant's measured launches: warm-up launches fill caches, or are short, and say nothing about these. */
+/** Warm-up launches fill caches, or are short, and say nothing about the others. */
+export function measuredOf(timed: readonly TimedRun[]): TimedRun[] {
+  return timed.filter(({ run }) => run.purpose === 'measured')
+}
+
+/** Of each variant's measured launches. */
 export function meanWallSeconds(timed: readonly TimedRun[]): Partial<Record<Variant, number>> {
   return Object.fromEntries(
     VARIANTS.flatMap((variant) => {
-      const measured = timed.filter(({ run }) => run.variant === variant && run.purpose === 'measured')
+      const measured = measuredOf(timed).filter(({ run }) => run.variant === variant)
       const sum = measured.reduce((total, { wallSeconds }) => total + wallSeconds, 0)
       return measured.length > 0 ? [[variant, sum / measured.length] as const] : []
     }),

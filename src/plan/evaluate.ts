@@ -2,7 +2,7 @@
 import type { Experiment } from '../config/experiment.ts'
 import { entry } from './torchrun.ts'
 
-/** One process for all: no training code runs in it, and both variants meet the same evaluation. */
+/** One call for all: no training code runs in it, and both variants meet the same evaluation. */
 export function evaluateCommand(
   python: string,
   experiment: Experiment,

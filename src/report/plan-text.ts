@@ -3,7 +3,7 @@ import { markdownTable } from 'markdown-table'
 import { type Experiment, gatesOf, VARIANTS, type Variant } from '../config/experiment.ts'
 import type { Source } from '../config/sources.ts'
 import { whyNotReevaluated } from '../judge/reevaluation.ts'
-import { estimateSeconds, meanWallSeconds, type TimedRun } from '../plan/estimate.ts'
+import { estimateSeconds, meanWallSeconds, measuredOf, type TimedRun } from '../plan/estimate.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { type RunPaths, torchrunCommand } from '../plan/torchrun.ts'
 import { allDifferences, differenceText } from './differences.ts'
@@ -92,5 +92,5 @@ function timeText(
   const estimate = estimateSeconds(plan, meanWallSeconds(earlier))
   if (estimate === null)
     return `Time: no earlier result of ${experiment.name} to estimate from; at most ${limit} by its time limit`
-  return `Time: about ${duration(estimate)}, from ${earlier.length} earlier launches; at most ${limit} by its time limit`
+  return `Time: about ${duration(estimate)}, from ${measuredOf(earlier).length} earlier launches; at most ${limit} by its time limit`
 }

@@ -64,25 +64,40 @@ it('a part that fails is named with its log, the others are still measured, and 
   expect((await onGpus('kernels')).said).toMatch(/^kernels: exit 0 after/)
 })
 
-it('a ladder has a shard on each GPU, goes on where there is one, and is shown as a whole', async () => {
-  const stub = (name: string, script: string) =>
-    writeFile(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-  await stub('nvidia-smi', "printf '0\\n1\\n'")
+const stub = (name: string, script: string) =>
+  writeFile(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+
+it('a ladder has its sums on one GPU and its rungs alone on the others, goes on, and is shown as a whole', async () => {
+  const ladders = join(folder, 'gpus/ladder-1gpu')
+  await stub('nvidia-smi', "printf '0\\n1\\n2\\n'")
   await stub('node', `echo "$CUDA_VISIBLE_DEVICES: $*" >> "${join(folder, 'calls')}"`)
-  await mkdir(join(folder, 'gpus/ladder-1gpu/2'), { recursive: true })
-  await writeFile(join(folder, 'gpus/ladder-1gpu/2/ladder.json'), '')
+  await mkdir(join(ladders, '2'), { recursive: true })
+  await writeFile(join(ladders, '2/ladder.json'), '')
   expect((await onGpus('ladder-1gpu')).exitCode).toBe(0)
   const calls = (await readFile(join(folder, 'calls'), 'utf8'))
     .replaceAll(relative(ROOT, folder), '')
     .split('\n')
-  const ladder = 'lib/cli.js ladder configs/experiments/ladder-1gpu.yaml'
-  expect(calls.slice(0, 2).toSorted()).toEqual([
-    `0: ${ladder} --shard 1/2 --out /gpus/ladder-1gpu/1`,
-    `1: ${ladder} --shard 2/2 --out /gpus/ladder-1gpu/2 --resume`,
+  const ladder = 'lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out /gpus/ladder-1gpu'
+  expect(calls.slice(0, 3).toSorted()).toEqual([
+    `0: ${ladder}/0 --part sum`,
+    `1: ${ladder}/1 --part alone --shard 1/2`,
+    `2: ${ladder}/2 --part alone --shard 2/2 --resume`,
   ])
-  expect(calls[2]).toMatch(
-    /ladder --show \/gpus\/ladder-1gpu\/1\/ladder.json \/gpus\/ladder-1gpu\/2\/ladder.json$/,
+  expect(calls[3]).toMatch(/: lib\/cli.js ladder --show .*\/gpus\/ladder-1gpu\/2\/ladder.json$/)
+})
+
+it('a part whose first call fails waits for the others before the next part', async () => {
+  await stub('nvidia-smi', "printf '0\\n1\\n'")
+  await stub(
+    'node',
+    `[ "$CUDA_VISIBLE_DEVICES" = 0 ] && exit 3\nsleep 1\necho "ladder ended" >> "${join(folder, 'calls')}"`,
   )
+  await pythonThatEndsWith(0)
+  expect((await onGpus('ladder-1gpu', 'kernels')).exitCode).toBe(1)
+  expect((await readFile(join(folder, 'calls'), 'utf8')).split('\n').slice(0, 2)).toEqual([
+    'ladder ended',
+    '-m benchmarks.kernel_speed',
+  ])
 })
 
 it('ended itself, it ends what it runs, and the part is run again', async () => {

@@ -178,28 +178,56 @@ it('only the rungs that are named are measured, with what they are compared with
   expect((await recordOf(folder)).launches).toHaveLength(4)
 })
 
-describe('a ladder in two shards', () => {
+describe('a ladder that three calls share', () => {
+  const CALLS = [
+    ['--part', 'sum'],
+    ['--part', 'alone', '--shard', '1/2'],
+    ['--part', 'alone', '--shard', '2/2'],
+  ]
+  const files = [0, 1, 2].map((call) => `out/${call}/ladder.json`)
   let folder: string
 
   beforeAll(async () => {
-    folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 2) } })
-    for (const number of [1, 2]) {
-      const flags = ['--part', 'alone', '--shard', `${number}/2`, '--out', `out/${number}`]
-      const ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags)
+    folder = await anExperiment({ ladder: LADDER })
+    for (const [call, flags] of CALLS.entries()) {
+      const ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags, '--out', `out/${call}`)
       expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
       expect(ran.stdout).toContain('not measured')
     }
   })
 
-  it('is shown as one, each rung beside the baseline of its own sitting', async () => {
-    const shown = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/2/ladder.json')
-    expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(rowOf(shown, ALONE, 'fast')).toContain('gain')
-    expect(rowOf(shown, ALONE, 'unseen')).toContain('not active')
-    expect(shown.stdout).toMatch(/^ {2}2: \d{4}-.*, 2 baseline launches/m)
+  it.each([[files], [files.toReversed()]])(
+    'is shown as one, whatever the order of its files',
+    async (named) => {
+      const shown = await speedproof(folder, 'ladder', '--show', ...named)
+      expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
+      const verdicts = RUNGS.flatMap(({ name }) =>
+        [ALONE, SUM].map((title) => rowOf(shown, title, name).at(-2)),
+      )
+      expect(verdicts).not.toContain('not measured')
+      expect(rowOf(shown, ALONE, 'fast')).toContain('gain')
+      expect(rowOf(shown, ALONE, 'unseen')).toContain('not active')
+      expect(rowOf(shown, SUM, 'broken')).toContain('failed: out-of-memory')
+      expect(shown.stdout).toContain('broken is left out of later sums: it failed in its own')
+      expect(shown.stdout).toMatch(/^ {2}3: \d{4}-.*, 2 baseline launches/m)
+    },
+  )
+
+  it('launches every rung alone once', async () => {
+    const runs = await Promise.all([1, 2].map((call) => readdir(join(folder, `out/${call}/runs`))))
+    const alone = runs.flat().filter((id) => id.endsWith('-alone'))
+    expect(alone.map((id) => id.split('-').slice(3).join(' ')).toSorted()).toEqual([
+      'broken alone',
+      'fast alone',
+      'slow alone',
+      'unseen alone',
+    ])
   })
 
-  it('is not shown beside shards of another', async () => {
+  it('is not shown with a file twice, nor beside another ladder', async () => {
+    const twice = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/1/ladder.json')
+    expect(twice.exitCode).toBe(2)
+    expect(twice.stderr).toContain('as another file has; name each file once, and no copy')
     await speedproof(
       folder,
       'ladder',
@@ -211,11 +239,9 @@ describe('a ladder in two shards', () => {
       '--out',
       'out/3',
     )
-    const shown = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/3/ladder.json')
-    expect(shown.exitCode).toBe(2)
-    expect(shown.stderr).toContain(
-      'out/1/ladder.json and out/3/ladder.json are no shards of one ladder, since their settings differ',
-    )
+    const other = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/3/ladder.json')
+    expect(other.exitCode).toBe(2)
+    expect(other.stderr).toContain('are not of one ladder, since their settings differ; show each by itself')
   })
 })
 
@@ -247,7 +273,13 @@ describe('a ladder is refused with 2', () => {
       ['--rungs', 'fast,typo'],
       '--rungs: got "typo", expected some of fast, unseen, broken, slow',
     ],
-    ['with an odd shard', LADDER, ['--shard', '3/2'], '--shard: got "3/2", expected NUMBER/COUNT'],
+    [
+      'with an odd shard',
+      LADDER,
+      ['--part', 'alone', '--shard', '3/2'],
+      '--shard: got "3/2", expected NUMBER/COUNT',
+    ],
+    ['with shards of sums', LADDER, ['--shard', '1/2'], '--shard: sums build on each other'],
     ['with no time', LADDER, ['--minutes', 'soon'], 'minutes: got "soon"'],
     [
       'to resume what was not begun',

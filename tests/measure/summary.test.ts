@@ -94,6 +94,13 @@ describe('the warm-up', () => {
     expect(runs.map(({ warmUpSteps }) => warmUpSteps)).toEqual([10, 10])
   })
 
+  test('is what warm-up launches declare as long as nothing else is known', async () => {
+    const [summary] = summarizeRuns([
+      await aFinishedRun({ block: null }, { stepSeconds: steps([60, 0.1]), phases: [compile(30)] }),
+    ])
+    expect(summary?.warmUpSteps).toBe(30)
+  })
+
   test('survives a trainer that reports 300,000 compiles', async () => {
     const run = await aFinishedRun()
     const phases = Array.from({ length: 300_000 }, () => ({

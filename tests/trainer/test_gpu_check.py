@@ -34,10 +34,11 @@ def verdict(case: str, records: dict[str, dict]) -> list[str]:
 
 def filled(record: dict, case: Case) -> dict:
     """A record with what was not recorded yet when these files were made, as it must be."""
+    if record["case"] == "metric-reads":  # on one GPU its waits were noted where nothing was read
+        record = {key: value for key, value in record.items() if key != "host_waits"}
     reads = len(record["losses"]) if record["effective"].get("metric_reads") == "update" else 0
-    defaults = {"device": "cuda", "average_deviation": 0, "updates_read": reads}
-    places = [f"a.py:{n}" for n in range(case.waits)]
-    return {**defaults, **record, "host_waits": "; ".join(places) or "none"}
+    waits = "; ".join(f"a.py:{n}" for n in range(case.waits)) or "none"
+    return {"device": "cuda", "average_deviation": 0, "updates_read": reads, "host_waits": waits, **record}
 
 
 def test_what_every_case_sets_can_be_seen():
@@ -86,13 +87,15 @@ def test_a_kernel_that_is_further_off_is_named(kernel, part, error):
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
-def test_a_kernel_without_a_figure_is_named(dtype):
+def test_a_kernel_without_all_its_figures_is_named(dtype):
     known = kernel_errors()[dtype]
-    for kernel in known:
-        errors = {name: parts for name, parts in known.items() if name != kernel}
-        assert {text.split(", in ")[0].rsplit(", ", 1)[0] for text in wrong_kernels(errors, dtype)} == {
-            kernel
-        }
+    for kernel, parts in known.items():
+        some = dict(list(parts.items())[1:])
+        for less in ({name: known[name] for name in known if name != kernel}, {**known, kernel: some}):
+            assert wrong_kernels(less, dtype)
+            assert all(text.startswith(kernel) for text in wrong_kernels(less, dtype))
+        if kernel != "FP8 products":
+            assert wrong_kernels({**known, kernel: None}, dtype)
 
 
 def test_a_gpu_without_fp8_is_not_asked_for_it():

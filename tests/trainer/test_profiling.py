@@ -1,12 +1,14 @@
 """Where time, memory and work go, and the search for the largest batch."""
 
 import json
+import sys
 
 import pytest
 import torch
 from tiny import ROOT, launch, tiny_config, tiny_file
 
 from benchmarks.roofline import PEAK_BYTES_PER_SECOND, Products, bounds
+from benchmarks.roofline import main as roofline
 from trainer.config import load_config
 from trainer.errors import ConfigError
 from trainer.profiling.tune_batch import largest_that_fits, tune_batch
@@ -49,6 +51,29 @@ def test_the_roofline_is_of_the_same_products(name):
     for part in ("operator", "decoder"):
         assert found[part].flops / pairs == pytest.approx(work[part], rel=1e-3)
         assert found[part].product_seconds <= found[part].roofline_seconds
+
+
+def test_the_roofline_of_recorded_trainings_is_a_row_for_each_part(monkeypatch, capsys):
+    operator = ROOT / "benchmarks/parity/h200-4gpu-optimized.jsonl"
+    whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
+    monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(operator), "--whole", str(whole)])
+    roofline()
+    cells = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()[2:]}
+    assert cells["operator"][:2] == ["17.3", "16.8"]  # 17.3 GFLOP x 768 pairs / 790 TFLOP/s
+    assert cells["both"][3] == "118.8"
+    assert float(cells["operator"][3]) + float(cells["decoder"][3]) == pytest.approx(118.8, abs=0.11)
+
+
+def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, monkeypatch):
+    whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
+    start, *rest = whole.read_text().splitlines()
+    event = json.loads(start)
+    event["config"]["model"]["depth"] = 2
+    other = tmp_path / "other.jsonl"
+    other.write_text("\n".join([json.dumps(event), *rest]))
+    monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(other), "--whole", str(whole)])
+    with pytest.raises(SystemExit, match="their model width and depth differ"):
+        roofline()
 
 
 def test_a_narrow_product_takes_as_long_as_its_memory():

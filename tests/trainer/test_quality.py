@@ -3,12 +3,16 @@
 import json
 import math
 import multiprocessing
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from tiny import events, launch, tiny_config
+from tiny import ROOT, events, launch, tiny_config
 
 from trainer.cli import BAD_INPUT, main
 from trainer.data.sources import ensure_files
@@ -192,11 +196,18 @@ def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
             assert value == pytest.approx(evaluation["metrics"][name], rel=1e-4)
 
 
-@pytest.mark.parametrize("gpus", [0, 2])  # with two, in two processes; here they find none and take the CPU
+def pretend_gpus(monkeypatch, count: int) -> None:
+    """To whom counts them; whoever takes one finds none, also in a process started from here."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+
+
+@pytest.mark.parametrize("gpus", [0, 2])  # with two, in two processes
 def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_reported(
     gpus, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    pretend_gpus(monkeypatch, gpus)
     folders = [tmp_path / "one", tmp_path / "other"]
     for seed, folder in enumerate(folders):
         folder.mkdir()
@@ -204,8 +215,8 @@ def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_rep
     file = tmp_path / "evaluations.jsonl"
     assert main(["evaluate", "--out", str(file), "--run", *map(str, folders)]) == 0
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [line["run"] for line in lines] == ["one", "other"]
-    for line, folder in zip(lines, folders, strict=True):
+    assert sorted(line["run"] for line in lines) == ["one", "other"]
+    for line, folder in zip(sorted(lines, key=lambda line: line["run"]), folders, strict=True):
         (reported,) = events(folder, "evaluation")
         assert line["val_loss"] == pytest.approx(reported["val_loss"], rel=1e-5)
         assert line["metrics"] == pytest.approx(reported["metrics"], rel=1e-4)
@@ -221,12 +232,46 @@ def test_evaluations_side_by_side_have_a_gpu_each(monkeypatch):
         assert rank_from_environment() == (0, 1, gpu)
 
 
-def test_what_was_evaluated_side_by_side_before_one_failed_is_kept(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    folders = [tmp_path / "well", tmp_path / "broken"]
-    run_training(tiny_config(tmp_path), folders[0], 3, Progress())
-    folders[1].mkdir()
-    (folders[1] / "checkpoint.pt").write_text("no checkpoint")
+def test_a_process_that_evaluates_ends_with_the_one_that_started_it(tmp_path):
+    script = tmp_path / "pool.py"
+    script.write_text(
+        "import multiprocessing, os, signal, sys, time\n"
+        "from trainer.run.evaluate import _take_gpu\n"
+        "def work(pid_file):\n"
+        "    open(pid_file, 'w').write(str(os.getpid()))\n"
+        "    time.sleep(600)\n"
+        "if __name__ == '__main__':\n"
+        "    context = multiprocessing.get_context('spawn')\n"
+        "    gpus = context.SimpleQueue()\n"
+        "    gpus.put(0)\n"
+        "    from concurrent.futures import ProcessPoolExecutor\n"
+        "    pool = ProcessPoolExecutor(1, context, _take_gpu, (gpus,))\n"
+        "    pool.submit(work, sys.argv[1]).result()\n"
+    )
+    pid_file = tmp_path / "pid"
+    parent = subprocess.Popen(
+        [sys.executable, str(script), str(pid_file)], env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    wait_for(lambda: pid_file.exists() and pid_file.read_text())
+    worker = int(pid_file.read_text())
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not Path(f"/proc/{worker}").exists())
+
+
+def wait_for(condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_what_was_evaluated_side_by_side_of_one_that_failed_is_kept(tmp_path, monkeypatch, capsys):
+    pretend_gpus(monkeypatch, 2)
+    folders = [tmp_path / "broken", tmp_path / "well"]
+    run_training(tiny_config(tmp_path), folders[1], 3, Progress())
+    folders[0].mkdir()
+    (folders[0] / "checkpoint.pt").write_text("no checkpoint")
     file = tmp_path / "evaluations.jsonl"
     assert main(["evaluate", "--out", str(file), "--run", *map(str, folders)]) == BAD_INPUT
     assert "broken/checkpoint.pt: cannot be read as a checkpoint" in capsys.readouterr().err

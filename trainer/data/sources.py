@@ -119,13 +119,16 @@ def _generate(config: DataConfig, task: Task, folder: Path) -> None:
 
 def _tell_of_deeper_files(root: Path) -> None:
     """Who has files in folders, as PDEBench's are when downloaded, would train on others unawares."""
+    if os.environ.get("RANK", "0") != "0":
+        return
     generated = re.compile(rf"({'|'.join(TASKS)})-[0-9a-f]{{{KEY_DIGITS}}}(\.partial)?")
-    deeper = [
-        path
-        for path in (*root.glob("*/**/*.hdf5"), *root.glob("*/**/*.h5"))
-        if not generated.fullmatch(path.relative_to(root).parts[0])
-    ]
-    if deeper and os.environ.get("RANK", "0") == "0":
+    deeper: list[Path] = []
+    for folder, folders, files in os.walk(root):  # passes over what another process moves meanwhile
+        if Path(folder) == root:
+            folders[:] = [name for name in folders if not generated.fullmatch(name)]
+        else:
+            deeper += [Path(folder, name) for name in files if name.endswith((".hdf5", ".h5"))]
+    if deeper:
         text = f"{root}: {min(deeper)} and others in folders are not read; move them into {root} itself"
         print(text, file=sys.stderr, flush=True)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from multiprocessing import get_context
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
@@ -54,31 +55,54 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
                 f"--out: {out} is in {folder}, whose files it could replace; name a file elsewhere"
             )
     with out.open("w", buffering=1) as file:
-        for folder, errors in zip(folders, _evaluated(folders, root), strict=True):
+        for folder, errors in _evaluated(folders, root):
             metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
             line = {"run": folder.name, "val_loss": metrics.pop("val_loss"), "metrics": metrics}
             print(json.dumps(line, allow_nan=False), file=file)
 
 
-def _evaluated(folders: Sequence[Path], root: str | None) -> Iterator[dict[str, dict[str, float]]]:
-    """The errors of each folder's last checkpoint, in order; as many side by side as there are GPUs."""
-    of_checkpoint = partial(evaluate_checkpoint, root=root)
-    checkpoints = [folder / LAST for folder in folders]
-    at_once = min(len(checkpoints), torch.cuda.device_count())
+def _evaluated(
+    folders: Sequence[Path], root: str | None
+) -> Iterator[tuple[Path, dict[str, dict[str, float]]]]:
+    """Each folder with its errors, as soon as they are known; as many side by side as there are GPUs.
+
+    Where one fails, the others that have begun come first.
+    """
+    at_once = min(len(folders), torch.cuda.device_count())
     if at_once < 2:
-        yield from map(of_checkpoint, checkpoints)
+        for folder in folders:
+            yield folder, evaluate_checkpoint(folder / LAST, root)
         return
     context = get_context("spawn")  # a fork would take over a CUDA that it cannot use
     gpus = context.SimpleQueue()
     for gpu in range(at_once):
         gpus.put(gpu)
+    failed: BaseException | None = None
     with ProcessPoolExecutor(at_once, context, _take_gpu, (gpus,)) as pool:
-        yield from pool.map(of_checkpoint, checkpoints)
+        waiting = {pool.submit(evaluate_checkpoint, folder / LAST, root): folder for folder in folders}
+        for done in as_completed(waiting):
+            if done.cancelled():
+                continue
+            if done.exception() is None:
+                yield waiting[done], done.result()
+            else:
+                failed = failed or done.exception()
+                pool.shutdown(wait=False, cancel_futures=True)
+    if failed is not None:
+        raise failed
 
 
 def _take_gpu(gpus: SimpleQueue[int]) -> None:
-    """Be a plain process on a GPU of its own."""
+    """Be a plain process on a GPU of its own, for as long as the one that started it."""
     os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK=str(gpus.get()))
+    threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess | None) -> None:
+    """Workers of a pool wait for more on a queue that they hold open themselves, also when it is gone."""
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _require_checkpoint(path: Path) -> None:

@@ -11,7 +11,7 @@ export interface Asked {
   readonly part: 'alone' | 'sum' | 'all'
   /** Names of the rungs to measure; null for all. */
   readonly only: readonly string[] | null
-  /** What each of several calls side by side measures of it; null for all. */
+  /** What each of several calls side by side measures of the rungs alone; null for all. Sums build on each other. */
   readonly shard: Shard | null
 }
 
@@ -42,15 +42,13 @@ export function dueOf(
       ...(only === null ? [trainings.at(-1)?.hash] : []),
     ],
   }
-  const wanted = new Set(part === 'all' ? [...hashes.alone, ...hashes.sum] : hashes[part])
-  const isOwn = (_: Resolved, index: number) => shard === null || index % shard.count === shard.number - 1
-  const own = trainings
-    .slice(1)
-    .filter(({ hash }) => wanted.has(hash))
-    .filter(isOwn)
-  const due = own.filter(({ hash }) => {
+  // By the rungs, which a failure does not change, so that no shard ever takes over what is another's.
+  const alone = [...new Set(hashes.alone)].filter((hash) => hash !== trainings[0]?.hash)
+  const own = alone.filter((_, index) => shard === null || index % shard.count === shard.number - 1)
+  const wanted = new Set({ all: [...own, ...hashes.sum], alone: own, sum: hashes.sum }[part])
+  const due = trainings.slice(1).filter(({ hash }) => {
     const status = answerOf(hash, launches)?.launched.outcome.status
-    return status === undefined || (retry && status === 'failed')
+    return wanted.has(hash) && (status === undefined || (retry && status === 'failed'))
   })
   const cuts = ({ hash }: Resolved) =>
     launches.filter(({ training, launched }) => training === hash && launched.outcome.status === 'cancelled')

@@ -87,20 +87,30 @@ export async function readLadder(path: string): Promise<KeptLadder> {
   return withOutcomes(await readFile(path))
 }
 
-/** Of calls that each measured a shard of one ladder: their sittings follow one another. */
-export async function readShards(paths: readonly string[]): Promise<KeptLadder> {
-  const [first, ...others] = await Promise.all(
-    paths.map(async (path) => ({ path, ...(await readFile(path)) })),
-  )
+/** Of calls that shared one ladder, its sums in at most one of them: their sittings follow one another. */
+export async function readShared(paths: readonly string[]): Promise<KeptLadder> {
+  const files = await Promise.all(paths.map(async (path) => ({ path, ...(await readFile(path)) })))
+  const [first, ...others] = files.toSorted((one, other) => Number(hasSums(other)) - Number(hasSums(one)))
   if (first === undefined) throw new Error('a ladder is in one file at least')
   const { path, ...whole } = first
   for (const other of others) {
     requireSameLadder(first, other)
     const before = whole.sittings.length
+    const isKnown = other.sittings.find((sitting) => whole.sittings.some((known) => isEqual(known, sitting)))
+    if (isKnown !== undefined)
+      throw new ConfigError(
+        `--show: ${other.path} has the sitting of ${isKnown.startedAt}, as another file has; name each file once, and no copy`,
+      )
     whole.sittings = [...whole.sittings, ...other.sittings]
     whole.launches = [...whole.launches, ...other.launches.map((launch) => inLaterSitting(launch, before))]
   }
   return withOutcomes(whole)
+}
+
+/** What is left out of later sums, and so what these are, is known where they were launched. */
+function hasSums({ rungs, trainings, launches }: LadderFile): boolean {
+  const others = new Set([trainings[0]?.hash, ...rungs.flatMap(({ alone, from }) => [alone, from])])
+  return launches.some(({ training }) => !others.has(training))
 }
 
 type LadderFile = z.infer<typeof ladderFile>
@@ -110,17 +120,29 @@ async function readFile(path: string): Promise<LadderFile> {
   return parseStrictly(ladderFile, parseJson(text, path, 'ladder.json'), path)
 }
 
-/** Also which rungs were left out, since the sums after them are others. */
+/** Of two calls that both launched sums, also what these are. */
 function requireSameLadder(
   one: LadderFile & { readonly path: string },
   other: LadderFile & { readonly path: string },
 ): void {
-  const keys = ['experiment', 'settings', 'trainings', 'rungs'] as const
-  const different = keys.find((key) => JSON.stringify(one[key]) !== JSON.stringify(other[key]))
+  const parts = (file: LadderFile) => ({
+    experiment: file.experiment,
+    settings: file.settings,
+    rungs: file.rungs.map(({ name, alone, from }) => ({ name, alone, from })),
+    sums: hasSums(one) && hasSums(other) && file.rungs.map(({ sum, isLeftOut }) => ({ sum, isLeftOut })),
+  })
+  const [these, those] = [parts(one), parts(other)]
+  const different = (['experiment', 'settings', 'rungs', 'sums'] as const).find(
+    (key) => !isEqual(these[key], those[key]),
+  )
   if (different !== undefined)
     throw new ConfigError(
-      `--show: ${one.path} and ${other.path} are no shards of one ladder, since their ${different} differ; show each by itself`,
+      `--show: ${one.path} and ${other.path} are not of one ladder, since their ${different} differ; show each by itself`,
     )
+}
+
+function isEqual(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 function inLaterSitting(

@@ -16,6 +16,12 @@ export function usedGpus(
   return visibleGpus(all, visibleDevices).slice(0, processes)
 }
 
+/** CUDA_VISIBLE_DEVICES of a process that may use the GPUs of the runs, and none that is not locked. */
+export function devicesOfRuns(visibleDevices: string | undefined, processes: number): string {
+  const visible = visibleDevices?.split(',') ?? Array.from({ length: processes }, (_, index) => `${index}`)
+  return visible.slice(0, processes).join(',')
+}
+
 /** The two usual ways to train on the CPU; any other list names GPUs that it wants. */
 export function wantsNoGpu(visibleDevices: string | undefined): boolean {
   return visibleDevices?.trim() === '' || visibleDevices?.trim() === '-1'

@@ -59,12 +59,29 @@ describe('due', () => {
     expect(titles([], { only: ['b'] })).toEqual(['b'])
   })
 
-  test('are all of them in the shards together, and in each the same whatever is measured', () => {
-    const shard = (number: number) => ({ shard: { number, count: 2 } })
+  test('are all rungs alone in the shards together, and in each the same whatever is measured', () => {
+    const shard = (number: number): Partial<Asked> => ({ part: 'alone', shard: { number, count: 2 } })
     expect(titles([], shard(1))).toEqual(['a', 'c'])
     expect(titles([], shard(2))).toEqual(['b'])
     expect(titles([aLaunch('a', 'failed')], shard(1))).toEqual(['c'])
+    expect(titles([aLaunch('a', 'failed')], shard(2))).toEqual(['b'])
     expect(titles([], { ...shard(2), only: ['b', 'c'] })).toEqual(['c'])
+  })
+
+  test('keep their shard where a failure changes the sums, one of which is then a rung alone', () => {
+    const ladder = aLadder('a', 'b', 'c')
+    const { baseline, trainings, rungs } = ladder
+    const resolvedAgain = {
+      baseline,
+      trainings: [baseline, ...trainings.slice(2), ...trainings.slice(1, 2)],
+      rungs,
+    }
+    const asked: Asked = { ...ALL, part: 'alone', shard: { number: 1, count: 2 } }
+    const hashes = (one: ResolvedLadder) =>
+      dueOf(one, [], asked)
+        .map(({ hash }) => hash)
+        .toSorted()
+    expect(hashes(resolvedAgain)).toEqual(hashes(ladder))
   })
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { usedGpus } from '../../../src/io/machine/visible-gpus.ts'
+import { devicesOfRuns, usedGpus } from '../../../src/io/machine/visible-gpus.ts'
 import { aGpu } from '../../fixtures/machine/records.ts'
 
 const GPUS = ['GPU-aa11', 'GPU-aa22', 'GPU-bb33'].map((uuid, index) => aGpu({ index, uuid }))
@@ -27,4 +27,11 @@ test('what follows an entry that names no GPU is invisible too', () => {
   expect(used('')).toEqual([])
   expect(used('-1')).toEqual([])
   expect(used('0,7,1')).toEqual([0])
+})
+
+test('what runs beside no experiment of others sees the GPUs of the runs alone', () => {
+  expect(devicesOfRuns(undefined, 2)).toBe('0,1')
+  expect(devicesOfRuns('2,0,1', 2)).toBe('2,0')
+  expect(devicesOfRuns('GPU-bb', 4)).toBe('GPU-bb')
+  expect(devicesOfRuns('', 2)).toBe('')
 })
