@@ -26,6 +26,8 @@ it('that agrees lets the verdict stand, also when it is analyzed from files alon
     ),
   })
   expect((await speedproof(folder, 'analyze', 'out/result.json')).exitCode).toBe(0)
+  const log = await readFile(join(folder, 'out', 'evaluation', 'log.txt'), 'utf8')
+  expect(log).toContain('02-block-1-optimized on GPUs 0\n') // those of the runs, which have one process each
 
   await rm(join(folder, 'out', 'evaluation', 'evaluations.jsonl'))
   expect(await speedproof(folder, 'analyze', 'out/result.json')).toMatchObject({
