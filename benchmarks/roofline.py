@@ -124,8 +124,11 @@ class Measured:
 
     @staticmethod
     def of(path: Path) -> Measured:
-        events = [json.loads(line) for line in path.read_text().splitlines()]
-        start, seconds = events[0], seconds_of_update(events)
+        try:
+            events = [json.loads(line) for line in path.read_text().splitlines()]
+            start, seconds = events[0], seconds_of_update(events)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise SystemExit(f"{path}: cannot be read as metrics.jsonl of a training ({error!r})") from error
         if seconds is None:
             raise SystemExit(f"{path}: is of a training that did not end; give one that did")
         config = config_from(start["config"], str(path))

@@ -76,6 +76,17 @@ def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, mon
         roofline()
 
 
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"event": "steps"}\n'])
+def test_what_is_no_training_is_named(text, tmp_path, monkeypatch):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(text)
+    monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(path), "--whole", str(path)])
+    with pytest.raises(
+        SystemExit, match=r"metrics\.jsonl: (cannot be read as|is of a training that did not)"
+    ):
+        roofline()
+
+
 def test_a_narrow_product_takes_as_long_as_its_memory():
     with Products() as products:
         torch.empty(4096, 16, device="meta") @ torch.empty(16, 16, device="meta")
