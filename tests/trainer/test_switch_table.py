@@ -34,7 +34,8 @@ def test_every_key_has_its_row(name, section):
 def test_every_read_back_of_a_run_has_its_switch(tmp_path):
     run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
     reported = set(events(tmp_path, "run_start")[0]["effective"]) - NOT_OF_A_SWITCH
-    named = {name for read_back, *_ in table("speed").values() for name in read_back}
+    tables = [*table("speed").values(), *table("recipe").values()]
+    named = {name for read_back, *_ in tables for name in read_back}
     assert named == reported | {"fallback/<switch>"}
 
 
@@ -42,9 +43,8 @@ def test_every_read_back_of_a_run_has_its_switch(tmp_path):
 def test_every_evidence_is_there(name):
     of_gpus = {case.name for case in cases("cuda")}
     for key, cells in table(name).items():
-        evidence = cells[1:] if name == "speed" else cells
-        assert all(evidence), f"{key} lacks a test"
-        for named in (text for cell in evidence for text in cell):
+        assert all(cells[1:]), f"{key} lacks a test"
+        for named in (text for cell in cells[1:] for text in cell):
             file, _, test = named.partition("::")
             assert test in functions(ROOT / "tests/trainer" / file) if test else named in of_gpus, named
 

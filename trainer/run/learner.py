@@ -16,6 +16,7 @@ from trainer.data.batch import Batch
 from trainer.data.feed import Feed
 from trainer.losses.choices import EVERYTHING, Phase, StepChoices
 from trainer.losses.objective import Objective
+from trainer.losses.read_back import read_back_recipe
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.hybrid import make_optimizer
@@ -113,6 +114,7 @@ class Learner:
         return {
             **self.wrapper.effective(),
             **read_back_model(self.objective, self.config.speed, product_dtype),
+            **read_back_recipe(self.objective, self.choices),
             "precision": str(product_dtype).removeprefix("torch."),
             "optimizer": self.optimizer.implementation,
             "ema": self.ema.implementation,

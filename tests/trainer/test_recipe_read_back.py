@@ -1,0 +1,69 @@
+"""What the recipe asks for is read back from what decides the work of a step."""
+
+from dataclasses import fields
+
+import pytest
+from tiny import tiny_config
+
+from trainer.config.schema import RecipeConfig
+from trainer.losses.choices import StepChoices
+from trainer.losses.objective import Objective
+from trainer.losses.read_back import read_back_recipe
+from trainer.model.latent_operator import LatentPdeOperator
+
+TWO_TASKS = [
+    "data.tasks=[advection1d, darcy2d]",
+    "train.updates=12",
+    "loss.spectral=0",
+    "loss.conservation=0",
+]
+
+CHANGED = {
+    "query_points=8": {"decoded_points": "advection1d 8 of 16 uniform, darcy2d 8 of 64 uniform"},
+    "query_strategy=lattice": {"decoded_points": "advection1d 8 of 16 lattice, darcy2d 4 of 64 lattice"},
+    "inverse_every=4": {"inverse_terms": "1 of 1 pairs, 1 of 4 steps"},
+    "inverse_every_nth_pair=2": {"inverse_terms": "1 of 2 pairs, 1 of 1 steps"},
+    "priors_every=3": {"prior_terms": "1 of 3 steps"},
+    "exploration_updates=5": {
+        "inverse_terms": "1 of 1 pairs, 1 of 1 steps after 5",
+        "prior_terms": "1 of 1 steps after 5",
+    },
+    "batch_cut_into=4": {"step_pairs": "4"},
+    "batch_doubles_after=[4, 8]": {"step_pairs": "16 to 64"},
+    "task_shares=[3, 1]": {"task_pairs": "advection1d 12 of 16, darcy2d 4 of 16"},
+}
+
+
+def read_back(folder, *overrides: str) -> dict[str, str]:
+    config = tiny_config(folder, *TWO_TASKS, *overrides)
+    return read_back_recipe(Objective(LatentPdeOperator(config), config), StepChoices.of(config, 0))
+
+
+def test_every_key_of_the_recipe_is_here():
+    assert {change.split("=")[0] for change in CHANGED} == {field.name for field in fields(RecipeConfig)}
+
+
+def test_without_a_recipe_it_is_the_whole_work(tmp_path):
+    assert read_back(tmp_path) == {
+        "task_pairs": "advection1d 8 of 16, darcy2d 8 of 16",
+        "decoded_points": "advection1d 16 of 16, darcy2d 64 of 64",
+        "inverse_terms": "1 of 1 pairs, 1 of 1 steps",
+        "prior_terms": "1 of 1 steps",
+        "step_pairs": "16",
+    }
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_each_part_of_it_reads_back_and_nothing_else(tmp_path, change):
+    needed = ["recipe.query_points=8"] if change.startswith("query_strategy") else []
+    before = read_back(tmp_path, *needed)
+    assert read_back(tmp_path, *needed, f"recipe.{change}") == {**before, **CHANGED[change]}
+
+
+def test_a_limit_above_the_grid_changes_nothing(tmp_path):
+    assert read_back(tmp_path, "recipe.query_points=64") == read_back(tmp_path)
+
+
+def test_inverse_terms_without_weight_are_none(tmp_path):
+    off = ["loss.inverse_encoding=0", "loss.inverse_decoding=0"]
+    assert read_back(tmp_path, *off)["inverse_terms"] == "none"
