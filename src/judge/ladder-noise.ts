@@ -29,23 +29,35 @@ export function noiseOf(logsOfSittings: readonly (readonly number[])[]): Noise |
   return { deviation: Math.sqrt(sum / (2 * squares.length)), differences: squares.length }
 }
 
-/** Launch -> its coefficient in an estimate, which is a sum of ln(seconds per sample). */
-export type Contrast = ReadonlyMap<string, number>
-
-/** Of the one less the other, in units of that of one launch: a baseline launch that both share cancels. */
-export function varianceOf(one: Contrast, other: Contrast = new Map()): number {
-  const launches = new Set([...one.keys(), ...other.keys()])
-  return [...launches].reduce(
-    (sum, launch) => sum + ((one.get(launch) ?? 0) - (other.get(launch) ?? 0)) ** 2,
-    0,
-  )
+export interface Share {
+  /** Of the launch in an estimate, which is a sum of ln(seconds per sample). */
+  readonly coefficient: number
+  /** By the scatter within the launch; 0 where it is unknown. */
+  readonly standardError: number
 }
 
-/** `variance`: of the estimate, in units of that of one launch. A rung is taken to scatter as the baseline does. */
-export function effectOf(logRatio: number, variance: number, noise: Noise | null): Effect {
+/** Launch -> its share in an estimate. */
+export type Contrast = ReadonlyMap<string, Share>
+
+/**
+ * The one estimate less the other: a baseline launch that both share cancels. A launch scatters as the baseline's do, or
+ * as its own steps tell, if that is more: one that waits for the host scatters more than the baseline ever does.
+ */
+export function effectOf(
+  logRatio: number,
+  noise: Noise | null,
+  one: Contrast,
+  other: Contrast = new Map(),
+): Effect {
   const ratio = Math.exp(logRatio)
   if (noise === null) return { ratio, bounds: null }
+  const variances = [...new Set([...one.keys(), ...other.keys()])].map((launch) => {
+    const [ours, theirs] = [one.get(launch), other.get(launch)]
+    const coefficient = (ours?.coefficient ?? 0) - (theirs?.coefficient ?? 0)
+    const within = ours?.standardError ?? theirs?.standardError ?? 0
+    return (coefficient * Math.max(noise.deviation, within)) ** 2
+  })
   const t = studentTQuantile((1 + CONFIDENCE) / 2, noise.differences)
-  const margin = t * noise.deviation * Math.sqrt(variance)
+  const margin = t * Math.sqrt(variances.reduce((sum, variance) => sum + variance, 0))
   return { ratio, bounds: { lower: Math.exp(logRatio - margin), upper: Math.exp(logRatio + margin) } }
 }

@@ -2,7 +2,7 @@
 import { isAnswer, type LadderLaunch, type LadderRecord, type TrainingHash } from '../measure/ladder.ts'
 import type { CompileCache, FailureReason } from '../measure/outcome.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
-import type { Contrast } from './ladder-noise.ts'
+import type { Contrast, Share } from './ladder-noise.ts'
 import { checkValidity } from './validity.ts'
 
 /** Where a training stands beside the baseline launches around it. */
@@ -69,10 +69,7 @@ function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: La
     ),
     compileCache: launch.launched.launch?.compileCache ?? null,
     logSpeedup: own === null || logs.length === 0 ? null : mean(logs) - own,
-    contrast: new Map([
-      [outcome.run.id, -1],
-      ...timed.map(({ runId }) => [runId, 1 / timed.length] as const),
-    ]),
+    contrast: new Map([shareOf(summary, -1), ...timed.map((run) => shareOf(run, 1 / timed.length))]),
     lossDelta: loss === undefined || losses.length === 0 ? null : loss - mean(losses),
     problems:
       neighbours.length === 0
@@ -81,6 +78,10 @@ function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: La
             .filter(({ state }) => state === 'failed')
             .map(({ name, detail }) => `${name}: ${detail}`),
   }
+}
+
+function shareOf({ runId, logStandardError }: RunSummary, coefficient: number): [string, Share] {
+  return [runId, { coefficient, standardError: logStandardError ?? 0 }]
 }
 
 /** The nearest baseline launch before, and the nearest after. */

@@ -4,7 +4,7 @@ import { type Difference, differencesOf } from '../config/same-work.ts'
 import type { LadderRecord, LadderRung, TrainingHash } from '../measure/ladder.ts'
 import { MATTERS } from '../measure/steady-state.ts'
 import { type RunSummary, summarizeRuns } from '../measure/summary.ts'
-import { type Effect, effectOf, type Noise, noiseOf, varianceOf } from './ladder-noise.ts'
+import { type Effect, effectOf, type Noise, noiseOf } from './ladder-noise.ts'
 import {
   baselineOf,
   baselineRuns,
@@ -102,12 +102,12 @@ function resultOf(
   if (standing.status !== 'finished')
     return { standing, speedup: null, gain: null, readBack: [], problems: [], verdict: standing.status }
   const { logSpeedup, contrast, summary } = standing
-  const speedup = logSpeedup === null ? null : effectOf(logSpeedup, varianceOf(contrast), noise)
+  const speedup = logSpeedup === null ? null : effectOf(logSpeedup, noise, contrast)
   const before = without?.logSpeedup ?? null
   const gain =
     logSpeedup === null || without === null || before === null
       ? null
-      : effectOf(logSpeedup - before, varianceOf(contrast, without.contrast), noise)
+      : effectOf(logSpeedup - before, noise, contrast, without.contrast)
   const readBack = without === null ? [] : differencesOf(without.summary.effective, summary.effective, [])
   const isInactive = without !== null && readBack.length === 0
   const problems = [

@@ -72,6 +72,27 @@ export function logTrend(run: WholeMetrics, warmUp: number): number | null {
   return Number.isFinite(slope) ? slope * (logs.length - 1) : null
 }
 
+/** Fewer periods, in the batches of a square root of them, tell little of their scatter. */
+const MIN_PERIODS_TO_SCATTER = 16
+
+/**
+ * Standard error of ln(seconds per sample) of one run by the scatter within it: batch means, since neighbouring steps go
+ * alike (as many batches as there are periods in each). What a whole run is off by is not in it. Null with fewer than 16
+ * timed periods.
+ */
+export function logStandardError(run: WholeMetrics, warmUp: number): number | null {
+  const logs = logProfile(run, warmUp)
+  if (logs.length < MIN_PERIODS_TO_SCATTER) return null
+  const size = Math.floor(Math.sqrt(logs.length))
+  const count = Math.floor(logs.length / size)
+  const means = Array.from({ length: count }, (_, batch) =>
+    meanOf(logs.slice(batch * size, (batch + 1) * size)),
+  )
+  const mean = meanOf(means)
+  const squares = means.reduce((total, value) => total + (value - mean) ** 2, 0)
+  return Number.isFinite(squares) ? Math.sqrt(squares / (count - 1) / count) : null
+}
+
 /**
  * ln(seconds per sample) of each whole period after the warm-up. Periods of different batch size differ by design
  * (a recipe may let the batch grow), so each is taken relative to the mean of those with its own number of samples.

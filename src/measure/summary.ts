@@ -3,7 +3,7 @@ import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
 import { compareSameSeed, type SameSeed } from './same-seed.ts'
-import { declaredWarmUp, logTrend, settledAfter } from './steady-state.ts'
+import { declaredWarmUp, logStandardError, logTrend, settledAfter } from './steady-state.ts'
 import { secondsToQuality } from './time-to-quality.ts'
 
 export type FinishedRun = Extract<RunOutcome, { status: 'finished' }>
@@ -44,6 +44,8 @@ export interface RunSummary {
   readonly secondsPerSample: number | null
   /** Change of ln(seconds per sample) over the timed steps: 0.02 is 2% slower at the end; null if there are too few. */
   readonly logTrend: number | null
+  /** Of ln(seconds per sample), by the scatter within the run; null with too few timed steps. */
+  readonly logStandardError: number | null
   readonly medianStepSeconds: number
   /** Share of the timed step seconds that waited for data; null if the trainer does not report it. */
   readonly dataWaitShare: number | null
@@ -126,6 +128,7 @@ function summarize(
     warmUpSteps: warmUp,
     secondsPerSample,
     logTrend: logTrend(metrics, warmUp),
+    logStandardError: logStandardError(metrics, warmUp),
     medianStepSeconds: median(steps.seconds.slice(...timed)) ?? median(steps.seconds) ?? 0,
     dataWaitShare,
     trainingSeconds: sum(steps.seconds),

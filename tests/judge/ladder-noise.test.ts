@@ -1,6 +1,6 @@
 // How much two launches of one training differ by themselves, and what that makes of a ratio.
 import { describe, expect, test } from 'vitest'
-import { effectOf, noiseOf } from '../../src/judge/ladder-noise.ts'
+import { type Contrast, effectOf, noiseOf } from '../../src/judge/ladder-noise.ts'
 
 describe('the noise of a ladder', () => {
   test('is unknown without two baseline launches in one sitting', () => {
@@ -23,16 +23,47 @@ describe('the noise of a ladder', () => {
   })
 })
 
+const NOISE = { deviation: 0.01, differences: 3 }
+
+function contrast(
+  coefficients: Readonly<Record<string, number>>,
+  standardErrors: Readonly<Record<string, number>> = {},
+): Contrast {
+  return new Map(
+    Object.entries(coefficients).map(([launch, coefficient]) => [
+      launch,
+      { coefficient, standardError: standardErrors[launch] ?? 0 },
+    ]),
+  )
+}
+
 describe('an effect', () => {
   test('has the t interval of its degrees of freedom', () => {
     // t(0.975, 3) = 3.182446 (SciPy); half width 3.182446 * 0.01 * sqrt(1.5).
-    const { ratio, bounds } = effectOf(Math.log(2), 1.5, { deviation: 0.01, differences: 3 })
+    const { ratio, bounds } = effectOf(Math.log(2), NOISE, contrast({ rung: -1, before: 0.5, after: 0.5 }))
     expect(ratio).toBeCloseTo(2, 12)
     expect(Math.log((bounds?.upper ?? 0) / 2)).toBeCloseTo(3.182446 * 0.01 * Math.sqrt(1.5), 6)
     expect(Math.log(2 / (bounds?.lower ?? 0))).toBeCloseTo(3.182446 * 0.01 * Math.sqrt(1.5), 6)
   })
 
   test('has no bounds where the noise is unknown', () => {
-    expect(effectOf(0, 1.5, null)).toEqual({ ratio: 1, bounds: null })
+    expect(effectOf(0, null, contrast({ rung: -1, before: 1 }))).toEqual({ ratio: 1, bounds: null })
+  })
+
+  const widthOf = (...contrasts: [Contrast, Contrast?]) => {
+    const { bounds } = effectOf(0, NOISE, ...contrasts)
+    return Math.log(bounds?.upper ?? 0) / (3.182446 * NOISE.deviation)
+  }
+
+  test('does not scatter by a launch that both of its estimates share', () => {
+    const [one, other] = [contrast({ a: -1, before: 1 }), contrast({ b: -1, before: 1 })]
+    expect(widthOf(one, other)).toBeCloseTo(Math.sqrt(2), 6)
+  })
+
+  test('scatters by a launch as its own steps tell, where that is more than the baseline does', () => {
+    const steady = contrast({ rung: -1, before: 1 }, { rung: 0.004 })
+    expect(widthOf(steady)).toBeCloseTo(Math.sqrt(2), 6)
+    const waiting = contrast({ rung: -1, before: 1 }, { rung: 0.03 })
+    expect(widthOf(waiting)).toBeCloseTo(Math.sqrt(1 + 3 ** 2), 6)
   })
 })

@@ -1,0 +1,71 @@
+"""Prints what learning rates end at, and how far two roundings of one training end apart.
+
+    python -m benchmarks.learning.rates benchmarks/learning/learning-rate-h200
+
+Each file of the folder is the metrics.jsonl of one training; those that differ in speed.accumulation_steps alone are one
+training in two roundings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from statistics import geometric_mean, mean
+from typing import NamedTuple
+
+
+class Ending(NamedTuple):
+    val_loss: float
+    nrmse: float
+    settled_at: int  # the first update whose loss, and all later ones', are below a tenth
+
+
+class Training(NamedTuple):
+    rate: float
+    warm_up: int
+    seed: int
+    micro_steps: int
+
+
+def main() -> None:
+    endings = dict(_read(path) for path in sorted(Path(sys.argv[1]).glob("*.jsonl")))
+    print("| learning rate | warm-up | seed | NRMSE in one micro-step | in two | apart |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    settings = sorted({(training.rate, training.warm_up) for training in endings})
+    for rate, warm_up in settings:
+        for seed in sorted({t.seed for t in endings if (t.rate, t.warm_up) == (rate, warm_up)}):
+            one, two = (endings[Training(rate, warm_up, seed, steps)].nrmse for steps in (1, 2))
+            print(f"| {rate:g} | {warm_up} | {seed} | {one:.4f} | {two:.4f} | {two / one - 1:+.1%} |")
+    print()
+    print("| learning rate | warm-up | held-out loss | NRMSE | two roundings apart | below 0.1 from update |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for rate, warm_up in settings:
+        of = {training: e for training, e in endings.items() if training[:2] == (rate, warm_up)}
+        apart = [math.log(e.nrmse / of[t._replace(micro_steps=1)].nrmse) for t, e in of.items() if t[3] == 2]
+        print(
+            f"| {rate:g} | {warm_up} | {mean(e.val_loss for e in of.values()):.5f} "
+            f"| {geometric_mean(e.nrmse for e in of.values()):.4f} | {math.sqrt(mean(ratio**2 for ratio in apart)):.1%} "
+            f"| {min(e.settled_at for e in of.values())} to {max(e.settled_at for e in of.values())} |"
+        )
+
+
+def _read(path: Path) -> tuple[Training, Ending]:
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    start = next(event for event in events if event["event"] == "run_start")
+    end = next(event for event in reversed(events) if event["event"] == "evaluation")
+    losses = [loss for event in events if event["event"] == "steps" for loss in event["train_loss"]]
+    settled_at = max((n for n, loss in enumerate(losses, 1) if loss >= 0.1), default=0) + 1
+    optimizer = start["config"]["optimizer"]
+    training = Training(
+        optimizer["learning_rate"],
+        optimizer["warmup_updates"],
+        start["seed"],
+        start["config"]["speed"]["accumulation_steps"],
+    )
+    return training, Ending(end["val_loss"], end["metrics"]["nrmse"], settled_at)
+
+
+if __name__ == "__main__":
+    main()
