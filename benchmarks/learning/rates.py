@@ -2,8 +2,8 @@
 
     python -m benchmarks.learning.rates benchmarks/learning/learning-rate-h200
 
-Each file of the folder is the metrics.jsonl of one training; those that differ in speed.accumulation_steps alone are one
-training in two roundings.
+Each file of the folder is the metrics.jsonl of one training; those that differ in speed.accumulation_steps
+alone are one training in two roundings.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for rate, warm_up in settings:
         of = {training: e for training, e in endings.items() if training[:2] == (rate, warm_up)}
-        apart = [math.log(e.nrmse / of[t._replace(micro_steps=1)].nrmse) for t, e in of.items() if t[3] == 2]
+        logs = [math.log(e.nrmse / of[t._replace(micro_steps=1)].nrmse) for t, e in of.items() if t[3] == 2]
+        apart = math.sqrt(mean(log**2 for log in logs))  # their mean is known to be 0
         print(
             f"| {rate:g} | {warm_up} | {mean(e.val_loss for e in of.values()):.5f} "
-            f"| {geometric_mean(e.nrmse for e in of.values()):.4f} | {math.sqrt(mean(ratio**2 for ratio in apart)):.1%} "
+            f"| {geometric_mean(e.nrmse for e in of.values()):.4f} | {apart:.1%} "
             f"| {min(e.settled_at for e in of.values())} to {max(e.settled_at for e in of.values())} |"
         )
 
