@@ -7,7 +7,8 @@ import { assess } from '../src/assess.ts'
 import { readRecorded } from '../src/io/analyze.ts'
 import { readShared } from '../src/io/ladder/ladder-file.ts'
 import { type JudgedRung, judgeLadder, type RungResult } from '../src/judge/ladder.ts'
-import { bytes, ratio, seconds, signed } from '../src/report/format.ts'
+import type { Standing } from '../src/judge/ladder-standing.ts'
+import { number, percent, ratio, seconds, signed } from '../src/report/format.ts'
 import { gateCells, TABLE_HEAD } from '../src/report/gate-row.ts'
 
 const GATES = 'benchmarks/gate'
@@ -53,33 +54,54 @@ async function gateTables(): Promise<Record<string, string>> {
 
 async function ladderTable(): Promise<string> {
   const files = readdirSync(LADDER).filter((name) => name.endsWith('.json'))
-  const { rungs } = judgeLadder(await readShared(files.map((name) => `${LADDER}/${name}`)))
-  const [alone, sum] = [
-    ['alone', 'gain', 'loss delta'],
-    ['in the sum', 'gain', 'loss delta'],
+  const record = await readShared(files.map((name) => `${LADDER}/${name}`))
+  const { rungs, baselines, noise } = judgeLadder(record)
+  const head = [
+    'rung',
+    'predicted',
+    'gain alone',
+    'GB',
+    'compile',
+    'loss delta',
+    'gain in the sum',
+    'loss delta',
   ]
-  const head = ['rung', 'predicted', ...alone, 'memory', 'compile', ...sum]
-  return markdownTable([head, ...rungs.map(rungCells)])
+  const steps = baselines
+    .flat()
+    .map((run) => ((run.secondsPerSample ?? Number.NaN) * run.samples) / run.steps)
+  const [low, high] = [Math.min(...steps), Math.max(...steps)]
+  return [
+    markdownTable([head, ...rungs.map(rungCells)]),
+    '',
+    ...(record.experiment.ladder?.rungs ?? [])
+      .filter(({ replaces }) => replaces.length > 0)
+      .map(({ name, replaces }) => `In the sum, ${name} takes the place of ${replaces.join(', ')}.`),
+    `The baseline takes ${seconds(low)} to ${seconds(high)} an update, and one launch of it scatters by ${percent(noise?.deviation ?? Number.NaN)}.`,
+  ].join('\n')
 }
 
 function rungCells({ rung, alone, sum }: JudgedRung): string[] {
-  const { standing } = alone
-  const measured =
-    standing.status === 'finished'
-      ? [
-          bytes(standing.summary.metrics.peak_memory_reserved_bytes ?? Number.NaN).replace(/ \(.*/, ''),
-          standing.compileSeconds === 0 ? '' : seconds(standing.compileSeconds),
-        ]
-      : ['', '']
-  return [rung.name, rung.predicts ?? '', ...effectCells(alone), ...measured, ...effectCells(sum)]
+  const name = rung.needs.length > 0 ? `${rung.name} (over ${rung.needs.join(', ')})` : rung.name
+  const [gain, delta] = effectCells(alone)
+  return [name, rung.predicts ?? '', gain, ...setUpCells(alone.standing), delta, ...effectCells(sum)]
 }
 
-function effectCells({ standing, gain, verdict }: RungResult): string[] {
-  if (standing.status !== 'finished') return [verdict, '', '']
-  const { secondsPerSample, samples, steps } = standing.summary
-  const step = secondsPerSample === null ? '' : seconds((secondsPerSample * samples) / steps)
+function setUpCells(standing: Standing): [string, string] {
+  if (standing.status !== 'finished') return ['', '']
+  const memory = standing.summary.metrics.peak_memory_reserved_bytes
+  return [
+    memory === undefined ? '' : number(memory / 1e9, 3),
+    standing.compileSeconds === 0 ? '' : seconds(standing.compileSeconds),
+  ]
+}
+
+function effectCells({ standing, gain, verdict }: RungResult): [string, string] {
+  if (standing.status !== 'finished') return [verdict, '']
   const delta = standing.lossDelta === null ? '' : signed(standing.lossDelta, 2)
-  return [step, gain === null ? verdict : `${ratio(gain.ratio)}, ${verdict}`, delta]
+  if (gain === null) return [verdict, delta]
+  const { bounds } = gain
+  const interval = bounds === null ? '' : ` (${ratio(bounds.lower)} to ${ratio(bounds.upper)})`
+  return [`${ratio(gain.ratio)}${interval}, ${verdict}`, delta]
 }
 
 function write(file: string, contents: Readonly<Record<string, string>>): void {

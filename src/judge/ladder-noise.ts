@@ -1,4 +1,5 @@
 // How far apart two launches of one training come out in a sitting, from the baseline's: what a rung has to beat.
+import { SCATTER_BATCHES } from '../measure/steady-state.ts'
 import { studentTQuantile } from '../statistics/student-t.ts'
 
 /** Two sided, for one comparison. */
@@ -40,8 +41,9 @@ export interface Share {
 export type Contrast = ReadonlyMap<string, Share>
 
 /**
- * The one estimate less the other: a baseline launch that both share cancels. A launch scatters as the baseline's do, or
- * as its own steps tell, if that is more: one that waits for the host scatters more than the baseline ever does.
+ * The one estimate less the other: a baseline launch that both share cancels. The variance of a launch is that between
+ * the baseline's, and that within its own steps besides: one that waits for the host scatters more than the baseline ever
+ * does. Degrees of freedom by Welch and Satterthwaite. What only such launches differ by from each other is not in it.
  */
 export function effectOf(
   logRatio: number,
@@ -51,13 +53,22 @@ export function effectOf(
 ): Effect {
   const ratio = Math.exp(logRatio)
   if (noise === null) return { ratio, bounds: null }
-  const variances = [...new Set([...one.keys(), ...other.keys()])].map((launch) => {
+  const shares = [...new Set([...one.keys(), ...other.keys()])].map((launch) => {
     const [ours, theirs] = [one.get(launch), other.get(launch)]
     const coefficient = (ours?.coefficient ?? 0) - (theirs?.coefficient ?? 0)
-    const within = ours?.standardError ?? theirs?.standardError ?? 0
-    return (coefficient * Math.max(noise.deviation, within)) ** 2
+    return { coefficient, standardError: ours?.standardError ?? theirs?.standardError ?? 0 }
   })
-  const t = studentTQuantile((1 + CONFIDENCE) / 2, noise.differences)
-  const margin = t * Math.sqrt(variances.reduce((sum, variance) => sum + variance, 0))
+  const between = shares.reduce((sum, { coefficient }) => sum + (coefficient * noise.deviation) ** 2, 0)
+  const components = [
+    { variance: between, freedom: noise.differences },
+    ...shares.map(({ coefficient, standardError }) => ({
+      variance: (coefficient * standardError) ** 2,
+      freedom: SCATTER_BATCHES - 1,
+    })),
+  ]
+  const variance = components.reduce((sum, component) => sum + component.variance, 0)
+  const freedom = variance ** 2 / components.reduce((sum, part) => sum + part.variance ** 2 / part.freedom, 0)
+  const t = variance === 0 ? 0 : studentTQuantile((1 + CONFIDENCE) / 2, freedom)
+  const margin = t * Math.sqrt(variance)
   return { ratio, bounds: { lower: Math.exp(logRatio - margin), upper: Math.exp(logRatio + margin) } }
 }

@@ -13,6 +13,7 @@ export type Standing =
 
 export interface Finished {
   readonly status: 'finished'
+  readonly sitting: number
   readonly summary: RunSummary
   /** Of the compile and capture phases. */
   readonly compileSeconds: number
@@ -31,15 +32,24 @@ export function baselineOf({ trainings }: Pick<LadderRecord, 'trainings'>): Trai
   return trainings[0]?.hash ?? ''
 }
 
-/** The last that gave an answer; null if none did. */
-export function answerOf(hash: TrainingHash, launches: readonly LadderLaunch[]): LadderLaunch | null {
-  return launches.findLast((launch) => launch.training === hash && isAnswer(launch)) ?? null
+/** The last that gave an answer, of a sitting if it has one; null if none did. */
+export function answerOf(
+  hash: TrainingHash,
+  launches: readonly LadderLaunch[],
+  sitting: number | null = null,
+): LadderLaunch | null {
+  const answers = launches.filter((launch) => launch.training === hash && isAnswer(launch))
+  return answers.findLast((launch) => launch.sitting === sitting) ?? answers.at(-1) ?? null
 }
 
 export const NOT_MEASURED: Standing = { status: 'not measured' }
 
-export function standingOf(hash: TrainingHash, record: LadderRecord): Standing {
-  const launch = answerOf(hash, record.launches)
+export function standingOf(
+  hash: TrainingHash,
+  record: LadderRecord,
+  sitting: number | null = null,
+): Standing {
+  const launch = answerOf(hash, record.launches, sitting)
   const outcome = launch?.launched.outcome
   if (launch && outcome?.status === 'finished') return finishedStanding(launch, outcome, record)
   if (outcome?.status !== 'failed') return NOT_MEASURED
@@ -61,6 +71,7 @@ function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: La
   const loss = summary.metrics.val_loss
   return {
     status: 'finished',
+    sitting: launch.sitting,
     summary,
     compileSeconds: sum(
       outcome.metrics.phases

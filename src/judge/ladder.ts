@@ -60,11 +60,11 @@ export interface JudgedLadder {
 export function judgeLadder(record: LadderRecord): JudgedLadder {
   const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
   const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
-  const standings = new Map(record.trainings.map(({ hash }) => [hash, standingOf(hash, record)]))
   const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
-    const standing = (hash === null ? undefined : standings.get(hash)) ?? NOT_MEASURED
-    const other = standings.get(before)
-    const measured = other?.status === 'finished' ? other : null
+    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record)
+    // Calls that share a ladder may each have launched what a rung is compared with.
+    const other = standing.status === 'finished' ? standingOf(before, record, standing.sitting) : NOT_MEASURED
+    const measured = other.status === 'finished' ? other : null
     return resultOf(
       standing,
       before === baselineOf(record) ? baselineFor(standing, baselines) : measured,

@@ -72,25 +72,23 @@ export function logTrend(run: WholeMetrics, warmUp: number): number | null {
   return Number.isFinite(slope) ? slope * (logs.length - 1) : null
 }
 
-/** Fewer periods, in the batches of a square root of them, tell little of their scatter. */
-const MIN_PERIODS_TO_SCATTER = 16
+/** Few and long, since neighbouring steps go alike: 36 steps each in the 180 that a launch of 200 times. */
+export const SCATTER_BATCHES = 5
 
 /**
- * Standard error of ln(seconds per sample) of one run by the scatter within it: batch means, since neighbouring steps go
- * alike (as many batches as there are periods in each). What a whole run is off by is not in it. Null with fewer than 16
- * timed periods.
+ * Standard error of the mean ln(seconds per sample) of one run by the scatter within it, from the means of 5 batches.
+ * What the whole run is off by is not in it. Null with fewer than 2 timed periods a batch.
  */
 export function logStandardError(run: WholeMetrics, warmUp: number): number | null {
   const logs = logProfile(run, warmUp)
-  if (logs.length < MIN_PERIODS_TO_SCATTER) return null
-  const size = Math.floor(Math.sqrt(logs.length))
-  const count = Math.floor(logs.length / size)
-  const means = Array.from({ length: count }, (_, batch) =>
+  const size = Math.floor(logs.length / SCATTER_BATCHES)
+  if (size < 2) return null
+  const means = Array.from({ length: SCATTER_BATCHES }, (_, batch) =>
     meanOf(logs.slice(batch * size, (batch + 1) * size)),
   )
   const mean = meanOf(means)
   const squares = means.reduce((total, value) => total + (value - mean) ** 2, 0)
-  return Number.isFinite(squares) ? Math.sqrt(squares / (count - 1) / count) : null
+  return Number.isFinite(squares) ? Math.sqrt(squares / (SCATTER_BATCHES - 1) / SCATTER_BATCHES) : null
 }
 
 /**

@@ -50,20 +50,15 @@ describe('an effect', () => {
     expect(effectOf(0, null, contrast({ rung: -1, before: 1 }))).toEqual({ ratio: 1, bounds: null })
   })
 
-  const widthOf = (...contrasts: [Contrast, Contrast?]) => {
-    const { bounds } = effectOf(0, NOISE, ...contrasts)
-    return Math.log(bounds?.upper ?? 0) / (3.182446 * NOISE.deviation)
-  }
-
   test('does not scatter by a launch that both of its estimates share', () => {
     const [one, other] = [contrast({ a: -1, before: 1 }), contrast({ b: -1, before: 1 })]
-    expect(widthOf(one, other)).toBeCloseTo(Math.sqrt(2), 6)
+    const { bounds } = effectOf(0, NOISE, one, other)
+    expect(Math.log(bounds?.upper ?? 0)).toBeCloseTo(3.182446 * 0.01 * Math.sqrt(2), 6)
   })
 
-  test('scatters by a launch as its own steps tell, where that is more than the baseline does', () => {
-    const steady = contrast({ rung: -1, before: 1 }, { rung: 0.004 })
-    expect(widthOf(steady)).toBeCloseTo(Math.sqrt(2), 6)
-    const waiting = contrast({ rung: -1, before: 1 }, { rung: 0.03 })
-    expect(widthOf(waiting)).toBeCloseTo(Math.sqrt(1 + 3 ** 2), 6)
+  test('scatters by what the steps of a launch tell besides, with the degrees of freedom of both', () => {
+    const { bounds } = effectOf(0, NOISE, contrast({ rung: -1, before: 1 }, { rung: 0.03 }))
+    // Variances 2 x 0.01^2 with 3 and 0.03^2 with 4 degrees of freedom: t(0.975, 5.606178) = 2.489189 (SciPy).
+    expect(Math.log(bounds?.upper ?? 0)).toBeCloseTo(0.0825571, 6)
   })
 })

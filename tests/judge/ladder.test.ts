@@ -95,6 +95,28 @@ describe('the word of a rung', () => {
   })
 })
 
+test('a rung whose own steps scatter is less certain than one that is as fast throughout', async () => {
+  const around = (stepSeconds: number | number[]) =>
+    resultOf([baseline(0.0801), { training: 'a alone', stepSeconds }, baseline(0.0799)])
+  const widthOf = ({ gain }: RungResult) => Math.log((gain?.bounds?.upper ?? 0) / (gain?.bounds?.lower ?? 1))
+  const steady = await around(0.075)
+  const waiting = await around(Array.from({ length: 40 }, (_, step) => (step % 20 < 10 ? 0.06 : 0.09)))
+  expect(widthOf(waiting)).toBeGreaterThan(5 * widthOf(steady))
+  expect([steady.verdict, waiting.verdict]).toEqual(['gain', 'open'])
+})
+
+test('a rung is compared with what was launched beside it, where another call launched that too', async () => {
+  const rungs = [aRung('a'), aRung('b', { sumBefore: 'a alone' })]
+  const a = (stepSeconds: number): Told => ({ training: 'a alone', stepSeconds })
+  const b: Told = { training: 'sum up to b', stepSeconds: 0.04 }
+  const sittings = [
+    [baseline(), a(0.05), b, baseline()],
+    [baseline(), a(0.06), baseline()],
+  ]
+  const [, judged] = judgeLadder(await aLadder(rungs, sittings)).rungs
+  expect(judged?.sum.gain?.ratio).toBeCloseTo(1.25, 9)
+})
+
 test('a rung that needs others is judged by what it adds to them', async () => {
   const rung = aRung('b', { needs: ['a'], from: 'what b needs' })
   const launches = [

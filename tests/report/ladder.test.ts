@@ -54,7 +54,7 @@ test('below the tables stands how to read them, what was read back, and every si
     "How to read it
       speedup: baseline / own seconds per sample in the steady state, against the mean of the baseline launches right before and after it.
       gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups.
-      noise: one launch scatters by 0.18% (standard deviation, from 1 pair of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike, or as its own steps tell, if that is more; in brackets its 95% interval. One that holds 1.00x reads "no gain" if it ends below 1.02x, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".
+      noise: one launch scatters by 0.18% (standard deviation, from 1 pair of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike, and by what its own steps tell besides; in brackets its 95% interval. One that holds 1.00x reads "no gain" if it ends below 1.02x, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".
       every launch with seed 0, train.updates: 60; loss delta: held-out loss - that of the baseline launches beside it.
       not active: the trainer reads back the same settings as without it.
 

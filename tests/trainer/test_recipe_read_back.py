@@ -21,16 +21,29 @@ TWO_TASKS = [
 CHANGED = {
     "query_points=8": {"decoded_points": "advection1d 8 of 16 uniform, darcy2d 8 of 64 uniform"},
     "query_strategy=lattice": {"decoded_points": "advection1d 8 of 16 lattice, darcy2d 4 of 64 lattice"},
-    "inverse_every=4": {"inverse_terms": "1 of 1 pairs, 1 of 4 steps"},
-    "inverse_every_nth_pair=2": {"inverse_terms": "1 of 2 pairs, 1 of 1 steps"},
-    "priors_every=3": {"prior_terms": "1 of 3 steps"},
+    "inverse_every=4": {"inverse_terms": "1 of 1 pairs, 3 of 12 steps from 4"},
+    "inverse_every=24": {"inverse_terms": "1 of 1 pairs, 0 of 12 steps"},
+    "inverse_every_nth_pair=2": {"inverse_terms": "1 of 2 pairs, 12 of 12 steps from 1"},
+    "priors_every=3": {"prior_terms": "4 of 12 steps from 3"},
     "exploration_updates=5": {
-        "inverse_terms": "1 of 1 pairs, 1 of 1 steps after 5",
-        "prior_terms": "1 of 1 steps after 5",
+        "inverse_terms": "1 of 1 pairs, 7 of 12 steps from 6",
+        "prior_terms": "7 of 12 steps from 6",
     },
-    "batch_cut_into=4": {"step_pairs": "4"},
-    "batch_doubles_after=[4, 8]": {"step_pairs": "16 to 64"},
-    "task_shares=[3, 1]": {"task_pairs": "advection1d 12 of 16, darcy2d 4 of 16"},
+    "exploration_updates=12": {
+        "inverse_terms": "1 of 1 pairs, 0 of 12 steps",
+        "prior_terms": "0 of 12 steps",
+    },
+    "batch_cut_into=4": {
+        "step_pairs": "4 in 48 steps",
+        "inverse_terms": "1 of 1 pairs, 48 of 48 steps from 1",
+        "prior_terms": "48 of 48 steps from 1",
+    },
+    "batch_doubles_after=[4, 8]": {
+        "step_pairs": "16 in 4 steps, 32 in 2 steps, 64 in 1 steps",
+        "inverse_terms": "1 of 1 pairs, 7 of 7 steps from 1",
+        "prior_terms": "7 of 7 steps from 1",
+    },
+    "task_shares=[3, 1]": {"task_pairs": "advection1d 12, darcy2d 4 of 16"},
 }
 
 
@@ -45,11 +58,11 @@ def test_every_key_of_the_recipe_is_here():
 
 def test_without_a_recipe_it_is_the_whole_work(tmp_path):
     assert read_back(tmp_path) == {
-        "task_pairs": "advection1d 8 of 16, darcy2d 8 of 16",
+        "task_pairs": "advection1d 8, darcy2d 8 of 16",
         "decoded_points": "advection1d 16 of 16, darcy2d 64 of 64",
-        "inverse_terms": "1 of 1 pairs, 1 of 1 steps",
-        "prior_terms": "1 of 1 steps",
-        "step_pairs": "16",
+        "inverse_terms": "1 of 1 pairs, 12 of 12 steps from 1",
+        "prior_terms": "12 of 12 steps from 1",
+        "step_pairs": "16 in 12 steps",
     }
 
 
@@ -64,6 +77,8 @@ def test_a_limit_above_the_grid_changes_nothing(tmp_path):
     assert read_back(tmp_path, "recipe.query_points=64") == read_back(tmp_path)
 
 
-def test_inverse_terms_without_weight_are_none(tmp_path):
-    off = ["loss.inverse_encoding=0", "loss.inverse_decoding=0"]
-    assert read_back(tmp_path, *off)["inverse_terms"] == "none"
+def test_terms_without_weight_are_none_however_often_they_are_due(tmp_path):
+    off = ["loss.inverse_encoding=0", "loss.inverse_decoding=0", "loss.boundary=0", "loss.positivity=0"]
+    for often in ([], ["recipe.inverse_every=2", "recipe.priors_every=3"]):
+        found = read_back(tmp_path, *off, *often)
+        assert (found["inverse_terms"], found["prior_terms"]) == ("none", "none")

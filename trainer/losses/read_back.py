@@ -1,8 +1,9 @@
-"""What work a step really does, asked of what decides it: recipes differ here, not in how it is computed."""
+"""What work a step does, asked of what decides it: recipes differ here, not in how it is computed."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from trainer.data.mixture import part_sizes
 from trainer.losses.choices import StepChoices
@@ -11,23 +12,20 @@ from trainer.losses.queries import QueryPlan
 
 
 def read_back_recipe(objective: Objective, choices: StepChoices) -> dict[str, str]:
+    """The terms of the objective and the places where it looks; when terms are due, and of how many pairs."""
     parts, config = list(objective.tasks), choices.config
-    pairs = part_sizes(config.train.pairs_per_update, config.task_shares)
-    inverse = {part.nth for part in parts if any(term.group == "inverse" for term in part.terms)}
-    sizes = dict.fromkeys(config.step_pairs(step) for step in (1, config.growth.steps))
+    groups = {term.group for part in parts for term in part.terms}
+    sizes = Counter(config.step_pairs(step) for step in range(1, config.growth.steps + 1))
+    shares = part_sizes(config.train.pairs_per_update, config.task_shares)
+    inverse_pairs = ", ".join(f"1 of {nth} pairs" for nth in sorted({part.nth for part in parts}))
     return {
-        "task_pairs": _each(objective, [f"{n} of {sum(pairs)}" for n in pairs]),
-        "decoded_points": _each(objective, [_points(part.plan) for part in parts]),
-        "inverse_terms": ", ".join(
-            [*(f"1 of {nth} pairs" for nth in inverse), _due(choices, "inverse")] if inverse else ["none"]
-        ),
-        "prior_terms": _due(choices, "priors"),
-        "step_pairs": " to ".join(map(str, sizes)),
+        "decoded_points": ", ".join(f"{part.task.name} {_points(part.plan)}" for part in parts),
+        "inverse_terms": f"{inverse_pairs}, {_due(choices, 'inverse')}" if "inverse" in groups else "none",
+        "prior_terms": _due(choices, "priors") if "priors" in groups else "none",
+        "step_pairs": ", ".join(f"{size} in {count} steps" for size, count in sizes.items()),
+        "task_pairs": ", ".join(f"{part.task.name} {n}" for part, n in zip(parts, shares, strict=True))
+        + f" of {sum(shares)}",
     }
-
-
-def _each(objective: Objective, texts: list[str]) -> str:
-    return ", ".join(f"{part.task.name} {text}" for part, text in zip(objective.tasks, texts, strict=True))
 
 
 def _points(plan: QueryPlan) -> str:
@@ -36,9 +34,7 @@ def _points(plan: QueryPlan) -> str:
 
 
 def _due(choices: StepChoices, group: str) -> str:
-    """How often, by the phases of one period behind the exploration."""
-    explored = choices.config.recipe.exploration_updates
-    period = choices.config.period_updates
-    phases = [choices.phase(explored + step) for step in range(1, period + 1)]
-    due = sum(getattr(phase, group) for phase in phases)
-    return f"1 of {period // due} steps" + (f" after {explored}" if explored else "")
+    """In how many of all steps, and which is the first."""
+    steps = range(1, choices.config.growth.steps + 1)
+    due = [step for step in steps if getattr(choices.phase(step), group)]
+    return f"{len(due)} of {len(steps)} steps" + (f" from {due[0]}" if due else "")

@@ -15,7 +15,7 @@ import { parseJson } from '../parse-json.ts'
 import { readText } from '../read-text.ts'
 
 const SCHEMA_VERSION = 1
-/** Each launch has its metrics in it: some 10 kB for 60 steps. */
+/** Each launch has its metrics in it: some 30 kB for 200 steps. */
 const MAX_LADDER_BYTES = 256 * 1024 * 1024
 
 const names = z.array(z.string())
