@@ -20,9 +20,10 @@ import torch
 from ending import end, end_by_exception
 from gpu_check_cases import Case, cases
 from gpu_check_table import table
-from gpu_check_verdict import LOSSES, wrong, wrong_kernels
+from gpu_check_verdict import wrong, wrong_kernels
 
 HERE = Path(__file__).parent
+LEAST_UPDATES = 16
 ROOT = HERE.parent
 SMALL_DATA = ["data.advection1d.trajectories=16", "data.darcy2d.trajectories=200"]
 TINY = [
@@ -219,7 +220,9 @@ def _options() -> argparse.Namespace:
         "--device", choices=["cuda", "cpu"], default="cuda", help="cpu: tiny sizes, to try the script"
     )
     parser.add_argument("--processes", type=int, nargs="+", choices=[1, 2], default=[1, 2])
-    parser.add_argument("--updates", type=int, default=24, help="of each case, at least 10 (default 24)")
+    parser.add_argument(
+        "--updates", type=int, default=24, help=f"of each case, at least {LEAST_UPDATES} (default 24)"
+    )
     parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 48")
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
     parser.add_argument("--data", type=Path, default=ROOT / "data")
@@ -234,9 +237,9 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
-    if options.updates < LOSSES:
+    if options.updates < LEAST_UPDATES:
         parser.error(
-            f"--updates: got {options.updates}, but {LOSSES} losses are compared; take as many or more"
+            f"--updates: got {options.updates}, but a case needs up to {LEAST_UPDATES}; take as many"
         )
     options.pairs = options.pairs or (384 if options.device == "cuda" else 48)
     return options

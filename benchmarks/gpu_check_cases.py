@@ -65,7 +65,8 @@ def cases(device: str) -> list[Case]:
         for case in (*_ONE, *_ONE_LATER, *_LAST)
         if case.name in ON_TWO_AS_WELL
     ]
-    everywhere = [*_ONE, *_ONE_LATER, *_TWO, *on_two, *_LAST]
+    recipes = [replace(case, name=f"ddp-{case.name}", processes=2) for case in _RECIPE if not case.against]
+    everywhere = [*_ONE, *_ONE_LATER, *_RECIPE, *_TWO, *on_two, *recipes, *_LAST]
     return [case for case in everywhere if device == "cuda" or not _needs_gpu(case)]
 
 
@@ -98,8 +99,25 @@ _ONE = [
     Case("compile-model", (MODEL,)),
     Case("graph-compile-model", (MODEL, GRAPH)),
     Case("graph-accumulation-3", (GRAPH, THREE)),
-    Case("inverse-every-4", ("recipe.inverse_every=4",), against=None),
-    Case("graph-inverse-every-4", (GRAPH, "recipe.inverse_every=4"), against="inverse-every-4"),
+]
+
+# Other work, so that only what does the same can repeat it.
+ANY_POINTS = ("loss.spectral=0", "loss.conservation=0", "loss.boundary=0")
+EVERY_4TH = "recipe.inverse_every=4"
+CUT = "recipe.batch_cut_into=4"
+GROWN = "recipe.batch_doubles_after=[8]"
+_RECIPE = [
+    Case("inverse-every-4", (EVERY_4TH,), against=None),
+    Case("graph-inverse-every-4", (GRAPH, EVERY_4TH), against="inverse-every-4"),
+    Case("inverse-quarter", ("recipe.inverse_every_nth_pair=4",), against=None),
+    Case("priors-every-4", ("recipe.priors_every=4",), against=None),
+    Case("exploration-8", ("recipe.exploration_updates=8",), against=None),
+    Case("queries-256", ("recipe.query_points=256",), against=None),
+    Case("queries-stratified", ("recipe.query_strategy=stratified", *ANY_POINTS), against=None),
+    Case("task-shares", ("recipe.task_shares=[3, 1]",), against=None),
+    Case("batch-cut", (CUT,), against=None),
+    Case("graph-batch-cut", (GRAPH, CUT), against="batch-cut"),
+    Case("batch-doubles", (GROWN,), against=None),
 ]
 
 _TWO = [
@@ -184,6 +202,7 @@ _GPU_ONLY = (
     "reduce-overhead",
     "fused_pointwise",
     "max-autotune",
+    "task_shares",  # the model on a CPU has one task
 )
 
 

@@ -9,8 +9,13 @@ def table(records: list[dict], against: dict[str, str]) -> str:
     """One line per case that ended, in the order in which they ended; `against`: what each should repeat."""
     ended = [record for record in records if "started" not in record]
     measured = {record["case"]: record for record in ended if "step_seconds" in record}
+    plain = {
+        record["processes"]: record
+        for record in ended
+        if record["case"] in ("plain", "ddp") and "effective" in record
+    }
     rows = [
-        _row(record, measured.get(against.get(record["case"])))
+        _row(record, measured.get(against.get(record["case"])), plain.get(record.get("processes")))
         for record in ended
         if record.get("rank", 0) == 0
     ]
@@ -34,7 +39,7 @@ def table(records: list[dict], against: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _row(record: dict, reference: dict | None) -> tuple[str, ...]:
+def _row(record: dict, reference: dict | None, plain: dict | None) -> tuple[str, ...]:
     if "step_seconds" not in record:
         return (record["case"], str(record.get("processes", "")), *[""] * 7, record.get("error", "")[:160])
     memory = record.get("peak_memory_reserved_bytes")
@@ -48,7 +53,7 @@ def _row(record: dict, reference: dict | None) -> tuple[str, ...]:
         f"{record['set_up_seconds']:.1f}",
         _small(reference and loss_deviation(record, reference)),
         _small(record.get("weight_deviation")),
-        _what_was_on(record),
+        _what_was_on(record, {} if plain in (None, record) else plain["effective"]),
     )
 
 
@@ -56,9 +61,12 @@ def _small(number: float | None) -> str:
     return "" if number is None else f"{number:.1e}"
 
 
-def _what_was_on(record: dict) -> str:
+def _what_was_on(record: dict, plain: dict) -> str:
+    """What it reads back other than the plain case, which shows all that it has."""
     effective = {
-        key: value for key, value in record["effective"].items() if value not in (0, "off", "none", False)
+        key: value
+        for key, value in record["effective"].items()
+        if (value != plain.get(key) if plain else value not in (0, "off", "none", False))
     }
     if "replay_deviation" in record:
         effective["replayed against eager"] = f"{record['replay_deviation']:.1e}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from dataclasses import replace
 
 from gpu_check_cases import PLAIN, Case
 
@@ -38,51 +39,96 @@ ALWAYS_FLOAT32 = {
     "decoder tail and head": {"reader.bias"},
 }
 
-# What a setting has to read back as: its key in `effective`, and the text there, or one of its parts.
-READS_BACK: dict[str, dict[str, tuple[str, object]]] = {
+# What a training without any switch reads back, but for what depends on its processes and its device.
+NOTHING_ON: dict[str, object] = {
+    **{"fp8_layers": 0, "fused_layers": 0, "hoisted_tasks": 0, "checkpointed_blocks": 0},
+    **{"checkpointed_ends": 0, "compile": "off", "compiled_blocks": 0, "cuda_graph": False},
+    **{"cross_attention": "auto", "adamw": "AdamW foreach", "muon": "Muon batched", "ema": "for-loop"},
+    **{"precision": "bfloat16", "data_path": "resident", "loader_workers": 0, "micro_steps": 1},
+    **{"cudnn_autotune": False, "detect_anomaly": False, "metric_reads": "window", "traced_updates": 0},
+    **{"memory_cleanup": "automatic", "nccl": "default", "nccl_warnings": 0},
+}
+OF_GPUS_ALONE = {"loader_pinned"}
+ON_GPUS: dict[str, object] = {"attention": "cudnn", "data_device": "cuda"}
+WRAPPED: dict[int, dict[str, object]] = {
+    1: {"wrapper": "none", "gradient_reductions": 0},
+    2: {"wrapper": "DistributedDataParallel", "gradient_reductions": 1},
+}
+LOADER = {"data_path": "loader", "data_device": "cpu", "loader_pinned": True, "loader_prefetch": 4}
+
+# What a setting reads back instead; numbers of the two-task model, which has 12 blocks and 3 decoder layers.
+READS_BACK: dict[str, dict[str, dict[str, object]]] = {
     "precision": {
-        "fp32": ("precision", "float32"),
-        "fp16": ("precision", "float16"),
-        "bf16": ("precision", "bfloat16"),
+        "fp32": {"precision": "float32", "attention": "efficient"},
+        "fp16": {"precision": "float16"},
+        "bf16": {"precision": "bfloat16"},
     },
-    "data_path": {"resident": ("data_path", "resident"), "loader": ("data_path", "loader")},
-    "loader_workers": {"8": ("loader_workers", "8")},
-    "loader_pinned": {"false": ("loader_pinned", "False")},
-    "accumulation_steps": {"1": ("micro_steps", "1"), "3": ("micro_steps", "3")},
-    "wrapper": {"flat": ("wrapper", "flat"), "fsdp2": ("wrapper", "FSDP2")},
+    "data_path": {"resident": {"data_path": "resident"}, "loader": LOADER},
+    "loader_workers": {"8": {"loader_workers": 8}},
+    "loader_pinned": {"false": {"loader_pinned": False}},
+    "accumulation_steps": {"1": {"micro_steps": 1}, "3": {"micro_steps": 3}},
+    "wrapper": {
+        "flat": {"wrapper": "flat"},
+        "fsdp2": {"wrapper": "FSDP2", "gradient_reductions": 13},  # of each block, and of the rest
+    },
     "muon": {
-        "loop": ("optimizer", "Muon loop"),
-        "batched": ("optimizer", "Muon batched"),
-        "sharded": ("optimizer", "Muon batched over 2 ranks"),
+        "loop": {"muon": "Muon loop"},
+        "batched": {"muon": "Muon batched"},
+        "sharded": {"muon": "Muon batched over 2 ranks"},
     },
-    "fused_adamw": {"true": ("optimizer", "AdamW fused")},
-    "offload_adamw": {"true": ("optimizer", "AdamW offloaded")},
-    "foreach_ema": {"true": ("ema", "foreach")},
-    "compile": {"blocks": ("compile", "blocks"), "model": ("compile", "model")},
+    "fused_adamw": {"true": {"adamw": "AdamW fused"}},
+    "offload_adamw": {"true": {"adamw": re.compile(r"AdamW offloaded, [1-9]\d* bytes")}},
+    "foreach_ema": {"true": {"ema": "foreach"}},
+    "compile": {
+        "blocks": {"compile": "blocks", "compiled_blocks": 15},
+        "model": {"compile": "model", "compiled_blocks": 0},
+    },
     "compile_mode": {
-        "reduce-overhead": ("compile", "reduce-overhead"),
-        "max-autotune-no-cudagraphs": ("compile", "max-autotune-no-cudagraphs"),
+        "reduce-overhead": {"compile": "blocks, reduce-overhead"},
+        "max-autotune-no-cudagraphs": {"compile": "blocks, max-autotune-no-cudagraphs"},
     },
-    "cuda_graph": {"true": ("cuda_graph", "True")},
+    "cuda_graph": {"true": {"cuda_graph": True}},
     "attention": {
-        name: ("attention", name)
+        name: {"attention": name}
         for name in ("math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile")
     },
-    "cross_attention": {"one-tile": ("cross_attention", "one-tile")},
-    "fp8_products": {"true": ("fp8_layers", ON)},
-    "fused_pointwise": {"true": ("fused_layers", ON), "false": ("fused_layers", "0")},
-    "hoist_fixed_grid": {"true": ("hoisted_tasks", ON)},
+    "cross_attention": {"one-tile": {"cross_attention": "one-tile"}},
+    "fp8_products": {"true": {"fp8_layers": 48}},
+    "fused_pointwise": {"true": {"fused_layers": 15}, "false": {"fused_layers": 0}},
+    "hoist_fixed_grid": {"true": {"hoisted_tasks": 2}},
     "activation_checkpointing": {
-        "all": ("checkpointed_blocks", ON),
-        "every-other": ("checkpointed_blocks", ON),
-        "selective": ("checkpointed_blocks", ON),
+        "all": {"checkpointed_blocks": 12},
+        "every-other": {"checkpointed_blocks": 6},
+        "selective": {"checkpointed_blocks": 12},
     },
-    "checkpoint_encoder_decoder": {"true": ("checkpointed_ends", ON)},
-    "cudnn_autotune": {"true": ("cudnn_autotune", "True")},
-    "memory_cleanup_updates": {"4": ("memory_cleanup", "every 4 updates")},
-    "reduce_gradients": {"every-micro-step": ("gradient_reductions", "3")},
-    "metric_reads": {"update": ("metric_reads", "update")},
-    "trace_updates": {"3": ("traced_updates", "3")},
+    "checkpoint_encoder_decoder": {"true": {"checkpointed_ends": 4}},
+    "cudnn_autotune": {"true": {"cudnn_autotune": True}},
+    "memory_cleanup_updates": {"4": {"memory_cleanup": "every 4 updates"}},
+    "reduce_gradients": {"every-micro-step": {"gradient_reductions": 3}},
+    "metric_reads": {"update": {"metric_reads": "update"}},
+    "trace_updates": {"3": {"traced_updates": 3}},
+}
+
+# Of the recipe, which only cases that set it are asked for: pairs and updates are those of the call.
+RECIPE_READS_BACK: dict[str, dict[str, re.Pattern[str]]] = {
+    "inverse_every=4": {"inverse_terms": re.compile(r"1 of 1 pairs, (\d+) of \d+ steps from 4")},
+    "inverse_every_nth_pair=4": {"inverse_terms": re.compile(r"1 of 4 pairs, (\d+) of \1 steps from 1")},
+    "priors_every=4": {"prior_terms": re.compile(r"\d+ of \d+ steps from 4")},
+    "exploration_updates=8": {
+        "inverse_terms": re.compile(r"1 of 1 pairs, \d+ of \d+ steps from 9"),
+        "prior_terms": re.compile(r"\d+ of \d+ steps from 9"),
+    },
+    "query_points=256": {
+        "decoded_points": re.compile(r"advection1d 256 of 1024 lattice, darcy2d 256 of 16384 lattice")
+    },
+    "query_strategy=stratified": {
+        "decoded_points": re.compile(r"advection1d 1024 of 1024, darcy2d 2048 of 16384 stratified")
+    },
+    "task_shares=[3, 1]": {
+        "task_pairs": re.compile(r"advection1d 288 of 384, darcy2d .*|advection1d 576 of 768, darcy2d .*")
+    },
+    "batch_cut_into=4": {"step_pairs": re.compile(r"(96|192) in \d+ steps")},
+    "batch_doubles_after=[8]": {"step_pairs": re.compile(r"(384|768) in 8 steps, (768|1536) in \d+ steps")},
 }
 
 
@@ -91,7 +137,12 @@ def wrong(record: dict, case: Case, reference: dict | None) -> list[str]:
 
     reference: the record of the case that this one should repeat, from the same call.
     """
-    return [*_wrong_switches(record, case), *_wrong_numbers(record, case, reference), *_waits(record, case)]
+    return [
+        *_wrong_switches(record, case),
+        *_not_measured(record),
+        *_wrong_numbers(record, case, reference),
+        *_waits(record, case),
+    ]
 
 
 def wrong_kernels(errors: dict[str, dict[str, float] | None], dtype: str) -> list[str]:
@@ -132,21 +183,47 @@ def loss_deviation(record: dict, reference: dict) -> float:
     return max(_loss_deviations(record, reference))
 
 
-def expected_read_backs(case: Case) -> list[tuple[str, object]]:
-    """KeyError where a case sets something of speed that nothing here says how to see."""
+def expected_read_backs(case: Case) -> dict[str, object]:
+    """All that a case reads back on GPUs, and nothing else may.
+
+    KeyError where a case sets something that nothing here says how to see.
+    """
     settings = dict(part.split("=", 1) for part in [*PLAIN, *case.overrides])  # the last one counts
-    speed = {key.removeprefix("speed."): value for key, value in settings.items() if key.startswith("speed.")}
-    nccl = speed.pop("nccl", None)
-    found = [READS_BACK[key][value] for key, value in speed.items()]
-    return [*found, ("nccl", nccl.strip("[]").replace(", ", " "))] if nccl else found
+    expected = {**NOTHING_ON, **ON_GPUS, **WRAPPED[case.processes]}
+    for key, value in settings.items():
+        section, name = key.split(".", 1)
+        if key == "speed.nccl":
+            expected["nccl"] = value.strip("[]").replace(", ", " ")
+        elif section == "speed":
+            expected |= READS_BACK[name][value]
+        elif section == "recipe":
+            expected |= RECIPE_READS_BACK[f"{name}={value}"]
+    return expected
 
 
 def _wrong_switches(record: dict, case: Case) -> list[str]:
-    effective, found = record["effective"], []
-    for key, asked in expected_read_backs(case):
-        value = effective.get(key)
-        if not _reads_as(value, asked):
-            found.append(f"{key} reads back {value}, asked for {'on' if asked is ON else asked}")
+    adamw, _, muon = str(record["effective"].get("optimizer")).partition(" + ")
+    effective = {**record["effective"], "adamw": adamw, "muon": muon}
+    unasked = {"optimizer", "task_pairs", "decoded_points", "inverse_terms", "prior_terms", "step_pairs"}
+    expected, found = expected_read_backs(case), []
+    if record.get("processes") != case.processes:
+        found.append(f"ran in {record.get('processes')} processes, expected {case.processes}")
+    if record.get("device") == "cpu":  # of another model, and without what only GPUs have
+        asked = expected_read_backs(replace(case, overrides=())).items()
+        expected = {
+            key: ON if isinstance(value, re.Pattern) or (isinstance(value, int) and value > 1) else value
+            for key, value in expected.items()
+            if (key, value) not in asked and key not in OF_GPUS_ALONE
+        }
+    else:
+        found += [
+            f"{key} reads back {value}, which nothing asks for"
+            for key, value in effective.items()
+            if key not in {*expected, *unasked}
+        ]
+    for key, asked in expected.items():
+        if not _reads_as(effective.get(key), asked):
+            found.append(f"{key} reads back {effective.get(key)}, asked for {_named(asked)}")
     reads = len(record["losses"]) if effective.get("metric_reads") == "update" else 0
     if record.get("updates_read") != reads:
         found.append(f"the losses of {record.get('updates_read')} updates were read, expected {reads}")
@@ -156,7 +233,22 @@ def _wrong_switches(record: dict, case: Case) -> list[str]:
 def _reads_as(value: object, asked: object) -> bool:
     if asked is ON:
         return value not in (None, 0, "off", False)
-    return asked in (value, str(value), *re.split(r", | \+ ", str(value)))
+    if isinstance(asked, re.Pattern):
+        return bool(asked.fullmatch(str(value)))
+    return value == asked and type(value) is type(asked)
+
+
+def _named(asked: object) -> object:
+    return "on" if asked is ON else asked.pattern if isinstance(asked, re.Pattern) else asked
+
+
+def _not_measured(record: dict) -> list[str]:
+    memory = ["peak_memory_allocated_bytes", "peak_memory_reserved_bytes"]
+    keys = ["step_seconds", "set_up_seconds", *([] if record.get("device") == "cpu" else memory)]
+    values = {key: record.get(key) for key in keys}
+    return [
+        f"{key} is {value}, expected more than 0" for key, value in values.items() if not (value or 0) > 0
+    ]
 
 
 def _loss_deviations(record: dict, reference: dict) -> list[float]:

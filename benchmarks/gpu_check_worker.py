@@ -44,7 +44,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     """Train the case's updates; the later half is timed."""
     require_world_fits(config, world.size)
     require_device_fits(config, world.device.type, world.size)
-    updates = config.train.updates
+    updates = config.growth.steps
     share = Share(
         data.train.schedule(config.train.pairs_per_update, SEED, growth=config.growth),
         world.rank,
@@ -76,6 +76,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
             set_up = time.perf_counter() - started
     seconds += clock.drain()
     timed = seconds[updates // 2 :]
+    pairs = sum(config.step_pairs(step) for step in range(updates // 2 + 1, updates + 1))
     result = {
         "effective": {
             **learner.effective(),
@@ -86,11 +87,8 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         "set_up_seconds": set_up,
         "step_seconds": sum(timed) / len(timed),
         "step_seconds_least": min(timed),
-        "tera_flops_per_second": flops_per_pair(config)["all"]
-        * config.train.pairs_per_update
-        * len(timed)
-        / (sum(timed) * world.size * 1e12),
-        "pairs_per_second": config.train.pairs_per_update * len(timed) / sum(timed),
+        "tera_flops_per_second": flops_per_pair(config)["all"] * pairs / (sum(timed) * world.size * 1e12),
+        "pairs_per_second": pairs / sum(timed),
         "losses": (world.gather(torch.stack(losses).double()).mean(dim=0)).tolist(),
         "device": world.device.type,
         "skipped_updates": learner.scaled_step.skipped_updates,

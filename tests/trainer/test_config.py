@@ -118,6 +118,10 @@ def test_an_override_wins_over_the_file(tmp_path):
             "speed: {accumulation_steps: 3}",
             "speed.accumulation_steps: got 3, expected a divisor of train.pairs",
         ),
+        (
+            "train: {pairs_per_update: 20}\nrecipe: {inverse_every_nth_pair: 3}",
+            "got 20, expected a multiple of",
+        ),
         ("train: {updates: 50}", "optimizer.warmup_updates: got 100, expected less than the 50 updates"),
         (
             "{train: {updates: 120}, speed: {trace_updates: 111}}",

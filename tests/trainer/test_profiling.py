@@ -101,6 +101,15 @@ def test_fewer_inverse_terms_are_less_work(tmp_path):
     assert quarter["operator"] == every["operator"]
 
 
+def test_terms_that_are_not_due_are_no_work(tmp_path):
+    def work(*recipe: str) -> float:
+        return flops_per_pair(tiny_config(tmp_path, "train.updates=12", *recipe))["all"]
+
+    every, never = work(), work("recipe.inverse_every=24")
+    assert never < every
+    assert work("recipe.inverse_every=4") == pytest.approx(never + (every - never) / 4)
+
+
 def test_the_profile_names_every_part_and_leaves_a_trace(tmp_path):
     arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "3"]
     done = launch([*arguments, "--set", "speed.loader_workers=1"], processes=1)

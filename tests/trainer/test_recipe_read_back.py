@@ -9,6 +9,7 @@ from trainer.config.schema import RecipeConfig
 from trainer.losses.choices import StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
+from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
 
 TWO_TASKS = [
@@ -35,6 +36,7 @@ CHANGED = {
     },
     "batch_cut_into=4": {
         "step_pairs": "4 in 48 steps",
+        "task_pairs": "advection1d 2 of 4, darcy2d 2 of 4",
         "inverse_terms": "1 of 1 pairs, 48 of 48 steps from 1",
         "prior_terms": "48 of 48 steps from 1",
     },
@@ -43,7 +45,7 @@ CHANGED = {
         "inverse_terms": "1 of 1 pairs, 7 of 7 steps from 1",
         "prior_terms": "7 of 7 steps from 1",
     },
-    "task_shares=[3, 1]": {"task_pairs": "advection1d 12, darcy2d 4 of 16"},
+    "task_shares=[3, 1]": {"task_pairs": "advection1d 12 of 16, darcy2d 4 of 16"},
 }
 
 
@@ -58,7 +60,7 @@ def test_every_key_of_the_recipe_is_here():
 
 def test_without_a_recipe_it_is_the_whole_work(tmp_path):
     assert read_back(tmp_path) == {
-        "task_pairs": "advection1d 8, darcy2d 8 of 16",
+        "task_pairs": "advection1d 8 of 16, darcy2d 8 of 16",
         "decoded_points": "advection1d 16 of 16, darcy2d 64 of 64",
         "inverse_terms": "1 of 1 pairs, 12 of 12 steps from 1",
         "prior_terms": "12 of 12 steps from 1",
@@ -82,3 +84,10 @@ def test_terms_without_weight_are_none_however_often_they_are_due(tmp_path):
     for often in ([], ["recipe.inverse_every=2", "recipe.priors_every=3"]):
         found = read_back(tmp_path, *off, *often)
         assert (found["inverse_terms"], found["prior_terms"]) == ("none", "none")
+
+
+def test_without_a_term_that_decodes_nothing_is_decoded(tmp_path):
+    off = [f"loss.{name}=0" for name in TERMS if name != "latent"]
+    one = ["data.tasks=[advection1d]", "model.trained=operator", "recipe.query_points=8"]
+    found = read_back(tmp_path, *off, *one)
+    assert (found["decoded_points"], found["prior_terms"]) == ("advection1d none", "none")

@@ -30,6 +30,11 @@ def require_world_fits(config: Config, world_size: int) -> None:
             f'speed.wrapper: got "none", but {world_size} ranks must average gradients: expected one of '
             "ddp, flat, fsdp2"
         )
+    if text := _uneven_pairs(config, world_size):
+        raise ConfigError(f"train.pairs_per_update: {text}")
+
+
+def _uneven_pairs(config: Config, world_size: int) -> str:
     pairs, micro_steps = config.train.pairs_per_update, config.speed.accumulation_steps
     shares, nth, cut = (
         sum(config.task_shares),
@@ -44,10 +49,7 @@ def require_world_fits(config: Config, world_size: int) -> None:
         *([f"recipe.inverse_every_nth_pair {nth}"] if nth > 1 else []),
     ]
     unit = world_size * micro_steps * cut * shares * nth
-    if pairs % unit:
-        raise ConfigError(
-            f"train.pairs_per_update: got {pairs}, expected a multiple of {' x '.join(parts)} = {unit}"
-        )
+    return f"got {pairs}, expected a multiple of {' x '.join(parts)} = {unit}" if pairs % unit else ""
 
 
 def _grid(config: Config) -> Iterator[Problem]:
@@ -110,6 +112,8 @@ def _pairs(config: Config) -> Iterator[Problem]:
             "recipe.batch_cut_into",
             f"got {cut}, expected a divisor of train.pairs_per_update ({pairs}) in {micro_steps} micro-steps",
         )
+    elif pairs % micro_steps == 0 and (text := _uneven_pairs(config, world_size=1)):
+        yield Problem("train.pairs_per_update", text)
     for task in config.data.tasks:
         frames = getattr(config.data, task).frames
         for stride in config.data.frame_strides:

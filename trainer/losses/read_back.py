@@ -6,9 +6,9 @@ import math
 from collections import Counter
 
 from trainer.data.mixture import part_sizes
-from trainer.losses.choices import StepChoices
+from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
-from trainer.losses.queries import QueryPlan
+from trainer.losses.task_terms import TaskTerms
 
 
 def read_back_recipe(objective: Objective, choices: StepChoices) -> dict[str, str]:
@@ -16,20 +16,24 @@ def read_back_recipe(objective: Objective, choices: StepChoices) -> dict[str, st
     parts, config = list(objective.tasks), choices.config
     groups = {term.group for part in parts for term in part.terms}
     sizes = Counter(config.step_pairs(step) for step in range(1, config.growth.steps + 1))
-    shares = part_sizes(config.train.pairs_per_update, config.task_shares)
+    first = config.step_pairs(1)
     inverse_pairs = ", ".join(f"1 of {nth} pairs" for nth in sorted({part.nth for part in parts}))
     return {
-        "decoded_points": ", ".join(f"{part.task.name} {_points(part.plan)}" for part in parts),
+        "decoded_points": ", ".join(f"{part.task.name} {_points(part)}" for part in parts),
         "inverse_terms": f"{inverse_pairs}, {_due(choices, 'inverse')}" if "inverse" in groups else "none",
         "prior_terms": _due(choices, "priors") if "priors" in groups else "none",
         "step_pairs": ", ".join(f"{size} in {count} steps" for size, count in sizes.items()),
-        "task_pairs": ", ".join(f"{part.task.name} {n}" for part, n in zip(parts, shares, strict=True))
-        + f" of {sum(shares)}",
+        "task_pairs": ", ".join(
+            f"{part.task.name} {pairs} of {first}"
+            for part, pairs in zip(parts, part_sizes(first, config.task_shares), strict=True)
+        ),
     }
 
 
-def _points(plan: QueryPlan) -> str:
-    whole = math.prod(plan.grid)
+def _points(part: TaskTerms) -> str:
+    if not part.heads(EVERYTHING):
+        return "none"
+    plan, whole = part.plan, math.prod(part.plan.grid)
     return f"{plan.count} of {whole}" + (f" {plan.strategy}" if plan.count < whole else "")
 
 

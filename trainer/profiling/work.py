@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import torch
@@ -12,7 +13,7 @@ from trainer.config.schema import Config, SpeedConfig
 from trainer.data.batch import Batch
 from trainer.data.conditions import condition_size
 from trainer.data.tasks import TASKS
-from trainer.losses.choices import Phase, StepChoices
+from trainer.losses.choices import EVERYTHING, Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 
@@ -22,12 +23,24 @@ PARTS = ("encoder", "operator", "decoder")
 def flops_per_pair(config: Config) -> dict[str, float]:
     """FLOP of matrix products, forward and backward, by part and in all; a multiply-add counts 2.
 
-    The mean over the tasks by their shares. Attention counts its products once, whatever kernel repeats some.
+    The mean over the pairs of all steps, of which not all have every term, and over the tasks by their
+    shares. Attention counts its products once, whatever kernel repeats some.
     """
+    choices, pairs_of = StepChoices.of(config, 0), Counter()
+    for step in range(1, config.growth.steps + 1):
+        pairs_of[choices.phase(step)] += config.step_pairs(step)
+    mean: dict[str, float] = Counter()
+    for phase, pairs in pairs_of.items():
+        for part, flops in _flops_per_pair_in(config, phase).items():
+            mean[part] += flops * pairs / pairs_of.total()
+    return dict(mean)
+
+
+def _flops_per_pair_in(config: Config, phase: Phase) -> dict[str, float]:
     # So many that the embedding of the tokens' places, once a decode, weighs nothing in the mean.
     each = 256 * config.recipe.inverse_every_nth_pair
     with FlopCounterMode(display=False) as counter:
-        pairs = pass_without_data(config, each)
+        pairs = pass_without_data(config, each, phase)
     counts = counter.get_flop_counts()
     by_part = {part: sum(counts.get(module_of(part), {}).values()) / pairs for part in PARTS}
     return {**by_part, "all": sum(counts["Global"].values()) / pairs}
@@ -38,7 +51,7 @@ def module_of(part: str) -> str:
     return f"Objective.model.{part}"
 
 
-def pass_without_data(config: Config, pairs: int) -> int:
+def pass_without_data(config: Config, pairs: int, phase: Phase = EVERYTHING) -> int:
     """Forward and backward on tensors without data; return the number of all pairs.
 
     pairs: for each unit of a task's share.
@@ -48,7 +61,7 @@ def pass_without_data(config: Config, pairs: int) -> int:
     batch = _batch_without_data(config, pairs)
     inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
     with sdpa_kernel(SDPBackend.MATH):
-        objective(batch, inputs, Phase()).backward()
+        objective(batch, inputs, phase).backward()
     return len(batch.pair)
 
 
