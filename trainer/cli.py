@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument(
         "--out",
-        type=Path,
+        type=_path,
         required=True,
         help="folder for metrics.jsonl and checkpoint.pt; those of another run go to earlier/ in it",
     )
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _add(commands, "profile", profile, "Say where time, memory and work of a step go; of rank 0.")
     command.add_argument(
-        "--out", type=Path, required=True, help="folder for profile.json and a Chrome trace per rank"
+        "--out", type=_path, required=True, help="folder for profile.json and a Chrome trace per rank"
     )
     command.add_argument("--seed", type=_seed, default=0, help="seed of the training (default 0)")
     command.add_argument(
@@ -157,11 +157,19 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--checkpoint", type=Path, help="checkpoint.pt of a training")
     source.add_argument("--run", type=Path, nargs="+", help="folders that trainings had as --out")
     command.add_argument(
-        "--out", type=Path, help="with --run: file, replaced, for one JSON line a run, as soon as it is known"
+        "--out",
+        type=_path,
+        help="with --run: file, replaced, for one JSON line a run, as soon as it is known",
     )
     command.add_argument("--data-root", help="where the data are now, if no longer where they were")
     command.add_argument("--json", action="store_true", help="on one line")
     return parser
+
+
+def _path(text: str) -> Path:
+    if not text:  # Path("") is the current folder
+        raise argparse.ArgumentTypeError("got an empty text, expected a path")
+    return Path(text)
 
 
 def _seed(text: str) -> int:

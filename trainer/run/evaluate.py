@@ -54,7 +54,11 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
             raise ConfigError(
                 f"--out: {out} is in {folder}, whose files it could replace; name a file elsewhere"
             )
-    with out.open("w", buffering=1) as file:
+    try:
+        file = out.open("w", buffering=1)
+    except OSError as error:
+        raise ConfigError(f"--out: {out} cannot be written ({error.strerror}); name another file") from error
+    with file:
         for folder, errors in _evaluated(folders, root):
             metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
             line = {"run": folder.name, "val_loss": metrics.pop("val_loss"), "metrics": metrics}
