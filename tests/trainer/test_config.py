@@ -84,6 +84,7 @@ def test_an_override_wins_over_the_file(tmp_path):
         ("speed: {compile: on}", 'speed.compile: got "on", expected one of off, blocks'),
         ("speed: {fused_adamw: yes}", 'speed.fused_adamw: got "yes", expected true or false'),
         ("data: {frame_strides: []}", "data.frame_strides: got [], expected a list with at least one entry"),
+        ("data: {frame_strides: [1, 2, 1]}", "data.frame_strides: got [1, 2, 1], expected each stride once"),
         (
             "data: {advection1d: {betas: [0.1, x]}}",
             'data.advection1d.betas[1]: got "x", expected a finite number',

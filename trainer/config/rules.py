@@ -114,9 +114,12 @@ def _pairs(config: Config) -> Iterator[Problem]:
         )
     elif pairs % micro_steps == 0 and (text := _uneven_pairs(config, world_size=1)):
         yield Problem("train.pairs_per_update", text)
+    strides = config.data.frame_strides
+    if len(set(strides)) < len(strides):
+        yield Problem("data.frame_strides", f"got {list(strides)}, expected each stride once")
     for task in config.data.tasks:
         frames = getattr(config.data, task).frames
-        for stride in config.data.frame_strides:
+        for stride in strides:
             if stride >= frames and not TASKS[task].steady:
                 yield Problem(
                     "data.frame_strides", f"got {stride}, expected less than the {frames} frames of {task}"
