@@ -164,6 +164,10 @@ def put(key: str, value: np.ndarray):
             "x-coordinate: got 0 to 3, not all finite",
         ),
         ("scalar", put("x-coordinate", np.array([b"0"] * 4)), "x-coordinate: got |S1, expected numbers"),
+        ("scalar", put("x-coordinate", np.arange(4.0) ** 3), "x-coordinate: got 1 to 19 between points"),
+        ("cfd", put("y-coordinate", np.arange(6.0) ** 3), "y-coordinate: got 1 to 61 between points"),
+        ("darcy", put("y-coordinate", np.arange(6.0) ** 3), "y-coordinate: got 1 to 61 between points"),
+        ("grouped", put("0000/grid/x", np.arange(4.0) ** 3), "0000/grid/x: got 1 to 19 between points"),
         ("scalar", put("t-coordinate", np.zeros(2)), "t-coordinate: got shape (2,), expected 3 or 4 entries"),
         ("scalar", drop("tensor"), "no dataset tensor, found t-coordinate, x-coordinate; expected a layout"),
     ],
@@ -183,6 +187,24 @@ def test_a_wrong_file_is_named_with_its_key(tmp_path, layout, change, named):
         open_field_file(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        (np.arange(1024) + np.float32(0.5)) * np.float32(1 / 1024),  # cell centres
+        np.linspace(-2.5, 2.5, 128, dtype=np.float32),
+        np.cumsum(np.full(1024, 0.001, dtype=np.float32), dtype=np.float32),
+        np.linspace(1000, 1001, 1024, dtype=np.float32),
+        np.zeros(1),
+    ],
+    ids=["centres", "both signs", "summed up", "far from 0", "one point"],
+)
+def test_what_is_even_but_for_its_rounding_passes(tmp_path, places):
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        file["tensor"], file["t-coordinate"] = numbers(1, 2, len(places)), np.arange(3.0)
+        file["x-coordinate"] = places
+    assert open_field_file(tmp_path / "a.hdf5").grid == places.shape
 
 
 @pytest.mark.parametrize("layout", [write_scalar, write_darcy])

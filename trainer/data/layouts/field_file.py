@@ -11,7 +11,8 @@ import numpy as np
 
 from trainer.errors import ConfigError
 
-LARGEST_UNEVENNESS = 0.01  # of the times of frames: float32 rounds them
+LARGEST_UNEVENNESS = 0.01  # of steps between points or frames, relative
+LARGEST_ROUNDING = 4 * float(np.finfo(np.float32).eps)  # of a step, relative to the largest coordinate
 
 Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]
 
@@ -95,7 +96,7 @@ def require_dataset(path: Path, place: h5py.Group, key: str, axes: str) -> h5py.
 
 
 def require_axis(path: Path, place: h5py.Group, key: str, points: int) -> None:
-    """A coordinate must have one entry per grid point, and grow: fields are read in its order."""
+    """A coordinate must have one entry per grid point, and grow evenly: spectra and places rely on it."""
     name = f"{place.name}/{key}".lstrip("/")
     axis = place.get(key)
     if not isinstance(axis, h5py.Dataset):
@@ -109,6 +110,13 @@ def require_axis(path: Path, place: h5py.Group, key: str, points: int) -> None:
         raise ConfigError(
             f"{path}: {name}: got {places[0]:.6g} to {places[-1]:.6g}, not all finite and growing; "
             "turn it and the fields round, or mend it"
+        )
+    steps, rounding = np.diff(places), LARGEST_ROUNDING * np.abs(places).max()
+    step = (places[-1] - places[0]) / max(1, points - 1)
+    if not np.allclose(steps, step, rtol=LARGEST_UNEVENNESS, atol=rounding):
+        raise ConfigError(
+            f"{path}: {name}: got {steps.min():.6g} to {steps.max():.6g} between points, expected places "
+            "that grow evenly; interpolate the fields to such a grid"
         )
 
 
