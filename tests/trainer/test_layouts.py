@@ -216,6 +216,44 @@ def test_a_truncated_file_is_named(tmp_path, layout):
         open_field_file(path)
 
 
+def virtual(source: Path) -> h5py.VirtualLayout:
+    layout = h5py.VirtualLayout((2, 3, 4), np.float32)
+    layout[:] = h5py.VirtualSource(source, "tensor", (2, 3, 4))
+    return layout
+
+
+@pytest.mark.parametrize("key", ["tensor", "x-coordinate", "t-coordinate"])
+def test_numbers_that_lie_in_another_file_are_refused(tmp_path, key):
+    other, path = tmp_path / "other.hdf5", tmp_path / "linked.hdf5"
+    for file in (other, path):
+        write_scalar(file)
+    with h5py.File(path, "r+") as file:
+        del file[key]
+        file[key] = h5py.ExternalLink(other.name, key)
+    with pytest.raises(ConfigError, match=rf"linked\.hdf5: {key}: its numbers lie in {other}; copy them"):
+        open_field_file(path)
+
+
+def test_a_dataset_that_is_made_of_other_files_is_refused(tmp_path):
+    other, path = tmp_path / "other.hdf5", tmp_path / "made.hdf5"
+    for file in (other, path):
+        write_scalar(file)
+    with h5py.File(path, "r+") as file:
+        del file["tensor"]
+        file.create_virtual_dataset("tensor", virtual(other))
+    with pytest.raises(ConfigError, match=r"made\.hdf5: tensor: its numbers lie in other files; copy them"):
+        open_field_file(path)
+
+
+def test_a_trajectory_whose_file_is_gone_is_named(tmp_path):
+    path = tmp_path / "linked.hdf5"
+    write_grouped(path, "x")
+    with h5py.File(path, "r+") as file:
+        file["0002"] = h5py.ExternalLink("gone.hdf5", "0002")
+    with pytest.raises(ConfigError, match=r"linked\.hdf5: 0002: is a link that leads nowhere"):
+        open_field_file(path)
+
+
 def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path):
     (tmp_path / "gone.hdf5").symlink_to(tmp_path / "nowhere")
     with pytest.raises(ConfigError, match=r"gone\.hdf5: No such file or directory"):

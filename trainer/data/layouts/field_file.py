@@ -82,12 +82,30 @@ def _whole(path: Path, dataset: h5py.Dataset) -> np.ndarray:
         raise ConfigError(f"{path}: {name}: cannot be read ({error}); download the file again") from error
 
 
+def _name(place: h5py.Group, key: str) -> str:
+    return f"{place.name}/{key}".lstrip("/")
+
+
+def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
+    """Its bytes must lie in the file itself: neither a memory map nor a hash of it sees those of another."""
+    dataset = place.get(key)
+    if not isinstance(dataset, h5py.Dataset):
+        raise ConfigError(
+            f"{path}: no dataset {_name(place, key)}, found {', '.join(place) or 'nothing'}; add it"
+        )
+    is_linked = not path.samefile(dataset.file.filename)
+    if is_linked or dataset.is_virtual or dataset.external:
+        others = dataset.file.filename if is_linked else "other files"
+        raise ConfigError(
+            f"{path}: {_name(place, key)}: its numbers lie in {others}; copy them into this file"
+        )
+    return dataset
+
+
 def require_dataset(path: Path, place: h5py.Group, key: str, axes: str) -> h5py.Dataset:
     """Return a float32 dataset with as many dimensions as `axes` names; ConfigError names file and key."""
-    dataset = place.get(key)
-    name = f"{place.name}/{key}".lstrip("/")
-    if not isinstance(dataset, h5py.Dataset):
-        raise ConfigError(f"{path}: no dataset {name}, found {', '.join(place) or 'nothing'}; add it")
+    dataset = _dataset(path, place, key)
+    name = _name(place, key)
     if dataset.dtype != np.float32 or dataset.ndim != len(axes.split(",")) or 0 in dataset.shape:
         raise ConfigError(
             f"{path}: {name}: got {dataset.dtype} {dataset.shape}, expected float32 ({axes}); convert it"
@@ -97,10 +115,7 @@ def require_dataset(path: Path, place: h5py.Group, key: str, axes: str) -> h5py.
 
 def require_axis(path: Path, place: h5py.Group, key: str, points: int) -> None:
     """A coordinate must have one entry per grid point, and grow evenly: spectra and places rely on it."""
-    name = f"{place.name}/{key}".lstrip("/")
-    axis = place.get(key)
-    if not isinstance(axis, h5py.Dataset):
-        raise ConfigError(f"{path}: no dataset {name}, found {', '.join(place) or 'nothing'}; add it")
+    axis, name = _dataset(path, place, key), _name(place, key)
     if axis.shape != (points,):
         raise ConfigError(f"{path}: {name}: got shape {axis.shape}, expected {points} entries")
     if axis.dtype.kind not in "fiu":
@@ -122,10 +137,7 @@ def require_axis(path: Path, place: h5py.Group, key: str, points: int) -> None:
 
 def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> float:
     """Seconds between frames; PDEBench's files store one time more than frames, or as many."""
-    name = f"{place.name}/{key}".lstrip("/")
-    dataset = place.get(key)
-    if not isinstance(dataset, h5py.Dataset):
-        raise ConfigError(f"{path}: no dataset {name}, found {', '.join(place) or 'nothing'}; add it")
+    dataset, name = _dataset(path, place, key), _name(place, key)
     if dataset.dtype.kind not in "fiu":
         raise ConfigError(f"{path}: {name}: got {dataset.dtype}, expected numbers")
     times = _whole(path, dataset).astype(np.float64)

@@ -36,6 +36,9 @@ class Trajectories:
 def describe(path: Path) -> FieldFile:
     with open_hdf5(path) as file:
         groups = _groups(file)
+        for name in groups:
+            if file.get(name) is None:
+                raise ConfigError(f"{path}: {name}: is a link that leads nowhere; copy it into this file")
         first = file[groups[0]]
         if not isinstance(first.get("grid"), h5py.Group):
             raise ConfigError(f"{path}: no group {groups[0]}/grid, found {', '.join(first)}; add it")
@@ -74,4 +77,6 @@ def is_grouped(file: h5py.File) -> bool:
 
 
 def _groups(file: h5py.File) -> list[str]:
-    return sorted(name for name in file if GROUP.fullmatch(name) and isinstance(file[name], h5py.Group))
+    """By name; a link that leads nowhere counts, so that no trajectory is left out unawares."""
+    names = (name for name in file if GROUP.fullmatch(name))
+    return sorted(name for name in names if not isinstance(file.get(name), h5py.Dataset))
