@@ -155,6 +155,28 @@ def own_files(config, own: Path) -> list[Path]:
     return [Path(shutil.copy(path, own)) for path in ensure_files(config)]
 
 
+def test_an_attribute_that_is_not_finite_is_named_with_its_file(tmp_path):
+    path = own_files(tiny_config(tmp_path).data, tmp_path / "own")[0]
+    with h5py.File(path, "r+") as file:
+        file.attrs["beta"] = np.nan
+    with pytest.raises(ConfigError, match=rf"{path}: attribute beta: got nan, expected a finite number"):
+        open_files(tiny_config(tmp_path, f"data.root={tmp_path / 'own'}").data)
+
+
+def test_a_file_in_the_place_of_the_one_asked_for_is_named(tmp_path):
+    paths = own_files(tiny_config(tmp_path).data, tmp_path / "own")
+    config = tiny_config(tmp_path, f"data.root={tmp_path / 'own'}").data
+    with h5py.File(paths[1], "r+") as file:
+        file.attrs["beta"] = 7.0
+    with pytest.raises(ConfigError, match=rf"asks for beta 1\.0, .* is there: {paths[1]} has beta 7\.0$"):
+        open_files(config)
+    with h5py.File(paths[1], "w") as file:
+        file["0000/data"], file.attrs["beta"] = np.zeros((6, 32, 1), dtype=np.float32), 1.0
+        file["0000/grid/x"], file["0000/grid/t"] = np.arange(32.0), np.arange(6.0)
+    with pytest.raises(ConfigError, match=rf"asks for beta 1\.0, .* {paths[1]} is of layout grouped$"):
+        open_files(config)
+
+
 def test_files_with_different_seconds_between_frames_are_refused(tmp_path):
     paths = own_files(tiny_config(tmp_path).data, tmp_path / "own")
     with h5py.File(paths[1], "r+") as file:

@@ -22,6 +22,7 @@ from trainer.errors import ConfigError
 from trainer.folders import make_folder
 
 KEY_DIGITS = 12  # in the names of generated folders
+MOST_NAMED = 4  # files in one error
 
 
 def open_files(config: DataConfig) -> dict[str, list[FieldFile]]:
@@ -74,18 +75,41 @@ def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[Fi
     for file in found:
         case = tuple(_parameter(file, name) for name in task.parameters)
         if case in by_case:
-            named = ", ".join(f"{name} {value}" for name, value in zip(task.parameters, case, strict=True))
-            raise ConfigError(f"{file.path}: {named} is also in {by_case[case].path}; keep one of them")
+            raise ConfigError(
+                f"{file.path}: {_named(task, case)} is also in {by_case[case].path}; keep one of them"
+            )
         by_case[case] = file
     for case in settings.cases:
         if case not in by_case:
-            named = ", ".join(f"{name} {value}" for name, value in zip(task.parameters, case, strict=True))
-            raise ConfigError(f"data.{task.name}: asks for {named}, but no file in {config.root} has that")
+            raise ConfigError(
+                f"data.{task.name}: asks for {_named(task, case)}, but no file in {config.root} has that; "
+                f"add one, or ask for what is there{_not_asked_for(config, task, by_case)}"
+            )
     files = [by_case[case] for case in settings.cases]
     for file in files:
         _require_shape(file, task, settings)
         _require_same_interval(file, files[0])
     return files
+
+
+def _named(task: Task, case: tuple[float, ...]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in zip(task.parameters, case, strict=True))
+
+
+def _not_asked_for(config: DataConfig, task: Task, by_case: dict[tuple[float, ...], FieldFile]) -> str:
+    """What may have been meant: files of other cases, and those that no task of the config reads."""
+    asked = getattr(config, task.name).cases
+    layouts = {TASKS[name].layout for name in config.tasks}
+    found = [
+        *(f"{file.path} has {_named(task, case)}" for case, file in by_case.items() if case not in asked),
+        *(
+            f"{file.path} is of layout {file.layout}"
+            for file in _own_files(config)
+            if file.layout not in layouts
+        ),
+    ]
+    more = [f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
+    return f": {', '.join([*found[:MOST_NAMED], *more])}" if found else ""
 
 
 def _parameter(file: FieldFile, name: str) -> float:
@@ -94,6 +118,11 @@ def _parameter(file: FieldFile, name: str) -> float:
         raise ConfigError(
             f"{file.path}: no attribute {name} that is one number, found {found}; set it to this file's "
             "value, or move a file of another equation out of data.root"
+        )
+    if not math.isfinite(file.parameters[name]):
+        raise ConfigError(
+            f"{file.path}: attribute {name}: got {file.parameters[name]}, expected a finite number; "
+            "set it to this file's value"
         )
     return file.parameters[name]
 
