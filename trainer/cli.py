@@ -39,10 +39,12 @@ def validate_config(options: argparse.Namespace) -> int:
 
 
 def generate_data(options: argparse.Namespace) -> int:
-    from trainer.data.sources import ensure_files
+    from trainer.data.splits import open_data
 
-    for path in ensure_files(load_config(options.config, options.set).data):
-        print(path)
+    data = open_data(load_config(options.config, options.set))  # as a training opens it, or refuses it
+    for task in data.train.tasks:
+        for file in task.files:
+            print(file.path)
     return 0
 
 
@@ -136,7 +138,12 @@ def _parser() -> argparse.ArgumentParser:
         help="share of the GPU's memory that may be used (default 0.9)",
     )
 
-    _add(commands, "generate-data", generate_data, "Make the data of a config where they are not there yet.")
+    _add(
+        commands,
+        "generate-data",
+        generate_data,
+        "Make the data of a config where they are not there yet, and check them.",
+    )
 
     command = _add(
         commands,

@@ -2,21 +2,24 @@
 
 import dataclasses
 import multiprocessing
+import os
 import shutil
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-from tiny import tiny_config
+from tiny import ensure_files, tiny_config, tiny_file
 
+from trainer.cli import main
 from trainer.config import Config
 from trainer.data.layouts.detect import open_field_file
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.layouts.scalar_1d import write_scalar_1d
 from trainer.data.pairs import split_trajectories
-from trainer.data.sources import ensure_files, open_files
+from trainer.data.sources import open_files
 from trainer.data.splits import open_data
+from trainer.data.tasks import TASKS
 from trainer.data.tasks.advection1d import Waves, cell_centres, draw_waves, frame_times, solve
 from trainer.errors import ConfigError
 
@@ -216,6 +219,70 @@ def test_what_a_crash_left_is_not_taken_for_data(tmp_path):
     folder.rename(folder.with_suffix(".partial"))
     assert ensure_files(config)[0].parent == folder
     assert not folder.with_suffix(".partial").exists()
+
+
+def test_a_generated_file_that_was_deleted_is_made_again(tmp_path, capsys):
+    config = tiny_config(tmp_path)
+    kept, deleted = ensure_files(config.data)
+    before, content_hash = kept.stat().st_mtime_ns, open_data(config).content_hash
+    os.truncate(deleted, 3000)
+    with pytest.raises(ConfigError, match=rf"{deleted}: not a whole HDF5 file .*; delete it"):
+        open_data(config)
+    deleted.unlink()
+    capsys.readouterr()
+    assert main(["generate-data", "--config", str(tiny_file(tmp_path))]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [str(kept), str(deleted)]
+    assert told.err == f"advection1d: some are missing in {kept.parent}, making file 2 of 2\n"
+    assert kept.stat().st_mtime_ns == before
+    assert open_data(config).content_hash == content_hash
+    assert sorted(kept.parent.iterdir()) == [kept, deleted]
+    assert not kept.parent.with_suffix(".partial").exists()
+
+
+def test_a_crash_among_files_keeps_those_that_are_whole(tmp_path, monkeypatch):
+    config = tiny_config(tmp_path).data
+    whole = TASKS["advection1d"]
+
+    def crash_at_the_second(path, settings, number, values, content_hash):
+        whole.write(path, settings, number, values, content_hash)
+        if number == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(TASKS, "advection1d", dataclasses.replace(whole, write=crash_at_the_second))
+    with pytest.raises(KeyboardInterrupt):
+        ensure_files(config)
+    assert len(list(Path(config.root).glob("advection1d-*/*.hdf5"))) == 2  # one of them beside
+    monkeypatch.setitem(TASKS, "advection1d", whole)
+    first, second = ensure_files(config)
+    assert sorted(Path(config.root).glob("*/*.hdf5")) == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda file: file.attrs.update(beta=7.0), "data.advection1d: asks for beta 1.0, but no file in"),
+        (lambda file: file["tensor"].write_direct(np.full((8, 6, 32), np.nan, np.float32)), "holds NaN or"),
+    ],
+    ids=["another beta", "NaN"],
+)
+def test_the_users_own_files_that_a_training_refuses_are_refused_at_once(tmp_path, capsys, change, named):
+    path, own = own_files(tiny_config(tmp_path).data, tmp_path / "own")[1], tmp_path / "own"
+    with h5py.File(path, "r+") as file:
+        change(file)
+    command = ["generate-data", "--config", str(tiny_file(tmp_path)), "--set", f"data.root={own}"]
+    assert main([*command, "--set", "data.tasks=[darcy2d, advection1d]"]) == 2
+    told = capsys.readouterr()
+    assert named in told.err
+    assert told.out == ""
+
+
+def test_the_users_own_files_are_checked_before_others_are_made(tmp_path):
+    own = tmp_path / "own"
+    own_files(tiny_config(tmp_path).data, own)[1].unlink()
+    with pytest.raises(ConfigError, match=r"asks for beta 1\.0"):
+        open_files(tiny_config(tmp_path, f"data.root={own}", "data.tasks=[darcy2d, advection1d]").data)
+    assert not list(own.glob("darcy2d-*"))
 
 
 def test_other_parameters_get_other_data(tmp_path):

@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny import ROOT, events, launch, tiny_config
+from tiny import ROOT, ensure_files, events, launch, tiny_config
 
 from trainer.cli import BAD_INPUT, main
-from trainer.data.sources import ensure_files
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.run.evaluate import _take_gpu, evaluate_checkpoint

@@ -10,6 +10,8 @@ import torch
 import yaml
 
 from trainer.config import Config, load_config
+from trainer.config.schema import DataConfig
+from trainer.data.sources import open_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,6 +59,11 @@ def tiny_file(folder: Path) -> Path:
 
 def tiny_config(folder: Path, *overrides: str) -> Config:
     return load_config(tiny_file(folder), overrides)
+
+
+def ensure_files(config: DataConfig) -> list[Path]:
+    """Make what is missing; return the files of all tasks."""
+    return [file.path for files in open_files(config).values() for file in files]
 
 
 def events(out: Path, name: str | None = None) -> list[dict]:

@@ -1,47 +1,34 @@
-"""Where the files of a config are: the user's own, or generated once into a cache shared by processes."""
+"""Where the files of a config are: the user's own, or generated; those that do not fit it are refused."""
 
-import contextlib
-import dataclasses
-import fcntl
-import hashlib
-import json
 import math
 import os
 import re
-import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from trainer.config.schema import DataConfig
+from trainer.data.generated import KEY_DIGITS, generated_files
 from trainer.data.layouts.detect import open_field_file
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.tasks import TASKS
 from trainer.data.tasks.task import Task, TaskSettings
 from trainer.errors import ConfigError
-from trainer.folders import make_folder
 
-KEY_DIGITS = 12  # in the names of generated folders
 MOST_NAMED = 4  # files in one error
 
 
 def open_files(config: DataConfig) -> dict[str, list[FieldFile]]:
-    """Return the files of each task, one per case in the config's order, generated where needed."""
-    return {name: _in_order(config, TASKS[name], files) for name, files in _files(config).items()}
+    """Return the files of each task, one per case in the config's order.
 
-
-def ensure_files(config: DataConfig) -> list[Path]:
-    """Make what is missing; return the HDF5 files of all tasks."""
-    return [file.path for files in _files(config).values() for file in files]
-
-
-def _files(config: DataConfig) -> dict[str, list[FieldFile]]:
-    """A task of whose layout there is no file of the user's own is generated."""
+    A task of whose layout there is no file of the user's own is generated.
+    """
     own = _own_files(config)
     found = {name: _of_task(TASKS[name], own) for name in config.tasks}
     if not all(found.values()):
         _tell_of_deeper_files(Path(config.root))
-    return {name: files or _generated(config, TASKS[name]) for name, files in found.items()}
+    # Making files takes long: the user's own are checked before.
+    opened = {name: _in_order(config, TASKS[name], files) for name, files in found.items() if files}
+    return {name: opened.get(name) or _generated(config, TASKS[name]) for name in found}
 
 
 def _own_files(config: DataConfig) -> list[FieldFile]:
@@ -55,10 +42,8 @@ def _of_task(task: Task, own: list[FieldFile]) -> list[FieldFile]:
 
 
 def _generated(config: DataConfig, task: Task) -> list[FieldFile]:
-    folder = Path(config.root) / f"{task.name}-{_cache_key(config, task)}"
-    if not folder.is_dir():
-        _generate(config, task, folder)
-    return [open_field_file(path) for path in sorted(folder.glob("*.hdf5"))]
+    files = [open_field_file(path) for path in generated_files(config, task)]
+    return _in_order(config, task, files)
 
 
 def _is_of_another(file: FieldFile, task: Task) -> bool:
@@ -127,25 +112,6 @@ def _parameter(file: FieldFile, name: str) -> float:
     return file.parameters[name]
 
 
-def _generate(config: DataConfig, task: Task, folder: Path) -> None:
-    """Write all files beside the folder and rename at the end, so that a crash leaves no half of it."""
-    settings: TaskSettings = getattr(config, task.name)
-    with _lock(folder.with_suffix(".lock")):
-        if folder.is_dir():
-            return
-        partial = folder.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        for number, case in enumerate(settings.cases):
-            text = f"{task.name}: none in {config.root}, making file {number + 1} of {len(settings.cases)}"
-            print(text, file=sys.stderr, flush=True)
-            values = task.generate(settings, config.seed, number)
-            named = "-".join(f"{name}{value}" for name, value in zip(task.parameters, case, strict=True))
-            content_hash = hashlib.sha256(values).hexdigest()
-            task.write(partial / f"{task.name}-{named}.hdf5", settings, number, values, content_hash)
-        partial.rename(folder)
-
-
 def _tell_of_deeper_files(root: Path) -> None:
     """Who has files in folders, as PDEBench's are when downloaded, would train on others unawares."""
     if os.environ.get("RANK", "0") != "0":
@@ -160,20 +126,6 @@ def _tell_of_deeper_files(root: Path) -> None:
     if deeper:
         text = f"{root}: {min(deeper)} and others in folders are not read; move them into {root} itself"
         print(text, file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Hold a file lock that the kernel gives back when this process ends, however it ends."""
-    make_folder(path.parent, "data.root")
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _cache_key(config: DataConfig, task: Task) -> str:
-    made_of = [task.solver_version, config.seed, dataclasses.asdict(getattr(config, task.name))]
-    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:KEY_DIGITS]
 
 
 def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:

@@ -1,0 +1,69 @@
+"""Files that are generated once, into a folder of data.root that is shared by processes."""
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from trainer.config.schema import DataConfig
+from trainer.data.tasks.task import Task, TaskSettings
+from trainer.folders import make_folder
+
+KEY_DIGITS = 12  # in the names of generated folders
+
+
+def generated_files(config: DataConfig, task: Task) -> list[Path]:
+    """Return a file per case, in the config's order; make those that are not there."""
+    settings: TaskSettings = getattr(config, task.name)
+    folder = Path(config.root) / f"{task.name}-{_cache_key(config, task)}"
+    paths = [folder / f"{task.name}-{_case_name(task, case)}.hdf5" for case in settings.cases]
+    if not all(path.exists() for path in paths):
+        with _lock(folder.with_suffix(".lock")):
+            _make_missing(config, task, paths)
+    return paths
+
+
+def _make_missing(config: DataConfig, task: Task, paths: list[Path]) -> None:
+    """Write each file beside the folder and rename it, so that a crash leaves no half of one."""
+    settings: TaskSettings = getattr(config, task.name)
+    folder = paths[0].parent
+    found = (
+        f"some are missing in {folder}" if any(path.exists() for path in paths) else f"none in {config.root}"
+    )
+    partial = folder.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for made in (partial, folder):
+        made.mkdir(exist_ok=True)
+    for number, path in enumerate(paths):
+        if path.exists():
+            continue
+        text = f"{task.name}: {found}, making file {number + 1} of {len(paths)}"
+        print(text, file=sys.stderr, flush=True)
+        values = task.generate(settings, config.seed, number)
+        content_hash = hashlib.sha256(values).hexdigest()
+        task.write(partial / path.name, settings, number, values, content_hash)
+        (partial / path.name).rename(path)
+    partial.rmdir()
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Hold a file lock that the kernel gives back when this process ends, however it ends."""
+    make_folder(path.parent, "data.root")
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _case_name(task: Task, case: tuple[float, ...]) -> str:
+    return "-".join(f"{name}{value}" for name, value in zip(task.parameters, case, strict=True))
+
+
+def _cache_key(config: DataConfig, task: Task) -> str:
+    made_of = [task.solver_version, config.seed, dataclasses.asdict(getattr(config, task.name))]
+    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:KEY_DIGITS]
