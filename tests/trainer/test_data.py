@@ -143,6 +143,19 @@ def test_a_folder_of_the_users_own_is_told_of_whatever_its_name(tmp_path, capsys
         own.unlink()
 
 
+@pytest.mark.parametrize("task", ["advection1d", "darcy2d"])
+def test_the_hash_is_of_what_a_file_holds_and_not_of_what_it_says_of_itself(tmp_path, task):
+    config = tiny_config(tmp_path, f"data.tasks=[{task}]")
+    path, before = ensure_files(config.data)[0], open_data(config)
+    with h5py.File(path, "r+") as file:
+        file["tensor"][before.held_out.tasks[0].table.row[0], 0] += 1
+    changed = open_data(config)
+    assert changed.train.normalisation == before.train.normalisation
+    assert changed.content_hash != before.content_hash
+    shutil.rmtree(config.data.root)
+    assert open_data(config).content_hash == before.content_hash
+
+
 def test_a_beta_without_a_file_is_refused(tmp_path):
     config = tiny_config(tmp_path).data
     own = tmp_path / "own"

@@ -111,8 +111,19 @@ def saved(write: Callable[..., None], *arrays: np.ndarray, **named: np.ndarray) 
         lambda arrays: saved(np.savez, **{**arrays, "target_scale": 0 * arrays["target_scale"]}),
         lambda arrays: saved(np.savez, **{**arrays, "state_mean": np.zeros((9, 9))}),
         lambda arrays: saved(np.savez, **{**arrays, "state_mean": np.array([None])}),
+        lambda arrays: saved(np.savez, **{**arrays, "content_hashes": arrays["content_hashes"][:1]}),
     ],
-    ids=["empty", "text", "one array", "lacks some", "NaN", "no scale", "other shape", "objects"],
+    ids=[
+        "empty",
+        "text",
+        "one array",
+        "lacks some",
+        "NaN",
+        "no scale",
+        "other shape",
+        "objects",
+        "a hash less",
+    ],
 )
 def test_what_cannot_be_what_was_kept_is_measured_again(tmp_path, passes, damage):
     config = tiny_config(tmp_path)

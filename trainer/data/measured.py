@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer.data.layouts.field_file import FieldFile
+from trainer.data.layouts.field_file import FieldFile, map_dataset, open_hdf5
 from trainer.data.normalisation import (
     FieldUnits,
     Normalisation,
@@ -25,6 +25,7 @@ from trainer.data.normalisation import (
 )
 from trainer.data.pairs import Splits
 from trainer.data.tasks.task import Task
+from trainer.data.threads import on_threads
 
 FOLDER = "measured"  # in data.root
 SOURCES = Path(__file__).parent  # of all that reads and measures
@@ -36,6 +37,7 @@ class Measured:
 
     units: Normalisation
     mean_targets: np.ndarray | None
+    content_hashes: tuple[str, ...]  # of the files
 
 
 def measured(task: Task, files: list[FieldFile], splits: Splits, every: int, root: Path) -> Measured:
@@ -53,7 +55,22 @@ def _measure(task: Task, files: list[FieldFile], splits: Splits, every: int) -> 
     units = measure_normalisation(task, files, splits.train, every)
     require_finite(files, splits.held_out, every)
     means = measure_mean_targets(files, splits.train, units.target, every) if task.steady else None
-    return Measured(units, means)
+    return Measured(units, means, tuple(on_threads(_content_hash, files)))
+
+
+def _content_hash(file: FieldFile) -> str:
+    """What a file of ours says of itself holds until its fields are changed in place."""
+    if file.content_hash and file.content_hash == _hash_of_fields(file):
+        return file.content_hash
+    return hashlib.sha256(np.memmap(file.path, mode="r", dtype=np.uint8)).hexdigest()
+
+
+def _hash_of_fields(file: FieldFile) -> str:
+    found = hashlib.sha256()
+    with open_hdf5(file.path) as opened:
+        for key in file.keys:
+            found.update(map_dataset(file.path, opened[key]))
+    return found.hexdigest()
 
 
 def _key(task: Task, files: list[FieldFile], splits: Splits, every: int) -> str:
@@ -86,7 +103,8 @@ def _read(path: Path, task: Task, files: list[FieldFile], every: int) -> Measure
             condition_mean=kept["condition_mean"],
             condition_scale=kept["condition_scale"],
         )
-        found = Measured(units, kept["mean_targets"] if task.steady else None)
+        means = kept["mean_targets"] if task.steady else None
+        found = Measured(units, means, tuple(map(str, kept["content_hashes"])))
     _require_plausible(found, task, files, every)
     return found
 
@@ -108,6 +126,8 @@ def _require_plausible(found: Measured, task: Task, files: list[FieldFile], ever
     ]
     if not all(part.shape == shape and np.isfinite(part).all() for part, shape in wanted):
         raise ValueError("not what is measured of these files")
+    if len(found.content_hashes) != len(files):
+        raise ValueError("not the hashes of these files")
     if not all((part > 0).all() for part in (units.state.scale, units.target.scale, units.condition_scale)):
         raise ValueError("no scale")
 
@@ -127,6 +147,7 @@ def _write(path: Path, found: Measured) -> None:
                 target_scale=units.target.scale,
                 condition_mean=units.condition_mean,
                 condition_scale=units.condition_scale,
+                content_hashes=np.array(found.content_hashes),
                 **({} if means is None else {"mean_targets": means}),
             )
         partial.replace(path)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainer.config.schema import DataConfig
-from trainer.data.layouts.field_file import FieldFile
 from trainer.data.tasks import TASKS
 
 
@@ -57,8 +56,12 @@ def split_trajectories(config: DataConfig, task: str) -> Splits:
     )
 
 
-def data_hash(config: DataConfig, files: dict[str, list[FieldFile]]) -> str:
-    """Equal exactly when two runs train and evaluate on the same numbers."""
+def data_hash(config: DataConfig, content_hashes: dict[str, tuple[str, ...]]) -> str:
+    """Equal only where two runs train and evaluate on the same fields, of the files of each task.
+
+    A file that we did not write, or that was changed since, is hashed whole: written again with the same
+    fields it may count as another. Times and parameters of one that we wrote are no part of its hash.
+    """
     selection = [
         config.seed,
         config.held_out_fraction,
@@ -67,12 +70,7 @@ def data_hash(config: DataConfig, files: dict[str, list[FieldFile]]) -> str:
         config.frame_strides,
     ]
     parts = [
-        [
-            task,
-            getattr(config, task).trajectories,
-            [file.content_hash or _hash_file(file) for file in of_task],
-        ]
-        for task, of_task in files.items()
+        [task, getattr(config, task).trajectories, of_files] for task, of_files in content_hashes.items()
     ]
     return hashlib.sha256(json.dumps([selection, parts]).encode()).hexdigest()[:16]
 
@@ -87,7 +85,3 @@ def _table(frames: int, strides: tuple[int, ...], rows: list[np.ndarray]) -> Pai
             [np.full(len(first), stride) for first, stride in zip(firsts, strides, strict=True)]
         ),
     )
-
-
-def _hash_file(file: FieldFile) -> str:
-    return hashlib.sha256(np.memmap(file.path, mode="r", dtype=np.uint8)).hexdigest()

@@ -24,11 +24,12 @@ class Data:
 def open_data(config: Config) -> Data:
     """Open the files, generated if need be, with the units of the training split."""
     data, files = config.data, open_files(config.data)
-    train, held_out = [], []
+    train, held_out, content_hashes = [], [], {}
     for task, of_task in files.items():
         splits = split_trajectories(data, task)
         every = of_task[0].grid[0] // config.grids[task][0]
         known = measured(TASKS[task], of_task, splits, every, Path(data.root))
+        content_hashes[task] = known.content_hashes
         for part, table in ((train, splits.train), (held_out, splits.held_out)):
             part.append(
                 MappedPairs(TASKS[task], data.tasks, of_task, table, known.units, every, known.mean_targets)
@@ -36,5 +37,5 @@ def open_data(config: Config) -> Data:
     return Data(
         TaskSet(tuple(train), config.task_shares),
         TaskSet(tuple(held_out), config.task_shares),
-        data_hash(data, files),
+        data_hash(data, content_hashes),
     )
