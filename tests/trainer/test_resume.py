@@ -2,15 +2,22 @@
 
 import json
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 
+import h5py
 import jsonschema
 import pytest
 import torch
-from tiny import ROOT, events, tiny_config, train_losses
+from tiny import ROOT, ensure_files, events, tiny_config, train_losses
 
+from trainer.data.pairs import split_trajectories
+from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.run.checkpoint import read_checkpoint
+from trainer.run.resume import earlier_part, require_same_data
 from trainer.run.training import Progress, run_training
+from trainer.run.world import World
 
 KEEPING = ["train.window_updates=1", "train.checkpoint_every_updates=2", "evaluation.every_updates=3"]
 
@@ -122,6 +129,82 @@ def test_another_runs_checkpoint_is_refused(resumed, overrides, seed, message):
     with pytest.raises(ConfigError, match=message):
         run_training(config, resumed, seed, Progress(), resume=True)
     assert (resumed / "metrics.jsonl").read_bytes() == lines
+
+
+def scaled(file: h5py.File, row: int) -> None:
+    file["tensor"][row] *= 1.5
+
+
+def at_other_times(file: h5py.File, row: int) -> None:
+    file["t-coordinate"][:] = 2 * file["t-coordinate"][:]
+
+
+@pytest.fixture
+def on_own_files(tmp_path, monkeypatch):
+    """The config of a run that was interrupted, and the user's own files that it was trained on."""
+    own = tmp_path / "own"
+    own.mkdir()
+    files = [Path(shutil.copy(path, own)) for path in ensure_files(tiny_config(tmp_path).data)]
+    config = tiny_config(tmp_path, *KEEPING, f"data.root={own}")
+    interrupted_at(6, monkeypatch, config, tmp_path / "out")
+    return config, files
+
+
+def change(files: list[Path], change_one: Callable, row: int) -> None:
+    for path in files:
+        with h5py.File(path, "r+") as file:
+            change_one(file, row)
+
+
+@pytest.mark.parametrize("change_one", [scaled, at_other_times])
+@pytest.mark.parametrize("split", ["train", "held_out"])
+def test_a_run_goes_on_with_no_other_data(tmp_path, on_own_files, change_one, split):
+    config, files = on_own_files
+    lines = (tmp_path / "out/metrics.jsonl").read_bytes()
+    change(files, change_one, getattr(split_trajectories(config.data, "advection1d"), split).row[0])
+    message = (
+        rf"--resume: {tmp_path}/out/checkpoint\.pt was trained on other data than data\.root "
+        rf"{tmp_path}/own holds; put back the files"
+    )
+    with pytest.raises(ConfigError, match=message):
+        run_training(config, tmp_path / "out", 3, Progress(), resume=True)
+    assert (tmp_path / "out/metrics.jsonl").read_bytes() == lines
+
+
+def without_hash(checkpoint: Path) -> None:
+    state = torch.load(checkpoint, weights_only=True)
+    del state["data_hash"]
+    torch.save(state, checkpoint)
+
+
+def test_a_checkpoint_of_before_it_had_a_hash_tells_other_data_by_their_units(tmp_path, on_own_files):
+    config, files = on_own_files
+    without_hash(tmp_path / "out/checkpoint.pt")
+    row = split_trajectories(config.data, "advection1d").train.row[0]
+    shutil.copytree(tmp_path / "out", tmp_path / "other")
+    run_training(config, tmp_path / "out", 3, Progress(), resume=True)
+    change(files, scaled, row)
+    with pytest.raises(ConfigError, match="was trained on other data"):
+        run_training(config, tmp_path / "other", 3, Progress(), resume=True)
+
+
+def test_data_that_were_made_again_are_the_same(tmp_path, monkeypatch):
+    config = tiny_config(tmp_path, *KEEPING)
+    interrupted_at(6, monkeypatch, config, tmp_path / "out")
+    shutil.rmtree(config.data.root)
+    run_training(config, tmp_path / "out", 3, Progress(), resume=True)
+    assert len(train_losses(tmp_path / "out")) == 7
+
+
+def test_ranks_refuse_alike_what_one_of_them_reads_otherwise(tmp_path, resumed):
+    class WithAnother(World):
+        def gather_text(self, text: str) -> list[str]:
+            return [text, "other"]
+
+    config = tiny_config(resumed, *KEEPING, "train.keep_best=true")
+    earlier, world = earlier_part(resumed, config, 3), WithAnother(0, 2, torch.device("cpu"))
+    with pytest.raises(ConfigError, match="was trained on other data"):
+        require_same_data(earlier, open_data(config), config, resumed, world)
 
 
 def test_there_must_be_something_to_resume(tmp_path):

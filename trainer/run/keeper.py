@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trainer.clock import seconds_since_start
 from trainer.config import Config, to_plain
+from trainer.data.splits import Data
 from trainer.run.checkpoint import CheckpointWriter
 from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
@@ -23,10 +24,10 @@ class Keeper:
         seed: int,
         out: Path,
         world: World,
-        normalisation: dict[str, dict[str, list]],
+        data: Data,
         earlier: Earlier,
     ) -> None:
-        self.config, self.seed, self.normalisation, self.earlier = config, seed, normalisation, earlier
+        self.config, self.seed, self.data, self.earlier = config, seed, data, earlier
         self.best_val_loss = earlier.best_val_loss
         self.writer = CheckpointWriter(
             out if world.rank == 0 else None, asynchronous=config.speed.async_checkpoint
@@ -47,7 +48,8 @@ class Keeper:
         started = time.perf_counter()
         state = {
             **learner.state_dict(),
-            "normalisation": self.normalisation,
+            "normalisation": self.data.train.normalisation,
+            "data_hash": self.data.content_hash,
             "step": step,
             "seed": self.seed,
             "config": to_plain(self.config),

@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+import numpy as np
+
 from trainer.config import Config, to_plain
+from trainer.data.splits import Data
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
 from trainer.run.checkpoint import BEST, LAST, read_checkpoint
 from trainer.run.metrics import lines_after_run_start
+from trainer.run.world import World
 
+LARGEST_ROUNDING = 1e-5  # of units, relative: another processor sums in another order
 EARLIER = "earlier"  # a folder in that of a run, of those before it
 
 
@@ -58,6 +63,28 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
         metrics,
         (*state["resumed_at_steps"], state["step"]),
         state,
+    )
+
+
+def require_same_data(earlier: Earlier, data: Data, config: Config, out: Path, world: World) -> None:
+    """Raise ConfigError on every rank if one of them reads other data than the run had before."""
+    if earlier.state is None:
+        return
+    found = "same" if _is_same_data(earlier.state, data) else "other"
+    if "other" in world.gather_text(found):
+        raise ConfigError(
+            f"--resume: {out / LAST} was trained on other data than data.root {config.data.root} holds; "
+            "put back the files that it was trained on, or start without --resume"
+        )
+
+
+def _is_same_data(state: Mapping, data: Data) -> bool:
+    """A checkpoint of before there was a hash in it tells other data by their units alone."""
+    saved, found = state["normalisation"], data.train.normalisation
+    return state.get("data_hash", data.content_hash) == data.content_hash and all(
+        np.allclose(saved[task][name], values, rtol=LARGEST_ROUNDING, atol=1e-9)
+        for task, units in found.items()
+        for name, values in units.items()
     )
 
 

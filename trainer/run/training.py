@@ -20,7 +20,7 @@ from trainer.run.events import write_evaluation, write_run_end, write_run_start
 from trainer.run.faults import requested_fault
 from trainer.run.keeper import Keeper
 from trainer.run.metrics import MetricsFile
-from trainer.run.resume import Earlier, earlier_part, set_aside
+from trainer.run.resume import Earlier, earlier_part, require_same_data, set_aside
 from trainer.run.start import start
 from trainer.run.window import Window
 from trainer.run.world import open_world, rank_from_environment
@@ -45,6 +45,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         earlier = earlier_part(out, config, seed) if resume else Earlier()
         opening = time.perf_counter()
         data = open_data(config)
+        require_same_data(earlier, data, config, out, world)
         schedule = data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth)
         share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
         first, growth = earlier.step + 1, config.growth
@@ -59,7 +60,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         update = graph.update if graph else learner.update
         switches = ProcessSwitches(config, growth.steps - earlier.step, out, world)
         evaluator = Evaluator(config, data.held_out, world)
-        keeper = Keeper(config, seed, out, world, data.train.normalisation, earlier)
+        keeper = Keeper(config, seed, out, world, data, earlier)
         write_run_start(metrics, config, seed, world, data, started, feed, switches, keeper)
         metrics.phase("import", import_seconds)
         metrics.phase("data", data_seconds)
