@@ -221,7 +221,10 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--processes", type=int, nargs="+", choices=[1, 2], default=[1, 2])
     parser.add_argument(
-        "--updates", type=int, default=24, help=f"of each case, at least {LEAST_UPDATES} (default 24)"
+        "--updates",
+        type=int,
+        default=24,
+        help=f"of each case, a multiple of 4 from {LEAST_UPDATES} on (default 24)",
     )
     parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 48")
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
@@ -237,10 +240,8 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
-    if options.updates < LEAST_UPDATES:
-        parser.error(
-            f"--updates: got {options.updates}, but a case needs up to {LEAST_UPDATES}; take as many"
-        )
+    if options.updates < LEAST_UPDATES or options.updates % 4:
+        parser.error(f"--updates: got {options.updates}, expected a multiple of 4 from {LEAST_UPDATES} on")
     options.pairs = options.pairs or (384 if options.device == "cuda" else 48)
     return options
 

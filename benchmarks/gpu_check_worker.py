@@ -35,7 +35,7 @@ from trainer.switches.process_switches import ProcessSwitches
 
 SEED = 1
 SYNCHRONIZES = "called a synchronizing CUDA operation"
-NOTED = 6  # the update in which waits of the host are noted
+FIRST_NOTED = 6  # waits of the host are noted in the first update of each phase from here on
 ROOT = Path(__file__).parents[1]
 OWN_CODE = f"{ROOT}/trainer/"
 
@@ -59,15 +59,19 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     switches = ProcessSwitches(config, updates, out, world)
     update, clock, losses = graph.update if graph else learner.update, step_clock(world.device), []
     seconds: list[float] = []
-    waits: list[str] | None = None
+    waits: list[list[str]] = []
+    phases = {}
     for step in range(1, updates + 1):
+        if step >= FIRST_NOTED:
+            phases.setdefault(learner.choices.phase(step), step)
         switches.before()
         clock.start()
         # A replayed update is one launch.
-        with _noted_waits(world.device) if step == NOTED and not graph else nullcontext() as noted:
+        notes = step in phases.values() and not graph
+        with _noted_waits(world.device) if notes else nullcontext() as noted:
             record = update(step, feed)
             switches.read(record)
-        waits = waits if noted is None else noted
+        waits += [] if noted is None else [noted]
         clock.stop()
         losses.append(record.loss.clone())
         switches.after(step)
@@ -76,8 +80,12 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
             set_up = time.perf_counter() - started
     seconds += clock.drain()
     timed = seconds[updates // 2 :]
-    pairs = sum(config.step_pairs(step) for step in range(updates // 2 + 1, updates + 1))
+    timed_steps = range(updates // 2 + 1, updates + 1)
+    pairs = sum(map(config.step_pairs, timed_steps))
+    flops = flops_per_pair(config, timed_steps)["all"] * pairs
     result = {
+        "updates": config.train.updates,
+        "update_pairs": config.train.pairs_per_update,
         "effective": {
             **learner.effective(),
             **feed.effective(),
@@ -87,13 +95,13 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         "set_up_seconds": set_up,
         "step_seconds": sum(timed) / len(timed),
         "step_seconds_least": min(timed),
-        "tera_flops_per_second": flops_per_pair(config)["all"] * pairs / (sum(timed) * world.size * 1e12),
+        "tera_flops_per_second": flops / (sum(timed) * world.size * 1e12),
         "pairs_per_second": pairs / sum(timed),
         "losses": (world.gather(torch.stack(losses).double()).mean(dim=0)).tolist(),
         "device": world.device.type,
         "skipped_updates": learner.scaled_step.skipped_updates,
         "updates_read": switches.updates_read,
-        **({} if waits is None else {"host_waits": _most(waits, world)}),
+        **({"host_waits": _most(max(waits, key=len), world)} if waits else {}),
         **_memory(world.device),
         **_compared(case, learner, world, out),
     }

@@ -7,14 +7,21 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from tiny import ROOT
 
+from trainer.config import load_config
+from trainer.losses.choices import StepChoices
+from trainer.losses.objective import Objective
+from trainer.losses.read_back import read_back_recipe
+from trainer.model.latent_operator import LatentPdeOperator
+
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from gpu_check_cases import Case, cases
+from gpu_check_cases import PLAIN, Case, cases
 from gpu_check_verdict import expected_read_backs, wrong, wrong_kernels
 from gpu_check_worker import SYNCHRONIZES, _largest, _most, _noted_waits
 
@@ -268,22 +275,34 @@ def test_without_a_gpu_it_says_so_and_records_nothing(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("case", "seen", "complaints"),
-    [
-        ("inverse-every-4", {"inverse_terms": "1 of 1 pairs, 6 of 24 steps from 4"}, 0),
-        ("inverse-every-4", {"inverse_terms": "1 of 1 pairs, 24 of 24 steps from 1"}, 1),
-        ("inverse-quarter", {"inverse_terms": "1 of 4 pairs, 24 of 24 steps from 1"}, 0),
-        ("inverse-quarter", {"inverse_terms": "1 of 4 pairs, 6 of 24 steps from 1"}, 1),
-        ("batch-doubles", {"step_pairs": "384 in 8 steps, 768 in 8 steps"}, 0),
-        ("batch-doubles", {"step_pairs": "384 in 24 steps"}, 1),
-        ("queries-256", {}, 1),
-    ],
-)
-def test_a_recipe_is_asked_for_what_it_does(case, seen, complaints):
-    plain = ALL["plain"]["plain"]
-    record = {**plain, "case": case, "effective": {**plain["effective"], **seen}}
-    assert len(verdict(case, {case: record})) == complaints
+def read_back(case: Case, pairs: int, updates: int) -> dict[str, str]:
+    """What the trainer reads back of the recipe of a case of the check."""
+    sets = [f"train.updates={updates}", "optimizer.warmup_updates=5", f"train.pairs_per_update={pairs}"]
+    config = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", [*sets, *PLAIN, *case.overrides])
+    with torch.device("meta"):
+        objective = Objective(LatentPdeOperator(config), config)
+    return read_back_recipe(objective, StepChoices.of(config, 0))
+
+
+OF_RECIPE = [case for case in CASES.values() if any("recipe." in override for override in case.overrides)]
+
+
+@pytest.mark.parametrize("case", [CASES["plain"], *OF_RECIPE], ids=lambda case: case.name)
+def test_a_recipe_is_asked_for_what_it_does_and_nothing_else(case):
+    pairs, updates = 192 * case.processes, 16
+    name = "plain" if case.processes == 1 else "ddp"
+    plain = ALL[name][name]
+    graph = {"cuda_graph": True} if "speed.cuda_graph=true" in case.overrides else {}
+    effective = {**plain["effective"], **read_back(case, pairs, updates), **graph}
+    record = {**plain, "updates": updates, "update_pairs": pairs, "effective": effective}
+    others = replace(case, against=None)
+    assert wrong(record, others, None) == []
+    for other in (CASES["plain"], *OF_RECIPE):
+        if set(other.overrides) - {"speed.cuda_graph=true"} != set(case.overrides) - {
+            "speed.cuda_graph=true"
+        }:
+            effective = {**record["effective"], **read_back(other, pairs, updates)}
+            assert wrong({**record, "effective": effective}, others, None), other.name
 
 
 def test_the_last_of_two_settings_is_the_one_that_counts():

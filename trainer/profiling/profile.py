@@ -90,14 +90,15 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
             if world.rank == 0:
                 show_progress("step", step, updates)
     workers = [worker.pid for worker in feed.batches._workers] if _has_workers(feed) else []
+    timed = range(WARM_UPS + TRACED + 1, updates - steps + 1)
     found = Profile(
         step_seconds=sum(whole) / len(whole),
         part_seconds={name: seconds / steps for name, seconds in regions.seconds.items()},
         part_peak_bytes=dict(regions.peak_bytes),
         held_bytes=held_bytes(learner, feed),
         worker_bytes=worker_bytes(workers),
-        flops_per_pair=flops_per_pair(config),
-        pairs_per_step=config.step_pairs(updates) // world.size,
+        flops_per_pair=flops_per_pair(config, timed),
+        pairs_per_step=sum(map(config.step_pairs, timed)) // steps // world.size,
         wrapper=str(learner.wrapper.effective()["wrapper"]),
     )
     feed.close()

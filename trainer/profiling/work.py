@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import lru_cache
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -20,14 +21,14 @@ from trainer.model.latent_operator import LatentPdeOperator
 PARTS = ("encoder", "operator", "decoder")
 
 
-def flops_per_pair(config: Config) -> dict[str, float]:
+def flops_per_pair(config: Config, steps: range | None = None) -> dict[str, float]:
     """FLOP of matrix products, forward and backward, by part and in all; a multiply-add counts 2.
 
-    The mean over the pairs of all steps, of which not all have every term, and over the tasks by their
-    shares. Attention counts its products once, whatever kernel repeats some.
+    The mean over the pairs of some steps, by default of all, of which not all have every term, and over the
+    tasks by their shares. Attention counts its products once, whatever kernel repeats some.
     """
     choices, pairs_of = StepChoices.of(config, 0), Counter()
-    for step in range(1, config.growth.steps + 1):
+    for step in steps or range(1, config.growth.steps + 1):
         pairs_of[choices.phase(step)] += config.step_pairs(step)
     mean: dict[str, float] = Counter()
     for phase, pairs in pairs_of.items():
@@ -36,6 +37,7 @@ def flops_per_pair(config: Config) -> dict[str, float]:
     return dict(mean)
 
 
+@lru_cache
 def _flops_per_pair_in(config: Config, phase: Phase) -> dict[str, float]:
     # So many that the embedding of the tokens' places, once a decode, weighs nothing in the mean.
     each = 256 * config.recipe.inverse_every_nth_pair
