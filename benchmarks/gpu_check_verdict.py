@@ -112,7 +112,7 @@ READS_BACK: dict[str, dict[str, dict[str, object]]] = {
 
 
 def _recipe(pairs: int, updates: int) -> dict[str, dict[str, object]]:
-    """What is read back without a recipe, under "", and what each part of one changes; `pairs` of an update."""
+    """What is read back without a recipe, under "", and what parts of one change; `pairs` of an update."""
 
     def steps(inverse: str, priors: str) -> dict[str, object]:
         return {"inverse_terms": f"1 of 1 pairs, {inverse}", "prior_terms": priors}
