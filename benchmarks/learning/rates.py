@@ -30,7 +30,21 @@ class Training(NamedTuple):
 
 
 def main() -> None:
-    endings = dict(_read(path) for path in sorted(Path(sys.argv[1]).glob("*.jsonl")))
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    endings: dict[Training, Ending] = {}
+    for path in sorted(Path(sys.argv[1]).glob("*.jsonl")):
+        training, ending = _read(path)
+        if training in endings:
+            raise SystemExit(f"{path}: another file is of {training} too; keep one of them")
+        endings[training] = ending
+    if not endings:
+        raise SystemExit(f"{sys.argv[1]}: has no *.jsonl; name a folder of metrics of trainings")
+    for training in endings:
+        if training._replace(micro_steps=3 - training.micro_steps) not in endings:
+            raise SystemExit(
+                f"{sys.argv[1]}: {training} has no other rounding, in 1 and 2 micro-steps; add its file"
+            )
     print("| learning rate | warm-up | seed | NRMSE in one micro-step | in two | apart |")
     print("| --- | --- | --- | --- | --- | --- |")
     settings = sorted({(training.rate, training.warm_up) for training in endings})
@@ -53,7 +67,14 @@ def main() -> None:
 
 
 def _read(path: Path) -> tuple[Training, Ending]:
-    events = [json.loads(line) for line in path.read_text().splitlines()]
+    try:
+        return _training(path.read_text().splitlines())
+    except (ValueError, KeyError, StopIteration) as error:
+        raise SystemExit(f"{path}: is not of a finished training ({error!r}); leave it out") from error
+
+
+def _training(lines: list[str]) -> tuple[Training, Ending]:
+    events = [json.loads(line) for line in lines]
     start = next(event for event in events if event["event"] == "run_start")
     end = next(event for event in reversed(events) if event["event"] == "evaluation")
     losses = [loss for event in events if event["event"] == "steps" for loss in event["train_loss"]]

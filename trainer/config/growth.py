@@ -24,6 +24,11 @@ class Growth:
     def largest_factor(self) -> float:
         return 2 ** len(self.doubled_after) / self.cut_into
 
+    @property
+    def stages(self) -> list[tuple[int, float]]:
+        """Return how many steps have a batch of one size, and that size in declared ones."""
+        return [(len(stage), stage.step / self.cut_into) for stage in self._stages()]
+
     def factor(self, step: int) -> float:
         """Return the size of a step's batch in declared ones."""
         return len(self.parts(step)) / self.cut_into

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -45,12 +46,13 @@ class StepChoices:
 
     def phase(self, step: int) -> Phase:
         """Steps count from 1; a group that is due every n-th step is due at step n first."""
+        return Phase(inverse=step in self.due("inverse"), priors=step in self.due("priors"))
+
+    def due(self, group: Literal["inverse", "priors"]) -> range:
+        """Steps in which a group is due; it goes on past the end of the training."""
         recipe = self.config.recipe
-        explores = step <= recipe.exploration_updates
-        return Phase(
-            inverse=not explores and step % recipe.inverse_every == 0,
-            priors=not explores and step % recipe.priors_every == 0,
-        )
+        every = recipe.inverse_every if group == "inverse" else recipe.priors_every
+        return range((recipe.exploration_updates // every + 1) * every, sys.maxsize, every)
 
     def inputs(self, step: Step, pair: Int[Tensor, " pairs"]) -> StepInputs:
         parts = pair.split(part_sizes(len(pair), self.config.task_shares))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from typing import Literal
 
 from trainer.data.mixture import part_sizes
 from trainer.losses.choices import EVERYTHING, StepChoices
@@ -15,14 +15,14 @@ def read_back_recipe(objective: Objective, choices: StepChoices) -> dict[str, st
     """The terms of the objective and the places where it looks; when terms are due, and of how many pairs."""
     parts, config = list(objective.tasks), choices.config
     groups = {term.group for part in parts for term in part.terms}
-    sizes = Counter(config.step_pairs(step) for step in range(1, config.growth.steps + 1))
+    sizes = [(round(factor * config.train.pairs_per_update), count) for count, factor in config.growth.stages]
     first = config.step_pairs(1)
     inverse_pairs = ", ".join(f"1 of {nth} pairs" for nth in sorted({part.nth for part in parts}))
     return {
         "decoded_points": ", ".join(f"{part.task.name} {_points(part)}" for part in parts),
         "inverse_terms": f"{inverse_pairs}, {_due(choices, 'inverse')}" if "inverse" in groups else "none",
         "prior_terms": _due(choices, "priors") if "priors" in groups else "none",
-        "step_pairs": ", ".join(f"{size} in {count} steps" for size, count in sizes.items()),
+        "step_pairs": ", ".join(f"{size} in {count} steps" for size, count in sizes),
         "task_pairs": ", ".join(
             f"{part.task.name} {pairs} of {first}"
             for part, pairs in zip(parts, part_sizes(first, config.task_shares), strict=True)
@@ -37,8 +37,8 @@ def _points(part: TaskTerms) -> str:
     return f"{plan.count} of {whole}" + (f" {plan.strategy}" if plan.count < whole else "")
 
 
-def _due(choices: StepChoices, group: str) -> str:
+def _due(choices: StepChoices, group: Literal["inverse", "priors"]) -> str:
     """In how many of all steps, and which is the first."""
-    steps = range(1, choices.config.growth.steps + 1)
-    due = [step for step in steps if getattr(choices.phase(step), group)]
-    return f"{len(due)} of {len(steps)} steps" + (f" from {due[0]}" if due else "")
+    steps, due = choices.config.growth.steps, choices.due(group)
+    within = range(due.start, steps + 1, due.step)
+    return f"{len(within)} of {steps} steps" + (f" from {due.start}" if within else "")
