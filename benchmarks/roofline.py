@@ -21,7 +21,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
-from benchmarks.speed_cases import MEASURED_TFLOPS, seconds_of_update
+from benchmarks.speed_cases import MEASURED_TFLOPS, pairs_per_second
 from trainer.config import Config
 from trainer.config.load import config_from
 from trainer.profiling.work import PARTS, module_of, pass_without_data
@@ -126,14 +126,16 @@ class Measured:
     def of(path: Path) -> Measured:
         try:
             events = [json.loads(line) for line in path.read_text().splitlines()]
-            start, seconds = events[0], seconds_of_update(events)
+            start, speed = events[0], pairs_per_second(events)
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise SystemExit(f"{path}: cannot be read as metrics.jsonl of a training ({error!r})") from error
-        if seconds is None:
+        if speed is None:
             raise SystemExit(f"{path}: is of a training that did not end; give one that did")
         config = config_from(start["config"], str(path))
         pairs = config.train.pairs_per_update // start["world_size"]
-        return Measured(config, pairs, seconds, tuple(sorted(set(start["device_names"]))))
+        return Measured(
+            config, pairs, pairs * start["world_size"] / speed, tuple(sorted(set(start["device_names"])))
+        )
 
 
 def table(bounds: dict[str, Bound], seconds: dict[str, float], pairs: int) -> str:

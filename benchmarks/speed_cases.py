@@ -18,11 +18,10 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from benchmarks.ending import end, end_by_exception
-from trainer.config import load_config
+from trainer.config.load import config_from
 from trainer.profiling.work import flops_per_pair
 
 ROOT = Path(__file__).parents[1]
@@ -52,8 +51,8 @@ def main() -> int:
     if not options.show:
         _measure(wanted, options)
     measured = [(case, _metrics(case, options.out)) for case in wanted]
-    print(table(measured, options))
-    return 0 if all(seconds_of_update(events) for _, events in measured) else 1
+    print(table(measured))
+    return 0 if all(pairs_per_second(events) for _, events in measured) else 1
 
 
 def cases(most_gpus: int, micro_batch: int) -> list[Case]:
@@ -96,7 +95,7 @@ def _measure(wanted: list[Case], options: argparse.Namespace) -> None:
     started = time.monotonic()
     for case in wanted:
         left = options.seconds - (time.monotonic() - started)
-        if seconds_of_update(_metrics(case, options.out)):
+        if pairs_per_second(_metrics(case, options.out)):
             continue
         if left < options.case_seconds:
             print(f"{case.name}: {left:.0f} s left, not started", flush=True)
@@ -168,23 +167,26 @@ def _metrics(case: Case, out: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def seconds_of_update(events: list[dict]) -> float | None:
-    """Mean of the later half of a finished training's updates: what is compiled or captured is behind it."""
+def pairs_per_second(events: list[dict]) -> float | None:
+    """Of the later half of a finished training's steps: what is compiled or captured is behind it."""
     if not any(event["event"] == "run_end" for event in events):
         return None
-    steps = [s for event in events if event["event"] == "steps" for s in event["step_seconds"]]
-    return sum(steps[len(steps) // 2 :]) / (len(steps) - len(steps) // 2)
+    windows = [event for event in events if event["event"] == "steps"]
+    seconds = [s for window in windows for s in window["step_seconds"]]
+    pairs = [n for window in windows for n in window["samples"]]
+    half = len(seconds) // 2
+    return sum(pairs[half:]) / sum(seconds[half:])
 
 
-def table(measured: list[tuple[Case, list[dict]]], options: argparse.Namespace) -> str:
+def table(measured: list[tuple[Case, list[dict]]]) -> str:
     """A line per case. Efficiency is pairs/s per GPU against one GPU with as many pairs on each; below the
     table against one GPU with as many pairs in all.
     """
-    speeds = {case.name: case.pairs / s for case, events in measured if (s := seconds_of_update(events))}
+    speeds = {case.name: speed for case, events in measured if (speed := pairs_per_second(events))}
     names = ("ms", "pairs/s", "speedup", "effic.", "FLOP", "wait", "GB", "set-up s")
     lines = [f"{'case':36}" + "".join(f"{name:>9}" for name in names)]
     for case, events in measured:
-        cells = _cells(case, events, speeds, options.configs) if case.name in speeds else ["not measured"]
+        cells = _cells(case, events, speeds) if case.name in speeds else ["not measured"]
         lines.append(f"{case.name:36}" + "".join(f"{cell:>9}" for cell in cells))
     for form in FORMS:
         same = [c for c, _ in measured if c.form == form and c.name in speeds and c.pairs == _most(measured)]
@@ -198,7 +200,7 @@ def _most(measured: list[tuple[Case, list[dict]]]) -> int:
     return max((case.pairs for case, _ in measured if "micro-batch" not in case.name), default=0)
 
 
-def _cells(case: Case, events: list[dict], speeds: dict[str, float], configs: str) -> list[str]:
+def _cells(case: Case, events: list[dict], speeds: dict[str, float]) -> list[str]:
     speed = speeds[case.name]
     baseline = speeds.get(case.name.replace("optimized", "baseline"))
     alone = speeds.get(f"{case.form}-1gpu")
@@ -206,7 +208,9 @@ def _cells(case: Case, events: list[dict], speeds: dict[str, float], configs: st
     wait = sum(sum(e["data_wait_seconds"]) for e in steps) / sum(sum(e["step_seconds"]) for e in steps)
     end = next(event for event in events if event["event"] == "run_end")
     set_up = sum(e["seconds"] for e in events if e["event"] == "phase" and e["name"] in SET_UP)
-    utilisation = speed * _flops(_config(case, configs)) / (case.gpus * MEASURED_TFLOPS * 1e12)
+    start = next(event for event in events if event["event"] == "run_start")
+    flops = flops_per_pair(config_from(start["config"], f"{case.name}.jsonl"))["all"]
+    utilisation = speed * flops / (case.gpus * MEASURED_TFLOPS * 1e12)
     return [
         f"{1e3 * case.pairs / speed:.1f}",
         f"{speed:.0f}",
@@ -217,12 +221,6 @@ def _cells(case: Case, events: list[dict], speeds: dict[str, float], configs: st
         f"{max(end.get('peak_memory_reserved_bytes') or [0]) / 1e9:.1f}",
         f"{set_up:.1f}",
     ]
-
-
-@cache
-def _flops(config: str) -> float:
-    """FLOP of a pair: matrix products, forward and backward, each once."""
-    return flops_per_pair(load_config(ROOT / config, []))["all"]
 
 
 def _options() -> argparse.Namespace:
