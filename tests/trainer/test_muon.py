@@ -1,10 +1,12 @@
 """Muon in its forms, against torch's own step by step."""
 
+from collections import Counter
+
 import pytest
 import torch
 from tiny import tiny_config
 
-from trainer.config.schema import Config, OptimizerConfig
+from trainer.config.schema import Config, ModelConfig, OptimizerConfig
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.hybrid import make_optimizer
 from trainer.optimizer.matrices import hidden_matrices
@@ -38,20 +40,42 @@ def trained_by(kind, folder, steps: int = 10) -> tuple[LatentPdeOperator, object
     return model, muon
 
 
-def test_it_takes_the_matrices_of_the_blocks_and_splits_packed_ones(tmp_path):
-    names = [matrix.name for matrix in hidden_matrices(a_model(tmp_path))]
-    first_block = [name for name in names if ".0.attention" in name or ".0.mlp" in name]
-    assert len(first_block) == 3 + 1 + 2
-    assert len(names) == 2 * len(first_block)
-    assert all("blocks" in name and "modulation" not in name for name in names)
+def test_it_takes_what_lies_between_first_and_last_layers_and_splits_packed_ones(tmp_path):
+    model = a_model(tmp_path)
+    matrices = hidden_matrices(model)
+    names = [matrix.name for matrix in matrices]
+    of_block = [name for name in names if "operator.blocks.0." in name]
+    assert len(of_block) == 3 + 1 + 2  # queries, keys and values; out; both of the MLP
+    of_layer = [name for name in names if "decoder.layers.0." in name]
+    assert len(of_layer) == 1 + 2 + 1 + 2  # queries; keys and values; out; both of the feed-forward
+    taken = {matrix.parameter for matrix in matrices}
+    left = {name for name, p in model.named_parameters() if p.ndim == 2 and p not in taken}
+    assert left == {
+        *("encoder.stems.advection1d.embed.weight", "operator.embed_condition.0.weight"),
+        *("decoder.place.embed.1.weight", "decoder.heads.advection1d.weight"),
+        *(f"operator.blocks.{n}.modulation.weight" for n in range(2)),
+    }
 
 
-def test_the_full_model_has_as_many_matrices_as_four_ranks_can_share():
+def test_what_is_not_trained_is_not_taken():
+    with torch.device("meta"):
+        model = LatentPdeOperator(Config(model=ModelConfig(trained="operator")))
+    assert all(matrix.name.startswith("operator.") for matrix in hidden_matrices(model))
+
+
+def test_the_matrices_of_the_full_model_have_few_shapes():
     with torch.device("meta"):
         model = LatentPdeOperator(Config())
-    shapes = [matrix.shape for matrix in hidden_matrices(model)]
-    assert shapes.count((384, 384)) == 48
-    assert shapes.count((1536, 384)) == shapes.count((384, 1536)) == 12
+    shapes = Counter(matrix.shape for matrix in hidden_matrices(model))
+    blocks, layers = 12, 3
+    assert shapes == {
+        (384, 384): 4 * blocks + 6 * layers + 1,
+        (1536, 384): blocks,
+        (384, 1536): blocks,
+        (384, 128): 2,
+        (128, 384): 2,
+        (128, 128): 1,
+    }
 
 
 def test_the_loop_is_torchs_own_on_the_separate_matrices(tmp_path):
@@ -126,5 +150,5 @@ def test_every_parameter_is_updated_once(tmp_path):
         give_gradients(model, 0)
         assert optimizer.step() is True
         assert not any(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
-        packed = 2  # parameters of three matrices, each with a state of its own
-        assert len(optimizer.state_dict()) == len(before) + 2 * packed
+        # Of the packed ones each matrix has a state of its own: two of three matrices, and one of two.
+        assert len(optimizer.state_dict()) == len(before) + 2 * 2 + 1
