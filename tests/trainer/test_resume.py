@@ -109,9 +109,10 @@ def test_the_best_checkpoint_is_the_one_with_the_lowest_val_loss(resumed):
     assert not list(resumed.glob("*.partial"))
 
 
-def test_a_finished_run_resumes_to_its_own_end(resumed):
+def test_a_finished_run_resumes_to_its_own_end(resumed, capsys):
     before = train_losses(resumed)
     run_training(tiny_config(resumed, *KEEPING, "train.keep_best=true"), resumed, 3, Progress(), resume=True)
+    assert "has all 7 steps already; nothing is left to train" in capsys.readouterr().err
     assert train_losses(resumed) == before
     assert len(events(resumed, "run_end")) == 1
 
@@ -247,6 +248,15 @@ def test_the_weights_of_another_version_are_refused(resumed, tmp_path, part, cha
         ConfigError, match=r"checkpoint\.pt: .+ has another shape or format in this version's"
     ):
         read_checkpoint(tmp_path / "checkpoint.pt")
+
+
+def test_the_optimizer_of_another_version_is_not_resumed(resumed, tmp_path):
+    state = torch.load(resumed / "checkpoint.pt", weights_only=True)
+    name = "decoder.context.weight"
+    state["optimizer"][f"{name}[0]"] = state["optimizer"].pop(name)  # another part's, as of another version
+    torch.save(state, tmp_path / "checkpoint.pt")
+    with pytest.raises(ConfigError, match=r"keeps a state of decoder\.context\.weight in one version"):
+        earlier_part(tmp_path, tiny_config(resumed, *KEEPING, "train.keep_best=true"), 3)
 
 
 @pytest.mark.parametrize("part", ["model", "ema"])

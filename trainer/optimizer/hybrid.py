@@ -51,6 +51,14 @@ class Hybrid:
             part.load_state(state)
 
 
+def state_names(model: nn.Module, config: Config) -> set[str]:
+    """What the optimizer's state is kept by: Muon's matrices, and the parameters that are left to AdamW."""
+    matrices = hidden_matrices(model) if config.optimizer.matrices == "muon" else []
+    taken = {matrix.parameter for matrix in matrices}
+    left = {name for name, p in model.named_parameters() if p.requires_grad and p not in taken}
+    return left | {matrix.name for matrix in matrices}
+
+
 def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable: bool = False) -> Hybrid:
     """Return the optimizer of a model that is already wrapped: FSDP2 replaces its parameters."""
     matrices = hidden_matrices(model) if config.optimizer.matrices == "muon" else []

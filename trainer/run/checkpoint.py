@@ -40,7 +40,9 @@ def read_checkpoint(path: Path) -> dict:
 
 def _holds_weights(state: dict) -> bool:
     parts = (state["model"], state["ema"])
-    return all(isinstance(part, dict) and all(map(torch.is_tensor, part.values())) for part in parts)
+    return isinstance(state["optimizer"], dict) and all(
+        isinstance(part, dict) and all(map(torch.is_tensor, part.values())) for part in parts
+    )
 
 
 def _unlike_our_models(state: dict, source: str) -> list[str]:

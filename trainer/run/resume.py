@@ -10,11 +10,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from trainer.config import Config, to_plain
 from trainer.data.splits import Data
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
+from trainer.model.latent_operator import LatentPdeOperator
+from trainer.optimizer.hybrid import state_names
 from trainer.run.checkpoint import BEST, LAST, read_checkpoint
 from trainer.run.metrics import lines_after_run_start
 from trainer.run.world import World
@@ -49,6 +52,13 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
         raise ConfigError(
             f"--resume: {key}: got {given}, but {path} was trained with {saved}; "
             "only keys under speed may differ"
+        )
+    with torch.device("meta"):
+        names = state_names(LatentPdeOperator(config), config)
+    for name in sorted(names ^ state["optimizer"].keys()):
+        raise ConfigError(
+            f"--resume: {path}: the optimizer keeps a state of {name} in one version of the trainer only; "
+            "go on with the trainer that wrote it, or start without --resume"
         )
     written = out / "metrics.jsonl"
     metrics = lines_after_run_start(written, state["metrics_bytes"]) if written.is_file() else b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,8 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         require_world_fits(config, world.size)
         require_device_fits(config, world.device.type, world.size)
         earlier = earlier_part(out, config, seed) if resume else Earlier()
+        if earlier.step == config.growth.steps and world.rank == 0:
+            print(f"{out}: has all {earlier.step} steps already; nothing is left to train", file=sys.stderr)
         opening = time.perf_counter()
         data = open_data(config)
         require_same_data(earlier, data, config, out, world)
