@@ -1,6 +1,8 @@
 """Muon in its forms, against torch's own step by step."""
 
 from collections import Counter
+from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -41,7 +43,8 @@ def trained_by(kind, folder, steps: int = 10) -> tuple[LatentPdeOperator, object
 
 
 def test_it_takes_what_lies_between_first_and_last_layers_and_splits_packed_ones(tmp_path):
-    model = a_model(tmp_path)
+    with torch.device("meta"):
+        model = LatentPdeOperator(tiny_config(tmp_path, "data.tasks=[advection1d, darcy2d]"))
     matrices = hidden_matrices(model)
     names = [matrix.name for matrix in matrices]
     of_block = [name for name in names if "operator.blocks.0." in name]
@@ -51,8 +54,10 @@ def test_it_takes_what_lies_between_first_and_last_layers_and_splits_packed_ones
     taken = {matrix.parameter for matrix in matrices}
     left = {name for name, p in model.named_parameters() if p.ndim == 2 and p not in taken}
     assert left == {
-        *("encoder.stems.advection1d.embed.weight", "operator.embed_condition.0.weight"),
-        *("decoder.place.embed.1.weight", "decoder.heads.advection1d.weight"),
+        *(f"encoder.stems.{task}.embed.weight" for task in ("advection1d", "darcy2d")),
+        "operator.embed_condition.0.weight",
+        *(f"decoder.place.embed.{dimensions}.weight" for dimensions in (1, 2)),
+        *(f"decoder.heads.{head}.weight" for head in ("advection1d", "darcy2d", "darcy2d_given")),
         *(f"operator.blocks.{n}.modulation.weight" for n in range(2)),
     }
 
@@ -60,7 +65,20 @@ def test_it_takes_what_lies_between_first_and_last_layers_and_splits_packed_ones
 def test_what_is_not_trained_is_not_taken():
     with torch.device("meta"):
         model = LatentPdeOperator(Config(model=ModelConfig(trained="operator")))
-    assert all(matrix.name.startswith("operator.") for matrix in hidden_matrices(model))
+    inside = {
+        matrix.name.removesuffix("[0]") for matrix in hidden_matrices(model) if "blocks" not in matrix.name
+    }
+    assert inside == {f"operator.{name}.weight" for name in ("embed_condition.2", "embed", "project")}
+    assert sum("blocks" in matrix.name for matrix in hidden_matrices(model)) == 6 * 12
+
+
+def test_layers_of_other_names_are_not_taken_for_inner_ones(tmp_path):
+    model = a_model(tmp_path)
+    with pytest.raises(LookupError, match=r"no parameter encoder\.stems\.\*"):
+        hidden_matrices(torch.nn.ModuleDict({"model": model}))
+    model.decoder.outputs = model.decoder._modules.pop("heads")
+    with pytest.raises(LookupError, match=r"no parameter decoder\.heads\.\*"):
+        hidden_matrices(model)
 
 
 def test_the_matrices_of_the_full_model_have_few_shapes():
@@ -117,6 +135,25 @@ def test_the_state_of_one_form_continues_in_the_other(tmp_path):
     torch.testing.assert_close(copy.state_dict(), model.state_dict(), **BFLOAT16_STEPS)
     muon.load_state(heir.state())
     torch.testing.assert_close(muon.state(), heir.state(), rtol=0, atol=0)
+
+
+def test_ranks_that_share_the_matrices_take_the_same_step(tmp_path):
+    """Of a shape there are 15 and two matrices and one, which four ranks cannot share out evenly."""
+    ranks = 4
+    torch.multiprocessing.spawn(_step_in_a_rank, (ranks, tmp_path), nprocs=ranks)
+    alone, _ = trained_by(BatchedMuon, tmp_path, steps=1)
+    for rank in range(ranks):
+        weights = torch.load(tmp_path / f"rank-{rank}.pt", weights_only=True)
+        torch.testing.assert_close(weights, dict(alone.state_dict()), rtol=0, atol=1e-6)
+
+
+def _step_in_a_rank(rank: int, ranks: int, folder: Path) -> None:
+    torch.set_num_threads(1)
+    file = f"file://{folder / 'ranks'}"
+    torch.distributed.init_process_group("gloo", init_method=file, rank=rank, world_size=ranks)
+    model, _ = trained_by(partial(BatchedMuon, rank=rank, ranks=ranks), folder, steps=1)
+    torch.save(dict(model.state_dict()), folder / f"rank-{rank}.pt")
+    torch.distributed.destroy_process_group()
 
 
 def test_a_learning_rate_in_a_tensor_is_read_where_it_lies(tmp_path):

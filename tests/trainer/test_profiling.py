@@ -7,8 +7,9 @@ import pytest
 import torch
 from tiny import ROOT, launch, tiny_config, tiny_file
 
-from benchmarks.roofline import PEAK_BYTES_PER_SECOND, Products, bounds
+from benchmarks.roofline import PEAK_BYTES_PER_SECOND, Measured, Products, bounds
 from benchmarks.roofline import main as roofline
+from benchmarks.speed_cases import pairs_per_second
 from trainer.config import load_config
 from trainer.errors import ConfigError
 from trainer.profiling.tune_batch import largest_that_fits, tune_batch
@@ -62,6 +63,13 @@ def test_the_roofline_of_recorded_trainings_is_a_row_for_each_part(monkeypatch, 
     assert cells["operator"][:2] == ["17.3", "16.8"]  # 17.3 GFLOP x 768 pairs / 790 TFLOP/s
     assert cells["both"][3] == "118.8"
     assert float(cells["operator"][3]) + float(cells["decoder"][3]) == pytest.approx(118.8, abs=0.11)
+
+
+def test_a_recipes_speed_is_of_the_pairs_that_its_steps_take():
+    recorded = ROOT / "benchmarks/scaling/1gpu-f57c183/recipe/optimized-1gpu-warm.jsonl"
+    events = [json.loads(line) for line in recorded.read_text().splitlines()]
+    assert pairs_per_second(events) == pytest.approx(192 / 0.02835, rel=1e-3)  # a quarter of 768 a step
+    assert Measured.of(recorded).seconds == pytest.approx(4 * 0.02835, rel=1e-3)
 
 
 def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, monkeypatch):

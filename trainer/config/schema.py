@@ -72,7 +72,7 @@ LossConfig = make_dataclass(
 class OptimizerConfig:
     """Linear warm-up, then a cosine to final_fraction of the learning rate, the same for both optimizers."""
 
-    matrices: Literal["muon", "adamw"] = "muon"  # of those between first and last layers; all else is AdamW's
+    matrices: Literal["muon", "adamw"] = "muon"  # inside, as optimizer/matrices.py says; all else is AdamW's
     learning_rate: Positive = 1.4e-3
     beta1: Decay = 0.9
     beta2: Decay = 0.95

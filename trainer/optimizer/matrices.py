@@ -1,4 +1,7 @@
-"""The matrices that Muon updates: those between first and last layers, packed ones taken apart."""
+"""The matrices that Muon updates: those between first and last layers but for the blocks' modulation.
+
+Packed ones are taken apart.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 PACKED = {"qkv.weight": 3, "key_value.weight": 2}  # several matrices in one parameter
-# What reads a field, a condition or a place, and what gives a field. All between them is Muon's: AdamW's
-# first steps are five times as large, and the loss jumps with those of the decoder's layers
-# (benchmarks/learning).
+# What reads a field, a condition or a place, and what gives a field. With AdamW, whose update is up to five
+# times as large while gradients agree, the decoder's layers made the loss jump (benchmarks/learning).
 FIRST_AND_LAST = ("encoder.stems.", "operator.embed_condition.0.", "decoder.place.embed.", "decoder.heads.")
-# Shifts, scales and gates of a block: behind the conditions alone, and six parts of different use.
-OF_CONDITIONS = ".modulation."
+MODULATION = ".modulation."  # six vectors for each condition: an embedding more than a matrix
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,11 @@ class Matrix:
 
 
 def hidden_matrices(model: nn.Module) -> list[Matrix]:
-    """Return the trained matrices between the first and the last layers, which is where Muon is meant for."""
+    """Return the trained matrices that Muon is meant for; LookupError if the layers have other names."""
+    every = [name for name, _ in model.named_parameters()]
+    for layer in FIRST_AND_LAST:
+        if not any(name.startswith(layer) for name in every):
+            raise LookupError(f"the model has no parameter {layer}*, which AdamW would have to step")
     matrices: list[Matrix] = []
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.ndim == 2 and _is_hidden(name):
@@ -46,4 +51,4 @@ def hidden_matrices(model: nn.Module) -> list[Matrix]:
 
 
 def _is_hidden(name: str) -> bool:
-    return not name.startswith(FIRST_AND_LAST) and OF_CONDITIONS not in name
+    return not name.startswith(FIRST_AND_LAST) and MODULATION not in name
