@@ -151,7 +151,9 @@ def _step_in_a_rank(rank: int, ranks: int, folder: Path) -> None:
     torch.set_num_threads(1)
     file = f"file://{folder / 'ranks'}"
     torch.distributed.init_process_group("gloo", init_method=file, rank=rank, world_size=ranks)
-    model, _ = trained_by(partial(BatchedMuon, rank=rank, ranks=ranks), folder, steps=1)
+    own = folder / str(rank)  # for the config that a_model writes
+    own.mkdir()
+    model, _ = trained_by(partial(BatchedMuon, rank=rank, ranks=ranks), own, steps=1)
     torch.save(dict(model.state_dict()), folder / f"rank-{rank}.pt")
     torch.distributed.destroy_process_group()
 
