@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -164,18 +165,26 @@ def _config(case: Case, pattern: str) -> str:
 
 def _metrics(case: Case, out: Path) -> list[dict]:
     path = out / f"{case.name}.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    try:
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    except ValueError as error:  # of a training that was killed while it wrote
+        print(f"{path}: cannot be read as metrics ({error}), so not measured", file=sys.stderr, flush=True)
+        return []
 
 
 def pairs_per_second(events: list[dict]) -> float | None:
-    """Of the later half of a finished training's steps: what is compiled or captured is behind it."""
+    """Of the later half of a finished training's steps: what is compiled or captured is behind it.
+
+    None where it did not finish, or gives no number above 0.
+    """
     if not any(event["event"] == "run_end" for event in events):
         return None
     windows = [event for event in events if event["event"] == "steps"]
     seconds = [s for window in windows for s in window["step_seconds"]]
     pairs = [n for window in windows for n in window["samples"]]
     half = len(seconds) // 2
-    return sum(pairs[half:]) / sum(seconds[half:])
+    timed = sum(seconds[half:])
+    return sum(pairs[half:]) / timed if 0 < timed < math.inf else None
 
 
 def table(measured: list[tuple[Case, list[dict]]]) -> str:

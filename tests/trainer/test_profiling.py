@@ -1,6 +1,7 @@
 """Where time, memory and work go, and the search for the largest batch."""
 
 import json
+import math
 import sys
 
 import pytest
@@ -70,6 +71,13 @@ def test_a_recipes_speed_is_of_the_pairs_that_its_steps_take():
     events = [json.loads(line) for line in recorded.read_text().splitlines()]
     assert pairs_per_second(events) == pytest.approx(192 / 0.02835, rel=1e-3)  # a quarter of 768 a step
     assert Measured.of(recorded).seconds == pytest.approx(4 * 0.02835, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "steps", [[], [{"event": "steps", "step_seconds": [math.nan] * 2, "samples": [1] * 2}]]
+)
+def test_no_steps_and_steps_of_no_time_give_no_speed(steps):
+    assert pairs_per_second([*steps, {"event": "run_end"}]) is None
 
 
 def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from trainer.config.schema import Config
 from trainer.optimizer.adamw import AdamWPart, make_adamw
 from trainer.optimizer.adamw_offloaded import OffloadedAdamW
-from trainer.optimizer.matrices import hidden_matrices
+from trainer.optimizer.matrices import Matrix, hidden_matrices
 from trainer.optimizer.muon_batched import BatchedMuon
 from trainer.optimizer.muon_loop import LoopMuon
 from trainer.run.world import World
@@ -53,7 +53,7 @@ class Hybrid:
 
 def state_names(model: nn.Module, config: Config) -> set[str]:
     """What the optimizer's state is kept by: Muon's matrices, and the parameters that are left to AdamW."""
-    matrices = hidden_matrices(model) if config.optimizer.matrices == "muon" else []
+    matrices = _of_muon(model, config)
     taken = {matrix.parameter for matrix in matrices}
     left = {name for name, p in model.named_parameters() if p.requires_grad and p not in taken}
     return left | {matrix.name for matrix in matrices}
@@ -61,7 +61,7 @@ def state_names(model: nn.Module, config: Config) -> set[str]:
 
 def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable: bool = False) -> Hybrid:
     """Return the optimizer of a model that is already wrapped: FSDP2 replaces its parameters."""
-    matrices = hidden_matrices(model) if config.optimizer.matrices == "muon" else []
+    matrices = _of_muon(model, config)
     adamw = make_adamw(
         model,
         config.optimizer,
@@ -78,3 +78,7 @@ def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable
         ranks = {"rank": world.rank, "ranks": world.size} if sharded else {}
         parts.append(BatchedMuon(matrices, config.optimizer, **ranks))
     return Hybrid(parts, model)
+
+
+def _of_muon(model: nn.Module, config: Config) -> list[Matrix]:
+    return hidden_matrices(model) if config.optimizer.matrices == "muon" else []

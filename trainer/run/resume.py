@@ -55,7 +55,7 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
         )
     with torch.device("meta"):
         names = state_names(LatentPdeOperator(config), config)
-    for name in sorted(names ^ state["optimizer"].keys()):
+    for name in sorted(names ^ state["optimizer"].keys(), key=str):
         raise ConfigError(
             f"--resume: {path}: the optimizer keeps a state of {name} in one version of the trainer only; "
             "go on with the trainer that wrote it, or start without --resume"
