@@ -130,7 +130,9 @@ class Measured:
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise SystemExit(f"{path}: cannot be read as metrics.jsonl of a training ({error!r})") from error
         if speed is None:
-            raise SystemExit(f"{path}: did not end, or has steps without a time; give a training that ended")
+            raise SystemExit(
+                f"{path}: is of a training that did not end or has no times; give one that did and has"
+            )
         config = config_from(start["config"], str(path))
         pairs = config.train.pairs_per_update // start["world_size"]
         return Measured(
