@@ -10,8 +10,9 @@ from tiny import tiny_config
 from trainer.counter_random import uniform
 from trainer.data.feed import Share, open_feed
 from trainer.data.normalisation import physical
-from trainer.data.schedule import BatchSchedule
+from trainer.data.schedule import BatchSchedule, _shuffled
 from trainer.data.splits import open_data
+from trainer.data.tasks import TASKS
 from trainer.data.threads import on_threads
 from trainer.errors import ConfigError
 from trainer.losses.choices import StepChoices
@@ -42,6 +43,15 @@ def test_the_pairs_of_an_update_do_not_depend_on_ranks_and_micro_steps(world_siz
         for rank in range(world_size)
     ]
     assert sorted(np.concatenate(parts)) == sorted(schedule.update(3))
+
+
+def test_a_pass_is_shuffled_once_however_many_tasks_take_turns():
+    schedules = [BatchSchedule(1000 + task, 8, 5, "a") for task in range(2 * len(TASKS))]
+    _shuffled.cache_clear()
+    for step in range(1, 5):
+        for schedule in schedules:
+            schedule.update(step)
+    assert _shuffled.cache_info().misses == len(schedules)
 
 
 def test_more_pairs_per_update_than_there_are_is_refused():

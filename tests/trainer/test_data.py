@@ -317,6 +317,15 @@ def test_the_splits_are_disjoint_and_cover_every_trajectory(tmp_path):
     assert len(held_out) == 4
 
 
+def test_a_draw_that_several_files_share_is_held_out_of_all_of_them(tmp_path):
+    """As of PDEBench's, which solve the same draws with each parameter."""
+    rows = {
+        split: {row for _, row in trajectories(tiny_config(tmp_path), split)}
+        for split in ("train", "held_out")
+    }
+    assert not rows["train"] & rows["held_out"]
+
+
 def test_the_splits_depend_on_the_data_seed_alone(tmp_path):
     held_out = trajectories(tiny_config(tmp_path), "held_out")
     assert trajectories(tiny_config(tmp_path, "train.updates=9"), "held_out") == held_out

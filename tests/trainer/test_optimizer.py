@@ -59,3 +59,12 @@ def test_the_average_weighs_by_age_and_forgets_the_start(foreach):
     again = make_ema(layer, 0.9, foreach=foreach)
     again.load_state_dict(ema.state_dict())
     torch.testing.assert_close(again.weights(), ema.weights(), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+def test_a_slow_average_of_weights_that_stay_is_these_weights(foreach):
+    layer = torch.nn.Linear(3, 3)
+    ema = make_ema(layer, 0.99999, foreach=foreach)
+    for _ in range(100):
+        ema.update()
+    torch.testing.assert_close(ema.weights()["weight"], layer.weight.detach(), rtol=1e-5, atol=0)

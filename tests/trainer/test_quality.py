@@ -65,6 +65,16 @@ def test_a_constant_error_is_one_of_the_mean(tmp_path):
     assert found["rollout_nrmse/advection1d"] == pytest.approx((0.1 / sizes).mean().item(), rel=1e-3)
 
 
+def test_errors_of_one_trajectory_in_four_are_averaged_as_pdebench_does(tmp_path):
+    error = torch.tensor([0.2, 0, 0, 0])[:, None, None]
+    found = errors(rollouts_of(tmp_path, "advection1d"), error)
+    for name in ("rmse", "brmse"):  # the root of each trajectory, then their mean
+        assert found[f"rollout_{name}/advection1d"] == pytest.approx(0.2 / 4, rel=1e-4)
+    # the root of the mean of the squares
+    assert found["rollout_crmse/advection1d"] == pytest.approx(0.2 / 2, rel=1e-4)
+    assert found["rollout_frmse_low/advection1d"] == pytest.approx(0.2 / 2 / 4, rel=1e-4)
+
+
 def test_a_wave_is_an_error_of_its_own_mode(tmp_path):
     wave = 0.1 * torch.cos(2 * torch.pi * 5 * torch.arange(16) / 16)
     found = errors(rollouts_of(tmp_path, "advection1d"), wave)
@@ -78,11 +88,13 @@ def test_a_wave_is_an_error_of_its_own_mode(tmp_path):
 
 def test_two_dimensional_modes_are_counted_by_their_shell(tmp_path):
     x = torch.arange(8) / 8
-    wave = 0.1 * torch.cos(2 * torch.pi * (x[:, None] + 2 * x))
-    found = errors(rollouts_of(tmp_path, "darcy2d"), wave)
-    assert found["rollout_frmse_low/darcy2d"] == pytest.approx(
-        0.1 / 2**0.5 / 4, rel=1e-4
-    )  # shell 2 of 0 to 3
+    wave, opposed = (0.1 * torch.cos(2 * torch.pi * (sign * x[:, None] + 2 * x)) for sign in (1, -1))
+    rollouts = rollouts_of(tmp_path, "darcy2d")
+    # Half of a wave's amplitude is at (1, 2), in shell 2 of 0 to 3, and half at (-1, -2), which
+    # PDEBench leaves out; of the opposed one neither half is in its quadrant.
+    assert errors(rollouts, opposed)["rollout_frmse_low/darcy2d"] == pytest.approx(0, abs=1e-6)
+    found = errors(rollouts, wave)
+    assert found["rollout_frmse_low/darcy2d"] == pytest.approx(0.1 / 2 / 4, rel=1e-4)
     assert found["rollout_brmse/darcy2d"] == pytest.approx(0.1 / 2**0.5, rel=1e-4)
     assert "mass_gap/darcy2d" not in found
 

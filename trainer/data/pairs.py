@@ -30,6 +30,14 @@ class PairTable:
     def pairs_per_trajectory(self) -> int:
         return len(self.first_frame)
 
+    @property
+    def digest(self) -> str:
+        """Of all that it lists."""
+        found = hashlib.sha256()
+        for part in (self.file_index, self.row, self.first_frame, self.stride):
+            found.update(f"{part.dtype} {part.shape}".encode() + part.tobytes())
+        return found.hexdigest()
+
     def __len__(self) -> int:
         return self.trajectories * self.pairs_per_trajectory
 
@@ -39,47 +47,47 @@ class Splits:
     train: PairTable
     held_out: PairTable
 
+    @property
+    def digest(self) -> str:
+        return self.train.digest + self.held_out.digest
+
 
 def split_trajectories(config: DataConfig, task: str) -> Splits:
-    """Split the trajectories of each file, disjoint, by data.seed alone."""
+    """Split the trajectories, disjoint, by data.seed alone; the same rows are held out of every file.
+
+    PDEBench's files of one equation hold the same draws, solved with another parameter: a row held out of one
+    file alone would be learned from the others.
+    """
     settings = getattr(config, task)
     count = settings.trajectories
     held_out = min(count - 1, max(1, round(count * config.held_out_fraction)))
-    orders = [
-        np.random.default_rng([config.seed, index, 1]).permutation(count)
-        for index in range(len(settings.cases))
-    ]
+    order = np.random.default_rng([config.seed, 0, 1]).permutation(count)
+    files = len(settings.cases)
     strides = (1,) if TASKS[task].steady else config.frame_strides
     return Splits(
-        train=_table(settings.frames, strides, [np.sort(order[held_out:]) for order in orders]),
-        held_out=_table(settings.frames, strides, [np.sort(order[:held_out]) for order in orders]),
+        train=_table(settings.frames, strides, np.sort(order[held_out:]), files),
+        held_out=_table(settings.frames, strides, np.sort(order[:held_out]), files),
     )
 
 
-def data_hash(config: DataConfig, content_hashes: dict[str, tuple[str, ...]]) -> str:
-    """Equal only where two runs train and evaluate on the same fields, of the files of each task.
+def data_hash(
+    config: DataConfig, content_hashes: dict[str, tuple[str, ...]], splits: dict[str, Splits]
+) -> str:
+    """Equal only where two runs train and evaluate on the same pairs, of the files of each task.
 
     A file that we did not write, or that was changed since, is hashed whole: written again with the same
     fields it may count as another. Times and parameters of one that we wrote are no part of its hash.
     """
-    selection = [
-        config.seed,
-        config.held_out_fraction,
-        config.reduced_resolution,
-        config.reduced_resolution_2d,
-        config.frame_strides,
-    ]
-    parts = [
-        [task, getattr(config, task).trajectories, of_files] for task, of_files in content_hashes.items()
-    ]
-    return hashlib.sha256(json.dumps([selection, parts]).encode()).hexdigest()[:16]
+    resolutions = [config.reduced_resolution, config.reduced_resolution_2d]
+    parts = [[task, of_files, splits[task].digest] for task, of_files in content_hashes.items()]
+    return hashlib.sha256(json.dumps([resolutions, parts]).encode()).hexdigest()[:16]
 
 
-def _table(frames: int, strides: tuple[int, ...], rows: list[np.ndarray]) -> PairTable:
+def _table(frames: int, strides: tuple[int, ...], rows: np.ndarray, files: int) -> PairTable:
     firsts = [np.arange(frames - stride) for stride in strides]
     return PairTable(
-        file_index=np.concatenate([np.full(len(part), index) for index, part in enumerate(rows)]),
-        row=np.concatenate(rows),
+        file_index=np.repeat(np.arange(files), len(rows)),
+        row=np.tile(rows, files),
         first_frame=np.concatenate(firsts),
         stride=np.concatenate(
             [np.full(len(first), stride) for first, stride in zip(firsts, strides, strict=True)]

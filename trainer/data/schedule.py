@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from trainer.config.growth import Growth
+from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
 
 
@@ -59,6 +60,7 @@ class BatchSchedule:
         return _shuffled(self.pairs, self.seed, epoch)[places % self.pairs]
 
 
-@lru_cache(maxsize=2)
+# This pass and the next of each task: a batch takes from all of them, and to shuffle anew takes milliseconds.
+@lru_cache(maxsize=2 * len(TASKS))
 def _shuffled(pairs: int, seed: int, epoch: int) -> np.ndarray:
     return np.random.default_rng([seed, epoch]).permutation(pairs)

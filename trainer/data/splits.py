@@ -25,8 +25,9 @@ def open_data(config: Config) -> Data:
     """Open the files, generated if need be, with the units of the training split."""
     data, files = config.data, open_files(config.data)
     train, held_out, content_hashes = [], [], {}
+    split = {task: split_trajectories(data, task) for task in files}
     for task, of_task in files.items():
-        splits = split_trajectories(data, task)
+        splits = split[task]
         every = of_task[0].grid[0] // config.grids[task][0]
         known = measured(TASKS[task], of_task, splits, every, Path(data.root))
         content_hashes[task] = known.content_hashes
@@ -37,5 +38,5 @@ def open_data(config: Config) -> Data:
     return Data(
         TaskSet(tuple(train), config.task_shares),
         TaskSet(tuple(held_out), config.task_shares),
-        data_hash(data, content_hashes),
+        data_hash(data, content_hashes, split),
     )

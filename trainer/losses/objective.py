@@ -17,7 +17,10 @@ from trainer.model.latent_operator import LatentPdeOperator
 
 
 class Objective(nn.Module):
-    """Terms of weight 0 are not computed; a term is the mean over its tasks, weighted by their pairs."""
+    """Terms of weight 0 are not computed.
+
+    A term sums over its tasks, each with its share of the batch's pairs; tasks that lack it count as 0.
+    """
 
     def __init__(self, model: LatentPdeOperator, config: Config) -> None:
         super().__init__()

@@ -25,8 +25,9 @@ class LoopEma:
         self.names = [name for name, _ in model.named_parameters()]
         self.parameters = list(model.parameters())
         self.averages = [torch.zeros_like(parameter) for parameter in self.parameters]
-        # decay^updates; on the device, since a CUDA graph must advance it.
-        self.missing = torch.ones((), device=self.parameters[0].device)
+        # decay^updates; on the device, since a CUDA graph must advance it, and in double precision, since the
+        # sums are divided by what it leaves of 1.
+        self.missing = torch.ones((), dtype=torch.float64, device=self.parameters[0].device)
 
     @torch.no_grad()
     def update(self) -> None:
@@ -63,7 +64,7 @@ class ForeachEma(LoopEma):
 def averaged_weights(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The averages by name that a state of the moving average holds."""
     present = (1 - state[MISSING]).clamp(min=torch.finfo(torch.float32).tiny)
-    return {name: tensor / present for name, tensor in state.items() if name != MISSING}
+    return {name: tensor / present.to(tensor) for name, tensor in state.items() if name != MISSING}
 
 
 def make_ema(model: nn.Module, decay: float, *, foreach: bool) -> LoopEma:

@@ -49,7 +49,7 @@ def _unlike_our_models(state: dict, source: str) -> list[str]:
     """Weights and averages that the model of the checkpoint's own config has otherwise, by name."""
     with torch.device("meta"):
         ours = LatentPdeOperator(config_from(state["config"], source)).state_dict()
-        averages = {**ours, MISSING: torch.ones(())}
+        averages = {**ours, MISSING: torch.ones((), dtype=torch.float64)}
     unlike = (_forms(ours) ^ _forms(state["model"])) | (_forms(averages) ^ _forms(state["ema"]))
     return sorted({name for name, *_ in unlike})
 

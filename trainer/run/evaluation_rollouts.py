@@ -1,8 +1,9 @@
 """Held-out trajectories predicted from their first frame on, step after step, and PDEBench's errors of that.
 
-Takamoto et al. 2022 and their metrics code define them, in physical units: a root mean square over space,
-per trajectory, or over trajectories, per mode, then the mean over trajectories, fields and steps. A steady
-task has one step. Every rank takes its share of the trajectories.
+Takamoto et al. 2022 and their metrics code define them, in physical units. RMSE, NRMSE and the border's are a
+root mean square over space, per trajectory, then the mean over trajectories; those of the mean (cRMSE) and of
+the Fourier modes (fRMSE) are a root mean square over trajectories. Each is then the mean over fields and
+steps; a steady task has one step. Every rank takes its share of the trajectories.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ class Rollouts:
     ) -> dict[str, float]:
         sums = self.world.gather(sums).sum(dim=0)
         means = sums[:, 1:] / sums[:, :1]
-        rmse, nrmse = means[:, 0], means[:, 1]
-        root = means[:, 2:].clamp_min(0).sqrt()  # mean squares over the trajectories
-        modes = root[:, 2:]
+        rmse, nrmse, brmse = means[:, :3].T
+        root = means[:, 3:].clamp_min(0).sqrt()  # mean squares over the trajectories
+        modes = root[:, 1:]
         found = {
             "rmse": rmse.mean(),
             "nrmse": nrmse.mean(),
             "crmse": root[:, 0].mean(),
-            "brmse": root[:, 1].mean(),
+            "brmse": brmse.mean(),
             "max": self.world.gather(largest).amax(dim=0).mean(),
             "frmse_low": modes[:, :LOW_MODES].mean(),
             "frmse_mid": modes[:, LOW_MODES:HIGH_MODES].mean(),
@@ -90,11 +91,12 @@ class Rollouts:
 def _sums(
     predicted: Float[Tensor, "n fields *grid"], target: Float[Tensor, "n fields *grid"]
 ) -> Float[Tensor, " parts"]:
-    """Sums over trajectories: their number, RMSE, NRMSE, squares of the mean, of the border, of each mode."""
+    """Sums over trajectories: their number, RMSE, NRMSE, the border's RMSE, squares of mean and modes."""
     error = predicted - target
     rmse = error.flatten(2).square().mean(dim=2).sqrt()
     size = target.flatten(2).square().mean(dim=2).sqrt().clamp_min(1e-12)
-    parts = [rmse, rmse / size, error.flatten(2).mean(dim=2).square(), _border(error).square().mean(dim=2)]
+    border = _border(error).square().mean(dim=2).sqrt()
+    parts = [rmse, rmse / size, border, error.flatten(2).mean(dim=2).square()]
     modes = _mode_squares(error).mean(dim=1).sum(dim=0)
     return torch.cat(
         [torch.stack([modes.new_tensor(len(error)), *(p.mean(dim=1).sum() for p in parts)]), modes]
@@ -106,7 +108,7 @@ def _largest(error: Float[Tensor, "n fields *grid"]) -> Float[Tensor, ""]:
 
 
 def _border(error: Float[Tensor, "n fields *grid"]) -> Float[Tensor, "n fields places"]:
-    """Values in the outermost cells."""
+    """Values in the outermost cells; those in corners count twice."""
     ends = [
         error.narrow(axis, first, 1).flatten(2)
         for axis in range(2, error.ndim)
@@ -116,13 +118,18 @@ def _border(error: Float[Tensor, "n fields *grid"]) -> Float[Tensor, "n fields p
 
 
 def _mode_squares(error: Float[Tensor, "n fields *grid"]) -> Float[Tensor, "n fields modes"]:
-    """Squared Fourier amplitudes by wave number; in 2-D summed over the shell of each whole wave number."""
+    """Squared Fourier amplitudes by wave number.
+
+    In 2-D summed over the shell of each whole wave number, of which PDEBench takes the quadrant where neither
+    component is negative.
+    """
     points = error.shape[2:].numel()
     if error.ndim == 3:
         return (torch.fft.rfft(error, dim=2).abs() / points).square()
-    spectrum = (torch.fft.fft2(error).abs() / points).square().flatten(2)
-    axes = [torch.fft.fftfreq(n, 1 / n, device=error.device) for n in error.shape[2:]]
-    shell = (axes[0][:, None].square() + axes[1].square()).sqrt().long().flatten()
-    shells = min(error.shape[2:]) // 2
-    summed = spectrum.new_zeros(*spectrum.shape[:2], int(sum(error.shape[2:])))
+    rows, columns = (n // 2 for n in error.shape[2:])
+    spectrum = (torch.fft.fft2(error)[..., :rows, :columns].abs() / points).square().flatten(2)
+    row, column = (torch.arange(n, device=error.device) for n in (rows, columns))
+    shell = (row[:, None].square() + column.square()).sqrt().long().flatten()
+    shells = min(rows, columns)
+    summed = spectrum.new_zeros(*spectrum.shape[:2], rows + columns)
     return summed.index_add_(2, shell, spectrum)[..., :shells]
