@@ -40,30 +40,32 @@ def main() -> None:
         endings[training] = ending
     if not endings:
         raise SystemExit(f"{sys.argv[1]}: has no *.jsonl; name a folder of metrics of trainings")
-    for training in endings:
-        if training._replace(micro_steps=3 - training.micro_steps) not in endings:
-            raise SystemExit(
-                f"{sys.argv[1]}: {training} has no other rounding, in 1 and 2 micro-steps; add its file"
-            )
     print("| learning rate | warm-up | seed | NRMSE in one micro-step | in two | apart |")
     print("| --- | --- | --- | --- | --- | --- |")
     settings = sorted({(training.rate, training.warm_up) for training in endings})
     for rate, warm_up in settings:
         for seed in sorted({t.seed for t in endings if (t.rate, t.warm_up) == (rate, warm_up)}):
-            one, two = (endings[Training(rate, warm_up, seed, steps)].nrmse for steps in (1, 2))
-            print(f"| {rate:g} | {warm_up} | {seed} | {one:.4f} | {two:.4f} | {two / one - 1:+.1%} |")
+            one, two = (endings.get(Training(rate, warm_up, seed, steps)) for steps in (1, 2))
+            apart = f"{two.nrmse / one.nrmse - 1:+.1%}" if one and two else "-"
+            print(f"| {rate:g} | {warm_up} | {seed} | {_nrmse(one)} | {_nrmse(two)} | {apart} |")
     print()
     print("| learning rate | warm-up | held-out loss | NRMSE | two roundings apart | below 0.1 from update |")
     print("| --- | --- | --- | --- | --- | --- |")
     for rate, warm_up in settings:
         of = {training: e for training, e in endings.items() if training[:2] == (rate, warm_up)}
-        logs = [math.log(e.nrmse / of[t._replace(micro_steps=1)].nrmse) for t, e in of.items() if t[3] == 2]
-        apart = math.sqrt(mean(log**2 for log in logs))  # their mean is known to be 0
+        twice = {t: of.get(t._replace(micro_steps=1)) for t in of if t.micro_steps == 2}
+        logs = [math.log(of[t].nrmse / one.nrmse) for t, one in twice.items() if one]
+        # Their mean is known to be 0.
+        apart = f"{math.sqrt(mean(log**2 for log in logs)):.1%}" if logs else "not run in two roundings"
         print(
             f"| {rate:g} | {warm_up} | {mean(e.val_loss for e in of.values()):.5f} "
-            f"| {geometric_mean(e.nrmse for e in of.values()):.4f} | {apart:.1%} "
+            f"| {geometric_mean(e.nrmse for e in of.values()):.4f} | {apart} "
             f"| {min(e.settled_at for e in of.values())} to {max(e.settled_at for e in of.values())} |"
         )
+
+
+def _nrmse(ending: Ending | None) -> str:
+    return f"{ending.nrmse:.4f}" if ending else "-"
 
 
 def _read(path: Path) -> tuple[Training, Ending]:
