@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 from gpu_check_cases import PLAIN, Case, cases
+from torch import Tensor
 
 from trainer.config import Config, load_config
 from trainer.config.rules import require_world_fits
@@ -25,6 +26,7 @@ from trainer.data.feed import Share, open_feed
 from trainer.data.splits import Data, open_data
 from trainer.optimizer.ema import averaged_weights
 from trainer.profiling.work import flops_per_pair
+from trainer.run.checksum import require_equal_weights
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
 from trainer.run.static_update import StaticUpdate
@@ -32,6 +34,8 @@ from trainer.run.world import World, open_world, rank_from_environment
 from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
+
+Weights = dict[str, Tensor]
 
 SEED = 1
 SYNCHRONIZES = "called a synchronizing CUDA operation"
@@ -55,12 +59,13 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     feed = open_feed(data.train, share, updates, config.speed, world.device)
     started = time.perf_counter()
     learner = Learner(config, SEED, world)
+    at_start = _on_host(learner.state_dict()["model"])
     graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
     switches = ProcessSwitches(config, updates, out, world)
     update, clock, losses = graph.update if graph else learner.update, step_clock(world.device), []
     seconds: list[float] = []
     waits: list[list[str]] = []
-    phases = {}
+    phases, after_replays = {}, {}
     for step in range(1, updates + 1):
         if step >= FIRST_NOTED:
             phases.setdefault(learner.choices.phase(step), step)
@@ -75,6 +80,8 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         clock.stop()
         losses.append(record.loss.clone())
         switches.after(step)
+        if graph and step == _replays(updates):
+            after_replays = _weights(learner)
         if step == 1:
             seconds += clock.drain()
             set_up = time.perf_counter() - started
@@ -103,10 +110,12 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         "updates_read": switches.updates_read,
         **({"host_waits": _most(max(waits, key=len), world)} if waits else {}),
         **_memory(world.device),
-        **_compared(case, learner, world, out),
+        **_compared(case, _weights(learner), at_start, world, out),
     }
+    if config.speed.wrapper != "fsdp2":  # whose ranks have each its own part
+        require_equal_weights(learner.model, world, updates)
     if graph:
-        result["replay_deviation"] = _replay_deviation(config, feed, result["losses"], world)
+        result["replay_deviation"] = _replay_deviation(config, feed, result["losses"], after_replays, world)
     feed.close()
     switches.close()
     if graph:
@@ -114,15 +123,27 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     return result
 
 
-def _replay_deviation(config: Config, feed: object, losses: list[float], world: World) -> float:
-    """How far ten replayed steps are from the same calls made eagerly; the learning rate changes in them."""
+def _replays(updates: int) -> int:
+    """How many are made again eagerly."""
+    return min(10, updates)
+
+
+def _replay_deviation(
+    config: Config, feed: object, losses: list[float], after_replays: dict[str, Weights], world: World
+) -> float:
+    """How far replayed steps are from the same calls made eagerly, in losses, and in what they left behind.
+
+    The learning rate changes in them.
+    """
     learner = Learner(config, SEED, world)
     static, deviations = StaticUpdate(learner, feed), []
-    for step in range(1, 1 + min(10, config.train.updates)):
+    for step in range(1, 1 + _replays(config.growth.steps)):
         static.put(step)
         static.run(learner.choices.phase(step))
         loss = world.gather(static.loss(step).double()).mean().item()
         deviations.append(abs(loss - losses[step - 1]) / abs(loss))
+    for kind, eager in _weights(learner).items():
+        deviations += [(after_replays[kind][name] - one).abs().max().item() for name, one in eager.items()]
     return _largest(deviations)
 
 
@@ -161,11 +182,24 @@ def _noted_waits(device: torch.device) -> Iterator[list[str] | None]:
             torch.cuda.set_sync_debug_mode("default")
 
 
-def _compared(case: Case, learner: Learner, world: World, out: Path) -> dict[str, float]:
-    """How far the weights, and their averages, are from those of the case that this one should repeat."""
+def _weights(learner: Learner) -> dict[str, Weights]:
+    """And their averages; by the name of how far each is from another case's."""
     state = learner.state_dict()
     kinds = {"weight_deviation": state["model"], "average_deviation": averaged_weights(state["ema"])}
-    weights = {kind: {name: one.cpu() for name, one in kinds[kind].items()} for kind in kinds}
+    return {kind: _on_host(weights) for kind, weights in kinds.items()}
+
+
+def _on_host(weights: Weights) -> Weights:
+    return {name: one.detach().to("cpu", copy=True) for name, one in weights.items()}
+
+
+def _compared(
+    case: Case, weights: dict[str, Weights], at_start: Weights, world: World, out: Path
+) -> dict[str, float]:
+    """How far the weights are from those of the case that this one should repeat.
+
+    As a share of how far those came from their start: 1 is what weights have that stood still.
+    """
     is_reference = any(other.against == case.name for other in cases(world.device.type))
     if world.rank == 0 and is_reference:
         torch.save(weights, out / f"reference-{case.name}.pt")
@@ -174,9 +208,14 @@ def _compared(case: Case, learner: Learner, world: World, out: Path) -> dict[str
         return {}
     reference = torch.load(reference_path, weights_only=True)
     return {
-        kind: _largest((weights[kind][name] - one).abs().max().item() for name, one in wanted.items())
+        kind: _distance(weights[kind], wanted) / _distance(at_start, wanted)
         for kind, wanted in reference.items()
     }
+
+
+def _distance(weights: Weights, others: Weights) -> float:
+    squares = [(weights[name].double() - one.double()).square().sum().item() for name, one in others.items()]
+    return math.sqrt(sum(squares))
 
 
 def _forget_previous(device: torch.device) -> None:
