@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +13,18 @@ from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
 
 BAD_INPUT = 2
+INTERRUPTED = 128 + signal.SIGINT  # as shells have it
 LARGEST_SEED = 2**53 - 1  # that every reader of metrics.jsonl tells from the next
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code: 0 done, 1 failed, 2 bad input."""
+    """Run one command and return its exit code: 0 done, 1 failed, 2 bad input, 130 interrupted."""
     options = _parser().parse_args(arguments)
     try:
         return options.command(options)
+    except KeyboardInterrupt as interruption:
+        print(f"interrupted{interruption}", file=sys.stderr)
+        return INTERRUPTED
     except ConfigError as error:
         sys.stderr.write("".join(f"{problem}\n" for problem in error.problems))  # whole, beside other ranks
         return BAD_INPUT

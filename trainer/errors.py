@@ -25,7 +25,7 @@ class Diverged(Exception):
 
     def __init__(self, step: int, loss: float, kind: Literal["training", "held-out"] = "training") -> None:
         super().__init__(
-            f"the {kind} loss of step {step} is {loss}; lower optimizer.learning_rate or set clip_norm"
+            f"the {kind} loss of step {step} is {loss}; lower optimizer.learning_rate or optimizer.clip_norm"
         )
         self.step = step
 

@@ -1,7 +1,12 @@
 """A run that was interrupted and resumed is the run that was not."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +14,7 @@ import h5py
 import jsonschema
 import pytest
 import torch
-from tiny import ROOT, ensure_files, events, tiny_config, train_losses
+from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losses
 
 from trainer.data.pairs import split_trajectories
 from trainer.data.splits import open_data
@@ -110,11 +115,23 @@ def test_the_best_checkpoint_is_the_one_with_the_lowest_val_loss(resumed):
 
 
 def test_a_finished_run_resumes_to_its_own_end(resumed, capsys):
-    before = train_losses(resumed)
-    run_training(tiny_config(resumed, *KEEPING, "train.keep_best=true"), resumed, 3, Progress(), resume=True)
+    """Which it has; a process that trains nothing says nothing of what was on, nor of how long it took."""
+    before = {path.name: path.read_bytes() for path in resumed.iterdir() if path.is_file()}
+    config = tiny_config(resumed, *KEEPING, "train.keep_best=true", "speed.precision=bf16")
+    run_training(config, resumed, 3, Progress(), resume=True)
     assert "has all 7 steps already; nothing is left to train" in capsys.readouterr().err
-    assert train_losses(resumed) == before
-    assert len(events(resumed, "run_end")) == 1
+    assert {path.name: path.read_bytes() for path in resumed.iterdir() if path.is_file()} == before
+
+
+def test_a_run_whose_record_lacks_its_end_is_given_one(resumed, tmp_path):
+    shutil.copytree(resumed, tmp_path / "cut")
+    record = tmp_path / "cut" / "metrics.jsonl"
+    whole = record.read_bytes()
+    record.write_bytes(whole[: whole.rindex(b'{"event": "run_end"') + 9])
+    config = tiny_config(resumed, *KEEPING, "train.keep_best=true")
+    run_training(config, tmp_path / "cut", 3, Progress(), resume=True)
+    assert train_losses(tmp_path / "cut") == train_losses(resumed)
+    assert len(events(tmp_path / "cut", "run_end")) == 1
 
 
 @pytest.mark.parametrize(
@@ -266,6 +283,35 @@ def test_what_holds_no_weights_is_refused(resumed, tmp_path, part, weights):
     torch.save({**state, part: weights}, tmp_path / "checkpoint.pt")
     with pytest.raises(ConfigError, match=r"checkpoint\.pt: is not a checkpoint of this trainer"):
         read_checkpoint(tmp_path / "checkpoint.pt")
+
+
+def test_a_checkpoint_with_another_byte_is_refused(resumed, tmp_path):
+    damaged = bytearray((resumed / "checkpoint.pt").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (tmp_path / "checkpoint.pt").write_bytes(damaged)
+    with pytest.raises(ConfigError, match=r"checkpoint\.pt: cannot be read as a checkpoint \(BadZipFile: "):
+        read_checkpoint(tmp_path / "checkpoint.pt")
+
+
+def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
+    out = tmp_path / "out"
+    where = ["--config", tiny_file(tmp_path), "--out", out, "--set", "train.checkpoint_every_updates=2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trainer", "train", *where, "--seed", "3"],
+        cwd=ROOT,
+        env={**os.environ, "SPEEDPROOF_TEST_FAULT": "hang@rank0@step4"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (out / "checkpoint.pt").exists():
+        assert process.poll() is None
+        time.sleep(0.1)
+    time.sleep(1)  # into the step that hangs
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert f"interrupted at step 4; --resume goes on from {out / 'checkpoint.pt'}\n" in told
+    assert "Traceback" not in told
 
 
 def test_a_full_disk_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch):

@@ -132,12 +132,12 @@ def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:
     if file.trajectories < settings.trajectories:
         raise ConfigError(
             f"{file.path}: has {file.trajectories} trajectories; "
-            f"data.{task.name}.trajectories asks for {settings.trajectories}"
+            f"data.{task.name}.trajectories asks for {settings.trajectories}; ask for as many at most"
         )
     if (file.frames, *file.grid) != (settings.frames, *settings.grid):
         raise ConfigError(
             f"{file.path}: has {file.frames} frames on a grid of {file.grid}; data.{task.name} asks for "
-            f"{settings.frames} on {settings.grid}"
+            f"{settings.frames} on {settings.grid}; ask for what the file has"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import zipfile
 from pathlib import Path
 
 import torch
@@ -21,6 +22,9 @@ EXPECTED = {"model", "ema", "optimizer", "config", "step", "seed", "normalisatio
 def read_checkpoint(path: Path) -> dict:
     """Return the whole state; ConfigError if the file holds none of ours, or one of another version."""
     try:
+        with zipfile.ZipFile(path) as parts:  # torch does not look at its sums
+            if damaged := parts.testzip():
+                raise zipfile.BadZipFile(f"{damaged} has other bytes than were written")
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever the bytes make of the unpickler
         reason = (str(error).splitlines() or [""])[0].split(". ")[0]  # torch goes on with advice to trust it

@@ -8,6 +8,7 @@ from pathlib import Path
 from trainer.config import Config
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
+from trainer.run.checkpoint import LAST
 from trainer.run.failure import Failure, write_error_file
 from trainer.run.peers import Peers
 from trainer.run.training import Progress, run_training
@@ -25,6 +26,9 @@ def train_one_rank(config: Config, out: Path, seed: int, *, resume: bool) -> int
     except ConfigError as error:  # every rank has the same config and ends by itself
         write_error_file(Failure.of(error, progress.step, rank))
         raise
+    except KeyboardInterrupt:
+        saved = f"; --resume goes on from {out / LAST}" if (out / LAST).is_file() else ""
+        raise KeyboardInterrupt(f" at step {progress.step}{saved}") from None
     except Exception as error:
         peers.end_all(Failure.of(error, progress.step, rank))
     peers.close()

@@ -71,7 +71,11 @@ def write_evaluation(
     if not math.isfinite(raw.val_loss):  # by the update whose loss was the last that was looked at
         raise Diverged(step, raw.val_loss, "held-out")
     averaged = evaluator.errors(learner.ema.weights())
-    rollouts = evaluator.rollout_errors(weights) if step == config.growth.steps else {}
+    is_last = step == config.growth.steps
+    rollouts = evaluator.rollout_errors(weights) if is_last else {}
+    if is_last and evaluator.world.rank == 0:
+        nrmse = raw.metrics()["nrmse"]
+        print(f"held-out loss {raw.val_loss:.4g}, NRMSE {nrmse:.4g} after {step} steps", flush=True)
     metrics.write(
         "evaluation",
         step=step,

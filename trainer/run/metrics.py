@@ -40,6 +40,15 @@ class MetricsFile:
         return self._file.tell() - self._run_start_bytes if self._file else 0
 
 
+def has_ended(path: Path) -> bool:
+    """Whether the run that wrote it came to its end."""
+    *_, last = path.read_bytes().splitlines() or [b""]
+    try:
+        return json.loads(last).get("event") == "run_end"
+    except ValueError:  # cut off
+        return False
+
+
 def lines_after_run_start(path: Path, count: int) -> bytes:
     """Return the first `count` bytes after run_start; what was written after a checkpoint is left behind."""
     with path.open("rb") as file:

@@ -19,7 +19,7 @@ from trainer.folders import make_folder
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.hybrid import state_names
 from trainer.run.checkpoint import BEST, LAST, read_checkpoint
-from trainer.run.metrics import lines_after_run_start
+from trainer.run.metrics import has_ended, lines_after_run_start
 from trainer.run.world import World
 
 LARGEST_ROUNDING = 1e-5  # of units, relative: another processor sums in another order
@@ -36,6 +36,7 @@ class Earlier:
     metrics: bytes = b""  # lines after run_start
     resumed_at_steps: tuple[int, ...] = ()
     state: dict | None = None  # the whole checkpoint
+    ended: bool = False  # its record is complete
 
 
 def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
@@ -47,7 +48,10 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
         raise ConfigError(f"--resume: {path} is not there; {move}start without --resume")
     state = read_checkpoint(path)
     if state["seed"] != seed:
-        raise ConfigError(f"--resume: got seed {seed}, but {path} is of a run with seed {state['seed']}")
+        raise ConfigError(
+            f"--resume: got seed {seed}, but {path} is of a run with seed {state['seed']}; "
+            "give that one, or start without --resume"
+        )
     for key, saved, given in differences(state["config"], to_plain(config)):
         raise ConfigError(
             f"--resume: {key}: got {given}, but {path} was trained with {saved}; "
@@ -73,6 +77,7 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
         metrics,
         (*state["resumed_at_steps"], state["step"]),
         state,
+        written.is_file() and has_ended(written),
     )
 
 

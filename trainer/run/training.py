@@ -44,8 +44,11 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         require_world_fits(config, world.size)
         require_device_fits(config, world.device.type, world.size)
         earlier = earlier_part(out, config, seed) if resume else Earlier()
-        if earlier.step == config.growth.steps and world.rank == 0:
-            print(f"{out}: has all {earlier.step} steps already; nothing is left to train", file=sys.stderr)
+        if earlier.ended and earlier.step == config.growth.steps:  # its record is left as it is
+            if world.rank == 0:
+                text = f"{out}: has all {earlier.step} steps already; nothing is left to train"
+                print(text, file=sys.stderr)
+            return
         opening = time.perf_counter()
         data = open_data(config)
         require_same_data(earlier, data, config, out, world)
