@@ -4,7 +4,7 @@ import sys
 
 import pytest
 import torch
-from tiny import events, launch, tiny_config, tiny_file, train_losses
+from tiny import OUT_OF_MEMORY, events, launch, tiny_config, tiny_file, train_losses
 
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
@@ -141,13 +141,15 @@ def test_nothing_is_off_where_nothing_fails(tmp_path):
     assert not any(key.startswith("fallback/") for key in effective)
 
 
-def test_memory_that_runs_out_is_no_reason_to_fall_back(tmp_path, monkeypatch):
+@pytest.mark.parametrize("error", OUT_OF_MEMORY)
+def test_memory_that_runs_out_is_no_reason_to_fall_back(tmp_path, monkeypatch, error):
     def full(*_arguments: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory")
+        raise error
 
     monkeypatch.setattr("trainer.run.learner.Learner.work", full)
-    with pytest.raises(torch.OutOfMemoryError):
+    with pytest.raises(type(error)) as raised:
         started(tmp_path, FALLBACK, "speed.attention=math")
+    assert raised.value is error
 
 
 def test_what_fails_whatever_is_off_names_the_first_failure(tmp_path, monkeypatch):

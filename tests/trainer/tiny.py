@@ -18,6 +18,13 @@ ROOT = Path(__file__).parents[2]
 # The gradient of a key bias is rounding error alone, which Adam turns into steps of any size.
 SAME_WEIGHTS = {"rtol": 1e-3, "atol": 2e-5}
 
+# As torch raises them, of the GPU's allocator, cuBLAS and the CPU's allocator.
+OUT_OF_MEMORY = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory"),
+]
+
 TINY = {
     "data": {
         "reduced_resolution": 2,

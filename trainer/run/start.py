@@ -13,6 +13,7 @@ import torch
 from trainer.config.schema import Config
 from trainer.config.speed_rules import broken_speed_rules
 from trainer.data.feed import Feed
+from trainer.run.failure import is_out_of_memory
 from trainer.run.faults import Fault
 from trainer.run.learner import Learner
 from trainer.run.world import World
@@ -58,9 +59,9 @@ def start(
         try:
             _try(candidate, seed, world, feed)
             started = _made(candidate, seed, world, feed, state, fault, _reasons(off, failed))
-        except torch.OutOfMemoryError:
-            raise  # a smaller batch helps, another path hides it
         except Exception as error:
+            if is_out_of_memory(error):
+                raise  # a smaller batch helps, another path hides it
             failure = _described(error)
         failures = [text for text in world.gather_text(failure) if text]  # all ranks decide alike
         if started and not failures:
