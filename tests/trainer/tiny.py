@@ -100,3 +100,18 @@ def launch(arguments: list[str], processes: int, **environment: str) -> subproce
     command = [sys.executable, *(start if processes > 1 else ["-m", "trainer"]), *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def train_in_ranks(folder: Path, ranks: int, runs: dict[str, str], by: str = "several_runs.py") -> None:
+    """Train several times in the same ranks, under torchrun, as several_runs.py says."""
+    program = [str(ROOT / "tests/trainer" / by), str(tiny_file(folder)), str(folder)]
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+        + program
+        + [f"{name}={overrides}" for name, overrides in runs.items()],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
