@@ -7,6 +7,7 @@ from pathlib import Path
 
 import h5py
 import jsonschema
+import numpy as np
 import pytest
 import torch
 from tiny import ROOT, ensure_files, events, tiny_config, train_losses
@@ -15,6 +16,7 @@ from trainer.data.pairs import split_trajectories
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.run.checkpoint import read_checkpoint
+from trainer.run.evaluate import evaluate_checkpoint
 from trainer.run.resume import earlier_part, require_same_data
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
@@ -162,7 +164,8 @@ def change(files: list[Path], change_one: Callable, row: int) -> None:
 def test_a_run_goes_on_with_no_other_data(tmp_path, on_own_files, change_one, split):
     config, files = on_own_files
     lines = (tmp_path / "out/metrics.jsonl").read_bytes()
-    change(files, change_one, getattr(split_trajectories(config.data, "advection1d"), split).row[0])
+    changed = files[:1] if change_one is scaled else files  # another file has the row in another split
+    change(changed, change_one, getattr(split_trajectories(config.data, "advection1d"), split).row[0])
     message = (
         rf"--resume: {tmp_path}/out/checkpoint\.pt was trained on other data than data\.root "
         rf"{tmp_path}/own holds; put back the files"
@@ -170,6 +173,28 @@ def test_a_run_goes_on_with_no_other_data(tmp_path, on_own_files, change_one, sp
     with pytest.raises(ConfigError, match=message):
         run_training(config, tmp_path / "out", 3, Progress(), resume=True)
     assert (tmp_path / "out/metrics.jsonl").read_bytes() == lines
+
+
+@pytest.mark.parametrize("split", ["train", "held_out"])
+def test_what_a_run_does_not_go_on_with_is_not_evaluated_either(tmp_path, on_own_files, split):
+    config, files = on_own_files
+    checkpoint = tmp_path / "out/checkpoint.pt"
+    assert evaluate_checkpoint(checkpoint, None)["raw"]["val_loss"] > 0
+    change(files[:1], scaled, getattr(split_trajectories(config.data, "advection1d"), split).row[0])
+    message = rf"{checkpoint}: was trained on other data .* {tmp_path}/own holds; put back .* --data-root"
+    with pytest.raises(ConfigError, match=message):
+        evaluate_checkpoint(checkpoint, None)
+
+
+def test_units_that_another_processor_summed_are_those_of_the_same_data(tmp_path, on_own_files):
+    config, _ = on_own_files
+    checkpoint = tmp_path / "out/checkpoint.pt"
+    state = torch.load(checkpoint, weights_only=True)
+    scale = state["normalisation"]["advection1d"]["state_scale"][0]
+    scale[0] = float(np.nextafter(np.float32(scale[0]), np.float32(9)))
+    torch.save(state, checkpoint)
+    evaluate_checkpoint(checkpoint, None)
+    run_training(config, tmp_path / "out", 3, Progress(), resume=True)
 
 
 def without_hash(checkpoint: Path) -> None:
