@@ -17,6 +17,8 @@ from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.run.checkpoint import read_checkpoint
 from trainer.run.evaluate import evaluate_checkpoint
+from trainer.run.keeper import require_finite_weights
+from trainer.run.learner import Learner
 from trainer.run.resume import earlier_part, require_same_data
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
@@ -291,6 +293,57 @@ def test_what_holds_no_weights_is_refused(resumed, tmp_path, part, weights):
     torch.save({**state, part: weights}, tmp_path / "checkpoint.pt")
     with pytest.raises(ConfigError, match=r"checkpoint\.pt: is not a checkpoint of this trainer"):
         read_checkpoint(tmp_path / "checkpoint.pt")
+
+
+SPOILT_BY_ITS_FIRST_UPDATE = [
+    "optimizer.learning_rate=1e38",
+    "optimizer.weight_decay=3.3",  # weights of about 1 times both are more than float32 holds
+    "optimizer.beta1=0",
+    "optimizer.warmup_updates=0",
+]
+
+
+def test_an_update_that_spoils_the_weights_leaves_no_checkpoint_of_them(tmp_path):
+    config = tiny_config(tmp_path, *SPOILT_BY_ITS_FIRST_UPDATE, "train.checkpoint_every_updates=1")
+    with pytest.raises(Diverged, match=r"is not finite after step 1; lower optimizer\.learning_rate"):
+        run_training(config, tmp_path, 3, Progress())
+    assert [window["first_step"] for window in events(tmp_path, "steps")] == [1]
+    assert not (tmp_path / "checkpoint.pt").exists()
+
+
+@pytest.mark.parametrize(("spoilt", "kept"), [(4, 2), (7, 6)])  # by a periodic checkpoint, and by the last
+@pytest.mark.parametrize("writing", ["speed.async_checkpoint=false", "speed.async_checkpoint=true"])
+def test_the_checkpoint_before_the_weights_were_spoilt_is_kept(tmp_path, monkeypatch, spoilt, kept, writing):
+    work = Learner.work
+
+    def spoiling(learner: Learner, step: int, *arguments: object):
+        done = work(learner, step, *arguments)
+        if step == spoilt:
+            next(learner.model.parameters()).data[0] = float("inf")
+        return done
+
+    monkeypatch.setattr(Learner, "work", spoiling)
+    # An infinity can come to nothing in the held-out loss, which the last step has as well.
+    monkeypatch.setattr("trainer.run.training.write_evaluation", lambda *_: 1.0)
+    config = tiny_config(tmp_path, "train.checkpoint_every_updates=2", writing)
+    with pytest.raises(Diverged, match=f"is not finite after step {spoilt};") as raised:
+        run_training(config, tmp_path, 3, Progress())
+    assert raised.value.step == spoilt
+    monkeypatch.undo()
+    state = read_checkpoint(tmp_path / "checkpoint.pt")
+    assert state["step"] == kept
+    run_training(config, tmp_path, 3, Progress(), resume=True)
+    assert events(tmp_path, "run_end")
+
+
+def test_ranks_end_alike_where_the_weights_of_one_are_not_finite():
+    class WithAnother(World):
+        def gather(self, values: torch.Tensor) -> torch.Tensor:
+            return torch.stack([values, torch.tensor([1, 0], dtype=values.dtype)])
+
+    weights = {"first": torch.ones(2), "second": torch.ones(3)}
+    with pytest.raises(Diverged, match="second is not finite after step 4"):
+        require_finite_weights(weights, WithAnother(0, 2, torch.device("cpu")), 4)
 
 
 def test_a_full_disk_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch):
