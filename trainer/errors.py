@@ -1,7 +1,6 @@
 """The failures that the trainer names: what you can fix in a config, and how a training can end."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -21,12 +20,10 @@ class ConfigError(Exception):
 
 
 class Diverged(Exception):
-    """The training loss, or the held-out one, is no longer a finite number."""
+    """The training loss, the held-out one or a weight is no longer a finite number."""
 
-    def __init__(self, step: int, loss: float, kind: Literal["training", "held-out"] = "training") -> None:
-        super().__init__(
-            f"the {kind} loss of step {step} is {loss}; lower optimizer.learning_rate or optimizer.clip_norm"
-        )
+    def __init__(self, step: int, found: str) -> None:
+        super().__init__(f"{found}; lower optimizer.learning_rate or optimizer.clip_norm")
         self.step = step
 
 

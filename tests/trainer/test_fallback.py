@@ -4,7 +4,7 @@ import sys
 
 import pytest
 import torch
-from tiny import events, launch, tiny_config, tiny_file, train_losses
+from tiny import OUT_OF_MEMORY, events, launch, tiny_config, tiny_file, train_in_ranks, train_losses
 
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
@@ -40,23 +40,12 @@ def no_capture(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Stream", refuse)
 
 
-def with_a_peer(*failures: str) -> World:
-    """A world whose other rank reports these failures, attempt by attempt."""
-    reports = iter(failures)
-
-    class Pair(World):
-        def gather_text(self, text: str) -> list[str]:
-            return [text, next(reports)]
-
-    return Pair(rank=0, size=1, device=torch.device("cpu"))
-
-
-def started(folder, *overrides: str, world: World = ALONE) -> Started:
+def started(folder, *overrides: str) -> Started:
     config = tiny_config(folder, *overrides)
     share = Share(open_data(config).train.schedule(16, 3), 0, 1, config.speed.accumulation_steps)
     feed = open_feed(open_data(config).train, share, config.train.updates, config.speed, ALONE.device)
     try:
-        return start(config, 3, world, feed, None, None)
+        return start(config, 3, ALONE, feed, None, None)
     finally:
         feed.close()
 
@@ -128,11 +117,23 @@ def test_where_two_switches_fail_both_are_off_each_for_its_reason(tmp_path, no_p
     assert (effective["cuda_graph"], effective["attention"]) == (False, "flash")
 
 
-def test_what_fails_on_another_rank_is_off_on_this_one(tmp_path):
-    world = with_a_peer("ImportError: no Triton there", "")
-    effective = started(tmp_path, FALLBACK, "speed.attention=math", world=world).effective()
-    assert effective["attention"] == "flash"
-    assert effective["fallback/attention"] == "ImportError: no Triton there"
+def test_what_fails_on_one_rank_alone_is_off_on_all(tmp_path):
+    runs = {
+        "ddp": "speed.attention=math",
+        "fsdp2": "speed.attention=math,speed.wrapper=fsdp2",
+        "graph": ",".join([*GRAPH, "speed.wrapper=flat"]),
+    }
+    failing = {name: f"{FALLBACK},{overrides}" for name, overrides in runs.items()}
+    train_in_ranks(tmp_path, 2, {"plain": "", **failing}, by="one_rank_fails.py")
+    for name, switch, off, reason in [
+        ("ddp", "attention", "flash", "ImportError: no math on this rank"),
+        ("fsdp2", "attention", "flash", "ImportError: no math on this rank"),
+        ("graph", "cuda_graph", False, "RuntimeError: no capture on this rank"),
+    ]:
+        effective = events(tmp_path / name, "run_start")[0]["effective"]
+        assert effective[switch] == off
+        assert effective[f"fallback/{switch}"] == reason
+        assert train_losses(tmp_path / name) == pytest.approx(train_losses(tmp_path / "plain"), rel=1e-5)
 
 
 def test_nothing_is_off_where_nothing_fails(tmp_path):
@@ -141,13 +142,15 @@ def test_nothing_is_off_where_nothing_fails(tmp_path):
     assert not any(key.startswith("fallback/") for key in effective)
 
 
-def test_memory_that_runs_out_is_no_reason_to_fall_back(tmp_path, monkeypatch):
+@pytest.mark.parametrize("error", OUT_OF_MEMORY)
+def test_memory_that_runs_out_is_no_reason_to_fall_back(tmp_path, monkeypatch, error):
     def full(*_arguments: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory")
+        raise error
 
     monkeypatch.setattr("trainer.run.learner.Learner.work", full)
-    with pytest.raises(torch.OutOfMemoryError):
+    with pytest.raises(type(error)) as raised:
         started(tmp_path, FALLBACK, "speed.attention=math")
+    assert raised.value is error
 
 
 def test_what_fails_whatever_is_off_names_the_first_failure(tmp_path, monkeypatch):

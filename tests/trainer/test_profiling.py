@@ -1,12 +1,13 @@
 """Where time, memory and work go, and the search for the largest batch."""
 
+import contextlib
 import json
 import math
 import sys
 
 import pytest
 import torch
-from tiny import ROOT, launch, tiny_config, tiny_file
+from tiny import OUT_OF_MEMORY, ROOT, launch, tiny_config, tiny_file
 
 from benchmarks.roofline import PEAK_BYTES_PER_SECOND, Measured, Products, bounds
 from benchmarks.roofline import main as roofline
@@ -15,6 +16,7 @@ from trainer.config import load_config
 from trainer.errors import ConfigError
 from trainer.profiling.tune_batch import largest_that_fits, tune_batch
 from trainer.profiling.work import flops_per_pair
+from trainer.run.world import World
 
 PARTS = {
     "data",
@@ -178,6 +180,35 @@ def test_the_largest_batch_is_found_to_a_sixteenth(limit, unit, most, expected):
     assert found >= expected - max(unit, expected // 16)
     assert len(tried) == len(set(tried)) < 20
     assert all(pairs % unit == 0 and pairs <= most for pairs in tried)
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY)
+def test_a_batch_whose_memory_is_not_there_does_not_fit(tmp_path, monkeypatch, capsys, error):
+    with_a_limit(monkeypatch, error)
+    assert tune_batch(tiny_config(tmp_path), 0.9) == 0
+    assert "20 pairs per micro-step fit" in capsys.readouterr().out
+
+
+def test_a_batch_that_fails_otherwise_ends_the_search(tmp_path, monkeypatch):
+    with_a_limit(monkeypatch, RuntimeError("CUDA error: an illegal memory access was encountered"))
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        tune_batch(tiny_config(tmp_path), 0.9)
+
+
+def with_a_limit(monkeypatch, error: Exception) -> None:
+    """Pretend a GPU on which more than 20 pairs fail with the error."""
+
+    def train(config, *_arguments: object) -> None:
+        if config.train.pairs_per_update > 20:
+            raise error
+
+    @contextlib.contextmanager
+    def on_a_gpu(_timeout_seconds: float):
+        yield World(rank=0, size=1, device=torch.device("cuda"))
+
+    monkeypatch.setattr("trainer.profiling.tune_batch._train", train)
+    monkeypatch.setattr("trainer.profiling.tune_batch.open_world", on_a_gpu)
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda _fraction: None)
 
 
 def test_a_machine_without_a_gpu_has_no_such_limit(tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import h5py
 import jsonschema
+import numpy as np
 import pytest
 import torch
 from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losses
@@ -20,6 +21,9 @@ from trainer.data.pairs import split_trajectories
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.run.checkpoint import read_checkpoint
+from trainer.run.evaluate import evaluate_checkpoint
+from trainer.run.keeper import require_finite_weights
+from trainer.run.learner import Learner
 from trainer.run.resume import earlier_part, require_same_data
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
@@ -179,7 +183,8 @@ def change(files: list[Path], change_one: Callable, row: int) -> None:
 def test_a_run_goes_on_with_no_other_data(tmp_path, on_own_files, change_one, split):
     config, files = on_own_files
     lines = (tmp_path / "out/metrics.jsonl").read_bytes()
-    change(files, change_one, getattr(split_trajectories(config.data, "advection1d"), split).row[0])
+    changed = files[:1] if change_one is scaled else files  # another file has the row in another split
+    change(changed, change_one, getattr(split_trajectories(config.data, "advection1d"), split).row[0])
     message = (
         rf"--resume: {tmp_path}/out/checkpoint\.pt was trained on other data than data\.root "
         rf"{tmp_path}/own holds; put back the files"
@@ -187,6 +192,28 @@ def test_a_run_goes_on_with_no_other_data(tmp_path, on_own_files, change_one, sp
     with pytest.raises(ConfigError, match=message):
         run_training(config, tmp_path / "out", 3, Progress(), resume=True)
     assert (tmp_path / "out/metrics.jsonl").read_bytes() == lines
+
+
+@pytest.mark.parametrize("split", ["train", "held_out"])
+def test_what_a_run_does_not_go_on_with_is_not_evaluated_either(tmp_path, on_own_files, split):
+    config, files = on_own_files
+    checkpoint = tmp_path / "out/checkpoint.pt"
+    assert evaluate_checkpoint(checkpoint, None)["raw"]["val_loss"] > 0
+    change(files[:1], scaled, getattr(split_trajectories(config.data, "advection1d"), split).row[0])
+    message = rf"{checkpoint}: was trained on other data .* {tmp_path}/own holds; put back .* --data-root"
+    with pytest.raises(ConfigError, match=message):
+        evaluate_checkpoint(checkpoint, None)
+
+
+def test_units_that_another_processor_summed_are_those_of_the_same_data(tmp_path, on_own_files):
+    config, _ = on_own_files
+    checkpoint = tmp_path / "out/checkpoint.pt"
+    state = torch.load(checkpoint, weights_only=True)
+    scale = state["normalisation"]["advection1d"]["state_scale"][0]
+    scale[0] = float(np.nextafter(np.float32(scale[0]), np.float32(9)))
+    torch.save(state, checkpoint)
+    evaluate_checkpoint(checkpoint, None)
+    run_training(config, tmp_path / "out", 3, Progress(), resume=True)
 
 
 def without_hash(checkpoint: Path) -> None:
@@ -312,6 +339,57 @@ def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
     assert process.returncode == 130
     assert f"interrupted at step 4; --resume goes on from {out / 'checkpoint.pt'}\n" in told
     assert "Traceback" not in told
+
+
+SPOILT_BY_ITS_FIRST_UPDATE = [
+    "optimizer.learning_rate=1e38",
+    "optimizer.weight_decay=3.3",  # weights of about 1 times both are more than float32 holds
+    "optimizer.beta1=0",
+    "optimizer.warmup_updates=0",
+]
+
+
+def test_an_update_that_spoils_the_weights_leaves_no_checkpoint_of_them(tmp_path):
+    config = tiny_config(tmp_path, *SPOILT_BY_ITS_FIRST_UPDATE, "train.checkpoint_every_updates=1")
+    with pytest.raises(Diverged, match=r"is not finite after step 1; lower optimizer\.learning_rate"):
+        run_training(config, tmp_path, 3, Progress())
+    assert [window["first_step"] for window in events(tmp_path, "steps")] == [1]
+    assert not (tmp_path / "checkpoint.pt").exists()
+
+
+@pytest.mark.parametrize(("spoilt", "kept"), [(4, 2), (7, 6)])  # by a periodic checkpoint, and by the last
+@pytest.mark.parametrize("writing", ["speed.async_checkpoint=false", "speed.async_checkpoint=true"])
+def test_the_checkpoint_before_the_weights_were_spoilt_is_kept(tmp_path, monkeypatch, spoilt, kept, writing):
+    work = Learner.work
+
+    def spoiling(learner: Learner, step: int, *arguments: object):
+        done = work(learner, step, *arguments)
+        if step == spoilt:
+            next(learner.model.parameters()).data[0] = float("inf")
+        return done
+
+    monkeypatch.setattr(Learner, "work", spoiling)
+    # An infinity can come to nothing in the held-out loss, which the last step has as well.
+    monkeypatch.setattr("trainer.run.training.write_evaluation", lambda *_: 1.0)
+    config = tiny_config(tmp_path, "train.checkpoint_every_updates=2", writing)
+    with pytest.raises(Diverged, match=f"is not finite after step {spoilt};") as raised:
+        run_training(config, tmp_path, 3, Progress())
+    assert raised.value.step == spoilt
+    monkeypatch.undo()
+    state = read_checkpoint(tmp_path / "checkpoint.pt")
+    assert state["step"] == kept
+    run_training(config, tmp_path, 3, Progress(), resume=True)
+    assert events(tmp_path, "run_end")
+
+
+def test_ranks_end_alike_where_the_weights_of_one_are_not_finite():
+    class WithAnother(World):
+        def gather(self, values: torch.Tensor) -> torch.Tensor:
+            return torch.stack([values, torch.tensor([1, 0], dtype=values.dtype)])
+
+    weights = {"first": torch.ones(2), "second": torch.ones(3)}
+    with pytest.raises(Diverged, match="second is not finite after step 4"):
+        require_finite_weights(weights, WithAnother(0, 2, torch.device("cpu")), 4)
 
 
 def test_a_full_disk_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch):

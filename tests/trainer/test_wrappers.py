@@ -1,14 +1,11 @@
 """Two and four real ranks under every wrapper: the same training as one, and the same state on disk."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 import torch
-from tiny import ROOT, SAME_WEIGHTS, events, tiny_config, tiny_file, train_losses, weights
+from tiny import SAME_WEIGHTS, events, tiny_config, train_in_ranks, train_losses, weights
 
 from trainer.errors import ConfigError
 from trainer.run.training import Progress, run_training
@@ -46,25 +43,10 @@ WITH_GROWTH = {
 }
 
 
-def train_in_ranks(folder, ranks: int, runs: dict[str, str]) -> None:
-    program = [str(ROOT / "tests/trainer/several_runs.py"), str(folder / "tiny.yaml"), str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-        + program
-        + [f"{name}={overrides}" for name, overrides in runs.items()],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """All runs of two ranks, one beside the other, and one rank's to compare with."""
     folder = tmp_path_factory.mktemp("ranks")
-    tiny_file(folder)
     alone = {"one": BASE, "one-muon": MUON, "one-fp16": IN_FP16["ddp-fp16"], "one-grown": GROWING}
     for name, overrides in alone.items():
         run_training(tiny_config(folder, *overrides.split(",")), folder / name, 3, Progress())

@@ -18,6 +18,13 @@ ROOT = Path(__file__).parents[2]
 # The gradient of a key bias is rounding error alone, which Adam turns into steps of any size.
 SAME_WEIGHTS = {"rtol": 1e-3, "atol": 2e-5}
 
+# As torch raises them, of the GPU's allocator, cuBLAS and the CPU's allocator.
+OUT_OF_MEMORY = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory"),
+]
+
 TINY = {
     "data": {
         "reduced_resolution": 2,
@@ -93,3 +100,18 @@ def launch(arguments: list[str], processes: int, **environment: str) -> subproce
     command = [sys.executable, *(start if processes > 1 else ["-m", "trainer"]), *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def train_in_ranks(folder: Path, ranks: int, runs: dict[str, str], by: str = "several_runs.py") -> None:
+    """Train several times in the same ranks, under torchrun, as several_runs.py says."""
+    program = [str(ROOT / "tests/trainer" / by), str(tiny_file(folder)), str(folder)]
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+        + program
+        + [f"{name}={overrides}" for name, overrides in runs.items()],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]

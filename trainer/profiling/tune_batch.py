@@ -13,6 +13,7 @@ from trainer.config import Config
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import Data, open_data
 from trainer.errors import ConfigError
+from trainer.run.failure import is_out_of_memory
 from trainer.run.learner import Learner
 from trainer.run.world import World, open_world
 
@@ -69,7 +70,9 @@ def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
     try:
         _train(trial, data, world)
         fits = True
-    except torch.OutOfMemoryError:
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
         fits = False
     gc.collect()
     torch.cuda.empty_cache()

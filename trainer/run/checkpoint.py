@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import threading
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from trainer.config.load import config_from
+from trainer.data.splits import Data
 from trainer.errors import ConfigError
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import MISSING
 
 LAST, BEST = "checkpoint.pt", "checkpoint-best.pt"
+LARGEST_ROUNDING = 1e-5  # of units, relative: another processor sums in another order
 EXPECTED = {"model", "ema", "optimizer", "config", "step", "seed", "normalisation", "metrics_bytes"}
 
 
@@ -40,6 +44,19 @@ def read_checkpoint(path: Path) -> dict:
             "use the trainer that wrote it, or train again"
         )
     return state
+
+
+def is_of_data(state: Mapping, data: Data) -> bool:
+    """Whether the checkpoint is of these fields, trained on and held out.
+
+    One of before there was a hash in it tells other data by their units alone.
+    """
+    saved, found = state["normalisation"], data.train.normalisation
+    return state.get("data_hash", data.content_hash) == data.content_hash and all(
+        np.allclose(saved[task][name], values, rtol=LARGEST_ROUNDING, atol=1e-9)
+        for task, units in found.items()
+        for name, values in units.items()
+    )
 
 
 def _holds_weights(state: dict) -> bool:

@@ -19,7 +19,7 @@ from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
 from trainer.optimizer.ema import averaged_weights
-from trainer.run.checkpoint import LAST, read_checkpoint
+from trainer.run.checkpoint import LAST, is_of_data, read_checkpoint
 from trainer.run.evaluation import Evaluator
 from trainer.run.world import open_world
 
@@ -36,8 +36,11 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
     config = config_from(document, str(path))
     with open_world(config.train.timeout_seconds) as world:
         data = open_data(config)
-        if data.train.normalisation != state["normalisation"]:
-            raise ConfigError(f"{path}: was trained on other data than data.root {config.data.root} holds")
+        if not is_of_data(state, data):
+            raise ConfigError(
+                f"{path}: was trained on other data than data.root {config.data.root} holds; "
+                "put back its files, or name the folder that holds them with --data-root"
+            )
         evaluator = Evaluator(config, data.held_out, world)
         weights = {"raw": state["model"], "ema": averaged_weights(state["ema"])}
         return {name: _errors(evaluator, tensors) for name, tensors in weights.items()}

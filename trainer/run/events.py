@@ -69,7 +69,7 @@ def write_evaluation(
     weights = whole_state(learner.model)
     raw = evaluator.errors(weights)
     if not math.isfinite(raw.val_loss):  # by the update whose loss was the last that was looked at
-        raise Diverged(step, raw.val_loss, "held-out")
+        raise Diverged(step, f"the held-out loss of step {step} is {raw.val_loss}")
     averaged = evaluator.errors(learner.ema.weights())
     is_last = step == config.growth.steps
     rollouts = evaluator.rollout_errors(weights) if is_last else {}

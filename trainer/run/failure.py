@@ -45,6 +45,14 @@ class Failure:
         return json.dumps(asdict(self))
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """The CPU allocator, cuBLAS and cuDNN raise plain RuntimeErrors."""
+    wordings = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and any(wording in str(error) for wording in wordings)
+    )
+
+
 def write_error_file(failure: Failure) -> None:
     """Write the format of torch.distributed.elastic.multiprocessing.errors with our cause, step and rank."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
@@ -63,11 +71,4 @@ def write_error_file(failure: Failure) -> None:
 def _cause(error: BaseException) -> Cause:
     if isinstance(error, Diverged):
         return "diverged"
-    # The CPU allocator and cuBLAS raise plain RuntimeErrors.
-    wording = str(error)
-    no_memory = "can't allocate memory" in wording or "out of memory" in wording or "ALLOC_FAILED" in wording
-    if isinstance(error, MemoryError | torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and no_memory
-    ):
-        return "out-of-memory"
-    return "error"
+    return "out-of-memory" if is_out_of_memory(error) else "error"

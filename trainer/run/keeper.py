@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
 from trainer.clock import seconds_since_start
 from trainer.config import Config, to_plain
 from trainer.data.splits import Data
+from trainer.errors import Diverged
 from trainer.run.checkpoint import CheckpointWriter
 from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
@@ -27,7 +31,7 @@ class Keeper:
         data: Data,
         earlier: Earlier,
     ) -> None:
-        self.config, self.seed, self.data, self.earlier = config, seed, data, earlier
+        self.config, self.seed, self.world, self.data, self.earlier = config, seed, world, data, earlier
         self.best_val_loss = earlier.best_val_loss
         self.writer = CheckpointWriter(
             out if world.rank == 0 else None, asynchronous=config.speed.async_checkpoint
@@ -46,8 +50,11 @@ class Keeper:
         if not self.is_due(step) and not saves_best:
             return
         started = time.perf_counter()
+        self.writer.close()  # the one before is whole, also where this one is refused
+        learned = learner.state_dict()
+        require_finite_weights(learned["model"], self.world, step)
         state = {
-            **learner.state_dict(),
+            **learned,
             "normalisation": self.data.train.normalisation,
             "data_hash": self.data.content_hash,
             "step": step,
@@ -64,3 +71,15 @@ class Keeper:
     def close(self) -> None:
         """Wait for a write that is still under way."""
         self.writer.close()
+
+
+def require_finite_weights(weights: dict[str, Tensor], world: World, step: int) -> None:
+    """Raise Diverged on every rank, naming the first weight that is not finite on one of them.
+
+    The loss of a step comes before its update: nothing else would have seen what that made of the weights.
+    """
+    finite = torch.stack([weight.isfinite().all() for weight in weights.values()]).int()
+    everywhere = world.gather(finite).amin(dim=0).tolist()
+    for name, is_finite in zip(weights, everywhere, strict=True):
+        if not is_finite:
+            raise Diverged(step, f"{name} is not finite after step {step}")

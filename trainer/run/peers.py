@@ -27,7 +27,7 @@ class Peers:
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
-        self._ending = threading.Lock()
+        self._ending = threading.Lock()  # the first to take it ends the process
         self._finished = threading.Event()
         # Without torchrun's own store there is none yet: rank 0 opens it with the process group.
         shared = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
@@ -39,11 +39,12 @@ class Peers:
         self._finished.set()
 
     def end_all(self, failure: Failure) -> None:
-        """Write this rank's error file, tell the others, wait a little for theirs, and end the process."""
+        """Tell the others, write this rank's error file, wait a little for theirs, and end the process."""
         store = self._store
-        if store:
-            _quietly(lambda: store.compare_set("failure", "", failure.to_json()))
-        self._end(failure, store)
+        with self._ending:  # before the others are told: this rank's own watcher hears it as well
+            if store:
+                _quietly(lambda: store.compare_set("failure", "", failure.to_json()))
+            self._end(failure, store)
 
     def _watch(self, store: dist.Store) -> None:
         while not self._finished.wait(POLL_SECONDS):
@@ -52,10 +53,10 @@ class Peers:
             except RuntimeError:  # the store went with its owner
                 return
             if announced:
-                self._end(Failure(**json.loads(announced)).seen_from(self.rank), store)
+                with self._ending:
+                    self._end(Failure(**json.loads(announced)).seen_from(self.rank), store)
 
     def _end(self, failure: Failure, store: dist.Store | None) -> None:
-        self._ending.acquire()  # never released: the first to come here ends the process
         write_error_file(failure)
         print(f"rank {self.rank}: {failure.message}\n{failure.call_stack}", file=sys.stderr, flush=True)
         if store:

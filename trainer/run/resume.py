@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from trainer.config import Config, to_plain
@@ -18,11 +17,10 @@ from trainer.errors import ConfigError
 from trainer.folders import make_folder
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.hybrid import state_names
-from trainer.run.checkpoint import BEST, LAST, read_checkpoint
+from trainer.run.checkpoint import BEST, LAST, is_of_data, read_checkpoint
 from trainer.run.metrics import has_ended, lines_after_run_start
 from trainer.run.world import World
 
-LARGEST_ROUNDING = 1e-5  # of units, relative: another processor sums in another order
 EARLIER = "earlier"  # a folder in that of a run, of those before it
 
 
@@ -85,22 +83,12 @@ def require_same_data(earlier: Earlier, data: Data, config: Config, out: Path, w
     """Raise ConfigError on every rank if one of them reads other data than the run had before."""
     if earlier.state is None:
         return
-    found = "same" if _is_same_data(earlier.state, data) else "other"
+    found = "same" if is_of_data(earlier.state, data) else "other"
     if "other" in world.gather_text(found):
         raise ConfigError(
             f"--resume: {out / LAST} was trained on other data than data.root {config.data.root} holds; "
             "put back the files that it was trained on, or start without --resume"
         )
-
-
-def _is_same_data(state: Mapping, data: Data) -> bool:
-    """A checkpoint of before there was a hash in it tells other data by their units alone."""
-    saved, found = state["normalisation"], data.train.normalisation
-    return state.get("data_hash", data.content_hash) == data.content_hash and all(
-        np.allclose(saved[task][name], values, rtol=LARGEST_ROUNDING, atol=1e-9)
-        for task, units in found.items()
-        for name, values in units.items()
-    )
 
 
 def set_aside(out: Path) -> None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
+from typing import TypeVar
 
 import torch
 
 from trainer.config.schema import Config
 from trainer.config.speed_rules import broken_speed_rules
 from trainer.data.feed import Feed
+from trainer.run.failure import is_out_of_memory
 from trainer.run.faults import Fault
 from trainer.run.learner import Learner
 from trainer.run.world import World
 from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.on_model import MODEL_SWITCHES
+
+Made = TypeVar("Made")
 
 GATED = "SPEEDPROOF_RUN_MARKER"  # Speedproof sets it in every training that it starts
 
@@ -43,48 +47,71 @@ class Started:
         }
 
 
+class SwitchFailed(Exception):
+    """A switch does not work on one of the ranks; raised on all of them."""
+
+
 def start(
     config: Config, seed: int, world: World, feed: Feed, state: dict | None, fault: Fault | None
 ) -> Started:
     """Return what learns, in the given state or fresh, with as few switches off as work."""
     if config.speed.on_failure == "error" or GATED in os.environ:
-        return _made(config, seed, world, feed, state, fault, {})
+        learner = _learner(config, seed, world, state, fault)
+        return Started(learner, _graph(learner, feed), {})
     failed: dict[tuple[str, ...], str] = {}  # how each attempt failed, by what was off in it
     for off in _fewest_first([switch for switch in PLAIN_PATHS if _is_on(config, switch)]):
         candidate = _without(config, off)
         if any(broken_speed_rules(candidate)):
             continue
-        failure, started = "", None
         try:
-            _try(candidate, seed, world, feed)
-            started = _made(candidate, seed, world, feed, state, fault, _reasons(off, failed))
-        except torch.OutOfMemoryError:
-            raise  # a smaller batch helps, another path hides it
-        except Exception as error:
-            failure = _described(error)
-        failures = [text for text in world.gather_text(failure) if text]  # all ranks decide alike
-        if started and not failures:
-            _tell(started, world)
-            return started
-        failed[off] = failures[0]
-    first, *_, last = [*failed.values(), failures[0]]
+            learner, graph = _tried(candidate, seed, world, feed, state, fault)
+        except SwitchFailed as failure:
+            failed[off] = str(failure)
+            continue
+        started = Started(learner, graph, _reasons(off, failed))
+        _tell(started, world)
+        return started
+    off, last = failed.popitem()
+    first = next(iter(failed.values()), last)
     raise RuntimeError(f"{first}; without {', '.join(off) or 'any switch'} it fails as well: {last}")
 
 
-def _made(
-    config: Config,
-    seed: int,
-    world: World,
-    feed: Feed,
-    state: dict | None,
-    fault: Fault | None,
-    fallbacks: dict[str, str],
-) -> Started:
+def _tried(
+    config: Config, seed: int, world: World, feed: Feed, state: dict | None, fault: Fault | None
+) -> tuple[Learner, GraphedUpdate | None]:
+    """Make it if a trial works on every rank; SwitchFailed if a switch does not."""
+    _on_all_ranks(world, _try, config, seed, world, feed)
+    learner = _learner(config, seed, world, state, fault)  # wrappers meet here: what fails now ends the run
+    # A capture runs no collective, but the warm-up before it does: what fails there on one rank ends the run.
+    return learner, _on_all_ranks(world, _graph, learner, feed)
+
+
+def _on_all_ranks(world: World, action: Callable[..., Made], *arguments: object) -> Made:
+    """Return what the action makes here; SwitchFailed on all ranks if it fails on one of them.
+
+    While it runs no rank may wait for another: the one that fails would not come.
+    """
+    failure = ""
+    try:
+        made = action(*arguments)
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise  # a smaller batch helps, another path hides it
+        failure = _described(error)
+    for text in filter(None, world.gather_text(failure)):
+        raise SwitchFailed(text)
+    return made
+
+
+def _learner(config: Config, seed: int, world: World, state: dict | None, fault: Fault | None) -> Learner:
     learner = Learner(config, seed, world, fault)
     if state:
         learner.load_state_dict(state)
-    graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
-    return Started(learner, graph, fallbacks)
+    return learner
+
+
+def _graph(learner: Learner, feed: Feed) -> GraphedUpdate | None:
+    return GraphedUpdate(learner, feed) if learner.config.speed.cuda_graph else None
 
 
 def _try(config: Config, seed: int, world: World, feed: Feed) -> None:

@@ -43,7 +43,8 @@ class Window:
         if finite:
             self._write(finite, slowest, longest_wait, mean_loss, metrics)
         if finite < len(mean_loss):
-            raise Diverged(self.first_step + finite, mean_loss[finite])
+            step = self.first_step + finite
+            raise Diverged(step, f"the training loss of step {step} is {mean_loss[finite]}")
 
     def _write(
         self, steps: int, slowest: list[float], waits: list[float], losses: list[float], metrics: MetricsFile
