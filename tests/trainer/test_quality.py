@@ -328,3 +328,12 @@ def test_evaluate_refuses_other_data(tmp_path):
         (other / path.name).write_bytes(path.read_bytes())
     with pytest.raises(ConfigError, match="was trained on other data"):
         evaluate_checkpoint(tmp_path / "checkpoint.pt", str(other))
+
+
+def test_evaluate_makes_no_data_where_they_are_gone(tmp_path):
+    run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
+    (tmp_path / "data").rename(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match=r"hdf5: is not there, .* with --data-root"):
+        evaluate_checkpoint(tmp_path / "checkpoint.pt", None)
+    assert not (tmp_path / "data").exists()
+    assert evaluate_checkpoint(tmp_path / "checkpoint.pt", str(tmp_path / "elsewhere"))

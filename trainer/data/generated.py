@@ -12,17 +12,24 @@ from pathlib import Path
 
 from trainer.config.schema import DataConfig
 from trainer.data.tasks.task import Task, TaskSettings
+from trainer.errors import ConfigError
 from trainer.folders import make_folder
 
 KEY_DIGITS = 12  # in the names of generated folders
 
 
-def generated_files(config: DataConfig, task: Task) -> list[Path]:
-    """Return a file per case, in the config's order; make those that are not there."""
+def generated_files(config: DataConfig, task: Task, *, generates: bool) -> list[Path]:
+    """Return a file per case, in the config's order; make those that are not there, or refuse to."""
     settings: TaskSettings = getattr(config, task.name)
     folder = Path(config.root) / f"{task.name}-{_cache_key(config, task)}"
     paths = [folder / f"{task.name}-{_case_name(task, case)}.hdf5" for case in settings.cases]
-    if not all(path.exists() for path in paths):
+    missing = [path for path in paths if not path.exists()]
+    if missing and not generates:
+        raise ConfigError(
+            f"{missing[0]}: is not there, nor is a file of {task.name} in {config.root}; "
+            "put the data back, or name the folder that holds them with --data-root"
+        )
+    if missing:
         with _lock(folder.with_suffix(".lock")):
             _make_missing(config, task, paths)
     return paths

@@ -17,10 +17,10 @@ from trainer.errors import ConfigError
 MOST_NAMED = 4  # files in one error
 
 
-def open_files(config: DataConfig) -> dict[str, list[FieldFile]]:
+def open_files(config: DataConfig, *, generates: bool = True) -> dict[str, list[FieldFile]]:
     """Return the files of each task, one per case in the config's order.
 
-    A task of whose layout there is no file of the user's own is generated.
+    A task of whose layout there is no file of the user's own is generated, or refused if it must not be.
     """
     own = _own_files(config)
     found = {name: _of_task(TASKS[name], own) for name in config.tasks}
@@ -28,7 +28,7 @@ def open_files(config: DataConfig) -> dict[str, list[FieldFile]]:
         _tell_of_deeper_files(Path(config.root))
     # Making files takes long: the user's own are checked before.
     opened = {name: _in_order(config, TASKS[name], files) for name, files in found.items() if files}
-    return {name: opened.get(name) or _generated(config, TASKS[name]) for name in found}
+    return {name: opened.get(name) or _generated(config, TASKS[name], generates=generates) for name in found}
 
 
 def _own_files(config: DataConfig) -> list[FieldFile]:
@@ -41,8 +41,8 @@ def _of_task(task: Task, own: list[FieldFile]) -> list[FieldFile]:
     return [file for file in own if file.layout == task.layout and not _is_of_another(file, task)]
 
 
-def _generated(config: DataConfig, task: Task) -> list[FieldFile]:
-    files = [open_field_file(path) for path in generated_files(config, task)]
+def _generated(config: DataConfig, task: Task, *, generates: bool) -> list[FieldFile]:
+    files = [open_field_file(path) for path in generated_files(config, task, generates=generates)]
     return _in_order(config, task, files)
 
 

@@ -21,9 +21,12 @@ class Data:
     content_hash: str
 
 
-def open_data(config: Config) -> Data:
-    """Open the files, generated if need be, with the units of the training split."""
-    data, files = config.data, open_files(config.data)
+def open_data(config: Config, *, generates: bool = True) -> Data:
+    """Open the files, generated if need be, with the units of the training split.
+
+    ConfigError where they are not there and must not be generated.
+    """
+    data, files = config.data, open_files(config.data, generates=generates)
     train, held_out, content_hashes = [], [], {}
     split = {task: split_trajectories(data, task) for task in files}
     for task, of_task in files.items():

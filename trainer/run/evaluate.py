@@ -35,7 +35,7 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
         document = {**document, "data": {**document["data"], "root": root}}
     config = config_from(document, str(path))
     with open_world(config.train.timeout_seconds) as world:
-        data = open_data(config)
+        data = open_data(config, generates=False)
         if not is_of_data(state, data):
             raise ConfigError(
                 f"{path}: was trained on other data than data.root {config.data.root} holds; "
