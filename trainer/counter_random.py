@@ -20,17 +20,17 @@ def uniform(
 
     A step that is a tensor gives the same numbers, and lets a CUDA graph count by itself.
     """
-    key = _mix(_mix(_mix(stream) ^ seed & _32_BITS) ^ step & _32_BITS)
+    key = mix(mix(mix(stream) ^ seed & _32_BITS) ^ step & _32_BITS)
     index = torch.arange(count, device=pair.device)
-    bits = _mix(_mix(pair ^ key)[:, None] ^ index * 0x9E3779B1 & _32_BITS)
+    bits = mix(mix(pair ^ key)[:, None] ^ index * 0x9E3779B1 & _32_BITS)
     return (bits >> 8).to(torch.float32) / 2**24  # 24 bits are what float32 holds exactly
 
 
 Bits = TypeVar("Bits", int, Tensor)
 
 
-def _mix(bits: Bits) -> Bits:
-    """A 32-bit integer hash in int64; multipliers below 2^31 keep the products in range."""
+def mix(bits: Bits) -> Bits:
+    """A 32-bit hash in int64, one to one, 0 of 0; multipliers below 2^31 keep the products in range."""
     bits = ((bits >> 16) ^ bits) * 0x45D9F3B & _32_BITS
     bits = ((bits >> 15) ^ bits) * 0x2C1B3C6D & _32_BITS
     return (bits >> 16) ^ bits

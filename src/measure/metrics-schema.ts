@@ -44,7 +44,10 @@ const steps = z.object({
   samples: z.array(count.min(1)).describe('Training samples of each step, all ranks together.'),
   train_loss: perStep,
   learning_rate: perStep,
-  gradient_norm: perStep,
+  gradient_norm: z
+    .array(z.number().nullable())
+    .optional()
+    .describe('Of each step; null where it is not finite, as where a gradient scaler skips the update.'),
   data_wait_seconds: z.array(seconds).optional().describe('Time each step waited for its batch.'),
   skipped_updates: count.optional().describe('Updates in this window that a gradient scaler skipped.'),
 })

@@ -131,6 +131,14 @@ describe('a number that is none', () => {
     )
   })
 
+  test('as null is a gradient norm that is not finite, and nothing else of a step', async () => {
+    const column = [null, ...Array(19).fill(0.1)]
+    expect(await problemOf(changed(2, { gradient_norm: column }))).toBeNull()
+    expect(await problemOf(changed(2, { train_loss: column }))).toBe(
+      'malformed: metrics.jsonl line 2: train_loss.0: Invalid input: expected number, received null',
+    )
+  })
+
   test('inside a text is a text', async () => {
     expect(await problemOf(changed(1, { effective: { skip: 'NaN' } }))).toBeNull()
   })

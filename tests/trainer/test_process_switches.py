@@ -22,7 +22,6 @@ from trainer.run.world import World
 from trainer.switches.nccl import observed_nccl, set_nccl_environment
 from trainer.switches.on_model import put_on_model
 from trainer.switches.process_switches import ProcessSwitches
-from trainer.switches.trace import SKIPPED
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 ON = [
@@ -33,10 +32,6 @@ ON = [
     "train.detect_anomaly=true",
     "train.updates=12",
 ]
-
-
-def test_validation_knows_how_many_updates_are_not_traced():
-    assert UNTRACED_UPDATES == SKIPPED
 
 
 def test_switches_of_the_process_are_on_until_they_are_closed(tmp_path):
@@ -109,7 +104,7 @@ def test_a_run_that_ends_early_writes_what_it_has_traced(tmp_path):
     switches = ProcessSwitches(
         tiny_config(tmp_path, "speed.trace_updates=9", "train.updates=30"), 30, tmp_path, ALONE
     )
-    for step in range(1, SKIPPED + 4):
+    for step in range(1, UNTRACED_UPDATES + 4):
         switches.before()
         torch.ones(1).exp()
         switches.after(step)

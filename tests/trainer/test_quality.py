@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ import torch
 from tiny import ROOT, ensure_files, events, launch, tiny_config
 
 from trainer.cli import BAD_INPUT, main
+from trainer.data.mixture import TaskSet
+from trainer.data.normalisation import FieldUnits
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.run.evaluate import _take_gpu, evaluate_checkpoint
@@ -40,6 +43,22 @@ class ExactModel(torch.nn.Module):
         truth = self.rollouts._frame(self.rollouts.frames[self.step])
         scale = self.rollouts._units()[1][..., None].float()
         return truth + self.error * (scale if truth.ndim == 3 else scale[..., None])
+
+
+class WaveOff(torch.nn.Module):
+    """Knows the next frames, in their order, and adds a wave to each."""
+
+    def __init__(self, held_out: TaskSet, heights: dict[str, float]) -> None:
+        super().__init__()
+        self.heights = heights
+        self.left = {
+            part.task.name: part.read(np.arange(len(part.table))).next_field for part in held_out.tasks
+        }
+
+    def forward(self, task: str, field: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
+        truth, self.left[task] = self.left[task].tensor_split([len(field)])
+        points = truth.shape[-1]
+        return truth + self.heights[task] * torch.cos(2 * torch.pi * torch.arange(points) / points)
 
 
 def rollouts_of(folder, task: str, *overrides: str) -> Rollouts:
@@ -134,6 +153,30 @@ def test_ranks_share_the_trajectories(tmp_path):
     pairs = open_data(tiny_config(tmp_path)).held_out.tasks[0]
     shares = [Rollouts(pairs, 2, World(rank, 3, CPU), 4).mine.tolist() for rank in range(3)]
     assert sorted(number for share in shares for number in share) == [0, 1, 2, 3]
+
+
+def test_a_known_error_of_one_step_comes_out_as_the_number_that_it_is(tmp_path):
+    config = tiny_config(tmp_path, BOTH, "evaluation.batch_pairs=3")
+    held_out, heights = open_data(config).held_out, {"advection1d": 0.1, "darcy2d": 0.2}
+    scales = np.array([[2.0], [5.0]], dtype=np.float32)  # of the files
+    units = FieldUnits(mean=np.array([[1.0], [-0.5]], dtype=np.float32), scale=scales)
+    tasks = [
+        replace(part, normalisation=replace(part.normalisation, target=units)) for part in held_out.tasks
+    ]
+    held_out = replace(held_out, tasks=tuple(tasks))
+    evaluator = Evaluator(config, held_out, ALONE)
+    evaluator.model = WaveOff(held_out, heights)
+    found = evaluator.errors({})
+    for part in held_out.tasks:
+        name, table = part.task.name, part.table
+        trajectory, frame_pair = np.divmod(np.arange(len(table)), table.pairs_per_trajectory)
+        frames = part.physical_frames(trajectory, (table.first_frame + table.stride)[frame_pair])
+        sizes = np.sqrt(np.square(frames).reshape(len(table), -1).mean(axis=1))
+        error = heights[name] / 2**0.5  # root mean square of a wave
+        relative = error / scales[table.file_index[trajectory], 0] / sizes
+        assert found.tasks[name].val_loss == pytest.approx(error**2, rel=1e-5)
+        assert found.tasks[name].nrmse == pytest.approx(relative.mean(), rel=1e-5)
+    assert found.val_loss == pytest.approx((0.1**2 + 0.2**2) / 2 / 2, rel=1e-5)
 
 
 def test_every_task_counts_the_same(tmp_path):

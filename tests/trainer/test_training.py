@@ -6,8 +6,10 @@ import jsonschema
 import numpy as np
 import pytest
 import torch
-from tiny import ROOT, SAME_WEIGHTS, events, tiny_config, train_losses, weights
+from tiny import ROOT, SAME_WEIGHTS, events, gradient_norms, tiny_config, train_losses, weights
+from torch import nn
 
+from trainer.config import Config
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
@@ -107,7 +109,43 @@ def test_the_same_seed_trains_the_same_weights(plain, tmp_path):
 def test_how_the_work_is_cut_does_not_change_the_training(plain, tmp_path, overrides):
     run_training(tiny_config(plain, *overrides), tmp_path, 3, Progress())
     assert train_losses(tmp_path) == pytest.approx(train_losses(plain), rel=1e-5)
+    assert gradient_norms(tmp_path) == pytest.approx(gradient_norms(plain), rel=1e-5)
     torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
+
+
+@pytest.mark.parametrize(("clip_norm", "length"), [("null", 3.96), ("1.0", 1.0)])
+@pytest.mark.parametrize(
+    ("overrides", "within"),
+    [
+        (["speed.accumulation_steps=4"], 1e-5),
+        (["speed.wrapper=flat", "speed.accumulation_steps=2"], 1e-5),
+        (["speed.precision=fp16"], 5e-3),
+    ],
+)
+def test_plain_descent_steps_as_far_however_the_work_is_done(
+    tmp_path, monkeypatch, overrides, within, clip_norm, length
+):
+    """AdamW and Muon would hide the size of a gradient."""
+
+    def descent(model, config, world, capturable):
+        return Hybrid([AdamWPart(torch.optim.SGD(model.parameters()), model)], model)
+
+    monkeypatch.setattr(learner_module, "make_optimizer", descent)
+    same = ["optimizer.weight_decay=0", f"optimizer.clip_norm={clip_norm}"]
+    plain, other = (_first_step(tiny_config(tmp_path, *same, *more)) for more in ([], overrides))
+    assert plain.norm().item() == pytest.approx(length, rel=0.02)
+    assert (other - plain).norm() < within * length
+
+
+def _first_step(config: Config) -> torch.Tensor:
+    """Return the change of all weights at a learning rate of 1."""
+    data = open_data(config)
+    share = Share(data.train.schedule(16, 0), 0, 1, config.speed.accumulation_steps)
+    feed = open_feed(data.train, share, 1, config.speed, ALONE.device)
+    learner = Learner(config, 3, ALONE)
+    before = nn.utils.parameters_to_vector(learner.model.parameters()).detach()
+    learner.work(1, 1.0, feed.update(1))
+    return nn.utils.parameters_to_vector(learner.model.parameters()).detach() - before
 
 
 def test_a_short_training_beats_persistence(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tiny import SAME_WEIGHTS, events, launch, tiny_config, tiny_file, train_losses, weights
+from tiny import SAME_WEIGHTS, events, gradient_norms, launch, tiny_config, tiny_file, train_losses, weights
 
 from trainer.cli import main
 from trainer.run.training import Progress, run_training
@@ -41,6 +41,7 @@ def test_how_the_work_is_cut_does_not_change_the_training(plain, tmp_path, overr
     config = tiny_config(tmp_path, *TWO_TASKS, f"data.root={plain / 'data'}", *overrides)
     run_training(config, tmp_path, 3, Progress())
     assert train_losses(tmp_path) == pytest.approx(train_losses(plain), rel=1e-5)
+    assert gradient_norms(tmp_path) == pytest.approx(gradient_norms(plain), rel=1e-5)
     torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
 
 
@@ -50,6 +51,7 @@ def test_two_ranks_train_like_one(plain, tmp_path):
     done = launch([*arguments, "--set", "speed.accumulation_steps=2"], processes=2)
     assert done.returncode == 0, done.stderr
     assert train_losses(tmp_path) == pytest.approx(train_losses(plain), rel=1e-5)
+    assert gradient_norms(tmp_path) == pytest.approx(gradient_norms(plain), rel=1e-5)
     torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
     one, two = events(plain, "evaluation")[0], events(tmp_path, "evaluation")[0]
     assert two["metrics"] == pytest.approx(one["metrics"], rel=1e-4, abs=1e-6)

@@ -5,7 +5,15 @@ import shutil
 
 import pytest
 import torch
-from tiny import SAME_WEIGHTS, events, tiny_config, train_in_ranks, train_losses, weights
+from tiny import (
+    SAME_WEIGHTS,
+    events,
+    gradient_norms,
+    tiny_config,
+    train_in_ranks,
+    train_losses,
+    weights,
+)
 
 from trainer.errors import ConfigError
 from trainer.run.training import Progress, run_training
@@ -55,16 +63,17 @@ def trained(tmp_path_factory):
     return folder
 
 
-def assert_same_training(one, other, losses: float, **weights_within: float) -> None:
-    assert train_losses(other) == pytest.approx(train_losses(one), rel=losses)
+def assert_same_training(one, other, numbers: float, **weights_within: float) -> None:
+    assert train_losses(other) == pytest.approx(train_losses(one), rel=numbers)
+    assert gradient_norms(other) == pytest.approx(gradient_norms(one), rel=numbers)
     torch.testing.assert_close(weights(other), weights(one), **weights_within)
     ends = [events(folder, "evaluation")[-1]["val_loss"] for folder in (one, other)]
-    assert ends[1] == pytest.approx(ends[0], rel=losses)
+    assert ends[1] == pytest.approx(ends[0], rel=numbers)
 
 
 @pytest.mark.parametrize("name", WITH_ADAMW)
 def test_two_ranks_train_like_one_under_every_wrapper(trained, name):
-    assert_same_training(trained / "one", trained / name, losses=1e-5, **SAME_WEIGHTS)
+    assert_same_training(trained / "one", trained / name, numbers=1e-5, **SAME_WEIGHTS)
 
 
 @pytest.mark.parametrize(
@@ -79,24 +88,26 @@ def test_flat_gradients_are_the_plain_ones_where_a_step_does_not_reach_every_par
     for wrapper in ("none", "flat"):
         config = tiny_config(tmp_path, *overrides, f"speed.wrapper={wrapper}")
         run_training(config, tmp_path / wrapper, 3, Progress())
-    assert_same_training(tmp_path / "none", tmp_path / "flat", losses=0, rtol=0, atol=0)
+    assert_same_training(tmp_path / "none", tmp_path / "flat", numbers=0, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", WITH_GROWTH)
 def test_a_growing_batch_trains_alike_under_wrappers(trained, name):
-    assert_same_training(trained / "one-grown", trained / name, losses=1e-5, **SAME_WEIGHTS)
+    assert_same_training(trained / "one-grown", trained / name, numbers=1e-5, **SAME_WEIGHTS)
     assert [window["samples"] for window in events(trained / name, "steps")] == [[16]] * 4 + [[32]] * 2
 
 
 # Muon's directions have the 8 bits of bfloat16, and seven updates of at most 1e-3 add up.
 @pytest.mark.parametrize("name", WITH_MUON)
 def test_muon_trains_alike_looped_batched_and_sharded(trained, name):
-    assert_same_training(trained / "one-muon", trained / name, losses=1e-4, rtol=0, atol=3e-4)
+    assert_same_training(trained / "one-muon", trained / name, numbers=1e-4, rtol=0, atol=3e-4)
 
 
 @pytest.mark.parametrize("name", IN_FP16)
 def test_fp16_trains_alike_under_wrappers(trained, name):
-    assert_same_training(trained / "one-fp16", trained / name, losses=2e-3, rtol=0, atol=2e-3)
+    assert_same_training(trained / "one-fp16", trained / name, numbers=2e-3, rtol=0, atol=2e-3)
+    in_fp32 = gradient_norms(trained / "one-muon")
+    assert gradient_norms(trained / name) == pytest.approx(in_fp32, rel=2e-3)
     assert events(trained / name, "run_start")[0]["effective"]["precision"] == "float16"
 
 
@@ -133,7 +144,7 @@ def test_a_run_of_two_sharded_ranks_is_resumed_by_one(trained):
     shutil.copytree(trained / "cut", trained / "cut-one")
     config = tiny_config(trained, *MUON.split(","), "speed.muon=loop")
     run_training(config, trained / "cut-one", 3, Progress(), resume=True)
-    assert_same_training(trained / "one-muon", trained / "cut-one", losses=1e-4, rtol=0, atol=3e-4)
+    assert_same_training(trained / "one-muon", trained / "cut-one", numbers=1e-4, rtol=0, atol=3e-4)
     assert events(trained / "cut-one", "run_start")[0]["resumed_at_steps"] == [4]
 
 
@@ -146,8 +157,8 @@ def test_four_ranks_train_like_one_and_resume_what_two_began(trained):
     }
     train_in_ranks(trained, 4, {**four, "cut-four+": WITH_MUON["flat-sharded"]})
     for name in four:
-        assert_same_training(trained / "one", trained / name, losses=1e-5, **SAME_WEIGHTS)
-    assert_same_training(trained / "one-muon", trained / "cut-four", losses=1e-4, rtol=0, atol=3e-4)
+        assert_same_training(trained / "one", trained / name, numbers=1e-5, **SAME_WEIGHTS)
+    assert_same_training(trained / "one-muon", trained / "cut-four", numbers=1e-4, rtol=0, atol=3e-4)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,10 @@ def train_losses(out: Path) -> list[float]:
     return [loss for window in events(out, "steps") for loss in window["train_loss"]]
 
 
+def gradient_norms(out: Path) -> list[float]:
+    return [norm for window in events(out, "steps") for norm in window["gradient_norm"]]
+
+
 def weights(out: Path) -> dict[str, torch.Tensor]:
     return torch.load(out / "checkpoint.pt", weights_only=True)["model"]
 

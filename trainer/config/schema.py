@@ -92,7 +92,7 @@ class TrainConfig:
     timeout_seconds: Positive = 600.0  # of a collective operation
     checkpoint_every_updates: CountOrZero = 0  # 0 = only at the end
     keep_best: bool = False  # beside the last, the checkpoint with the lowest val_loss
-    checksum_every_updates: CountOrZero = 0  # compares the weights of all ranks bit by bit; 0 = never
+    checksum_every_updates: CountOrZero = 0  # compares checksums of the weights of all ranks; 0 = never
     detect_anomaly: bool = False  # names the operation that made a NaN; slow
 
 

@@ -9,7 +9,7 @@ from trainer.config.schema import Config
 from trainer.errors import ConfigError, Problem
 from trainer.switches.on_model import MODEL_SWITCHES
 
-UNTRACED_UPDATES = 10  # at the start: trainer/switches/trace.py lets everything warm up
+UNTRACED_UPDATES = 10  # at the start of a process, while everything warms up
 
 
 def broken_speed_rules(config: Config) -> Iterator[Problem]:

@@ -10,7 +10,6 @@ from torch import Tensor
 from trainer.kernels.one_tile_backward import one_tile_backward
 from trainer.kernels.one_tile_forward import one_tile_forward
 
-MOST_TOKENS = 128  # scores of more do not fit the registers of a program
 FORWARD_WARPS, BACKWARD_WARPS = 8, 8  # fastest of 2 and 3 tried on an H200 at 384 pairs, 8 heads of 48
 
 

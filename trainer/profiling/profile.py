@@ -11,7 +11,7 @@ import torch
 
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
-from trainer.config.speed_rules import require_device_fits
+from trainer.config.speed_rules import UNTRACED_UPDATES, require_device_fits
 from trainer.data.feed import Feed, LoaderFeed, Share, open_feed
 from trainer.data.splits import open_data
 from trainer.folders import make_folder
@@ -22,9 +22,9 @@ from trainer.progress import show_progress
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
 from trainer.run.world import World, open_world
-from trainer.switches.trace import SKIPPED, Trace
+from trainer.switches.trace import Trace
 
-WARM_UPS = SKIPPED
+WARM_UPS = UNTRACED_UPDATES
 TRACED = 2
 
 

@@ -57,7 +57,7 @@ class Window:
             samples=[record.samples for record in records],
             train_loss=losses[:steps],
             learning_rate=[record.learning_rate for record in records],
-            gradient_norm=_finite_numbers([record.gradient_norm for record in records]),
+            gradient_norm=_finite_or_null([record.gradient_norm for record in records]),
             data_wait_seconds=waits[:steps],
             skipped_updates=sum(record.skipped for record in records),
         )
@@ -66,7 +66,8 @@ class Window:
                 metrics.phase("compile", slowest[offset], self.first_step + offset)
 
 
-def _finite_numbers(norms: list[Tensor | None]) -> list[float] | None:
-    present = [norm for norm in norms if norm is not None]
-    numbers = torch.stack(present).tolist() if present else []
-    return numbers if numbers and all(map(math.isfinite, numbers)) else None
+def _finite_or_null(norms: list[Tensor | None]) -> list[float | None] | None:
+    """Null for a step whose gradient overflowed; nothing where no norm is taken."""
+    if norms[0] is None:
+        return None
+    return [norm if math.isfinite(norm) else None for norm in torch.stack(norms).tolist()]

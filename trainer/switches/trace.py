@@ -7,24 +7,24 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-SKIPPED = 10  # updates before the window
+from trainer.config.speed_rules import UNTRACED_UPDATES
 
 
 class Trace:
-    """Records `count` updates of one rank, behind the first SKIPPED of this process, into trace-RANK.json.
+    """Records `count` updates of one rank into trace-RANK.json, behind the UNTRACED_UPDATES of this process.
 
     Of a resumed run that has fewer steps left, as many as there are.
     """
 
     def __init__(self, count: int, steps: int, out: Path, rank: int) -> None:
         """steps: those of this process, which need not start at step 1."""
-        self.updates = max(0, min(count, steps - SKIPPED))
+        self.updates = max(0, min(count, steps - UNTRACED_UPDATES))
         self.done = 0
         self.path = out / f"trace-{rank}.json"
         self.profiler: profile | None = None
 
     def before(self) -> None:
-        if self.done != SKIPPED or not self.updates:
+        if self.done != UNTRACED_UPDATES or not self.updates:
             return
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
@@ -34,7 +34,7 @@ class Trace:
 
     def after(self) -> None:
         self.done += 1
-        if self.done == SKIPPED + self.updates:
+        if self.done == UNTRACED_UPDATES + self.updates:
             self.close()
 
     def close(self) -> None:
