@@ -174,6 +174,10 @@ GRAPHED = ["speed.compile=blocks", "speed.cuda_graph=true", "speed.data_path=res
             ["speed.reduce_gradients=every-micro-step"],
             'speed.reduce_gradients: got "every-micro-step", but speed.accumulation_steps of 1 leaves one',
         ),
+        (
+            ["speed.muon=batched", "optimizer.matrices=adamw"],
+            'speed.muon: got "batched", but optimizer.matrices is adamw',
+        ),
         ([REDUCED], 'speed.compile_mode: got "reduce-overhead", but speed.compile is off'),
         ([REDUCED, "speed.compile=blocks", "speed.accumulation_steps=2"], "pytorch issue 169545"),
         ([*GRAPHED, REDUCED], 'speed.compile_mode: got "reduce-overhead", which captures graphs of its own'),

@@ -25,6 +25,11 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
             "speed.reduce_gradients",
             'got "every-micro-step", but speed.accumulation_steps of 1 leaves one: expected last-micro-step',
         )
+    if config.speed.muon != "loop" and config.optimizer.matrices == "adamw":
+        yield Problem(
+            "speed.muon",
+            f'got "{config.speed.muon}", but optimizer.matrices is adamw, so Muon has none: expected loop',
+        )
 
 
 def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_size: int) -> None:
