@@ -32,8 +32,10 @@ class Failure:
             cause=_cause(error),
             step=error.step if isinstance(error, Diverged | RanksDisagree) else step,
             rank=rank,
-            # What a user has to mend says so; the stack below it is of no use to them.
-            call_stack="" if isinstance(error, ConfigError) else "".join(traceback.format_exception(error)),
+            # What these say is what to mend; the stack below it is of no use.
+            call_stack=""
+            if isinstance(error, ConfigError | Diverged | RanksDisagree)
+            else "".join(traceback.format_exception(error)),
         )
 
     def seen_from(self, rank: int) -> Failure:

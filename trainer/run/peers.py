@@ -58,7 +58,8 @@ class Peers:
 
     def _end(self, failure: Failure, store: dist.Store | None) -> None:
         write_error_file(failure)
-        print(f"rank {self.rank}: {failure.message}\n{failure.call_stack}", file=sys.stderr, flush=True)
+        text = f"rank {self.rank}: {failure.message}\n{failure.call_stack}"
+        print(text.rstrip(), file=sys.stderr, flush=True)
         if store:
             _quietly(lambda: self._wait_for_the_others(store))
         for child in multiprocessing.active_children():  # data loader workers
