@@ -113,7 +113,7 @@ def test_how_the_work_is_cut_does_not_change_the_training(plain, tmp_path, overr
     torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
 
 
-@pytest.mark.parametrize(("clip_norm", "length"), [("null", 3.96), ("1.0", 1.0)])
+@pytest.mark.parametrize("clip_norm", ["null", "1.0"])
 @pytest.mark.parametrize(
     ("overrides", "within"),
     [
@@ -123,7 +123,7 @@ def test_how_the_work_is_cut_does_not_change_the_training(plain, tmp_path, overr
     ],
 )
 def test_plain_descent_steps_as_far_however_the_work_is_done(
-    tmp_path, monkeypatch, overrides, within, clip_norm, length
+    tmp_path, monkeypatch, overrides, within, clip_norm
 ):
     """AdamW and Muon would hide the size of a gradient."""
 
@@ -133,7 +133,8 @@ def test_plain_descent_steps_as_far_however_the_work_is_done(
     monkeypatch.setattr(learner_module, "make_optimizer", descent)
     same = ["optimizer.weight_decay=0", f"optimizer.clip_norm={clip_norm}"]
     plain, other = (_first_step(tiny_config(tmp_path, *same, *more)) for more in ([], overrides))
-    assert plain.norm().item() == pytest.approx(length, rel=0.02)
+    length = plain.norm().item()
+    assert length > 2 if clip_norm == "null" else length == pytest.approx(1, rel=1e-4)
     assert (other - plain).norm() < within * length
 
 
