@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 LEAST_UPDATES = 16
 # So low that a rounding does not grow into a difference that a wrong switch could hide behind: at 1e-3 the
 # loss swings in the first updates, and from the 7th on two kernels for the same sums were up to 9% apart.
-LEARNING_RATE = 3e-4
+LEARNING_RATE = 1e-4
 ROOT = HERE.parent
 SMALL_DATA = ["data.advection1d.trajectories=16", "data.darcy2d.trajectories=200"]
 TINY = [
