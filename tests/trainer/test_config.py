@@ -128,7 +128,7 @@ def test_an_override_wins_over_the_file(tmp_path):
             "{train: {updates: 120}, speed: {trace_updates: 111}}",
             "trace_updates: got 111, but of 120 steps the first 10 are not traced: expected at most 110",
         ),
-        ("a: 1\na: 2", "line 1: key 'a' appears twice"),
+        ("a: 1\na: 2", "line 2: key 'a' appears twice"),
         (
             "train:\n\tupdates: 3",
             "line 2: found character '\\t' that cannot start any token; indent with spaces",
@@ -215,3 +215,13 @@ def test_the_smoke_variants_differ_only_in_speed():
     )
     assert baseline.pop("speed") != optimized.pop("speed")
     assert baseline == optimized
+
+
+def test_a_bad_override_is_not_blamed_on_the_file(tmp_path):
+    path = written(tmp_path, "train:\n  updates: 0\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, ["optimizer.learning_rate=-1"])
+    assert sorted(text.split(": got")[0] for text in caught.value.problems) == [
+        "--set: optimizer.learning_rate",
+        f"{path}: train.updates",
+    ]

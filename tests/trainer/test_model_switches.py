@@ -212,7 +212,7 @@ def test_combinations_that_cannot_work_are_refused(tmp_path, overrides, expected
 
 
 def test_a_graph_holds_what_was_tuned(tmp_path):
-    config = load_config(tiny_file(tmp_path), ["speed.muon=batched", *GRAPHED, TUNED])
+    config = load_config(tiny_file(tmp_path), [*GRAPHED, TUNED])
     assert (config.speed.cuda_graph, config.speed.compile_mode) == (True, "max-autotune-no-cudagraphs")
 
 

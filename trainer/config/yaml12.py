@@ -45,10 +45,11 @@ def _integer(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
 
 def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, object]:
     keys = [loader.construct_object(key) for key, _ in node.value]
-    repeated = sorted({str(key) for key in keys if keys.count(key) > 1})
+    repeated = [number for number, key in enumerate(keys) if key in keys[:number]]
     if repeated:
+        second = repeated[0]
         raise yaml.constructor.ConstructorError(
-            None, None, f"key {repeated[0]!r} appears twice", node.start_mark
+            None, None, f"key {str(keys[second])!r} appears twice", node.value[second][0].start_mark
         )
     return loader.construct_mapping(node, deep=True)
 
