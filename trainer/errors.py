@@ -23,7 +23,7 @@ class Diverged(Exception):
     """The training loss, the held-out one or a weight is no longer a finite number."""
 
     def __init__(self, step: int, found: str) -> None:
-        super().__init__(f"{found}; lower optimizer.learning_rate or optimizer.clip_norm")
+        super().__init__(f"{found}; lower optimizer.learning_rate, or set or lower optimizer.clip_norm")
         self.step = step
 
 

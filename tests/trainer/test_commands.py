@@ -72,6 +72,7 @@ def test_making_data_draws_a_bar_where_somebody_watches(tmp_path, capsys, monkey
 def test_long_work_says_how_far_it_is_once_a_minute_where_nobody_watches(capsys, monkeypatch):
     now = 1e6
     monkeypatch.setattr("time.monotonic", lambda: now)
+    monkeypatch.setattr("trainer.progress._told", 0)
     for step in range(1, 11):
         show_progress("step", step, 10)
         now += 20

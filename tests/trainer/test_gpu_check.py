@@ -167,6 +167,8 @@ ALL = {name: recorded(file) for file in RECORDS.glob("h200-?gpu.jsonl") for name
         ("fp16", {"weight_deviation": 1.0}, "its weights are 1.0e+00 from plain's"),
         ("foreach-ema", {"average_deviation": 1e-7}, "its averaged weights are 1.0e-07 from plain's"),
         ("one-tile", {"average_deviation": float("nan")}, "its averaged weights are nan from plain's"),
+        ("cuda-graph", {"replay_average_deviation": 1e-6}, "replayed steps are 1.0e-06 from eager ones"),
+        ("ddp", {"ranks_disagree": "the ranks hold different values"}, "the ranks hold different values"),
         ("cuda-graph", {"replay_deviation": 1e-6}, "replayed steps are 1.0e-06 from eager ones"),
         ("cuda-graph", {"losses": [float("nan")]}, "losses are not finite"),
         ("one-tile", {"losses": off(5, 1.04)}, "its first 10 losses are 4.0e-02 from plain's"),

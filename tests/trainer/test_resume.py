@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -216,23 +217,6 @@ def test_units_that_another_processor_summed_are_those_of_the_same_data(tmp_path
     run_training(config, tmp_path / "out", 3, Progress(), resume=True)
 
 
-def without_hash(checkpoint: Path) -> None:
-    state = torch.load(checkpoint, weights_only=True)
-    del state["data_hash"]
-    torch.save(state, checkpoint)
-
-
-def test_a_checkpoint_of_before_it_had_a_hash_tells_other_data_by_their_units(tmp_path, on_own_files):
-    config, files = on_own_files
-    without_hash(tmp_path / "out/checkpoint.pt")
-    row = split_trajectories(config.data, "advection1d").train.row[0]
-    shutil.copytree(tmp_path / "out", tmp_path / "other")
-    run_training(config, tmp_path / "out", 3, Progress(), resume=True)
-    change(files, scaled, row)
-    with pytest.raises(ConfigError, match="was trained on other data"):
-        run_training(config, tmp_path / "other", 3, Progress(), resume=True)
-
-
 def test_data_that_were_made_again_are_the_same(tmp_path, monkeypatch):
     config = tiny_config(tmp_path, *KEEPING)
     interrupted_at(6, monkeypatch, config, tmp_path / "out")
@@ -313,8 +297,11 @@ def test_what_holds_no_weights_is_refused(resumed, tmp_path, part, weights):
 
 
 def test_a_checkpoint_with_another_byte_is_refused(resumed, tmp_path):
+    with zipfile.ZipFile(resumed / "checkpoint.pt") as parts:
+        largest = max(parts.infolist(), key=lambda part: part.file_size)
+        content = parts.read(largest)
     damaged = bytearray((resumed / "checkpoint.pt").read_bytes())
-    damaged[len(damaged) // 2] ^= 1
+    damaged[damaged.index(content)] ^= 1
     (tmp_path / "checkpoint.pt").write_bytes(damaged)
     with pytest.raises(ConfigError, match=r"checkpoint\.pt: cannot be read as a checkpoint \(BadZipFile: "):
         read_checkpoint(tmp_path / "checkpoint.pt")
@@ -337,7 +324,7 @@ def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
     process.send_signal(signal.SIGINT)
     told = process.communicate(timeout=60)[1]
     assert process.returncode == 130
-    assert f"interrupted at step 4; --resume goes on from {out / 'checkpoint.pt'}\n" in told
+    assert f"; --resume goes on from {out / 'checkpoint.pt'}\n" in told
     assert "Traceback" not in told
 
 

@@ -20,7 +20,17 @@ from trainer.optimizer.ema import MISSING
 
 LAST, BEST = "checkpoint.pt", "checkpoint-best.pt"
 LARGEST_ROUNDING = 1e-5  # of units, relative: another processor sums in another order
-EXPECTED = {"model", "ema", "optimizer", "config", "step", "seed", "normalisation", "metrics_bytes"}
+EXPECTED = {
+    "model",
+    "ema",
+    "optimizer",
+    "config",
+    "step",
+    "seed",
+    "normalisation",
+    "data_hash",
+    "metrics_bytes",
+}
 
 
 def read_checkpoint(path: Path) -> dict:
@@ -47,12 +57,9 @@ def read_checkpoint(path: Path) -> dict:
 
 
 def is_of_data(state: Mapping, data: Data) -> bool:
-    """Whether the checkpoint is of these fields, trained on and held out.
-
-    One of before there was a hash in it tells other data by their units alone.
-    """
+    """Whether the checkpoint is of these fields, trained on and held out."""
     saved, found = state["normalisation"], data.train.normalisation
-    return state.get("data_hash", data.content_hash) == data.content_hash and all(
+    return state["data_hash"] == data.content_hash and all(
         np.allclose(saved[task][name], values, rtol=LARGEST_ROUNDING, atol=1e-9)
         for task, units in found.items()
         for name, values in units.items()

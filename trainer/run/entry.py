@@ -27,7 +27,8 @@ def train_one_rank(config: Config, out: Path, seed: int, *, resume: bool) -> int
         write_error_file(Failure.of(error, progress.step, rank))
         raise
     except KeyboardInterrupt:
-        saved = f"; --resume goes on from {out / LAST}" if (out / LAST).is_file() else ""
+        is_own = resume or progress.step > 0  # before that the folder may hold another run's
+        saved = f"; --resume goes on from {out / LAST}" if is_own and (out / LAST).is_file() else ""
         raise KeyboardInterrupt(f" at step {progress.step}{saved}") from None
     except Exception as error:
         peers.end_all(Failure.of(error, progress.step, rank))

@@ -98,6 +98,8 @@ def _on_all_ranks(world: World, action: Callable[..., Made], *arguments: object)
         if is_out_of_memory(error):
             raise  # a smaller batch helps, another path hides it
         failure = _described(error)
+        # At once: who fails in a graph's warm-up alone finds its peers in a collective, and no answer.
+        print(f"rank {world.rank}: {failure}", file=sys.stderr, flush=True)
     for text in filter(None, world.gather_text(failure)):
         raise SwitchFailed(text)
     return made
