@@ -11,12 +11,13 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
 from gpu_check_cases import PLAIN, Case, cases
+from gpu_check_verdict import largest
 from torch import Tensor
 
 from trainer.config import Config, load_config
@@ -149,19 +150,14 @@ def _replay_deviations(
         loss = world.gather(static.loss(step).double()).mean().item()
         deviations.append(abs(loss - losses[step - 1]) / abs(loss))
     return {
-        "replay_deviation": _largest(deviations),
+        "replay_deviation": largest(deviations),
         **{
-            f"replay_{kind}": _largest(
+            f"replay_{kind}": largest(
                 (after_replays[kind][name] - one).abs().max().item() for name, one in of.items()
             )
             for kind, of in _weights(learner).items()
         },
     }
-
-
-def _largest(deviations: Iterable[float]) -> float:
-    """NaN if any is: Python's max passes over one that does not come first."""
-    return max(deviations, key=lambda deviation: (math.isnan(deviation), deviation))
 
 
 def _most(waits: list[str], world: World) -> str:

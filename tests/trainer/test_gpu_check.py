@@ -22,8 +22,8 @@ from trainer.model.latent_operator import LatentPdeOperator
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 from gpu_check_cases import PLAIN, Case, cases
-from gpu_check_verdict import expected_read_backs, wrong, wrong_kernels
-from gpu_check_worker import SYNCHRONIZES, _largest, _most, _noted_waits
+from gpu_check_verdict import expected_read_backs, largest, wrong, wrong_kernels
+from gpu_check_worker import SYNCHRONIZES, _most, _noted_waits
 
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
@@ -34,11 +34,7 @@ BY_AN_EARLIER_VERSION = [
     "the losses of None updates were read, expected 0",
     "not compared with plain",
 ]
-NOT_RECORDED = {
-    "attention-flash3",  # its package is not there
-    # To be recorded with what the recipe reads back.
-    *(case.name for case in CASES.values() if any("recipe." in override for override in case.overrides)),
-}
+NOT_RECORDED = {"attention-flash3"}  # its package is not there
 
 
 def recorded(file: Path) -> dict[str, dict]:
@@ -162,7 +158,12 @@ ALL = {name: recorded(file) for file in RECORDS.glob("h200-?gpu.jsonl") for name
         ("metric-reads", {"host_waits": "none"}, "the host waits 0 times, not 2: none"),
         ("fp16", {"host_waits": "none"}, "the host waits 0 times, not 1: none"),
         ("offload-adamw", {"host_waits": "a.py:1; b.py:2"}, "the host waits 2 times, not 1: a.py:1; b.py:2"),
-        ("cuda-graph", {"weight_deviation": 0.6}, "its weights are 6.0e-01 from plain's"),
+        ("cuda-graph", {"weight_deviation": 0.3}, "its weights are 3.0e-01 from plain's, over 0.2"),
+        (
+            "cuda-graph-fp32",
+            {"average_deviation": 0.03},
+            "its averaged weights are 3.0e-02 from plain-fp32's",
+        ),
         ("cuda-graph", {"average_deviation": 1.0}, "its averaged weights are 1.0e+00 from plain's"),
         ("fp16", {"weight_deviation": 1.0}, "its weights are 1.0e+00 from plain's"),
         ("foreach-ema", {"average_deviation": 1e-7}, "its averaged weights are 1.0e-07 from plain's"),
@@ -171,20 +172,20 @@ ALL = {name: recorded(file) for file in RECORDS.glob("h200-?gpu.jsonl") for name
         ("ddp", {"ranks_disagree": "the ranks hold different values"}, "the ranks hold different values"),
         ("cuda-graph", {"replay_deviation": 1e-6}, "replayed steps are 1.0e-06 from eager ones"),
         ("cuda-graph", {"losses": [float("nan")]}, "losses are not finite"),
-        ("one-tile", {"losses": off(5, 1.04)}, "its first 10 losses are 4.0e-02 from plain's"),
+        ("one-tile", {"losses": off(5, 1.04)}, "a loss is 4.0e-02 from plain's, over 0.01"),
         ("fp16", {"losses": off(0, 1.04)}, "its loss before the first step is 4.0e-02 from plain's"),
         ("plain-fp32", {"losses": [float("inf")]}, "losses are not finite"),
-        ("cuda-graph-fp32", {"losses": off(9, 1.002)}, "its first 10 losses are 2.0e-03"),
+        ("cuda-graph-fp32", {"losses": off(9, 1.002)}, "a loss is 2.0e-03 from plain-fp32's, over 0.0001"),
         ("trace", {"weight_deviation": 1e-7}, "its weights are 1.0e-07 from plain's"),
         ("fp16", {"weight_deviation": float("nan")}, "its weights are nan from plain's"),
         (
             "fp16",
             {"losses": lambda losses: losses[:1] * len(losses)},
-            "losses are on average 5.3e-01 from plain's",
+            "losses are on average 6.3e-01 from plain's",
         ),
         ("fp16", {"skipped_updates": 24}, "24 updates were skipped"),
         ("one-tile", {"skipped_updates": 1}, "1 updates were skipped"),
-        ("one-tile", {"losses": off(21, 1.1)}, "its last 4 losses are on average 2.6e-02 from plain's"),
+        ("one-tile", {"losses": off(21, 1.1)}, "a loss is 1.0e-01 from plain's"),
         ("cuda-graph", {"replay_deviation": float("nan")}, "replayed steps are nan from eager ones"),
         (
             "graph-accumulation-3",
@@ -220,7 +221,8 @@ def test_what_is_off_or_far_is_named(case, change, expected):
 def test_what_is_not_recorded_does_not_pass(case, absent, expected):
     records = ALL[case]
     changed = {key: value for key, value in records[case].items() if key != absent}
-    assert verdict(case, {**records, case: changed}) == [expected]
+    (text,) = verdict(case, {**records, case: changed})
+    assert text.startswith(expected)
 
 
 def test_waits_of_the_host_are_not_asked_of_a_cpu():
@@ -262,8 +264,8 @@ def test_a_rank_that_waits_more_is_the_one_that_is_recorded():
 
 
 def test_a_deviation_that_is_no_number_is_the_largest():
-    assert math.isnan(_largest([0.1, float("nan"), 0.2]))
-    assert _largest(iter([0.1, 0.3, 0.2])) == 0.3
+    assert math.isnan(largest([0.1, float("nan"), 0.2]))
+    assert largest(iter([0.1, 0.3, 0.2])) == 0.3
 
 
 def test_one_that_was_not_compared_says_so():
