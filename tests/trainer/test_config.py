@@ -220,8 +220,12 @@ def test_the_smoke_variants_differ_only_in_speed():
 def test_a_bad_override_is_not_blamed_on_the_file(tmp_path):
     path = written(tmp_path, "train:\n  updates: 0\n")
     with pytest.raises(ConfigError) as caught:
-        load_config(path, ["optimizer.learning_rate=-1"])
+        load_config(
+            path, ["optimizer.learning_rate=-1", "data.advection1d={trajectories: 0}", "data.tasks=[1]"]
+        )
     assert sorted(text.split(": got")[0] for text in caught.value.problems) == [
+        "--set: data.advection1d.trajectories",
+        "--set: data.tasks[0]",
         "--set: optimizer.learning_rate",
         f"{path}: train.updates",
     ]

@@ -128,11 +128,12 @@ def test_a_finished_run_resumes_to_its_own_end(resumed, capsys):
     assert {path.name: path.read_bytes() for path in resumed.iterdir() if path.is_file()} == before
 
 
-def test_a_run_whose_record_lacks_its_end_is_given_one(resumed, tmp_path):
+@pytest.mark.parametrize("last", [b'{"event":', b'"event"\n'])
+def test_a_run_whose_record_lacks_its_end_is_given_one(resumed, tmp_path, last):
     shutil.copytree(resumed, tmp_path / "cut")
     record = tmp_path / "cut" / "metrics.jsonl"
     whole = record.read_bytes()
-    record.write_bytes(whole[: whole.rindex(b'{"event": "run_end"') + 9])
+    record.write_bytes(whole[: whole.rindex(b'{"event": "run_end"')] + last)
     config = tiny_config(resumed, *KEEPING, "train.keep_best=true")
     run_training(config, tmp_path / "cut", 3, Progress(), resume=True)
     assert train_losses(tmp_path / "cut") == train_losses(resumed)

@@ -4,7 +4,7 @@ import copy
 import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from pathlib import Path
 
 from trainer.config.reader import Reader
@@ -21,16 +21,17 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         document = {}
     for override in overrides:
         document = _override(document, override)
-    return config_from(document, str(path), {override.partition("=")[0] for override in overrides})
+    return config_from(document, str(path), [override.partition("=")[0] for override in overrides])
 
 
-def config_from(document: object, source: str, overridden: Set[str] = frozenset()) -> Config:
-    """Return the config that plain values mean; problems name `source`, or --set with keys `overridden`."""
+def config_from(document: object, source: str, overridden: Sequence[str] = ()) -> Config:
+    """Return the config that plain values mean; problems name `source`, or --set in what is `overridden`."""
     reader = Reader()
     config = reader.section(Config, document, "")
     problems = reader.problems or list(broken_rules(config))
     if problems:
-        sources = ["--set" if problem.key in overridden else source for problem in problems]
+        within = tuple(f"{key}{mark}" for key in overridden for mark in ".[")  # in a section, in a list
+        sources = ["--set" if f"{problem.key}.".startswith(within) else source for problem in problems]
         named = [f"{problem.key or 'top level'}: {problem.text}" for problem in problems]
         raise ConfigError(*map(": ".join, zip(sources, named, strict=True)))
     return config

@@ -55,8 +55,9 @@ class Splits:
 def split_trajectories(config: DataConfig, task: str) -> Splits:
     """Split the trajectories, disjoint, by data.seed alone; the same rows are held out of every file.
 
-    PDEBench's files of one equation hold the same draws, solved with another parameter: a row held out of one
-    file alone would be learned from the others.
+    PDEBench's files of one equation hold the same draws, solved with another parameter (its configs of
+    advection, data_gen_NLE/AdvectionEq/config/multi/beta*.yaml, all have init_key 2022): a row held out of
+    one file alone would be learned from the others.
     """
     settings = getattr(config, task)
     count = settings.trajectories

@@ -44,9 +44,10 @@ def has_ended(path: Path) -> bool:
     """Whether the run that wrote it came to its end."""
     *_, last = path.read_bytes().splitlines() or [b""]
     try:
-        return json.loads(last).get("event") == "run_end"
+        event = json.loads(last)
     except ValueError:  # cut off
         return False
+    return isinstance(event, dict) and event.get("event") == "run_end"
 
 
 def lines_after_run_start(path: Path, count: int) -> bytes:
