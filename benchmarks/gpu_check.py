@@ -1,6 +1,6 @@
 """Runs every speed switch on one and two GPUs for a few steps: what each does to time, memory and loss.
 
-python benchmarks/gpu_check.py --out DIR --seconds 500
+python benchmarks/gpu_check.py --out DIR
 Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and passed over.
 DIR must not have those of an earlier call. Exits with 1 where a case or a kernel is not as it must be.
 """
@@ -87,7 +87,8 @@ def _require_new(out: Path) -> None:
 
 
 def _wanted(options: argparse.Namespace) -> list[Case]:
-    possible = [case for case in cases(options.device) if case.processes in options.processes]
+    all_cases = cases(options.device)
+    possible = [case for case in all_cases if case.processes in options.processes]
     names = [case.name for case in possible]
     for name in options.only:
         if name not in names:
@@ -95,14 +96,14 @@ def _wanted(options: argparse.Namespace) -> list[Case]:
                 f"--only: no case is called {name} on {options.device} with {options.processes} processes; "
                 f"cases: {', '.join(names)}"
             )
-    asked = set(options.only)
     for case in possible:
-        if case.name in asked and case.package and not find_spec(case.package):
+        if case.name in options.only and case.package and not find_spec(case.package):
             raise SystemExit(f"--only: {case.name} needs {case.package}, which is not installed")
-    for case in reversed(possible):  # what a case is compared with comes before it
+    asked = set(options.only or names)
+    for case in reversed(all_cases):  # what a case is compared with comes before it
         if case.name in asked and case.against:
             asked.add(case.against)
-    return [case for case in possible if not options.only or case.name in asked]
+    return [case for case in all_cases if case.name in asked]
 
 
 def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: float) -> None:
@@ -112,7 +113,6 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
     sets = [*updates, f"optimizer.warmup_updates={min(5, options.updates // 2)}", f"data.root={options.data}"]
     sets += [
         f"optimizer.learning_rate={LEARNING_RATE}",
-        f"train.pairs_per_update={options.pairs * processes}",
         *(TINY if options.device == "cpu" else SMALL_DATA),
     ]
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
@@ -121,6 +121,7 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
         *(launcher if processes > 1 else []),
         str(HERE / "gpu_check_worker.py"),
         *("--config", str(options.config), "--out", str(options.out), "--device", options.device),
+        *("--pairs", str(options.pairs)),
         *("--cases", *(case.name for case in remaining)),
         *(part for override in [*sets, *options.set] for part in ("--set", override)),
     ]
@@ -218,9 +219,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--out", type=Path, required=True, help="folder for results and logs")
     parser.add_argument(
-        "--seconds", type=float, default=540, help="of everything; what is left then is not run"
+        "--seconds", type=float, default=5400, help="of everything; what is left then is not run"
     )
-    parser.add_argument("--case-seconds", type=float, default=150, help="of one case, set-up included")
+    parser.add_argument("--case-seconds", type=float, default=1200, help="of one case, set-up included")
     parser.add_argument(
         "--device", choices=["cuda", "cpu"], default="cuda", help="cpu: tiny sizes, to try the script"
     )

@@ -36,22 +36,28 @@ class Tolerance:
 
     losses: relative, of each update; where updates may be skipped, during which losses stand still, of the
     first and of the mean of the last four. weights: theirs and their averages' distance, as a share of how
-    far the other's came from their start, so that 1 is what weights have that stood still.
+    far the other's came from their start, so that 1 is what weights have that stood still. gradients: of the
+    first update, relative, of all together and by their norm; gradient: of the tensor that is furthest off,
+    1 where it has none or twice of it.
     """
 
     losses: float
     weights: float
+    gradients: float
+    gradient: float
     skipped_updates: int = 0
 
 
-# Each twice to four times of what the recorded checks show, but for FLOAT.
-ROUNDING = Tolerance(losses=0.01, weights=0.2)  # of bf16; seen: 0.0041 and 0.09
-FLOAT = Tolerance(losses=1e-4, weights=0.02)  # of fp32; seen: 8e-6 and 0.007
-# FP8 beside bf16: 3 bits of mantissa, and 2 in gradients, in place of 7; seen: 0.013 and 0.27.
-EIGHT_BITS = Tolerance(losses=0.03, weights=0.5)
-# Until fp16's scaler has come down from 2^16; seen: 0.0078, 0.16 and 1, at higher learning rates 5.
-SKIPPING = Tolerance(losses=0.02, weights=0.3, skipped_updates=4)
-SAME = Tolerance(losses=0, weights=0)  # the same kernels on the same numbers
+# Losses and weights: twice and more of what the recorded checks show. Gradients have not been recorded yet:
+# more than a narrow model on a CPU shows, where sums in bf16 put one bias 0.53 off, and less than 1.
+ROUNDING = Tolerance(losses=0.01, weights=0.2, gradients=0.05, gradient=0.7)  # of bf16; seen: 0.0041, 0.10
+# Of fp32, or of its sums in another order; 8e-6 and 0.007.
+FLOAT = Tolerance(losses=1e-4, weights=0.02, gradients=1e-4, gradient=1e-2)
+# FP8 beside bf16: 3 bits of mantissa, and 2 in gradients, in place of 7; 0.013 and 0.27.
+EIGHT_BITS = Tolerance(losses=0.03, weights=0.5, gradients=0.1, gradient=0.7)
+# Until fp16's scaler has come down from 2^16; 0.0078, 0.16 and 1, at higher learning rates 5.
+SKIPPING = Tolerance(losses=0.02, weights=0.3, gradients=0.05, gradient=0.7, skipped_updates=4)
+SAME = Tolerance(losses=0, weights=0, gradients=0, gradient=0)  # the same kernels on the same numbers
 
 
 @dataclass(frozen=True)
@@ -65,11 +71,21 @@ class Case:
     package: str | None = None  # to be installed for it
     tolerance: Tolerance = ROUNDING
     waits: int = 0  # of the host for the GPU in an update, as it must
+    shares: int | None = None  # of pairs in an update; else as many as processes
 
     @property
     def launch(self) -> tuple[int, bool]:
         """Cases of equal value can share processes; NCCL reads its environment once."""
         return self.processes, any(override.startswith("speed.nccl=") for override in self.overrides)
+
+    @property
+    def has_other_kernels(self) -> bool:
+        """Whether it computes what `against` does in another way, so that something must differ."""
+        return self.tolerance != SAME and any(word in text for word in _KERNELS for text in self.overrides)
+
+    @property
+    def saves_memory(self) -> bool:
+        return any("checkpoint" in override for override in self.overrides)
 
 
 def cases(device: str) -> list[Case]:
@@ -113,6 +129,7 @@ _ONE = [
     Case("compile-model", (MODEL,)),
     Case("graph-compile-model", (MODEL, GRAPH)),
     Case("graph-accumulation-3", (GRAPH, THREE)),
+    Case("plain-of-two", against=None, shares=2),
 ]
 
 # Other work, so that only what does the same can repeat it.
@@ -135,15 +152,15 @@ _RECIPE = [
 ]
 
 _TWO = [
-    Case("ddp", processes=2, against=None),
+    Case("ddp", processes=2, against="plain-of-two"),
     Case("ddp-accumulation-3", (THREE,), processes=2, against="ddp"),
     Case("ddp-reduced-every-micro-step", (THREE, EVERY), processes=2, against="ddp"),
-    Case("flat", (FLAT,), processes=2, against="ddp"),
+    Case("flat", (FLAT,), processes=2, against="ddp", tolerance=FLOAT),
     Case("flat-graph", (FLAT, GRAPH), processes=2, against="ddp"),
     Case("flat-fast", (FLAT, *FAST), processes=2, against="ddp"),
-    Case("flat-muon-sharded", (FLAT, "speed.muon=sharded"), processes=2, against="ddp"),
+    Case("flat-muon-sharded", (FLAT, "speed.muon=sharded"), processes=2, against="ddp", tolerance=FLOAT),
     Case("flat-fast-muon-sharded", (FLAT, *FAST, "speed.muon=sharded"), processes=2, against="ddp"),
-    Case("flat-nccl", (FLAT, PLAN_NCCL), processes=2, against="ddp"),
+    Case("flat-nccl", (FLAT, PLAN_NCCL), processes=2, against="ddp", tolerance=FLOAT),
     Case("fsdp2", ("speed.wrapper=fsdp2",), processes=2, against="ddp"),
     Case("ddp-compile-blocks", (BLOCKS,), processes=2, against="ddp"),
     Case(
@@ -174,16 +191,16 @@ _ONE_LATER = [
     ),
     Case("fp8-products-compiled", (FP8, BLOCKS), against="fp8-products"),
     Case("trace", ("speed.trace_updates=3",), tolerance=SAME),
-    Case("loader", LOADER),
+    Case("loader", LOADER, tolerance=SAME),
     Case("metric-reads", ("speed.metric_reads=update",), tolerance=SAME, waits=2),
     Case("hoist-fixed-grid", (HOIST,)),
-    Case("cudnn-autotune", ("speed.cudnn_autotune=true",)),
+    Case("cudnn-autotune", ("speed.cudnn_autotune=true",), tolerance=SAME),
     Case("memory-cleanup", ("speed.memory_cleanup_updates=4",), tolerance=SAME),
-    Case("loader-not-pinned", (*LOADER, "speed.loader_pinned=false")),
+    Case("loader-not-pinned", (*LOADER, "speed.loader_pinned=false"), tolerance=SAME),
     Case("attention-math", ("speed.attention=math",)),
     Case("attention-efficient", ("speed.attention=efficient",)),
     Case("attention-flash", ("speed.attention=flash",)),
-    Case("attention-cudnn", ("speed.attention=cudnn",)),
+    Case("attention-cudnn", ("speed.attention=cudnn",), tolerance=SAME),  # which `auto` takes
     Case("attention-flex", (BLOCKS, "speed.attention=flex")),
     Case("checkpointing-all", ("speed.activation_checkpointing=all",), tolerance=SAME),
     Case("checkpointing-every-other", ("speed.activation_checkpointing=every-other",), tolerance=SAME),
@@ -204,6 +221,11 @@ ON_TWO_AS_WELL = {
     *("memory-cleanup", "trace", "checkpointing-selective", "checkpointing-encoder-decoder"),
     *("compile-model", "compile-reduce-overhead"),
 }
+
+_KERNELS = (
+    *("attention=", "fused_pointwise=true", "compile=", "fp8_products", "precision=fp16"),
+    *("muon=loop", "fused_adamw", "offload_adamw"),
+)
 
 _GPU_ONLY = (
     "cuda_graph",

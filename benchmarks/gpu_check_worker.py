@@ -66,10 +66,12 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     started += time.perf_counter() - noting  # no part of the set-up
     graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
     switches = ProcessSwitches(config, updates, out, world)
-    update, clock, losses = graph.update if graph else learner.update, step_clock(world.device), []
+    update, clock = graph.update if graph else learner.update, step_clock(world.device)
+    losses: list[Tensor] = []
+    norms: list[Tensor] = []
     seconds: list[float] = []
     waits: list[list[str]] = []
-    phases, after_replays = {}, {}
+    phases, after_replays, gradients = {}, {}, {}
     for step in range(1, updates + 1):
         if step >= FIRST_NOTED:
             phases.setdefault(learner.choices.phase(step), step)
@@ -83,12 +85,14 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         waits += [] if noted is None else [noted]
         clock.stop()
         losses.append(record.loss.clone())
+        norms.append(record.gradient_norm.clone())
         switches.after(step)
         if graph and step == _replays(updates):
             after_replays = _weights(learner)
         if step == 1:
             seconds += clock.drain()
             set_up = time.perf_counter() - started
+            gradients = _first_gradients(learner)
     seconds += clock.drain()
     timed = seconds[updates // 2 :]
     timed_steps = range(updates // 2 + 1, updates + 1)
@@ -109,12 +113,14 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         "tera_flops_per_second": flops / (sum(timed) * world.size * 1e12),
         "pairs_per_second": pairs / sum(timed),
         "losses": (world.gather(torch.stack(losses).double()).mean(dim=0)).tolist(),
+        "gradient_norms": [norm if math.isfinite(norm) else None for norm in torch.stack(norms).tolist()],
         "device": world.device.type,
         "skipped_updates": learner.scaled_step.skipped_updates,
         "updates_read": switches.updates_read,
         **({"host_waits": _most(max(waits, key=len), world)} if waits else {}),
+        **_recorded_graphs(config, world.device),
         **_memory(world.device),
-        **_compared(case, _weights(learner), at_start, world, out),
+        **_compared(case, {**_weights(learner), "gradient_deviation": gradients}, at_start, world, out),
     }
     if config.speed.wrapper != "fsdp2":  # whose ranks have each its own part
         try:
@@ -128,6 +134,16 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     if graph:
         graph.close()
     return result
+
+
+def _recorded_graphs(config: Config, device: torch.device) -> dict[str, int]:
+    """How many CUDA graphs torch.compile itself captured, where it is asked to."""
+    if config.speed.compile_mode != "reduce-overhead" or device.type != "cuda":
+        return {}
+    from torch._inductor.cudagraph_trees import get_manager
+
+    manager = get_manager(torch.cuda.current_device(), create_if_none_exists=False)
+    return {"recorded_graphs": sum(map(len, manager.roots.values())) if manager else 0}
 
 
 def _replays(updates: int) -> int:
@@ -203,29 +219,68 @@ def _on_host(weights: Weights) -> Weights:
     return {name: one.detach().to("cpu", copy=True) for name, one in weights.items()}
 
 
-def _compared(
-    case: Case, weights: dict[str, Weights], at_start: Weights, world: World, out: Path
-) -> dict[str, float]:
-    """How far the weights are from those of the case that this one should repeat.
+def _first_gradients(learner: Learner) -> Weights:
+    """What the optimizer was given in its first update, reduced and clipped, by the name of each tensor.
 
-    As a share of how far those came from their start: 1 is what weights have that stood still.
+    Up to a factor in common it is the first moment, which began at 0, so that this sees what reached the
+    optimizer, whatever the wrapper. None where fp16's scaler skipped the update.
+    """
+    states = {
+        name: state.get("exp_avg", state.get("momentum"))
+        for name, state in learner.optimizer.state_dict().items()
+    }
+    return _on_host({name: one for name, one in states.items() if one is not None})
+
+
+def _compared(
+    case: Case, values: dict[str, Weights], at_start: Weights, world: World, out: Path
+) -> dict[str, object]:
+    """How far weights, averages and first gradients are from those of the case that this one should repeat.
+
+    Of weights and averages as a share of how far the other's came from their start, and which tensors are
+    where they started although the other's are not. Of gradients relative to them: of all together, and of
+    the tensor that is furthest off.
     """
     is_reference = any(other.against == case.name for other in cases(world.device.type))
     if world.rank == 0 and is_reference:
-        torch.save(weights, out / f"reference-{case.name}.pt")
+        torch.save(values, out / f"reference-{case.name}.pt")
     reference_path = out / f"reference-{case.against}.pt"
     if case.against is None or not reference_path.exists():
         return {}
     reference = torch.load(reference_path, weights_only=True)
-    return {
-        kind: _distance(weights[kind], wanted) / _distance(at_start, wanted)
-        for kind, wanted in reference.items()
-    }
+    starts = {**dict.fromkeys(reference, at_start), "gradient_deviation": None}
+    found: dict[str, object] = {}
+    for kind, wanted in reference.items():
+        if values[kind].keys() != wanted.keys():
+            continue  # a first update that was skipped
+        off = _distances(values[kind], wanted, world.device)
+        way = _distances(starts[kind], wanted, world.device)
+        found[kind] = _root_sum(off) / _root_sum(way)
+        if kind == "gradient_deviation":
+            shares = {name: off[name] / way[name] for name in wanted if way[name] > 0}
+            worst = max(shares, key=lambda name: (math.isnan(shares[name]), shares[name]))
+            found |= {"worst_gradient_deviation": shares[worst], "worst_gradient": worst}
+        else:
+            own_way = _distances(at_start, values[kind], world.device)
+            found[kind.replace("deviation", "stood_still")] = [
+                name for name in wanted if own_way[name] == 0 < way[name]
+            ]
+    return found
 
 
-def _distance(weights: Weights, others: Weights) -> float:
-    squares = [(weights[name].double() - one.double()).square().sum().item() for name, one in others.items()]
-    return math.sqrt(sum(squares))
+def _distances(weights: Weights | None, others: Weights, device: torch.device) -> dict[str, float]:
+    """Of each tensor; from 0 where there are no `weights`."""
+    squares = []
+    for name, one in others.items():
+        other = one.to(device).double()
+        squares.append(
+            (other if weights is None else weights[name].to(device).double() - other).square().sum()
+        )
+    return dict(zip(others, torch.stack(squares).sqrt().tolist(), strict=True))
+
+
+def _root_sum(distances: dict[str, float]) -> float:
+    return math.sqrt(sum(distance**2 for distance in distances.values()))
 
 
 def _forget_previous(device: torch.device) -> None:
@@ -252,11 +307,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--cases", nargs="+", required=True)
     parser.add_argument("--device", choices=["cuda", "cpu"], required=True)
+    parser.add_argument("--pairs", type=int, required=True)
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
     chosen = {case.name: case for case in cases(options.device)}
     rank = rank_from_environment()[0]
-    first = load_config(options.config, [*options.set, *PLAIN, *chosen[options.cases[0]].overrides])
+    first = _config(options, chosen[options.cases[0]])
     set_nccl_environment(first.speed.nccl, options.out, rank)
     opened: dict[str, Data] = {}
     with open_world(120) as world:
@@ -265,7 +321,7 @@ def main() -> int:
             if rank == 0:
                 _write(options.out, {**record, "started": True})
             try:
-                config = load_config(options.config, [*options.set, *PLAIN, *chosen[name].overrides])
+                config = _config(options, chosen[name])
                 key = repr((config.data, config.recipe.task_shares))
                 opened[key] = opened.get(key) or open_data(config)
                 record |= measure(chosen[name], config, opened[key], world, options.out)
@@ -277,6 +333,11 @@ def main() -> int:
             if rank == 0:
                 _write(options.out, record)
     return 0
+
+
+def _config(options: argparse.Namespace, case: Case) -> Config:
+    pairs = f"train.pairs_per_update={options.pairs * (case.shares or case.processes)}"
+    return load_config(options.config, [pairs, *options.set, *PLAIN, *case.overrides])
 
 
 def _write(out: Path, record: dict[str, object]) -> None:

@@ -36,7 +36,7 @@ measure() {
   local gpus=${1//[!0-9]/}
   case $1 in
     data) python3 -m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml ;;
-    check) python3 benchmarks/gpu_check.py --out "$(mktemp -d "$out/check-XXXXXX")" --seconds 3000 --case-seconds 1000 --data data ;;
+    check) python3 benchmarks/gpu_check.py --out "$(mktemp -d "$out/check-XXXXXX")" --data data ;;
     kernels) python3 -m benchmarks.kernel_speed > "$out/kernels.jsonl" ;;
     gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 ;;
     recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 ;;

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -28,17 +29,26 @@ from gpu_check_worker import SYNCHRONIZES, _most, _noted_waits
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
 UNCOMPARED = "compile-max-autotune"  # recorded by itself; benchmarks/gpu-check/README.md compares it
-BY_AN_EARLIER_VERSION = [
-    "fp8_layers reads back None, asked for 0",
-    "metric_reads reads back None, asked for window",
-    "the losses of None updates were read, expected 0",
-    "not compared with plain",
-]
-NOT_RECORDED = {"attention-flash3"}  # its package is not there
+BY_AN_EARLIER_VERSION = "[a-z0-9_]+ reads back None|the losses of None updates|not compared with plain"
+# What the check notes since its records were made; the next ones will have it.
+SINCE = {
+    "gradient_norms": [1.0],
+    "gradient_deviation": 0.0,
+    "worst_gradient_deviation": 0.0,
+    "recorded_graphs": 1,
+}
+NOT_RECORDED = {
+    "attention-flash3",  # its package is not there
+    "plain-of-two",  # since the records
+}
 
 
 def recorded(file: Path) -> dict[str, dict]:
     return {r["case"]: r for r in map(json.loads, file.read_text().splitlines()) if "step_seconds" in r}
+
+
+def completed(records: dict[str, dict]) -> dict[str, dict]:
+    return {name: {**SINCE, **record} for name, record in records.items()}
 
 
 def verdict(case: str, records: dict[str, dict]) -> list[str]:
@@ -52,10 +62,21 @@ def test_what_every_case_sets_can_be_seen():
 
 @pytest.mark.parametrize("file", sorted(RECORDS.glob("*.jsonl")), ids=lambda file: file.stem)
 def test_what_is_recorded_was_on_and_kept_the_numbers(file):
-    records = recorded(file)
+    records = completed(recorded(file))
     assert {record.get("device", "cuda") for record in records.values()} == {"cuda"}
     found = {name: texts for name in records if (texts := verdict(name, records))}
-    assert found == ({UNCOMPARED: BY_AN_EARLIER_VERSION} if UNCOMPARED in records else {})
+    assert all(re.match(BY_AN_EARLIER_VERSION, text) for text in found.pop(UNCOMPARED, []))
+    assert found == ({"ddp": ["not compared with plain-of-two"]} if "ddp" in records else {})
+
+
+def test_what_the_records_do_not_show_of_gradients_does_not_pass():
+    records = recorded(RECORDS / "h200-1gpu.jsonl")
+    assert verdict("one-tile", records) == [
+        "its first gradients are nan from plain's, over 0.05",
+        "their norm is nan from plain's, over 0.05",
+        "the first gradient of a tensor is nan from plain's, over 0.7",
+    ]
+    assert "torch.compile captured None graphs, expected some" in verdict("compile-reduce-overhead", records)
 
 
 def test_nearly_every_case_is_recorded():
@@ -113,7 +134,8 @@ def off(place: int, factor: float) -> Callable[[list[float]], list[float]]:
     return lambda losses: [loss * (factor if n == place else 1) for n, loss in enumerate(losses)]
 
 
-ALL = {name: recorded(file) for file in RECORDS.glob("h200-?gpu.jsonl") for name in recorded(file)}
+OF_FILES = [completed(recorded(file)) for file in RECORDS.glob("h200-?gpu.jsonl")]
+ALL = {name: records for records in OF_FILES for name in records}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +156,11 @@ ALL = {name: recorded(file) for file in RECORDS.glob("h200-?gpu.jsonl") for name
             {"effective": {"optimizer": "AdamW foreach + Muon batched over 2 ranks"}},
             "muon reads back Muon batched over 2 ranks, asked for Muon batched",
         ),
-        ("ddp", {"effective": {"wrapper": "none"}}, "wrapper reads back none, asked for DistributedDataPar"),
+        (
+            "ddp-one-tile",
+            {"effective": {"wrapper": "none"}},
+            "wrapper reads back none, asked for DistributedDataPar",
+        ),
         ("ddp-one-tile", {"processes": 1}, "ran in 1 processes, expected 2"),
         ("plain", {"effective": {"compile": "blocks"}}, "compile reads back blocks, asked for off"),
         ("one-tile", {"effective": {"hoisted_tasks": 2}}, "hoisted_tasks reads back 2, asked for 0"),
@@ -168,24 +194,40 @@ ALL = {name: recorded(file) for file in RECORDS.glob("h200-?gpu.jsonl") for name
         ("fp16", {"weight_deviation": 1.0}, "its weights are 1.0e+00 from plain's"),
         ("foreach-ema", {"average_deviation": 1e-7}, "its averaged weights are 1.0e-07 from plain's"),
         ("one-tile", {"average_deviation": float("nan")}, "its averaged weights are nan from plain's"),
+        ("one-tile", {"weight_deviation": 0}, "its weights are plain's to the last bit, which other kernels"),
+        ("flat", {"gradient_norms": [2.0]}, "their norm is 1.0e+00 from ddp's, over 0.0001"),
+        ("one-tile", {"gradient_norms": [None]}, "their norm is nan from plain's"),
+        ("one-tile", {"gradient_deviation": 0.1}, "its first gradients are 1.0e-01 from plain's"),
+        (
+            "fused-pointwise",
+            {"worst_gradient_deviation": 1.0, "worst_gradient": "decoder.head.bias"},
+            "the first gradient of decoder.head.bias is 1.0e+00 from plain's",
+        ),
+        (
+            "muon-loop",
+            {"weight_stood_still": ["operator.embed.weight"]},
+            "1 weights are where they started, operator.embed.weight among them",
+        ),
+        (
+            "checkpointing-all",
+            {"peak_memory_allocated_bytes": 38_700_000_000},
+            "peak_memory_allocated_bytes is 38700000000, expected less than plain's",
+        ),
+        ("compile-reduce-overhead", {"recorded_graphs": 0}, "torch.compile captured 0 graphs"),
+        ("fp16", {"losses": off(12, 9.0)}, "a loss is 8.0e+00 from plain's, over 0.2"),
         ("cuda-graph", {"replay_average_deviation": 1e-6}, "replayed steps are 1.0e-06 from eager ones"),
-        ("ddp", {"ranks_disagree": "the ranks hold different values"}, "the ranks hold different values"),
+        ("flat", {"ranks_disagree": "the ranks hold different values"}, "the ranks hold different values"),
         ("cuda-graph", {"replay_deviation": 1e-6}, "replayed steps are 1.0e-06 from eager ones"),
-        ("cuda-graph", {"losses": [float("nan")]}, "losses are not finite"),
+        ("cuda-graph", {"losses": off(3, float("nan"))}, "losses are not finite"),
         ("one-tile", {"losses": off(5, 1.04)}, "a loss is 4.0e-02 from plain's, over 0.01"),
         ("fp16", {"losses": off(0, 1.04)}, "its loss before the first step is 4.0e-02 from plain's"),
-        ("plain-fp32", {"losses": [float("inf")]}, "losses are not finite"),
+        ("fused-pointwise-fp32", {"losses": off(3, float("inf"))}, "losses are not finite"),
         ("cuda-graph-fp32", {"losses": off(9, 1.002)}, "a loss is 2.0e-03 from plain-fp32's, over 0.0001"),
         ("trace", {"weight_deviation": 1e-7}, "its weights are 1.0e-07 from plain's"),
         ("fp16", {"weight_deviation": float("nan")}, "its weights are nan from plain's"),
-        (
-            "fp16",
-            {"losses": lambda losses: losses[:1] * len(losses)},
-            "losses are on average 6.3e-01 from plain's",
-        ),
         ("fp16", {"skipped_updates": 24}, "24 updates were skipped"),
         ("one-tile", {"skipped_updates": 1}, "1 updates were skipped"),
-        ("one-tile", {"losses": off(21, 1.1)}, "a loss is 1.0e-01 from plain's"),
+        ("one-tile", {"losses": off(15, 1.1)}, "a loss is 1.0e-01 from plain's"),
         ("cuda-graph", {"replay_deviation": float("nan")}, "replayed steps are nan from eager ones"),
         (
             "graph-accumulation-3",
@@ -282,16 +324,33 @@ def test_without_a_gpu_it_says_so_and_records_nothing(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def read_back(case: Case, pairs: int, updates: int) -> dict[str, str]:
-    """What the trainer reads back of the recipe of a case of the check."""
+def read_back(case: Case, pairs: int, updates: int) -> tuple[dict[str, str], int]:
+    """What the trainer reads back of the recipe of a case of the check, and its number of steps."""
     sets = [f"train.updates={updates}", "optimizer.warmup_updates=5", f"train.pairs_per_update={pairs}"]
     config = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", [*sets, *PLAIN, *case.overrides])
     with torch.device("meta"):
         objective = Objective(LatentPdeOperator(config), config)
-    return read_back_recipe(objective, StepChoices.of(config, 0))
+    return read_back_recipe(objective, StepChoices.of(config, 0)), config.growth.steps
 
 
 OF_RECIPE = [case for case in CASES.values() if any("recipe." in override for override in case.overrides)]
+
+
+def test_losses_that_stand_still_are_named():
+    still = {**ALL["fp16"]["fp16"], "losses": ALL["fp16"]["plain"]["losses"][:1] * 24}
+    assert verdict("fp16", {**ALL["fp16"], "fp16": still}) == [
+        "a loss is 6.9e-01 from plain's, over 0.2",
+        "its last 4 losses are on average 6.3e-01 from plain's, over 0.02",
+    ]
+
+
+def test_a_record_without_all_its_losses_is_named():
+    records = {name: {**record, "losses": record["losses"][:2]} for name, record in ALL["trace"].items()}
+    assert verdict("trace", records) == ["2 losses were noted, expected 24"]
+    assert verdict("trace", {**ALL["trace"], "trace": records["trace"]}) == [
+        "2 losses were noted, expected 24",
+        "has 2 losses, plain 24",
+    ]
 
 
 @pytest.mark.parametrize("case", [CASES["plain"], *OF_RECIPE], ids=lambda case: case.name)
@@ -300,15 +359,17 @@ def test_a_recipe_is_asked_for_what_it_does_and_nothing_else(case):
     name = "plain" if case.processes == 1 else "ddp"
     plain = ALL[name][name]
     graph = {"cuda_graph": True} if "speed.cuda_graph=true" in case.overrides else {}
-    effective = {**plain["effective"], **read_back(case, pairs, updates), **graph}
-    record = {**plain, "updates": updates, "update_pairs": pairs, "effective": effective}
+    of_recipe, steps = read_back(case, pairs, updates)
+    effective = {**plain["effective"], **of_recipe, **graph}
+    losses = [1.0] * steps
+    record = {**plain, "updates": updates, "update_pairs": pairs, "effective": effective, "losses": losses}
     others = replace(case, against=None)
     assert wrong(record, others, None) == []
     for other in (CASES["plain"], *OF_RECIPE):
         if set(other.overrides) - {"speed.cuda_graph=true"} != set(case.overrides) - {
             "speed.cuda_graph=true"
         }:
-            effective = {**record["effective"], **read_back(other, pairs, updates)}
+            effective = {**record["effective"], **read_back(other, pairs, updates)[0]}
             assert wrong({**record, "effective": effective}, others, None), other.name
 
 

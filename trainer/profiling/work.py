@@ -28,11 +28,12 @@ def flops_per_pair(config: Config, steps: range | None = None) -> dict[str, floa
     tasks by their shares. Attention counts its products once, whatever kernel repeats some.
     """
     choices, pairs_of = StepChoices.of(config, 0), Counter()
+    plain = replace(config, speed=SpeedConfig())  # so that all switches share what was counted
     for step in steps or range(1, config.growth.steps + 1):
         pairs_of[choices.phase(step)] += config.step_pairs(step)
     mean: dict[str, float] = Counter()
     for phase, pairs in pairs_of.items():
-        for part, flops in _flops_per_pair_in(config, phase).items():
+        for part, flops in _flops_per_pair_in(plain, phase).items():
             mean[part] += flops * pairs / pairs_of.total()
     return dict(mean)
 
