@@ -164,6 +164,19 @@ def test_random_numbers_are_uniform_and_do_not_depend_on_the_batch():
     assert torch.corrcoef(numbers.T).fill_diagonal_(0).abs().max() < 0.06
 
 
+@pytest.mark.parametrize(("seed", "step", "same"), [(0, 1, True), (0, 2, False), (1, 1, False)])
+def test_queries_and_dropped_blocks_are_drawn_anew_for_each_seed_and_step(tmp_path, seed, step, same):
+    sampled = ["recipe.query_strategy=lattice", "recipe.query_points=8"]
+    config = tiny_config(tmp_path, "data.tasks=[advection1d, darcy2d]", *sampled)
+
+    def drawn(seed: int, step: int) -> list[torch.Tensor]:
+        inputs = StepChoices.of(config, seed).inputs(step, torch.arange(100))
+        return [inputs.branch_scale, *inputs.queries]
+
+    equal = list(map(torch.equal, drawn(0, 1), drawn(seed, step)))
+    assert equal == [same] * 3
+
+
 def test_drop_path_keeps_the_mean_and_never_drops_the_first_block(tmp_path):
     choices = StepChoices.of(tiny_config(tmp_path), seed=0)
     scale = choices.branch_scale(1, torch.arange(10000))

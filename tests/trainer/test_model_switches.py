@@ -9,6 +9,7 @@ import pytest
 import torch
 from test_learning import a_batch
 from tiny import ROOT, tiny_config, tiny_file
+from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import _registry
 
@@ -160,6 +161,19 @@ def test_compilation_reads_back_where_it_is(tmp_path):
         put_on_model(objective, config.speed)
         seen[observed_compile(objective)] = compiled_blocks(objective.model)
     assert seen == {"off": 0, "blocks": 3, "model": 0, "model, reduce-overhead": 0}
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune-no-cudagraphs"])
+def test_the_mode_reaches_the_compiler_of_every_region(tmp_path, monkeypatch, mode):
+    asked = []
+    monkeypatch.setattr(nn.Module, "compile", lambda module, **named: asked.append((module, named["mode"])))
+    for compiled in ("blocks", "model"):
+        asked.clear()
+        config = tiny_config(tmp_path, f"speed.compile={compiled}", f"speed.compile_mode={mode}")
+        objective = Objective(LatentPdeOperator(config), config)
+        put_on_model(objective, config.speed)
+        blocks = [*objective.model.operator.blocks, *objective.model.decoder.layers]
+        assert asked == [(region, mode) for region in (blocks if compiled == "blocks" else [objective])]
 
 
 REDUCED = "speed.compile_mode=reduce-overhead"

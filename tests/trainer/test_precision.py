@@ -7,7 +7,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
+from trainer.optimizer.ema import MISSING
 from trainer.optimizer.scaled_step import ScaledStep
+from trainer.run.checkpoint import read_checkpoint
 from trainer.run.learner import Learner
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
@@ -81,6 +83,8 @@ def test_an_overflow_at_the_start_is_skipped_reported_and_survived(tmp_path, mon
     assert [norm is None for norm in window["gradient_norm"]] == [True] * skipped + [False] * (40 - skipped)
     assert (end["attempted_updates"], end["skipped_updates"]) == (40, skipped)
     assert train_losses(tmp_path)[-1] < train_losses(tmp_path)[0]
+    missing = read_checkpoint(tmp_path / "checkpoint.pt")["ema"][MISSING].item()
+    assert missing == pytest.approx(config.optimizer.ema_decay ** (40 - skipped))
 
 
 def test_without_fp16_nothing_is_scaled_or_skipped(tmp_path):

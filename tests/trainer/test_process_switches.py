@@ -49,12 +49,24 @@ def test_switches_of_the_process_are_on_until_they_are_closed(tmp_path):
     assert gc.isenabled()
 
 
-def test_a_clean_up_comes_every_so_many_updates(tmp_path):
-    switches = ProcessSwitches(tiny_config(tmp_path, *ON), 12, tmp_path, ALONE)
+def counted(monkeypatch, owner: object, name: str) -> list[None]:
+    """A list with one entry for each call so far."""
+    call, calls = getattr(owner, name), []
+    monkeypatch.setattr(owner, name, lambda: (calls.append(None), call())[1])
+    return calls
+
+
+@pytest.mark.parametrize(("every", "cleanups"), [(0, 0), (2, 2), (3, 1)])
+def test_a_clean_up_comes_every_so_many_updates(tmp_path, monkeypatch, every, cleanups):
+    config = tiny_config(tmp_path, f"speed.memory_cleanup_updates={every}")
+    switches = ProcessSwitches(config, 12, tmp_path, ALONE)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    collected = counted(monkeypatch, gc, "collect")
+    emptied = counted(monkeypatch, torch.cuda, "empty_cache")
     for step in range(1, 6):
         switches.after(step)
     switches.close()
-    assert switches.cleanup.count == 2
+    assert (len(collected), len(emptied)) == (1 + cleanups, cleanups)  # and once after the first update
 
 
 @pytest.mark.parametrize("overrides", [(), ("speed.memory_cleanup_updates=2",)])
@@ -72,17 +84,16 @@ def test_what_exists_after_the_first_update_is_collected_there_and_never_again(t
     assert gc.isenabled()
 
 
-def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path):
+def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path, monkeypatch):
     plain, switched = tmp_path / "plain", tmp_path / "switched"
     run_training(tiny_config(tmp_path, "train.updates=12"), plain, 3, Progress())
+    collected = counted(monkeypatch, gc, "collect")
     run_training(tiny_config(tmp_path, *ON), switched, 3, Progress())
     assert train_losses(switched) == train_losses(plain)
-    assert events(switched, "run_start")[0]["effective"]["memory_cleanup"] == "every 2 updates"
+    effective = events(switched, "run_start")[0]["effective"]
+    assert (effective["memory_cleanup"], len(collected)) == ("every 2 updates", 1 + 6)
     assert [events(run, "run_end")[0]["updates_read"] for run in (plain, switched)] == [0, 12]
-    names = {
-        event.get("name") for event in json.loads((switched / "trace-0.json").read_text())["traceEvents"]
-    }
-    assert "aten::addmm" in names
+    assert effective["traced_updates"] == _count("Optimizer.step#AdamW.step", switched / "trace-0.json") == 2
     assert not (plain / "trace-0.json").exists()
 
 
@@ -97,7 +108,7 @@ def test_a_resumed_run_traces_what_its_rest_allows_and_says_so(tmp_path, steps_l
         switches.after(step)
     assert not torch.autograd._profiler_enabled()
     switches.close()
-    assert _exponentials(tmp_path / "trace-0.json") == traced
+    assert _count("aten::exp", tmp_path / "trace-0.json") == traced
 
 
 def test_a_run_that_ends_early_writes_what_it_has_traced(tmp_path):
@@ -109,14 +120,14 @@ def test_a_run_that_ends_early_writes_what_it_has_traced(tmp_path):
         torch.ones(1).exp()
         switches.after(step)
     switches.close()
-    assert _exponentials(tmp_path / "trace-0.json") == 3
+    assert _count("aten::exp", tmp_path / "trace-0.json") == 3
     assert not torch.autograd._profiler_enabled()
 
 
-def _exponentials(trace: Path) -> int:
+def _count(name: str, trace: Path) -> int:
     if not trace.exists():
         return 0
-    return [event.get("name") for event in json.loads(trace.read_text())["traceEvents"]].count("aten::exp")
+    return [event.get("name") for event in json.loads(trace.read_text())["traceEvents"]].count(name)
 
 
 def test_nccls_environment_is_set_and_its_warnings_are_counted(tmp_path, monkeypatch):

@@ -379,12 +379,16 @@ def test_ranks_end_alike_where_the_weights_of_one_are_not_finite():
         require_finite_weights(weights, WithAnother(0, 2, torch.device("cpu")), 4)
 
 
-def test_a_full_disk_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch):
-    def full(state, file):
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize(
+    "error",
+    [OSError(28, "No space left on device"), RuntimeError("unexpected pos"), TypeError("cannot pickle")],
+)
+def test_what_fails_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch, error):
+    def failing(state, file):
+        raise error
 
-    monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(torch, "save", failing)
+    with pytest.raises(type(error), match=error.args[-1]):
         run_training(tiny_config(tmp_path, "speed.async_checkpoint=true"), tmp_path, 3, Progress())
     assert not events(tmp_path, "run_end")
     assert not (tmp_path / "checkpoint.pt").exists()

@@ -5,15 +5,7 @@ import shutil
 
 import pytest
 import torch
-from tiny import (
-    SAME_WEIGHTS,
-    events,
-    gradient_norms,
-    tiny_config,
-    train_in_ranks,
-    train_losses,
-    weights,
-)
+from tiny import events, gradient_norms, tiny_config, train_in_ranks, train_losses
 
 from trainer.errors import ConfigError
 from trainer.run.training import Progress, run_training
@@ -41,6 +33,13 @@ IN_FP16 = {
     "ddp-fp16": f"{MUON},speed.precision=fp16",
     "fsdp2-fp16": f"{MUON},speed.wrapper=fsdp2,speed.muon=batched,speed.precision=fp16",
 }
+FROM_FLAT = f"{MUON},speed.wrapper=flat,speed.muon=batched"
+INTO_FSDP2 = {
+    "fsdp2-again!": WITH_ADAMW["fsdp2"],
+    "fsdp2-again+": WITH_ADAMW["fsdp2"],
+    "fsdp2-from-flat!": FROM_FLAT,
+    "fsdp2-from-flat+": WITH_MUON["fsdp2-batched"],
+}
 LATENT_ALONE = [
     f"loss.{term}=0" for term in ("forward", "spectral", "boundary", "conservation", "positivity")
 ] + ["loss.latent_norm=0", "loss.diversity=0", "data.tasks=[advection1d]"]
@@ -59,21 +58,39 @@ def trained(tmp_path_factory):
     for name, overrides in alone.items():
         run_training(tiny_config(folder, *overrides.split(",")), folder / name, 3, Progress())
     cut = {"cut!": WITH_MUON["fsdp2-sharded"]}
-    train_in_ranks(folder, 2, {**WITH_ADAMW, **WITH_MUON, **IN_FP16, **WITH_GROWTH, **cut})
+    train_in_ranks(folder, 2, {**WITH_ADAMW, **WITH_MUON, **IN_FP16, **WITH_GROWTH, **INTO_FSDP2, **cut})
     return folder
 
 
-def assert_same_training(one, other, numbers: float, **weights_within: float) -> None:
+def assert_same_training(one, other, numbers: float, state: float = 1e-3) -> None:
+    """numbers: how far the losses and norms may part; state: each tensor of the checkpoint, of its norm."""
     assert train_losses(other) == pytest.approx(train_losses(one), rel=numbers)
     assert gradient_norms(other) == pytest.approx(gradient_norms(one), rel=numbers)
-    torch.testing.assert_close(weights(other), weights(one), **weights_within)
-    ends = [events(folder, "evaluation")[-1]["val_loss"] for folder in (one, other)]
-    assert ends[1] == pytest.approx(ends[0], rel=numbers)
+    assert held_out_losses(other) == pytest.approx(held_out_losses(one), rel=numbers)
+    states = [torch.load(folder / "checkpoint.pt", weights_only=True) for folder in (one, other)]
+    for part in ("model", "ema", "optimizer"):
+        assert_same_state(states[0][part], states[1][part], state)
+
+
+def held_out_losses(out) -> list[float]:
+    """Of the raw and of the averaged weights."""
+    end = events(out, "evaluation")[-1]
+    return [end["val_loss"], end["metrics"]["val_loss_ema"]]
+
+
+def assert_same_state(one: dict, other: dict, within: float) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        if isinstance(value, dict):
+            assert_same_state(value, other[name], within)
+        else:
+            assert value.shape == other[name].shape, name
+            assert torch.dist(value, other[name]) <= within * value.norm(), name
 
 
 @pytest.mark.parametrize("name", WITH_ADAMW)
 def test_two_ranks_train_like_one_under_every_wrapper(trained, name):
-    assert_same_training(trained / "one", trained / name, numbers=1e-5, **SAME_WEIGHTS)
+    assert_same_training(trained / "one", trained / name, numbers=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -88,24 +105,24 @@ def test_flat_gradients_are_the_plain_ones_where_a_step_does_not_reach_every_par
     for wrapper in ("none", "flat"):
         config = tiny_config(tmp_path, *overrides, f"speed.wrapper={wrapper}")
         run_training(config, tmp_path / wrapper, 3, Progress())
-    assert_same_training(tmp_path / "none", tmp_path / "flat", numbers=0, rtol=0, atol=0)
+    assert_same_training(tmp_path / "none", tmp_path / "flat", numbers=0, state=0)
 
 
 @pytest.mark.parametrize("name", WITH_GROWTH)
 def test_a_growing_batch_trains_alike_under_wrappers(trained, name):
-    assert_same_training(trained / "one-grown", trained / name, numbers=1e-5, **SAME_WEIGHTS)
+    assert_same_training(trained / "one-grown", trained / name, numbers=1e-5)
     assert [window["samples"] for window in events(trained / name, "steps")] == [[16]] * 4 + [[32]] * 2
 
 
-# Muon's directions have the 8 bits of bfloat16, and seven updates of at most 1e-3 add up.
+# Muon's directions have the 8 bits of bfloat16.
 @pytest.mark.parametrize("name", WITH_MUON)
 def test_muon_trains_alike_looped_batched_and_sharded(trained, name):
-    assert_same_training(trained / "one-muon", trained / name, numbers=1e-4, rtol=0, atol=3e-4)
+    assert_same_training(trained / "one-muon", trained / name, numbers=1e-4)
 
 
 @pytest.mark.parametrize("name", IN_FP16)
 def test_fp16_trains_alike_under_wrappers(trained, name):
-    assert_same_training(trained / "one-fp16", trained / name, numbers=2e-3, rtol=0, atol=2e-3)
+    assert_same_training(trained / "one-fp16", trained / name, numbers=2e-3, state=2e-2)
     in_fp32 = gradient_norms(trained / "one-muon")
     assert gradient_norms(trained / name) == pytest.approx(in_fp32, rel=2e-3)
     assert events(trained / name, "run_start")[0]["effective"]["precision"] == "float16"
@@ -129,36 +146,42 @@ def test_gradients_are_reduced_as_often_as_the_read_back_says(trained, name, wra
     assert (effective["wrapper"], effective["gradient_reductions"]) == (wrapper, reductions)
     counts = json.loads((trained / name / "collectives.json").read_text())
     norms = 7 if wrapper == "FSDP2" else 0  # the norm of a sharded gradient needs a sum over ranks
+    # All gradients of this model are less than DDP's first bucket.
     assert counts["gloo:all_reduce"] == 7 * reductions + norms
-
-
-@pytest.mark.parametrize("name", [*WITH_ADAMW, *WITH_MUON])
-def test_a_checkpoint_is_whole_under_every_wrapper(trained, name):
-    reference = torch.load(trained / ("one" if name in WITH_ADAMW else "one-muon") / "checkpoint.pt")
-    state = torch.load(trained / name / "checkpoint.pt", weights_only=True)
-    for part in ("model", "ema", "optimizer"):
-        assert _shapes(state[part]) == _shapes(reference[part])
 
 
 def test_a_run_of_two_sharded_ranks_is_resumed_by_one(trained):
     shutil.copytree(trained / "cut", trained / "cut-one")
     config = tiny_config(trained, *MUON.split(","), "speed.muon=loop")
     run_training(config, trained / "cut-one", 3, Progress(), resume=True)
-    assert_same_training(trained / "one-muon", trained / "cut-one", numbers=1e-4, rtol=0, atol=3e-4)
+    assert_same_training(trained / "one-muon", trained / "cut-one", numbers=1e-4)
     assert events(trained / "cut-one", "run_start")[0]["resumed_at_steps"] == [4]
 
 
+@pytest.mark.parametrize(
+    ("name", "whole", "numbers", "state"),
+    [("fsdp2-again", "fsdp2", 0, 0), ("fsdp2-from-flat", "fsdp2-batched", 1e-4, 1e-3)],
+)
+def test_shards_go_on_with_what_shards_or_whole_copies_left(trained, name, whole, numbers, state):
+    assert_same_training(trained / whole, trained / name, numbers, state)
+    start = events(trained / name, "run_start")[0]
+    assert (start["resumed_at_steps"], start["effective"]["wrapper"]) == ([4], "FSDP2")
+
+
 def test_four_ranks_train_like_one_and_resume_what_two_began(trained):
-    shutil.copytree(trained / "cut", trained / "cut-four")
+    resumed = {f"cut-four-{name}": WITH_MUON[name] for name in ("flat-sharded", "fsdp2-sharded")}
+    for name in resumed:
+        shutil.copytree(trained / "cut", trained / name)
     four = {
         f"four-{name}": overrides
         for name, overrides in WITH_ADAMW.items()
         if "micro" not in name and "every" not in name
     }
-    train_in_ranks(trained, 4, {**four, "cut-four+": WITH_MUON["flat-sharded"]})
+    train_in_ranks(trained, 4, {**four, **{f"{name}+": overrides for name, overrides in resumed.items()}})
     for name in four:
-        assert_same_training(trained / "one", trained / name, numbers=1e-5, **SAME_WEIGHTS)
-    assert_same_training(trained / "one-muon", trained / "cut-four", numbers=1e-4, rtol=0, atol=3e-4)
+        assert_same_training(trained / "one", trained / name, numbers=1e-5)
+    for name in resumed:
+        assert_same_training(trained / "one-muon", trained / name, numbers=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -174,10 +197,3 @@ def test_four_ranks_train_like_one_and_resume_what_two_began(trained):
 def test_what_fsdp2_cannot_do_is_refused(tmp_path, overrides, message):
     with pytest.raises(ConfigError, match=message):
         tiny_config(tmp_path, *overrides)
-
-
-def _shapes(state: dict) -> dict:
-    return {
-        name: _shapes(value) if isinstance(value, dict) else tuple(value.shape)
-        for name, value in state.items()
-    }

@@ -92,7 +92,7 @@ class CheckpointWriter:
     def __init__(self, out: Path | None, *, asynchronous: bool) -> None:
         self.out, self.asynchronous = out, asynchronous
         self._thread: threading.Thread | None = None
-        self._error: OSError | RuntimeError | None = None
+        self._error: Exception | None = None
 
     def effective(self) -> dict[str, str]:
         return {"checkpoints": "asynchronous" if self.asynchronous else "synchronous"}
@@ -120,7 +120,7 @@ class CheckpointWriter:
     def _save_in_thread(self, state: dict[str, object], out: Path, best: bool) -> None:
         try:
             _save(state, out, best=best)
-        except (OSError, RuntimeError) as error:  # torch.save turns a full disk into a RuntimeError
+        except Exception as error:  # nobody else sees what ends a thread
             self._error = error
 
 

@@ -15,7 +15,7 @@ class MemoryCleanup:
     """
 
     def __init__(self, every: int) -> None:
-        self.every, self.count, self.settled = every, 0, False
+        self.every, self.settled = every, False
         if every:
             gc.disable()
 
@@ -28,7 +28,6 @@ class MemoryCleanup:
             gc.collect()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
-            self.count += 1
 
     def effective(self) -> dict[str, str]:
         return {"memory_cleanup": "automatic" if gc.isenabled() else f"every {self.every} updates"}

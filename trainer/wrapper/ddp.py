@@ -35,12 +35,8 @@ class Ddp:
         self.module.zero_grad(set_to_none=True)
 
     def effective(self) -> dict[str, str | int]:
-        return {"wrapper": type(self.module).__name__, "gradient_reductions": self._buckets() * self.reduced}
-
-    def _buckets(self) -> int:
-        """As first built; DDP sorts the parameters into buckets once more after the first backward pass."""
-        sizes = str(self.module._get_ddp_logging_data()["bucket_sizes"])
-        return len([size for size in sizes.split(",") if size.strip()])
+        """Reductions are of all gradients; DDP settles into how many buckets it cuts each after the first."""
+        return {"wrapper": type(self.module).__name__, "gradient_reductions": self.reduced}
 
 
 def _without_buffer_broadcast() -> dict[str, bool]:
