@@ -20,7 +20,7 @@ class ConfigError(Exception):
 
 
 class Diverged(Exception):
-    """The training loss, the held-out one or a weight is no longer a finite number."""
+    """The training loss, the held-out one, a gradient or a weight is no longer a finite number."""
 
     def __init__(self, step: int, found: str) -> None:
         super().__init__(f"{found}; lower optimizer.learning_rate, or set or lower optimizer.clip_norm")

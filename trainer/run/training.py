@@ -26,7 +26,7 @@ from trainer.run.start import start
 from trainer.run.window import Window
 from trainer.run.world import open_world, rank_from_environment
 from trainer.switches.nccl import set_nccl_environment
-from trainer.switches.process_switches import ProcessSwitches
+from trainer.switches.process_switches import ProcessSwitches, anomaly_named
 
 
 @dataclass
@@ -79,7 +79,8 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             progress.step = step
             switches.before()
             clock.start()
-            window.records.append(update(step, feed))
+            with anomaly_named(step):
+                window.records.append(update(step, feed))
             switches.read(window.records[-1])
             clock.stop()
             switches.after(step)
