@@ -128,6 +128,18 @@ def test_an_override_wins_over_the_file(tmp_path):
             "{train: {updates: 120}, speed: {trace_updates: 111}}",
             "trace_updates: got 111, but of 120 steps the first 10 are not traced: expected at most 110",
         ),
+        (
+            "{train: {detect_anomaly: true}, speed: {cuda_graph: true, data_path: resident, muon: batched}}",
+            "train.detect_anomaly: got true, but a CUDA graph replays its operations without a look",
+        ),
+        (
+            "{train: {detect_anomaly: true}, speed: {compile: blocks}}",
+            "train.detect_anomaly: got true, but the backward pass of compiled code is one operation",
+        ),
+        (
+            "speed: {wrapper: none, muon: sharded}",
+            'speed.muon: got "sharded", but speed.wrapper none is of one rank',
+        ),
         ("a: 1\na: 2", "line 2: key 'a' appears twice"),
         (
             "train:\n\tupdates: 3",

@@ -93,7 +93,7 @@ class TrainConfig:
     checkpoint_every_updates: CountOrZero = 0  # 0 = only at the end
     keep_best: bool = False  # beside the last, the checkpoint with the lowest val_loss
     checksum_every_updates: CountOrZero = 0  # compares checksums of the weights of all ranks; 0 = never
-    detect_anomaly: bool = False  # names the operation that made a NaN; slow
+    detect_anomaly: bool = False  # names the operation that made a NaN; slow, of eager code
 
 
 @dataclass(frozen=True)
