@@ -23,9 +23,10 @@ from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losse
 
 from trainer.data.pairs import split_trajectories
 from trainer.data.splits import open_data
-from trainer.errors import ConfigError, Diverged
-from trainer.run.checkpoint import read_checkpoint
+from trainer.errors import CannotWrite, ConfigError, Diverged
+from trainer.run.checkpoint import CheckpointWriter, read_checkpoint
 from trainer.run.evaluate import evaluate_checkpoint
+from trainer.run.failure import Failure
 from trainer.run.keeper import require_finite_weights
 from trainer.run.learner import Learner
 from trainer.run.lock import hold_folder
@@ -418,12 +419,27 @@ def test_ranks_end_alike_where_the_weights_of_one_are_not_finite():
         require_finite_weights(weights, WithAnother(0, 2, torch.device("cpu")), 4)
 
 
-def test_a_full_disk_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch):
-    def full(state, file):
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynchronous):
+    partial, state = tmp_path / "checkpoint.partial", {"weights": torch.ones(3)}
+    for remedy in ("start again", "go on with --resume"):  # without a checkpoint, and with one
+        writer = CheckpointWriter(tmp_path, asynchronous=asynchronous)
+        partial.symlink_to("/dev/full")
+        with pytest.raises(CannotWrite) as ended:
+            writer.write(state, best=True)
+            writer.close()
+        assert str(ended.value) == (
+            f"checkpoint.pt cannot be written to {tmp_path}: No space left on device; "
+            f"make room there, then {remedy}"
+        )
+        assert Failure.of(ended.value, 1, 0).call_stack == ""
+        assert not partial.is_symlink()
+        CheckpointWriter(tmp_path, asynchronous=False).write(state, best=True)
 
-    monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(OSError, match="No space left"):
+
+def test_a_full_disk_in_the_writing_thread_ends_the_run(tmp_path):
+    (tmp_path / "checkpoint.partial").symlink_to("/dev/full")
+    with pytest.raises(CannotWrite):
         run_training(tiny_config(tmp_path, "speed.async_checkpoint=true"), tmp_path, 3, Progress())
     assert not events(tmp_path, "run_end")
     assert not (tmp_path / "checkpoint.pt").exists()
