@@ -241,3 +241,17 @@ def test_a_bad_override_is_not_blamed_on_the_file(tmp_path):
         "--set: optimizer.learning_rate",
         f"{path}: train.updates",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "override", "expected"),
+    [
+        ("{}", "dat.tasks=[]", "--set: dat: unknown key; did you mean data?"),
+        ("{}", "speed.foo.bar=1", "--set: speed.foo: unknown key; known here: "),
+        ("{}", "train.updates=50", "--set: optimizer.warmup_updates: got 100, expected less than the 50"),
+        ("{dat: {seed: 1}}", "dat.tasks=[]", "bad.yaml: dat: unknown key; did you mean data?"),
+        ("{model: {heads: 7}}", "train.updates=500", "bad.yaml: model.heads: got 7"),
+    ],
+)
+def test_an_override_is_blamed_for_what_the_file_is_without(tmp_path, text, override, expected):
+    assert expected in problem(written(tmp_path, text, "bad.yaml"), override)
