@@ -19,7 +19,8 @@ class _AnyData:
     )
     tasks: Annotated[tuple[Literal[tuple(TASKS)], ...], NotEmpty()] = ("advection1d",)
     seed: CountOrZero = 0
-    held_out_fraction: Annotated[float, Between(0, 1)] = 0.1  # of the trajectories, the same of each file
+    # Of the trajectories, the same of each file; at least one, also at 0, and never all.
+    held_out_fraction: Annotated[float, Between(0, 1)] = 0.1
     reduced_resolution: Count = 4  # every n-th grid point of a 1-D grid
     reduced_resolution_2d: Count = 1  # the same along each axis of a 2-D grid
     frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (1,)  # dt of a pair, in frames
