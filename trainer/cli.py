@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,14 +15,20 @@ from trainer.errors import ConfigError
 
 BAD_INPUT = 2
 INTERRUPTED = 128 + signal.SIGINT  # as shells have it
+UNREAD = 128 + signal.SIGPIPE
 LARGEST_SEED = 2**53 - 1  # that every reader of metrics.jsonl tells from the next
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code: 0 done, 1 failed, 2 bad input, 130 interrupted."""
+    """Run one command; return its exit code: 0 done, 1 failed, 2 bad input, 130 interrupted, 141 unread."""
     options = _parser().parse_args(arguments)
     try:
-        return options.command(options)
+        code = options.command(options)
+        sys.stdout.flush()  # here, not at exit, where nothing can be caught
+        return code
+    except BrokenPipeError:  # who reads what is printed, such as head, has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        return UNREAD
     except KeyboardInterrupt as interruption:
         print(f"interrupted{interruption}", file=sys.stderr)
         return INTERRUPTED

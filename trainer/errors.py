@@ -1,6 +1,8 @@
 """The failures that the trainer names: what you can fix in a config, and how a training can end."""
 
+import errno
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class ConfigError(Exception):
 
 
 class Diverged(Exception):
-    """The training loss, the held-out one or a weight is no longer a finite number."""
+    """The training loss, the held-out one, a gradient or a weight is no longer a finite number."""
 
     def __init__(self, step: int, found: str) -> None:
         super().__init__(f"{found}; lower optimizer.learning_rate, or set or lower optimizer.clip_norm")
@@ -36,3 +38,12 @@ class RanksDisagree(Exception):
             "look for work that depends on the rank, or for faulty memory"
         )
         self.step = step
+
+
+class CannotWrite(OSError):
+    """The system refuses to write a file of a training."""
+
+    def __init__(self, name: str, folder: Path, refusal: OSError, *, resumable: bool) -> None:
+        mend = "make room there" if refusal.errno in (errno.ENOSPC, errno.EDQUOT) else "mend that"
+        go_on = "go on with --resume" if resumable else "start again"
+        super().__init__(f"{name} cannot be written to {folder}: {refusal.strerror}; {mend}, then {go_on}")

@@ -1,9 +1,13 @@
 """What the command line says about itself."""
 
 import argparse
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
-from tiny import tiny_file
+from tiny import ROOT, tiny_file
 
 from trainer.cli import _parser, main
 from trainer.progress import show_progress
@@ -59,6 +63,15 @@ def test_what_cannot_be_used_is_bad_input(tmp_path, capsys):
     ):
         assert main(arguments) == 2
         assert expected in capsys.readouterr().err
+
+
+def test_a_reader_that_has_enough_ends_a_command_quietly(tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "trainer", "validate-config", "--config", str(tiny_file(tmp_path))]
+    done = subprocess.run(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
 def test_making_data_draws_a_bar_where_somebody_watches(tmp_path, capsys, monkeypatch):

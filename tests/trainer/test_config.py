@@ -128,6 +128,18 @@ def test_an_override_wins_over_the_file(tmp_path):
             "{train: {updates: 120}, speed: {trace_updates: 111}}",
             "trace_updates: got 111, but of 120 steps the first 10 are not traced: expected at most 110",
         ),
+        (
+            "{train: {detect_anomaly: true}, speed: {cuda_graph: true, data_path: resident, muon: batched}}",
+            "train.detect_anomaly: got true, but a CUDA graph replays its operations without a look",
+        ),
+        (
+            "{train: {detect_anomaly: true}, speed: {compile: blocks}}",
+            "train.detect_anomaly: got true, but the backward pass of compiled code is one operation",
+        ),
+        (
+            "speed: {wrapper: none, muon: sharded}",
+            'speed.muon: got "sharded", but speed.wrapper none is of one rank',
+        ),
         ("a: 1\na: 2", "line 2: key 'a' appears twice"),
         (
             "train:\n\tupdates: 3",
@@ -229,3 +241,17 @@ def test_a_bad_override_is_not_blamed_on_the_file(tmp_path):
         "--set: optimizer.learning_rate",
         f"{path}: train.updates",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "override", "expected"),
+    [
+        ("{}", "dat.tasks=[]", "--set: dat: unknown key; did you mean data?"),
+        ("{}", "speed.foo.bar=1", "--set: speed.foo: unknown key; known here: "),
+        ("{}", "train.updates=50", "--set: optimizer.warmup_updates: got 100, expected less than the 50"),
+        ("{dat: {seed: 1}}", "dat.tasks=[]", "bad.yaml: dat: unknown key; did you mean data?"),
+        ("{model: {heads: 7}}", "train.updates=500", "bad.yaml: model.heads: got 7"),
+    ],
+)
+def test_an_override_is_blamed_for_what_the_file_is_without(tmp_path, text, override, expected):
+    assert expected in problem(written(tmp_path, text, "bad.yaml"), override)

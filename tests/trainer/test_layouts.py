@@ -216,6 +216,19 @@ def test_a_truncated_file_is_named(tmp_path, layout):
         open_field_file(path)
 
 
+@pytest.mark.parametrize("chunks", [None, True])
+@pytest.mark.parametrize("key", ["nu", "tensor"])
+def test_a_dataset_that_was_never_written_is_named(tmp_path, key, chunks):
+    path = tmp_path / "unwritten.hdf5"
+    write_darcy(path)
+    with h5py.File(path, "r+") as file:
+        shape = file[key].shape
+        del file[key]
+        file.create_dataset(key, shape, np.float32, chunks=chunks)
+    with pytest.raises(ConfigError, match=rf"unwritten\.hdf5: {key}: no numbers were ever written to it"):
+        open_field_file(path)
+
+
 def virtual(source: Path) -> h5py.VirtualLayout:
     layout = h5py.VirtualLayout((2, 3, 4), np.float32)
     layout[:] = h5py.VirtualSource(source, "tensor", (2, 3, 4))

@@ -1,5 +1,7 @@
 """A run that was interrupted and resumed is the run that was not."""
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -10,6 +12,7 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import h5py
 import jsonschema
@@ -20,11 +23,13 @@ from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losse
 
 from trainer.data.pairs import split_trajectories
 from trainer.data.splits import open_data
-from trainer.errors import ConfigError, Diverged
-from trainer.run.checkpoint import read_checkpoint
+from trainer.errors import CannotWrite, ConfigError, Diverged
+from trainer.run.checkpoint import CheckpointWriter, read_checkpoint
 from trainer.run.evaluate import evaluate_checkpoint
+from trainer.run.failure import Failure
 from trainer.run.keeper import require_finite_weights
 from trainer.run.learner import Learner
+from trainer.run.lock import hold_folder
 from trainer.run.resume import earlier_part, require_same_data
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
@@ -307,19 +312,54 @@ def test_a_checkpoint_with_another_byte_is_refused(resumed, tmp_path):
         read_checkpoint(tmp_path / "checkpoint.pt")
 
 
-def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
-    out = tmp_path / "out"
-    where = ["--config", tiny_file(tmp_path), "--out", out, "--set", "train.checkpoint_every_updates=2"]
+def hanging_after_a_checkpoint(folder: Path, *overrides: str) -> subprocess.Popen:
+    """A training in folder/out that hangs in step 4 and has written a checkpoint after step 2."""
+    settings = [f"--set={text}" for text in ("train.checkpoint_every_updates=2", *overrides)]
+    where = ["--config", tiny_file(folder), "--out", folder / "out"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "trainer", "train", *where, "--seed", "3"],
+        [sys.executable, "-m", "trainer", "train", *where, *settings, "--seed", "3"],
         cwd=ROOT,
         env={**os.environ, "SPEEDPROOF_TEST_FAULT": "hang@rank0@step4"},
         stderr=subprocess.PIPE,
         text=True,
     )
-    while not (out / "checkpoint.pt").exists():
+    while not (folder / "out/checkpoint.pt").exists():
         assert process.poll() is None
         time.sleep(0.1)
+    return process
+
+
+def test_a_folder_holds_one_training_at_a_time_until_its_process_ends(tmp_path):
+    out, overrides = tmp_path / "out", ["train.checkpoint_every_updates=2", "speed.loader_workers=1"]
+    config, process = tiny_config(tmp_path, *overrides), hanging_after_a_checkpoint(tmp_path, *overrides)
+    for resume in (False, True):
+        with pytest.raises(ConfigError, match=f"--out: {out}: another training is running in it; name"):
+            run_training(config, out, 3, Progress(), resume=resume)
+    process.kill()
+    process.wait()  # the loader's worker ends later
+    run_training(config, out, 3, Progress(), resume=True)
+    assert len(train_losses(out)) == 7
+    assert not (out / "earlier").exists()
+
+
+def test_ranks_are_refused_alike_a_folder_that_rank_0_finds_held(tmp_path):
+    class WithAnother(World):
+        def gather_text(self, text: str) -> list[str]:
+            return ["held", text]
+
+    refused = pytest.raises(ConfigError, match="another training is running in it")
+    with refused, hold_folder(tmp_path, WithAnother(1, 2, torch.device("cpu"))):
+        pass
+
+
+def test_a_training_needs_no_file_system_with_locks(tmp_path, monkeypatch):
+    monkeypatch.setattr(fcntl, "lockf", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
+    run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
+    assert events(tmp_path, "run_end")
+
+
+def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
+    out, process = tmp_path / "out", hanging_after_a_checkpoint(tmp_path)
     time.sleep(1)  # into the step that hangs
     process.send_signal(signal.SIGINT)
     told = process.communicate(timeout=60)[1]
@@ -379,10 +419,25 @@ def test_ranks_end_alike_where_the_weights_of_one_are_not_finite():
         require_finite_weights(weights, WithAnother(0, 2, torch.device("cpu")), 4)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [OSError(28, "No space left on device"), RuntimeError("unexpected pos"), TypeError("cannot pickle")],
-)
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynchronous):
+    partial, state = tmp_path / "checkpoint.partial", {"weights": torch.ones(3)}
+    for remedy in ("start again", "go on with --resume"):  # without a checkpoint, and with one
+        writer = CheckpointWriter(tmp_path, asynchronous=asynchronous)
+        partial.symlink_to("/dev/full")
+        with pytest.raises(CannotWrite) as ended:
+            writer.write(state, best=True)
+            writer.close()
+        assert str(ended.value) == (
+            f"checkpoint.pt cannot be written to {tmp_path}: No space left on device; "
+            f"make room there, then {remedy}"
+        )
+        assert Failure.of(ended.value, 1, 0).call_stack == ""
+        assert not partial.is_symlink()
+        CheckpointWriter(tmp_path, asynchronous=False).write(state, best=True)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("unexpected pos"), TypeError("cannot pickle")])
 def test_what_fails_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch, error):
     def failing(state, file):
         raise error

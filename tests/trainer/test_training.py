@@ -169,6 +169,17 @@ def test_a_loss_that_is_not_finite_ends_the_run_at_its_step(tmp_path, monkeypatc
     assert not events(tmp_path, "run_end")
 
 
+@pytest.mark.filterwarnings("ignore:Error detected in MulBackward0")  # and where it was called
+def test_an_operation_that_makes_a_nan_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@rank0@step4")
+    with (
+        torch.autograd.set_detect_anomaly(False),
+        pytest.raises(Diverged, match="MulBackward0; lower") as ended,
+    ):
+        run_training(tiny_config(tmp_path, "train.detect_anomaly=true"), tmp_path, 3, Progress())
+    assert ended.value.step == 4
+
+
 def test_weights_that_the_last_update_spoilt_end_the_run_as_diverged(tmp_path):
     one = ["train.updates=1", "optimizer.warmup_updates=0", "optimizer.learning_rate=1e38"]
     with pytest.raises(Diverged, match="held-out loss of step 1 is"):

@@ -11,30 +11,35 @@ from trainer.config.reader import Reader
 from trainer.config.rules import broken_rules
 from trainer.config.schema import Config
 from trainer.config.yaml12 import parse_yaml, read_document
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, Problem
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Return the resolved config; raise ConfigError with every problem found."""
-    document = read_document(path)
-    if document is None:
-        document = {}
+    own = read_document(path)
+    if own is None:
+        own = {}
+    document = own
     for override in overrides:
         document = _override(document, override)
-    return config_from(document, str(path), [override.partition("=")[0] for override in overrides])
+    return config_from(document, str(path), own)
 
 
-def config_from(document: object, source: str, overridden: Sequence[str] = ()) -> Config:
-    """Return the config that plain values mean; problems name `source`, or --set in what is `overridden`."""
-    reader = Reader()
-    config = reader.section(Config, document, "")
-    problems = reader.problems or list(broken_rules(config))
+def config_from(document: object, source: str, own: object = None) -> Config:
+    """Return the config that plain values mean; problems name `source`, or --set if `own` has them not."""
+    config, problems = _read(document)
     if problems:
-        within = tuple(f"{key}{mark}" for key in overridden for mark in ".[")  # in a section, in a list
-        sources = ["--set" if f"{problem.key}.".startswith(within) else source for problem in problems]
+        of_source = problems if own is None else _read(own)[1]
+        sources = [source if problem in of_source else "--set" for problem in problems]
         named = [f"{problem.key or 'top level'}: {problem.text}" for problem in problems]
         raise ConfigError(*map(": ".join, zip(sources, named, strict=True)))
     return config
+
+
+def _read(document: object) -> tuple[Config, list[Problem]]:
+    reader = Reader()
+    config = reader.section(Config, document, "")
+    return config, reader.problems or list(broken_rules(config))
 
 
 def to_plain(config: Config) -> dict[str, object]:

@@ -19,7 +19,8 @@ class _AnyData:
     )
     tasks: Annotated[tuple[Literal[tuple(TASKS)], ...], NotEmpty()] = ("advection1d",)
     seed: CountOrZero = 0
-    held_out_fraction: Annotated[float, Between(0, 1)] = 0.1  # of the trajectories, the same of each file
+    # Of the trajectories, the same of each file; at least one, also at 0, and never all.
+    held_out_fraction: Annotated[float, Between(0, 1)] = 0.1
     reduced_resolution: Count = 4  # every n-th grid point of a 1-D grid
     reduced_resolution_2d: Count = 1  # the same along each axis of a 2-D grid
     frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (1,)  # dt of a pair, in frames
@@ -93,7 +94,7 @@ class TrainConfig:
     checkpoint_every_updates: CountOrZero = 0  # 0 = only at the end
     keep_best: bool = False  # beside the last, the checkpoint with the lowest val_loss
     checksum_every_updates: CountOrZero = 0  # compares checksums of the weights of all ranks; 0 = never
-    detect_anomaly: bool = False  # names the operation that made a NaN; slow
+    detect_anomaly: bool = False  # names the operation that made a NaN; slow, of eager code
 
 
 @dataclass(frozen=True)

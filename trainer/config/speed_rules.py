@@ -14,21 +14,29 @@ UNTRACED_UPDATES = 10  # at the start of a process, while everything warms up
 
 def broken_speed_rules(config: Config) -> Iterator[Problem]:
     """Yield what is wrong whatever the device."""
+    speed = config.speed
     yield from _cuda_graph(config)
+    yield from _anomalies(config)
     for switch in MODEL_SWITCHES:
         yield from switch.broken_rules(config)
     yield from _nccl(config)
     yield from _offloading(config)
     yield from _trace(config)
-    if config.speed.reduce_gradients == "every-micro-step" and config.speed.accumulation_steps == 1:
+    if speed.reduce_gradients == "every-micro-step" and speed.accumulation_steps == 1:
         yield Problem(
             "speed.reduce_gradients",
             'got "every-micro-step", but speed.accumulation_steps of 1 leaves one: expected last-micro-step',
         )
-    if config.speed.muon != "loop" and config.optimizer.matrices == "adamw":
+    if speed.muon != "loop" and config.optimizer.matrices == "adamw":
         yield Problem(
             "speed.muon",
-            f'got "{config.speed.muon}", but optimizer.matrices is adamw, so Muon has none: expected loop',
+            f'got "{speed.muon}", but optimizer.matrices is adamw, so Muon has none: expected loop',
+        )
+    if speed.muon == "sharded" and speed.wrapper == "none":
+        yield Problem(
+            "speed.muon",
+            'got "sharded", but speed.wrapper none is of one rank, which has no other to share the matrices '
+            "with: expected loop or batched",
         )
 
 
@@ -78,6 +86,24 @@ def _cuda_graph(config: Config) -> Iterator[Problem]:
         yield Problem(
             "speed.compile_mode",
             'got "reduce-overhead", which captures graphs of its own: expected another with speed.cuda_graph',
+        )
+
+
+def _anomalies(config: Config) -> Iterator[Problem]:
+    speed = config.speed
+    if not config.train.detect_anomaly:
+        return
+    if speed.cuda_graph:
+        yield Problem(
+            "train.detect_anomaly",
+            "got true, but a CUDA graph replays its operations without a look: expected false with "
+            "speed.cuda_graph",
+        )
+    if speed.compile != "off":
+        yield Problem(
+            "train.detect_anomaly",
+            "got true, but the backward pass of compiled code is one operation: expected false, or "
+            "speed.compile off",
         )
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from trainer.config.load import config_from
 from trainer.data.splits import Data
-from trainer.errors import ConfigError
+from trainer.errors import CannotWrite, ConfigError
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import MISSING
 
@@ -125,8 +126,20 @@ class CheckpointWriter:
 
 
 def _save(state: dict[str, object], out: Path, *, best: bool) -> None:
-    """Write beside the path and rename, so that a reader never sees half a file."""
+    """Write whole or not at all; CannotWrite where the system refuses."""
     partial = out / "checkpoint.partial"
+    try:
+        _write_and_rename(state, out, partial, best=best)
+    except Exception as error:
+        with suppress(OSError):
+            partial.unlink()  # it may be what fills the disk
+        if refusal := _refusal(error):
+            raise CannotWrite(LAST, out, refusal, resumable=(out / LAST).is_file()) from error
+        raise
+
+
+def _write_and_rename(state: dict[str, object], out: Path, partial: Path, *, best: bool) -> None:
+    """Beside the path first, so that a reader never sees half a file."""
     with partial.open("wb") as file:
         torch.save(state, file)
         file.flush()
@@ -137,6 +150,13 @@ def _save(state: dict[str, object], out: Path, *, best: bool) -> None:
         second.hardlink_to(partial)
         second.replace(out / BEST)
     partial.replace(out / LAST)
+
+
+def _refusal(error: BaseException | None) -> OSError | None:
+    """What the system said: torch.save puts an error of its own in front."""
+    while error and not (isinstance(error, OSError) and error.strerror):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _copied(value: object) -> object:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from trainer.errors import ConfigError, Diverged, RanksDisagree
+from trainer.errors import CannotWrite, ConfigError, Diverged, RanksDisagree
 
 Cause = Literal["out-of-memory", "diverged", "error"]
 
@@ -34,7 +34,7 @@ class Failure:
             rank=rank,
             # What these say is what to mend; the stack below it is of no use.
             call_stack=""
-            if isinstance(error, ConfigError | Diverged | RanksDisagree)
+            if isinstance(error, CannotWrite | ConfigError | Diverged | RanksDisagree)
             else "".join(traceback.format_exception(error)),
         )
 

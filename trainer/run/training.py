@@ -20,13 +20,14 @@ from trainer.run.evaluation import Evaluator
 from trainer.run.events import write_evaluation, write_run_end, write_run_start
 from trainer.run.faults import requested_fault
 from trainer.run.keeper import Keeper
+from trainer.run.lock import hold_folder
 from trainer.run.metrics import MetricsFile
 from trainer.run.resume import Earlier, earlier_part, require_same_data, set_aside
 from trainer.run.start import start
 from trainer.run.window import Window
 from trainer.run.world import open_world, rank_from_environment
 from trainer.switches.nccl import set_nccl_environment
-from trainer.switches.process_switches import ProcessSwitches
+from trainer.switches.process_switches import ProcessSwitches, anomaly_named
 
 
 @dataclass
@@ -40,7 +41,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
     """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0, or continues them."""
     import_seconds = seconds_since_start()
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
-    with open_world(config.train.timeout_seconds) as world:
+    with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):
         require_world_fits(config, world.size)
         require_device_fits(config, world.device.type, world.size)
         earlier = earlier_part(out, config, seed) if resume else Earlier()
@@ -79,7 +80,8 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             progress.step = step
             switches.before()
             clock.start()
-            window.records.append(update(step, feed))
+            with anomaly_named(step):
+                window.records.append(update(step, feed))
             switches.read(window.records[-1])
             clock.stop()
             switches.after(step)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 from trainer.config.schema import Config
+from trainer.errors import Diverged
 from trainer.run.window import StepRecord
 from trainer.run.world import World
 from trainer.switches.memory_cleanup import MemoryCleanup
@@ -60,3 +64,15 @@ class ProcessSwitches:
         torch.autograd.set_detect_anomaly(False)
         self.cleanup.close()
         self.trace.close()
+
+
+@contextmanager
+def anomaly_named(step: int) -> Iterator[None]:
+    """Raise Diverged where anomaly detection, which has no error of its own, found a NaN."""
+    try:
+        yield
+    except RuntimeError as error:
+        found = re.match(r"Function '(.+)' returned nan values", str(error))
+        if found is None:
+            raise
+        raise Diverged(step, f"the gradient of step {step} is nan, first in {found[1]}") from error

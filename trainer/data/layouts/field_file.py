@@ -99,6 +99,10 @@ def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
         raise ConfigError(
             f"{path}: {_name(place, key)}: its numbers lie in {others}; copy them into this file"
         )
+    if dataset.size and not dataset.id.get_storage_size():  # HDF5 reads zeros there
+        raise ConfigError(
+            f"{path}: {_name(place, key)}: no numbers were ever written to it; download the file again"
+        )
     return dataset
 
 
