@@ -101,7 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m trainer",
         description=sys.modules["trainer"].__doc__,
-        epilog="COMMAND --help explains its options. Exit codes: 0 done, 1 failed, 2 bad input, 130 Ctrl-C. "
+        epilog="COMMAND --help explains its options. "
+        "Exit codes: 0 done, 1 failed, 2 bad input, 130 Ctrl-C, 141 output unread. "
         "Every setting of a config, with its range and default: trainer/config/schema.py; "
         "those of a task's data: trainer/data/tasks/.",
     )
