@@ -53,7 +53,7 @@ def main() -> int:
     wanted = _wanted(options)
     waiting = [case for case in wanted if case.package is None or find_spec(case.package)]
     of_kernels = [] if options.only else _wrong_kernels(options)
-    launches = dict.fromkeys(case.launch for case in waiting)
+    launches = sorted({case.launch for case in waiting})
     for launch in launches:
         remaining = [case for case in waiting if case.launch == launch]
         while remaining and time.monotonic() < deadline:
@@ -132,21 +132,21 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
     with (options.out / f"worker-{processes}.log").open("a") as log:
         worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
         try:
-            _watch(worker, options, deadline)
+            _watch(worker, options, deadline, max(case.seconds for case in remaining))
         finally:
             end(worker)
     _record_the_unfinished(options.out, remaining, f"ended with exit code {worker.returncode}")
 
 
-def _watch(worker: subprocess.Popen, options: argparse.Namespace, deadline: float) -> None:
-    """Return when the worker has ended, when nothing new came for too long, or when time is up."""
+def _watch(worker: subprocess.Popen, options: argparse.Namespace, deadline: float, seconds: float) -> None:
+    """Return when the worker has ended, when nothing new came for some seconds, or when time is up."""
     results, last_size, last_change = options.out / "gpu-check.jsonl", -1, time.monotonic()
     while worker.poll() is None and time.monotonic() < deadline:
         size = results.stat().st_size if results.exists() else 0
         if size != last_size:
             last_size, last_change = size, time.monotonic()
             _print_progress(options.out)
-        if time.monotonic() - last_change > options.case_seconds:
+        if time.monotonic() - last_change > seconds:
             return
         time.sleep(0.2)
 
@@ -221,7 +221,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=5400, help="of everything; what is left then is not run"
     )
-    parser.add_argument("--case-seconds", type=float, default=1200, help="of one case, set-up included")
     parser.add_argument(
         "--device", choices=["cuda", "cpu"], default="cuda", help="cpu: tiny sizes, to try the script"
     )

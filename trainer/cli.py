@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import os
+import select
 import signal
 import sys
 from collections.abc import Sequence
@@ -24,9 +25,12 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         code = options.command(options)
-        sys.stdout.flush()  # here, not at exit, where nothing can be caught
+        if sys.stdout:
+            sys.stdout.flush()  # here, not at exit, where nothing can be caught
         return code
-    except BrokenPipeError:  # who reads what is printed, such as head, has enough of it
+    except BrokenPipeError:
+        if not _is_unread():  # but another pipe broke
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return UNREAD
     except KeyboardInterrupt as interruption:
@@ -35,6 +39,16 @@ def main(arguments: Sequence[str]) -> int:
     except ConfigError as error:
         sys.stderr.write("".join(f"{problem}\n" for problem in error.problems))  # whole, beside other ranks
         return BAD_INPUT
+
+
+def _is_unread() -> bool:
+    """Whether who read what is printed, such as head, has had enough of it."""
+    watcher = select.poll()
+    try:
+        watcher.register(sys.stdout.fileno(), 0)
+    except (AttributeError, OSError, ValueError):  # closed, or no file
+        return False
+    return any(event & select.POLLERR for _, event in watcher.poll(0))
 
 
 def train(options: argparse.Namespace) -> int:

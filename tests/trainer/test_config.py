@@ -137,6 +137,10 @@ def test_an_override_wins_over_the_file(tmp_path):
             "train.detect_anomaly: got true, but the backward pass of compiled code is one operation",
         ),
         (
+            "{train: {detect_anomaly: true}, speed: {precision: fp16}}",
+            "train.detect_anomaly: got true, but the gradients of fp16 overflow until its scaler",
+        ),
+        (
             "speed: {wrapper: none, muon: sharded}",
             'speed.muon: got "sharded", but speed.wrapper none is of one rank',
         ),

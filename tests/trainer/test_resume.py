@@ -345,11 +345,26 @@ def test_a_folder_holds_one_training_at_a_time_until_its_process_ends(tmp_path):
 def test_ranks_are_refused_alike_a_folder_that_rank_0_finds_held(tmp_path):
     class WithAnother(World):
         def gather_text(self, text: str) -> list[str]:
-            return ["held", text]
+            return ["another training is running in it", text]
 
-    refused = pytest.raises(ConfigError, match="another training is running in it")
+    refused = pytest.raises(ConfigError, match=f"--out: {tmp_path}: another training is running in it")
     with refused, hold_folder(tmp_path, WithAnother(1, 2, torch.device("cpu"))):
         pass
+
+
+def test_a_folder_whose_lock_is_somebody_elses_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "open", Mock(side_effect=PermissionError(errno.EACCES, "Permission denied")))
+    world = World(0, 1, torch.device("cpu"))
+    with pytest.raises(ConfigError, match=r"training\.lock cannot be written there: Permission denied"):
+        hold_folder(tmp_path, world).__enter__()
+
+
+def test_a_training_that_ended_early_holds_its_folder_until_its_process_ends(tmp_path):
+    with pytest.raises(Diverged), hold_folder(tmp_path, World(0, 1, torch.device("cpu"))):
+        raise Diverged(1, "a test")
+    take = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'a'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    command = [sys.executable, "-c", take, str(tmp_path / "training.lock")]
+    assert "BlockingIOError" in subprocess.run(command, capture_output=True, text=True).stderr
 
 
 def test_a_training_needs_no_file_system_with_locks(tmp_path, monkeypatch):

@@ -99,6 +99,12 @@ def _anomalies(config: Config) -> Iterator[Problem]:
             "got true, but a CUDA graph replays its operations without a look: expected false with "
             "speed.cuda_graph",
         )
+    if speed.precision == "fp16":
+        yield Problem(
+            "train.detect_anomaly",
+            "got true, but the gradients of fp16 overflow until its scaler has found its place: expected "
+            "false, or speed.precision fp32 or bf16",
+        )
     if speed.compile != "off":
         yield Problem(
             "train.detect_anomaly",

@@ -127,25 +127,25 @@ class CheckpointWriter:
 
 def _save(state: dict[str, object], out: Path, *, best: bool) -> None:
     """Write whole or not at all; CannotWrite where the system refuses."""
-    partial = out / "checkpoint.partial"
+    partial, second = out / "checkpoint.partial", out / "checkpoint-best.partial"
     try:
-        _write_and_rename(state, out, partial, best=best)
+        _write_and_rename(state, out, partial, second if best else None)
     except Exception as error:
-        with suppress(OSError):
-            partial.unlink()  # it may be what fills the disk
+        for part in (partial, second):
+            with suppress(OSError):
+                part.unlink()  # it may be what fills the disk
         if refusal := _refusal(error):
             raise CannotWrite(LAST, out, refusal, resumable=(out / LAST).is_file()) from error
         raise
 
 
-def _write_and_rename(state: dict[str, object], out: Path, partial: Path, *, best: bool) -> None:
-    """Beside the path first, so that a reader never sees half a file."""
+def _write_and_rename(state: dict[str, object], out: Path, partial: Path, second: Path | None) -> None:
+    """Beside the path first, so that a reader never sees half a file; `second` if it is the best as well."""
     with partial.open("wb") as file:
         torch.save(state, file)
         file.flush()
         os.fsync(file.fileno())
-    if best:
-        second = out / "checkpoint-best.partial"
+    if second:
         second.unlink(missing_ok=True)
         second.hardlink_to(partial)
         second.replace(out / BEST)

@@ -33,5 +33,6 @@ def train_one_rank(config: Config, out: Path, seed: int, *, resume: bool) -> int
     except Exception as error:
         peers.end_all(Failure.of(error, progress.step, rank))
     peers.close()
-    sys.stdout.flush()
+    if sys.stdout:
+        sys.stdout.flush()
     return 0
