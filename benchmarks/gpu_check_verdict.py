@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gpu_check_cases import PLAIN, Case
+from gpu_check_cases import FLOAT, PLAIN, Case
 
 ON = object()  # anything but what stands for off
 LAST_LOSSES = 4  # their mean, where updates were skipped: without training it would be 0.6 off
-LEAST_PART = 1e-3  # of all gradients, for that of one tensor to be judged by itself
+# Gradients where a CPU sums a narrow model's in bf16; seen: 0.035 of all, 0.53 of one bias.
+ON_CPU = {"gradients": 0.1, "gradient": 0.8}
 LAGGING = 0.2  # of any loss of these, some updates behind; seen: 0.069
 # Of our kernels against float64, relative to the largest value; seen: a half of these and less.
 KERNEL_TOLERANCES = {"bfloat16": 0.02, "float16": 0.0025, "float32": 5e-6}
@@ -338,18 +339,14 @@ def _of_gradients(record: dict, reference: dict, case: Case) -> list[tuple[str, 
         return []
     norm, wanted = (math.nan if one is None else one for one in norms)
     of = f"{case.against}'s"
-    # What cancels to nearly nothing is all rounding.
-    parts = record.get("worst_gradients", {"a tensor": [math.nan, 1]}).items()
-    worst, off = next(((name, off) for name, (off, part) in parts if not part < LEAST_PART), ("any", 0))
-    key, most = "gradient_deviation", case.tolerance.gradients
+    worst, (off, _) = next(iter((record.get("worst_gradients") or {"a tensor": [math.nan, 1]}).items()))
+    key, most, most_of_one = "gradient_deviation", case.tolerance.gradients, case.tolerance.gradient
+    if record.get("device") == "cpu" and case.tolerance.gradients > FLOAT.gradients:
+        most, most_of_one = max(most, ON_CPU["gradients"]), max(most_of_one, ON_CPU["gradient"])
     return [
         (f"its first gradients are {{:.1e}} from {of}", [record.get(key, math.nan)], most),
         (f"their norm is {{:.1e}} from {of}", [abs(norm / wanted - 1)], most),
-        (
-            f"the first gradient of {worst} is {{:.1e}} from {of}",
-            [off],
-            case.tolerance.gradient,
-        ),
+        (f"the first gradient of {worst} is {{:.1e}} from {of}", [off], most_of_one),
     ]
 
 
