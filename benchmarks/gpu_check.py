@@ -231,7 +231,7 @@ def _options() -> argparse.Namespace:
         default=24,
         help=f"of each case, a multiple of 4 from {LEAST_UPDATES} on (default 24)",
     )
-    parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 48")
+    parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 96")
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
     parser.add_argument("--data", type=Path, default=ROOT / "data")
     parser.add_argument(
@@ -247,7 +247,7 @@ def _options() -> argparse.Namespace:
         parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
     if options.updates < LEAST_UPDATES or options.updates % 4:
         parser.error(f"--updates: got {options.updates}, expected a multiple of 4 from {LEAST_UPDATES} on")
-    options.pairs = options.pairs or (384 if options.device == "cuda" else 48)
+    options.pairs = options.pairs or (384 if options.device == "cuda" else 96)
     return options
 
 

@@ -109,11 +109,14 @@ READS_BACK: dict[str, dict[str, dict[str, object]]] = {
 }
 
 
-def _recipe(pairs: int, updates: int) -> dict[str, dict[str, object]]:
-    """What is read back without a recipe, under "", and what parts of one change; `pairs` of an update."""
+def _recipe(pairs: int, updates: int, nth: str) -> dict[str, dict[str, object]]:
+    """What is read back without a recipe, under "", and what parts of one change.
+
+    pairs: of an update; nth: which pairs have inverse terms.
+    """
 
     def steps(inverse: str, priors: str) -> dict[str, object]:
-        return {"inverse_terms": f"1 of 1 pairs, {inverse}", "prior_terms": priors}
+        return {"inverse_terms": f"1 of {nth} pairs, {inverse}", "prior_terms": priors}
 
     def shares(one: int, of: int) -> str:
         return f"advection1d {one} of {of}, darcy2d {of - one} of {of}"
@@ -128,8 +131,8 @@ def _recipe(pairs: int, updates: int) -> dict[str, dict[str, object]]:
             "task_pairs": shares(pairs // 2, pairs),
             **steps(every, every),
         },
-        "inverse_every=4": {"inverse_terms": f"1 of 1 pairs, {fourth}"},
-        "inverse_every_nth_pair=4": {"inverse_terms": f"1 of 4 pairs, {every}"},
+        "inverse_every=4": steps(fourth, every),
+        f"inverse_every_nth_pair={nth}": {},
         "priors_every=4": {"prior_terms": fourth},
         "exploration_updates=8": steps(later, later),
         "query_points=256": {
@@ -209,7 +212,7 @@ def expected_read_backs(case: Case, pairs: int = 384, updates: int = 24) -> dict
     KeyError where a case sets something that nothing here says how to see.
     """
     settings = dict(part.split("=", 1) for part in [*PLAIN, *case.overrides])  # the last one counts
-    recipe = _recipe(pairs, updates)
+    recipe = _recipe(pairs, updates, settings.get("recipe.inverse_every_nth_pair", "1"))
     expected = {**NOTHING_ON, **ON_GPUS, **WRAPPED[case.processes], **recipe[""]}
     for key, value in settings.items():
         section, name = key.split(".", 1)
@@ -315,7 +318,7 @@ def _wrong_numbers(record: dict, case: Case, reference: dict | None) -> list[str
         ("{} updates were skipped", [record["skipped_updates"]], tolerance.skipped_updates),
     ]
     # Each is asked for what it must be, since no comparison with NaN holds.
-    over = [(text, [one for one in seen if not one <= most], most) for text, seen, most in checks]
+    over = [(text, [one for one in seen if not one <= most], most) for text, seen, most in checks if seen]
     found = [f"{text.format(largest(seen))}, over {most}" for text, seen, most in over if seen]
     found += [
         f"{len(record[key])} {what} are where they started, {record[key][0]} among them"
@@ -341,13 +344,23 @@ def _of_gradients(record: dict, reference: dict, case: Case) -> list[tuple[str, 
     of = f"{case.against}'s"
     worst, (off, _) = next(iter((record.get("worst_gradients") or {"a tensor": [math.nan, 1]}).items()))
     key, most, most_of_one = "gradient_deviation", case.tolerance.gradients, case.tolerance.gradient
+    later = case.tolerance.norms
     if record.get("device") == "cpu" and case.tolerance.gradients > FLOAT.gradients:
         most, most_of_one = max(most, ON_CPU["gradients"]), max(most_of_one, ON_CPU["gradient"])
     return [
         (f"its first gradients are {{:.1e}} from {of}", [record.get(key, math.nan)], most),
         (f"their norm is {{:.1e}} from {of}", [abs(norm / wanted - 1)], most),
         (f"the first gradient of {worst} is {{:.1e}} from {of}", [off], most_of_one),
+        (f"the norm of a later gradient is {{:.1e}} from {of}", _later_norms(record, reference, case), later),
     ]
+
+
+def _later_norms(record: dict, reference: dict, case: Case) -> list[float]:
+    if case.tolerance.norms is None:
+        return []
+    norms, wanted = (one.get("gradient_norms") or [] for one in (record, reference))
+    pairs = list(zip(norms, wanted, strict=False))[1:]
+    return [abs(one / other - 1) if one and other else math.nan for one, other in pairs] or [math.nan]
 
 
 def largest(deviations: Iterable[float]) -> float:

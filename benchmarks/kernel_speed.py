@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -48,7 +48,8 @@ def main() -> None:
             forward, backward = _forward_and_backward(function, inputs)
             line |= {f"{form}_forward_ms": forward, f"{form}_backward_ms": backward}
         print(json.dumps(line), flush=True)
-    print(json.dumps(_gelu(pairs, place) | {"pairs": pairs, "gpu": name}), flush=True)
+    for line in (_gelu(pairs, place), *_norms_of_queries(pairs, place)):
+        print(json.dumps(line | {"pairs": pairs, "gpu": name}), flush=True)
 
 
 def _self_attention(pairs: int, place: dict) -> tuple:
@@ -135,6 +136,28 @@ def _gelu(pairs: int, place: dict) -> dict:
         "torch_forward_ms": _timed(torchs),
         "torch_backward_ms": _timed(lambda: torch.autograd.grad(out, plain, gradient, retain_graph=True)),
     }
+
+
+def _norms_of_queries(pairs: int, place: dict) -> Iterator[dict]:
+    """Torch's own, whose one kernel wants a weight in the format of what it norms (pytorch issue 167308)."""
+    packed = torch.randn(pairs, TOKENS, 3, SELF_HEADS, DIM // SELF_HEADS, **place).requires_grad_()
+    weight = torch.ones(DIM // SELF_HEADS, device=place["device"]).requires_grad_()
+
+    def normed(packed: Tensor, weight: Tensor) -> Tensor:
+        query = packed[:, :, 0].transpose(1, 2)
+        return nn.functional.rms_norm(query, weight.shape, weight, 1e-6).to(packed.dtype)
+
+    def normed_in_one_format(packed: Tensor, weight: Tensor) -> Tensor:
+        return normed(packed, weight.to(packed.dtype))
+
+    for form, function in (("float32", normed), ("their format", normed_in_one_format)):
+        forward, backward = _forward_and_backward(function, [packed, weight])
+        yield {
+            "kernel": f"norms of all queries, with a weight in {form}",
+            "bytes_ms": [_ms(packed, 2 / 3), _ms(packed, 1)],
+            "torch_forward_ms": forward,
+            "torch_backward_ms": backward,
+        }
 
 
 def _ms(tensor: Tensor, passes: float) -> float:

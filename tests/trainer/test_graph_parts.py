@@ -17,6 +17,7 @@ from trainer.run.undo import undone
 from trainer.run.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
+CUT = ["recipe.batch_cut_into=2", "train.pairs_per_update=32"]
 GRAPHED = [
     "speed.data_path=resident",
     "optimizer.matrices=muon",
@@ -29,14 +30,12 @@ GRAPHED = [
 def learner_and_feed(folder, *overrides: str):
     config = tiny_config(folder, *GRAPHED, *overrides)
     data = open_data(config)
-    share = Share(data.train.schedule(16, 3, growth=config.growth), 0, 1, 2)
+    share = Share(data.train.schedule(config.train.pairs_per_update, 3, growth=config.growth), 0, 1, 2)
     feed = open_feed(data.train, share, config.growth.steps, config.speed, ALONE.device)
     return Learner(config, 3, ALONE), feed
 
 
-@pytest.mark.parametrize(
-    "overrides", [["optimizer.clip_norm=1.0"], ["optimizer.clip_norm=null"], ["recipe.batch_cut_into=2"]]
-)
+@pytest.mark.parametrize("overrides", [["optimizer.clip_norm=1.0"], ["optimizer.clip_norm=null"], CUT])
 def test_an_update_on_fixed_inputs_is_the_eager_update(tmp_path, overrides):
     eager, feed = learner_and_feed(tmp_path, *overrides)
     fixed, _ = learner_and_feed(tmp_path, *overrides)
@@ -68,7 +67,7 @@ def test_a_step_that_is_a_tensor_draws_the_same_numbers():
 
 
 def test_the_table_has_the_learning_rate_of_every_step(tmp_path):
-    config = tiny_config(tmp_path, "recipe.batch_cut_into=2")
+    config = tiny_config(tmp_path, *CUT)
     table = rate_table(config)
     assert len(table) == 2 * config.train.updates + 1
     for step in range(1, 2 * config.train.updates + 1):

@@ -92,17 +92,18 @@ def test_a_run_in_smaller_steps_reports_them_and_the_same_samples(tmp_path):
     config = tiny_config(
         tmp_path,
         "recipe.batch_cut_into=2",
+        "train.pairs_per_update=32",
         "train.updates=6",
         "train.window_updates=1",
         "evaluation.every_updates=2",
     )
     run_training(config, tmp_path, 3, Progress())
-    assert [window["samples"] for window in events(tmp_path, "steps")] == [[8]] * 12
+    assert [window["samples"] for window in events(tmp_path, "steps")] == [[16]] * 12
     (start,), (end,) = (events(tmp_path, name) for name in ("run_start", "run_end"))
     assert start["planned_steps"] == end["attempted_updates"] == 12
-    assert end["samples"] == 6 * 16
+    assert end["samples"] == 6 * 32
     seen = [(event["step"], event["samples_seen"]) for event in events(tmp_path, "evaluation")]
-    assert seen == [(4, 32), (8, 64), (12, 96)]
+    assert seen == [(4, 64), (8, 128), (12, 192)]
 
 
 def test_passes_over_the_data_end_with_the_last_part_of_an_update(tmp_path):
@@ -110,14 +111,9 @@ def test_passes_over_the_data_end_with_the_last_part_of_an_update(tmp_path):
     for cut in (1, 2):
         folder = tmp_path / str(cut)
         folder.mkdir()
-        run_training(
-            tiny_config(
-                folder, f"data.root={tmp_path / 'data'}", "train.updates=12", f"recipe.batch_cut_into={cut}"
-            ),
-            folder,
-            3,
-            Progress(),
-        )
+        sets = [f"data.root={tmp_path / 'data'}", "train.updates=12", "train.pairs_per_update=32"]
+        config = tiny_config(folder, *sets, f"recipe.batch_cut_into={cut}")
+        run_training(config, folder, 3, Progress())
         folders.append({event["epoch"]: event["step"] for event in events(folder, "epoch")})
     whole, cut = folders
     assert whole
@@ -155,7 +151,7 @@ def test_the_learning_rate_grows_by_the_root_and_falls_along_the_same_cosine(tmp
 
 
 def test_smaller_steps_have_the_rates_of_their_size(tmp_path):
-    sets = ["train.updates=12", "optimizer.warmup_updates=2"]
+    sets = ["train.updates=12", "optimizer.warmup_updates=2", "train.pairs_per_update=64"]
     plain, cut = tiny_config(tmp_path, *sets), tiny_config(tmp_path, *sets, "recipe.batch_cut_into=4")
     for update in (1, 2, 3, 12):
         assert learning_rate(cut, 4 * update) == pytest.approx(learning_rate(plain, update) / 2)
@@ -212,3 +208,6 @@ def test_a_batch_that_cannot_be_cut_is_refused(tmp_path):
         match=r"recipe\.batch_cut_into: got 3, expected a divisor of train\.pairs_per_update \(16\)",
     ):
         tiny_config(tmp_path, "recipe.batch_cut_into=3")
+    text = r"got 4, which leaves 8 of train\.pairs_per_update \(32\) to a step, expected to leave 16 or more"
+    with pytest.raises(ConfigError, match=text):
+        tiny_config(tmp_path, "train.pairs_per_update=32", "recipe.batch_cut_into=4")

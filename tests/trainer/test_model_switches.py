@@ -163,6 +163,18 @@ def test_compilation_reads_back_where_it_is(tmp_path):
     assert seen == {"off": 0, "blocks": 3, "model": 0, "model, reduce-overhead": 0}
 
 
+@pytest.mark.parametrize("variable", ["TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"])
+def test_compilation_that_the_environment_turns_off_is_not_on(tmp_path, monkeypatch, variable):
+    config = tiny_config(tmp_path, "speed.compile=blocks")
+    objective = Objective(LatentPdeOperator(config), config)
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(
+        RuntimeError, match=f"{variable} is 1, so that torch compiles nothing: unset it, or set"
+    ):
+        put_on_model(objective, config.speed)
+    assert observed_compile(objective) == "off"
+
+
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune-no-cudagraphs"])
 def test_the_mode_reaches_the_compiler_of_every_region(tmp_path, monkeypatch, mode):
     asked = []

@@ -36,9 +36,12 @@ def test_stratified_queries_lie_one_in_each_cell():
     assert torch.equal(queries // 4, torch.arange(4).expand(50, -1))
 
 
-@pytest.mark.parametrize("grid", [(16,), (8, 8), (12, 12)])
-def test_every_lattice_is_one_of_its_positions(grid):
-    plan = QueryPlan.of(grid, math.prod(grid) // 4, "lattice")
+SPACINGS = [QueryPlan.of((2 * spacing,), 2, "lattice") for spacing in range(2, 130)]
+LATTICES = [QueryPlan.of(grid, math.prod(grid) // 4, "lattice") for grid in [(16,), (8, 8), (12, 12)]]
+
+
+@pytest.mark.parametrize("plan", [*LATTICES, *SPACINGS, QueryPlan.of((44, 44), 4, "lattice")])
+def test_every_lattice_is_one_of_its_positions(plan):
     queries = plan.choose(0, 1, PAIRS)
     assert len(plan.lattices().unique(dim=0)) == plan.positions
     assert torch.equal(plan.lattices()[plan.position(queries)], queries)

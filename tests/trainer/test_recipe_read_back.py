@@ -35,8 +35,8 @@ CHANGED = {
         "prior_terms": "0 of 12 steps",
     },
     "batch_cut_into=4": {
-        "step_pairs": "4 in 48 steps",
-        "task_pairs": "advection1d 2 of 4, darcy2d 2 of 4",
+        "step_pairs": "16 in 48 steps",
+        "task_pairs": "advection1d 8 of 16, darcy2d 8 of 16",
         "inverse_terms": "1 of 1 pairs, 48 of 48 steps from 1",
         "prior_terms": "48 of 48 steps from 1",
     },
@@ -70,7 +70,8 @@ def test_without_a_recipe_it_is_the_whole_work(tmp_path):
 
 @pytest.mark.parametrize("change", CHANGED)
 def test_each_part_of_it_reads_back_and_nothing_else(tmp_path, change):
-    needed = ["recipe.query_points=8"] if change.startswith("query_strategy") else []
+    needs = {"query_strategy": "recipe.query_points=8", "batch_cut_into": "train.pairs_per_update=64"}
+    needed = [one for key, one in needs.items() if change.startswith(key)]
     before = read_back(tmp_path, *needed)
     assert read_back(tmp_path, *needed, f"recipe.{change}") == {**before, **CHANGED[change]}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from trainer.config.loss_rules import broken_loss_rules
-from trainer.config.schema import Config
+from trainer.config.schema import LEAST_PAIRS, Config
 from trainer.config.speed_rules import broken_speed_rules
 from trainer.config.token_grid import token_grid
 from trainer.data.tasks import TASKS
@@ -114,6 +114,12 @@ def _pairs(config: Config) -> Iterator[Problem]:
         )
     elif pairs % micro_steps == 0 and (text := _uneven_pairs(config, world_size=1)):
         yield Problem("train.pairs_per_update", text)
+    if pairs // cut < LEAST_PAIRS <= pairs:
+        yield Problem(
+            "recipe.batch_cut_into",
+            f"got {cut}, which leaves {pairs // cut} of train.pairs_per_update ({pairs}) to a step, "
+            f"expected to leave {LEAST_PAIRS} or more",
+        )
     strides = config.data.frame_strides
     if len(set(strides)) < len(strides):
         yield Problem("data.frame_strides", f"got {list(strides)}, expected each stride once")

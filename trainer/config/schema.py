@@ -11,6 +11,8 @@ from trainer.data.tasks import TASKS
 from trainer.losses.terms import TERMS
 from trainer.switches.on_model import MODEL_SWITCHES
 
+LEAST_PAIRS = 16  # of a step: gradients of fewer are mostly noise
+
 
 @dataclass(frozen=True)
 class _AnyData:
@@ -56,7 +58,9 @@ class ModelConfig:
 class _AnyLoss:
     """Weights of the terms; a term of weight 0 is not computed."""
 
-    inverse_warmup_updates: CountOrZero = 0  # linear ramp of the inverse terms
+    inverse_warmup_updates: CountOrZero = (
+        0  # linear ramp of the inverse terms; in steps, where a recipe has others
+    )
 
 
 # And the weight of each term under its name, so that a new term needs no line here.
@@ -87,7 +91,7 @@ class OptimizerConfig:
 @dataclass(frozen=True)
 class TrainConfig:
     updates: Count = 1000
-    pairs_per_update: Annotated[int, AtLeast(16)] = 256  # over all ranks and micro-steps
+    pairs_per_update: Annotated[int, AtLeast(LEAST_PAIRS)] = 256  # over all ranks and micro-steps
     rest: Literal["drop", "pad"] = "drop"  # pairs at the end of a pass that fill no update
     window_updates: Count = 10  # updates per `steps` event
     timeout_seconds: Positive = 600.0  # of a collective operation
@@ -147,10 +151,10 @@ class RecipeConfig:
 
     query_points: Count | None = None  # decoded points per pair, at most; null = the whole grid
     query_strategy: Literal["uniform", "stratified", "lattice"] = "uniform"
-    inverse_every: Count = 1  # updates between two computations of the inverse terms
+    inverse_every: Count = 1  # steps from one computation of the inverse terms to the next
     inverse_every_nth_pair: Count = 1  # pairs of a batch that have inverse terms
-    priors_every: Count = 1  # updates between two computations of boundary, conservation and positivity
-    exploration_updates: CountOrZero = 0  # at the start, without inverse terms and priors
+    priors_every: Count = 1  # steps from one computation of boundary, conservation and positivity to the next
+    exploration_updates: CountOrZero = 0  # steps at the start, without inverse terms and priors
     # Both make steps of another size than pairs_per_update, of the same pairs in the same order. The length
     # of the training, its warm-up, batch_doubles_after, evaluations, checkpoints and checksums count the
     # updates that there would be without; exploration, inverse terms and priors count steps. Learning rate

@@ -64,8 +64,8 @@ class QueryPlan:
     def lattices(self) -> Int[Tensor, "positions queries"]:
         """The points of the lattice at each of its places, in their order."""
         every = self.grid[0] // self.lattice[0]
-        steps = torch.cartesian_prod(*[torch.arange(every)] * len(self.grid)).view(-1, len(self.grid))
-        return self._shifted(self.lattice, steps / every)
+        shifts = torch.cartesian_prod(*[torch.arange(every)] * len(self.grid)).view(-1, len(self.grid))
+        return self._shifted(shifts)
 
     def choose(self, seed: int, step: Step, pair: Int[Tensor, " pairs"]) -> Int[Tensor, "pairs queries"]:
         """Distinct points by their index in the flattened grid; in order where they are the whole grid."""
@@ -73,7 +73,8 @@ class QueryPlan:
         if self.lattice == self.grid:
             return torch.arange(points, device=pair.device).expand(len(pair), -1)
         if self.lattice is not None:
-            return self._shifted(self.lattice, uniform(STREAM, seed, step, pair, len(self.grid)))
+            every = self.grid[0] // self.lattice[0]
+            return self._shifted((uniform(STREAM, seed, step, pair, len(self.grid)) * every).long())
         if self.strategy == "uniform":
             numbers = uniform(STREAM, seed, step, pair, points)
             return numbers.argsort(dim=1, stable=True)[:, : self.count]
@@ -81,15 +82,13 @@ class QueryPlan:
         inside = uniform(STREAM, seed, step, pair, self.count) * cells.diff()
         return cells[:-1] + inside.long()
 
-    def _shifted(self, lattice: tuple[int, ...], shift: Tensor) -> Tensor:
-        """The lattice, moved within one of its cells; a shift in [0, 1) per pair and axis."""
-        every = self.grid[0] // lattice[0]
-        index = torch.zeros(len(shift), *(1 for _ in lattice), dtype=torch.long, device=shift.device)
+    def _shifted(self, shift: Int[Tensor, "pairs axes"]) -> Int[Tensor, "pairs queries"]:
+        """The lattice, moved by some points along each axis, less than from one of its points to the next."""
+        every = self.grid[0] // self.lattice[0]
+        index = torch.zeros(len(shift), *(1 for _ in self.grid), dtype=torch.long, device=shift.device)
         for axis, points in enumerate(self.grid):
-            place = (
-                torch.arange(0, points, every, device=shift.device) + (shift[:, axis, None] * every).long()
-            )
-            shape = [len(shift), *(1 for _ in lattice)]
+            place = torch.arange(0, points, every, device=shift.device) + shift[:, axis, None]
+            shape = [len(shift), *(1 for _ in self.grid)]
             shape[axis + 1] = -1
             index = index * points + place.view(shape)
         return index.flatten(1)

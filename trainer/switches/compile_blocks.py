@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -43,6 +44,11 @@ def graphs_compiled() -> int:
 
 
 def _compile(module: nn.Module, mode: str) -> None:
+    for variable in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):  # with which torch compiles nothing
+        if os.environ.get(variable) == "1":
+            raise RuntimeError(
+                f"{variable} is 1, so that torch compiles nothing: unset it, or set speed.compile off"
+            )
     module.compile(fullgraph=True, dynamic=False, mode=mode)
     module.compile_mode = mode
 
