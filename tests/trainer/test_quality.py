@@ -337,7 +337,7 @@ def test_evaluate_asks_for_the_file_of_several_runs(tmp_path, capsys):
     assert "--out: missing" in capsys.readouterr().err
 
 
-def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, capsys):
+def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkeypatch, capsys):
     run_training(tiny_config(tmp_path), tmp_path / "run", 3, Progress())
     out = tmp_path / "errors.jsonl"
     out.write_text("of an earlier call")
@@ -345,6 +345,13 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, capsys
     assert main(["evaluate", "--run", *runs, "--out", str(out)]) == BAD_INPUT
     assert "absent/checkpoint.pt: is not there" in capsys.readouterr().err
     assert out.read_text() == "of an earlier call"
+    assert main(["evaluate", "--run", runs[0], "--out", str(out), "--data-root", "/absent"]) == BAD_INPUT
+    assert "--data-root: /absent is not a folder" in capsys.readouterr().err
+    assert out.read_text() == "of an earlier call"
+    again = tmp_path / "again" / "run"
+    again.mkdir(parents=True)
+    assert main(["evaluate", "--run", runs[0], str(again), "--out", str(out)]) == BAD_INPUT
+    assert f"--run: {runs[0]} and {again} are both called run" in capsys.readouterr().err
     assert main(["evaluate", "--run", runs[0], "--out", str(tmp_path)]) == BAD_INPUT
     assert f"--out: {tmp_path} is a folder; name a file" in capsys.readouterr().err
     assert main(["evaluate", "--run", runs[0], "--out", "/proc/errors.jsonl"]) == BAD_INPUT  # even for root
@@ -353,7 +360,9 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, capsys
         within = tmp_path / "run" / name
         assert main(["evaluate", "--run", runs[0], "--out", str(within)]) == BAD_INPUT
         assert f"--out: {within} is in {runs[0]}, whose files it could replace" in capsys.readouterr().err
-    assert main(["evaluate", "--run", runs[0], "--out", str(out)]) == 0
+    monkeypatch.chdir(runs[0])
+    assert main(["evaluate", "--run", ".", "--out", str(out)]) == 0
+    assert [json.loads(line)["run"] for line in out.read_text().splitlines()] == ["run"]
     assert main(["evaluate", "--checkpoint", runs[0]]) == BAD_INPUT
     assert f"{runs[0]}: is a folder; give the checkpoint.pt in it" in capsys.readouterr().err
 

@@ -230,6 +230,29 @@ def test_data_that_were_made_again_are_the_same(tmp_path, monkeypatch):
     assert len(train_losses(tmp_path / "out")) == 7
 
 
+def test_what_changes_nothing_of_a_training_may_change(tmp_path, monkeypatch):
+    config = tiny_config(tmp_path, *KEEPING)
+    run_training(config, tmp_path / "whole", 3, Progress())
+    interrupted_at(6, monkeypatch, config, tmp_path / "out")
+    shutil.move(config.data.root, tmp_path / "moved")
+    others = [
+        "train.timeout_seconds=90",
+        "train.checkpoint_every_updates=2",
+        f"data.root={tmp_path / 'moved'}",
+    ]
+    run_training(tiny_config(tmp_path, *KEEPING, *others), tmp_path / "out", 3, Progress(), resume=True)
+    assert_same_bits(learned(tmp_path / "out"), learned(tmp_path / "whole"))
+
+
+def test_a_checkpoint_that_may_not_be_read_says_so(tmp_path, monkeypatch):
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("trainer.run.checkpoint.zipfile.ZipFile", refuse)
+    with pytest.raises(ConfigError, match=r"x: cannot be read \(Permission denied\); make it readable"):
+        read_checkpoint(Path("x"))
+
+
 def test_ranks_refuse_alike_what_one_of_them_reads_otherwise(tmp_path, resumed):
     class WithAnother(World):
         def gather_text(self, text: str) -> list[str]:

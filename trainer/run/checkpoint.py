@@ -41,6 +41,8 @@ def read_checkpoint(path: Path) -> dict:
             if damaged := parts.testzip():
                 raise zipfile.BadZipFile(f"{damaged} has other bytes than were written")
         state = torch.load(path, map_location="cpu", weights_only=True)
+    except PermissionError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); make it readable") from error
     except Exception as error:  # whatever the bytes make of the unpickler
         reason = (str(error).splitlines() or [""])[0].split(". ")[0]  # torch goes on with advice to trust it
         raise ConfigError(

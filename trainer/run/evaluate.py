@@ -47,24 +47,36 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
 
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
-    """Write a JSON line per run as soon as it is known: `run` (name of the folder), val_loss and metrics."""
+    """Write a JSON line per run as soon as it is known: `run` (name of the folder), val_loss and metrics.
+
+    What the file held stays there until then.
+    """
     make_folder(out.parent, "--out")
     if out.is_dir():
         raise ConfigError(f"--out: {out} is a folder; name a file")
-    for folder in folders:  # before what is there is replaced
+    named: dict[str, Path] = {}
+    for folder in folders:
+        name = _name(folder)
+        if name in named:
+            raise ConfigError(
+                f"--run: {named[name]} and {folder} are both called {name}; call evaluate for each"
+            )
+        named[name] = folder
         _require_checkpoint(folder / LAST)
         if out.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(
                 f"--out: {out} is in {folder}, whose files it could replace; name a file elsewhere"
             )
     try:
-        file = out.open("w", buffering=1)
+        file = out.open("a", buffering=1)
     except OSError as error:
         raise ConfigError(f"--out: {out} cannot be written ({error.strerror}); name another file") from error
     with file:
-        for folder, errors in _evaluated(folders, root):
+        for place, (folder, errors) in enumerate(_evaluated(folders, root)):
+            if place == 0:
+                file.truncate(0)
             metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
-            line = {"run": folder.name, "val_loss": metrics.pop("val_loss"), "metrics": metrics}
+            line = {"run": _name(folder), "val_loss": metrics.pop("val_loss"), "metrics": metrics}
             print(json.dumps(line, allow_nan=False), file=file)
 
 
@@ -110,6 +122,11 @@ def _end_with(parent: BaseProcess | None) -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def _name(folder: Path) -> str:
+    """As it was called, which may be a link's name; `.` and `..` say none."""
+    return folder.name if folder.name not in ("", "..") else folder.resolve().name
 
 
 def _require_checkpoint(path: Path) -> None:

@@ -24,6 +24,10 @@ from trainer.run.world import World
 EARLIER = "earlier"  # a folder in that of a run, of those before it
 
 
+# Outside `speed`; what a folder of data holds is compared by itself.
+CHANGE_NOTHING = ("data.root", "train.timeout_seconds", "train.checkpoint_every_updates")
+
+
 @dataclass(frozen=True)
 class Earlier:
     """The part of a run before this process; nothing for a fresh run."""
@@ -53,7 +57,7 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
     for key, saved, given in differences(state["config"], to_plain(config)):
         raise ConfigError(
             f"--resume: {key}: got {given}, but {path} was trained with {saved}; "
-            "only keys under speed may differ"
+            f"only keys under speed, {', '.join(CHANGE_NOTHING)} may differ"
         )
     with torch.device("meta"):
         names = state_names(LatentPdeOperator(config), config)
@@ -106,10 +110,10 @@ def set_aside(out: Path) -> None:
 def differences(
     saved: Mapping[str, object], given: Mapping[str, object], section: str = ""
 ) -> Iterator[tuple[str, object, object]]:
-    """Yield key and both values wherever two configs differ outside `speed`."""
+    """Yield key and both values wherever two configs differ in what they train."""
     for name in sorted({*saved, *given} - ({"speed"} if not section else set())):
         key, one, other = f"{section}{name}", saved.get(name), given.get(name)
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             yield from differences(one, other, f"{key}.")
-        elif one != other:
+        elif one != other and key not in CHANGE_NOTHING:
             yield key, one, other
