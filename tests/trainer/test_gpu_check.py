@@ -270,6 +270,22 @@ def test_gradients_without_norms_do_not_pass():
     ]
 
 
+def test_a_record_without_all_its_norms_does_not_pass():
+    records = ALL["one-tile"]
+    changed = {**records["one-tile"], "gradient_norms": records["one-tile"]["gradient_norms"][:9]}
+    assert verdict("one-tile", {**records, "one-tile": changed}) == [
+        "the norm of a later gradient is nan from plain's, over 0.25"
+    ]
+
+
+def test_on_a_cpu_a_gradient_that_is_missing_is_still_named():
+    records = ALL["one-tile"]
+    changed = {**records["one-tile"], "device": "cpu", "worst_gradients": {"decoder.head.bias": [1.0, 0.1]}}
+    assert verdict("one-tile", {**records, "one-tile": changed}) == [
+        "the first gradient of decoder.head.bias is 1.0e+00 from plain's, over 0.97"
+    ]
+
+
 def test_waits_of_the_host_are_not_asked_of_a_cpu():
     records = {**ALL["trace"]}
     records["trace"] = {**records["trace"], "device": "cpu"}

@@ -58,9 +58,7 @@ class ModelConfig:
 class _AnyLoss:
     """Weights of the terms; a term of weight 0 is not computed."""
 
-    inverse_warmup_updates: CountOrZero = (
-        0  # linear ramp of the inverse terms; in steps, where a recipe has others
-    )
+    inverse_warmup_updates: CountOrZero = 0  # linear ramp of the inverse terms, in a recipe's steps
 
 
 # And the weight of each term under its name, so that a new term needs no line here.

@@ -73,7 +73,7 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
         raise ConfigError(f"--out: {out} cannot be written ({error.strerror}); name another file") from error
     with file:
         for place, (folder, errors) in enumerate(_evaluated(folders, root)):
-            if place == 0:
+            if place == 0 and out.is_file():  # and no pipe
                 file.truncate(0)
             metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
             line = {"run": _name(folder), "val_loss": metrics.pop("val_loss"), "metrics": metrics}

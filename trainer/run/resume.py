@@ -22,8 +22,6 @@ from trainer.run.metrics import has_ended, lines_after_run_start
 from trainer.run.world import World
 
 EARLIER = "earlier"  # a folder in that of a run, of those before it
-
-
 # Outside `speed`; what a folder of data holds is compared by itself.
 CHANGE_NOTHING = ("data.root", "train.timeout_seconds", "train.checkpoint_every_updates")
 
