@@ -360,9 +360,7 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkey
         within = tmp_path / "run" / name
         assert main(["evaluate", "--run", runs[0], "--out", str(within)]) == BAD_INPUT
         assert f"--out: {within} is in {runs[0]}, whose files it could replace" in capsys.readouterr().err
-    assert (
-        main(["evaluate", "--run", runs[0], "--out", "/dev/stdout"]) == 0
-    )
+    assert main(["evaluate", "--run", runs[0], "--out", "/dev/stdout"]) == 0
     monkeypatch.chdir(runs[0])
     assert main(["evaluate", "--run", ".", "--out", str(out)]) == 0
     assert [json.loads(line)["run"] for line in out.read_text().splitlines()] == ["run"]
