@@ -7,6 +7,7 @@ import { checkMachine, usedMachines } from './judge/machine.ts'
 import { withMachine } from './judge/machine-verdict.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise-floor.ts'
 import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
+import { checkStepClock } from './judge/step-clock.ts'
 import { judge } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'
 import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
@@ -45,6 +46,7 @@ export function assess(
     ...checkMachine(watched.preflight, runs, machines),
     checkCaches(standing.counting),
     ...checkRepeats(standing),
+    ...checkStepClock(finishedOf(outcomes), runs[0]?.warmUpSteps ?? 0, watched),
   ]
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
   const keyOf = (variant: Variant) =>

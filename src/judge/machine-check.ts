@@ -15,6 +15,7 @@ export interface MachineCheck {
     | 'GPU release'
     | 'compile caches'
     | 'repeats'
+    | 'step clock'
   /** `failed` makes the experiment invalid; `warned` and `not measured` are shown. */
   readonly state: 'passed' | 'warned' | 'failed' | 'not measured'
   readonly detail: string

@@ -40,7 +40,9 @@ const steps = z.object({
   step_seconds: z
     .array(z.number().positive())
     .min(1)
-    .describe('Duration of each step, the slowest rank, without evaluation and checkpoints.'),
+    .describe(
+      'Duration of each step without evaluation and checkpoints, on the rank that took longest for all.',
+    ),
   samples: z.array(count.min(1)).describe('Training samples of each step, all ranks together.'),
   train_loss: perStep,
   learning_rate: perStep,

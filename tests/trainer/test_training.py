@@ -17,7 +17,9 @@ from trainer.optimizer.adamw import AdamWPart
 from trainer.optimizer.hybrid import Hybrid
 from trainer.run import learner as learner_module
 from trainer.run.learner import Learner
+from trainer.run.metrics import MetricsFile
 from trainer.run.training import Progress, run_training
+from trainer.run.window import StepRecord, Window
 from trainer.run.world import World
 
 ROLLOUT_ERRORS = (
@@ -58,6 +60,19 @@ def test_every_step_is_reported_once(plain):
     assert [window["first_step"] for window in windows] == [1, 3, 5, 7]
     assert [len(window["step_seconds"]) for window in windows] == [2, 2, 2, 1]
     assert {samples for window in windows for samples in window["samples"]} == {16}
+
+
+def test_a_rank_that_is_late_to_a_collective_counts_once(tmp_path, monkeypatch):
+    # Two ranks are late by turns, each by a second, which the other waits in its next step; 8 or 8.5 s pass.
+    ranks = torch.tensor([[[3.0, 1, 3, 1], [0, 0, 0, 0]], [[1, 3, 1, 3.5], [0.1, 0, 0.2, 0.1]]])
+    losses = torch.zeros(2, 1, 4)
+    monkeypatch.setattr(World, "gather", lambda _self, _own: torch.cat([ranks, losses], dim=1).double())
+    record = StepRecord(torch.zeros(()), None, 16, 0.0, 1e-3, compiled=False)
+    window, file = Window(1, [record] * 4), MetricsFile(tmp_path / "metrics.jsonl")
+    window.report([1.0] * 4, ALONE, file)
+    (written,) = events(tmp_path, "steps")
+    assert written["step_seconds"] == [1, 3, 1, 3.5]
+    assert written["data_wait_seconds"] == pytest.approx([0.1, 0, 0.2, 0.1])
 
 
 def test_the_evaluation_covers_the_held_out_split(plain):

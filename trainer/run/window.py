@@ -37,7 +37,7 @@ class Window:
         waits = [record.data_wait_seconds for record in self.records]
         host = torch.tensor([seconds, waits], dtype=torch.float64).to(world.device)
         everyone = world.gather(torch.cat([host, losses[None]])).cpu()  # (ranks, 3, steps)
-        slowest, longest_wait = everyone[:, :2].amax(dim=0).tolist()
+        slowest, longest_wait = (_largest_sum(everyone[:, column]) for column in (0, 1))
         mean_loss = everyone[:, 2].mean(dim=0).tolist()
         finite = next((n for n, loss in enumerate(mean_loss) if not math.isfinite(loss)), len(mean_loss))
         if finite:
@@ -64,6 +64,15 @@ class Window:
         for offset, record in enumerate(records):
             if record.compiled:
                 metrics.phase("compile", slowest[offset], self.first_step + offset)
+
+
+def _largest_sum(ranks: Tensor) -> list[float]:
+    """The numbers of the rank whose sum is largest.
+
+    Not the largest number of each step: whoever comes late to a collective makes its own step longer and the
+    next one of all others, so that the time would count twice.
+    """
+    return ranks[ranks.sum(dim=1).argmax()].tolist()
 
 
 def _finite_or_null(norms: list[Tensor | None]) -> list[float | None] | None:

@@ -1,0 +1,54 @@
+// Step seconds that do not fit between their reports are a warning that names the usual cause.
+import { expect, test } from 'vitest'
+import { checkStepClock } from '../../src/judge/step-clock.ts'
+import { aFinishedRun } from '../fixtures/builders.ts'
+import { aMachineRecord } from '../fixtures/machine/records.ts'
+
+/** 40 steps of `stepSeconds`, of which the last 30 were reported within 5 s. */
+async function checkOf(
+  stepSeconds: number,
+  steps = aMachineRecord().steps,
+  run: Parameters<typeof aFinishedRun>[0] = {},
+) {
+  const finished = await aFinishedRun(run, { stepSeconds: Array.from({ length: 40 }, () => stepSeconds) })
+  const records = new Map([[finished.run.id, aMachineRecord({ steps })]])
+  return checkStepClock([finished], 10, { preflight: null, records })
+}
+
+test('over 1% more than passed between two looks is a warning', async () => {
+  // 5 s between the reports, which may have been seen half a second apart.
+  expect(await checkOf(5.5 / 30)).toEqual([])
+  expect(await checkOf((1.009 * 5.5) / 30)).toEqual([])
+  expect(await checkOf((1.03 * 5.5) / 30)).toEqual([
+    {
+      name: 'step clock',
+      state: 'warned',
+      detail:
+        'more step seconds than passed between the reports of the steps, in 03-block-1-baseline (3.0%); the largest of all ranks for each step counts lateness twice: report the steps of one rank',
+    },
+  ])
+})
+
+test('steps that compile while they are reported do not count', async () => {
+  const steps = [1, 10, 40].map((last_step) => ({
+    event: 'steps' as const,
+    seconds: last_step / 4,
+    last_step,
+  }))
+  expect(await checkOf(0.2, steps)).toEqual([])
+  expect(await checkOf(0.3, steps)).toHaveLength(1)
+})
+
+test('one report, or none, shows nothing', async () => {
+  const atTheEnd = [{ event: 'steps' as const, seconds: 9, last_step: 40 }]
+  expect(await checkOf(100, atTheEnd)).toEqual([])
+  expect(await checkOf(100, [])).toEqual([])
+})
+
+test('a warm-up launch is not judged', async () => {
+  expect(await checkOf(100, undefined, { block: null })).toEqual([])
+})
+
+test('a run that was not watched is not judged', async () => {
+  expect(checkStepClock([await aFinishedRun()], 10, { preflight: null, records: new Map() })).toEqual([])
+})
