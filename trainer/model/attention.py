@@ -34,8 +34,9 @@ class SelfAttention(nn.Module):
         self, qkv: Float[Tensor, "pairs tokens packed"]
     ) -> tuple[Float[Tensor, "pairs heads tokens head_dim"], ...]:
         """Queries and keys after their norms, and values."""
-        query, key, value = qkv.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        return self.query_norm(query).to(value.dtype), self.key_norm(key).to(value.dtype), value
+        query, key, value = _by_head(qkv, 3, self.heads)
+        query, key = self.query_norm(query).to(value.dtype), self.key_norm(key).to(value.dtype)
+        return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
 
 class CrossAttention(nn.Module):
@@ -66,6 +67,14 @@ class CrossAttention(nn.Module):
         self, query: Float[Tensor, "#pairs queries dim"], key_value: Float[Tensor, "pairs tokens packed"]
     ) -> Float[Tensor, "pairs queries dim"]:
         """Values weighted by the softmax of queries and keys: what an attention kernel replaces."""
-        query = query.unflatten(-1, (self.heads, -1)).transpose(1, 2).expand(len(key_value), -1, -1, -1)
-        key, value = key_value.unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        query = query.unflatten(-1, (self.heads, -1)).expand(len(key_value), -1, -1, -1)
+        parts = query, *_by_head(key_value, 2, self.heads)
+        query, key, value = (part.transpose(1, 2) for part in parts)
         return scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+
+
+def _by_head(
+    packed: Float[Tensor, "pairs rows packed"], parts: int, heads: int
+) -> tuple[Float[Tensor, "pairs rows heads head_dim"], ...]:
+    """Cut what one linear layer made of all parts; the gradients are put together in one copy."""
+    return tuple(part.unflatten(-1, (heads, -1)) for part in packed.chunk(parts, dim=-1))

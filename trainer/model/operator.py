@@ -34,9 +34,9 @@ class OperatorBlock(nn.Module):
             6, dim=-1
         )
         branch = self.attention(self.attention_norm(x) * (1 + scale_a) + shift_a)
-        x = x + branch_scale * (1 + gate_a) * branch
+        x = x + (branch_scale * (1 + gate_a)).to(branch.dtype) * branch
         branch = self.mlp(self.mlp_norm(x) * (1 + scale_m) + shift_m)
-        return x + branch_scale * (1 + gate_m) * branch
+        return x + (branch_scale * (1 + gate_m)).to(branch.dtype) * branch
 
 
 class LatentOperator(nn.Module):
@@ -68,7 +68,11 @@ class LatentOperator(nn.Module):
         condition: Float[Tensor, "pairs condition"],
         branch_scale: Float[Tensor, "depth pairs"],
     ) -> Float[Tensor, "pairs tokens dim"]:
-        """Through all blocks: what kernels replace that work across the border of two."""
+        """Through all blocks: what kernels replace that work across the border of two.
+
+        The stream is float32, whatever format the branches are in.
+        """
+        x = x.float()
         for block, scale in zip(self.blocks, branch_scale[..., None, None], strict=True):
             x = block(x, condition, scale)
         return x
