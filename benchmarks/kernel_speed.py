@@ -144,8 +144,7 @@ def _norms_of_queries(pairs: int, place: dict) -> Iterator[dict]:
     weight = torch.ones(DIM // SELF_HEADS, device=place["device"]).requires_grad_()
 
     def normed(packed: Tensor, weight: Tensor) -> Tensor:
-        query = packed[:, :, 0].transpose(1, 2)
-        return nn.functional.rms_norm(query, weight.shape, weight, 1e-6).to(packed.dtype)
+        return nn.functional.rms_norm(packed[:, :, 0], weight.shape, weight, 1e-6).to(packed.dtype)
 
     def normed_in_one_format(packed: Tensor, weight: Tensor) -> Tensor:
         return normed(packed, weight.to(packed.dtype))

@@ -41,6 +41,18 @@ def test_the_work_of_a_pair_is_that_of_the_design():
     assert work["all"] == pytest.approx(work["encoder"] + work["operator"] + work["decoder"], rel=1e-3)
 
 
+def test_places_that_are_embedded_once_for_all_pairs_are_work_once():
+    plain, hoisted = (
+        flops_per_pair(
+            load_config(ROOT / f"configs/train/two-task-1gpu-{form}.yaml", ["data.tasks=[advection1d]"])
+        )
+        for form in ("baseline", "optimized")
+    )
+    # Two linear layers, the second of the embedding and the first layer's queries, in both decodes.
+    assert plain["decoder"] - hoisted["decoder"] == pytest.approx(2 * 3 * 2 * 2 * 1024 * 384 * 384, rel=0.05)
+    assert hoisted["operator"] == plain["operator"]
+
+
 def test_a_part_that_no_term_uses_is_no_work():
     work = flops_per_pair(load_config(ROOT / "configs/train/parity-4gpu-optimized.yaml"))
     assert work["decoder"] == 0

@@ -17,6 +17,7 @@ from trainer.data.tasks import TASKS
 from trainer.losses.choices import EVERYTHING, Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.switches.on_model import hoist_fixed_grid
 
 PARTS = ("encoder", "operator", "decoder")
 
@@ -25,10 +26,11 @@ def flops_per_pair(config: Config, steps: range | None = None) -> dict[str, floa
     """FLOP of matrix products, forward and backward, by part and in all; a multiply-add counts 2.
 
     The mean over the pairs of some steps, by default of all, of which not all have every term, and over the
-    tasks by their shares. Attention counts its products once, whatever kernel repeats some.
+    tasks by their shares. Attention counts its products once, whatever kernel repeats some, and places
+    that pairs have in common once where they are embedded once: products that are not made are no work.
     """
     choices, pairs_of = StepChoices.of(config, 0), Counter()
-    plain = replace(config, speed=SpeedConfig())  # so that all switches share what was counted
+    plain = replace(config, speed=_leaving_out_products(config.speed))
     for step in steps or range(1, config.growth.steps + 1):
         pairs_of[choices.phase(step)] += config.step_pairs(step)
     mean: dict[str, float] = Counter()
@@ -59,13 +61,19 @@ def pass_without_data(config: Config, pairs: int, phase: Phase = EVERYTHING) -> 
 
     pairs: for each unit of a task's share.
     """
-    config = replace(config, speed=SpeedConfig())
+    config = replace(config, speed=_leaving_out_products(config.speed))
     objective = Objective(LatentPdeOperator(config), config).to("meta")
+    hoist_fixed_grid.put_on(objective, config.speed)
     batch = _batch_without_data(config, pairs)
     inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
     with sdpa_kernel(SDPBackend.MATH):
         objective(batch, inputs, phase).backward()
     return len(batch.pair)
+
+
+def _leaving_out_products(speed: SpeedConfig) -> SpeedConfig:
+    """With the one switch that does, so that all others share what was counted."""
+    return SpeedConfig(hoist_fixed_grid=speed.hoist_fixed_grid)
 
 
 def _batch_without_data(config: Config, pairs: int) -> Batch:
