@@ -1,5 +1,7 @@
 """Times our kernels beside torch's own code for the same, and beside what memory allows; a JSON line each.
 
+The first line is what products of large matrices reach, after a rest and when the GPU is hot.
+
     python -m benchmarks.kernel_speed [PAIRS] >> out/kernel-speed.jsonl
 
 With TRITON_INTERPRET=1 it runs on a CPU, where its figures mean nothing.
@@ -7,8 +9,8 @@ With TRITON_INTERPRET=1 it runs on a CPU, where its figures mean nothing.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -28,15 +30,21 @@ BYTES_PER_SECOND = 4.3e12  # of an H200, measured
 TOKENS, QUERIES, DIM = 128, 1024, 384
 SELF_HEADS, CROSS_HEADS = 8, 4
 REPEATS = 20
+REST_SECONDS = HEAT_SECONDS = 3.0  # until then a GPU is neither cool nor at its power limit
 
 
 def main() -> None:
-    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 384
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pairs", nargs="?", type=int, default=384, help="of a call (384)")
+    pairs = parser.parse_args().pairs
     on_gpu = torch.cuda.is_available()
     device, dtype = torch.device("cuda" if on_gpu else "cpu"), torch.bfloat16 if on_gpu else torch.float16
     place = {"device": device, "dtype": dtype}
     torch.manual_seed(0)
     name = torch.cuda.get_device_name() if on_gpu else "CPU"
+    print(json.dumps(_products(place) | {"gpu": name, "torch": torch.__version__}), flush=True)
     for what, ours, torchs, inputs, tensors in [
         _self_attention(pairs, place),
         _cross_attention(pairs, place),
@@ -50,6 +58,25 @@ def main() -> None:
         print(json.dumps(line), flush=True)
     for line in (_gelu(pairs, place), *_norms_of_queries(pairs, place)):
         print(json.dumps(line | {"pairs": pairs, "gpu": name}), flush=True)
+
+
+def _products(place: dict) -> dict:
+    """Of random data: on zeros a GPU draws less power, and is faster than in any training."""
+    size = 8192 if place["device"].type == "cuda" else 64
+    left, right = torch.randn(2, size, size, **place)
+
+    def tflops() -> float:
+        return 2 * size**3 / _timed(lambda: left @ right) / 1e9
+
+    time.sleep(REST_SECONDS)
+    rested, deadline = tflops(), time.monotonic() + HEAT_SECONDS
+    while time.monotonic() < deadline:
+        hot = tflops()
+    return {
+        "kernel": f"product of matrices of {size} x {size}",
+        "rested_tflops": rested,
+        "hot_tflops": hot,
+    }
 
 
 def _self_attention(pairs: int, place: dict) -> tuple:

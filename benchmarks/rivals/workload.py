@@ -20,6 +20,7 @@ from trainer.data.splits import open_data
 from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.switches.on_model import hoist_fixed_grid
 
 SEED = 0
 WARM_UPS = 0.5  # of the updates
@@ -33,6 +34,7 @@ class Workload(nn.Module):
         torch.manual_seed(SEED)
         self.model = LatentPdeOperator(config).to(device)
         self.objective = Objective(self.model, config).to(device)
+        hoist_fixed_grid.put_on(self.objective, config.speed)
         self.choices = StepChoices.of(config, SEED)
         data = open_data(config).train
         share = Share(
@@ -44,8 +46,10 @@ class Workload(nn.Module):
         self.feed = open_feed(data, share, config.train.updates, config.speed, device)
 
     def forward(self, update: int, micro_step: int) -> Tensor:
-        numbers = torch.from_numpy(self.feed.share.pairs(update, micro_step)).to(self.feed.pairs.device)
-        batch = self.feed.pairs.read(numbers)
+        numbers = torch.from_numpy(self.feed.share.pairs(update, micro_step))
+        if torch.cuda.is_available():
+            numbers = numbers.pin_memory()  # else the copy waits for the device
+        batch = self.feed.pairs.read(numbers.to(self.feed.pairs.device, non_blocking=True))
         return self.objective(batch, self.choices.inputs(update, batch.pair), EVERYTHING)
 
 
