@@ -46,10 +46,7 @@ class Workload(nn.Module):
         self.feed = open_feed(data, share, config.train.updates, config.speed, device)
 
     def forward(self, update: int, micro_step: int) -> Tensor:
-        numbers = torch.from_numpy(self.feed.share.pairs(update, micro_step))
-        if torch.cuda.is_available():
-            numbers = numbers.pin_memory()  # else the copy waits for the device
-        batch = self.feed.pairs.read(numbers.to(self.feed.pairs.device, non_blocking=True))
+        batch = self.feed.micro_batch(update, micro_step)
         return self.objective(batch, self.choices.inputs(update, batch.pair), EVERYTHING)
 
 

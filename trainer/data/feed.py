@@ -33,12 +33,14 @@ class ResidentFeed:
 
     def update(self, step: int) -> Iterator[Batch]:
         """Yield the micro-batches of an update; steps count from 1."""
-        device = self.pairs.device
         for micro_step in range(self.share.micro_steps):
-            chosen = torch.from_numpy(self.share.pairs(step, micro_step))
-            if device.type == "cuda":
-                chosen = chosen.pin_memory()  # else the copy waits
-            yield self.pairs.read(chosen.to(device, non_blocking=True))
+            yield self.micro_batch(step, micro_step)
+
+    def micro_batch(self, step: int, micro_step: int) -> Batch:
+        chosen = torch.from_numpy(self.share.pairs(step, micro_step))
+        if self.pairs.device.type == "cuda":
+            chosen = chosen.pin_memory()  # else the copy waits
+        return self.pairs.read(chosen.to(self.pairs.device, non_blocking=True))
 
     def first_batch(self) -> Batch:
         return next(self.update(1))
