@@ -131,7 +131,7 @@ function bound({ gate, evidence }: GateVerdict): string {
   if (evidence === null || isLevel(gate)) return ''
   if (evidence.bounds === null) return 'none'
   const { lower, upper } = evidence.bounds
-  return `${change(gate, cautious(lower, 'down'))} to ${change(gate, cautious(upper, 'up'))} (${confidence(evidence.confidence)})`
+  return `${change(gate, cautious(lower, 'down'))} to ${change(gate, cautious(upper, 'up'))} (each ${confidence(evidence.confidence)})`
 }
 
 function limit({ metric, statistic, limit }: Gate): string {

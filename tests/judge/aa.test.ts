@@ -109,9 +109,9 @@ describe('the whole line of an A/A', () => {
     expect(renderTerminal(result)).toMatchInlineSnapshot(`
       "two-task: baseline against itself (A/A)
 
-      | gate    | baseline       | optimized      | change | bound                 | limit    | verdict     |
-      | ------- | -------------- | -------------- | ------ | --------------------- | -------- | ----------- |
-      | speedup | 5.00 ms/sample | 4.99 ms/sample | 1.00x  | 0.990x to 1.02x (95%) | >= 1.00x | open (info) |
+      | gate    | baseline       | optimized      | change | bound                      | limit    | verdict     |
+      | ------- | -------------- | -------------- | ------ | -------------------------- | -------- | ----------- |
+      | speedup | 5.00 ms/sample | 4.99 ms/sample | 1.00x  | 0.990x to 1.02x (each 95%) | >= 1.00x | open (info) |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 6 blocks. The interval spans the limit after 6 blocks. Minimal detectable effect: 1.6% past the limit, in 80% of experiments.
 
