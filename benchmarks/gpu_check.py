@@ -2,7 +2,8 @@
 
 python benchmarks/gpu_check.py --out DIR
 Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and passed over.
-DIR must not have those of an earlier call. Exits with 1 where a case or a kernel is not as it must be.
+DIR must not have those of an earlier call, but to go on with it by --resume. Exits with 1 where a case or a
+kernel is not as it must be.
 """
 
 from __future__ import annotations
@@ -48,19 +49,22 @@ TINY = [
 def main() -> int:
     options = _options()
     end_by_exception()
-    _require_new(options.out)
-    deadline = time.monotonic() + options.seconds
     wanted = _wanted(options)
+    if options.resume:
+        _keep_what_is_right(options.out, wanted)
+    else:
+        _require_new(options.out)
+    deadline = time.monotonic() + options.seconds
     waiting = [case for case in wanted if case.package is None or find_spec(case.package)]
     of_kernels = [] if options.only else _wrong_kernels(options)
     launches = sorted({case.launch for case in waiting})
     for launch in launches:
-        remaining = [case for case in waiting if case.launch == launch]
+        of_launch = [case for case in waiting if case.launch == launch]
+        remaining = _not_yet_recorded(of_launch, options.out)
         while remaining and time.monotonic() < deadline:
             _run_worker(remaining, options, deadline)
             remaining = _not_yet_recorded(remaining, options.out)
     records = _records(options.out)
-    by_name = {case.name: case for case in wanted}
     print(table(records, {case.name: case.against for case in wanted if case.against}))
     measured = {record["case"] for record in records if "step_seconds" in record}
     missing = [case.name for case in waiting if case.name not in measured]
@@ -69,11 +73,8 @@ def main() -> int:
     for case in wanted:
         if case not in waiting:
             print(f"{case.name}: left out, {case.package} is not installed")
-    ended = {r["case"]: r for r in records if r["case"] in by_name and "step_seconds" in r}
     complaints = of_kernels + [
-        f"{name}: {text}"
-        for name, record in ended.items()
-        for text in wrong(record, by_name[name], ended.get(by_name[name].against))
+        f"{name}: {text}" for name, texts in _complaints(records, wanted).items() for text in texts
     ]
     print("\n".join(complaints) or ("" if missing else "each was on as asked, and kept the numbers"))
     return 1 if missing or complaints else 0
@@ -83,7 +84,28 @@ def _require_new(out: Path) -> None:
     """A record of another call, of other code or settings, would be judged as if it were of this one."""
     out.mkdir(parents=True, exist_ok=True)
     if (out / "gpu-check.jsonl").exists():
-        raise SystemExit(f"--out: {out} has the records of an earlier call; name another folder")
+        raise SystemExit(
+            f"--out: {out} has the records of an earlier call; name another folder, "
+            "or go on with --resume if code and settings are the same"
+        )
+
+
+def _keep_what_is_right(out: Path, wanted: list[Case]) -> None:
+    """A case that failed, was cut off or is judged as wrong is measured again."""
+    out.mkdir(parents=True, exist_ok=True)
+    records = _records(out)
+    complaints = _complaints(records, wanted)
+    kept = [r for r in records if "step_seconds" in r and not complaints.get(r["case"])]
+    (out / "gpu-check.jsonl").write_text("".join(json.dumps(record) + "\n" for record in kept))
+
+
+def _complaints(records: list[dict], wanted: list[Case]) -> dict[str, list[str]]:
+    """What is wrong, by the name of each case that ended."""
+    by_name = {case.name: case for case in wanted}
+    ended = {r["case"]: r for r in records if r["case"] in by_name and "step_seconds" in r}
+    return {
+        name: wrong(record, by_name[name], ended.get(by_name[name].against)) for name, record in ended.items()
+    }
 
 
 def _wanted(options: argparse.Namespace) -> list[Case]:
@@ -182,7 +204,8 @@ def _not_yet_recorded(remaining: list[Case], out: Path) -> list[Case]:
 
 def _records(out: Path) -> list[dict]:
     path = out / "gpu-check.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be half written
 
 
 def _wrong_kernels(options: argparse.Namespace) -> list[str]:
@@ -218,6 +241,11 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, required=True, help="folder for results and logs")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="keep what an earlier call, of the same code and settings, measured in --out and was right",
+    )
     parser.add_argument(
         "--seconds", type=float, default=5400, help="of everything; what is left then is not run"
     )

@@ -1,22 +1,27 @@
 #!/usr/bin/env bash
 # Repeats what README and docs say about GPUs, part by part, on one host:
 #
-#   benchmarks/on-gpus.sh OUT [PART...]      OUT is a folder in the repository
+#   benchmarks/on-gpus.sh OUT [PART...]      OUT is a folder in the repository, relative to its root
 #
 # A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
-# is only called again; it ends with 1 while something is not done. Without parts, all of them, for which the host
-# needs four GPUs: some six hours, by the times of those parts that have been measured.
-# Needs Node 24 and, as `python3`, Python with torch; the rivals also lightning and accelerate, the ladder
-# `npm run setup`, learning `pip install --group benchmarks`.
+# is only called again; it ends with 1 while something is not done. Without parts, all of them, for which the
+# host needs four GPUs: some six hours, by the times of those parts that have been measured (not ladder-4gpu).
+# What the parts need, such as Python with torch as `python3`, is looked for first; where something is missing
+# the call names it, says how to get it and ends with 2, nothing measured.
 set -euo pipefail
-parts=(data check kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu recipe-2gpu plan-2gpu
-  floor-1gpu gate-1gpu ladder-1gpu parity speed-cases-4gpu speed-cases-2gpu rivals-4gpu rivals-2gpu breakdown-4gpu breakdown-2gpu
-  learning memory)
+parts=(data check kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu recipe-2gpu
+  plan-2gpu floor-1gpu gate-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu
+  speed-cases-2gpu rivals-4gpu rivals-2gpu breakdown-4gpu breakdown-2gpu learning memory)
 if [ $# -lt 1 ]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
 fi
+if [[ $1 == /* ]]; then
+  echo "$0: OUT is a folder in the repository, relative to its root, such as out/gpus; got $1" >&2
+  exit 2
+fi
 cd "$(dirname "$0")/.."
+export PATH="$PWD/node_modules/.bin:$PATH" # the Node of npm run setup, where that was called
 export NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}" # multicast hangs where a host has it off
 out=$1
 shift
@@ -29,93 +34,176 @@ done
 [ $# -eq 0 ] || parts=("$@")
 short=(--set train.updates=60 --set train.window_updates=10 --set optimizer.warmup_updates=10
   --set data.held_out_fraction=0.004 --set evaluation.rollout_trajectories=0)
-ranks() { python3 -m torch.distributed.run --standalone --nproc-per-node "$@"; }
+ranks() { # GPUS PROGRAM...
+  if [ "$1" -eq 1 ]; then
+    python3 "${@:2}"
+  else
+    python3 -m torch.distributed.run --standalone --nproc-per-node "$@"
+  fi
+}
+train() { # GPUS CONFIG FOLDER [OPTION...]; a training that has ended is kept
+  grep -qs '"run_end"' "$3/metrics.jsonl" ||
+    ranks "$1" -m trainer train --config "configs/train/$2.yaml" --seed 0 --out "$3" "${@:4}"
+}
 action() { benchmarks/through-the-action.sh "$out/$1" "configs/experiments/$2.yaml" -- "${@:3}"; }
+ladder() { # CONFIG FOLDER [OPTION...]; goes on with what the folder holds
+  local again=()
+  [ ! -e "$2/ladder.json" ] || again=(--resume --retry)
+  node lib/cli.js ladder "configs/experiments/$1.yaml" --out "$2" "${@:3}" "${again[@]}"
+}
+ladder_shards() { # NUMBER SHARDS: those of the GPU of that number, also where there are more shards than GPUs
+  local shard shared worst=0
+  for ((shard = $1; shard < $2; shard += ${#gpus[@]})); do
+    shared=(--part alone --shard "$shard/$(($2 - 1))")
+    [ "$shard" -gt 0 ] || shared=(--part sum)
+    [ "$2" -gt 1 ] || shared=()
+    CUDA_VISIBLE_DEVICES=${gpus[$1]} ladder ladder-1gpu "$out/ladder-1gpu/$shard" "${shared[@]}" || worst=$?
+  done
+  return "$worst"
+}
 
 measure() {
-  local gpus=${1//[!0-9]/}
+  local count=${1//[!0-9]/} worst=0
+  local optimized=two-task-${count}gpu-optimized
   case $1 in
     data) python3 -m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml ;;
-    check) python3 benchmarks/gpu_check.py --out "$(mktemp -d "$out/check-XXXXXX")" --data data ;;
+    check) python3 benchmarks/gpu_check.py --out "$out/check" --resume --data data ;;
     kernels) python3 -m benchmarks.kernel_speed > "$out/kernels.jsonl" ;;
     gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 ;;
     recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 ;;
     plan-?gpu) action "$1" "$1" blocks=4 ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;
-    ladder-1gpu) # sums on the first GPU, rungs alone on the others
-      local all number shared=() calls=() again worst=0
-      IFS=, read -ra all <<< "${CUDA_VISIBLE_DEVICES-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}"
-      for number in "${!all[@]}"; do
-        if [ ${#all[@]} -eq 1 ]; then
-          shared=()
-        elif [ "$number" -eq 0 ]; then
-          shared=(--part sum)
-        else
-          shared=(--part alone --shard "$number/$((${#all[@]} - 1))")
-        fi
-        again=()
-        [ ! -e "$out/ladder-1gpu/$number/ladder.json" ] || again=(--resume)
-        CUDA_VISIBLE_DEVICES=${all[number]} node lib/cli.js ladder configs/experiments/ladder-1gpu.yaml \
-          --out "$out/ladder-1gpu/$number" "${shared[@]}" "${again[@]}" &
+    ladder-1gpu)
+      local number shards calls=()
+      mkdir -p "$out/$1"
+      # What is measured was shared by this number, which holds on a host with more or fewer GPUs too.
+      [ -s "$out/$1/shards" ] || echo "${#gpus[@]}" > "$out/$1/shards"
+      shards=$(< "$out/$1/shards")
+      for number in "${!gpus[@]}"; do
+        ladder_shards "$number" "$shards" &
         calls+=($!)
       done
       for number in "${calls[@]}"; do wait "$number" || worst=$?; done # all, since they hold GPUs
       [ "$worst" -eq 0 ] || return "$worst"
-      node lib/cli.js ladder --show "$out"/ladder-1gpu/*/ladder.json > "$out/ladder-1gpu.txt"
+      node lib/cli.js ladder --show "$out/$1"/*/ladder.json > "$out/$1.txt"
+      ;;
+    ladder-4gpu)
+      ladder "$1" "$out/$1" && node lib/cli.js ladder --show "$out/$1/ladder.json" > "$out/$1.txt"
       ;;
     parity)
       for form in baseline optimized; do
-        ranks 4 -m trainer train --config "configs/train/parity-4gpu-$form.yaml" --seed 0 --out "$out/parity/$form" \
+        train 4 "parity-4gpu-$form" "$out/$1/$form" \
           --set train.updates=150 --set optimizer.warmup_updates=20 --set data.advection1d.trajectories=64 \
           --set data.held_out_fraction=0.02 --set evaluation.rollout_trajectories=0 || return
       done
       ;;
-    speed-cases-?gpu) python3 -m benchmarks.speed_cases --gpus "$gpus" --out "$out/$1" ;;
+    operator-1gpu)
+      train 1 parity-4gpu-optimized "$out/$1/operator" --set train.pairs_per_update=1600 \
+        --set train.updates=60 --set train.window_updates=10 --set optimizer.warmup_updates=10 \
+        --set 'data.tasks=[advection1d]' --set data.held_out_fraction=0.01 \
+        --set evaluation.rollout_trajectories=0 || return
+      train 1 "$optimized" "$out/$1/whole" "${short[@]}" || return
+      python3 -m benchmarks.roofline --operator "$out/$1/operator/metrics.jsonl" \
+        --whole "$out/$1/whole/metrics.jsonl" > "$out/$1.txt"
+      ;;
+    speed-cases-?gpu) python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1" ;;
     rivals-?gpu)
       for rival in lightning accelerate; do
-        ranks "$gpus" -m "benchmarks.rivals.${rival}_run" --config "configs/train/two-task-${gpus}gpu-optimized.yaml" \
-          "${short[@]}" --json "$out/$1/$rival.json" || return
+        [ -e "$out/$1/$rival.json" ] ||
+          ranks "$count" -m "benchmarks.rivals.${rival}_run" --config "configs/train/$optimized.yaml" \
+            "${short[@]}" --json "$out/$1/$rival.json" || worst=$?
       done
-      ranks "$gpus" -m trainer train --config "configs/train/two-task-${gpus}gpu-optimized.yaml" --seed 0 \
-        "${short[@]}" --out "$out/$1/ours"
+      train "$count" "$optimized" "$out/$1/ours" "${short[@]}" || worst=$?
+      return "$worst"
       ;;
     breakdown-?gpu)
       for form in baseline optimized; do
-        ranks "$gpus" -m trainer train --config "configs/train/two-task-${gpus}gpu-$form.yaml" --seed 0 "${short[@]}" \
-          --set speed.trace_updates=3 --out "$out/$1/$form" || return
+        train "$count" "two-task-${count}gpu-$form" "$out/$1/$form" "${short[@]}" \
+          --set speed.trace_updates=3 || return
       done
       python3 -m benchmarks.step_breakdown --updates 3 --json "$out/$1.json" --picture "$out/$1.png" \
         "$out/$1"/*/trace-0.json > "$out/$1.txt"
       ;;
     learning)
       python3 -m benchmarks.learning.spectra > "$out/spectra.txt" || return
-      python3 -m benchmarks.learning.compare --config configs/train/two-task-1gpu-optimized.yaml --out "$out/learning" \
-        --kill-at-update 600 --set train.checkpoint_every_updates=300 \
+      python3 -m benchmarks.learning.compare --config configs/train/two-task-1gpu-optimized.yaml \
+        --out "$out/learning" --kill-at-update 600 --set train.checkpoint_every_updates=300 \
         --set train.updates=1200 --set evaluation.every_updates=150 --set data.held_out_fraction=0.02
       ;;
     memory)
-      python3 benchmarks/memory_growth.py --config configs/train/two-task-1gpu-optimized.yaml --out "$out/memory" \
-        --set train.updates=2000 --set evaluation.rollout_trajectories=0
+      python3 benchmarks/memory_growth.py --config configs/train/two-task-1gpu-optimized.yaml \
+        --out "$out/memory" --set train.updates=2000 --set evaluation.rollout_trajectories=0
       ;;
   esac
 }
 
+declare -A missing=() # and the parts that need it
+lacks() { missing[$1]+=" $part"; }
+python_has() { # REMEDY MODULE...
+  local absent
+  absent=$(python3 -c 'import importlib.util, sys
+print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))' "${@:2}") || absent=${*:2}
+  [ -z "$absent" ] || lacks "python3 with $absent: $1"
+}
+node_is_new() { [[ $(node --version 2> /dev/null) =~ ^v([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 24 ]; }
+look_for_needs() {
+  local least=1
+  case $part in
+    check) least=2 ;;
+    parity) least=4 ;;
+    *-?gpu) least=${part//[!0-9]/} ;;
+  esac
+  [ "${#gpus[@]}" -ge "$least" ] ||
+    lacks "GPUs, $least where nvidia-smi and CUDA_VISIBLE_DEVICES show ${#gpus[@]}: name parts for so many"
+  case $part in floor-* | gate-* | recipe-* | plan-* | ladder-*)
+    node_is_new || lacks "Node 24 or newer on PATH: npm run setup installs it in node_modules" ;;
+  esac
+  python_has "pip install torch numpy h5py pyyaml jaxtyping" torch numpy h5py yaml jaxtyping
+  case $part in
+    ladder-*) [ -e lib/cli.js ] || lacks "lib/cli.js: npm run setup makes it" ;;
+    rivals-*) python_has "pip install lightning accelerate" lightning accelerate ;;
+    breakdown-*) python_has "pip install --group benchmarks" matplotlib ;;
+    learning) python_has "pip install --group benchmarks" matplotlib neuralop ;;
+  esac
+}
+
+waiting=()
+for part in "${parts[@]}"; do
+  [ -e "$out/$part.done" ] || waiting+=("$part")
+done
+there=$(nvidia-smi --query-gpu=index --format=csv,noheader 2> /dev/null | paste -sd,) || there=
+IFS=, read -ra gpus <<< "${there:+${CUDA_VISIBLE_DEVICES-$there}}"
+for part in "${waiting[@]}"; do look_for_needs; done
+for need in "${!missing[@]}"; do echo "$0:${missing[$need]}: needs $need" >&2; done
+[ ${#missing[@]} -eq 0 ] || exit 2
+
 mkdir -p "$out"
+exec 9> "$out/lock" # open in all that it launches: what outlives a killed call still has the GPUs
+if ! flock -n 9; then
+  echo "$0: another call is at work in $out, or what it launched; wait, or end what fuser $out/lock names" >&2
+  exit 2
+fi
+
+# An experiment that was judged by whole launches is done, passed or not; after any other the machine has to
+# be looked at.
+is_judged() {
+  grep -qsxE 'passed|failed|inconclusive' "$out/$1/outputs.txt" && python3 -c 'import json, sys
+checks = json.load(open(sys.argv[1]))["verdict"]["checks"]
+sys.exit({check["name"]: check["state"] for check in checks}["completion"] != "passed")' "$out/$1/result.json"
+}
 failed=0
 set -m # a part has a process group of its own, which ends with this script
 running=
-trap '[ -z "$running" ] || { kill -TERM -- "-$running"; wait "$running"; }; exit 143' TERM INT
-for part in "${parts[@]}"; do
-  [ ! -e "$out/$part.done" ] || continue
+trap '[ -z "$running" ] || { kill -TERM -- "-$running"; wait "$running"; }; exit 143' TERM INT HUP
+for part in "${waiting[@]}"; do
   started=$SECONDS
   verdict=0
   measure "$part" > "$out/$part.log" 2>&1 &
   running=$!
   wait "$running" || verdict=$?
   echo "$part: exit $verdict after $((SECONDS - started)) s"
-  # An experiment that was judged is done, passed or not; after an invalid one the machine has to be looked at.
-  if [ $verdict -eq 0 ] || grep -qxE 'passed|failed|inconclusive' "$out/$part/outputs.txt" 2> /dev/null; then
+  if [ $verdict -eq 0 ] || is_judged "$part"; then
     touch "$out/$part.done"
   else
     echo "$part: not done, see $out/$part.log" >&2

@@ -14,6 +14,10 @@ if [ $# -lt 2 ] || [ "$2" = -- ]; then
 fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=$1
+if [[ $out == /* ]]; then
+  echo "$0: OUT is a folder in the repository, relative to its root, such as out/gate; got $out" >&2
+  exit 2
+fi
 shift
 experiments=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do

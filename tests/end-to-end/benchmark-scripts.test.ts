@@ -1,33 +1,66 @@
-// The scripts in benchmarks/ that start experiments on a host with GPUs, with a Python that only notes its calls.
-import { execFile, spawn } from 'node:child_process'
+// The scripts in benchmarks/ that start experiments on a host with GPUs, in a folder that stands for the repository,
+// with programs that only note their calls.
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { beforeEach, expect, it, vi } from 'vitest'
-import { aFolder, ROOT, stillRunning } from '../fixtures/processes/launching.ts'
+import { aFolder, PYTHON, ROOT, stillRunning } from '../fixtures/processes/launching.ts'
 
 let folder: string
+let env: NodeJS.ProcessEnv
 
 beforeEach(async () => {
   folder = await aFolder()
+  env = {
+    ...process.env,
+    PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+    CUDA_VISIBLE_DEVICES: undefined,
+  }
+  for (const name of ['benchmarks', 'bin', 'lib', 'packages']) await mkdir(join(folder, name))
+  for (const script of ['on-gpus.sh', 'through-the-action.sh']) {
+    await copyFile(join(ROOT, 'benchmarks', script), join(folder, 'benchmarks', script))
+  }
+  await writeFile(join(folder, 'lib/cli.js'), '')
+  await havePackages('torch', 'numpy', 'h5py', 'yaml', 'jaxtyping')
+  await haveGpus(4)
+  await python('')
+  await node('')
 })
 
-/** Python ends with `exitCode`; its calls are the lines of the file `calls`. */
-async function pythonThatEndsWith(exitCode: number): Promise<void> {
-  const script = `#!/bin/sh\necho "$*" >> "${join(folder, 'calls')}"\nexit ${exitCode}\n`
-  await writeFile(join(folder, 'python3'), script, { mode: 0o755 })
+const stub = (name: string, script: string) =>
+  writeFile(join(folder, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+
+const haveGpus = (count: number) =>
+  stub('nvidia-smi', `printf '%s\\n' ${[...new Array(count).keys()].join(' ')}`)
+
+async function havePackages(...names: string[]): Promise<void> {
+  for (const name of names) await writeFile(join(folder, 'packages', `${name}.py`), '')
 }
 
+/** Notes its calls and then does as `script` says, but for lines of Python, which see `packages` alone. */
+const python = (script: string) =>
+  stub(
+    'python3',
+    `[ "$1" = -c ] && PYTHONPATH="${folder}/packages" exec "${PYTHON}" -S "$@"
+echo "$*" >> "${folder}/calls"\n${script}`,
+  )
+
+const node = (script: string, version = 'v24.0.0') =>
+  stub('node', `[ "$1" = --version ] && { echo ${version}; exit; }\n${script}`)
+
+const calls = async () => (await readFile(join(folder, 'calls'), 'utf8')).trimEnd().split('\n')
+const has = async (file: string) => (await readdir(join(folder, 'out'))).includes(file)
+
 async function call(script: string, ...args: string[]) {
-  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
   return new Promise<{ exitCode: number; said: string }>((resolve) => {
-    execFile(join(ROOT, 'benchmarks', script), args, { env }, (error, stdout, stderr) => {
+    execFile(join(folder, 'benchmarks', script), args, { env }, (error, stdout, stderr) => {
       resolve({ exitCode: Number(error?.code ?? 0), said: stdout + stderr })
     })
   })
 }
 
-const onGpus = (...parts: string[]) => call('on-gpus.sh', join(relative(ROOT, folder), 'gpus'), ...parts)
+const onGpus = (...parts: string[]) => call('on-gpus.sh', 'out', ...parts)
 
 it.each(['on-gpus.sh', 'through-the-action.sh'])('%s says how it is called', async (script) => {
   const { exitCode, said } = await call(script)
@@ -35,87 +68,308 @@ it.each(['on-gpus.sh', 'through-the-action.sh'])('%s says how it is called', asy
   expect(said).toMatch(/^usage: /)
 })
 
+it.each(['on-gpus.sh', 'through-the-action.sh'])(
+  '%s refuses a folder outside of the repository',
+  async (script) => {
+    const { exitCode, said } = await call(script, join(folder, 'elsewhere'), 'kernels')
+    expect(exitCode).toBe(2)
+    expect(said).toContain(`OUT is a folder in the repository, relative to its root, such as out/`)
+    expect(said).toContain(`; got ${folder}/elsewhere`)
+    expect(await readdir(folder)).toEqual(['benchmarks', 'bin', 'lib', 'packages'])
+  },
+)
+
 it('a part that does not exist ends the call before any runs', async () => {
-  await pythonThatEndsWith(0)
   const { exitCode, said } = await onGpus('kernels', 'gate-3gpu')
   expect(exitCode).toBe(2)
   expect(said).toContain('no part is called gate-3gpu; parts: data check kernels floor-4gpu gate-4gpu')
   expect(await readdir(folder)).not.toContain('calls')
 })
 
-it('a part that is done is passed over by the next call', async () => {
-  await pythonThatEndsWith(0)
-  expect((await onGpus('data', 'kernels')).exitCode).toBe(0)
-  expect(await onGpus('data', 'kernels')).toEqual({ exitCode: 0, said: '' })
-  expect((await readFile(join(folder, 'calls'), 'utf8')).split('\n')).toEqual([
-    '-m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml',
-    '-m benchmarks.kernel_speed',
+it.each<[string, string, string, () => Promise<unknown>]>([
+  [
+    'kernels',
+    'a GPU',
+    'kernels: needs GPUs, 1 where nvidia-smi and CUDA_VISIBLE_DEVICES show 0: ',
+    () => stub('nvidia-smi', 'echo No devices; exit 6'),
+  ],
+  [
+    'gate-4gpu',
+    'GPUs',
+    'gate-4gpu: needs GPUs, 4 where nvidia-smi and CUDA_VISIBLE_DEVICES show 2: ',
+    () => haveGpus(2),
+  ],
+  [
+    'check',
+    'two GPUs',
+    'check: needs GPUs, 2 where nvidia-smi and CUDA_VISIBLE_DEVICES show 1: ',
+    () => haveGpus(1),
+  ],
+  [
+    'floor-1gpu',
+    'a new Node',
+    'floor-1gpu: needs Node 24 or newer on PATH: npm run setup',
+    () => node('', 'v22.9.0'),
+  ],
+  [
+    'ladder-4gpu',
+    'the command line',
+    'ladder-4gpu: needs lib/cli.js: npm run setup makes it',
+    () => rm(join(folder, 'lib/cli.js')),
+  ],
+  [
+    'memory',
+    'torch',
+    'memory: needs python3 with torch: pip install torch',
+    () => rm(join(folder, 'packages/torch.py')),
+  ],
+  [
+    'rivals-2gpu',
+    'rivals',
+    'rivals-2gpu: needs python3 with accelerate: pip install lightning accelerate',
+    () => havePackages('lightning'),
+  ],
+  [
+    'breakdown-2gpu',
+    'matplotlib',
+    'breakdown-2gpu: needs python3 with matplotlib: pip install --group',
+    async () => {},
+  ],
+  [
+    'learning',
+    'the FNO',
+    'learning: needs python3 with neuralop: pip install --group benchmarks',
+    () => havePackages('matplotlib'),
+  ],
+])('%s without %s is refused before anything is measured', async (part, _what, text, without) => {
+  await without()
+  const { exitCode, said } = await onGpus('data', part)
+  expect(exitCode).toBe(2)
+  expect(said).toContain(text)
+  expect(await readdir(folder)).toEqual(['benchmarks', 'bin', 'lib', 'packages'])
+})
+
+it('what is missing is named once for all parts that need it, and not for one that is done', async () => {
+  await onGpus('kernels')
+  await stub('nvidia-smi', 'exit 9')
+  const { exitCode, said } = await onGpus('kernels', 'data', 'memory')
+  expect(exitCode).toBe(2)
+  expect(said.split('\n')).toEqual([
+    expect.stringMatching(/on-gpus\.sh: data memory: needs GPUs, 1 where/),
     '',
   ])
 })
 
-it('a part that fails is named with its log, the others are still measured, and it is run again', async () => {
-  await pythonThatEndsWith(1)
-  const { exitCode, said } = await onGpus('rivals-4gpu', 'kernels')
-  expect(exitCode).toBe(1)
-  expect(said).toMatch(/rivals-4gpu: not done, see .*rivals-4gpu\.log/)
-  expect(await readFile(join(folder, 'calls'), 'utf8')).toContain('benchmarks.kernel_speed')
-  await pythonThatEndsWith(0)
-  expect((await onGpus('kernels')).said).toMatch(/^kernels: exit 0 after/)
-})
-
-const stub = (name: string, script: string) =>
-  writeFile(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-
-it('a ladder has its sums on one GPU and its rungs alone on the others, goes on, and is shown as a whole', async () => {
-  const ladders = join(folder, 'gpus/ladder-1gpu')
-  await stub('nvidia-smi', "printf '0\\n1\\n2\\n'")
-  await stub('node', `echo "$CUDA_VISIBLE_DEVICES: $*" >> "${join(folder, 'calls')}"`)
-  await mkdir(join(ladders, '2'), { recursive: true })
-  await writeFile(join(ladders, '2/ladder.json'), '')
-  expect((await onGpus('ladder-1gpu')).exitCode).toBe(0)
-  const calls = (await readFile(join(folder, 'calls'), 'utf8'))
-    .replaceAll(relative(ROOT, folder), '')
-    .split('\n')
-  const ladder = 'lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out /gpus/ladder-1gpu'
-  expect(calls.slice(0, 3).toSorted()).toEqual([
-    `0: ${ladder}/0 --part sum`,
-    `1: ${ladder}/1 --part alone --shard 1/2`,
-    `2: ${ladder}/2 --part alone --shard 2/2 --resume`,
-  ])
-  expect(calls[3]).toMatch(/: lib\/cli.js ladder --show .*\/gpus\/ladder-1gpu\/2\/ladder.json$/)
-})
-
-it('a part whose first call fails waits for the others before the next part', async () => {
-  await stub('nvidia-smi', "printf '0\\n1\\n'")
-  await stub(
-    'node',
-    `[ "$CUDA_VISIBLE_DEVICES" = 0 ] && exit 3\nsleep 1\necho "ladder ended" >> "${join(folder, 'calls')}"`,
+it('GPUs that are not visible do not count', async () => {
+  env.CUDA_VISIBLE_DEVICES = '1,3'
+  expect((await onGpus('speed-cases-4gpu')).said).toContain(
+    'needs GPUs, 4 where nvidia-smi and CUDA_VISIBLE_DEVICES show 2',
   )
-  await pythonThatEndsWith(0)
-  expect((await onGpus('ladder-1gpu', 'kernels')).exitCode).toBe(1)
-  expect((await readFile(join(folder, 'calls'), 'utf8')).split('\n').slice(0, 2)).toEqual([
-    'ladder ended',
+  expect((await onGpus('speed-cases-2gpu')).exitCode).toBe(0)
+})
+
+it('a part that is done is passed over by the next call', async () => {
+  expect((await onGpus('data', 'kernels')).exitCode).toBe(0)
+  expect(await onGpus('data', 'kernels')).toEqual({ exitCode: 0, said: '' })
+  expect(await calls()).toEqual([
+    '-m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml',
     '-m benchmarks.kernel_speed',
   ])
 })
 
-it('ended itself, it ends what it runs, and the part is run again', async () => {
-  const child = join(folder, 'child')
-  await writeFile(join(folder, 'python3'), `#!/bin/sh\necho $$ > "${child}"\nexec sleep 600\n`, {
-    mode: 0o755,
-  })
-  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
-  const parts = [join(relative(ROOT, folder), 'gpus'), 'kernels']
-  const script = spawn(join(ROOT, 'benchmarks/on-gpus.sh'), parts, { env })
+it('a part that fails is named with its log, the others are still measured, and it is run again', async () => {
+  await python('exit 1')
+  const { exitCode, said } = await onGpus('memory', 'kernels')
+  expect(exitCode).toBe(1)
+  expect(said).toMatch(/memory: not done, see out\/memory\.log/)
+  expect(await calls()).toContain('-m benchmarks.kernel_speed')
+  await python('')
+  expect((await onGpus('kernels')).said).toMatch(/^kernels: exit 0 after/)
+})
+
+it.each([
+  ['failed', 'passed', 'done', 1],
+  ['inconclusive', 'passed', 'done', 3],
+  ['failed', 'failed', 'measured again', 1],
+  ['inconclusive', 'inconclusive', 'measured again', 3],
+  ['invalid', 'passed', 'measured again', 4],
+])('an experiment that ends as %s, its completion %s, is %s', async (verdict, completion, then, exitCode) => {
+  const result = JSON.parse(await readFile(join(ROOT, 'benchmarks/gate/two-task-4gpu/result.json'), 'utf8'))
+  result.verdict.verdict = verdict
+  result.verdict.checks.find(({ name }: { name: string }) => name === 'completion').state = completion
+  await writeFile(join(folder, 'result.json'), JSON.stringify(result))
+  await node(`echo measured >> "${folder}/calls"
+cp "${folder}/result.json" "$INPUT_OUT/"
+printf 'verdict<<end\\n${verdict}\\nend\\n' > "$GITHUB_OUTPUT"
+exit ${exitCode}`)
+  const isDone = then === 'done'
+  expect((await onGpus('gate-4gpu')).exitCode).toBe(isDone ? 0 : 1)
+  expect(await has('gate-4gpu.done')).toBe(isDone)
+  await onGpus('gate-4gpu')
+  expect(await calls()).toEqual(isDone ? ['measured'] : ['measured', 'measured'])
+})
+
+it('an experiment that could not start is not done by the result of an earlier one', async () => {
+  await mkdir(join(folder, 'out/gate-4gpu'), { recursive: true })
+  await copyFile(
+    join(ROOT, 'benchmarks/gate/two-task-4gpu/result.json'),
+    join(folder, 'out/gate-4gpu/result.json'),
+  )
+  await node('exit 2')
+  expect((await onGpus('gate-4gpu')).exitCode).toBe(1)
+  expect(await has('gate-4gpu.done')).toBe(false)
+})
+
+/** A trainer that ends its training, and rivals that write their result, if they are not `failing`. */
+const measuringPython = (failing: string) =>
+  python(`case "$*" in *${failing}*) exit 1 ;; esac
+while [ $# -gt 1 ]; do
+  [ "$1" = --out ] && mkdir -p "$2" && echo '{"event": "run_end"}' > "$2/metrics.jsonl"
+  [ "$1" = --json ] && mkdir -p "$(dirname "$2")" && touch "$2"
+  shift
+done`)
+
+const programs = async () =>
+  (await calls()).map((line) => /lightning|accelerate|train |step_breakdown/.exec(line)?.[0])
+
+it('a rival that fails stops no other, and alone is run again', async () => {
+  await havePackages('lightning', 'accelerate')
+  await measuringPython('lightning')
+  expect((await onGpus('rivals-4gpu')).exitCode).toBe(1)
+  expect(await programs()).toEqual(['lightning', 'accelerate', 'train '])
+  await measuringPython('nothing')
+  expect((await onGpus('rivals-4gpu')).exitCode).toBe(0)
+  expect(await programs()).toEqual(['lightning', 'accelerate', 'train ', 'lightning'])
+})
+
+it('a breakdown that cannot be drawn is drawn again from the same traces', async () => {
+  await havePackages('matplotlib')
+  await measuringPython('step_breakdown')
+  expect((await onGpus('breakdown-2gpu')).exitCode).toBe(1)
+  expect(await programs()).toEqual(['train ', 'train ', 'step_breakdown'])
+  expect((await onGpus('breakdown-2gpu')).exitCode).toBe(1)
+  expect(await programs()).toEqual(['train ', 'train ', 'step_breakdown', 'step_breakdown'])
+})
+
+it('the operator and the whole are trained on one GPU, without torchrun, for their roofline', async () => {
+  await measuringPython('nothing')
+  expect((await onGpus('operator-1gpu')).exitCode).toBe(0)
+  const [operator, whole, roofline] = await calls()
+  const train = '-m trainer train --config configs/train'
+  expect(operator).toContain(`${train}/parity-4gpu-optimized.yaml --seed 0 --out out/operator-1gpu/operator`)
+  expect(operator).toContain(' --set train.pairs_per_update=1600 ')
+  expect(whole).toContain(`${train}/two-task-1gpu-optimized.yaml --seed 0 --out out/operator-1gpu/whole`)
+  expect(roofline).toBe(
+    '-m benchmarks.roofline --operator out/operator-1gpu/operator/metrics.jsonl --whole out/operator-1gpu/whole/metrics.jsonl',
+  )
+})
+
+it('the check goes on where it was ended', async () => {
+  await onGpus('check')
+  expect(await calls()).toEqual(['benchmarks/gpu_check.py --out out/check --resume --data data'])
+})
+
+const SINGLE = 'lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out out/ladder-1gpu'
+const noteLadder = () => node(`echo "$CUDA_VISIBLE_DEVICES: $*" >> "${folder}/calls"`)
+
+it('a ladder has its sums on one GPU and its rungs alone on the others, goes on, and is shown as a whole', async () => {
+  await haveGpus(3)
+  await noteLadder()
+  await mkdir(join(folder, 'out/ladder-1gpu/2'), { recursive: true })
+  await writeFile(join(folder, 'out/ladder-1gpu/2/ladder.json'), '')
+  expect((await onGpus('ladder-1gpu')).exitCode).toBe(0)
+  expect((await calls()).slice(0, 3).toSorted()).toEqual([
+    `0: ${SINGLE}/0 --part sum`,
+    `1: ${SINGLE}/1 --part alone --shard 1/2`,
+    `2: ${SINGLE}/2 --part alone --shard 2/2 --resume --retry`,
+  ])
+  expect((await calls())[3]).toBe(': lib/cli.js ladder --show out/ladder-1gpu/2/ladder.json')
+})
+
+it.each([
+  [1, ['0: /0 --part sum', '0: /1 --part alone --shard 1/2', '0: /2 --part alone --shard 2/2']],
+  [2, ['0: /0 --part sum', '0: /2 --part alone --shard 2/2', '1: /1 --part alone --shard 1/2']],
+  [4, ['0: /0 --part sum', '1: /1 --part alone --shard 1/2', '2: /2 --part alone --shard 2/2']],
+])('a ladder that three GPUs began goes on with their shares on %i', async (count, shares) => {
+  await haveGpus(3)
+  await node('exit 3')
+  expect((await onGpus('ladder-1gpu')).exitCode).toBe(1)
+  await haveGpus(count)
+  await noteLadder()
+  expect((await onGpus('ladder-1gpu')).exitCode).toBe(0)
+  expect(
+    (await calls())
+      .slice(0, 3)
+      .map((line) => line.replace(SINGLE, ''))
+      .toSorted(),
+  ).toEqual(shares)
+})
+
+it('the ladder of four GPUs is one call, which goes on too', async () => {
+  await node(
+    `echo "$*" >> "${folder}/calls"; mkdir -p out/ladder-4gpu; touch out/ladder-4gpu/ladder.json; exit 3`,
+  )
+  expect((await onGpus('ladder-4gpu')).exitCode).toBe(1)
+  await noteLadder()
+  expect((await onGpus('ladder-4gpu')).exitCode).toBe(0)
+  const ladder = 'lib/cli.js ladder configs/experiments/ladder-4gpu.yaml --out out/ladder-4gpu'
+  expect(await calls()).toEqual([
+    ladder,
+    `: ${ladder} --resume --retry`,
+    ': lib/cli.js ladder --show out/ladder-4gpu/ladder.json',
+  ])
+})
+
+it('a part whose first call fails waits for the others before the next part', async () => {
+  await haveGpus(2)
+  await node(`[ "$CUDA_VISIBLE_DEVICES" = 0 ] && exit 3\nsleep 1\necho "ladder ended" >> "${folder}/calls"`)
+  expect((await onGpus('ladder-1gpu', 'kernels')).exitCode).toBe(1)
+  expect(await calls()).toEqual(['ladder ended', '-m benchmarks.kernel_speed'])
+})
+
+/** A call whose only part, kernels, does not end by itself, and the process of that. */
+async function atWork(): Promise<{ script: ChildProcess; pid: number }> {
+  await python(`echo $$ > "${folder}/child"\nexec sleep 600`)
+  const script = spawn(join(folder, 'benchmarks/on-gpus.sh'), ['out', 'kernels'], { env })
   const pid = await vi.waitFor(async () => {
-    const noted = await readFile(child, 'utf8')
+    const noted = await readFile(join(folder, 'child'), 'utf8')
     expect(noted).toMatch(/^\d+\n$/)
     return Number(noted)
   }, 10_000)
-  script.kill('SIGTERM')
-  const [exitCode] = await once(script, 'exit')
-  expect(exitCode).toBe(143)
-  await vi.waitFor(() => expect(stillRunning([pid])).toEqual([]), 10_000)
-  expect(await readdir(join(folder, 'gpus'))).toEqual(['kernels.jsonl', 'kernels.log'])
+  return { script, pid }
+}
+
+it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  'ended by %s, it ends what it runs, and the part is run again',
+  async (signal) => {
+    const { script, pid } = await atWork()
+    script.kill(signal)
+    const [exitCode] = await once(script, 'exit')
+    expect(exitCode).toBe(143)
+    await vi.waitFor(() => expect(stillRunning([pid])).toEqual([]), 10_000)
+    expect(await readdir(join(folder, 'out'))).toEqual(['kernels.jsonl', 'kernels.log', 'lock'])
+    await python('')
+    expect((await onGpus('kernels')).exitCode).toBe(0)
+  },
+)
+
+it('a second call into the same folder is refused', async () => {
+  const { script, pid } = await atWork()
+  const { exitCode, said } = await onGpus('data')
+  expect(exitCode).toBe(2)
+  expect(said).toMatch(/another call is at work in out, /)
+  expect(stillRunning([pid])).toEqual([pid])
+  expect(await calls()).toEqual(['-m benchmarks.kernel_speed'])
+  script.kill()
+  await once(script, 'exit')
+})
+
+it('what is left of a killed call keeps its folder until it has ended', async () => {
+  const { script, pid } = await atWork()
+  script.kill('SIGKILL')
+  await once(script, 'exit')
+  expect((await onGpus('data')).said).toContain('another call is at work in out, or what it launched')
+  process.kill(pid)
+  await python('')
+  await vi.waitFor(async () => expect((await onGpus('data')).said).not.toContain('at work'), 10_000)
 })

@@ -21,6 +21,7 @@ from trainer.losses.read_back import read_back_recipe
 from trainer.model.latent_operator import LatentPdeOperator
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
+import gpu_check
 from gpu_check_cases import PLAIN, Case, cases
 from gpu_check_verdict import expected_read_backs, largest, wrong, wrong_kernels
 from gpu_check_worker import SYNCHRONIZES, _most, _noted_waits
@@ -403,3 +404,20 @@ def test_records_of_an_earlier_call_are_not_taken_for_those_of_this(tmp_path):
     assert done.returncode == 1
     assert f"--out: {tmp_path} has the records of an earlier call; name another folder" in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["gpu-check.jsonl"]
+
+
+def test_a_check_that_was_cut_off_goes_on_with_what_was_right(tmp_path):
+    right, off = (ALL["trace"][name] for name in ("plain", "trace"))
+    names = ("plain", "trace", "fused-adamw")
+    wanted = [replace(CASES[name], against=None) for name in names]
+    records = [
+        {"case": "plain", "started": True},
+        right,
+        {**off, "losses": off["losses"][:2]},
+        {"case": "fused-adamw", "error": "no result: ended with exit code -15"},
+    ]
+    lines = [json.dumps(record) for record in records]
+    (tmp_path / "gpu-check.jsonl").write_text("\n".join([*lines, '{"case": "fu']))
+    gpu_check._keep_what_is_right(tmp_path, wanted)
+    assert gpu_check._records(tmp_path) == [right]
+    assert [case.name for case in gpu_check._not_yet_recorded(wanted, tmp_path)] == ["trace", "fused-adamw"]
