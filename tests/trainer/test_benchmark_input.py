@@ -1,12 +1,16 @@
 """The scripts in benchmarks/ say what is wrong with what they are given, before they measure."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
 from tiny import ROOT
 
 from benchmarks import speed_cases, step_breakdown
+from benchmarks.bad_input import require_package
+from trainer.errors import ConfigError
 
 KERNEL = {"cat": "kernel", "name": "gemm", "ts": 10.0, "dur": 2000.0}
 
@@ -97,3 +101,45 @@ def test_a_recorded_breakdown_prints_the_same_table(tmp_path, monkeypatch, capsy
     assert capsys.readouterr().out == printed
     assert step_breakdown.devices_of(str(trace)) == "2 x NVIDIA H200"
     assert step_breakdown.devices_of(str(record)) is None
+
+
+def call(*arguments) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TRITON_INTERPRET": ""}
+    command = [sys.executable, "-m", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "script", ["kernel_errors", "memory_growth", "rivals.accelerate_run", "rivals.lightning_run"]
+)
+def test_help_needs_neither_a_gpu_nor_another_package(script):
+    done = call(f"benchmarks.{script}", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["kernel_errors", "bfloat17"], "invalid choice: 'bfloat17' (choose from "),
+        (
+            ["kernel_errors", "bfloat16", "3"],
+            "SIZE: got [3], expected none, or four of 1 or more: PAIRS TOKENS",
+        ),
+        (["kernel_errors", "bfloat16"], "there is no GPU; set TRITON_INTERPRET=1"),
+        (["memory_growth", "--config", "nope", "--out", "out"], "nope: cannot be read ("),
+        (["rivals.accelerate_run", "--config", "nope", "--json", "x.json"], "nope: cannot be read ("),
+        (["rivals.lightning_run", "--config", "nope", "--json", "x.json"], "nope: cannot be read ("),
+    ],
+)
+def test_bad_input_is_refused_without_a_stack(arguments, said):
+    script, *others = arguments
+    done = call(f"benchmarks.{script}", *others)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_package_that_is_missing_is_named():
+    with pytest.raises(ConfigError, match="nowhere: is not installed; pip install nowhere"):
+        require_package("nowhere")
