@@ -3,11 +3,16 @@
 python -m benchmarks.kernel_errors bfloat16 [PAIRS TOKENS HEADS DIM]
 """
 
+import argparse
 import json
+import os
 import sys
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from trainer.kernels.cross_attention import cross_attention
 from trainer.kernels.feed_forward import feed_forward
@@ -181,9 +186,10 @@ def _relative(value: Tensor, exact: Tensor) -> float:
 
 
 def main() -> None:
+    options = _options()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    dtype = getattr(torch, sys.argv[1])
-    pairs, tokens, heads, dim = [int(size) for size in sys.argv[2:]] or [64, 128, 8, 48]
+    dtype = getattr(torch, options.dtype)
+    pairs, tokens, heads, dim = options.sizes
     sizes = device, dtype, pairs, tokens, heads, dim
     errors = {
         "one-tile attention": one_tile_errors(*sizes),
@@ -202,6 +208,29 @@ def main() -> None:
     if dtype == torch.bfloat16:
         errors["FP8 products"] = fp8_errors(device, *sizes[2:]) if has_fp8(device) else None
     print(json.dumps(errors))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("dtype", choices=("bfloat16", "float16", "float32"))
+    parser.add_argument(
+        "sizes",
+        type=int,
+        nargs="*",
+        metavar="SIZE",
+        default=[64, 128, 8, 48],
+        help="pairs, tokens, heads and the width of one; without them 64 128 8 48",
+    )
+    options = parser.parse_args()
+    if len(options.sizes) != 4 or min(options.sizes) < 1:
+        parser.error(
+            f"SIZE: got {options.sizes}, expected none, or four of 1 or more: PAIRS TOKENS HEADS DIM"
+        )
+    if not torch.cuda.is_available() and not os.environ.get("TRITON_INTERPRET"):
+        parser.error("there is no GPU; set TRITON_INTERPRET=1 to run the kernels on the CPU")
+    return options
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
+from benchmarks.bad_input import refused_in_words  # noqa: E402
 from trainer.config import load_config  # noqa: E402
 from trainer.run.training import Progress, run_training  # noqa: E402
 from trainer.run.world import rank_from_environment  # noqa: E402
@@ -88,4 +89,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with refused_in_words():
+        sys.exit(main())

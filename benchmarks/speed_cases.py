@@ -27,6 +27,7 @@ from trainer.profiling.work import flops_per_pair
 
 ROOT = Path(__file__).parents[1]
 FORMS = ("baseline", "optimized")
+GPUS = (4, 2, 1)  # of the cases, the most first
 MICRO_STEPS = 3  # of the baseline
 MEASURED_TFLOPS = 790  # bf16 products of an H200, measured; its data sheet says 989
 SET_UP = {"data", "compile", "capture"}  # phases behind which the training starts
@@ -42,13 +43,14 @@ class Case:
     pairs: int
     micro_steps: int
     cache: str = "shared"
+    after: str | None = None  # the case whose whole caches it starts with
 
 
 def main() -> int:
     options = _options()
     end_by_exception()
     options.out.mkdir(parents=True, exist_ok=True)
-    wanted = [case for case in cases(options.gpus, options.micro_batch) if _asked(case, options.only)]
+    wanted = [case for case in options.cases if options.only is None or case.name in options.only]
     if not options.show:
         _measure(wanted, options)
     measured = [(case, _metrics(case, options.out)) for case in wanted]
@@ -59,7 +61,7 @@ def main() -> int:
 def cases(most_gpus: int, micro_batch: int) -> list[Case]:
     """All cases, the most telling first; three of the baseline's micro-batches make a GPU's update."""
     share = MICRO_STEPS * micro_batch
-    counts = [gpus for gpus in (4, 2, 1) if gpus <= most_gpus]
+    counts = [gpus for gpus in GPUS if gpus <= most_gpus]
     found = [
         Case(f"{form}-{gpus}gpu", form, gpus, gpus * share, _micro_steps(form, 1))
         for gpus in counts
@@ -80,16 +82,12 @@ def cases(most_gpus: int, micro_batch: int) -> list[Case]:
     return [
         *found,
         Case("optimized-1gpu-cold", "optimized", 1, share, 1, cache="cold"),
-        Case("optimized-1gpu-warm", "optimized", 1, share, 1, cache="cold"),  # what the cold one left
+        Case("optimized-1gpu-warm", "optimized", 1, share, 1, cache="cold", after="optimized-1gpu-cold"),
     ]
 
 
 def _micro_steps(form: str, factor: int) -> int:
     return factor * (MICRO_STEPS if form == "baseline" else 1)
-
-
-def _asked(case: Case, only: list[str] | None) -> bool:
-    return only is None or case.name in only
 
 
 def _measure(wanted: list[Case], options: argparse.Namespace) -> None:
@@ -101,15 +99,31 @@ def _measure(wanted: list[Case], options: argparse.Namespace) -> None:
         if left < options.case_seconds:
             print(f"{case.name}: {left:.0f} s left, not started", flush=True)
             continue
+        if not _has_its_caches(case, options):
+            print(f"{case.name}: {case.after} left no whole caches here, not started; measure that first")
+            continue
         print(f"{case.name} ...", flush=True)
         _launch(case, options)
 
 
+def _has_its_caches(case: Case, options: argparse.Namespace) -> bool:
+    """Whether the case that fills them has finished, and has done so here."""
+    if case.after is None:
+        return True
+    filling = next(other for other in options.cases if other.name == case.after)
+    return bool(pairs_per_second(_metrics(filling, options.out))) and _caches(case, options.out).is_dir()
+
+
+def _caches(case: Case, out: Path) -> Path:
+    return out / "caches" / case.cache
+
+
 def _launch(case: Case, options: argparse.Namespace) -> None:
-    run, caches = options.out / "runs" / case.name, options.out / "caches" / case.cache
+    run, caches = options.out / "runs" / case.name, _caches(case, options.out)
     shutil.rmtree(run, ignore_errors=True)
     if case.name.endswith("-cold"):
         shutil.rmtree(caches, ignore_errors=True)
+    caches.mkdir(parents=True, exist_ok=True)
     sets = [
         f"train.updates={options.updates}",
         f"train.pairs_per_update={case.pairs}",
@@ -238,7 +252,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--show", action="store_true", help="only print what OUT holds")
-    parser.add_argument("--gpus", type=int, default=4, help="the most that a case may use")
+    parser.add_argument("--gpus", type=int, choices=GPUS, default=4, help="the most that a case may use")
     parser.add_argument("--only", nargs="+", help="names of cases")
     parser.add_argument(
         "--seconds", type=float, default=3600, help="no case is started that may not end by then"
@@ -250,7 +264,15 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--configs", default="configs/train/two-task-{gpus}gpu-{form}.yaml")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.cases = cases(options.gpus, options.micro_batch)
+    names = [case.name for case in options.cases]
+    for name in options.only or []:
+        if name not in names:
+            parser.error(
+                f"--only: no case of --gpus {options.gpus} is called {name}; cases: {', '.join(names)}"
+            )
+    return options
 
 
 if __name__ == "__main__":

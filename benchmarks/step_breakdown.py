@@ -1,6 +1,7 @@
 """Where the GPU's time goes in one update: reads the traces of runs that had `speed.trace_updates`.
 
     python benchmarks/step_breakdown.py --updates 3 --json OUT.json --picture OUT.png out/*/trace-0.json
+    python benchmarks/step_breakdown.py --recorded OUT.json --picture OUT.png --devices "4 x NVIDIA H200"
 
 Prints a table with a column per trace, named by its folder, then the longest kernels of each. Kernels run on
 several streams: what overlaps counts once, for the first of KINDS that is busy; communication is exposed
@@ -12,8 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from collections import Counter
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 # In order of precedence; the names are those of cuBLAS, cuDNN, NCCL, Inductor, torch and our kernels.
@@ -49,16 +52,11 @@ class Breakdown:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("traces", type=Path, nargs="+")
-    parser.add_argument("--updates", type=int, required=True, help="in each trace: its speed.trace_updates")
-    parser.add_argument("--kernels", type=int, default=20, help="how many of the longest to print")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--picture", type=Path, help="PNG; needs matplotlib")
-    options = parser.parse_args()
-    found = {str(path): breakdown(operations(path), options.updates) for path in options.traces}
+    options = _options()
+    if options.recorded:
+        found = recorded(options.recorded)
+    else:
+        found = {str(path): breakdown(operations(path), options.updates) for path in options.traces}
     print(table(found))
     for path, part in found.items():
         print(f"\n{path}: {sum(part.launches.values()):.0f} kernels an update; the longest, in ms:")
@@ -67,20 +65,72 @@ def main() -> int:
     if options.json:
         options.json.write_text(json.dumps({path: asdict(part) for path, part in found.items()}, indent=1))
     if options.picture:
-        draw(found, options.picture)
+        draw(found, options.picture, options.devices or devices_of(next(iter(found))))
     return 0
 
 
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("traces", type=Path, nargs="*")
+    parser.add_argument("--updates", type=int, help="in each trace: its speed.trace_updates")
+    parser.add_argument("--recorded", type=Path, help="the --json of an earlier call, in place of traces")
+    parser.add_argument("--kernels", type=int, default=20, help="how many of the longest to print")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--picture", type=Path, help="PNG; needs matplotlib")
+    parser.add_argument(
+        "--devices", help="for its title, if not those of metrics.jsonl beside the first trace"
+    )
+    options = parser.parse_args()
+    if bool(options.traces) == bool(options.recorded):
+        parser.error("name either traces or, with --recorded, the --json of an earlier call")
+    if options.traces and (options.updates or 0) < 1:
+        parser.error(f"--updates: got {options.updates}, expected how many updates each trace has, 1 or more")
+    for path in filter(None, (options.json, options.picture)):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"{path}: its folder cannot be made ({error.strerror}); name another")
+        if path.is_dir():
+            parser.error(f"{path}: is a folder; name a file")
+    return options
+
+
 def operations(path: Path) -> list[Busy]:
-    events = json.loads(path.read_text())["traceEvents"]
-    found = [
-        Busy(event["name"], event["ts"], event["ts"] + event["dur"])
-        for event in events
-        if event.get("cat") in ON_GPU
-    ]
+    try:
+        found = [
+            Busy(event["name"], event["ts"], event["ts"] + event["dur"])
+            for event in json.loads(path.read_text())["traceEvents"]
+            if event.get("cat") in ON_GPU
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SystemExit(
+            f"{path}: cannot be read as a trace ({error!r}); name the trace-RANK.json of a training"
+        ) from error
     if not found:
         raise SystemExit(f"{path}: no kernel in this trace; was it made on a GPU?")
     return sorted(found, key=lambda operation: operation.start)
+
+
+def recorded(path: Path) -> dict[str, Breakdown]:
+    try:
+        found = {trace: Breakdown(**part) for trace, part in json.loads(path.read_text()).items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise SystemExit(f"--recorded: {path}: cannot be read ({error!r}); name what --json wrote") from error
+    if not found:
+        raise SystemExit(f"--recorded: {path}: has no trace in it; name what --json wrote")
+    return found
+
+
+def devices_of(trace: str) -> str | None:
+    """As the training that was traced names them, such as 4 x NVIDIA H200; None where its events are gone."""
+    try:
+        with Path(trace).with_name("metrics.jsonl").open() as events:
+            names = json.loads(next(events))["device_names"]
+    except (OSError, ValueError, KeyError, StopIteration):
+        return None
+    return f"{len(names)} x {names[0]}"
 
 
 def kind_of(name: str) -> str:
@@ -143,20 +193,30 @@ def table(found: dict[str, Breakdown]) -> str:
     )
 
 
-def draw(found: dict[str, Breakdown], path: Path) -> None:
-    """A bar per trace, cut into the kinds."""
+def draw(found: dict[str, Breakdown], path: Path, devices: str | None) -> None:
+    """A bar per trace, cut into the kinds, whose ms stand in the legend: some are too narrow to be seen."""
+    if find_spec("matplotlib") is None:
+        print(
+            f"no {path}: matplotlib is not installed; with it, --recorded draws that from the --json",
+            file=sys.stderr,
+        )
+        return
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(9, 1.2 + 0.7 * len(found)), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9, 2.4 + 0.7 * len(found)), layout="constrained")
     names = [Path(trace).parent.name for trace in found]
     left = [0.0] * len(found)
     for kind in [*KINDS, "communication exposed", "idle"]:
         widths = [part.kinds[kind] for part in found.values()]
-        axes.barh(names, widths, left=left, label=kind)
+        label = f"{kind}: {' | '.join(f'{width:.2f}' for width in widths)}"
+        bars = axes.barh(names, widths, left=left, label=label)
         left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.bar_label(bars, [f"{part.update:.2f} ms" for part in found.values()], padding=4)
+    axes.margins(x=0.14)
     axes.invert_yaxis()
-    axes.set_xlabel("ms of an update")
-    axes.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False)
+    axes.set_xlabel("ms of a traced update")
+    axes.set_title(" on ".join(filter(None, ("Where one GPU's time goes in a traced update", devices))))
+    figure.legend(title=f"ms of {' | '.join(names)}", ncols=3, loc="outside lower center", frameon=False)
     figure.savefig(path, dpi=150)
 
 

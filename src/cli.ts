@@ -144,8 +144,9 @@ withOverrides(
     '--show <files...>',
     'print the tables of this ladder.json, or of calls that shared one; runs nothing',
   )
-  .action(async (experiment: string, flags: LadderFlags) => {
+  .action(async (experiment: string, flags: LadderFlags, command: Command) => {
     if (flags.show !== undefined) {
+      refuseBesideShow(command)
       console.log(renderLadderTerminal(await readShared(flags.show)))
       return
     }
@@ -200,6 +201,18 @@ withOverrides(program.command('doctor').argument('[experiment]', 'experiment fil
     console.log(renderDoctor(findings))
     process.exitCode = isReady(findings) ? 0 : EXIT_BAD_INPUT
   })
+
+/** The tables are of what was measured, by what its file says: no other option could change them. */
+function refuseBesideShow(command: Command): void {
+  const other = command.options.find((option) => {
+    const name = option.attributeName()
+    return name !== 'show' && command.getOptionValueSource(name) === 'cli'
+  })
+  if (other !== undefined)
+    throw new ConfigError(
+      `--show: prints what its files hold, so ${other.long} would change nothing; leave one of them out`,
+    )
+}
 
 async function recomputed(files: readonly string[], flags: Flags): Promise<Whole> {
   const results: Result[] = []

@@ -6,13 +6,16 @@ torchrun --nproc-per-node 4 -m benchmarks.rivals.accelerate_run --config C --jso
 from __future__ import annotations
 
 import torch
-from accelerate import Accelerator
 
+from benchmarks.bad_input import refused_in_words, require_package
 from benchmarks.rivals.workload import Stopwatch, Workload, options, write_result
 
 
 def main() -> None:
     config, out = options(__doc__)
+    require_package("accelerate")
+    from accelerate import Accelerator  # here, so that --help and the line above need no package
+
     accelerator = Accelerator(
         mixed_precision="bf16", gradient_accumulation_steps=config.speed.accumulation_steps
     )
@@ -46,4 +49,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with refused_in_words():
+        main()

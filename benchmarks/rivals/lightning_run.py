@@ -7,54 +7,19 @@ from __future__ import annotations
 
 import os
 
-import lightning
-import torch
 from torch.utils.data import DataLoader
 
-from benchmarks.rivals.workload import Stopwatch, Workload, options, write_result
-from trainer.config import Config
-
-
-class Training(lightning.LightningModule):
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.config, self.stopwatch = config, Stopwatch(config.train.updates)
-
-    def configure_model(self) -> None:
-        if not hasattr(self, "workload"):
-            self.workload = Workload(self.config, self.global_rank, self.trainer.world_size, self.device)
-            self.workload.objective.compile(fullgraph=True, dynamic=False)
-
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        chosen = self.config.optimizer
-        return torch.optim.AdamW(
-            self.workload.model.parameters(),
-            lr=chosen.learning_rate,
-            betas=(chosen.beta1, chosen.beta2),
-            weight_decay=chosen.weight_decay,
-            fused=True,
-        )
-
-    def training_step(self, place: tuple[int, int], _index: int) -> torch.Tensor:
-        loss = self.workload(*place)
-        self.last = loss.detach()
-        return loss
-
-    def configure_gradient_clipping(
-        self, _optimizer: torch.optim.Optimizer, gradient_clip_val: float | None = None, **_: object
-    ) -> None:
-        """As Lightning would, which refuses it with a fused optimizer even in bf16 (its issue 21435)."""
-        if gradient_clip_val is not None:
-            torch.nn.utils.clip_grad_norm_(self.workload.model.parameters(), gradient_clip_val)
-
-    def on_train_batch_end(self, _outputs: object, place: tuple[int, int], _index: int) -> None:
-        update, micro_step = place
-        if micro_step + 1 == self.config.speed.accumulation_steps:
-            self.stopwatch.after(update)
+from benchmarks.bad_input import refused_in_words, require_package
+from benchmarks.rivals.workload import options, write_result
 
 
 def main() -> None:
     config, out = options(__doc__)
+    require_package("lightning")
+    import lightning  # here, so that --help and the line above need no package
+
+    from benchmarks.rivals.lightning_training import Training
+
     micro_steps, updates = config.speed.accumulation_steps, config.train.updates
     places = [(update, micro) for update in range(1, updates + 1) for micro in range(micro_steps)]
     processes = int(os.environ.get("WORLD_SIZE", "1"))
@@ -79,4 +44,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with refused_in_words():
+        main()

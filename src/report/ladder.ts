@@ -138,11 +138,8 @@ function numberText(value: number | undefined, format: (value: number) => string
   return value === undefined ? 'not measured' : format(value)
 }
 
-function legend(
-  { trainings, settings, experiment }: LadderRecord,
-  judged: JudgedLadder,
-  { line }: Style,
-): string[] {
+function legend(record: LadderRecord, judged: JudgedLadder, { line }: Style): string[] {
+  const { trainings, settings, experiment } = record
   const { noise } = judged
   const changed = trainings.filter(({ otherWork }) => otherWork.length > 0)
   const level = confidence(CONFIDENCE)
@@ -157,6 +154,17 @@ function legend(
     ...(changed.length > 0
       ? [`${line('*')} does other work than the baseline: ${line(workText(changed))}.`]
       : []),
+    ...otherLaunches(record),
+  ]
+}
+
+/** What was measured before --set or the experiment changed, or a rung that failed, and with it the sums after it. */
+function otherLaunches({ trainings, launches }: LadderRecord): string[] {
+  const others = launches.filter(({ training }) => !trainings.some(({ hash }) => hash === training))
+  if (others.length === 0) return []
+  const sittings = [...new Set(others.map(({ sitting }) => sitting + 1))]
+  return [
+    `${others.length} ${others.length === 1 ? 'launch' : 'launches'} of other settings, from sitting ${sittings.join(', ')}, kept in ladder.json and in none of these tables.`,
   ]
 }
 

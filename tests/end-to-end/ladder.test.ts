@@ -245,6 +245,29 @@ describe('a ladder that three calls share', () => {
   })
 })
 
+it('what was measured with another --set stays in the file, and is counted below the tables', async () => {
+  const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
+  const call = (...flags: string[]) =>
+    speedproof(folder, 'ladder', EXPERIMENT_FILE, '--part', 'alone', ...flags)
+  expect((await call()).stdout).not.toContain('of other settings')
+  const { launches } = await recordOf(folder)
+  const other = await call('--resume', '--set', 'steps=30')
+  expect(other).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(other.stdout).toContain(`${launches.length} launches of other settings, from sitting 1, kept in`)
+  expect((await recordOf(folder)).launches.slice(0, launches.length)).toEqual(launches)
+})
+
+it.each([
+  [['--minutes', '3'], '--minutes'],
+  [['--set', 'steps=30'], '--set'],
+  [['--resume'], '--resume'],
+])('--show is refused beside %j, which it would not heed', async (flags, name) => {
+  const folder = await anExperiment({ ladder: LADDER })
+  const { exitCode, stderr } = await speedproof(folder, 'ladder', '--show', 'ladder.json', ...flags)
+  expect(exitCode).toBe(2)
+  expect(stderr).toContain(`--show: prints what its files hold, so ${name} would change nothing`)
+})
+
 it('what a killed call left of a launch is moved aside', async () => {
   const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
   await speedproof(folder, 'ladder', EXPERIMENT_FILE)

@@ -66,6 +66,18 @@ test('below the tables stands how to read them, what was read back, and every si
   `)
 })
 
+test('launches of other settings, which no row shows, are counted', async () => {
+  const others = [{ training: 'long baseline' }, { training: 'long graph alone' }]
+  const [one, two] = [renderLadderTerminal, renderLadderMarkdown]
+  const text =
+    '2 launches of other settings, from sitting 1, kept in ladder.json and in none of these tables.'
+  const record = await aLadder([RUNG], [others, LAUNCHES])
+  expect(one(record)).toContain(`  ${text}`)
+  expect(two(record)).toContain(`- ${text}`)
+  expect(one(await aLadder([RUNG], [others.slice(1), LAUNCHES]))).toContain('  1 launch of other settings, ')
+  expect(one(await aLadder([RUNG], [LAUNCHES]))).not.toContain('of other settings')
+})
+
 test('a rung that does other work is marked, and what it changes is named', async () => {
   const record = await aLadder([RUNG], [LAUNCHES])
   const trainings = record.trainings.map((training) =>

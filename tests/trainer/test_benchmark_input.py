@@ -1,0 +1,145 @@
+"""The scripts in benchmarks/ say what is wrong with what they are given, before they measure."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tiny import ROOT
+
+from benchmarks import speed_cases, step_breakdown
+from benchmarks.bad_input import require_package
+from trainer.errors import ConfigError
+
+KERNEL = {"cat": "kernel", "name": "gemm", "ts": 10.0, "dur": 2000.0}
+
+
+def run(monkeypatch, script, *arguments) -> int | str | None:
+    """What it exits with: a code, or what it says as it ends."""
+    monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
+    try:
+        return script.main()
+    except SystemExit as ended:
+        return ended.code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--only", "nope"], "--only: no case of --gpus 4 is called nope; cases: baseline-4gpu, "),
+        (
+            ["--only", "optimized-2gpu", "--gpus", "1"],
+            "no case of --gpus 1 is called optimized-2gpu; cases: ",
+        ),
+        (["--gpus", "0"], "--gpus: invalid choice: "),
+        (["--gpus", "3"], "--gpus: invalid choice: "),
+    ],
+)
+def test_a_speed_case_that_does_not_exist_is_refused(tmp_path, monkeypatch, capsys, arguments, said):
+    assert run(monkeypatch, speed_cases, "--out", tmp_path / "out", *arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("cold_finishes", "launched"), [(False, ["cold"]), (True, ["cold", "warm"])])
+def test_a_warm_start_needs_the_caches_of_a_cold_one_that_finished(
+    tmp_path, monkeypatch, capsys, cold_finishes, launched
+):
+    found = []
+
+    def launch(case, options):
+        found.append(case.name.removeprefix("optimized-1gpu-"))
+        (tmp_path / "caches/cold").mkdir(parents=True, exist_ok=True)
+        events = [{"event": "steps", "step_seconds": [1.0, 1.0], "samples": [8, 8]}]
+        events += [{"event": "run_end"}] if cold_finishes else []
+        (tmp_path / f"{case.name}.jsonl").write_text("".join(json.dumps(e) + "\n" for e in events))
+
+    monkeypatch.setattr(speed_cases, "_launch", launch)
+    only = ["optimized-1gpu-cold", "optimized-1gpu-warm"]
+    monkeypatch.setattr(sys, "argv", ["speed_cases", "--out", str(tmp_path), "--only", *only])
+    options = speed_cases._options()
+    speed_cases._measure([case for case in options.cases if case.name in only], options)
+    assert found == launched
+    refused = "optimized-1gpu-warm: optimized-1gpu-cold left no whole caches here, not started"
+    assert (refused in capsys.readouterr().out) == (not cold_finishes)
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"traceEvents": [{"cat": "kernel"}]}'])
+def test_what_is_no_trace_is_named(tmp_path, monkeypatch, text):
+    trace = tmp_path / "trace-0.json"
+    if text is not None:
+        trace.write_text(text)
+    said = run(monkeypatch, step_breakdown, "--updates", "3", trace)
+    assert said.startswith(f"{trace}: cannot be read as a trace (")
+    assert run(monkeypatch, step_breakdown, "--recorded", trace).startswith(f"--recorded: {trace}: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["trace-0.json", "--updates", "0"], "--updates: got 0, expected how many updates each trace has"),
+        (["trace-0.json"], "--updates: got None, expected"),
+        ([], "name either traces or, with --recorded,"),
+        (["trace-0.json", "--recorded", "all.json"], "name either traces or, with --recorded,"),
+        (["--recorded", "all.json", "--json", f"{ROOT / 'README.md'}/x.json"], "its folder cannot be made"),
+        (["--recorded", "all.json", "--picture", str(ROOT)], f"{ROOT}: is a folder; name a file"),
+    ],
+)
+def test_a_breakdown_is_refused_before_its_traces_are_read(monkeypatch, capsys, arguments, said):
+    assert run(monkeypatch, step_breakdown, *arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_recorded_breakdown_prints_the_same_table(tmp_path, monkeypatch, capsys):
+    trace, record = tmp_path / "baseline/trace-0.json", tmp_path / "new/folder/all.json"
+    trace.parent.mkdir()
+    trace.write_text(json.dumps({"traceEvents": [KERNEL]}))
+    trace.with_name("metrics.jsonl").write_text('{"device_names": ["NVIDIA H200", "NVIDIA H200"]}\n')
+    assert run(monkeypatch, step_breakdown, "--updates", "2", "--json", record, trace) == 0
+    printed = capsys.readouterr().out
+    assert run(monkeypatch, step_breakdown, "--recorded", record) == 0
+    assert capsys.readouterr().out == printed
+    assert step_breakdown.devices_of(str(trace)) == "2 x NVIDIA H200"
+    assert step_breakdown.devices_of(str(record)) is None
+
+
+def call(*arguments) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TRITON_INTERPRET": ""}
+    command = [sys.executable, "-m", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "script", ["kernel_errors", "memory_growth", "rivals.accelerate_run", "rivals.lightning_run"]
+)
+def test_help_needs_neither_a_gpu_nor_another_package(script):
+    done = call(f"benchmarks.{script}", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["kernel_errors", "bfloat17"], "invalid choice: 'bfloat17' (choose from "),
+        (
+            ["kernel_errors", "bfloat16", "3"],
+            "SIZE: got [3], expected none, or four of 1 or more: PAIRS TOKENS",
+        ),
+        (["kernel_errors", "bfloat16"], "there is no GPU; set TRITON_INTERPRET=1"),
+        (["memory_growth", "--config", "nope", "--out", "out"], "nope: cannot be read ("),
+        (["rivals.accelerate_run", "--config", "nope", "--json", "x.json"], "nope: cannot be read ("),
+        (["rivals.lightning_run", "--config", "nope", "--json", "x.json"], "nope: cannot be read ("),
+    ],
+)
+def test_bad_input_is_refused_without_a_stack(arguments, said):
+    script, *others = arguments
+    done = call(f"benchmarks.{script}", *others)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_package_that_is_missing_is_named():
+    with pytest.raises(ConfigError, match="nowhere: is not installed; pip install nowhere"):
+        require_package("nowhere")
