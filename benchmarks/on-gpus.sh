@@ -109,10 +109,13 @@ measure() {
       ;;
     speed-cases-?gpu) python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1" ;;
     rivals-?gpu)
+      local rival graph
       for rival in lightning accelerate; do
-        [ -e "$out/$1/$rival.json" ] ||
-          ranks "$count" -m "benchmarks.rivals.${rival}_run" --config "configs/train/$optimized.yaml" \
-            "${short[@]}" --json "$out/$1/$rival.json" || worst=$?
+        for graph in one split; do
+          [ -e "$out/$1/$rival-$graph.json" ] ||
+            ranks "$count" -m "benchmarks.rivals.${rival}_run" --config "configs/train/$optimized.yaml" \
+              --graph "$graph" "${short[@]}" --json "$out/$1/$rival-$graph.json" || worst=$?
+        done
       done
       train "$count" "$optimized" "$out/$1/ours" "${short[@]}" || worst=$?
       return "$worst"

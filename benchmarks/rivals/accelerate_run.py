@@ -8,16 +8,18 @@ from __future__ import annotations
 import torch
 
 from benchmarks.bad_input import refused_in_words, require_package
-from benchmarks.rivals.workload import Stopwatch, Workload, options, write_result
+from benchmarks.rivals.workload import DDP_OPTIONS, Stopwatch, Workload, options, write_result
 
 
 def main() -> None:
     config, out = options(__doc__)
     require_package("accelerate")
-    from accelerate import Accelerator  # here, so that --help and the line above need no package
+    from accelerate import Accelerator, DistributedDataParallelKwargs  # here, so that --help needs none
 
     accelerator = Accelerator(
-        mixed_precision="bf16", gradient_accumulation_steps=config.speed.accumulation_steps
+        mixed_precision="bf16",
+        gradient_accumulation_steps=config.speed.accumulation_steps,
+        kwargs_handlers=[DistributedDataParallelKwargs(**DDP_OPTIONS)],
     )
     workload = Workload(config, accelerator.process_index, accelerator.num_processes, accelerator.device)
     workload.objective.compile(fullgraph=True, dynamic=False)

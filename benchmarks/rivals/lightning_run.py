@@ -10,13 +10,14 @@ import os
 from torch.utils.data import DataLoader
 
 from benchmarks.bad_input import refused_in_words, require_package
-from benchmarks.rivals.workload import options, write_result
+from benchmarks.rivals.workload import DDP_OPTIONS, options, write_result
 
 
 def main() -> None:
     config, out = options(__doc__)
     require_package("lightning")
     import lightning  # here, so that --help and the line above need no package
+    from lightning.pytorch.strategies import DDPStrategy
 
     from benchmarks.rivals.lightning_training import Training
 
@@ -25,7 +26,7 @@ def main() -> None:
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     trainer = lightning.Trainer(
         devices=processes,
-        strategy="ddp" if processes > 1 else "auto",
+        strategy=DDPStrategy(**DDP_OPTIONS) if processes > 1 else "auto",
         precision="bf16-mixed",
         max_epochs=1,
         accumulate_grad_batches=micro_steps,

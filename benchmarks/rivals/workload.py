@@ -23,6 +23,7 @@ from trainer.model.latent_operator import LatentPdeOperator
 from trainer.switches.on_model import hoist_fixed_grid
 
 SEED = 0
+DDP_OPTIONS = {"broadcast_buffers": False, "gradient_as_bucket_view": True}  # as ours
 WARM_UPS = 0.5  # of the updates
 
 
@@ -66,14 +67,22 @@ class Stopwatch:
 
 
 def options(description: str | None) -> tuple[Config, Path]:
-    """Return the config of the command line and the file for the result."""
+    """Return the config of the command line and the file for the result; choose how torch compiles."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--config", type=Path, required=True, help="a resident config of the trainer")
     parser.add_argument("--json", type=Path, required=True, help="file for the result")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
+    parser.add_argument(
+        "--graph",
+        choices=("one", "split"),
+        default="one",
+        help="compile the loss as one, or cut it where DDP's buckets end, so that they are reduced "
+        "while others are computed, as torch would on several GPUs (one)",
+    )
     chosen = parser.parse_args()
+    torch._dynamo.config.optimize_ddp = chosen.graph == "split"
     return load_config(chosen.config, chosen.set), chosen.json
 
 
@@ -85,6 +94,7 @@ def write_result(out: Path, rival: str, config: Config, seconds: float, world_si
         "world_size": world_size,
         "pairs_per_update": config.train.pairs_per_update,
         "micro_steps": config.speed.accumulation_steps,
+        "graph": "split" if torch._dynamo.config.optimize_ddp else "one",
         "seconds_per_update": seconds,
         "pairs_per_second": config.train.pairs_per_update / seconds,
         "peak_memory_reserved_bytes": reserved,
