@@ -10,6 +10,7 @@ from tiny import ROOT
 
 from benchmarks import speed_cases, step_breakdown
 from benchmarks.bad_input import require_package
+from trainer.config import load_config
 from trainer.errors import ConfigError
 
 KERNEL = {"cat": "kernel", "name": "gemm", "ts": 10.0, "dur": 2000.0}
@@ -62,6 +63,25 @@ def test_a_warm_start_needs_the_caches_of_a_cold_one_that_finished(
     assert found == launched
     refused = "optimized-1gpu-warm: optimized-1gpu-cold left no whole caches here, not started"
     assert (refused in capsys.readouterr().out) == (not cold_finishes)
+
+
+def test_the_baseline_with_all_that_is_free_stays_eager_and_is_held_against_the_plan_s():
+    (free,) = (case for case in speed_cases.cases(1, 256) if case.settings)
+    speed = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", list(free.settings)).speed
+    assert (speed.compile, speed.cuda_graph, speed.fused_pointwise) == ("off", False, False)
+    assert (speed.attention, speed.cross_attention) == ("auto", "auto")
+    plain = next(case for case in speed_cases.cases(1, 256) if case.name == "baseline-1gpu")
+    assert (free.pairs, free.gpus) == (plain.pairs, plain.gpus)
+
+    def events(case, seconds: float) -> list[dict]:
+        config = {"data": {"tasks": ["advection1d"]}}
+        steps = {"event": "steps", "step_seconds": [seconds] * 2, "samples": [768] * 2}
+        start = {"event": "run_start", "config": config}
+        return [start, {**steps, "data_wait_seconds": [0.0] * 2}, {"event": "run_end"}]
+
+    rows = speed_cases.table([(plain, events(plain, 0.4)), (free, events(free, 0.32))]).splitlines()
+    assert rows[2].split()[:4] == ["baseline-1gpu-free-gains", "320.0", "2400", "1.25x"]
+    assert rows[3] == "baseline, 768 pairs in all: 1 GPUs 1.00x"
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"traceEvents": [{"cat": "kernel"}]}'])
