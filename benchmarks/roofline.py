@@ -53,10 +53,10 @@ def main() -> None:
     parser.add_argument("--whole", type=Path, required=True, help="metrics of operator and decoder")
     options = parser.parse_args()
     operator, whole = Measured.of(options.operator), Measured.of(options.whole)
-    for key in ("model width and depth", "devices"):
+    for key in ("model width and depth", "devices", "compile, graph, kernels and format"):
         if (one := operator.same(key)) != (other := whole.same(key)):
             raise SystemExit(
-                f"--operator and --whole: their {key} differ, {one} and {other}; give two of one machine"
+                f"--operator and --whole: their {key} differ, {one} and {other}; give two of one form on one machine"
             )
     operator_seconds = operator.seconds * whole.pairs / operator.pairs
     seconds = {"operator": operator_seconds, "decoder": whole.seconds - operator_seconds}
@@ -115,12 +115,17 @@ class Measured:
     devices: tuple[str, ...]
 
     def same(self, key: str) -> object:
-        model = self.config.model
-        return (
-            self.devices
-            if key == "devices"
-            else (model.tokens, model.latent_dim, model.hidden_dim, model.depth)
-        )
+        model, speed = self.config.model, self.config.speed
+        return {
+            "devices": self.devices,
+            "model width and depth": (model.tokens, model.latent_dim, model.hidden_dim, model.depth),
+            "compile, graph, kernels and format": (
+                speed.compile,
+                speed.cuda_graph,
+                speed.fused_pointwise,
+                speed.precision,
+            ),
+        }[key]
 
     @staticmethod
     def of(path: Path) -> Measured:

@@ -106,6 +106,16 @@ def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, mon
         roofline()
 
 
+def test_an_operator_is_not_held_against_another_form_of_the_whole(monkeypatch):
+    operator = ROOT / "benchmarks/parity/h200-4gpu-optimized.jsonl"
+    whole = ROOT / "benchmarks/scaling/4gpu/baseline-1gpu.jsonl"
+    monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(operator), "--whole", str(whole)])
+    with pytest.raises(
+        SystemExit, match=r"graph, kernels and format differ, \('model', True, True, 'bf16'\)"
+    ):
+        roofline()
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"event": "steps"}\n'])
 def test_what_is_no_training_is_named(text, tmp_path, monkeypatch):
     path = tmp_path / "metrics.jsonl"
