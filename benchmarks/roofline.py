@@ -56,7 +56,8 @@ def main() -> None:
     for key in ("model width and depth", "devices", "compile, graph, kernels and format"):
         if (one := operator.same(key)) != (other := whole.same(key)):
             raise SystemExit(
-                f"--operator and --whole: their {key} differ, {one} and {other}; give two of one form on one machine"
+                f"--operator and --whole: their {key} differ, {one} and {other}; "
+                "give two of one form on one machine"
             )
     operator_seconds = operator.seconds * whole.pairs / operator.pairs
     seconds = {"operator": operator_seconds, "decoder": whole.seconds - operator_seconds}
