@@ -2,13 +2,14 @@
 
 python benchmarks/gpu_check.py --out DIR
 Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and passed over.
-DIR must not have those of an earlier call, but to go on with it by --resume. Exits with 1 where a case or a
-kernel is not as it must be.
+DIR must not have those of an earlier call, but to go on with it by --resume, where code and settings are
+the same. Exits with 1 where a case or a kernel is not as it must be.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
@@ -51,9 +52,9 @@ def main() -> int:
     end_by_exception()
     wanted = _wanted(options)
     if options.resume:
-        _keep_what_is_right(options.out, wanted)
+        _keep_what_ended(options)
     else:
-        _require_new(options.out)
+        _require_new(options)
     deadline = time.monotonic() + options.seconds
     waiting = [case for case in wanted if case.package is None or find_spec(case.package)]
     of_kernels = [] if options.only else _wrong_kernels(options)
@@ -80,23 +81,52 @@ def main() -> int:
     return 1 if missing or complaints else 0
 
 
-def _require_new(out: Path) -> None:
+def _require_new(options: argparse.Namespace) -> None:
     """A record of another call, of other code or settings, would be judged as if it were of this one."""
-    out.mkdir(parents=True, exist_ok=True)
-    if (out / "gpu-check.jsonl").exists():
+    options.out.mkdir(parents=True, exist_ok=True)
+    if (options.out / "gpu-check.jsonl").exists():
         raise SystemExit(
-            f"--out: {out} has the records of an earlier call; name another folder, "
+            f"--out: {options.out} has the records of an earlier call; name another folder, "
             "or go on with --resume if code and settings are the same"
         )
+    (options.out / "made-of.json").write_text(json.dumps(_made_of(options), indent=1))
 
 
-def _keep_what_is_right(out: Path, wanted: list[Case]) -> None:
-    """A case that failed, was cut off or is judged as wrong is measured again."""
-    out.mkdir(parents=True, exist_ok=True)
-    records = _records(out)
-    complaints = _complaints(records, wanted)
-    kept = [r for r in records if "step_seconds" in r and not complaints.get(r["case"])]
-    (out / "gpu-check.jsonl").write_text("".join(json.dumps(record) + "\n" for record in kept))
+def _keep_what_ended(options: argparse.Namespace) -> None:
+    """A case that failed or was cut off is measured again; one that is wrong stays so."""
+    results, made_of = options.out / "gpu-check.jsonl", options.out / "made-of.json"
+    if not results.exists():
+        _require_new(options)
+        return
+    earlier = json.loads(made_of.read_text()) if made_of.exists() else {}
+    for key, value in _made_of(options).items():
+        if earlier.get(key) != value:
+            raise SystemExit(
+                f"--resume: {options.out} was measured with another {key}, {earlier.get(key, 'unknown')}, "
+                f"now {value}; name another folder"
+            )
+    records = _records(options.out)
+    kept = [record for record in records if "step_seconds" in record]
+    with (options.out / "failed.jsonl").open("a") as failed:
+        failed.writelines(json.dumps(record) + "\n" for record in records if "error" in record)
+    partial = results.with_suffix(".partial")
+    partial.write_text("".join(json.dumps(record) + "\n" for record in kept))
+    partial.replace(results)
+
+
+def _made_of(options: argparse.Namespace) -> dict[str, str | int]:
+    """All that two calls must share for their records to be held against each other."""
+    files = [*HERE.glob("*.py"), *ROOT.glob("trainer/**/*.py"), options.config]
+    code = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()
+    on_gpu = options.device == "cuda"
+    return {
+        "code and config": code,
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name() if on_gpu else "CPU",
+        "--updates": options.updates,
+        "--pairs": options.pairs,
+        "--data": str(options.data.resolve()),
+    }
 
 
 def _complaints(records: list[dict], wanted: list[Case]) -> dict[str, list[str]]:
@@ -244,7 +274,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="keep what an earlier call, of the same code and settings, measured in --out and was right",
+        help="keep what an earlier call of the same code and settings measured in --out",
     )
     parser.add_argument(
         "--seconds", type=float, default=5400, help="of everything; what is left then is not run"
@@ -275,6 +305,8 @@ def _options() -> argparse.Namespace:
         parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
     if options.updates < LEAST_UPDATES or options.updates % 4:
         parser.error(f"--updates: got {options.updates}, expected a multiple of 4 from {LEAST_UPDATES} on")
+    if not options.config.is_file():
+        parser.error(f"--config: {options.config} is no file; name a config of the trainer")
     options.pairs = options.pairs or (384 if options.device == "cuda" else 96)
     return options
 

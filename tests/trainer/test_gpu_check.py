@@ -406,10 +406,13 @@ def test_records_of_an_earlier_call_are_not_taken_for_those_of_this(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["gpu-check.jsonl"]
 
 
-def test_a_check_that_was_cut_off_goes_on_with_what_was_right(tmp_path):
+@pytest.fixture
+def cut_off(tmp_path, monkeypatch):
+    """Arguments of a check that ended half-way, with one case wrong, one failed and one half written."""
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path)])
+    options = gpu_check._options()
+    gpu_check._require_new(options)
     right, off = (ALL["trace"][name] for name in ("plain", "trace"))
-    names = ("plain", "trace", "fused-adamw")
-    wanted = [replace(CASES[name], against=None) for name in names]
     records = [
         {"case": "plain", "started": True},
         right,
@@ -418,6 +421,30 @@ def test_a_check_that_was_cut_off_goes_on_with_what_was_right(tmp_path):
     ]
     lines = [json.dumps(record) for record in records]
     (tmp_path / "gpu-check.jsonl").write_text("\n".join([*lines, '{"case": "fu']))
-    gpu_check._keep_what_is_right(tmp_path, wanted)
-    assert gpu_check._records(tmp_path) == [right]
-    assert [case.name for case in gpu_check._not_yet_recorded(wanted, tmp_path)] == ["trace", "fused-adamw"]
+    return options, records
+
+
+def test_a_check_that_was_cut_off_goes_on_and_what_is_wrong_stays_so(cut_off):
+    options, (_, right, off, failed) = cut_off
+    gpu_check._keep_what_ended(options)
+    assert gpu_check._records(options.out) == [right, off]
+    assert json.loads((options.out / "failed.jsonl").read_text()) == failed
+    wanted = [replace(CASES[name], against=None) for name in ("plain", "trace", "fused-adamw")]
+    assert [case.name for case in gpu_check._not_yet_recorded(wanted, options.out)] == ["fused-adamw"]
+    assert gpu_check._complaints([right, off], wanted)["trace"] != []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("code and config", "0" * 64), ("torch", "2.0"), ("--pairs", 12), ("--data", "/other")]
+)
+def test_a_check_does_not_go_on_with_what_other_code_or_settings_measured(cut_off, key, value):
+    options, _ = cut_off
+    before = (options.out / "gpu-check.jsonl").read_bytes()
+    made_of = json.loads((options.out / "made-of.json").read_text())
+    (options.out / "made-of.json").write_text(json.dumps(made_of | {key: value}))
+    with pytest.raises(SystemExit, match=f"was measured with another {key}, {value}, now"):
+        gpu_check._keep_what_ended(options)
+    (options.out / "made-of.json").unlink()
+    with pytest.raises(SystemExit, match="was measured with another code and config, unknown, now"):
+        gpu_check._keep_what_ended(options)
+    assert (options.out / "gpu-check.jsonl").read_bytes() == before
