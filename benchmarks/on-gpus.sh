@@ -188,6 +188,15 @@ if ! flock -n 9; then
   exit 2
 fi
 
+commit=$(git describe --always --abbrev=40 --dirty 2> /dev/null) || commit=unknown
+measured=$(cat "$out/commit" 2> /dev/null) || measured=$commit
+if [ "$measured" != "$commit" ]; then
+  echo "$0: $out has measurements of $measured, and this is $commit: name another folder, or, where nothing" \
+    "that they depend on has changed, write that into $out/commit" >&2
+  exit 2
+fi
+echo "$commit" > "$out/commit"
+
 # An experiment that was judged by whole launches is done, passed or not; after any other the machine has to
 # be looked at.
 is_judged() {

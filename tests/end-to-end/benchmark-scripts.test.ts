@@ -348,11 +348,21 @@ it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     const [exitCode] = await once(script, 'exit')
     expect(exitCode).toBe(143)
     await vi.waitFor(() => expect(stillRunning([pid])).toEqual([]), 10_000)
-    expect(await readdir(join(folder, 'out'))).toEqual(['kernels.jsonl', 'kernels.log', 'lock'])
+    expect(await readdir(join(folder, 'out'))).toEqual(['commit', 'kernels.jsonl', 'kernels.log', 'lock'])
     await python('')
     expect((await onGpus('kernels')).exitCode).toBe(0)
   },
 )
+
+it('what one commit measured is not gone on with by another', async () => {
+  await python('exit 1')
+  expect((await onGpus('kernels')).exitCode).toBe(1)
+  await writeFile(join(folder, 'out/commit'), 'abc\n')
+  const { exitCode, said } = await onGpus('kernels')
+  expect(exitCode).toBe(2)
+  expect(said).toContain('out has measurements of abc, and this is unknown: name another folder')
+  expect(await calls()).toHaveLength(1)
+})
 
 it('a second call into the same folder is refused', async () => {
   const { script, pid } = await atWork()
