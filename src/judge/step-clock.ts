@@ -4,7 +4,7 @@ import type { FinishedRun } from '../measure/summary.ts'
 import { percent } from '../report/format.ts'
 import { listed, type MachineCheck, named } from './machine-check.ts'
 
-/** Below it, a ratio of 3 moves by less than what a block scatters. */
+/** By which a ratio of 3 moves by 0.03. */
 const MAX_EXCESS = 0.01
 
 /** Reports are looked for this often (launch-run.ts), so that a first one may be seen so much too late. */
