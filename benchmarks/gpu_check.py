@@ -57,7 +57,8 @@ def main() -> int:
         _require_new(options)
     deadline = time.monotonic() + options.seconds
     waiting = [case for case in wanted if case.package is None or find_spec(case.package)]
-    of_kernels = [] if options.only else _wrong_kernels(options)
+    with_kernels = not options.only and 1 in options.processes and options.shard[0] == 1
+    of_kernels = _wrong_kernels(options) if with_kernels else []
     launches = sorted({case.launch for case in waiting})
     for launch in launches:
         of_launch = [case for case in waiting if case.launch == launch]
@@ -151,11 +152,22 @@ def _wanted(options: argparse.Namespace) -> list[Case]:
     for case in possible:
         if case.name in options.only and case.package and not find_spec(case.package):
             raise SystemExit(f"--only: {case.name} needs {case.package}, which is not installed")
-    asked = set(options.only or names)
+    asked = set(options.only or (case.name for case in _of_shard(possible, *options.shard)))
     for case in reversed(all_cases):  # what a case is compared with comes before it
         if case.name in asked and case.against:
             asked.add(case.against)
     return [case for case in all_cases if case.name in asked]
+
+
+def _of_shard(possible: list[Case], number: int, count: int) -> list[Case]:
+    """Return every COUNTth case from the NUMBERth on; of several shards the last has those that take long."""
+    long = [case for case in possible if case.seconds > Case.seconds]
+    if long and number == count > 1:
+        return long
+    if long and count > 1:
+        count -= 1
+        possible = [case for case in possible if case not in long]
+    return possible[number - 1 :: count]
 
 
 def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: float) -> None:
@@ -266,6 +278,13 @@ def _wrong_kernels(options: argparse.Namespace) -> list[str]:
     return found
 
 
+def _shard(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise argparse.ArgumentTypeError(f"got {text}, expected NUMBER/COUNT such as 1/4, the first of four")
+    return int(number), int(count)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -299,10 +318,19 @@ def _options() -> argparse.Namespace:
         metavar="CASE",
         help="these, and what they are compared with; without the errors of our kernels",
     )
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        default=(1, 1),
+        metavar="NUMBER/COUNT",
+        help="of the cases, such as 1/3: one call each for as many GPUs, side by side",
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
+    if options.only and options.shard != (1, 1):
+        parser.error("--shard: shares out all cases, so --only cannot be beside it")
     if options.updates < LEAST_UPDATES or options.updates % 4:
         parser.error(f"--updates: got {options.updates}, expected a multiple of 4 from {LEAST_UPDATES} on")
     if not options.config.is_file():

@@ -7,9 +7,10 @@
 # is only called again; it ends with 1 while something is not done. Without parts, all of them, for which the
 # host needs four GPUs: some six hours, by the times of those parts that have been measured (not ladder-4gpu).
 # What the parts need, such as Python with torch as `python3`, is looked for first; where something is missing
-# the call names it, says how to get it and ends with 2, nothing measured.
+# the call names it, says how to get it and ends with 2, nothing measured. A host without a network gets Node and
+# packages from benchmarks/pack.sh.
 set -euo pipefail
-parts=(data check kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu recipe-2gpu
+parts=(data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu recipe-2gpu
   plan-2gpu floor-1gpu gate-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu
   speed-cases-2gpu rivals-4gpu rivals-2gpu breakdown-4gpu breakdown-2gpu learning memory)
 if [ $# -lt 1 ]; then
@@ -22,6 +23,7 @@ if [[ $1 == /* ]]; then
 fi
 cd "$(dirname "$0")/.."
 export PATH="$PWD/node_modules/.bin:$PATH" # the Node of npm run setup, where that was called
+[ ! -d .packages ] || export PYTHONPATH="$PWD/.packages${PYTHONPATH:+:$PYTHONPATH}" # of benchmarks/pack.sh
 export NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}" # multicast hangs where a host has it off
 out=$1
 shift
@@ -51,15 +53,37 @@ ladder() { # CONFIG FOLDER [OPTION...]; goes on with what the folder holds
   [ ! -e "$2/ladder.json" ] || again=(--resume --retry)
   node lib/cli.js ladder "configs/experiments/$1.yaml" --out "$2" "${@:3}" "${again[@]}"
 }
-ladder_shards() { # NUMBER SHARDS: those of the GPU of that number, also where there are more shards than GPUs
-  local shard shared worst=0
-  for ((shard = $1; shard < $2; shard += ${#gpus[@]})); do
-    shared=(--part alone --shard "$shard/$(($2 - 1))")
-    [ "$shard" -gt 0 ] || shared=(--part sum)
-    [ "$2" -gt 1 ] || shared=()
-    CUDA_VISIBLE_DEVICES=${gpus[$1]} ladder ladder-1gpu "$out/ladder-1gpu/$shard" "${shared[@]}" || worst=$?
+share_out() { # FUNCTION PART: FUNCTION SHARD SHARDS for all shards, side by side, each on one GPU
+  local number shards calls=() worst=0
+  mkdir -p "$out/$2"
+  # What is measured was shared by this number, which holds on a host with more or fewer GPUs too.
+  [ -s "$out/$2/shards" ] || echo "${#gpus[@]}" > "$out/$2/shards"
+  shards=$(< "$out/$2/shards")
+  for number in "${!gpus[@]}"; do
+    shards_of_gpu "$1" "$number" "$shards" &
+    calls+=($!)
+  done
+  for number in "${calls[@]}"; do wait "$number" || worst=$?; done # all, since they hold GPUs
+  return "$worst"
+}
+shards_of_gpu() { # FUNCTION NUMBER SHARDS: one after another where there are more shards than GPUs
+  local shard worst=0
+  for ((shard = $2; shard < $3; shard += ${#gpus[@]})); do
+    CUDA_VISIBLE_DEVICES=${gpus[$2]} "$1" "$shard" "$3" || worst=$?
   done
   return "$worst"
+}
+ladder_shard() { # SHARD SHARDS: the first has the sums
+  local shared=(--part alone --shard "$1/$(($2 - 1))")
+  [ "$1" -gt 0 ] || shared=(--part sum)
+  [ "$2" -gt 1 ] || shared=()
+  ladder ladder-1gpu "$out/ladder-1gpu/$1" "${shared[@]}"
+}
+check() { # PROCESSES FOLDER [OPTION...]; goes on with what the folder holds
+  python3 benchmarks/gpu_check.py --processes "$1" --out "$2" --resume --data data "${@:3}"
+}
+check_shard() { # SHARD SHARDS
+  check 1 "$out/check-1gpu/$1" --shard "$(($1 + 1))/$2" > "$out/check-1gpu/$1.txt"
 }
 
 measure() {
@@ -67,7 +91,8 @@ measure() {
   local optimized=two-task-${count}gpu-optimized
   case $1 in
     data) python3 -m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml ;;
-    check) python3 benchmarks/gpu_check.py --out "$out/check" --resume --data data ;;
+    check-1gpu) share_out check_shard "$1" ;;
+    check-2gpu) check 2 "$out/$1" > "$out/$1.txt" ;;
     kernels) python3 -m benchmarks.kernel_speed > "$out/kernels.jsonl" ;;
     gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 ;;
     recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 ;;
@@ -75,17 +100,7 @@ measure() {
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;
     ladder-1gpu)
-      local number shards calls=()
-      mkdir -p "$out/$1"
-      # What is measured was shared by this number, which holds on a host with more or fewer GPUs too.
-      [ -s "$out/$1/shards" ] || echo "${#gpus[@]}" > "$out/$1/shards"
-      shards=$(< "$out/$1/shards")
-      for number in "${!gpus[@]}"; do
-        ladder_shards "$number" "$shards" &
-        calls+=($!)
-      done
-      for number in "${calls[@]}"; do wait "$number" || worst=$?; done # all, since they hold GPUs
-      [ "$worst" -eq 0 ] || return "$worst"
+      share_out ladder_shard "$1" || return
       node lib/cli.js ladder --show "$out/$1"/*/ladder.json > "$out/$1.txt"
       ;;
     ladder-4gpu)
@@ -153,7 +168,6 @@ node_is_new() { [[ $(node --version 2> /dev/null) =~ ^v([0-9]+) ]] && [ "${BASH_
 look_for_needs() {
   local least=1
   case $part in
-    check) least=2 ;;
     parity) least=4 ;;
     *-?gpu) least=${part//[!0-9]/} ;;
   esac

@@ -82,7 +82,9 @@ it.each(['on-gpus.sh', 'through-the-action.sh'])(
 it('a part that does not exist ends the call before any runs', async () => {
   const { exitCode, said } = await onGpus('kernels', 'gate-3gpu')
   expect(exitCode).toBe(2)
-  expect(said).toContain('no part is called gate-3gpu; parts: data check kernels floor-4gpu gate-4gpu')
+  expect(said).toContain(
+    'no part is called gate-3gpu; parts: data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu',
+  )
   expect(await readdir(folder)).not.toContain('calls')
 })
 
@@ -100,9 +102,9 @@ it.each<[string, string, string, () => Promise<unknown>]>([
     () => haveGpus(2),
   ],
   [
-    'check',
+    'check-2gpu',
     'two GPUs',
-    'check: needs GPUs, 2 where nvidia-smi and CUDA_VISIBLE_DEVICES show 1: ',
+    'check-2gpu: needs GPUs, 2 where nvidia-smi and CUDA_VISIBLE_DEVICES show 1: ',
     () => haveGpus(1),
   ],
   [
@@ -265,9 +267,22 @@ it('the operator and the whole are trained on one GPU, without torchrun, for the
   )
 })
 
-it('the check goes on where it was ended', async () => {
-  await onGpus('check')
-  expect(await calls()).toEqual(['benchmarks/gpu_check.py --out out/check --resume --data data'])
+const CHECK = 'benchmarks/gpu_check.py --processes'
+
+it('the check of one GPU is shared out to all, and that of two is one call', async () => {
+  await haveGpus(3)
+  await python(`echo "on $CUDA_VISIBLE_DEVICES" >> "${folder}/calls"`)
+  expect((await onGpus('check-1gpu')).exitCode).toBe(0)
+  expect((await calls()).toSorted()).toEqual([
+    `${CHECK} 1 --out out/check-1gpu/0 --resume --data data --shard 1/3`,
+    `${CHECK} 1 --out out/check-1gpu/1 --resume --data data --shard 2/3`,
+    `${CHECK} 1 --out out/check-1gpu/2 --resume --data data --shard 3/3`,
+    'on 0',
+    'on 1',
+    'on 2',
+  ])
+  await onGpus('check-2gpu')
+  expect(await calls()).toContain(`${CHECK} 2 --out out/check-2gpu --resume --data data`)
 })
 
 const SINGLE = 'lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out out/ladder-1gpu'

@@ -344,6 +344,34 @@ def test_without_a_gpu_it_says_so_and_records_nothing(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def of_shards(count: int) -> list[list[str]]:
+    possible = cases("cuda")
+    return [
+        [case.name for case in gpu_check._of_shard(possible, number, count)] for number in range(1, count + 1)
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_shards_have_every_case_once(count):
+    names = [name for shard in of_shards(count) for name in shard]
+    assert sorted(names) == sorted(CASES)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_the_last_shard_has_what_takes_long_and_the_others_as_much_as_each_other(count):
+    *others, last = of_shards(count)
+    assert last == ["compile-max-autotune"]
+    assert max(map(len, others)) - min(map(len, others)) <= 1
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/2/3"])
+def test_a_shard_that_is_none_is_refused(text, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--out", "out", "--device", "cpu", "--shard", text])
+    with pytest.raises(SystemExit):
+        gpu_check._options()
+    assert f"--shard: got {text}, expected NUMBER/COUNT such as 1/4" in capsys.readouterr().err
+
+
 def read_back(case: Case, pairs: int, updates: int) -> tuple[dict[str, str], int]:
     """What the trainer reads back of the recipe of a case of the check, and its number of steps."""
     sets = [f"train.updates={updates}", "optimizer.warmup_updates=5", f"train.pairs_per_update={pairs}"]
