@@ -1,15 +1,16 @@
 // Which jobs an event starts, on which machine, with which permissions, and what a newer event does to them.
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
 import { OVERRIDE_NAMES } from '../../src/config/overrides.ts'
 import { HEAD_SHA } from '../harness/events.ts'
+import { fillTexts } from '../harness/workflow/expressions.ts'
+import { ownPath } from '../harness/workflow/files.ts'
 import { commented, dispatched, labeled, pushed, runOf, scheduled } from '../harness/workflow/happenings.ts'
 import { type Happening, type JobEnd, type JobRun, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
 const OURS = '.github/workflows'
 const EXAMPLES = 'examples/workflows'
 /** What both jobs have to be given alike. */
-const SETTINGS = ['experiment', 'working-directory', 'leg', ...OVERRIDE_NAMES]
+const SETTINGS = ['experiment', 'leg', ...OVERRIDE_NAMES]
 const WRITING = { actions: 'read', checks: 'write', contents: 'read', 'pull-requests': 'write' }
 const PASSED: JobEnd = { result: 'success', outputs: { verdict: 'passed' } }
 
@@ -17,6 +18,15 @@ async function jobsOf(path: string, happening: Happening, end: JobEnd = PASSED):
   const run = await runWorkflow(path, happening, async () => end)
   return run.status === 'ran' ? run.jobs : []
 }
+
+/** What the steps of a job that use it are given, without what they leave to it. */
+function inputsOf(job: JobRun | undefined, uses: (uses: string) => boolean): Record<string, string> {
+  const steps = job?.steps.filter((step) => uses(step.uses ?? '')) ?? []
+  const given = Object.assign({}, ...steps.map((step) => fillTexts(step.with, job?.contexts ?? {})))
+  return Object.fromEntries(Object.entries<string>(given).filter(([, value]) => value !== ''))
+}
+const isCheckout = (uses: string) => uses.startsWith('actions/checkout@')
+const isOurs = (uses: string) => ownPath(uses) !== null
 
 const brief = (jobs: readonly JobRun[]) =>
   jobs.map(({ name, runsOn, permissions }) => ({ name, runsOn, permissions }))
@@ -71,16 +81,19 @@ describe('a newer event', () => {
   )
 
   it('waits for the GPU job that is running, and takes no place in the queue from another', async () => {
-    const { jobs } = await groupsOf(`${EXAMPLES}/pull-request.yml`, pushed())
+    const { jobs } = await groupsOf(`${EXAMPLES}/nightly.yml`, scheduled())
     expect(jobs).toEqual([{ group: 'speedproof-gpu', queue: 'max', 'cancel-in-progress': false }])
-    expect((await groupsOf(`${EXAMPLES}/nightly.yml`, scheduled())).jobs).toEqual(jobs)
+    expect((await groupsOf(`${EXAMPLES}/matrix.yml`, pushed())).jobs).toEqual([...jobs, ...jobs])
   })
 
-  it('does not wait for a job that has a hosted machine of its own', async () => {
-    const [first] = (await groupsOf(`${OURS}/performance.yml`, pushed())).jobs
-    const [second] = (await groupsOf(`${OURS}/performance.yml`, pushed('fork', 1002))).jobs
-    expect(first?.group).not.toBe(second?.group)
-  })
+  it.each([`${OURS}/performance.yml`, `${EXAMPLES}/pull-request.yml`])(
+    'does not wait for a job of %s, which has a hosted machine of its own',
+    async (path) => {
+      const [first] = (await groupsOf(path, pushed())).jobs
+      const [second] = (await groupsOf(path, pushed('fork', 1002))).jobs
+      expect(first?.group).not.toBe(second?.group)
+    },
+  )
 })
 
 describe.each([`${OURS}/benchmark.yml`, `${EXAMPLES}/benchmark.yml`])('%s', (path) => {
@@ -114,12 +127,15 @@ describe.each([`${OURS}/benchmark.yml`, `${EXAMPLES}/benchmark.yml`])('%s', (pat
   })
 })
 
-describe.each([`${OURS}/nightly.yml`, `${EXAMPLES}/nightly.yml`])('%s', (path) => {
+describe.each([
+  [`${OURS}/nightly.yml`, { preset: 'nightly' }],
+  [`${EXAMPLES}/nightly.yml`, { blocks: '8,12,16' }],
+])('%s', (path, ofANight) => {
   it('measures every night, with the blocks of a night', async () => {
     const jobs = await jobsOf(path, scheduled())
     expect(jobs.length).toBeGreaterThan(0)
     for (const { contexts } of jobs)
-      expect(contexts.inputs).toMatchObject({ preset: 'nightly', report: 'artifact' })
+      expect(contexts.inputs).toMatchObject({ ...ofANight, report: 'artifact' })
   })
 
   it('leaves the nights of forks alone', async () => {
@@ -132,7 +148,8 @@ describe.each([`${OURS}/gpu-check.yml`, `${EXAMPLES}/gpu-on-label.yml`])('%s', (
     const [measuring, reporting, ...others] = await jobsOf(path, labeled('gpu'))
     expect(others).toEqual([])
     expect(measuring).toMatchObject({ runsOn: ['self-hosted', 'gpu'], permissions: { contents: 'read' } })
-    expect(measuring?.contexts.inputs).toMatchObject({ ref: HEAD_SHA, report: 'artifact' })
+    expect(inputsOf(measuring, isCheckout)).toMatchObject({ ref: HEAD_SHA, 'persist-credentials': 'false' })
+    expect(inputsOf(measuring, isOurs)).toMatchObject({ report: 'artifact' })
     expect(reporting).toMatchObject({
       name: 'report / report',
       runsOn: 'ubuntu-latest',
@@ -140,11 +157,19 @@ describe.each([`${OURS}/gpu-check.yml`, `${EXAMPLES}/gpu-on-label.yml`])('%s', (
     })
   })
 
+  // It admits jobs that stand in the workflow it names, and none that this calls.
+  it('measures in a job of its own, as a runner group wants it, in turn', async () => {
+    const [measuring] = await jobsOf(path, labeled('gpu'))
+    expect(measuring?.name).toBe('measure')
+    const [queued] = await jobsOf(`${EXAMPLES}/nightly.yml`, scheduled())
+    expect(measuring?.concurrency).toEqual(queued?.concurrency)
+  })
+
   it('reports what failed as well, and not what was cancelled', async () => {
     const names = async (result: JobEnd['result']) =>
       (await jobsOf(path, labeled('gpu'), { result, outputs: {} })).map(({ name }) => name)
-    expect(await names('failure')).toEqual(['measure / measure', 'report / report'])
-    expect(await names('cancelled')).toEqual(['measure / measure'])
+    expect(await names('failure')).toEqual(['measure', 'report / report'])
+    expect(await names('cancelled')).toEqual(['measure'])
   })
 
   it('starts nothing for another label, and cancels nothing by it', async () => {
@@ -213,10 +238,11 @@ it.each([
   ],
 ])('%s is reported by the settings it has measured with', async (measuring, started, reporting, ended) => {
   const settingsOf = (job: JobRun | undefined) => {
-    const inputs = z.record(z.string(), z.unknown()).parse(job?.contexts.inputs)
-    return Object.fromEntries(SETTINGS.map((name) => [name, inputs[name]]))
+    const { 'working-directory': folder = '.', ...inputs } = inputsOf(job, isOurs)
+    return { folder, ...Object.fromEntries(SETTINGS.map((name) => [name, inputs[name]])) }
   }
   const measured = (await jobsOf(measuring, started)).find(({ id }) => id === 'measure')
   const reported = (await jobsOf(reporting, ended)).find(({ id }) => id === 'report')
+  expect(settingsOf(measured)).toMatchObject({ experiment: expect.stringMatching(/^configs\/experiments\//) })
   expect(settingsOf(reported)).toEqual(settingsOf(measured))
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ROOT } from '../../fixtures/processes/launching.ts'
 
 /** Our own name in `uses:`, for whoever copies an example. */
-const OWN_NAME = 'speedproof/speedproof/'
+const OWN_NAME = 'speedproof/speedproof'
 
 export const WORKFLOWS = filesIn('.github/workflows')
 export const EXAMPLES = filesIn('examples/workflows')
@@ -16,8 +16,9 @@ export function readOwnFile(path: string): string {
 /** The path below the root, or null where the reference is to somebody else's repository. */
 export function ownPath(uses: string): string | null {
   if (uses.startsWith('$/')) return uses.slice('$/'.length)
-  if (uses.startsWith(OWN_NAME)) return uses.slice(OWN_NAME.length).replace(/@.*$/, '')
-  return null
+  const [path = ''] = uses.split('@', 1)
+  if (path === OWN_NAME) return ''
+  return path.startsWith(`${OWN_NAME}/`) ? path.slice(OWN_NAME.length + 1) : null
 }
 
 function filesIn(folder: string): string[] {

@@ -40,7 +40,7 @@ export interface JobEnd {
 
 export type RunJob = (job: JobToRun) => Promise<JobEnd>
 
-export type JobRun = Omit<JobToRun, 'steps' | 'outputs'> & JobEnd
+export type JobRun = Omit<JobToRun, 'outputs'> & JobEnd
 
 export type WorkflowRun =
   | { readonly status: 'not triggered' }
@@ -143,12 +143,13 @@ async function runLeg(id: string, job: Job, workflow: Workflow, scope: Scope): P
   const toRun = {
     name,
     id,
+    steps: job.steps,
     runsOn: fill(job['runs-on'], contexts),
     permissions: isForkPull(happening) ? readOnly(asked) : asked,
     concurrency: concurrencyOf(job.concurrency, contexts),
     contexts,
   }
-  const end = await scope.runJob({ ...toRun, outputs: job.outputs, steps: job.steps })
+  const end = await scope.runJob({ ...toRun, outputs: job.outputs })
   scope.done.push({ ...toRun, ...end })
   return end
 }
