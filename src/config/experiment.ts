@@ -160,7 +160,7 @@ export const experimentFile = mapping({
     .describe('For `speedproof ladder`: switches, each measured alone and on top of those before it.'),
   gates: gatesFile
     .default(DEFAULT_GATES)
-    .describe('Without it these, of which kind: regression has speedup at_least 0.98 (not slower than 2%).'),
+    .describe('Without it these, of which kind: regression has speedup at_least 0.98 (at most 2% slower).'),
 })
 
 /** Keys keep the spelling of the file that they come from. */

@@ -40,7 +40,7 @@ export const BUILT_IN_METRICS = [
   'energy_joules_per_sample',
 ] as const
 
-const KNOWN_GATES: Readonly<Record<string, Pick<Gate, 'metric' | 'statistic'>>> = {
+export const KNOWN_GATES: Readonly<Record<string, Pick<Gate, 'metric' | 'statistic'>>> = {
   speedup: { metric: 'seconds_per_sample', statistic: 'speedup' },
   total_speedup: { metric: 'total_seconds', statistic: 'speedup' },
   time_to_quality_speedup: { metric: 'time_to_quality_seconds', statistic: 'speedup' },
@@ -66,7 +66,7 @@ export const DEFAULT_GATES: GatesFile = {
   peak_memory_gb: { below: 50, severity: 'required', evidence: 'interval' },
 }
 
-/** Not slower than 2%: for a change that is not meant to speed anything up. */
+/** At most 2% slower: for a change that is not meant to speed anything up. */
 export const REGRESSION_GATES: GatesFile = {
   ...DEFAULT_GATES,
   speedup: { at_least: 0.98, severity: 'required', evidence: 'interval' },

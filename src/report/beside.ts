@@ -50,11 +50,11 @@ function atOneClockText(found: PairedEstimate | null): string[] {
 function breakEvenText(breakEven: BreakEven): string {
   switch (breakEven.kind) {
     case 'at once':
-      return 'Set-up: the optimized training takes no more of it than the baseline.'
+      return 'Set-up: the optimized training takes no longer to set up than the baseline.'
     case 'after':
-      return `Set-up: what the optimized training takes more of it is won back after ${breakEven.steps} steps.`
+      return `Set-up: the optimized training takes longer to set up, and makes that up after ${breakEven.steps} steps.`
     case 'never':
-      return 'Set-up: steps that are no faster never win it back.'
+      return 'Set-up: the optimized training takes longer to set up, and steps that are no faster never make that up.'
     case 'not measured':
       return 'Set-up: not measured.'
   }

@@ -34,7 +34,7 @@ export function gateMeaning(verdict: JudgedGate): string {
 }
 
 /** What the experiment could have seen, and what stands beside its bound. */
-function precisionText({ gate, precision, evidence, state }: JudgedGate): string {
+function precisionText({ gate, precision, evidence, state, insensitive }: JudgedGate): string {
   if (precision === null)
     return evidence === null || isLevel(gate)
       ? ''
@@ -45,7 +45,8 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
     isNoise(gate, detectable)
       ? ''
       : ` Minimal detectable effect: ${size} past the limit, in 80% of experiments.`,
-    toDecideText(gate, toDecide),
+    // Of a limit too wide to prove anything alone, no number of blocks does.
+    insensitive && state === 'inconclusive' ? '' : toDecideText(gate, toDecide),
     bootstrap === null
       ? ''
       : ` BCa bootstrap: ${change(gate, bootstrap.lower)} to ${change(gate, bootstrap.upper)}.`,

@@ -1,4 +1,4 @@
-// A regression experiment is one training at two revisions, and passes when it is proven not slower than 2%.
+// A regression experiment is one training at two revisions, and passes when it is proven to be at most 2% slower.
 import { describe, expect, it } from 'vitest'
 import { gatesOf, parseExperiment } from '../../src/config/experiment.ts'
 import { parseOverrides } from '../../src/config/overrides.ts'

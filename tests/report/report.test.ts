@@ -54,7 +54,7 @@ describe('a report in the terminal', () => {
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs over 4 blocks. The worst run clears the limit.
 
         Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
-        Set-up: what the optimized training takes more of it is won back after 41 steps.
+        Set-up: the optimized training takes longer to set up, and makes that up after 41 steps.
 
       Checks
         completion: passed, 10 of 10 launches finished
@@ -93,7 +93,7 @@ describe('a report in the terminal', () => {
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
 
         Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
-        Set-up: what the optimized training takes more of it is won back after 40 steps.
+        Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
 
       Checks
         completion: passed, 10 of 10 launches finished
@@ -133,7 +133,7 @@ describe('a report in the terminal', () => {
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
 
         Speedups: steady state 3.03x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
-        Set-up: what the optimized training takes more of it is won back after 40 steps.
+        Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
 
       Checks
         completion: passed, 10 of 10 launches finished
@@ -176,7 +176,7 @@ describe('a report in the terminal', () => {
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs. Not every run reported a usable peak_memory_reserved_bytes.
 
         Speedups: steady state 1.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
-        Set-up: steps that are no faster never win it back.
+        Set-up: the optimized training takes longer to set up, and steps that are no faster never make that up.
 
       Checks
         completion: passed, 10 of 10 launches finished
@@ -222,7 +222,7 @@ describe('a report in the terminal', () => {
         worst_loss: held-out loss at the end of training, the largest of all ranks and runs over 1 block. The worst run clears the limit.
 
         Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 2 of 2 runs were evaluated only at the end: evaluate during the training too.
-        Set-up: what the optimized training takes more of it is won back after 41 steps.
+        Set-up: the optimized training takes longer to set up, and makes that up after 41 steps.
 
       Checks
         completion: passed, 2 of 2 launches finished
@@ -249,6 +249,19 @@ describe('a report in the terminal', () => {
   })
 })
 
+test('a limit that is too wide to decide is not said to take more blocks', async () => {
+  const small = ({ seed, variant }: PlannedRun): MetricsDifference => ({
+    valLoss: 0.005 + 0.0001 * seed + (variant === 'baseline' ? 0 : 0.00001 * (seed % 2)),
+  })
+  const shown = renderTerminal(
+    await aResult(anExperiment({ gates: { loss_delta: { below: 0.001, ...interval } } }), small),
+  )
+  expect(shown).toContain(
+    'a ratio gate (such as nrmse_ratio) has to pass beside it. Minimal detectable effect:',
+  )
+  expect(shown).not.toContain('would decide it')
+})
+
 describe('a report in Markdown', () => {
   test('has everything, the verdict first', async () => {
     const experiment = anExperiment({ design: { blocks: 3, warm_up_launches: 1, seed: 0 } })
@@ -265,7 +278,7 @@ describe('a report in Markdown', () => {
       - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#ratios-and-differences)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
       - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
       - Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 6 of 6 runs were evaluated only at the end: evaluate during the training too.
-      - Set-up: what the optimized training takes more of it is won back after 40 steps.
+      - Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
       - [What stands beside the gates](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#beside-the-gates) decides nothing.
 
       <details><summary>Curves</summary>
