@@ -102,7 +102,8 @@ def main() -> None:
         started = time.perf_counter()
         chosen = torch.randperm(TRAINING_PAIRS, generator=order)[:batch][rank::world]
         loss = update(model, optimizer, points[chosen], values[chosen], config["speed"]["micro_batches"])
-        # The slowest rank counts, and the loss is the mean over ranks.
+        # All ranks meet at the end of this window of one step, so the largest is the slowest rank's. In
+        # longer windows take the steps of one rank. The loss is the mean over ranks.
         seconds = average_over_ranks(torch.tensor(time.perf_counter() - started), dist.ReduceOp.MAX).item()
         mean_loss = average_over_ranks(torch.tensor(loss)).item() / world
         write("steps", first_step=step, step_seconds=[seconds], samples=[batch], train_loss=[mean_loss])

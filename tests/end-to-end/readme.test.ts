@@ -1,9 +1,12 @@
-// The README's tables of inputs and outputs say what action.yml says.
+// What the README and the pages behind it show is what action.yml and the code take.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { parseExperiment } from '../../src/config/experiment.ts'
+import { KNOWN_GATES } from '../../src/config/gates.ts'
+import { readMetrics } from '../../src/measure/metrics-file.ts'
 import { ROOT } from '../fixtures/processes/launching.ts'
 
 const described = z.object({ description: z.string() })
@@ -44,4 +47,33 @@ it('every output is in its table, with its meaning', async () => {
   const { outputs } = await readAction()
   const rows = Object.entries(outputs).map(([name, { description }]) => [`\`${name}\``, description])
   expect(await tableOf('outputs')).toEqual(rows)
+})
+
+/** The blocks of a page in one language, without their fences. */
+async function blocksOf(page: string, language: string): Promise<string[]> {
+  const blocks = (await read(page)).matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))
+  return Array.from(blocks, ([, block = '']) => block)
+}
+
+it('every experiment that it shows is one', async () => {
+  const experiments = (await blocksOf('README.md', 'yaml')).filter((block) => /^variants:/m.test(block))
+  expect(experiments.map((text) => parseExperiment(text, 'README.md').name)).toEqual([
+    'my-change',
+    'not-slower',
+  ])
+})
+
+it('the metrics file in the contract is whole', async () => {
+  const [sample = ''] = await blocksOf('docs/metrics-contract.md', 'json')
+  const { problem, evaluations } = await readMetrics(sample.trimEnd().split('\n'))
+  expect(problem).toBeNull()
+  expect(evaluations).toHaveLength(1)
+})
+
+it('the page on the judge says what each gate needs', async () => {
+  const [, rows = ''] = (await read('docs/how-we-judge.md')).split('| gate | needs of the trainer |')
+  const [table = ''] = rows.split('\n\n')
+  const named = Array.from(table.matchAll(/^\| (.*?) \|/gm), ([, names = '']) => names.split(', ')).flat()
+  const gates = Object.keys(KNOWN_GATES).map((name) => `\`${name}\``)
+  expect(named.filter((name) => name !== '---').toSorted()).toEqual(gates.toSorted())
 })
