@@ -96,7 +96,13 @@ describe.each([
   })
 
   test('is not repeated before it is over', () => {
-    expect(standingOf(ALL.slice(0, 3), seen).due).toEqual([])
+    const half = watched({ '03-block-1-baseline': record })
+    expect(standingOf(ALL.slice(0, 3), half).due).toEqual([])
+    const launch = aLaunchRecord({}, { status: 'cancelled', wallSeconds: 5 })
+    const cancelled = upToBlock1.map((one, index) =>
+      index === 2 ? { launch, outcome: outcomeOf(one.outcome.run, launch, null) } : one,
+    )
+    expect(standingOf(cancelled, seen).due).toEqual([])
   })
 
   test('counts by its repeat, and both are in the result', () => {
@@ -175,6 +181,26 @@ describe('a failed launch', () => {
     expect(setAside.map(({ reason }) => reason)).toEqual([
       'the warm-up launch 02-warm-up-optimized was launched again: 02-warm-up-optimized: it could not be started: no process left',
     ])
+  })
+
+  test('that is a warm-up launch is not retried again', () => {
+    const failed = replaced('02-warm-up-optimized', (one) => failedAs(one, 'NCCL error'))
+    const again = failed.slice(1, 2).map(repeated)
+    const seen = watched({ '02-warm-up-optimized': shared, '02-warm-up-optimized-repeat': shared })
+    const { counting, due } = standingOf([...failed.slice(0, 2), ...again], seen)
+    expect(ids(counting)).toEqual(['01-warm-up-baseline', '02-warm-up-optimized-repeat'])
+    expect(due).toEqual([])
+  })
+
+  test('uses up no repeat of a block that was only disturbed, nor is its retry used up by one', () => {
+    const retried = standingOf(
+      crashed,
+      watched({ '04-block-1-optimized': shared, '05-block-2-optimized': hot }),
+    )
+    expect(retried.due.map(({ block }) => block)).toEqual([1, 1, 2, 2])
+    const later = replaced('06-block-2-baseline', (one) => failedAs(one, 'NCCL error'))
+    const seen = watched({ '04-block-1-optimized': hot, '06-block-2-baseline': shared })
+    expect(standingOf(later, seen).due.map(({ block }) => block)).toEqual([1, 1, 2, 2])
   })
 
   test('is retried once in an experiment: the second stays, and says why', () => {
