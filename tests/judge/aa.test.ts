@@ -74,6 +74,14 @@ describe('an A/A gives no floor', () => {
     }
   })
 
+  test('when a run was not timed', () => {
+    const finding = findAa(
+      alternating(5, 0.01).map((run, index) => (index === 0 ? { ...run, metrics: {} } : run)),
+    )
+    expect(checkAa(finding)).toMatchObject({ state: 'inconclusive', detail: 'not every run was timed' })
+    expect(noiseFloorOf(finding, aNoiseKey(), ORIGIN)).toBeNull()
+  })
+
   test('without a machine that was looked at', () => {
     expect(noiseFloorOf(findAa(alternating(5, 0.01)), null, ORIGIN)).toBeNull()
   })

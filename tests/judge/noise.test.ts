@@ -43,13 +43,32 @@ describe('runs on a machine with a floor', () => {
     expect(statesOf(alternating(4, limit * 1.001), floors)).toEqual(['baseline above'])
   })
 
-  test('are not above for a single slow run, which widens the interval instead', () => {
-    const slowOnce = alternating(4, 0.001).map((run) =>
-      run.block === 3 ? { ...run, secondsPerSample: 0.01 } : run,
-    )
-    expect(statesOf(slowOnce, { ...NO_FLOORS, baseline: found() })).toEqual(['baseline within'])
+  test('are not above for a single slow or fast run, which widens the interval instead', () => {
+    const once = (secondsPerSample: number) =>
+      alternating(4, 0.001).map((run) => (run.block === 3 ? { ...run, secondsPerSample } : run))
+    const slowOnce = once(0.01)
+    for (const runs of [slowOnce, once(0.0025)])
+      expect(statesOf(runs, { ...NO_FLOORS, baseline: found() })).toEqual(['baseline within'])
     const slowTwice = slowOnce.map((run) => (run.block === 1 ? { ...run, secondsPerSample: 0.01 } : run))
     expect(statesOf(slowTwice, { ...NO_FLOORS, baseline: found() })).toEqual(['baseline above'])
+  })
+
+  test('are above only if all but a quarter of them are, by the F test at 5%', () => {
+    // One of 4 is left out: 2 degrees of freedom, 4/3 d^2 / 0.01^2 against f.ppf(0.95, 2, 8) = 4 (0.05^(-1/4) - 1).
+    const limit = Math.sqrt((4 * (0.05 ** -0.25 - 1) * 3) / 4) * 0.01
+    const slowOnce = (deviation: number) =>
+      alternating(4, deviation).map((run) => (run.block === 3 ? { ...run, secondsPerSample: 0.01 } : run))
+    const floors = { ...NO_FLOORS, baseline: found() }
+    expect(statesOf(slowOnce(limit * 0.999), floors)).toEqual(['baseline within'])
+    expect(statesOf(slowOnce(limit * 1.001), floors)).toEqual(['baseline above'])
+    const slowTwiceOf5 = alternating(5, 0.001).map((run) =>
+      (run.block ?? 0) > 3 ? { ...run, secondsPerSample: 0.01 } : run,
+    )
+    expect(statesOf(slowTwiceOf5, floors)).toEqual(['baseline within'])
+  })
+
+  test('are not above from two runs, of which one would be left', () => {
+    expect(statesOf(alternating(2, 1), { ...NO_FLOORS, baseline: found() })).toEqual(['baseline within'])
   })
 
   test('share the 1% between two floors, each of its own training', () => {

@@ -10,10 +10,10 @@ const warningsOf = (seconds: readonly number[]) =>
     seconds.map((secondsPerSample, index) => aRunSummary({ block: index + 1, secondsPerSample })),
   )
 
-test('a run unlike all others is named', () => {
-  expect(warningsOf([1, 1.01, 0.99, 1.3, 1, 1.01])).toEqual([
-    'block-4-baseline is an outlier: slower than the other runs of its variant',
-  ])
+test.each([1, 0.001])('a run unlike all others is named, at about %d s a sample', (unit) => {
+  const unlike = (other: number) => warningsOf([1, 1.01, 0.99, other, 1, 1.01].map((one) => one * unit))
+  expect(unlike(1.3)).toEqual(['block-4-baseline is an outlier: slower than the other runs of its variant'])
+  expect(unlike(0.7)).toEqual(['block-4-baseline is an outlier: faster than the other runs of its variant'])
 })
 
 test('two speeds are told', () => {

@@ -19,6 +19,7 @@ test('over 1% more than passed between two looks is a warning', async () => {
   // 5 s between the reports, which may have been seen half a second apart.
   expect(await checkOf(5.5 / 30)).toEqual([])
   expect(await checkOf((1.009 * 5.5) / 30)).toEqual([])
+  expect(await checkOf((1.011 * 5.5) / 30)).toHaveLength(1)
   expect(await checkOf((1.03 * 5.5) / 30)).toEqual([
     {
       name: 'step clock',

@@ -34,6 +34,22 @@ test('a floor of 20% resolves nothing', () => {
   expect(wideFloorWarnings([aGate()], noiseOf(0.2), design)).toHaveLength(1)
 })
 
+test('of two floors their mean variance tells', () => {
+  const floors = (...deviations: number[]): NoiseComparison => ({
+    status: 'measured',
+    variants: deviations.map((deviation) => ({
+      variant: 'baseline',
+      deviation,
+      floor: aNoiseFloor({ log_standard_deviation: deviation }),
+      state: 'within',
+    })),
+  })
+  // 2% of 1 / 0.98 is 1.6497 x sqrt(2) x 0.866%.
+  expect(wideFloorWarnings([regression], floors(0.0086, 0.0086), design)).toEqual([])
+  expect(wideFloorWarnings([regression], floors(0.012, 0.001), design)).toEqual([])
+  expect(wideFloorWarnings([regression], floors(0.013, 0.001), design)).toHaveLength(1)
+})
+
 test('without a floor, or without a gate on the interval of a time, there is nothing to tell', () => {
   expect(wideFloorWarnings([aGate()], { status: 'not measured', reason: 'none' }, design)).toEqual([])
   const others = [
