@@ -60,5 +60,7 @@ describe('an effect', () => {
     const { bounds } = effectOf(0, NOISE, contrast({ rung: -1, before: 1 }, { rung: 0.03 }))
     // Variances 2 x 0.01^2 with 3 and 0.03^2 with 4 degrees of freedom: t(0.975, 5.606178) = 2.489189 (SciPy).
     expect(Math.log(bounds?.upper ?? 0)).toBeCloseTo(0.0825571, 6)
+    const lessTheOther = effectOf(0, NOISE, contrast({ rung: 1 }), contrast({ before: 1 }, { before: 0.03 }))
+    expect(Math.log(lessTheOther.bounds?.upper ?? 0)).toBeCloseTo(0.0825571, 6)
   })
 })

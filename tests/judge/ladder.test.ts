@@ -66,6 +66,10 @@ describe('the word of a rung', () => {
     expect(verdict).toBe('no gain')
   })
 
+  test('is no gain where all launches took equally long', async () => {
+    expect((await resultOf([baseline(), alone(0.08), baseline()])).verdict).toBe('no gain')
+  })
+
   test('is open with one baseline launch: nobody knows how it scatters', async () => {
     expect((await resultOf([baseline(), alone(0.04)])).verdict).toBe('open')
   })
@@ -86,6 +90,22 @@ describe('the word of a rung', () => {
     const { verdict, standing } = await resultOf(around(alone(0.04, { failure })))
     expect(verdict).toBe('failed')
     expect(standing).toMatchObject({ reason: 'out-of-memory' })
+  })
+
+  test('is not comparable, and has no speedup, where nothing is left after the warm-up', async () => {
+    const result = await resultOf(around(alone(0.04, { stepSeconds: Array<number>(10).fill(0.04) })))
+    expect(result).toMatchObject({ verdict: 'not comparable', speedup: null, gain: null })
+  })
+
+  test('is not comparable in a sitting without a baseline launch', async () => {
+    const failure = { rank: 0, cause: 'error', message: 'NCCL error', step: null } as const
+    const result = await resultOf([{ ...baseline(), failure }, alone(0.04)])
+    expect(result).toMatchObject({
+      verdict: 'not comparable',
+      problems: ['no baseline launch of its sitting finished undisturbed'],
+      speedup: null,
+      standing: { lossDelta: null },
+    })
   })
 
   test('is not measured for a launch that the machine disturbed, until it is made again', async () => {
@@ -117,6 +137,12 @@ test('a rung is compared with what was launched beside it, where another call la
   expect(judged?.sum.gain?.ratio).toBeCloseTo(1.25, 9)
 })
 
+test('the optimized variant as a whole is judged against the baseline', async () => {
+  const launches = [baseline(0.0801), { training: 'optimized', stepSeconds: 0.02 }, baseline(0.0799)]
+  const { optimized } = judgeLadder(await aLadder([aRung('a')], [launches]))
+  expect(optimized).toMatchObject({ verdict: 'gain', gain: { ratio: expect.closeTo(4, 3) } })
+})
+
 test('a rung that needs others is judged by what it adds to them', async () => {
   const rung = aRung('b', { needs: ['a'], from: 'what b needs' })
   const launches = [
@@ -146,6 +172,18 @@ describe('a gain over another rung', () => {
     const width = (effect = speedup) => Math.log((effect?.bounds?.upper ?? 0) / (effect?.bounds?.lower ?? 1))
     expect(gain?.ratio).toBeCloseTo(1.25, 9)
     expect((width(gain) / width(speedup)) ** 2).toBeCloseTo(2 / 1.5, 9)
+  })
+
+  test('is not known where the other was not launched, or has no speedup', async () => {
+    const [before, after] = [baseline(0.0801), baseline(0.0799)]
+    const unlaunched = await sumOf([before, sumUpTo('b', 0.04), after])
+    expect(unlaunched).toMatchObject({
+      verdict: 'open',
+      gain: null,
+      speedup: { ratio: expect.closeTo(2, 3) },
+    })
+    const short = sumUpTo('a', 0.05, { stepSeconds: Array<number>(10).fill(0.05) })
+    expect((await sumOf([before, short, sumUpTo('b', 0.04), after]))?.gain).toBeNull()
   })
 
   test('of two sittings is one of their speedups, and scatters with both of their baselines', async () => {

@@ -48,6 +48,26 @@ test('a row has step, speedup, prediction, memory, set-up, loss and verdict', as
   `)
 })
 
+test('a row says what is not known of its launch', async () => {
+  const rowOf = async (...launches: Told[]) =>
+    renderLadderTerminal(await aLadder([aRung('graph')], [launches]))
+      .split('\n')
+      .find((line) => line.startsWith('| graph'))
+      ?.split('|')
+      .map((cell) => cell.trim())
+      .filter((cell) => cell !== '')
+  const baseline: Told = { training: 'baseline' }
+  const graph: Told = { training: 'graph alone' }
+  const failure = { rank: 0, cause: 'out-of-memory', message: 'CUDA out of memory', step: 3 } as const
+  const short = { ...graph, stepSeconds: Array<number>(10).fill(0.04) }
+  const [, step, speedup, gain] = (await rowOf(baseline, graph)) ?? []
+  expect([step, speedup, gain]).toEqual(['80.0 ms', '1.00x', '1.00x'])
+  const [, noStep, noSpeedup, noGain] = (await rowOf(baseline, short, baseline)) ?? []
+  expect([noStep, noSpeedup, noGain]).toEqual(['no steady state', 'not measured', 'not measured'])
+  expect(await rowOf(baseline, { ...graph, failure }, baseline)).toEqual(['graph', 'failed: out-of-memory'])
+  expect(await rowOf(baseline, baseline)).toEqual(['graph', 'not measured'])
+})
+
 test('below the tables stands how to read them, what was read back, and every sitting', async () => {
   const text = renderLadderTerminal(await aLadder([RUNG], [LAUNCHES], { settings: { 'train.updates': 60 } }))
   expect(text.slice(text.indexOf('How to read it'))).toMatchInlineSnapshot(`
@@ -64,6 +84,19 @@ test('below the tables stands how to read them, what was read back, and every si
     Sittings
       1: 2026-11-21 08:00 UTC on gpu-box, 2 x NVIDIA H200, python 3.11.2, torch 2.15.0, code of the trainer with SHA-256 c0dec0dec0de, 2 baseline launches, 79.9 ms to 80.1 ms a step, held-out loss 0.02000"
   `)
+})
+
+test('a sitting lists what does not count, and why', async () => {
+  const disturbance = 'process 7 computed on its GPUs beside it'
+  const failure = { rank: 0, cause: 'error', message: 'NCCL error', step: null } as const
+  const [before, graph, after] = LAUNCHES
+  if (!before || !graph || !after) throw new Error('no launches')
+  const record = await aLadder([RUNG], [[before, { ...graph, disturbance }, graph, { ...after, failure }]])
+  const text = renderLadderTerminal(record)
+  expect(text.slice(text.indexOf('Sittings')).split('\n').slice(2)).toEqual([
+    `  sitting-1-002-graph-alone: not counted: ${disturbance}`,
+    '  sitting-1-004-baseline: failed, exit-code: rank 0: NCCL error; without a baseline nothing could be compared',
+  ])
 })
 
 test('launches of other settings, which no row shows, are counted', async () => {
