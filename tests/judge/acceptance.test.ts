@@ -1,7 +1,8 @@
 // An experiment may say that open gates stop nobody; everything that is not merely open still does.
 import { describe, expect, test } from 'vitest'
 import type { Experiment } from '../../src/config/experiment.ts'
-import { isNeutral } from '../../src/judge/acceptance.ts'
+import { isAcceptable, isNeutral } from '../../src/judge/acceptance.ts'
+import { withMachine } from '../../src/judge/machine-verdict.ts'
 import type { PlannedRun } from '../../src/plan/plan.ts'
 import { conclusionOf } from '../../src/report/check.ts'
 import { wholeOf } from '../../src/report/whole.ts'
@@ -30,6 +31,12 @@ describe('in an experiment that says inconclusive: neutral', () => {
     expect(await judged(neutral, slow)).toEqual(['failed', false, 'failure'])
     const unequal = ({ variant }: PlannedRun) => ({ samplesPerStep: variant === 'baseline' ? 16 : 8 })
     expect(await judged(neutral, unequal)).toEqual(['invalid', false, 'failure'])
+  })
+
+  test('a machine that spoiled it is not, although no check of the runs failed', async () => {
+    const { verdict } = await aResult(neutral, open)
+    const throttled = { name: 'throttling', state: 'failed', detail: 'slowed down by heat' } as const
+    expect([isAcceptable(verdict), isAcceptable(withMachine(verdict, [throttled]))]).toEqual([true, false])
   })
 
   test('an evaluation that was not done is not', async () => {

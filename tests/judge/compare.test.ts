@@ -68,6 +68,15 @@ describe('a comparison', () => {
     })
   })
 
+  test('has no level past what a double holds', () => {
+    const gate = aGate({ metric: 'val_loss', statistic: 'difference', direction: 'below', limit: 0.001 })
+    const pair = { baseline: 1.7e308, optimized: 1 }
+    expect(comparisonOf(blocksOf('val_loss', [pair, pair]), gate)).toMatchObject({
+      baseline: null,
+      optimized: 1,
+    })
+  })
+
   test('by maximum has the worst run, and needs no baseline', () => {
     const runs = blocksOf('peak_memory_reserved_bytes', [
       { baseline: 9, optimized: 3 },
@@ -87,11 +96,25 @@ describe('a comparison', () => {
     ])
     const lacking = runs.map((run, index) => (index === 3 ? { ...run, metrics: {} } : run))
     expect(comparisonOf(lacking)).toMatchObject({ optimized: null, evidence: null })
+    const lackingBaseline = runs.map((run, index) => (index === 0 ? { ...run, metrics: {} } : run))
+    expect(comparisonOf(lackingBaseline)).toMatchObject({ baseline: null, evidence: null })
+  })
+
+  test('tells which variant gave one and the same number, from two runs on', () => {
+    const repeatingIn = (...pairs: { baseline: number; optimized: number }[]) =>
+      comparisonOf(blocksOf('seconds_per_sample', pairs))?.repeating
+    expect(repeatingIn({ baseline: 8, optimized: 2 }, { baseline: 8, optimized: 3 })).toEqual(['baseline'])
+    expect(repeatingIn({ baseline: 8, optimized: 2 })).toEqual([])
   })
 
   test('has no ratio of losses that are not positive', () => {
     const gate = aGate({ metric: 'val_loss', statistic: 'ratio', direction: 'at_most', limit: 1.03 })
     const found = comparisonOf(blocksOf('val_loss', [{ baseline: -1, optimized: -2 }]), gate)
     expect(found).toMatchObject({ baseline: -1, optimized: -2, evidence: null })
+    const mixed = blocksOf('val_loss', [
+      { baseline: -1, optimized: 2 },
+      { baseline: 3, optimized: 2 },
+    ])
+    expect(comparisonOf(mixed, gate)).toMatchObject({ baseline: 1, evidence: null })
   })
 })

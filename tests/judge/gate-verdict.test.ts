@@ -107,6 +107,7 @@ describe('the loss gate', () => {
   test('is insensitive past a tenth of the baseline loss', () => {
     expect(judged(lossDelta, [0.009, 0.009, 0.009], [0.009, 0.009, 0.009]).insensitive).toBe(true)
     expect(judged(lossDelta, [0.02, 0.02, 0.02], [0.02, 0.02, 0.02]).insensitive).toBe(false)
+    expect(judged(lossDelta, [0.0101, 0.0101], [0.0101, 0.0101]).insensitive).toBe(false)
   })
 })
 
@@ -131,6 +132,8 @@ describe('a ratio gate', () => {
     })
     expect(stateOf(bytesRatio, [4e9, 4e9], [6e9, 6e9])).toBe('failed')
     expect(stateOf(bytesRatio, [4e9, 4e9], [3e9, 3e9])).toBe('passed')
+    const upsideDown = aGate({ ...bytesRatio, statistic: 'speedup', direction: 'at_least' })
+    expect(stateOf(upsideDown, [4e9, 4e9], [3e9, 3e9])).toBe('passed')
   })
 })
 

@@ -23,6 +23,13 @@ test('an invalid verdict keeps its own reason beside the machine', async () => {
   )
 })
 
+test('runs that cannot be compared are no failed launch', async () => {
+  const { verdict } = await aResult()
+  const unequal = { name: 'equal work' as const, state: 'failed' as const, detail: 'samples differ' }
+  const invalid = { ...verdict, verdict: 'invalid' as const, reason: 'samples differ', checks: [unequal] }
+  expect(withMachine(invalid, [THROTTLED]).reason).toBe('samples differ; throttling: slowed down by heat')
+})
+
 test('a failed launch stays the reason', async () => {
   const { verdict } = await aResult()
   const completion = { name: 'completion' as const, state: 'failed' as const, detail: 'out of memory' }

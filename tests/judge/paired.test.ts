@@ -68,6 +68,7 @@ describe('a ratio', () => {
 
   test('past what a double holds is nothing', () => {
     expect(ratioOf([1e308, 5e-324])).toBeNull()
+    expect(ratioOf([1e300, 1], [1, 1])).toMatchObject({ estimate: expect.any(Number), bounds: null })
   })
 })
 

@@ -66,6 +66,19 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     expect(failed.reason).toContain('evaluation: not all checkpoints were evaluated again: exit code 1')
   })
 
+  test('has to agree with the strictest of the gates of a number', async () => {
+    const interval = { severity: 'required', evidence: 'interval' } as const
+    const experiment = evaluated({
+      gates: { loss_delta: { below: 0.001, ...interval }, loss_ratio: { at_most: 1.5, ...interval } },
+    })
+    const launched = await launchedPlan(experiment)
+    const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, { val_loss: 0.0205 }]))
+    const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
+    expect(assess(aRequest({ experiment }), launched, undefined, reevaluation).verdict.reason).toContain(
+      'tolerance 0.00010',
+    )
+  })
+
   test('needs every metric that a gate looks at', async () => {
     const experiment = evaluated({
       gates: { nrmse_ratio: { at_most: 1.03, severity: 'required', evidence: 'interval' } },

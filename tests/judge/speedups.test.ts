@@ -42,6 +42,10 @@ describe('the set-up', () => {
 
   test('is not weighed where a run was not timed', () => {
     expect(speedupsOf(blocks({ secondsPerSample: null })).breakEven).toEqual({ kind: 'not measured' })
+    const untimed = blocks().map((run) =>
+      run.variant === 'baseline' ? { ...run, secondsPerSample: null } : run,
+    )
+    expect(speedupsOf(untimed).breakEven).toEqual({ kind: 'not measured' })
     expect(speedupsOf([]).breakEven).toEqual({ kind: 'not measured' })
   })
 })

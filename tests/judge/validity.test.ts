@@ -51,6 +51,10 @@ describe('a trend over the timed steps', () => {
     expect(steadyState([-0.1, -0.11, -0.1, -0.09])?.detail).toContain('all 4 runs get faster by more than 2%')
   })
 
+  test('is told from three runs on', () => {
+    expect(steadyState([0.1, 0.101, 0.1])?.state).toBe('failed')
+  })
+
   test.each([
     ['of one run', [0.3, 0, 0.01, -0.01]],
     ['in any direction, as on a noisy machine', [0.08, -0.05, 0.06, -0.02]],

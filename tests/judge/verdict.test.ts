@@ -151,7 +151,11 @@ describe('a launch', () => {
   })
 
   test('was there at all: an experiment without any does not pass', () => {
-    expect(assess(aRequest(), []).verdict).toMatchObject({ verdict: 'inconclusive' })
+    const { verdict } = assess(aRequest(), [])
+    expect(verdict).toMatchObject({
+      verdict: 'inconclusive',
+      reason: 'stopped early: 0 of 0 launches finished',
+    })
     expect(
       assess(
         aRequest({
@@ -310,5 +314,15 @@ describe('looks at the evidence', () => {
       verdict.gates.map((gate) => ({ ...gate, state }))
     expect(isDecided({ ...open, gates: gatesIn('inconclusive') })).toBe(false)
     expect(isDecided({ ...open, gates: gatesIn('not measured') })).toBe(true)
+    const oneOpen = verdict.gates.map((gate, index) => ({
+      ...gate,
+      state: index === 0 ? ('passed' as const) : ('inconclusive' as const),
+    }))
+    expect(isDecided({ ...open, gates: oneOpen })).toBe(false)
+    const asInformation = gatesIn('inconclusive').map((judged) => ({
+      ...judged,
+      gate: { ...judged.gate, severity: 'info' as const },
+    }))
+    expect(isDecided({ ...open, gates: asInformation })).toBe(true)
   })
 })
