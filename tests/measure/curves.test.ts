@@ -23,6 +23,22 @@ it('a curve has the mean of the runs at each part of the training', async () => 
   expect(curve?.values.optimized.at(-1)).toBeCloseTo(0.0025)
 })
 
+it('losses have a curve of their own where every run reports them, from the first step on', async () => {
+  const withLoss = async (variant: 'baseline' | 'optimized', factor: number) => {
+    const run = await aFinishedRun({ variant })
+    const trainLoss = run.metrics.steps.seconds.map((_, step) => factor * (40 - step))
+    return { ...run, metrics: { ...run.metrics, steps: { ...run.metrics.steps, trainLoss } } }
+  }
+  const runs = [await withLoss('baseline', 1), await withLoss('baseline', 3), await withLoss('optimized', 4)]
+  const [losses, seconds] = curvesOf(runs, 10)
+  expect([losses?.metric, seconds?.metric]).toEqual(['train_loss', 'seconds_per_sample'])
+  // 40 steps in 24 parts: the first has 2 of them.
+  expect(losses?.values.baseline.at(0)).toBeCloseTo((2 * (40 + 39)) / 2)
+  expect(losses?.values.optimized.at(-1)).toBeCloseTo((4 * (1 + 2)) / 2)
+  const unlike = [...runs, await aFinishedRun({ variant: 'optimized' })]
+  expect(curvesOf(unlike, 10).map(({ metric }) => metric)).toEqual(['seconds_per_sample'])
+})
+
 it('there is none without a measured run of both variants, nor of losses that are not reported', async () => {
   const baseline = await aFinishedRun()
   const warmUp = await aFinishedRun({ ...OPTIMIZED, purpose: 'warm-up', block: null })

@@ -26,6 +26,15 @@ describe('a whole file', () => {
     expect(record.evaluations).toHaveLength(1)
   })
 
+  test('keeps the losses and the waits of its steps', async () => {
+    const columns = { train_loss: Array(20).fill(0.5), data_wait_seconds: Array(20).fill(0.01) }
+    const { steps } = await readMetrics(changed(2, columns))
+    expect(steps).toMatchObject({
+      trainLoss: columns.train_loss,
+      dataWaitSeconds: columns.data_wait_seconds,
+    })
+  })
+
   test('may have CRLF line ends and blank lines', async () => {
     const lines = LINES.flatMap((line) => [`${line}\r`, '', '  ', '\r'])
     expect(await readMetrics(lines)).toEqual(await readMetrics(LINES))

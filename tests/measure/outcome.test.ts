@@ -133,7 +133,8 @@ describe('the error file of a rank', () => {
     })
   })
 
-  test('of a known cause fails a run even with exit code 0', () => {
+  test('fails a run even with exit code 0', () => {
+    expect(verdictOf(ENDS['exit code 0'], METRICS.whole, [error({})])).toBe('exit-code')
     expect(verdictOf(ENDS['exit code 0'], METRICS.whole, [error({ cause: 'out-of-memory' })])).toBe(
       'out-of-memory',
     )

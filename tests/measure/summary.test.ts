@@ -45,11 +45,12 @@ describe('seconds per sample', () => {
     expect(summary.steps).toBe(21)
   })
 
-  test('is not there when no whole period is left', async () => {
+  test('is not there when no whole period is left, nor past what a double holds', async () => {
     for (const metrics of [
       { stepSeconds: steps([10, 0.1]) },
       { stepSeconds: steps([9, 0.1]) },
       { stepSeconds: steps([30, 0.1]), start: { period_steps: 21 } },
+      { stepSeconds: steps([30, 1e308]) },
     ]) {
       const summary = await summaryOf(metrics)
       expect(summary.secondsPerSample).toBeNull()
@@ -84,6 +85,17 @@ describe('the warm-up', () => {
     ])
     expect(runs.map(({ warmUpSteps }) => warmUpSteps)).toEqual([14, 14])
     expect(runs[0]?.secondsPerSample).toBeCloseTo(0.1, 12)
+  })
+
+  test('lasts until the runs of each variant have settled', async () => {
+    const slowFor = (slow: number) => ({ stepSeconds: steps([slow, 0.2], [100 - slow, 0.1]) })
+    const blocks = await Promise.all(
+      [1, 2, 3].map(async (block) => [
+        await aFinishedRun({ variant: 'baseline', block }, slowFor(10)),
+        await aFinishedRun({ variant: 'optimized', block }, slowFor(28)),
+      ]),
+    )
+    expect(new Set(summarizeRuns(blocks.flat()).map(({ warmUpSteps }) => warmUpSteps))).toEqual(new Set([28]))
   })
 
   test('is not what a warm-up launch with other steps would have', async () => {
@@ -153,6 +165,22 @@ describe('a summary', () => {
     expect((await summaryOf({ phases })).setUpSeconds).toBe(23)
   })
 
+  test('accounts for steps, all phases, and the evaluations that say how long they took', async () => {
+    const phases = [
+      { event: 'phase', name: 'compile', seconds: 20, step: 1 },
+      { event: 'phase', name: 'checkpoint', seconds: 100, step: 40 },
+    ] as const
+    expect((await summaryOf({ phases })).accountedSeconds).toBeCloseTo(123.2, 9)
+    expect((await summaryOf({ phases, evaluation: { seconds: 7 } })).accountedSeconds).toBeCloseTo(130.2, 9)
+  })
+
+  test('has the median of the timed steps, between the middle two of an even number', async () => {
+    const medianOf = async (...timed: number[]) =>
+      (await summaryOf({ stepSeconds: [...steps([10, 1]), ...timed] })).medianStepSeconds
+    expect(await medianOf(0.5, 0.1, 0.2, 0.4)).toBeCloseTo(0.3, 12)
+    expect(await medianOf(0.5, 0.1, 0.2)).toBe(0.2)
+  })
+
   test('has the share of the timed seconds that waited for data, if every step reports it', async () => {
     const run = await aFinishedRun()
     const waits = Array<number>(40).fill(0.02)
@@ -162,6 +190,9 @@ describe('a summary', () => {
     }
     expect(shareOf(waits)).toBeCloseTo(0.25, 12)
     expect(shareOf(waits.slice(20))).toBeNull()
+    const short = await aFinishedRun({}, { stepSeconds: steps([10, 0.1]) })
+    const metrics = { ...short.metrics, steps: { ...short.metrics.steps, dataWaitSeconds: waits.slice(30) } }
+    expect(summarizeRuns([{ ...short, metrics }])[0]?.dataWaitShare).toBeNull()
   })
 
   test('has what gates name beside it: data wait, GPU hours and the time to the quality of the baseline', async () => {
