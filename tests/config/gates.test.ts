@@ -168,6 +168,8 @@ describe('a limit', () => {
 
   test('of a level may be 0: none at all', () => {
     expect(gates('{ wait: { metric: data_wait_share, statistic: maximum, at_most: 0 } }')[0]?.limit).toBe(0)
+    for (const comparison of ['loss_delta', 'nrmse_ratio'])
+      expect(refused(`{ ${comparison}: { at_most: 0 } }`)).toContain('expected a number above 0')
     expect(refused('{ wait: { metric: data_wait_share, statistic: maximum, below: 0 } }')).toContain(
       'expected a number above 0',
     )

@@ -39,4 +39,5 @@ test('one cold and one warm run of a block are a warning with its remedy', async
 
 test('what a launch does not tell is not measured', async () => {
   expect((await checkOf('cold', 'cold', 'warm', null, 'warm', 'warm')).state).toBe('not measured')
+  expect(checkCaches([]).state).toBe('not measured')
 })

@@ -62,6 +62,8 @@ test('memory in use fails beyond what an idle driver takes', () => {
   expect(using(4e9)).toBe('passed')
   expect(using(6e9)).toBe('failed')
   expect(using(null)).toBe('not measured')
+  const sizeless = twoGpus({ memoryUsedBytes: 4e9, memoryTotalBytes: null })
+  expect(stateOf('GPU memory', { gpus: sizeless })?.state).toBe('not measured')
 })
 
 test('pending memory errors fail, unknown ones were not measured', () => {

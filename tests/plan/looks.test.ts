@@ -41,4 +41,10 @@ test('a look that would cost more than the budget is not begun', () => {
   expect(fitsBudget(designed([1, 2], 12), plan, index, timed)).toBe(true)
   expect(fitsBudget(designed([1, 2], 11.9), plan, index, timed)).toBe(false)
   expect(fitsBudget(designed([1, 2]), plan, index, timed)).toBe(true)
+  const onTwoNodes = (minutes: number) => {
+    const experiment = designed([1, 2], minutes)
+    return { ...experiment, launch: { ...experiment.launch, nnodes: 2 } }
+  }
+  expect(fitsBudget(onTwoNodes(24), plan, index, timed)).toBe(true)
+  expect(fitsBudget(onTwoNodes(23.9), plan, index, timed)).toBe(false)
 })

@@ -64,6 +64,16 @@ describe('a result', () => {
     )
   })
 
+  test('whose variants have no commit or hash where one belongs is refused', () => {
+    const { baseline } = result.sources ?? {}
+    const sourced = (difference: object) =>
+      refused({ sources: { ...result.sources, baseline: { ...baseline, ...difference } } })
+    expect(sourced({ revision: 'main; rm -rf ~' })).toContain('sources.baseline.revision: got "main; rm')
+    expect(sourced({ lock: { sha256: '`id`', packages: {} } })).toContain('sources.baseline.lock.sha256')
+    const code = { before: '<img>', after: '<img>' }
+    expect(refused({ launches: [{ ...result.launches[0], code }] })).toContain('launches.0.code.before')
+  })
+
   test('whose experiment name would break a report is refused', () => {
     const experiment = { ...result.experiment, name: 'x\n# @octocat' }
     expect(refused({ experiment })).toMatchInlineSnapshot(
