@@ -37,13 +37,13 @@ function finiteBounds(lower: number, upper: number): PairedEstimate['bounds'] {
 
 /**
  * Mean ratio numerator / denominator over pairs, on the log scale: times are positive and their errors are
- * relative, and a drift that both runs of a block share cancels. Null unless every number is positive and finite.
+ * relative, and a drift that both runs of a block share cancels. Null unless every number is positive and finite,
+ * since nothing else has a finite logarithm.
  */
 export function pairedRatio(
   pairs: readonly { readonly numerator: number; readonly denominator: number }[],
   confidence = CONFIDENCE,
 ): PairedEstimate | null {
-  if (pairs.some(({ numerator, denominator }) => !(numerator > 0 && denominator > 0))) return null
   const logs = pairedMean(
     pairs.map(({ numerator, denominator }) => Math.log(numerator) - Math.log(denominator)),
     confidence,
