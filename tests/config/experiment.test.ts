@@ -132,6 +132,8 @@ describe('a refusal', () => {
     expect(refused({ launch: 'launch: { timeout_minutes: 0 }' })).toMatchInlineSnapshot(
       `"x.yaml: launch.timeout_minutes: got 0, expected more than 0"`,
     )
+    expect(refused({ launch: 'launch: { lock_minutes: -1 }' })).toContain('got -1, expected at least 0')
+    expect(parsed({ design: 'design: { blocks: [4] }' }).design.blocks).toEqual([4])
   })
 
   test('of a wrong text says which texts are right', () => {

@@ -20,6 +20,24 @@ async function judged(experiment: Experiment, metricsOf?: (run: PlannedRun) => M
   return [verdict.verdict, isNeutral(experiment, verdict), conclusionOf(wholeOf([result]), null)]
 }
 
+test('a maintainer may accept missed and open gates, and nothing else', async () => {
+  const verdictOf = async (metricsOf?: typeof open) => (await aResult(anExperiment(), metricsOf)).verdict
+  const missed = await verdictOf(() => ({ stepSeconds: 0.08 }))
+  expect([missed, await verdictOf(open)].map(isAcceptable)).toEqual([true, true])
+  const unequal = await verdictOf(({ variant }) => ({ samplesPerStep: variant === 'baseline' ? 16 : 8 }))
+  const completion = { name: 'completion', state: 'failed', detail: 'out of memory' } as const
+  const unlaunched = { ...missed, checks: [completion, ...missed.checks.slice(1)] }
+  expect([unequal, unlaunched, await verdictOf()].map(isAcceptable)).toEqual([false, false, false])
+})
+
+test('what is accepted makes a neutral check, and nothing else does', async () => {
+  const acceptance = { login: 'maintainer', reason: 'known', url: 'https://github.com' }
+  const conclusion = async (metricsOf: typeof open) =>
+    conclusionOf(wholeOf([await aResult(anExperiment(), metricsOf)]), acceptance)
+  expect(await conclusion(() => ({ stepSeconds: 0.08 }))).toBe('neutral')
+  expect(await conclusion(({ seed }) => ({ samplesPerStep: seed }))).toBe('failure')
+})
+
 describe('in an experiment that says inconclusive: neutral', () => {
   test('a gate that stays open is neutral', async () => {
     expect(await judged(neutral, open)).toEqual(['inconclusive', true, 'neutral'])

@@ -25,6 +25,7 @@ test('two speeds are told', () => {
 test.each([
   ['equal runs', [1, 1, 1, 1, 1, 1]],
   ['runs that differ by less than 2%', [1, 1, 1, 1, 1, 1.019]],
+  ['runs that all scatter by more than 2%', [1, 1.06, 0.94, 1.03, 0.97, 1.09]],
   ['four runs, of which nobody knows', [1, 1, 1, 2]],
 ])('%s are no matter', (_, seconds) => {
   expect(warningsOf(seconds)).toEqual([])

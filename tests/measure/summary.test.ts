@@ -224,7 +224,7 @@ describe('a summary', () => {
       return { ...run, metrics: { ...run.metrics, steps: { ...run.metrics.steps, trainLoss } } }
     }
     const runs = summarizeRuns([
-      await withLoss('baseline', 1, 0.5),
+      await withLoss('baseline', 1, 0.1),
       await withLoss('optimized', 2, 0.75),
       await withLoss('baseline', 2, 0.5),
     ])
