@@ -153,6 +153,12 @@ describe('the whole line of an A/A', () => {
     expect(renderMarkdown(result)).toContain('Speedproof: two-task (A/A) passed')
   })
 
+  test('of one block knows no precision, as any other experiment', async () => {
+    const short = { ...experiment, design: { ...experiment.design, blocks: 1 } }
+    const { verdict } = assess(aRequest({ experiment: short, configs }), await launchedPlan(short))
+    expect(verdict.gates.map(({ precision }) => precision)).toEqual([null])
+  })
+
   test('is invalid, without a floor, when it finds a difference', async () => {
     const result = await resultOf((run) => scatter(run) * (run.variant === 'optimized' ? 1.1 : 1))
     expect(result.verdict).toMatchObject({ verdict: 'invalid' })

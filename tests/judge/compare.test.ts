@@ -89,6 +89,10 @@ describe('a comparison', () => {
     })
   })
 
+  test('by maximum has no evidence without a block', () => {
+    expect(comparisonOf([], memory)).toMatchObject({ optimized: null, evidence: null })
+  })
+
   test('has no evidence when one run lacks the metric', () => {
     const runs = blocksOf('seconds_per_sample', [
       { baseline: 8, optimized: 2 },

@@ -34,6 +34,11 @@ describe('a speedup', () => {
     expect(ratioOf(result)).toBeCloseTo(2, 9)
   })
 
+  test('is that of the last launch', async () => {
+    const sittings = [0.05, 0.04].map((stepSeconds) => [baseline(), alone(stepSeconds), baseline()])
+    expect(ratioOf(await resultOf(...sittings))).toBeCloseTo(2, 9)
+  })
+
   test('is not against a baseline launch that the machine disturbed', async () => {
     const disturbed = { ...baseline(8), disturbance: 'a GPU was slowed down' }
     expect(ratioOf(await resultOf([baseline(), alone(0.04), disturbed, baseline()]))).toBeCloseTo(2, 9)

@@ -102,6 +102,21 @@ describe('runs on a machine with a floor', () => {
     expect(await judgedWith([4, 6])).toEqual(['within'])
   })
 
+  test('are told of a floor that is wide for the most blocks that the experiment may have', async () => {
+    const warningsOf = async (blocks: number | number[]) => {
+      const experiment = anExperiment({
+        design: { blocks, warm_up_launches: 0, seed: 0 },
+        gates: { speedup: { at_least: 0.98, severity: 'required', evidence: 'interval' } },
+      })
+      const outcomes = (await launchedPlan(experiment)).map(({ outcome }) => outcome)
+      const runs = alternating(4, 0.001)
+      const floors = { ...NO_FLOORS, baseline: found() }
+      return judge(experiment, outcomes, runs, compare(runs, gatesOf(experiment)), floors).warnings
+    }
+    expect(await warningsOf(4)).toEqual([expect.stringContaining('is wide for speedup')])
+    expect(await warningsOf([4, 12])).toEqual([])
+  })
+
   test('are not compared without a floor, or without two runs of a variant', () => {
     expect(statesOf(alternating(4, 0.01), NO_FLOORS)).toBe('none was looked up')
     expect(statesOf(alternating(1, 0.01), { baseline: found(), optimized: found() })).toBe(

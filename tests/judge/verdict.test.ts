@@ -117,6 +117,8 @@ describe('a gate that is not required', () => {
       verdict: 'passed',
       warnings: ['speedup failed: the whole interval misses the limit'],
     })
+    const met = gatesOf({ speedup: { at_least: 3, severity: 'warn', evidence: 'interval' } })
+    expect(await verdictOf(met)).toMatchObject({ verdict: 'passed', warnings: [] })
   })
 
   test('says nothing as information', async () => {
@@ -218,6 +220,17 @@ describe('an insensitive loss limit', () => {
     expect((await verdictOf(both, small)).verdict).toBe('passed')
   })
 
+  test('does not pass beside a ratio gate that is only information, and missed', async () => {
+    const info = { ...interval, severity: 'info' } as const
+    const worse = (run: PlannedRun): MetricsDifference => ({
+      ...small(run),
+      evaluation: { metrics: { nrmse: (run.variant === 'baseline' ? 0.1 : 0.2) + 0.001 * run.seed } },
+    })
+    const both = gatesOf({ loss_delta, nrmse_ratio: { at_most: 1.03, ...info } })
+    expect((await verdictOf(both, small)).verdict).toBe('passed')
+    expect((await verdictOf(both, worse)).verdict).toBe('inconclusive')
+  })
+
   test('does not pass beside a ratio gate of something else', async () => {
     const time = { metric: 'total_seconds', statistic: 'ratio', at_most: 1.03, ...interval } as const
     expect((await verdictOf(gatesOf({ loss_delta, time }), small)).verdict).toBe('inconclusive')
@@ -248,6 +261,19 @@ describe('a number that is the same in all runs of a variant', () => {
     expect(reason).toBe(
       `loss_delta inconclusive: val_loss of the ${variant} is the same to the last digit with all 4 seeds, so there is no honest interval; does the trainer use its seed?`,
     )
+  })
+
+  test('leaves a gate open with the fewest blocks that have an interval, too', async () => {
+    const three = anExperiment({ design: { blocks: 3, warm_up_launches: 0, seed: 0 } })
+    expect((await verdictOf(three, fixedLoss('optimized'))).reason).toContain('with all 3 seeds')
+    const two = anExperiment({
+      design: { blocks: 2, warm_up_launches: 0, seed: 0 },
+      gates: { speedup: { at_least: 3, ...interval } },
+    })
+    const fixed = ({ variant }: PlannedRun) => ({
+      stepSeconds: Array<number>(40).fill(variant === 'baseline' ? 0.08 : 0.01),
+    })
+    expect((await verdictOf(two, fixed)).reason).toContain('in all 2 runs')
   })
 
   test('leaves the speed gate open, whatever the speedup', async () => {
@@ -287,6 +313,17 @@ test('configs that may not differ are refused', async () => {
   expect(() => assess(aRequest({ configs }), [])).toThrow(
     'a same-work experiment may differ only under speed:',
   )
+})
+
+test('runs that fall into two groups are a warning', async () => {
+  const eight = anExperiment({ design: { blocks: 8, warm_up_launches: 0, seed: 0 } })
+  const twoSpeeds = ({ variant, seed }: PlannedRun) => ({
+    stepSeconds: (variant === 'baseline' ? 0.08 : 0.02) * (seed % 2 ? 1.1 : 1),
+  })
+  expect((await verdictOf(eight, twoSpeeds)).warnings).toEqual([
+    expect.stringContaining('baseline: the runs fall into two groups'),
+    expect.stringContaining('optimized: the runs fall into two groups'),
+  ])
 })
 
 describe('looks at the evidence', () => {
