@@ -101,7 +101,16 @@ describe('the loss gate', () => {
     const { state, evidence } = judged(lossDelta, losses, losses)
     expect(state).toBe('inconclusive')
     expect(evidence?.bounds).toBeNull()
-    expect(stateOf(aGate({ ...lossDelta, evidence: 'point' }), losses, losses)).toBe('passed')
+    const point = judged(aGate({ ...lossDelta, evidence: 'point' }), losses, losses)
+    expect(point).toMatchObject({
+      state: 'passed',
+      reason: expect.stringContaining('with so few seeds luck'),
+    })
+  })
+
+  test('calls three seeds luck no more, where an estimate suffices', () => {
+    const point = aGate({ ...lossDelta, evidence: 'point' })
+    expect(judged(point, [0.5, 0.5, 0.5], [0.5, 0.5, 0.5]).reason).not.toContain('luck')
   })
 
   test('is insensitive past a tenth of the baseline loss', () => {

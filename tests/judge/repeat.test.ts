@@ -150,10 +150,19 @@ describe('a failed launch', () => {
     const { counting, due } = standingOf(crashed, watched())
     expect(counting).toEqual(crashed)
     expect(due).toEqual([])
+    const unended = watched({ '04-block-1-optimized': aMachineRecord({ end: null }) })
+    expect(standingOf(crashed, unended).due).toEqual([])
   })
 
   test('stays failed when only the other run of its block was disturbed', () => {
     expect(standingOf(crashed, watched({ '03-block-1-baseline': hot })).counting).toEqual(crashed)
+  })
+
+  test('stays failed when the other run of its block failed through the machine', () => {
+    const both = crashed.map((one) =>
+      one.outcome.run.id === '03-block-1-baseline' ? failedAs(one, 'NCCL error') : one,
+    )
+    expect(standingOf(both, watched({ '03-block-1-baseline': shared })).due).toEqual([])
   })
 
   test.each([
@@ -166,6 +175,8 @@ describe('a failed launch', () => {
     ],
   ])('with %s is retried once, as its block', (_, record) => {
     const { setAside, due } = standingOf(crashed, watched({ '04-block-1-optimized': record }))
+    const both = watched({ '03-block-1-baseline': hot, '04-block-1-optimized': record })
+    expect(standingOf(crashed, both).due).toEqual(due)
     expect(setAside.map(({ launched }) => launched.outcome.run.id)).toEqual(BLOCK_1)
     expect(due.map(({ id }) => id)).toEqual(BLOCK_1.map((id) => `${id}-repeat`))
   })

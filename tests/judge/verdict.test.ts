@@ -50,6 +50,12 @@ describe('an experiment', () => {
     })
   })
 
+  test('passes with one required gate, and names it', async () => {
+    expect((await verdictOf(gatesOf({ speedup: { at_least: 3, ...interval } }), seeded)).reason).toBe(
+      '10 of 10 launches finished with equal work; required gates passed: speedup',
+    )
+  })
+
   test('fails on a required gate, and names it', async () => {
     expect(await verdictOf(experiment, onlyOptimized({ stepSeconds: 0.04 }))).toMatchObject({
       verdict: 'failed',
@@ -232,8 +238,17 @@ describe('an insensitive loss limit', () => {
   })
 
   test('does not pass beside a ratio gate of something else', async () => {
-    const time = { metric: 'total_seconds', statistic: 'ratio', at_most: 1.03, ...interval } as const
-    expect((await verdictOf(gatesOf({ loss_delta, time }), small)).verdict).toBe('inconclusive')
+    const memory = {
+      metric: 'peak_memory_reserved_bytes',
+      statistic: 'ratio',
+      at_most: 1.03,
+      ...interval,
+    } as const
+    const alike = (run: PlannedRun) => ({ ...small(run), end: { peak_memory_reserved_bytes: [3e10, 3e10] } })
+    expect(await verdictOf(gatesOf({ loss_delta, memory }), alike)).toMatchObject({
+      verdict: 'inconclusive',
+      gates: [{ state: 'inconclusive' }, { state: 'passed' }],
+    })
   })
 })
 
@@ -248,6 +263,13 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
   const luckyOnce = (run: PlannedRun) => (run.seed === 1 ? better(run) : seeded(run))
   expect((await verdictOf(experiment, luckyOnce)).warnings).toEqual([])
   expect((await verdictOf(anExperiment({ kind: 'recipe' }), better)).warnings).toEqual([])
+  const memory = gatesOf({
+    growth: { metric: 'peak_memory_reserved_bytes', statistic: 'difference', below: 1, ...interval },
+  })
+  const smaller = ({ variant }: PlannedRun) => ({
+    end: { peak_memory_reserved_bytes: Array<number>(2).fill(variant === 'baseline' ? 30e9 : 20e9) },
+  })
+  expect(await verdictOf(memory, smaller)).toMatchObject({ verdict: 'passed', warnings: [] })
 })
 
 describe('a number that is the same in all runs of a variant', () => {
@@ -266,6 +288,10 @@ describe('a number that is the same in all runs of a variant', () => {
   test('leaves a gate open with the fewest blocks that have an interval, too', async () => {
     const three = anExperiment({ design: { blocks: 3, warm_up_launches: 0, seed: 0 } })
     expect((await verdictOf(three, fixedLoss('optimized'))).reason).toContain('with all 3 seeds')
+    const tooFew = anExperiment({ design: { blocks: 2, warm_up_launches: 0, seed: 0 } })
+    expect((await verdictOf(tooFew, fixedLoss('optimized'))).reason).toContain(
+      'no honest interval from 2 blocks',
+    )
     const two = anExperiment({
       design: { blocks: 2, warm_up_launches: 0, seed: 0 },
       gates: { speedup: { at_least: 3, ...interval } },
@@ -329,17 +355,20 @@ test('runs that fall into two groups are a warning', async () => {
 describe('looks at the evidence', () => {
   const looks = (blocks: number[]) => ({ ...anExperiment(), design: { ...anExperiment().design, blocks } })
 
-  test('end an experiment that is decided, and the rest was not needed', async () => {
+  test.each([
+    ['decided', 'needed, since the verdict was decided'],
+    ['budget', 'run, since the budget is spent'],
+  ] as const)('end an experiment (%s), and the rest was not needed', async (reason, why) => {
     const experiment = looks([2, 4])
     const launched = (await launchedPlan(experiment)).map((one) =>
       (one.outcome.run.block ?? 0) > 2
-        ? { launch: null, outcome: outcomeOf(one.outcome.run, null, null, 'decided') }
+        ? { launch: null, outcome: outcomeOf(one.outcome.run, null, null, reason) }
         : one,
     )
     const { verdict } = assess(aRequest({ experiment }), launched)
     expect(verdict.checks[0]).toMatchObject({
       state: 'passed',
-      detail: '6 of 6 launches finished; 4 more were not needed, since the verdict was decided',
+      detail: `6 of 6 launches finished; 4 more were not ${why}`,
     })
     expect(isDecided({ ...verdict, verdict: 'passed' })).toBe(true)
   })
