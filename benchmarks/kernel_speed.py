@@ -39,6 +39,8 @@ def main() -> None:
     )
     parser.add_argument("pairs", nargs="?", type=int, default=384, help="of a call (384)")
     pairs = parser.parse_args().pairs
+    if pairs < 1:
+        parser.error(f"PAIRS: got {pairs}, expected a whole number at least 1")
     on_gpu = torch.cuda.is_available()
     device, dtype = torch.device("cuda" if on_gpu else "cpu"), torch.bfloat16 if on_gpu else torch.float16
     place = {"device": device, "dtype": dtype}

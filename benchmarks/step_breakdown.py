@@ -65,7 +65,7 @@ def main() -> int:
     if options.json:
         options.json.write_text(json.dumps({path: asdict(part) for path, part in found.items()}, indent=1))
     if options.picture:
-        draw(found, options.picture, options.devices or devices_of(next(iter(found))))
+        return draw(found, options.picture, options.devices or devices_of(next(iter(found))))
     return 0
 
 
@@ -193,14 +193,17 @@ def table(found: dict[str, Breakdown]) -> str:
     )
 
 
-def draw(found: dict[str, Breakdown], path: Path, devices: str | None) -> None:
-    """A bar per trace, cut into the kinds, whose ms stand in the legend: some are too narrow to be seen."""
+def draw(found: dict[str, Breakdown], path: Path, devices: str | None) -> int:
+    """A bar per trace, cut into the kinds, whose ms stand in the legend: some are too narrow to be seen.
+
+    Returns an exit code.
+    """
     if find_spec("matplotlib") is None:
         print(
             f"no {path}: matplotlib is not installed; with it, --recorded draws that from the --json",
             file=sys.stderr,
         )
-        return
+        return 1
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(9, 2.4 + 0.7 * len(found)), layout="constrained")
@@ -218,6 +221,7 @@ def draw(found: dict[str, Breakdown], path: Path, devices: str | None) -> None:
     axes.set_title(" on ".join(filter(None, ("Where one GPU's time goes in a traced update", devices))))
     figure.legend(title=f"ms of {' | '.join(names)}", ncols=3, loc="outside lower center", frameon=False)
     figure.savefig(path, dpi=150)
+    return 0
 
 
 if __name__ == "__main__":

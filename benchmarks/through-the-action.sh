@@ -27,6 +27,7 @@ done
 [ $# -eq 0 ] || shift
 mkdir -p "$root/$out"
 step=$(mktemp -d)
+trap 'rm -rf "$step"' EXIT
 printf '{"inputs":{}}' > "$step/event.json"
 touch "$step/outputs" "$step/summary" "$step/state" "$step/environment"
 inputs=("INPUT_EXPERIMENT=$(printf '%s\n' "${experiments[@]}")" "INPUT_OUT=$out" "INPUT_WORKING-DIRECTORY=." INPUT_JOB=measure INPUT_REPORT=artifact)

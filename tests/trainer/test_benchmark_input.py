@@ -121,6 +121,11 @@ def test_a_recorded_breakdown_prints_the_same_table(tmp_path, monkeypatch, capsy
     assert capsys.readouterr().out == printed
     assert step_breakdown.devices_of(str(trace)) == "2 x NVIDIA H200"
     assert step_breakdown.devices_of(str(record)) is None
+    monkeypatch.setattr(step_breakdown, "find_spec", lambda _: None)
+    assert run(monkeypatch, step_breakdown, "--recorded", record, "--picture", tmp_path / "all.png") == 1
+    said = capsys.readouterr()
+    assert said.out == printed  # all that it can
+    assert "all.png: matplotlib is not installed; with it, --recorded draws that" in said.err
 
 
 def call(*arguments) -> subprocess.CompletedProcess:

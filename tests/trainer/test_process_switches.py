@@ -137,13 +137,25 @@ def test_nccls_environment_is_set_and_its_warnings_are_counted(tmp_path, monkeyp
     asked = ("NCCL_MIN_NCHANNELS=4",)
     set_nccl_environment(asked, tmp_path, rank=1)
     assert os.environ["NCCL_DEBUG"] == "WARN"
-    (tmp_path / "nccl-1.log").write_text(
-        "host:1 [0] NCCL INFO x\nhost:1 [0] misc.cc:1 NCCL WARN no such thing\n"
-    )
-    assert observed_nccl(asked, tmp_path, rank=1) == {"nccl": "NCCL_MIN_NCHANNELS=4", "nccl_warnings": 1}
+    log = Path(os.environ["NCCL_DEBUG_FILE"])
+    assert (log.parent, log.name[:7]) == (tmp_path, "nccl-1-")
+    log.write_text("host:1 [0] NCCL INFO x\nhost:1 [0] misc.cc:1 NCCL WARN no such thing\n")
+    assert observed_nccl(asked) == {"nccl": "NCCL_MIN_NCHANNELS=4", "nccl_warnings": 1}
     monkeypatch.delenv("NCCL_MIN_NCHANNELS")
-    assert observed_nccl(asked, tmp_path, rank=1)["nccl"] == "default"
-    assert observed_nccl((), tmp_path, rank=1) == {"nccl": "default", "nccl_warnings": 0}
+    assert observed_nccl(asked)["nccl"] == "default"
+    assert observed_nccl(()) == {"nccl": "default", "nccl_warnings": 0}
+
+
+def test_a_process_leaves_nccls_log_of_another_as_it_is(tmp_path, monkeypatch):
+    for name in ("NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_MIN_NCHANNELS"):
+        monkeypatch.setenv(name, "of this test")
+    asked = ("NCCL_MIN_NCHANNELS=4",)
+    set_nccl_environment(asked, tmp_path, rank=0)
+    log = Path(os.environ["NCCL_DEBUG_FILE"])
+    log.write_text("host:1 [0] NCCL WARN one\n")
+    set_nccl_environment(asked, tmp_path, rank=0)
+    assert observed_nccl(asked)["nccl_warnings"] == 0
+    assert log.read_text() == "host:1 [0] NCCL WARN one\n"
 
 
 def test_warnings_of_the_whole_run_are_in_its_end(tmp_path, monkeypatch):
@@ -152,7 +164,9 @@ def test_warnings_of_the_whole_run_are_in_its_end(tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     switches = ProcessSwitches(tiny_config(tmp_path, "speed.nccl=[NCCL_MIN_NCHANNELS=4]"), 7, tmp_path, ALONE)
     assert switches.nccl_warnings() == 0
-    (tmp_path / "nccl-0.log").write_text("host:1 [0] misc.cc:1 NCCL WARN one\nhost:1 [0] NCCL WARN two\n")
+    log = tmp_path / "nccl.log"
+    monkeypatch.setenv("NCCL_DEBUG_FILE", str(log))
+    log.write_text("host:1 [0] misc.cc:1 NCCL WARN one\nhost:1 [0] NCCL WARN two\n")
     assert switches.nccl_warnings() == 2
     switches.close()
     run_training(tiny_config(tmp_path), tmp_path / "plain", 3, Progress())

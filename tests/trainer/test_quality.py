@@ -320,8 +320,9 @@ def wait_for(condition) -> None:
         time.sleep(0.05)
 
 
-def test_what_was_evaluated_side_by_side_of_one_that_failed_is_kept(tmp_path, monkeypatch, capsys):
-    pretend_gpus(monkeypatch, 2)
+@pytest.mark.parametrize("gpus", [0, 2])
+def test_one_that_cannot_be_evaluated_keeps_no_other_from_it(gpus, tmp_path, monkeypatch, capsys):
+    pretend_gpus(monkeypatch, gpus)
     folders = [tmp_path / "broken", tmp_path / "well"]
     run_training(tiny_config(tmp_path), folders[1], 3, Progress())
     folders[0].mkdir()

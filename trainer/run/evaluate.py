@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
 from multiprocessing.queues import SimpleQueue
@@ -85,30 +86,37 @@ def _evaluated(
 ) -> Iterator[tuple[Path, dict[str, dict[str, float]]]]:
     """Each folder with its errors, as soon as they are known; as many side by side as there are GPUs.
 
-    Where one fails, the others that have begun come first.
+    One that fails is raised once all others are known.
     """
+    failed: Exception | None = None
+    for folder, attempt in _attempts(folders, root):
+        try:
+            errors = attempt()
+        except Exception as error:
+            failed = failed or error
+        else:
+            yield folder, errors
+    if failed is not None:
+        raise failed
+
+
+def _attempts(
+    folders: Sequence[Path], root: str | None
+) -> Iterator[tuple[Path, Callable[[], dict[str, dict[str, float]]]]]:
+    """Each folder with what returns its errors, or raises why there are none, in the order of their ends."""
     at_once = min(len(folders), torch.cuda.device_count())
     if at_once < 2:
         for folder in folders:
-            yield folder, evaluate_checkpoint(folder / LAST, root)
+            yield folder, partial(evaluate_checkpoint, folder / LAST, root)
         return
     context = get_context("spawn")  # a fork would take over a CUDA that it cannot use
     gpus = context.SimpleQueue()
     for gpu in range(at_once):
         gpus.put(gpu)
-    failed: BaseException | None = None
     with ProcessPoolExecutor(at_once, context, _take_gpu, (gpus,)) as pool:
         waiting = {pool.submit(evaluate_checkpoint, folder / LAST, root): folder for folder in folders}
         for done in as_completed(waiting):
-            if done.cancelled():
-                continue
-            if done.exception() is None:
-                yield waiting[done], done.result()
-            else:
-                failed = failed or done.exception()
-                pool.shutdown(wait=False, cancel_futures=True)
-    if failed is not None:
-        raise failed
+            yield waiting[done], done.result
 
 
 def _take_gpu(gpus: SimpleQueue[int]) -> None:

@@ -23,7 +23,7 @@ class ProcessSwitches:
 
     def __init__(self, config: Config, steps: int, out: Path, world: World) -> None:
         """steps: how many this process takes."""
-        self.nccl, self.out, self.rank = config.speed.nccl, out, world.rank
+        self.nccl = config.speed.nccl
         torch.backends.cudnn.benchmark = config.speed.cudnn_autotune
         torch.autograd.set_detect_anomaly(config.train.detect_anomaly)
         self.metric_reads, self.updates_read = config.speed.metric_reads, 0
@@ -52,12 +52,12 @@ class ProcessSwitches:
             "metric_reads": self.metric_reads,
             "traced_updates": self.trace.updates,
             **self.cleanup.effective(),
-            **observed_nccl(self.nccl, self.out, self.rank),
+            **observed_nccl(self.nccl),
         }
 
     def nccl_warnings(self) -> int | None:
         """Of this rank so far; None where none are asked for."""
-        return observed_nccl(self.nccl, self.out, self.rank)["nccl_warnings"] if self.nccl else None
+        return observed_nccl(self.nccl)["nccl_warnings"] if self.nccl else None
 
     def close(self) -> None:
         torch.backends.cudnn.benchmark = False
