@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import torch
@@ -22,7 +23,7 @@ from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.run.evaluate import _take_gpu, evaluate_checkpoint
 from trainer.run.evaluation import Evaluator
-from trainer.run.evaluation_rollouts import Rollouts
+from trainer.run.evaluation_rollouts import Rollouts, _sums
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World, rank_from_environment
 
@@ -105,6 +106,81 @@ def test_a_wave_is_an_error_of_its_own_mode(tmp_path):
     )  # modes 4 to 8 of 16 points
 
 
+@pytest.mark.parametrize(("mode", "mid", "high"), [(11, 0.05 / 8, 0), (12, 0, 0.05 / 5)])
+def test_the_high_modes_are_those_from_twelve_on(tmp_path, mode, mid, high):
+    wave = 0.1 * torch.cos(2 * torch.pi * mode * torch.arange(32) / 32)  # which has modes 0 to 16
+    found = errors(rollouts_of(tmp_path, "advection1d", "data.reduced_resolution=1"), wave)
+    assert found["rollout_frmse_mid/advection1d"] == pytest.approx(mid, rel=1e-4, abs=1e-6)
+    assert found["rollout_frmse_high/advection1d"] == pytest.approx(high, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("grid", [(12,), (6, 10)])
+def test_the_sums_of_several_fields_are_those_of_their_definitions(grid):
+    predicted, target = np.random.default_rng(0).normal(0.5, 1, (2, 3, 2, *grid))  # 3 trajectories, 2 fields
+    error, space = predicted - target, tuple(range(2, 2 + len(grid)))
+    sides = [np.take(error, [0, -1], axis).reshape(3, 2, -1) for axis in space]
+    root, size, border = (
+        np.sqrt(np.square(part).mean(axis=tuple(range(2, part.ndim))))
+        for part in (error, target, np.concatenate(sides, axis=2))
+    )
+    squares = [root, root / size, border, np.square(error.mean(axis=space))]
+    shells = grid[0] // 2 + 1 if len(grid) == 1 else min(grid) // 2
+    modes = np.zeros(shells)
+    for number in np.ndindex(*(n // 2 + (len(grid) == 1) for n in grid)):
+        shell = int(math.hypot(*number))
+        turns = sum(k * place / n for k, place, n in zip(number, np.indices(grid), grid, strict=True))
+        amplitude = np.abs((error * np.exp(-2j * np.pi * turns)).mean(axis=space))
+        if shell < shells:
+            modes[shell] += np.square(amplitude).mean(axis=1).sum()
+    expected = [3, *(part.mean(axis=1).sum() for part in squares), *modes]
+    found = _sums(torch.from_numpy(predicted), torch.from_numpy(target))
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9)
+
+
+def test_errors_that_grow_are_averaged_over_the_steps(tmp_path):
+    class Growing(ExactModel):
+        def forward(self, *given) -> torch.Tensor:
+            self.error = torch.tensor(-0.1 * (self.step + 1))
+            return super().forward(*given)
+
+    rollouts = rollouts_of(tmp_path, "advection1d")
+    found = rollouts.errors(Growing(rollouts, torch.zeros(())))
+    for name in ("rmse", "crmse", "brmse", "max"):
+        assert found[f"rollout_{name}/advection1d"] == pytest.approx(0.3, rel=1e-4)  # of 0.1 to 0.5
+
+
+@pytest.mark.parametrize("task", ["advection1d", "darcy2d"])
+def test_a_rollout_begins_as_the_pairs_of_the_first_stride_do(tmp_path, task):
+    rollouts = rollouts_of(tmp_path, task, "data.frame_strides=[2, 1]")
+    given = []
+
+    class Noted(ExactModel):
+        def forward(self, task: str, *given_now: torch.Tensor) -> torch.Tensor:
+            given.append(given_now)
+            return super().forward(task, *given_now)
+
+    rollouts.errors(Noted(rollouts, torch.zeros(())))
+    first = rollouts.pairs.read(rollouts.mine * rollouts.pairs.table.pairs_per_trajectory)
+    torch.testing.assert_close(given[0], (first.field, first.condition), rtol=0, atol=0)
+    assert all(torch.equal(condition, first.condition) for _, condition in given)
+    assert list(rollouts.frames) == ([0, 2, 4] if task == "advection1d" else [0, 1])
+
+
+def test_the_mass_gap_is_what_a_trajectory_gains_or_loses_of_its_own_size(tmp_path):
+    files = ensure_files(tiny_config(tmp_path).data)
+    growth = 0.1 * np.arange(6.0)[:, None]  # of the mean, by frame
+    for path, height, sign in zip(files, (1, 5), (1, -1), strict=True):
+        with h5py.File(path, "r+") as file:
+            file["tensor"][:] = height * (file["tensor"][:] + 2) + sign * growth
+    rollouts = rollouts_of(tmp_path, "advection1d")
+    first, last = (rollouts.pairs.physical_frames(rollouts.mine, np.full(4, frame)) for frame in (0, 5))
+    gaps = np.abs(last.mean(axis=(1, 2)) - first.mean(axis=(1, 2)))
+    np.testing.assert_allclose(gaps, 0.5, rtol=1e-3)
+    sizes = np.sqrt(np.square(first).mean(axis=(1, 2)))
+    found = errors(rollouts, torch.zeros(()))
+    assert found["mass_gap/advection1d"] == pytest.approx((gaps / sizes).mean(), rel=1e-4)
+
+
 def test_two_dimensional_modes_are_counted_by_their_shell(tmp_path):
     x = torch.arange(8) / 8
     wave, opposed = (0.1 * torch.cos(2 * torch.pi * (sign * x[:, None] + 2 * x)) for sign in (1, -1))
@@ -153,6 +229,36 @@ def test_ranks_share_the_trajectories(tmp_path):
     pairs = open_data(tiny_config(tmp_path)).held_out.tasks[0]
     shares = [Rollouts(pairs, 2, World(rank, 3, CPU), 4).mine.tolist() for rank in range(3)]
     assert sorted(number for share in shares for number in share) == [0, 1, 2, 3]
+
+
+def test_ranks_find_together_what_one_finds_alone(tmp_path, monkeypatch):
+    config = tiny_config(tmp_path, BOTH)
+    held_out = open_data(config).held_out
+    weights = {
+        name: part + 0.1 for name, part in Evaluator(config, held_out, ALONE).model.state_dict().items()
+    }
+
+    def found(world: World) -> dict[str, float]:
+        evaluator = Evaluator(config, held_out, world)
+        one_step = evaluator.errors(weights)
+        return {"val_loss": one_step.val_loss, **one_step.metrics(), **evaluator.rollout_errors(weights)}
+
+    alone, told = found(ALONE), []
+
+    def tell(_, own: torch.Tensor) -> torch.Tensor:
+        told.append(own)
+        return own[None]
+
+    monkeypatch.setattr(World, "gather", tell)
+    found(World(1, 2, CPU))
+    monkeypatch.setattr(World, "gather", lambda _, own: torch.stack([own, told.pop(0)]))
+    assert found(World(0, 2, CPU)) == pytest.approx(alone, rel=1e-4)
+
+
+def test_a_rollout_is_of_the_first_trajectories_of_each_file(tmp_path):
+    pairs = open_data(tiny_config(tmp_path)).held_out.tasks[0]
+    assert pairs.table.file_index.tolist() == [0, 0, 1, 1]
+    assert Rollouts(pairs, 1, ALONE, 4).mine.tolist() == [0, 2]
 
 
 def test_a_known_error_of_one_step_comes_out_as_the_number_that_it_is(tmp_path):
