@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from tiny import tiny_config
@@ -13,10 +14,13 @@ from trainer.config.schema import ModelConfig
 from trainer.data.batch import Batch
 from trainer.data.conditions import condition_size
 from trainer.losses.choices import Phase, StepChoices
+from trainer.losses.given import Given, Pairs
 from trainer.losses.objective import Objective
-from trainer.losses.terms.latent import latent_loss
+from trainer.losses.task_terms import _border
+from trainer.losses.terms import TERMS
 from trainer.losses.terms.spectral import spectral_loss
 from trainer.model.attention import CrossAttention
+from trainer.model.decoder import state_head, target_head
 from trainer.model.encoder import PatchStem
 from trainer.model.grid import coordinates, token_centres
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
@@ -165,9 +169,123 @@ def test_a_sub_batch_of_the_inverse_terms_is_every_nth_pair(tmp_path):
     assert half["inverse_encoding"].item() == pytest.approx(expected["inverse_encoding"].item(), rel=1e-5)
 
 
-def test_the_latent_target_gets_no_gradient():
+TWO, OTHER_TWO = [[[1.0, -3.0]]], [[[0.0, -1.0]]]  # of one pair
+
+
+@pytest.mark.parametrize(
+    ("term", "given", "expected"),
+    [
+        ("forward", (TWO, OTHER_TWO), (1 + 4) / 2),
+        ("latent", (TWO, OTHER_TWO), (1 + 4) / 2),
+        ("inverse_encoding", (TWO, OTHER_TWO), (1 + 4) / 2),
+        ("inverse_decoding", (TWO, OTHER_TWO), (1 + 4) / 2),
+        ("latent_norm", (TWO,), (1 + 9) / 2),
+        ("boundary", (TWO,), (1 + 9) / 2),
+        ("positivity", (TWO,), 9 / 2),
+        ("conservation", ([[[1.0, 2, 6], [0, 0, 0]]], [[[0.0, 0, 3], [3, 0, 0]]]), (2**2 + 1**2) / 2),
+        # Of three tokens, in four numbers: deviations of 0.5, 0, 1 and 2.
+        ("diversity", ([[[0.0, 1, 1, 2], [0.5, 1, 2, 4], [1, 1, 3, 6]]],), (0.5 + 0.99) / 4),
+    ],
+)
+def test_each_term_is_the_mean_that_it_says(term, given, expected):
+    found = TERMS[term].loss(*map(torch.tensor, given)).item()
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("grid", [(8,), (4, 6)])
+def test_the_spectral_term_compares_magnitudes_on_all_axes_of_the_grid(grid):
+    prediction, target = torch.randn(2, 3, 2, *grid, generator=torch.Generator().manual_seed(0))
+    axes = tuple(range(2, 2 + len(grid)))
+    magnitudes, of_target = (
+        np.abs(np.fft.rfftn(field.numpy(), axes=axes, norm="ortho")) for field in (prediction, target)
+    )
+    expected = np.square(magnitudes - of_target).mean()
+    assert spectral_loss(prediction, target).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_term_counts_each_task_by_its_share_of_the_pairs(tmp_path):
+    config = tiny_config(tmp_path, BOTH, "recipe.task_shares=[3, 1]", "model.drop_path=0")
+    model, random = LatentPdeOperator(config), torch.Generator().manual_seed(0)
+    objective = Objective(model, config)
+    sizes = {"advection1d": 3, "darcy2d": 1}
+    fields, next_fields = (
+        tuple(torch.randn(n, 1, *config.grids[task], generator=random) for task, n in sizes.items())
+        for _ in range(2)
+    )
+    condition = torch.randn(4, condition_size(config.data.tasks), generator=random)
+    batch = Batch(torch.arange(4), fields, next_fields, condition)
+    found = objective.weighted_terms(batch, StepChoices.of(config, 0).inputs(1, batch.pair), ALL_DUE)
+    squares, gains = [], []
+    for task, field, target, own in zip(sizes, fields, next_fields, condition.split([3, 1]), strict=True):
+        prediction = model(task, field, own)
+        squares.append((prediction - target).square().mean().item())
+        gains.append((prediction - field).flatten(1).mean(dim=1).square().mean().item())
+    assert found["forward"].item() == pytest.approx((3 * squares[0] + squares[1]) / 4, rel=1e-5)
+    # Darcy's flow conserves nothing, which counts as 0.
+    assert found["conservation"].item() == pytest.approx(
+        config.loss.conservation * 3 * gains[0] / 4, rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("task", ["advection1d", "darcy2d"])
+@pytest.mark.parametrize("strategy", ["uniform", "lattice"])
+@pytest.mark.parametrize("asked", [set(), {"border", "encoded_again"}])
+def test_terms_are_given_what_their_inputs_say(tmp_path, task, strategy, asked):
+    sampled = [
+        "recipe.query_points=5",
+        f"recipe.query_strategy={strategy}",
+        "recipe.inverse_every_nth_pair=2",
+        "loss.spectral=0",
+        "loss.conservation=0",
+    ]
+    config = tiny_config(tmp_path, f"data.tasks=[{task}]", *sampled)
+    model = LatentPdeOperator(config)
+    (part,) = Objective(model, config).tasks
+    batch = a_batch(config)
+    (field,), (next_field,), (queries,) = (
+        batch.fields,
+        batch.next_fields,
+        StepChoices.of(config, 0).inputs(1, batch.pair).queries,
+    )
+    latent = model.encoder(task, field)
+    advanced, places = torch.randn_like(latent), model.places(task)
+    given = Given(part, model, Pairs(field, next_field, latent, advanced, queries), asked)
+
+    def at(values: Tensor, points: Tensor) -> Tensor:
+        return torch.stack(
+            [value.flatten(1)[:, chosen] for value, chosen in zip(values, points, strict=True)]
+        )
+
+    inverse = queries[::2]
+    if asked and strategy == "uniform":  # the encoder reads what was decoded on a regular grid
+        inverse = part.reread.expand(2, -1)
+    reconstruction = model.decoder(state_head(task), latent[::2], places[inverse])
+    expected = {
+        "prediction": model.decoder(target_head(task), advanced, places[queries]),
+        "target": at(next_field, queries),
+        "field": at(field, queries),
+        "encoded_target": model.encoder(task, next_field),
+        "encoded_once": latent[::2],
+        "reconstruction": reconstruction,
+        "reconstructed": at(field[::2], inverse),
+    }
+    if asked:
+        expected["border"] = model.decoder(target_head(task), advanced, part.border.expand(4, -1, -1))
+        expected["encoded_again"] = model.encoder(task, reconstruction.unflatten(2, part.reread_grid))
+    torch.testing.assert_close({name: given.tensor(name) for name in expected}, expected)
+
+
+def test_the_border_is_half_a_cell_outside_the_first_points():
+    first, second = _border((4, 8)).chunk(2)
+    along = torch.arange(32) / 32
+    torch.testing.assert_close(first, torch.stack([torch.full((32,), -0.5 / 4), along], dim=1))
+    torch.testing.assert_close(second, torch.stack([along, torch.full((32,), -0.5 / 8)], dim=1))
+
+
+@pytest.mark.parametrize("term", ["latent", "inverse_decoding"])
+def test_latents_that_others_are_held_against_get_no_gradient(term):
     prediction, target = torch.zeros(1, 2, 3, requires_grad=True), torch.ones(1, 2, 3, requires_grad=True)
-    latent_loss(prediction, target).backward()
+    TERMS[term].loss(prediction, target).backward()
     assert target.grad is None
     assert prediction.grad is not None
 
