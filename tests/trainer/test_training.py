@@ -1,6 +1,7 @@
 """A whole training in this process: what it writes, and that the way it is cut does not change it."""
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import numpy as np
@@ -73,6 +74,31 @@ def test_a_rank_that_is_late_to_a_collective_counts_once(tmp_path, monkeypatch):
     (written,) = events(tmp_path, "steps")
     assert written["step_seconds"] == [1, 3, 1, 3.5]
     assert written["data_wait_seconds"] == pytest.approx([0.1, 0, 0.2, 0.1])
+
+
+def test_the_loss_of_a_step_is_the_mean_over_the_ranks(tmp_path, monkeypatch):
+    ranks = torch.tensor(
+        [[[1.0, 1], [0, 0], [0.5, 0.1]], [[1.0, 1], [0, 0], [1.5, 0.3]]], dtype=torch.float64
+    )
+    monkeypatch.setattr(World, "gather", lambda _self, _own: ranks)
+    record = StepRecord(torch.zeros(()), None, 16, 0.0, 1e-3, compiled=False)
+    Window(1, [record] * 2).report([1.0] * 2, ALONE, MetricsFile(tmp_path / "metrics.jsonl"))
+    assert train_losses(tmp_path) == pytest.approx([1, 0.2])
+
+
+@pytest.mark.parametrize("loss", [float("inf"), float("-inf"), float("nan")])
+def test_the_first_loss_that_is_not_finite_is_named_behind_what_came_before(tmp_path, loss):
+    records = [StepRecord(torch.tensor(x), None, 16, 0.0, 1e-3, compiled=False) for x in (1.0, loss, 1.0)]
+    with pytest.raises(Diverged, match=f"the training loss of step 6 is {loss}"):
+        Window(5, records).report([1.0] * 3, ALONE, MetricsFile(tmp_path / "metrics.jsonl"))
+    assert train_losses(tmp_path) == [1]
+
+
+def test_a_step_that_compiled_is_a_phase_of_its_own_seconds(tmp_path):
+    plain = StepRecord(torch.zeros(()), None, 16, 0.0, 1e-3, compiled=False)
+    records = [plain, replace(plain, compiled=True)]
+    Window(5, records).report([1.0, 2.0], ALONE, MetricsFile(tmp_path / "metrics.jsonl"))
+    assert events(tmp_path, "phase") == [{"event": "phase", "name": "compile", "seconds": 2.0, "step": 6}]
 
 
 def test_the_evaluation_covers_the_held_out_split(plain):
@@ -181,6 +207,8 @@ def test_a_loss_that_is_not_finite_ends_the_run_at_its_step(tmp_path, monkeypatc
     with pytest.raises(Diverged, match="step 4"):
         run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
     assert len(train_losses(tmp_path)) == 3
+    *_, cut_short = events(tmp_path, "steps")  # before the second of its two steps
+    assert {len(values) for values in cut_short.values() if isinstance(values, list)} == {1}
     assert not events(tmp_path, "run_end")
 
 
