@@ -4,10 +4,12 @@ import pytest
 import torch
 from tiny import tiny_config
 
-from trainer.model.latent_operator import LatentPdeOperator
+from trainer.model.latent_operator import LatentPdeOperator, parameter_count
 from trainer.optimizer.adamw import implementation, make_adamw
 from trainer.optimizer.ema import make_ema
+from trainer.optimizer.hybrid import make_optimizer
 from trainer.optimizer.learning_rate import learning_rate
+from trainer.run.world import World
 
 CPU = torch.device("cpu")
 
@@ -32,16 +34,50 @@ def test_weight_decay_is_for_matrices_only(tmp_path):
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_adamw_takes_the_textbook_step(tmp_path, fused):
-    config = tiny_config(tmp_path).optimizer
+    config = tiny_config(tmp_path, "optimizer.beta1=0.8", "optimizer.beta2=0.9").optimizer
     layer = torch.nn.Linear(3, 3)
-    before = layer.weight.detach().clone()
+    expected = layer.weight.detach().clone()
     optimizer = make_adamw(layer, config, fused=fused, device=CPU)
-    layer.weight.grad = torch.full((3, 3), 0.5)
-    layer.bias.grad = torch.zeros(3)
-    optimizer.step()
-    expected = before * (1 - config.learning_rate * config.weight_decay) - config.learning_rate
+    mean = square = 0.0
+    for step, gradient in enumerate((0.5, -2.0, 1.0), start=1):
+        layer.weight.grad = torch.full((3, 3), gradient)
+        layer.bias.grad = torch.zeros(3)
+        optimizer.step()
+        mean, square = 0.8 * mean + 0.2 * gradient, 0.9 * square + 0.1 * gradient**2
+        direction = mean / (1 - 0.8**step) / (square / (1 - 0.9**step)) ** 0.5
+        expected = expected * (1 - config.learning_rate * config.weight_decay)
+        expected -= config.learning_rate * direction
     torch.testing.assert_close(layer.weight.detach(), expected)
     assert implementation(optimizer) == ("AdamW fused" if fused else "AdamW for-loop")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ["optimizer.matrices=adamw"],
+        ["optimizer.matrices=adamw", "speed.offload_adamw=true"],
+        ["optimizer.matrices=muon", "speed.muon=loop"],
+        ["optimizer.matrices=muon", "speed.muon=batched"],
+    ],
+)
+def test_learning_rate_and_weight_decay_reach_every_parameter_that_they_are_for(tmp_path, kind):
+    config = tiny_config(tmp_path, *kind)
+    model = LatentPdeOperator(config)
+    with torch.no_grad():
+        torch.nn.utils.vector_to_parameters(torch.full((parameter_count(model),), 2.0), model.parameters())
+    optimizer = make_optimizer(model, config, World(rank=0, size=1, device=CPU))
+
+    def stepped(rate: float, decay: float) -> dict[str, torch.Tensor]:
+        for parameter in model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        optimizer.set_learning_rate(rate)
+        optimizer.set_weight_decay(decay)
+        optimizer.step()
+        return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+    assert all(weight.eq(2).all() for weight in stepped(0.0, 0.5).values())
+    for weight in stepped(0.5, 0.5).values():
+        torch.testing.assert_close(weight, torch.full_like(weight, 1.5 if weight.ndim > 1 else 2.0))
 
 
 @pytest.mark.parametrize("foreach", [False, True])
