@@ -153,6 +153,17 @@ def test_conditions_tell_dt_parameters_and_tasks_apart(tmp_path):
     assert advection[:, 2].eq(0).all()
 
 
+def test_a_condition_is_a_logarithm_in_units_of_its_deviation(tmp_path):
+    three = ["data.advection1d.betas=[0.1, 1, 10]", "data.frame_strides=[1, 2, 4]"]
+    train = open_data(tiny_config(tmp_path, *three)).train.tasks[0]
+    conditions = train.read(np.arange(len(train.table))).condition.numpy().reshape(3, 6, 11, -1)
+    for found, logs in (
+        (conditions[:, 0, 0, 1], np.array([-1, 0, 1])),  # of beta
+        (conditions[0, 0, :, 0], np.array([0] * 5 + [1] * 4 + [2] * 2)),  # of dt
+    ):
+        np.testing.assert_allclose(found, (logs - logs.mean()) / logs.std(), atol=1e-5)
+
+
 def test_random_numbers_are_uniform_and_do_not_depend_on_the_batch():
     pairs = torch.arange(4000)
     numbers = uniform(1, 7, 3, pairs, 8)
@@ -183,3 +194,9 @@ def test_drop_path_keeps_the_mean_and_never_drops_the_first_block(tmp_path):
     assert scale[0].eq(1).all()
     assert scale[1].eq(0).float().mean().item() == pytest.approx(0.2, abs=0.02)
     assert scale[1].mean().item() == pytest.approx(1, abs=0.02)
+
+
+def test_each_block_of_a_pair_is_dropped_by_itself(tmp_path):
+    choices = StepChoices.of(tiny_config(tmp_path, "model.depth=3", "model.drop_path=0.5"), seed=0)
+    _, middle, last = choices.branch_scale(1, torch.arange(10000)).eq(0).float()
+    assert (middle * last).mean().item() == pytest.approx(0.25 * 0.5, abs=0.02)

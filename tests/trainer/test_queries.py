@@ -11,7 +11,7 @@ PAIRS = torch.arange(50)
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "stratified", "lattice"])
-@pytest.mark.parametrize("grid", [(16,), (8, 8)])
+@pytest.mark.parametrize("grid", [(16,), (8, 8), (4, 8)])
 def test_queries_are_distinct_points_chosen_per_pair_and_step(strategy, grid):
     plan = QueryPlan.of(grid, math.prod(grid) // 4, strategy)
     queries = plan.choose(0, 1, PAIRS)
@@ -36,8 +36,15 @@ def test_stratified_queries_lie_one_in_each_cell():
     assert torch.equal(queries // 4, torch.arange(4).expand(50, -1))
 
 
+def test_stratified_cells_that_cannot_be_alike_leave_no_point_out():
+    queries = QueryPlan.of((16,), 5, "stratified").choose(0, 1, torch.arange(4000))
+    seen = [queries[:, cell].unique() for cell in range(5)]
+    assert torch.cat(seen).tolist() == list(range(16))
+    assert {len(cell) for cell in seen} == {3, 4}
+
+
 SPACINGS = [QueryPlan.of((2 * spacing,), 2, "lattice") for spacing in range(2, 130)]
-LATTICES = [QueryPlan.of(grid, math.prod(grid) // 4, "lattice") for grid in [(16,), (8, 8), (12, 12)]]
+LATTICES = [QueryPlan.of(grid, math.prod(grid) // 4, "lattice") for grid in [(16,), (8, 8), (12, 12), (4, 8)]]
 
 
 @pytest.mark.parametrize("plan", [*LATTICES, *SPACINGS, QueryPlan.of((44, 44), 4, "lattice")])
