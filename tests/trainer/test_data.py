@@ -39,6 +39,24 @@ def test_a_shift_by_whole_cells_is_a_roll(tmp_path):
     np.testing.assert_allclose(np.roll(field[:, 0], 4, axis=-1), field[:, 1], atol=1e-13)
 
 
+def test_waves_are_drawn_from_the_whole_range_of_each_number(tmp_path):
+    task = dataclasses.replace(tiny_config(tmp_path).data.advection1d, trajectories=1000)
+    waves = draw_waves(task, seed=0, case=0)
+    assert set(np.unique(waves.number)) == {1, 2, 3}
+    for drawn, largest in ((waves.amplitude, 1), (waves.phase, 2 * np.pi)):
+        assert 0 <= drawn.min() < 0.01 * largest
+        assert 0.99 * largest < drawn.max() <= largest
+
+
+def test_each_generated_file_moves_at_its_own_speed(tmp_path):
+    slow, fast = ensure_files(tiny_config(tmp_path).data)  # 0.5 and 1 in all
+    for path, cells in ((slow, 16), (fast, 32)):
+        with h5py.File(path) as file:
+            first, last = file["tensor"][:, 0], file["tensor"][:, -1]
+        np.testing.assert_allclose(last, np.roll(first, cells, axis=1), atol=1e-5)
+        assert not np.allclose(last, np.roll(first, 48 - cells, axis=1), atol=0.1)
+
+
 def every_state(file: FieldFile) -> np.ndarray:
     """All states (trajectories, frames, fields, *grid)."""
     rows, frames = np.divmod(np.arange(file.trajectories * file.frames), file.frames)
@@ -66,6 +84,13 @@ def test_a_file_reads_back_what_was_written(tmp_path):
     file = open_field_file(tmp_path / "any-name.h5")
     np.testing.assert_array_equal(every_state(file)[:, :, 0], tensor)
     assert (file.parameters["beta"], file.frame_seconds) == (0.5, pytest.approx(0.2))
+
+
+def test_the_time_between_frames_is_that_of_any_two_wherever_they_begin(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["tensor"] = np.zeros((2, 3, 4), dtype=np.float32)
+        file["x-coordinate"], file["t-coordinate"] = np.arange(4.0), np.array([5.0, 5.5, 6.0])
+    assert open_field_file(tmp_path / "a.h5").frame_seconds == pytest.approx(0.5)
 
 
 def test_a_compressed_file_reads_the_same(tmp_path):
@@ -169,6 +194,21 @@ def own_files(config, own: Path) -> list[Path]:
     """Copy the generated files to where a user's own lie."""
     own.mkdir()
     return [Path(shutil.copy(path, own)) for path in ensure_files(config)]
+
+
+@pytest.mark.parametrize("betas", [[1.0], [1.0, 0.5]])
+def test_the_users_own_files_are_taken_as_asked_and_in_that_order(tmp_path, betas):
+    own_files(tiny_config(tmp_path).data, tmp_path / "own")
+    asked = [f"data.root={tmp_path / 'own'}", f"data.advection1d.betas={betas}"]
+    files = open_files(tiny_config(tmp_path, *asked).data)["advection1d"]
+    assert [file.parameters["beta"] for file in files] == betas
+
+
+@pytest.mark.parametrize("asked", ["frames=5", "frames=7", "grid_points=64"])
+def test_files_of_other_frames_or_points_are_refused(tmp_path, asked):
+    own_files(tiny_config(tmp_path).data, tmp_path / "own")
+    with pytest.raises(ConfigError, match=r"has 6 frames on a grid of \(32,\); data\.advection1d asks for"):
+        open_files(tiny_config(tmp_path, f"data.root={tmp_path / 'own'}", f"data.advection1d.{asked}").data)
 
 
 def test_an_attribute_that_is_not_finite_is_named_with_its_file(tmp_path):
@@ -300,8 +340,36 @@ def test_the_users_own_files_are_checked_before_others_are_made(tmp_path):
 
 def test_other_parameters_get_other_data(tmp_path):
     first, second = tiny_config(tmp_path), tiny_config(tmp_path, "data.seed=1")
-    assert ensure_files(first.data) != ensure_files(second.data)
+    files = [ensure_files(config.data) for config in (first, second)]
+    assert files[0] != files[1]
+    assert not any(
+        np.array_equal(*map(every_state, map(open_field_file, pair))) for pair in zip(*files, strict=True)
+    )
     assert open_data(first).content_hash != open_data(second).content_hash
+
+
+def test_what_another_solver_made_is_not_taken_for_its_own(tmp_path, monkeypatch):
+    config, task = tiny_config(tmp_path).data, TASKS["advection1d"]
+    before = ensure_files(config)
+    monkeypatch.setitem(TASKS, task.name, dataclasses.replace(task, solver_version=task.solver_version + 1))
+    assert not set(before) & set(ensure_files(config))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "data.reduced_resolution=1",
+        "data.reduced_resolution_2d=2",
+        "data.frame_strides=[1]",
+        "data.held_out_fraction=0.5",
+        "data.tasks=[darcy2d]",
+    ],
+)
+def test_other_pairs_of_the_same_files_are_other_data(tmp_path, change):
+    both = "data.tasks=[advection1d, darcy2d]"
+    before = open_data(tiny_config(tmp_path, both))
+    assert open_data(tiny_config(tmp_path, both, "train.updates=9")).content_hash == before.content_hash
+    assert open_data(tiny_config(tmp_path, both, change)).content_hash != before.content_hash
 
 
 def trajectories(config: Config, split: str) -> set[tuple[int, int]]:

@@ -73,9 +73,10 @@ def test_what_other_code_read_is_measured_again(tmp_path, passes, monkeypatch):
     assert passes == ["advection1d"] * 2
 
 
-def test_a_file_that_was_written_to_is_looked_through_again(tmp_path, passes):
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_file_that_was_written_to_is_looked_through_again(tmp_path, passes, number):
     config = tiny_config(tmp_path)
-    path = open_data(config).train.tasks[0].files[0].path
+    path = open_data(config).train.tasks[0].files[number].path
     with h5py.File(path, "r+") as file:
         file["tensor"][0, 0, 0] = np.nan
     with pytest.raises(ConfigError, match="trajectory 0 holds NaN or infinity"):
