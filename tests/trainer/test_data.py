@@ -241,14 +241,15 @@ def test_files_with_different_seconds_between_frames_are_refused(tmp_path):
         open_files(tiny_config(tmp_path, f"data.root={tmp_path / 'own'}").data)
 
 
+@pytest.mark.parametrize(("number", "beta"), [(0, r"0\.5"), (1, r"1\.0")])
 @pytest.mark.parametrize("split", ["train", "held_out"])
-def test_a_number_that_is_not_finite_is_found_in_both_splits(tmp_path, split):
+def test_a_number_that_is_not_finite_is_found_in_both_splits_of_every_file(tmp_path, split, number, beta):
     config = tiny_config(tmp_path, f"data.root={tmp_path / 'own'}")
-    path = own_files(tiny_config(tmp_path).data, tmp_path / "own")[0]
-    row = getattr(split_trajectories(config.data, "advection1d"), split).row[0]
+    path = own_files(tiny_config(tmp_path).data, tmp_path / "own")[number]
+    row = getattr(split_trajectories(config.data, "advection1d"), split).row[1]
     with h5py.File(path, "r+") as file:
         file["tensor"][row, 3, 4] = np.nan
-    with pytest.raises(ConfigError, match=rf"beta0\.5\.hdf5: tensor: trajectory {row} holds NaN"):
+    with pytest.raises(ConfigError, match=rf"beta{beta}\.hdf5: tensor: trajectory {row} holds NaN"):
         open_data(config)
 
 
@@ -372,6 +373,16 @@ def test_other_pairs_of_the_same_files_are_other_data(tmp_path, change):
     assert open_data(tiny_config(tmp_path, both, change)).content_hash != before.content_hash
 
 
+def test_other_trajectories_held_out_of_the_same_files_are_other_data(tmp_path):
+    own_files(tiny_config(tmp_path).data, tmp_path / "own")
+    first, second = (
+        open_data(tiny_config(tmp_path, f"data.root={tmp_path / 'own'}", f"data.seed={seed}"))
+        for seed in (0, 1)
+    )
+    assert first.held_out.tasks[0].table.row.tolist() != second.held_out.tasks[0].table.row.tolist()
+    assert first.content_hash != second.content_hash
+
+
 def trajectories(config: Config, split: str) -> set[tuple[int, int]]:
     table = getattr(split_trajectories(config.data, "advection1d"), split)
     return set(zip(table.file_index.tolist(), table.row.tolist(), strict=True))
@@ -401,7 +412,11 @@ def test_the_splits_depend_on_the_data_seed_alone(tmp_path):
 
 
 def test_normalisation_comes_from_the_training_split_of_each_file(tmp_path):
-    data = open_data(tiny_config(tmp_path))
+    config = tiny_config(tmp_path)
+    for path in ensure_files(config.data):
+        with h5py.File(path, "r+") as file:  # else all frames are about as large
+            file["tensor"][:] = (1 + np.arange(6.0)[:, None]) * (file["tensor"][:] + 1)
+    data = open_data(config)
     train, held_out = data.train.tasks[0], data.held_out.tasks[0]
     assert held_out.normalisation is train.normalisation
     for index, file in enumerate(train.files):
