@@ -122,6 +122,16 @@ def test_the_batched_form_takes_the_same_steps_as_the_loop(tmp_path):
     torch.testing.assert_close(batched_muon.state(), loop_muon.state())
 
 
+def test_the_batched_form_goes_as_far_as_the_loop(tmp_path):
+    start = hidden_matrices(a_model(tmp_path))
+    loop, batched = (
+        hidden_matrices(trained_by(kind, tmp_path, steps=1)[0]) for kind in (LoopMuon, BatchedMuon)
+    )
+    for before, one, other in zip(start, loop, batched, strict=True):
+        lengths = [(after.of(after.parameter) - before.of(before.parameter)).norm() for after in (one, other)]
+        assert lengths[1].item() == pytest.approx(lengths[0].item(), rel=0.01), before.name
+
+
 def test_the_state_of_one_form_continues_in_the_other(tmp_path):
     model, muon = trained_by(LoopMuon, tmp_path)
     copy = a_model(tmp_path)
@@ -172,10 +182,11 @@ def test_a_learning_rate_in_a_tensor_is_read_where_it_lies(tmp_path):
     assert not torch.equal(model.operator.blocks[0].mlp[0].weight, before["operator.blocks.0.mlp.0.weight"])
 
 
+@pytest.mark.parametrize("size", [1e-4, 1.0])  # of the gradients
 @pytest.mark.parametrize("shape", [(3, 24, 8), (3, 8, 24), (2, 16, 16)])
-def test_singular_values_come_near_one(shape):
+def test_singular_values_come_near_one(shape, size):
     random = torch.Generator().manual_seed(0)
-    values = torch.linalg.svdvals(orthogonalised(torch.randn(shape, generator=random)).float())
+    values = torch.linalg.svdvals(orthogonalised(size * torch.randn(shape, generator=random)).float())
     assert values.min() > 0.3
     assert values.max() < 1.3
 
