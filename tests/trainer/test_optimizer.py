@@ -67,17 +67,19 @@ def test_learning_rate_and_weight_decay_reach_every_parameter_that_they_are_for(
         torch.nn.utils.vector_to_parameters(torch.full((parameter_count(model),), 2.0), model.parameters())
     optimizer = make_optimizer(model, config, World(rank=0, size=1, device=CPU))
 
-    def stepped(rate: float, decay: float) -> dict[str, torch.Tensor]:
+    def stepped(rate: float, gradient: float) -> dict[str, torch.Tensor]:
         for parameter in model.parameters():
-            parameter.grad = torch.zeros_like(parameter)
+            parameter.grad = torch.full_like(parameter, gradient)
         optimizer.set_learning_rate(rate)
-        optimizer.set_weight_decay(decay)
+        optimizer.set_weight_decay(0.5)
         optimizer.step()
         return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
-    assert all(weight.eq(2).all() for weight in stepped(0.0, 0.5).values())
-    for weight in stepped(0.5, 0.5).values():
+    decayed = stepped(0.5, 0.0)
+    for weight in decayed.values():
         torch.testing.assert_close(weight, torch.full_like(weight, 1.5 if weight.ndim > 1 else 2.0))
+    stayed = stepped(0.0, 1.0)
+    assert all(torch.equal(weight, decayed[name]) for name, weight in stayed.items())
 
 
 @pytest.mark.parametrize("foreach", [False, True])
