@@ -66,6 +66,11 @@ def test_an_overflow_in_either_optimizers_part_skips_both(tmp_path, where):
     assert all(map(torch.equal, before, learner.model.parameters()))
     assert learner.scaled_step.skipped_updates == 1
     assert learner.scaled_step.scaler.get_scale() == scale / 2
+    resumed, _ = a_learner(config)
+    resumed.load_state_dict(learner.state_dict())
+    assert resumed.scaled_step.state_dict() == learner.scaled_step.state_dict()
+    resumed.scaled_step.scaled(torch.zeros(()))
+    assert resumed.scaled_step.scaler.get_scale() == scale / 2
 
 
 def test_an_overflow_at_the_start_is_skipped_reported_and_survived(tmp_path, monkeypatch):

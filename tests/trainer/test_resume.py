@@ -133,7 +133,7 @@ def test_a_finished_run_resumes_to_its_own_end(resumed, capsys):
     assert {path.name: path.read_bytes() for path in resumed.iterdir() if path.is_file()} == before
 
 
-@pytest.mark.parametrize("last", [b'{"event":', b'"event"\n'])
+@pytest.mark.parametrize("last", [b"", b'{"event":', b'"event"\n'])
 def test_a_run_whose_record_lacks_its_end_is_given_one(resumed, tmp_path, last):
     shutil.copytree(resumed, tmp_path / "cut")
     record = tmp_path / "cut" / "metrics.jsonl"
