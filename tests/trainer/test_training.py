@@ -14,8 +14,10 @@ from trainer.config import Config
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
+from trainer.losses.choices import StepChoices
 from trainer.optimizer.adamw import AdamWPart
 from trainer.optimizer.hybrid import Hybrid
+from trainer.optimizer.learning_rate import learning_rate
 from trainer.run import learner as learner_module
 from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
@@ -61,6 +63,11 @@ def test_every_step_is_reported_once(plain):
     assert [window["first_step"] for window in windows] == [1, 3, 5, 7]
     assert [len(window["step_seconds"]) for window in windows] == [2, 2, 2, 1]
     assert {samples for window in windows for samples in window["samples"]} == {16}
+
+
+def test_a_pass_over_the_data_is_counted_where_it_ends(plain):
+    (event,) = events(plain, "epoch")  # of 12 trajectories with 5 + 4 pairs, 16 at a time
+    assert (event["epoch"], event["step"]) == (1, 6)
 
 
 def test_a_rank_that_is_late_to_a_collective_counts_once(tmp_path, monkeypatch):
@@ -138,6 +145,25 @@ def test_the_same_seed_trains_the_same_weights(plain, tmp_path):
     assert all(torch.equal(weight, weights(plain)[name]) for name, weight in weights(tmp_path).items())
 
 
+def test_a_run_draws_its_pairs_by_its_own_seed_and_config(tmp_path, monkeypatch):
+    class Opened(Exception):
+        pass
+
+    def opened(pairs, share, *_rest):
+        raise Opened(share)
+
+    monkeypatch.setattr("trainer.run.training.open_feed", opened)
+    cut = ["train.rest=pad", "speed.accumulation_steps=4", "recipe.batch_doubles_after=[5]"]
+    config = tiny_config(tmp_path, *cut)
+    with pytest.raises(Opened) as caught:
+        run_training(config, tmp_path, 3, Progress())
+    (share,) = caught.value.args
+    (schedule,) = share.schedule.tasks
+    assert (share.rank, share.world_size, share.micro_steps) == (0, 1, 4)
+    assert (schedule.pairs_per_update, schedule.seed, schedule.rest) == (16, 3, "pad")
+    assert schedule.growth == config.growth
+
+
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -188,6 +214,67 @@ def _first_step(config: Config) -> torch.Tensor:
     before = nn.utils.parameters_to_vector(learner.model.parameters()).detach()
     learner.work(1, 1.0, feed.update(1))
     return nn.utils.parameters_to_vector(learner.model.parameters()).detach() - before
+
+
+@pytest.mark.parametrize("wrapper", ["none", "flat"])
+def test_no_step_adds_to_the_gradient_of_the_one_before(tmp_path, wrapper):
+    config = tiny_config(tmp_path, f"speed.wrapper={wrapper}", "speed.data_path=resident")
+    data = open_data(config)
+    feed = open_feed(data.train, Share(data.train.schedule(16, 0), 0, 1, 1), 1, config.speed, ALONE.device)
+    learner = Learner(config, 3, ALONE)
+    first, second = ([part.item() for part in learner.work(1, 0.0, feed.update(1))] for _ in range(2))
+    assert second == pytest.approx(first, rel=1e-6)
+
+
+def test_other_seeds_begin_with_other_weights(tmp_path):
+    config = tiny_config(tmp_path)
+    one, again, other = (
+        nn.utils.parameters_to_vector(Learner(config, s, ALONE).model.parameters()) for s in (3, 3, 4)
+    )
+    assert torch.equal(one, again)
+    assert not torch.equal(one, other)
+
+
+def test_a_step_has_the_rate_and_the_terms_that_are_due_in_it(tmp_path, monkeypatch):
+    given = []
+
+    def noted(_learner, step, rate, _batches, phase):
+        given.append((step, rate, *phase))
+        return torch.zeros(()), None
+
+    monkeypatch.setattr(Learner, "work", noted)
+    recipe = ["recipe.inverse_every=2", "recipe.priors_every=3", "speed.data_path=resident"]
+    config = tiny_config(tmp_path, *recipe)
+    data = open_data(config)
+    feed = open_feed(data.train, Share(data.train.schedule(16, 0), 0, 1, 1), 3, config.speed, ALONE.device)
+    learner = Learner(config, 3, ALONE)
+    rates = [learner.update(step, feed).learning_rate for step in (1, 2, 3)]
+    assert rates == [learning_rate(config, step) for step in (1, 2, 3)]
+    assert given == [
+        (1, rates[0], False, False),
+        (2, rates[1], True, False),
+        (3, rates[2], False, True),
+    ]
+
+
+def test_choices_are_drawn_by_the_seed_and_step_of_the_run(tmp_path, monkeypatch):
+    drawn, inputs = [], StepChoices.inputs
+
+    def noted(choices: StepChoices, step: int, pair: torch.Tensor):
+        drawn.append((choices.seed, step))
+        return inputs(choices, step, pair)
+
+    monkeypatch.setattr(StepChoices, "inputs", noted)
+    run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
+    assert drawn == [(3, 1), (3, 2), (3, 3)]
+
+
+def test_the_waits_for_all_batches_of_a_step_count(monkeypatch):
+    times = iter([0.0, 1.0, 10.0, 13.0, 20.0, 20.5])
+    monkeypatch.setattr(learner_module.time, "perf_counter", lambda: next(times))
+    waits = learner_module._Waits()
+    assert list(waits.measured(iter(["one", "other"]))) == ["one", "other"]
+    assert waits.seconds == 4.5
 
 
 def test_a_short_training_beats_persistence(tmp_path):
