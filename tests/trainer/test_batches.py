@@ -9,6 +9,7 @@ from tiny import tiny_config
 
 from trainer.counter_random import uniform
 from trainer.data.feed import Share, open_feed
+from trainer.data.mixture import ResidentSet
 from trainer.data.normalisation import physical
 from trainer.data.schedule import BatchSchedule, _shuffled
 from trainer.data.splits import open_data
@@ -18,6 +19,7 @@ from trainer.errors import ConfigError
 from trainer.losses.choices import StepChoices
 
 CPU = torch.device("cpu")
+BOTH = "data.tasks=[advection1d, darcy2d]"
 
 
 def test_an_epoch_shows_every_pair_once():
@@ -68,15 +70,30 @@ def test_a_rest_is_dropped_or_filled_up_from_the_same_pass():
     assert sorted(set(np.concatenate([padded.update(step) for step in (4, 5, 6)]))) == list(range(10))
 
 
+def test_pairs_that_come_out_even_leave_no_rest():
+    for rest in ("drop", "pad"):
+        assert BatchSchedule(12, 4, 0, "a", rest).updates_per_epoch == 3
+        assert sorted(BatchSchedule(4, 4, 0, "a", rest).update(1)) == [0, 1, 2, 3]
+
+
+def test_the_shares_of_the_ranks_are_the_pairs_of_the_update(tmp_path):
+    schedule = open_data(tiny_config(tmp_path)).train.schedule(16, seed=0)
+    shares = [Share(schedule, rank, 2, 2).pairs(3, micro_step) for rank in (0, 1) for micro_step in (0, 1)]
+    assert sorted(np.concatenate(shares)) == sorted(schedule.tasks[0].update(3))
+
+
+def test_a_pass_ends_when_every_task_has_been_seen(tmp_path):
+    train = open_data(tiny_config(tmp_path, BOTH)).train
+    assert [len(task.table) for task in train.tasks] == [108, 12]
+    assert train.schedule(8, seed=0).updates_per_epoch == 108 // 4
+
+
 def test_fewer_pairs_than_ranks_are_shared_by_padding():
     schedule = BatchSchedule(3, 4, 0, "a", "pad")
     for step in (1, 2):
         shares = [schedule.micro_batch(step, 0, 1, rank, 4).tolist() for rank in range(4)]
         assert [len(share) for share in shares] == [1, 1, 1, 1]
         assert {pair for share in shares for pair in share} == {0, 1, 2}
-
-
-BOTH = "data.tasks=[advection1d, darcy2d]"
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
@@ -112,13 +129,15 @@ def test_both_data_paths_deliver_the_same_bits(tmp_path, workers, monkeypatch):
 def test_every_micro_batch_holds_the_tasks_in_their_shares(tmp_path):
     config = tiny_config(tmp_path, BOTH, "recipe.task_shares=[3, 1]")
     train = open_data(config).train
-    schedule = train.schedule(16, seed=0)
+    schedule, on_device = train.schedule(16, seed=0), ResidentSet(train, CPU)
     first_of_darcy = len(train.tasks[0].table)
     for step in (1, 2, 9):
         for rank in range(2):
             pairs = schedule.micro_batch(step, 1, 2, rank, 2)
             assert (pairs < first_of_darcy).tolist() == [True, True, True, False]
-            assert [len(field) for field in train.read(pairs).fields] == [3, 1]
+            mapped, resident = train.read(pairs), on_device.read(torch.from_numpy(pairs))
+            assert [len(field) for field in mapped.fields] == [3, 1]
+            torch.testing.assert_close(resident, mapped, rtol=0, atol=0)
 
 
 def test_a_pair_is_two_frames_of_one_trajectory_in_normalised_units(tmp_path):
