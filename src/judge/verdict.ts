@@ -54,11 +54,15 @@ export function judge(
     checkReevaluation(experiment, measured, reevaluation),
     aa === null ? checkNoise(noise) : checkAa(aa),
   ]
-  const gates = withRelativeGate(comparison.gates.map(judgeGate))
+  // How many blocks would decide a gate is of its own evidence: none, where only the gate beside it is open.
+  const judged = comparison.gates
+    .map(judgeGate)
+    .map((gate) => ({ ...gate, precision: precisionIn(experiment, gate) }))
+  const gates = withRelativeGate(judged)
   return {
     ...decide(completion, validity, gates, aa),
     checks: [completion, ...validity],
-    gates: gates.map((gate) => ({ ...gate, precision: precisionIn(experiment, gate) })),
+    gates,
     warnings: [
       ...gateWarnings(gates),
       ...improvementWarnings(experiment, gates),
@@ -165,7 +169,7 @@ function passedReason(completion: Check, required: readonly GateVerdict[]): stri
 }
 
 /** A limit too wide to see a bad model does not suffice alone: a ratio gate has to pass beside it. */
-function withRelativeGate(gates: readonly GateVerdict[]): GateVerdict[] {
+function withRelativeGate<Judged extends GateVerdict>(gates: readonly Judged[]): Judged[] {
   const hasRelative = gates.some(
     ({ gate, state }) => gate.statistic === 'ratio' && comparesQuality(gate) && state === 'passed',
   )

@@ -52,7 +52,7 @@ function breakEvenText(breakEven: BreakEven): string {
     case 'at once':
       return 'Set-up: the optimized training takes no longer to set up than the baseline.'
     case 'after':
-      return `Set-up: the optimized training takes longer to set up, and makes that up after ${breakEven.steps} steps.`
+      return `Set-up: the optimized training takes longer to set up, and makes that up after ${breakEven.steps} ${breakEven.steps === 1 ? 'step' : 'steps'}.`
     case 'never':
       return 'Set-up: the optimized training takes longer to set up, and steps that are no faster never make that up.'
     case 'not measured':

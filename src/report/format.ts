@@ -12,18 +12,30 @@ export function number(value: number, significant = 4): string {
 }
 
 /** 3.12x, 12.3x, 0.970x. */
-export function ratio(value: number): string {
-  return withUnit(value, 'x')
+export function ratio(value: number, significant = 3): string {
+  return withUnit(value, 'x', significant)
 }
 
-/** Moves a bound to three digits away from its limit, so that it never reads better than it is. */
-export function cautious(value: number, direction: 'down' | 'up'): number {
+/** More are of the last bits of a double. */
+export const MOST_DIGITS = 15
+
+/** As few significant digits as show the value as it is, at least 3. */
+export function exactDigits(value: number): number {
+  let digits = 3
+  while (digits < MOST_DIGITS && Number(value.toPrecision(digits)) !== value) digits += 1
+  return digits
+}
+
+/** Moves a bound to its last digit away from its limit, so that it never reads better than it is. */
+export function cautious(value: number, direction: 'down' | 'up', significant = 3): number {
   if (!Number.isFinite(value) || value === 0) return value
-  const step = 10 ** (Math.floor(Math.log10(Math.abs(value))) - 2)
+  const step = 10 ** (Math.floor(Math.log10(Math.abs(value))) - significant + 1)
   const steps = value / step
   // What is already short stays: 3.12 / 0.01 is 312.00000000000006.
   if (Math.abs(steps - Math.round(steps)) < 1e-9) return value
-  return (direction === 'down' ? Math.floor(steps) : Math.ceil(steps)) * step
+  return Number(
+    ((direction === 'down' ? Math.floor(steps) : Math.ceil(steps)) * step).toPrecision(significant),
+  )
 }
 
 /** For Mermaid, which reads no exponents. */

@@ -1,10 +1,20 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../config/gates.ts'
-import { comparesQuality, isLevel } from '../judge/gate-kind.ts'
+import { comparesQuality, isLevel, unitOf } from '../judge/gate-kind.ts'
 import type { GateState, GateVerdict } from '../judge/gate-verdict.ts'
 import type { ToDecide } from '../judge/precision.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
-import { bytes, cautious, confidence, number, percent, ratio, seconds } from './format.ts'
+import {
+  bytes,
+  cautious,
+  confidence,
+  exactDigits,
+  MOST_DIGITS,
+  number,
+  percent,
+  ratio,
+  seconds,
+} from './format.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
 
@@ -34,7 +44,7 @@ export function gateMeaning(verdict: JudgedGate): string {
 }
 
 /** What the experiment could have seen, and what stands beside its bound. */
-function precisionText({ gate, precision, evidence, state, insensitive }: JudgedGate): string {
+function precisionText({ gate, precision, evidence, state }: JudgedGate): string {
   if (precision === null)
     return evidence === null || isLevel(gate)
       ? ''
@@ -45,8 +55,7 @@ function precisionText({ gate, precision, evidence, state, insensitive }: Judged
     isNoise(gate, detectable)
       ? ''
       : ` Minimal detectable effect: ${size} past the limit, in 80% of experiments.`,
-    // Of a limit too wide to prove anything alone, no number of blocks does.
-    insensitive && state === 'inconclusive' ? '' : toDecideText(gate, toDecide),
+    toDecideText(gate, toDecide),
     bootstrap === null
       ? ''
       : ` BCa bootstrap: ${change(gate, bootstrap.lower)} to ${change(gate, bootstrap.upper)}.`,
@@ -87,7 +96,7 @@ const STATISTIC_MEANING: Readonly<Record<Gate['statistic'], (metric: string) => 
 function metricMeaning(metric: string): string {
   const known: Readonly<Record<string, string>> = {
     seconds_per_sample: 'seconds per sample in the steady state',
-    total_seconds: 'seconds from process start to the last evaluation, set-up included',
+    total_seconds: 'seconds from process start to the end of the training, set-up included',
     time_to_quality_seconds: 'seconds until the held-out loss that the baseline ends with',
     data_wait_share: 'share of the step seconds that waited for data',
     gpu_hours: 'GPU hours of a run from launch to end',
@@ -117,29 +126,44 @@ function level({ metric, pricePerGpuHour }: Gate, value: number): string {
   return metric.endsWith('_bytes') ? bytes(value) : number(value)
 }
 
-function change(gate: Gate, estimate: number): string {
-  if (gate.statistic !== 'difference') return ratio(estimate)
-  return `${estimate < 0 ? '-' : '+'}${difference(gate, Math.abs(estimate))}`
+function change(gate: Gate, estimate: number, significant = 3): string {
+  if (gate.statistic !== 'difference') return ratio(estimate, significant)
+  return `${estimate < 0 ? '-' : '+'}${difference(gate, Math.abs(estimate), significant)}`
 }
 
-function difference({ metric, pricePerGpuHour }: Gate, size: number): string {
-  if (metric.endsWith('_bytes')) return `${number(size / 1e9, 3)} GB`
-  return number(size * (pricePerGpuHour ?? 1), 3)
+function difference({ metric, pricePerGpuHour }: Gate, size: number, significant = 3): string {
+  if (metric.endsWith('_bytes')) return `${number(size / 1e9, significant)} GB`
+  return number(size * (pricePerGpuHour ?? 1), significant)
 }
 
 /** Both one-sided bounds: one has to clear the limit for a pass, the other to miss it for a failure. */
 function bound({ gate, evidence }: GateVerdict): string {
   if (evidence === null || isLevel(gate)) return ''
   if (evidence.bounds === null) return 'none'
-  const { lower, upper } = evidence.bounds
-  return `${change(gate, cautious(lower, 'down'))} to ${change(gate, cautious(upper, 'up'))} (each ${confidence(evidence.confidence)})`
+  const digits = digitsOf(gate, evidence.bounds)
+  const lower = change(gate, cautious(evidence.bounds.lower, 'down', digits), digits)
+  const upper = change(gate, cautious(evidence.bounds.upper, 'up', digits), digits)
+  return `${lower} to ${upper} (each ${confidence(evidence.confidence)})`
 }
 
-function limit({ metric, statistic, limit }: Gate): string {
-  if (statistic === 'speedup' || statistic === 'ratio') return ratio(limit)
+/** As few as show the limit as it is, and each bound on its side of it; at least 3. */
+function digitsOf(gate: Gate, { lower, upper }: { lower: number; upper: number }): number {
+  const limit = gate.limit * unitOf(gate)
+  const clears = (value: number) =>
+    ({ at_least: value >= limit, at_most: value <= limit, below: value < limit })[gate.direction]
+  let digits = exactDigits(gate.limit)
+  const reads = (value: number, direction: 'down' | 'up') =>
+    clears(cautious(value, direction, digits)) === clears(value)
+  while (digits < MOST_DIGITS && !(reads(lower, 'down') && reads(upper, 'up'))) digits += 1
+  return digits
+}
+
+function limit(gate: Gate): string {
+  const { metric, statistic, limit } = gate
+  if (statistic === 'speedup' || statistic === 'ratio') return ratio(limit, exactDigits(limit))
   if (SHARES.includes(metric)) return percent(limit)
   if (COUNTS.includes(metric)) return String(limit)
-  return metric.endsWith('_bytes') ? bytes(limit * 1e9) : number(limit, 3)
+  return metric.endsWith('_bytes') ? bytes(limit * 1e9) : number(limit, exactDigits(limit))
 }
 
 function stateText({ gate, state }: GateVerdict): string {

@@ -44,7 +44,9 @@ test('a number has at least 4 significant digits, and an exponent only when tiny
 })
 
 test('a ratio has 3 significant digits', () => {
-  expect([3, 3.1249, 12.34, 99.96, 123.4, 0.97, 0.0042, 1].map(ratio)).toMatchInlineSnapshot(`
+  expect(
+    [3, 3.1249, 12.34, 99.96, 123.4, 0.97, 0.0042, 1].map((value) => ratio(value)),
+  ).toMatchInlineSnapshot(`
     [
       "3.00x",
       "3.12x",

@@ -249,17 +249,39 @@ describe('a report in the terminal', () => {
   })
 })
 
-test('a limit that is too wide to decide is not said to take more blocks', async () => {
-  const small = ({ seed, variant }: PlannedRun): MetricsDifference => ({
-    valLoss: 0.005 + 0.0001 * seed + (variant === 'baseline' ? 0 : 0.00001 * (seed % 2)),
+describe('a limit that is too wide to decide alone', () => {
+  const shownWith = async (difference: number) =>
+    renderTerminal(
+      await aResult(
+        anExperiment({ gates: { loss_delta: { below: 0.001, ...interval } } }),
+        ({ seed, variant }) => ({
+          valLoss: 0.005 + 0.0001 * seed + (variant === 'baseline' ? 0 : difference * (seed % 2)),
+        }),
+      ),
+    )
+
+  test('is not said to take more blocks where its own interval clears it', async () => {
+    const shown = await shownWith(0.00001)
+    expect(shown).toContain('a ratio gate (such as nrmse_ratio) has to pass beside it. Minimal')
+    expect(shown).not.toContain('would decide it')
   })
-  const shown = renderTerminal(
-    await aResult(anExperiment({ gates: { loss_delta: { below: 0.001, ...interval } } }), small),
-  )
-  expect(shown).toContain(
-    'a ratio gate (such as nrmse_ratio) has to pass beside it. Minimal detectable effect:',
-  )
-  expect(shown).not.toContain('would decide it')
+
+  test('is said to take more where its own interval spans it', async () => {
+    expect(await shownWith(0.0015)).toContain('would decide it at this scatter')
+  })
+})
+
+test('a limit is shown as it is, and no bound on the wrong side of it', async () => {
+  const loss_delta = { below: 0.001, ...interval }
+  const gates = {
+    speedup: { at_least: 3.996, ...interval },
+    loss_ratio: { at_most: 1.005, ...interval },
+    loss_delta,
+  }
+  const shown = renderTerminal(await aResult(anExperiment({ gates }), like(0.02)))
+  expect(shown).toContain('4.000x to 4.000x (each 95%)     | >= 3.996x')
+  expect(shown).toMatch(/\| loss_ratio .* to 1\.001x \(each 95%\) +\| <= 1\.005x +\| passed/) // not 1.01x, nor 1.00x
+  expect(shown).toMatch(/\| loss_delta .* < 0\.00100 /)
 })
 
 describe('a report in Markdown', () => {
