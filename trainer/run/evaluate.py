@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
@@ -73,37 +76,42 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
     except OSError as error:
         raise ConfigError(f"--out: {out} cannot be written ({error.strerror}); name another file") from error
     with file:
-        for place, (folder, errors) in enumerate(_evaluated(folders, root)):
+        for place, line in enumerate(_lines(folders, root)):
             if place == 0 and out.is_file():  # and no pipe
                 file.truncate(0)
-            metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
-            line = {"run": _name(folder), "val_loss": metrics.pop("val_loss"), "metrics": metrics}
-            print(json.dumps(line, allow_nan=False), file=file)
+            print(line, file=file)
 
 
-def _evaluated(
-    folders: Sequence[Path], root: str | None
-) -> Iterator[tuple[Path, dict[str, dict[str, float]]]]:
-    """Each folder with its errors, as soon as they are known; as many side by side as there are GPUs.
-
-    One that fails is raised once all others are known.
-    """
+def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:
+    """The line of each run as soon as it is known; why one has none is told, and raised after all others."""
     failed: Exception | None = None
     for folder, attempt in _attempts(folders, root):
         try:
-            errors = attempt()
+            line = _line(folder, attempt())
         except Exception as error:
+            print(f"{folder}: not evaluated: {error}", file=sys.stderr)
+            traceback.clear_frames(error.__traceback__)  # they hold a model, whose memory the next needs
             failed = failed or error
         else:
-            yield folder, errors
+            yield line
     if failed is not None:
         raise failed
+
+
+def _line(folder: Path, errors: dict[str, dict[str, float]]) -> str:
+    """Throws a ValueError for a number that is not finite."""
+    metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
+    line = {"run": _name(folder), "val_loss": metrics.pop("val_loss"), "metrics": metrics}
+    return json.dumps(line, allow_nan=False)
 
 
 def _attempts(
     folders: Sequence[Path], root: str | None
 ) -> Iterator[tuple[Path, Callable[[], dict[str, dict[str, float]]]]]:
-    """Each folder with what returns its errors, or raises why there are none, in the order of their ends."""
+    """Each folder with what returns its errors, or raises why there are none; in the order of their ends.
+
+    As many are evaluated side by side as there are GPUs.
+    """
     at_once = min(len(folders), torch.cuda.device_count())
     if at_once < 2:
         for folder in folders:
@@ -113,10 +121,21 @@ def _attempts(
     gpus = context.SimpleQueue()
     for gpu in range(at_once):
         gpus.put(gpu)
+    lost: list[Path] = []
     with ProcessPoolExecutor(at_once, context, _take_gpu, (gpus,)) as pool:
         waiting = {pool.submit(evaluate_checkpoint, folder / LAST, root): folder for folder in folders}
-        for done in as_completed(waiting):
-            yield waiting[done], done.result
+        try:
+            for done in as_completed(waiting):
+                if isinstance(done.exception(), BrokenProcessPool):
+                    lost.append(waiting[done])
+                else:
+                    yield waiting[done], done.result
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    for folder in lost:  # a process that dies takes all that is not done with it: now each has its own
+        gpus.put(0)
+        with ProcessPoolExecutor(1, context, _take_gpu, (gpus,)) as pool:
+            yield folder, pool.submit(evaluate_checkpoint, folder / LAST, root).result
 
 
 def _take_gpu(gpus: SimpleQueue[int]) -> None:
