@@ -23,7 +23,6 @@ if [[ $1 == /* ]]; then
 fi
 cd "$(dirname "$0")/.."
 export PATH="$PWD/node_modules/.bin:$PATH" # the Node of npm run setup, where that was called
-[ ! -d .packages ] || export PYTHONPATH="$PWD/.packages${PYTHONPATH:+:$PYTHONPATH}" # of benchmarks/pack.sh
 export NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}" # multicast hangs where a host has it off
 out=$1
 shift
@@ -36,6 +35,7 @@ done
 [ $# -eq 0 ] || parts=("$@")
 short=(--set train.updates=60 --set train.window_updates=10 --set optimizer.warmup_updates=10
   --set data.held_out_fraction=0.004 --set evaluation.rollout_trajectories=0)
+with_pack() { PYTHONPATH="$PWD/.packages${PYTHONPATH:+:$PYTHONPATH}" "$@"; } # of benchmarks/pack.sh
 ranks() { # GPUS PROGRAM...
   if [ "$1" -eq 1 ]; then
     python3 "${@:2}"
@@ -145,7 +145,7 @@ measure() {
       ;;
     learning)
       python3 -m benchmarks.learning.spectra > "$out/spectra.txt" || return
-      python3 -m benchmarks.learning.compare --config configs/train/two-task-1gpu-optimized.yaml \
+      with_pack python3 -m benchmarks.learning.compare --config configs/train/two-task-1gpu-optimized.yaml \
         --out "$out/learning" --kill-at-update 600 --set train.checkpoint_every_updates=300 \
         --set train.updates=1200 --set evaluation.every_updates=150 --set data.held_out_fraction=0.02
       ;;
@@ -164,9 +164,10 @@ python_has() { # REMEDY MODULE...
 print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))' "${@:2}") || absent=${*:2}
   [ -z "$absent" ] || lacks "python3 with $absent: $1"
 }
+python_version() { python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])'; }
 node_is_new() { [[ $(node --version 2> /dev/null) =~ ^v([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 24 ]; }
 look_for_needs() {
-  local least=1
+  local least=1 packed_for
   case $part in
     parity) least=4 ;;
     *-?gpu) least=${part//[!0-9]/} ;;
@@ -181,7 +182,12 @@ look_for_needs() {
     ladder-*) [ -e lib/cli.js ] || lacks "lib/cli.js: npm run setup makes it" ;;
     rivals-*) python_has "pip install lightning accelerate" lightning accelerate ;;
     breakdown-*) python_has "pip install --group benchmarks" matplotlib ;;
-    learning) python_has "pip install --group benchmarks" matplotlib neuralop ;;
+    learning)
+      with_pack python_has "pip install --group benchmarks" matplotlib neuralop
+      packed_for=$(cat .packages/python-version 2> /dev/null) || packed_for=$(python_version)
+      [ "$packed_for" = "$(python_version)" ] ||
+        lacks "a pack for Python $(python_version), where .packages is for $packed_for: benchmarks/pack.sh FILE $(python_version)"
+      ;;
   esac
 }
 

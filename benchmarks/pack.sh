@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Packs what on-gpus.sh needs on a GPU host that has Python with torch but no network: Node, the command line in
-# one file, and the library FNO with what it needs.
+# Packs what on-gpus.sh needs on a GPU host without a network: Node, the command line in one file, and the library
+# FNO with what it needs. The host has Python with torch, numpy, h5py, pyyaml and jaxtyping itself, with matplotlib
+# for the parts breakdown and learning, and lightning and accelerate for rivals.
 #
 #   benchmarks/pack.sh FILE.tar.xz [PYTHON]   here, after npm run setup; PYTHON is the host's version, else 3.12
 #   tar -xf FILE.tar.xz                       there, in the repository's root; same architecture as here
@@ -11,14 +12,15 @@ if [ $# -lt 1 ] || [ $# -gt 2 ]; then
 fi
 file=$(realpath -- "$1")
 cd "$(dirname "$0")/.."
-if [ ! -e lib/cli.js ] || [ ! -e node_modules/.bin/node ] || [ ! -e .venv/bin/uv ]; then
-  echo "$0: needs lib/cli.js, node_modules/.bin/node and .venv/bin/uv: npm run setup makes them" >&2
+if [ ! -e node_modules/.bin/ncc ] || [ ! -e node_modules/.bin/node ] || [ ! -e .venv/bin/uv ]; then
+  echo "$0: needs node_modules/.bin/ncc and node and .venv/bin/uv: npm run setup makes them" >&2
   exit 2
 fi
 made=$(mktemp -d)
-trap 'rm -rf "$made"' EXIT
+trap 'rm -rf "$made" "$file.part"' EXIT
 mkdir -p "$made/node_modules/.bin" "$made/lib"
 cp -L node_modules/.bin/node "$made/node_modules/.bin/"
+node_modules/.bin/tsc -p tsconfig.build.json
 node_modules/.bin/ncc build lib/cli.js --no-cache --quiet -o "$made/cli"
 mv "$made/cli/index.js" "$made/lib/cli.js"
 # The host has the first five itself. wandb is for the library's trainer, which brought it requests too.
@@ -26,5 +28,6 @@ for package in torch numpy h5py pyyaml matplotlib wandb; do echo "$package; sys_
 fno=$(sed -nE 's/.*"(neuraloperator==[^"]+)".*/\1/p' pyproject.toml)
 .venv/bin/uv pip install --quiet --target "$made/.packages" --python-version "${2:-3.12}" --override "$made/not" \
   "$fno" requests
+echo "${2:-3.12}" > "$made/.packages/python-version"
 tar -C "$made" -c node_modules lib .packages | xz -T0 > "$file.part"
 mv "$file.part" "$file"

@@ -27,7 +27,6 @@ done
 [ $# -eq 0 ] || shift
 mkdir -p "$root/$out"
 step=$(mktemp -d)
-trap 'rm -rf "$step"' EXIT
 printf '{"inputs":{}}' > "$step/event.json"
 touch "$step/outputs" "$step/summary" "$step/state" "$step/environment"
 inputs=("INPUT_EXPERIMENT=$(printf '%s\n' "${experiments[@]}")" "INPUT_OUT=$out" "INPUT_WORKING-DIRECTORY=." INPUT_JOB=measure INPUT_REPORT=artifact)
@@ -46,4 +45,5 @@ env "${inputs[@]}" \
   node "$root/dist/index.js" || verdict=$?
 cp "$step/outputs" "$root/$out/outputs.txt"
 cp "$step/summary" "$root/$out/summary.md"
+rm -rf "$step"
 exit $verdict

@@ -151,6 +151,17 @@ it.each<[string, string, string, () => Promise<unknown>]>([
   expect(await readdir(folder)).toEqual(['benchmarks', 'bin', 'lib', 'packages'])
 })
 
+it('a pack for another Python is refused', async () => {
+  await havePackages('matplotlib', 'neuralop')
+  await mkdir(join(folder, '.packages'))
+  await writeFile(join(folder, '.packages/python-version'), '2.7\n')
+  const { exitCode, said } = await onGpus('learning')
+  expect(exitCode).toBe(2)
+  expect(said).toMatch(
+    /learning: needs a pack for Python 3\.\d+, where \.packages is for 2\.7: benchmarks\/pack\.sh FILE 3\./,
+  )
+})
+
 it('what is missing is named once for all parts that need it, and not for one that is done', async () => {
   await onGpus('kernels')
   await stub('nvidia-smi', 'exit 9')
