@@ -70,7 +70,7 @@ it('the metrics file in the contract is whole', async () => {
   expect(evaluations).toHaveLength(1)
 })
 
-it('the page on the judge says what each gate needs', async () => {
+it('the page on the judge names every gate', async () => {
   const [, rows = ''] = (await read('docs/how-we-judge.md')).split('| gate | needs of the trainer |')
   const [table = ''] = rows.split('\n\n')
   const named = Array.from(table.matchAll(/^\| (.*?) \|/gm), ([, names = '']) => names.split(', ')).flat()

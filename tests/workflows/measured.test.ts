@@ -72,6 +72,14 @@ describe('benchmark.yml', () => {
   it.each([
     ['failed', 'a gate of the form that is missed', {}, { 'min-speedup': '5' }, 1, 'speedup failed'],
     ['failed', 'a trainer that crashes', CRASHES_AT_ONCE, {}, 1, 'told to crash'],
+    [
+      'invalid',
+      'runs that did other work',
+      { optimized: { samples_per_step: 8 }, gates: gates(3) },
+      {},
+      1,
+      'equal work',
+    ],
     // Run again: an artifact's name cannot be taken twice in a run.
     [
       'inconclusive',
