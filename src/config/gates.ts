@@ -117,6 +117,7 @@ function readGate(name: string, entry: GateEntry, where: string): Omit<Gate, 'pr
     )
   }
   checkLimit(statistic, direction, limit, where)
+  checkGigabytes(metric, direction, limit, where)
   checkSeverity(metric, entry, where)
   const { severity, evidence } = entry
   return { name, metric, statistic, direction, limit, severity, evidence }
@@ -128,6 +129,14 @@ function checkLimit(statistic: Statistic, direction: Gate['direction'], limit: n
   const reason = statistic === 'difference' ? ': with no margin, equal models fail half of the time' : ''
   throw new ConfigError(`${where}.${direction}: got ${limit}, expected a number above 0${reason}`)
 }
+
+/** What no GPU has is no limit: it would pass whatever is measured. */
+function checkGigabytes(metric: string, direction: Gate['direction'], limit: number, where: string): void {
+  if (metric.endsWith('_bytes') && limit >= MOST_GB)
+    throw new ConfigError(`${where}.${direction}: got ${limit}, expected GB, such as 50, not bytes`)
+}
+
+const MOST_GB = 10_000
 
 /** The driver's number says that any kernel ran, so tiny kernels one after the other read 100%. */
 function checkSeverity(metric: string, { severity }: GateEntry, where: string): void {

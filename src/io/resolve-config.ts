@@ -1,4 +1,5 @@
 // Has a variant's trainer config resolved: by the trainer itself, or by taking its YAML as it is.
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Experiment, Variant } from '../config/experiment.ts'
 import { isMapping, type TrainerConfig } from '../config/same-work.ts'
@@ -20,6 +21,7 @@ export async function resolveConfig(
 ): Promise<TrainerConfig> {
   const { config, set } = experiment.variants[variant]
   const { validate_command: command } = experiment.trainer
+  requireInRevision(experiment, variant, place)
   if (command !== undefined) return askTrainer(experiment, variant, command, place, cancelled)
   const parsed = parseYaml(await readText(resolve(place.workingDirectory, config), config), config)
   if (!isMapping(parsed))
@@ -28,6 +30,19 @@ export async function resolveConfig(
     (changed, [key, value]) => withValue(changed, key.split('.'), value),
     parsed,
   )
+}
+
+/** The files of a revision lie in a worktree, whose path means nothing to a reader. */
+function requireInRevision({ variants, trainer }: Experiment, variant: Variant, place: VariantPlace): void {
+  const { config, revision } = variants[variant]
+  if (revision === undefined) return
+  const files = { [`variants.${variant}.config`]: config, 'trainer.script': trainer.script }
+  for (const [key, file] of Object.entries(files)) {
+    if (file !== undefined && !existsSync(resolve(place.workingDirectory, file)))
+      throw new ConfigError(
+        `${key}: ${file} is not in revision ${revision} of the ${variant} variant; merge it first, or name a revision that has it`,
+      )
+  }
 }
 
 async function askTrainer(

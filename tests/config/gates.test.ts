@@ -74,6 +74,13 @@ describe('a gate', () => {
     )
   })
 
+  test('of memory is in GB, not in bytes, which would pass whatever is measured', () => {
+    expect(refused('{ peak_memory_gb: { below: 50e9 } }')).toBe(
+      'x.yaml: gates.peak_memory_gb.below: got 50000000000, expected GB, such as 50, not bytes',
+    )
+    expect(gates('{ peak_memory_gb: { below: 9999 } }')).toHaveLength(1)
+  })
+
   test('has a plain name', () => {
     expect(refused('{ "My | gate": { below: 3 } }')).toMatchInlineSnapshot(
       `"x.yaml: gates.My | gate: got {"below":3}, expected a name of small letters, digits and _, such as my_gate"`,
