@@ -18,7 +18,7 @@ beforeEach(async () => {
     CUDA_VISIBLE_DEVICES: undefined,
   }
   for (const name of ['benchmarks', 'bin', 'lib', 'packages']) await mkdir(join(folder, name))
-  for (const script of ['on-gpus.sh', 'through-the-action.sh']) {
+  for (const script of ['on-gpus.sh', 'pack.sh', 'through-the-action.sh']) {
     await copyFile(join(ROOT, 'benchmarks', script), join(folder, 'benchmarks', script))
   }
   await writeFile(join(folder, 'lib/cli.js'), '')
@@ -62,7 +62,7 @@ async function call(script: string, ...args: string[]) {
 
 const onGpus = (...parts: string[]) => call('on-gpus.sh', 'out', ...parts)
 
-it.each(['on-gpus.sh', 'through-the-action.sh'])('%s says how it is called', async (script) => {
+it.each(['on-gpus.sh', 'pack.sh', 'through-the-action.sh'])('%s says how it is called', async (script) => {
   const { exitCode, said } = await call(script)
   expect(exitCode).toBe(2)
   expect(said).toMatch(/^usage: /)
@@ -160,6 +160,12 @@ it('a pack for another Python is refused', async () => {
   expect(said).toMatch(
     /learning: needs a pack for Python 3\.\d+, where \.packages is for 2\.7: benchmarks\/pack\.sh FILE 3\./,
   )
+})
+
+it('what a pack is made of has to be set up', async () => {
+  const { exitCode, said } = await call('pack.sh', join(folder, 'pack.tar.xz'))
+  expect(exitCode).toBe(2)
+  expect(said).toContain('needs node_modules/.bin/ncc and node and .venv/bin/uv: npm run setup makes them')
 })
 
 it('what is missing is named once for all parts that need it, and not for one that is done', async () => {

@@ -364,6 +364,28 @@ def test_the_last_shard_has_what_takes_long_and_the_others_as_much_as_each_other
     assert max(map(len, others)) - min(map(len, others)) <= 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "checks_kernels"),
+    [([], True), (["--shard", "2/2"], False), (["--processes", "2"], False), (["--only", "plain"], False)],
+)
+def test_our_kernels_are_checked_once(arguments, checks_kernels, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        sys, "argv", ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path), "--seconds", "0", *arguments]
+    )
+    checked = []
+    monkeypatch.setattr(gpu_check, "_wrong_kernels", lambda options: checked.append(options) or [])
+    assert gpu_check.main() == 1  # nothing was measured
+    assert bool(checked) == checks_kernels
+
+
+def test_a_shard_has_no_cases_that_are_named(monkeypatch, capsys):
+    arguments = ["--out", "out", "--device", "cpu", "--shard", "1/2", "--only", "plain"]
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", *arguments])
+    with pytest.raises(SystemExit):
+        gpu_check._options()
+    assert "--shard: shares out all cases, so --only cannot be beside it" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/2/3"])
 def test_a_shard_that_is_none_is_refused(text, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--out", "out", "--device", "cpu", "--shard", text])
