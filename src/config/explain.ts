@@ -16,8 +16,9 @@ export function parseStrictly<Schema extends z.ZodType>(
   throw new ConfigError(lines.join('\n'))
 }
 
-function explain(issue: Issue, root: unknown): string {
-  const where = issue.path.join('.') || 'the file'
+/** Key, value and what was expected; `whole` names what has no key. */
+export function explain(issue: Issue, root: unknown, whole = 'the file'): string {
+  const where = issue.path.join('.') || whole
   const found = valueAt(root, issue.path)
   if (issue.code === 'unrecognized_keys') {
     const prefix = issue.path.length > 0 ? `${issue.path.join('.')}.` : ''
@@ -37,6 +38,10 @@ function expectation(issue: Issue): string {
       return `${sizeOf(issue.origin)}${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`
     case 'too_big':
       return `${sizeOf(issue.origin)}${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}`
+    case 'invalid_union': // of events, or of kinds
+      return 'options' in issue && Array.isArray(issue.options)
+        ? `one of ${issue.options.join(', ')}`
+        : issue.message
     case 'invalid_key':
       return issue.issues[0]?.message ?? issue.message
     default:

@@ -1,4 +1,5 @@
 // The lines of metrics.jsonl -> one record of a run; whatever is wrong is said with its line, and what came before is kept.
+import { explain } from '../config/explain.ts'
 import {
   type Evaluation,
   type MetricsEvent,
@@ -100,12 +101,9 @@ function readLine(line: string, number: number, draft: Draft): MetricsProblem | 
     )
   }
   if (!parsed.success) {
-    const issue = parsed.error.issues[0]
-    const key = issue?.path.join('.') || 'event'
-    return {
-      kind: 'malformed',
-      message: `${where}: ${key}: ${issue?.message ?? 'not an event of the contract'}`,
-    }
+    const [issue] = parsed.error.issues
+    const problem = issue ? explain(issue, json, 'event') : 'not an event of the contract'
+    return { kind: 'malformed', message: `${where}: ${problem}` }
   }
   return add(parsed.data, draft, where)
 }

@@ -124,19 +124,19 @@ describe('a number that is none', () => {
 
   test('past what a double holds is refused', async () => {
     expect(await problemOf(withLine(4, LINES[3]?.replace('0.02', '1e999') ?? ''))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: val_loss: Invalid input: expected number, received Infinity"`,
+      `"malformed: metrics.jsonl line 4: val_loss: got Infinity, expected a finite number"`,
     )
   })
 
   test('as null or text is refused', async () => {
     expect(await problemOf(changed(4, { val_loss: null }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: val_loss: Invalid input: expected number, received null"`,
+      `"malformed: metrics.jsonl line 4: val_loss: got null, expected a finite number"`,
     )
     expect(await problemOf(changed(4, { val_loss: '0.02' }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: val_loss: Invalid input: expected number, received string"`,
+      `"malformed: metrics.jsonl line 4: val_loss: got "0.02", expected a finite number"`,
     )
     expect(await problemOf(changed(2, { step_seconds: [0.1, 'NaN'] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: step_seconds.1: Invalid input: expected number, received string"`,
+      `"malformed: metrics.jsonl line 2: step_seconds.1: got "NaN", expected a finite number"`,
     )
   })
 
@@ -144,7 +144,7 @@ describe('a number that is none', () => {
     const column = [null, ...Array(19).fill(0.1)]
     expect(await problemOf(changed(2, { gradient_norm: column }))).toBeNull()
     expect(await problemOf(changed(2, { train_loss: column }))).toBe(
-      'malformed: metrics.jsonl line 2: train_loss.0: Invalid input: expected number, received null',
+      'malformed: metrics.jsonl line 2: train_loss.0: got null, expected a finite number',
     )
   })
 
@@ -156,13 +156,13 @@ describe('a number that is none', () => {
 describe('an event', () => {
   test('of an unknown kind is refused', async () => {
     expect(await problemOf(withLine(4, '{"event":"eval","step":1}'))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: event: Invalid discriminator value. Expected 'run_start' | 'steps' | 'evaluation' | 'phase' | 'epoch' | 'run_end'"`,
+      `"malformed: metrics.jsonl line 4: event: got "eval", expected one of run_start, steps, evaluation, phase, epoch, run_end"`,
     )
     expect(await problemOf(withLine(4, '[1]'))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: event: Invalid input: expected object, received array"`,
+      `"malformed: metrics.jsonl line 4: event: got [1], expected a mapping"`,
     )
     expect(await problemOf(withLine(4, 'null'))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: event: Invalid input: expected object, received null"`,
+      `"malformed: metrics.jsonl line 4: event: got null, expected a mapping"`,
     )
     expect(await problemOf(withLine(4, 'step 1 done'))).toMatchInlineSnapshot(
       `"truncated: metrics.jsonl line 4: not valid JSON (11 characters, cut off?)"`,
@@ -171,22 +171,22 @@ describe('an event', () => {
 
   test('of another schema version is refused', async () => {
     expect(await problemOf(changed(1, { schema_version: 2 }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 1: schema_version: Invalid input: expected 1"`,
+      `"malformed: metrics.jsonl line 1: schema_version: got 2, expected one of 1"`,
     )
   })
 
   test('has numbers in their range', async () => {
     expect(await problemOf(changed(2, { step_seconds: [0] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: step_seconds.0: Too small: expected number to be >0"`,
+      `"malformed: metrics.jsonl line 2: step_seconds.0: got 0, expected more than 0"`,
     )
     expect(await problemOf(changed(2, { samples: [-1] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: samples.0: Too small: expected number to be >=0"`,
+      `"malformed: metrics.jsonl line 2: samples.0: got -1, expected at least 0"`,
     )
     expect(await problemOf(changed(5, { samples: 1.5 }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 5: samples: Invalid input: expected int, received number"`,
+      `"malformed: metrics.jsonl line 5: samples: got 1.5, expected a whole number"`,
     )
     expect(await problemOf(changed(5, { status: 'failed' }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 5: status: Invalid input: expected "finished""`,
+      `"malformed: metrics.jsonl line 5: status: got "failed", expected one of finished"`,
     )
   })
 

@@ -38,7 +38,7 @@ describe('a result', () => {
     expect(
       refused({ launches: [{ ...result.launches[0], result: { status: 'fine' } }] }),
     ).toMatchInlineSnapshot(
-      `"result.json: launches.0.result.status: got "fine", expected Invalid discriminator value. Expected 'exited' | 'signalled' | 'timed-out' | 'cancelled' | 'not-started'"`,
+      `"result.json: launches.0.result.status: got "fine", expected one of exited, signalled, timed-out, cancelled, not-started"`,
     )
   })
 
