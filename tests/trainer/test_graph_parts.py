@@ -36,22 +36,21 @@ def learner_and_feed(folder, *overrides: str):
 
 
 @pytest.mark.parametrize("overrides", [["optimizer.clip_norm=1.0"], ["optimizer.clip_norm=null"], CUT])
-def test_an_update_on_fixed_inputs_is_the_eager_update(tmp_path, overrides):
+def test_an_update_on_fixed_inputs_is_the_eager_update(tmp_path, overrides, monkeypatch):
+    # As the table rounds it: Muon's bf16 may make 1% of the way of a matrix out of the last bit of its rate.
+    monkeypatch.setattr(
+        "trainer.run.learner.learning_rate", lambda *of: torch.tensor(learning_rate(*of)).item()
+    )
     eager, feed = learner_and_feed(tmp_path, *overrides)
     fixed, _ = learner_and_feed(tmp_path, *overrides)
     static = StaticUpdate(fixed, feed)
-    start = {name: tensor.clone() for name, tensor in eager.model.state_dict().items()}
     for step in range(1, 6):
         record = eager.update(step, feed)
         static.put(step)
         static.run(fixed.choices.phase(step))
         torch.testing.assert_close(static.loss(step), record.loss)
         torch.testing.assert_close(static.norm(step), record.gradient_norm)
-    # As a share of the way they came: both optimizers step as far where a gradient is nearly 0, and so by its
-    # rounding, which depends on the processor.
-    for name, tensor in eager.model.state_dict().items():
-        off = (fixed.model.state_dict()[name] - tensor).norm()
-        assert off <= 0.05 * (tensor - start[name]).norm(), name
+    torch.testing.assert_close(fixed.model.state_dict(), eager.model.state_dict(), **SAME_WEIGHTS)
     torch.testing.assert_close(fixed.ema.state_dict(), eager.ema.state_dict(), **SAME_WEIGHTS)
 
 
