@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Packs what on-gpus.sh needs on a GPU host without a network: Node, the command line in one file, and the library
-# FNO with what it needs. The host has Python with torch, numpy, h5py, pyyaml and jaxtyping itself, with matplotlib
-# for the parts breakdown and learning, and lightning and accelerate for rivals.
+# Packs what on-gpus.sh needs on a GPU host without a network: Node and the command line in one file, and where the
+# host's version of Python is given, the library FNO of the part learning with what it needs, twice as large. The
+# host has Python with torch, numpy, h5py, pyyaml and jaxtyping itself, with matplotlib for the parts breakdown and
+# learning, and lightning and accelerate for rivals.
 #
-#   benchmarks/pack.sh FILE.tar.xz [PYTHON]   here, after npm run setup; PYTHON is the host's version, else 3.12
+#   benchmarks/pack.sh FILE.tar.xz [PYTHON]   here, after npm run setup; PYTHON such as 3.12
 #   tar -xf FILE.tar.xz                       there, in the repository's root; same architecture as here
 set -euo pipefail
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
   echo "usage: $0 FILE.tar.xz [PYTHON]; got: $*" >&2
   exit 2
 fi
-file=$(realpath -- "$1")
+file=$(realpath -m -- "$1")
 cd "$(dirname "$0")/.."
 if [ ! -e node_modules/.bin/ncc ] || [ ! -e node_modules/.bin/node ] || [ ! -e .venv/bin/uv ]; then
   echo "$0: needs node_modules/.bin/ncc and node and .venv/bin/uv: npm run setup makes them" >&2
@@ -23,11 +24,16 @@ cp -L node_modules/.bin/node "$made/node_modules/.bin/"
 node_modules/.bin/tsc -p tsconfig.build.json
 node_modules/.bin/ncc build lib/cli.js --no-cache --quiet -o "$made/cli"
 mv "$made/cli/index.js" "$made/lib/cli.js"
-# The host has the first five itself. wandb is for the library's trainer, which brought it requests too.
-for package in torch numpy h5py pyyaml matplotlib wandb; do echo "$package; sys_platform == 'none'"; done > "$made/not"
-fno=$(sed -nE 's/.*"(neuraloperator==[^"]+)".*/\1/p' pyproject.toml)
-.venv/bin/uv pip install --quiet --target "$made/.packages" --python-version "${2:-3.12}" --override "$made/not" \
-  "$fno" requests
-echo "${2:-3.12}" > "$made/.packages/python-version"
-tar -C "$made" -c node_modules lib .packages | xz -T0 > "$file.part"
+packed=(node_modules lib)
+if [ $# -eq 2 ]; then
+  packed+=(.packages)
+  # The host has the first five itself. wandb is for the library's trainer, which brought it requests too.
+  for package in torch numpy h5py pyyaml matplotlib wandb; do echo "$package; sys_platform == 'none'"; done > "$made/not"
+  fno=$(sed -nE 's/.*"(neuraloperator==[^"]+)".*/\1/p' pyproject.toml)
+  .venv/bin/uv pip install --quiet --target "$made/.packages" --python-version "$2" --override "$made/not" \
+    "$fno" requests
+  echo "$2" > "$made/.packages/python-version"
+fi
+mkdir -p "$(dirname "$file")"
+tar -C "$made" -c "${packed[@]}" | xz -T0 > "$file.part"
 mv "$file.part" "$file"

@@ -1,5 +1,8 @@
 """fp16 and bf16: what is computed in them, and one decision to skip an update that overflowed."""
 
+import warnings
+from contextlib import contextmanager
+
 import pytest
 import torch
 from tiny import events, tiny_config, train_losses
@@ -7,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
+from trainer.model.attention import HeadNorm
 from trainer.optimizer.ema import MISSING
 from trainer.optimizer.scaled_step import ScaledStep
 from trainer.run.checkpoint import read_checkpoint
@@ -32,6 +36,15 @@ class ProductDtypes(TorchDispatchMode):
         return out
 
 
+@contextmanager
+def a_warning_each_time():
+    """Torch's own are else given once a process."""
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    yield
+    torch.set_warn_always(before)
+
+
 def a_learner(config) -> tuple[Learner, object]:
     data = open_data(config)
     share = Share(data.train.schedule(config.train.pairs_per_update, 0), 0, 1, 1)
@@ -50,6 +63,21 @@ def test_every_product_of_forward_and_backward_has_the_asked_format(tmp_path, pr
     assert products.seen == {dtype}
     assert record.loss.dtype == torch.float32
     assert {parameter.dtype for parameter in learner.model.parameters()} == {torch.float32}
+
+
+def test_norms_of_queries_and_keys_can_be_one_kernel_under_autocast():
+    rows = torch.randn(3, 4, 8, dtype=torch.bfloat16)
+    of_two_formats = "Cannot dispatch to fused implementation"
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with a_warning_each_time():
+            torch.nn.RMSNorm(8)(rows)
+            assert of_two_formats in str(warned.pop().message)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                normed = HeadNorm(8, eps=1e-6)(rows)
+    assert (normed.dtype, warned) == (torch.bfloat16, [])
+    exact = torch.nn.RMSNorm(8, eps=1e-6).double()(rows.double())
+    torch.testing.assert_close(normed.double(), exact, rtol=2**-8, atol=0)
 
 
 @pytest.mark.parametrize("where", ["operator.blocks.0.mlp.0.weight", "encoder.project.bias"])

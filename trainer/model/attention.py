@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import rms_norm, scaled_dot_product_attention
 
 # Of query and key weights: scores are 16 times as large. benchmarks/learning compares 1, 4 and 8.
 FIRST_SCALE = 4.0
@@ -18,8 +18,8 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.heads = heads
         self.qkv = nn.Linear(dim, 3 * dim)
-        self.query_norm = nn.RMSNorm(dim // heads, eps=1e-6)
-        self.key_norm = nn.RMSNorm(dim // heads, eps=1e-6)
+        self.query_norm = HeadNorm(dim // heads, eps=1e-6)
+        self.key_norm = HeadNorm(dim // heads, eps=1e-6)
         self.out = nn.Linear(dim, dim)
 
     def forward(self, x: Float[Tensor, "pairs tokens dim"]) -> Float[Tensor, "pairs tokens dim"]:
@@ -35,8 +35,20 @@ class SelfAttention(nn.Module):
     ) -> tuple[Float[Tensor, "pairs heads tokens head_dim"], ...]:
         """Queries and keys after their norms, and values."""
         query, key, value = _by_head(qkv, 3, self.heads)
-        query, key = self.query_norm(query).to(value.dtype), self.key_norm(key).to(value.dtype)
+        query, key = self.query_norm(query), self.key_norm(key)
         return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+
+
+class HeadNorm(nn.RMSNorm):
+    """RMSNorm in one kernel, whatever the format of its rows; its sums are in float32.
+
+    Torch has none for rows and weights of two formats (pytorch issue 167308), and autocast of versions after
+    2.11 would have the rows in float32 first.
+    """
+
+    def forward(self, x: Float[Tensor, "*rows head_dim"]) -> Float[Tensor, "*rows head_dim"]:
+        with torch.autocast(x.device.type, enabled=False):
+            return rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
 
 
 class CrossAttention(nn.Module):
