@@ -42,13 +42,12 @@ class SelfAttention(nn.Module):
 class HeadNorm(nn.RMSNorm):
     """RMSNorm in one kernel, whatever the format of its rows; its sums are in float32.
 
-    Torch has none for rows and weights of two formats (pytorch issue 167308), and autocast of versions after
-    2.11 would have the rows in float32 first.
+    Torch has none for rows and weights of two formats (pytorch issue 167308). Autocast of versions after 2.11
+    has both in float32.
     """
 
     def forward(self, x: Float[Tensor, "*rows head_dim"]) -> Float[Tensor, "*rows head_dim"]:
-        with torch.autocast(x.device.type, enabled=False):
-            return rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
+        return rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps).to(x.dtype)
 
 
 class CrossAttention(nn.Module):
