@@ -62,10 +62,10 @@ def main() -> int:
     launches = sorted({case.launch for case in waiting})
     for launch in launches:
         of_launch = [case for case in waiting if case.launch == launch]
-        remaining = _not_yet_recorded(of_launch, options.out)
+        remaining = _still_to_run(of_launch, options.out)
         while remaining and time.monotonic() < deadline:
             _run_worker(remaining, options, deadline)
-            remaining = _not_yet_recorded(remaining, options.out)
+            remaining = _still_to_run(remaining, options.out)
     records = _records(options.out)
     print(table(records, {case.name: case.against for case in wanted if case.against}))
     measured = {record["case"] for record in records if "step_seconds" in record}
@@ -235,13 +235,28 @@ def _record_the_unfinished(out: Path, remaining: list[Case], reason: str) -> Non
     started = [record["case"] for record in records if "started" in record and record["case"] in names]
     failed = started[-1] if started else names[0]
     if failed not in done:
-        with (out / "gpu-check.jsonl").open("a") as file:
-            file.write(json.dumps({"case": failed, "error": f"no result: {reason}"}) + "\n")
+        _record_a_failure(out, failed, f"no result: {reason}")
 
 
-def _not_yet_recorded(remaining: list[Case], out: Path) -> list[Case]:
-    done = {record["case"] for record in _records(out) if "started" not in record}
-    return [case for case in remaining if case.name not in done]
+def _record_a_failure(out: Path, case: str, error: str) -> None:
+    with (out / "gpu-check.jsonl").open("a") as file:
+        file.write(json.dumps({"case": case, "error": error}) + "\n")
+
+
+def _still_to_run(remaining: list[Case], out: Path) -> list[Case]:
+    """Those without a record; one is a failure itself where what it is compared with has failed."""
+    ended = {record["case"]: "error" in record for record in _records(out) if "started" not in record}
+    waiting = []
+    for case in remaining:
+        if case.name in ended:
+            continue
+        if ended.get(case.against):
+            reason = f"not run: {case.against}, which it is compared with, has failed"
+            _record_a_failure(out, case.name, reason)
+            ended[case.name] = True
+        else:
+            waiting.append(case)
+    return waiting
 
 
 def _records(out: Path) -> list[dict]:

@@ -480,8 +480,19 @@ def test_a_check_that_was_cut_off_goes_on_and_what_is_wrong_stays_so(cut_off):
     assert gpu_check._records(options.out) == [right, off]
     assert json.loads((options.out / "failed.jsonl").read_text()) == failed
     wanted = [replace(CASES[name], against=None) for name in ("plain", "trace", "fused-adamw")]
-    assert [case.name for case in gpu_check._not_yet_recorded(wanted, options.out)] == ["fused-adamw"]
+    assert [case.name for case in gpu_check._still_to_run(wanted, options.out)] == ["fused-adamw"]
     assert gpu_check._complaints([right, off], wanted)["trace"] != []
+
+
+def test_a_case_whose_reference_failed_is_not_run(tmp_path):
+    failed = {"case": "plain-fp32", "error": "RuntimeError: unsupported"}
+    (tmp_path / "gpu-check.jsonl").write_text(json.dumps(failed) + "\n")
+    wanted = [CASES[name] for name in ("plain-fp32", "plain", "trace", "plain-of-two")]
+    assert gpu_check._still_to_run(wanted, tmp_path) == [CASES["plain-of-two"]]
+    assert {record["case"]: record["error"] for record in gpu_check._records(tmp_path)[1:]} == {
+        "plain": "not run: plain-fp32, which it is compared with, has failed",
+        "trace": "not run: plain, which it is compared with, has failed",
+    }
 
 
 @pytest.mark.parametrize(
