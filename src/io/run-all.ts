@@ -15,6 +15,8 @@ export interface AllHooks extends RunHooks {
   readonly isFit: boolean
   /** Asked after each launch: which launches count, and which have to be repeated? */
   readonly standing: (soFar: readonly Launched[]) => Standing
+  /** Asked after each launch: can no further one make the runs comparable? */
+  readonly isLost: (soFar: readonly Launched[]) => boolean
   /** Asked at each look: is the verdict clear without further blocks? */
   readonly isDecided: (soFar: readonly Launched[]) => boolean
   /** Asked when all is launched: which runs' final checkpoints are to be evaluated once more? */
@@ -31,7 +33,7 @@ export interface AllRun {
   readonly problem: Error | null
 }
 
-/** Those in `kept` are not run again. A failed warm-up launch ends the plan: nothing after it could pass. */
+/** Those in `kept` are not run again. The plan ends where nothing after it could pass, as after a failed warm-up launch. */
 export async function runAll(
   { request, places, configs, workspace, kept }: Opened,
   plan: readonly PlannedRun[],
@@ -50,6 +52,7 @@ export async function runAll(
   const keptOf = (run: PlannedRun) => kept.find(({ outcome }) => outcome.run.id === run.id)
   const stopBefore = (run: PlannedRun): NotRunReason | null => {
     if (hooks.cancelled.aborted || hooks.standing(done).counting.some(isFailedWarmUp)) return 'stopped'
+    if (hooks.isLost(withRest('stopped'))) return 'stopped'
     return hooks.isFit || keptOf(run) ? null : 'unfit'
   }
   try {

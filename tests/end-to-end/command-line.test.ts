@@ -119,6 +119,19 @@ it('a run of unequal work ends with 4', async () => {
   expect(stdout).toContain('faulty invalid: equal work: training samples differ: 320 / 160')
 })
 
+it.each([
+  ['runs that differ', { optimized: { samples_per_step: 8 } }, 2],
+  ['a run that is too short', { baseline: { steps: 15 }, optimized: { steps: 15 } }, 1],
+])('%s end an experiment: no further launch could make them comparable', async (_, changes, launches) => {
+  const folder = await anExperiment({ ...changes, design: { blocks: 3 } })
+  const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
+  const { outcomes } = await readResult(folder)
+  expect(exitCode).toBe(4)
+  expect(outcomes.filter(({ status }) => status === 'finished')).toHaveLength(launches)
+  expect(stdout).toContain(`${launches} of 6 launches finished`)
+  expect(await speedproof(folder, 'analyze', 'out/result.json')).toMatchObject({ exitCode: 4 })
+})
+
 describe('a result that cannot be read ends analyze with 2', () => {
   it.each([
     ['absent', null, /out\.json: cannot be read .*ENOENT/],
