@@ -33,6 +33,20 @@ export function gateCells(verdict: GateVerdict): string[] {
   ]
 }
 
+/** What is asked, before anything has run. */
+export function gateQuestion(gate: Gate): string {
+  const { name, direction, severity, statistic, metric } = gate
+  const asked = `${name} ${SYMBOL[direction]} ${limit(gate)} (${severity}): ${STATISTIC_MEANING[statistic](metricMeaning(metric))}`
+  const notes = [statistic === 'ratio' ? shareAllowed(gate.limit) : null, needs(metric)]
+  return [asked, ...notes.filter((note) => note !== null)].join('; ')
+}
+
+/** Who writes 0.03 for 3% sees it here. */
+function shareAllowed(limit: number): string {
+  const share = `${Number((Math.abs(limit - 1) * 100).toPrecision(3))}%`
+  return limit < 1 ? `at least ${share} below the baseline` : `at most ${share} above the baseline`
+}
+
 /** Plain words, so that the table can be read without the documentation. */
 export function gateMeaning(verdict: JudgedGate): string {
   const { gate, state, evidence, reason, insensitive } = verdict
@@ -110,6 +124,22 @@ function metricMeaning(metric: string): string {
     peak_memory_allocated_bytes: 'peak GPU memory allocated',
   }
   return known[metric] ?? metric
+}
+
+function needs(metric: string): string | null {
+  const [event, key] = metric.split('evaluation.')
+  return event === '' ? `needs metrics.${key} in evaluation` : (NEEDS[metric] ?? null)
+}
+
+/** What a trainer need not report, and a machine may not have. */
+const NEEDS: Readonly<Record<string, string>> = {
+  time_to_quality_seconds: 'needs evaluations during the training',
+  peak_memory_reserved_bytes: 'needs a GPU, and peak_memory_reserved_bytes in run_end',
+  peak_memory_allocated_bytes: 'needs a GPU, and peak_memory_allocated_bytes in run_end',
+  allocation_retries: 'needs a GPU, and allocation_retries in run_end',
+  data_wait_share: 'needs data_wait_seconds in steps',
+  gpu_utilization: 'needs an NVIDIA GPU',
+  energy_joules_per_sample: 'needs an NVIDIA GPU',
 }
 
 const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']

@@ -8,6 +8,7 @@ import type { PlannedRun } from '../plan/plan.ts'
 import { type RunPaths, torchrunCommand } from '../plan/torchrun.ts'
 import { allDifferences, differenceText } from './differences.ts'
 import { duration } from './format.ts'
+import { gateQuestion } from './gate-row.ts'
 import { looksPlanned } from './looks.ts'
 import { shellQuote } from './reproduce.ts'
 import type { Request } from './result.ts'
@@ -50,10 +51,7 @@ export function renderPlan(
     ...allDifferences(request).map((difference) => `  ${differenceText(difference)}`),
     '',
     'Gates',
-    ...gatesOf(experiment).map(
-      ({ name, direction, limit, severity }) =>
-        `  ${name} ${direction.replace('_', ' ')} ${limit} (${severity})`,
-    ),
+    ...gatesOf(experiment).map((gate) => `  ${gateQuestion(gate)}`),
     '',
     looksPlanned(experiment),
     '',

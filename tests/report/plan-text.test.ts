@@ -1,5 +1,6 @@
 // What `plan` prints before anything runs.
 import { expect, test } from 'vitest'
+import { gatesFile } from '../../src/config/gates.ts'
 import { planRuns } from '../../src/plan/plan.ts'
 import { renderPlan } from '../../src/report/plan-text.ts'
 import { anExperiment, aPlannedRun, aRequest, aSource } from '../fixtures/builders.ts'
@@ -47,8 +48,8 @@ test('has launches, differences, gates, commands and the time limit', () => {
       speed.fused: false -> true
 
     Gates
-      speedup at least 3 (required)
-      loss_delta below 0.001 (required)
+      speedup >= 3.00x (required): baseline / optimized seconds per sample in the steady state, mean of the paired ratios
+      loss_delta < 0.00100 (required): optimized - baseline held-out loss at the end of training, mean of the paired differences
 
     Looks: after 2 blocks; each bound at 95%.
 
@@ -57,6 +58,27 @@ test('has launches, differences, gates, commands and the time limit', () => {
       python3 -m torch.distributed.run --standalone --nproc-per-node 2 --log-dir out/02-warm-up-optimized/errors -m trainer train --config out/02-warm-up-optimized/config.json --out out/02-warm-up-optimized --seed 0
 
     Time: no earlier result of two-task to estimate from; at most 6 h 00 min by its time limit"
+  `)
+})
+
+test('says what a gate asks, and needs', () => {
+  const gates = {
+    nrmse_ratio: { at_most: 1.005 },
+    loss_ratio: { at_most: 0.03 },
+    peak_memory_gb: { below: 50 },
+    rollout: { metric: 'evaluation.rollout_nrmse', statistic: 'difference', below: 0.01, severity: 'warn' },
+  } as const
+  const withGates = anExperiment({ gates: gatesFile.parse(gates) })
+  const lines = renderPlan({ request: aRequest({ experiment: withGates }), places }, plan, folders, []).split(
+    '\n',
+  )
+  expect(lines.slice(lines.indexOf('Gates') + 1, lines.indexOf('Gates') + 5)).toMatchInlineSnapshot(`
+    [
+      "  nrmse_ratio <= 1.005x (required): optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios; at most 0.5% above the baseline; needs metrics.nrmse in evaluation",
+      "  loss_ratio <= 0.0300x (required): optimized / baseline held-out loss at the end of training, mean of the paired ratios; at least 97% below the baseline",
+      "  peak_memory_gb < 50.0 GB (46.6 GiB) (required): peak GPU memory reserved by the allocator, the largest of all ranks and runs; needs a GPU, and peak_memory_reserved_bytes in run_end",
+      "  rollout < 0.0100 (warn): optimized - baseline evaluation.rollout_nrmse, mean of the paired differences; needs metrics.rollout_nrmse in evaluation",
+    ]
   `)
 })
 

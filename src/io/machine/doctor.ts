@@ -11,7 +11,7 @@ import { packageRoot } from '../package-root.ts'
 import { runShort } from '../process/short-command.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import { readText } from '../read-text.ts'
-import { hostFindings } from './host.ts'
+import { hostFindings, lockFinding } from './host.ts'
 import type { MachineContext } from './nvidia-smi.ts'
 import { findGpus, processesOn } from './preflight.ts'
 
@@ -35,10 +35,12 @@ export interface DoctorRequest {
 export async function examine(visit: Visit): Promise<DoctorFinding[]> {
   const request = await requestOf(visit)
   const gpus = await findGpus(request)
+  const ofPython = await pythonFindings(request, gpus)
   return [
-    ...(await pythonFindings(request, gpus)),
+    ...ofPython,
     ...(await gpuFindings(request, gpus)),
-    ...(await hostFindings(request, gpus.status === 'measured' ? gpus.value : [])),
+    ...(await hostFindings(request)),
+    ...(await lockFindings(request, ofPython, gpus)),
   ]
 }
 
@@ -92,6 +94,16 @@ async function pythonFindings(
       : missing('Python', `${found.python} (${python}), expected 3.10 or newer`, NAME_PYTHON),
     torchFinding(found.torch, python, gpus),
   ]
+}
+
+/** A Python program takes the lock: of an interpreter that cannot be used there is nothing more to say. */
+async function lockFindings(
+  request: DoctorRequest,
+  ofPython: readonly DoctorFinding[],
+  gpus: Measured<GpuFacts[]>,
+): Promise<DoctorFinding[]> {
+  if (ofPython.some(({ subject, state }) => subject === 'Python' && state === 'missing')) return []
+  return [await lockFinding(request, gpus.status === 'measured' ? gpus.value : [])]
 }
 
 const NAME_PYTHON = 'name another interpreter with --python, or with launch.python in the experiment'

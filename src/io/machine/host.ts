@@ -15,15 +15,11 @@ const MIN_SHARED_MEMORY_BYTES = 2 ** 30
 const MIN_DISK_BYTES = 2e9
 const LOCK_TRIAL_MINUTES = 0.02
 
-export async function hostFindings(
-  request: DoctorRequest,
-  gpus: readonly GpuFacts[],
-): Promise<DoctorFinding[]> {
+export async function hostFindings({ context, outDirectory }: DoctorRequest): Promise<DoctorFinding[]> {
   return [
-    compilerFinding(request.context.environment),
+    compilerFinding(context.environment),
     await sharedMemoryFinding(),
-    await diskFinding(request.outDirectory),
-    await lockFinding(request, gpus),
+    await diskFinding(outDirectory),
     userFinding(),
   ]
 }
@@ -83,7 +79,7 @@ function existingParent(directory: string): string {
   return existsSync(directory) ? directory : existingParent(dirname(directory))
 }
 
-async function lockFinding(
+export async function lockFinding(
   { context, python }: DoctorRequest,
   gpus: readonly GpuFacts[],
 ): Promise<DoctorFinding> {
