@@ -1,11 +1,11 @@
 """fp16 and bf16: what is computed in them, and one decision to skip an update that overflowed."""
 
-import warnings
 from contextlib import contextmanager
 
 import pytest
 import torch
 from tiny import events, tiny_config, train_losses
+from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from trainer.data.feed import Share, open_feed
@@ -37,12 +37,16 @@ class ProductDtypes(TorchDispatchMode):
 
 
 @contextmanager
-def a_warning_each_time():
-    """Torch's own are else given once a process."""
-    before = torch.is_warn_always_enabled()
-    torch.set_warn_always(True)
-    yield
-    torch.set_warn_always(before)
+def gpu_autocast(dtype: torch.dtype):
+    """Autocast of a GPU, which torch.autocast refuses where there is none."""
+    before = torch.get_autocast_dtype("cuda")
+    torch.set_autocast_enabled("cuda", dtype != torch.float32)
+    torch.set_autocast_dtype("cuda", dtype)
+    try:
+        yield
+    finally:
+        torch.set_autocast_enabled("cuda", False)
+        torch.set_autocast_dtype("cuda", before)
 
 
 def a_learner(config) -> tuple[Learner, object]:
@@ -65,19 +69,50 @@ def test_every_product_of_forward_and_backward_has_the_asked_format(tmp_path, pr
     assert {parameter.dtype for parameter in learner.model.parameters()} == {torch.float32}
 
 
-def test_norms_of_queries_and_keys_can_be_one_kernel_under_autocast():
-    rows = torch.randn(3, 4, 8, dtype=torch.bfloat16)
-    of_two_formats = "Cannot dispatch to fused implementation"
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        with a_warning_each_time():
-            torch.nn.RMSNorm(8)(rows)
-            assert of_two_formats in str(warned.pop().message)
-            with torch.autocast("cpu", dtype=torch.bfloat16):
-                normed = HeadNorm(8, eps=1e-6)(rows)
-    assert (normed.dtype, warned) == (torch.bfloat16, [])
-    exact = torch.nn.RMSNorm(8, eps=1e-6).double()(rows.double())
-    torch.testing.assert_close(normed.double(), exact, rtol=2**-8, atol=0)
+class Calls(TorchDispatchMode):
+    """Collects what is called while it is open, with the formats of its tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple] = []
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        if function is not torch.ops.prim.device.default:
+            tensors = [one for one in arguments if isinstance(one, torch.Tensor)]
+            self.seen.append((function, *(one.dtype for one in tensors)))
+        return function(*arguments, **(named or {}))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_norms_of_queries_and_keys_are_one_kernel_of_a_gpu(dtype):
+    aten = torch.ops.aten
+    with FakeTensorMode():
+        norm = HeadNorm(8, eps=1e-6, device="cuda")
+        rows = torch.empty(3, 4, 8, device="cuda", dtype=dtype)
+        with torch.no_grad(), gpu_autocast(dtype), Calls() as calls:
+            assert norm(rows).dtype == dtype
+    rounding = [] if dtype == torch.float32 else [(aten._to_copy.default, torch.float32)]
+    assert calls.seen == [*rounding, (aten._fused_rms_norm.default, dtype, dtype)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_norms_of_queries_and_keys_are_off_by_the_rounding_of_their_format(dtype):
+    torch.manual_seed(0)
+    norm, exact = HeadNorm(8, eps=1e-6), torch.nn.RMSNorm(8, eps=1e-6).double()
+    with torch.no_grad():
+        norm.weight.uniform_(0.5, 1.5)
+        exact.weight.copy_(norm.weight)
+    rows, gradient = torch.randn(2, 3, 4, 8, dtype=dtype)
+    results = []
+    for one, x in ((norm, rows.clone()), (exact, rows.double())):
+        x.requires_grad_()
+        with torch.autocast("cpu", dtype=dtype):
+            out = one(x)
+        out.backward(gradient.to(out.dtype))
+        results.append([part.double() for part in (out, x.grad, one.weight.grad)])
+    bound = 4 * torch.finfo(dtype).eps
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=bound, atol=bound)
 
 
 @pytest.mark.parametrize("where", ["operator.blocks.0.mlp.0.weight", "encoder.project.bias"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -40,14 +42,16 @@ class SelfAttention(nn.Module):
 
 
 class HeadNorm(nn.RMSNorm):
-    """RMSNorm in one kernel, whatever the format of its rows; its sums are in float32.
+    """RMSNorm in one kernel on a GPU: its weight is rounded to the format of its rows, sums are in float32.
 
-    Torch has none for rows and weights of two formats (pytorch issue 167308). Autocast of versions after 2.11
-    has both in float32.
+    Torch has none for rows and weights of two formats (pytorch issue 167308), and autocast of versions after
+    2.11 would make float32 copies of both.
     """
 
     def forward(self, x: Float[Tensor, "*rows head_dim"]) -> Float[Tensor, "*rows head_dim"]:
-        return rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps).to(x.dtype)
+        # Work is counted on tensors without a device, for which torch 2.11 knows no autocast.
+        with nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False):
+            return rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
 
 
 class CrossAttention(nn.Module):
