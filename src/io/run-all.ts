@@ -15,7 +15,7 @@ export interface AllHooks extends RunHooks {
   readonly isFit: boolean
   /** Asked after each launch: which launches count, and which have to be repeated? */
   readonly standing: (soFar: readonly Launched[]) => Standing
-  /** Asked after each launch: can no further one make the runs comparable? */
+  /** Asked after each block: can no further one make the runs comparable? */
   readonly isLost: (soFar: readonly Launched[]) => boolean
   /** Asked at each look: is the verdict clear without further blocks? */
   readonly isDecided: (soFar: readonly Launched[]) => boolean
@@ -33,7 +33,10 @@ export interface AllRun {
   readonly problem: Error | null
 }
 
-/** Those in `kept` are not run again. The plan ends where nothing after it could pass, as after a failed warm-up launch. */
+/**
+ * Those in `kept` are not run again. A failed warm-up launch ends the plan, and so does a block whose runs no further
+ * one can make comparable: nothing after it could pass.
+ */
 export async function runAll(
   { request, places, configs, workspace, kept }: Opened,
   plan: readonly PlannedRun[],
@@ -52,13 +55,15 @@ export async function runAll(
   const keptOf = (run: PlannedRun) => kept.find(({ outcome }) => outcome.run.id === run.id)
   const stopBefore = (run: PlannedRun): NotRunReason | null => {
     if (hooks.cancelled.aborted || hooks.standing(done).counting.some(isFailedWarmUp)) return 'stopped'
-    if (hooks.isLost(withRest('stopped'))) return 'stopped'
     return hooks.isFit || keptOf(run) ? null : 'unfit'
   }
   try {
     for (const [index, run] of plan.entries()) {
       const stop = stopBefore(run)
       if (stop !== null) return await end(stop)
+      // Half a block may still be set aside, for what the machine did to it.
+      if (beginsBlock(run, plan[index - 1]) && hooks.isLost(withRest('stopped')))
+        return await end('incomparable')
       if (followsLook(request.experiment, plan, index)) {
         if (hooks.isDecided(withRest('decided'))) return await end('decided')
         if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return await end('budget')
@@ -100,6 +105,10 @@ export async function runAll(
 
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
+}
+
+function beginsBlock({ block }: PlannedRun, before: PlannedRun | undefined): boolean {
+  return block !== before?.block
 }
 
 function isFailedWarmUp({ outcome }: Launched): boolean {

@@ -13,7 +13,7 @@ interface Judged {
 
 export function isLost({ runs, verdict: { checks } }: Judged): boolean {
   const measured = runs.filter(({ block }) => block !== null)
-  // Trends and change points need more runs than these: what is missing now are steps.
+  // By so few runs there is no trend and no change point: what is missing are steps.
   const isShort = measured.length < MIN_RUNS_TO_TELL
   return checks.some(
     ({ name, state }) => state === 'failed' && (FINAL.has(name) || (name === 'steady state' && isShort)),

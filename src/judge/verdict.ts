@@ -101,7 +101,7 @@ function checkCompletion(outcomes: readonly RunOutcome[]): Check {
   const needed = outcomes.length - notNeeded.length
   const finished = outcomes.filter(({ status }) => status === 'finished').length
   const failed = outcomes.filter((outcome) => outcome.status === 'failed')
-  const detail = `${finished} of ${needed} launches finished${notNeededText(notNeeded)}`
+  const detail = `${finished} of ${needed} launches finished${notNeededText(notNeeded)}${inVainText(outcomes)}`
   if (failed.length > 0) {
     const list = failed.map(({ run, reason, message }) => `${run.id}: ${reason} (${message})`).join('; ')
     return { name: 'completion', state: 'failed', detail: `${detail}; ${list}` }
@@ -121,6 +121,13 @@ function notNeededText(outcomes: readonly RunOutcome[]): string {
       ? 'not needed, since the verdict was decided'
       : 'not run, since the budget is spent'
   return `; ${outcomes.length} more were ${why}`
+}
+
+function inVainText(outcomes: readonly RunOutcome[]): string {
+  const { length } = outcomes.filter(
+    (outcome) => outcome.status === 'not-run' && outcome.reason === 'incomparable',
+  )
+  return length === 0 ? '' : `; ${length} were not made, since none could make these comparable`
 }
 
 /** A failed launch fails; then incomparable runs are invalid; then a required gate decides; only proof passes. */

@@ -74,10 +74,10 @@ export type RunOutcome =
   | { readonly status: 'not-run'; readonly run: PlannedRun; readonly reason: NotRunReason }
 
 /**
- * Not needed after an earlier look had decided, beyond the budget, on a machine that is not fit to measure on, or the
- * experiment was stopped before it was done.
+ * Not needed after an earlier look had decided, beyond the budget, on a machine that is not fit to measure on, in vain
+ * since runs before it can never be compared, or the experiment was stopped before it was done.
  */
-export type NotRunReason = 'decided' | 'budget' | 'unfit' | 'stopped'
+export type NotRunReason = 'decided' | 'budget' | 'unfit' | 'incomparable' | 'stopped'
 
 /** One planned run: what was seen of its process, if it was started, and what became of it. */
 export interface Launched {
