@@ -108,7 +108,7 @@ function asError(error: unknown): Error {
 }
 
 function beginsBlock({ block }: PlannedRun, before: PlannedRun | undefined): boolean {
-  return block !== before?.block
+  return before !== undefined && block !== before.block
 }
 
 function isFailedWarmUp({ outcome }: Launched): boolean {

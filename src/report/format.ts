@@ -19,9 +19,9 @@ export function ratio(value: number, significant = 3): string {
 /** More are of the last bits of a double. */
 export const MOST_DIGITS = 15
 
-/** As few significant digits as show the value as it is, at least 3. */
-export function exactDigits(value: number): number {
-  let digits = 3
+/** As few significant digits as show the value as it is. */
+export function exactDigits(value: number, least = 3): number {
+  let digits = least
   while (digits < MOST_DIGITS && Number(value.toPrecision(digits)) !== value) digits += 1
   return digits
 }
@@ -66,13 +66,18 @@ export function duration(value: number): string {
 }
 
 /** Memory limits are written in GB; GiB is what tools print: 50 GB = 46.6 GiB. */
-export function bytes(value: number): string {
+export function bytes(value: number, significant = 3): string {
   if (!Number.isFinite(value)) return NOT_MEASURED
-  return `${number(value / 1e9, 3)} GB (${number(value / 2 ** 30, 3)} GiB)`
+  return `${number(value / 1e9, significant)} GB (${number(value / 2 ** 30, significant)} GiB)`
 }
 
-export function percent(share: number): string {
-  return withUnit(share * 100, '%', 2)
+export function percent(share: number, significant = 2): string {
+  return withUnit(share * 100, '%', significant)
+}
+
+/** As it was written, without the last digits, which a difference of two doubles makes up. */
+export function exactPercent(share: number): string {
+  return `${Number((share * 100).toPrecision(12))}%`
 }
 
 /** 95%, 97.5%, 98.3%: in two digits, two looks and three would read alike. */

@@ -9,6 +9,7 @@ import {
   cautious,
   confidence,
   exactDigits,
+  exactPercent,
   MOST_DIGITS,
   number,
   percent,
@@ -35,16 +36,23 @@ export function gateCells(verdict: GateVerdict): string[] {
 
 /** What is asked, before anything has run. */
 export function gateQuestion(gate: Gate): string {
-  const { name, direction, severity, statistic, metric } = gate
-  const asked = `${name} ${SYMBOL[direction]} ${limit(gate)} (${severity}): ${STATISTIC_MEANING[statistic](metricMeaning(metric))}`
-  const notes = [statistic === 'ratio' ? shareAllowed(gate.limit) : null, needs(metric)]
+  const { name, direction, severity, statistic, metric, evidence } = gate
+  const asked = `${name} ${SYMBOL[direction]} ${limit(gate)} (${severity}): ${STATISTIC_MEANING[statistic](metricMeaning(gate))}`
+  const notes = [
+    statistic === 'ratio' ? shareAllowed(gate) : null,
+    evidence === 'point' && !isLevel(gate) ? 'by its estimate alone' : null,
+    needs(metric),
+  ]
   return [asked, ...notes.filter((note) => note !== null)].join('; ')
 }
 
 /** Who writes 0.03 for 3% sees it here. */
-function shareAllowed(limit: number): string {
-  const share = `${Number((Math.abs(limit - 1) * 100).toPrecision(3))}%`
-  return limit < 1 ? `at least ${share} below the baseline` : `at most ${share} above the baseline`
+function shareAllowed({ limit, direction }: Gate): string {
+  const isBelow = direction === 'below'
+  if (limit === 1) return isBelow ? 'below the baseline' : 'no higher than the baseline'
+  const share = exactPercent(Math.abs(limit - 1))
+  if (limit > 1) return `${isBelow ? 'less than' : 'at most'} ${share} above the baseline`
+  return `${isBelow ? 'more than' : 'at least'} ${share} below the baseline`
 }
 
 /** Plain words, so that the table can be read without the documentation. */
@@ -54,7 +62,7 @@ export function gateMeaning(verdict: JudgedGate): string {
     evidence === null ? '' : ` over ${evidence.pairs} ${evidence.pairs === 1 ? 'block' : 'blocks'}`
   const note =
     insensitive && state === 'passed' ? ' The limit is over 10% of the baseline level: insensitive.' : ''
-  return `${STATISTIC_MEANING[gate.statistic](metricMeaning(gate.metric))}${pairs}. ${capital(reason)}.${note}${precisionText(verdict)}`
+  return `${STATISTIC_MEANING[gate.statistic](metricMeaning(gate))}${pairs}. ${capital(reason)}.${note}${precisionText(verdict)}`
 }
 
 /** What the experiment could have seen, and what stands beside its bound. */
@@ -103,11 +111,13 @@ const STATISTIC_MEANING: Readonly<Record<Gate['statistic'], (metric: string) => 
   speedup: (metric) => `baseline / optimized ${metric}, mean of the paired ratios`,
   ratio: (metric) => `optimized / baseline ${metric}, mean of the paired ratios`,
   difference: (metric) => `optimized - baseline ${metric}, mean of the paired differences`,
-  maximum: (metric) => `${metric}, the largest of all ranks and runs`,
-  minimum: (metric) => `${metric}, the smallest of all runs`,
+  maximum: (metric) => `${metric}, the largest of all ranks and optimized runs`,
+  minimum: (metric) => `${metric}, the smallest of all optimized runs`,
 }
 
-function metricMeaning(metric: string): string {
+function metricMeaning({ metric, pricePerGpuHour }: Gate): string {
+  if (pricePerGpuHour !== null)
+    return `price of a run from launch to end, at ${pricePerGpuHour} for an hour of a GPU`
   const known: Readonly<Record<string, string>> = {
     seconds_per_sample: 'seconds per sample in the steady state',
     total_seconds: 'seconds from process start to the end of the training, set-up included',
@@ -127,8 +137,9 @@ function metricMeaning(metric: string): string {
 }
 
 function needs(metric: string): string | null {
-  const [event, key] = metric.split('evaluation.')
-  return event === '' ? `needs metrics.${key} in evaluation` : (NEEDS[metric] ?? null)
+  const prefix = 'evaluation.'
+  if (metric.startsWith(prefix)) return `needs metrics.${metric.slice(prefix.length)} in evaluation`
+  return NEEDS[metric] ?? null
 }
 
 /** What a trainer need not report, and a machine may not have. */
@@ -191,9 +202,10 @@ function digitsOf(gate: Gate, { lower, upper }: { lower: number; upper: number }
 function limit(gate: Gate): string {
   const { metric, statistic, limit } = gate
   if (statistic === 'speedup' || statistic === 'ratio') return ratio(limit, exactDigits(limit))
-  if (SHARES.includes(metric)) return percent(limit)
+  if (SHARES.includes(metric)) return percent(limit, exactDigits(limit, 2))
   if (COUNTS.includes(metric)) return String(limit)
-  return metric.endsWith('_bytes') ? bytes(limit * 1e9) : number(limit, exactDigits(limit))
+  const digits = exactDigits(limit)
+  return metric.endsWith('_bytes') ? bytes(limit * 1e9, digits) : number(limit, digits)
 }
 
 function stateText({ gate, state }: GateVerdict): string {

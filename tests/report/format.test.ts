@@ -111,7 +111,7 @@ test('a duration carries over to minutes and hours when it is rounded', () => {
 })
 
 test('memory is in GB as the limit, and in GiB as the tools show it', () => {
-  expect([0, 50e9, 1, 141e9].map(bytes)).toMatchInlineSnapshot(`
+  expect([0, 50e9, 1, 141e9].map((value) => bytes(value))).toMatchInlineSnapshot(`
     [
       "0 GB (0 GiB)",
       "50.0 GB (46.6 GiB)",
@@ -122,7 +122,7 @@ test('memory is in GB as the limit, and in GiB as the tools show it', () => {
 })
 
 test('a share is in percent', () => {
-  expect([0, 0.95, 1, 0.123, 0.0004].map(percent)).toMatchInlineSnapshot(`
+  expect([0, 0.95, 1, 0.123, 0.0004].map((value) => percent(value))).toMatchInlineSnapshot(`
     [
       "0%",
       "95%",

@@ -63,21 +63,30 @@ test('has launches, differences, gates, commands and the time limit', () => {
 
 test('says what a gate asks, and needs', () => {
   const gates = {
-    nrmse_ratio: { at_most: 1.005 },
+    nrmse_ratio: { at_most: 1.0034567 },
+    nrmse_delta: { below: 0.01, evidence: 'point' },
     loss_ratio: { at_most: 0.03 },
-    peak_memory_gb: { below: 50 },
-    rollout: { metric: 'evaluation.rollout_nrmse', statistic: 'difference', below: 0.01, severity: 'warn' },
+    energy_ratio: { below: 1 },
+    peak_memory_gb: { below: 79.96 },
+    data_wait_share: { at_most: 0.0125 },
+    cost_per_run: { at_most: 5 },
+    rollout: { metric: 'evaluation.evaluation.nrmse', statistic: 'maximum', below: 0.01, severity: 'warn' },
   } as const
-  const withGates = anExperiment({ gates: gatesFile.parse(gates) })
+  const launch = { ...experiment.launch, price_per_gpu_hour: 3 }
+  const withGates = anExperiment({ launch, gates: gatesFile.parse(gates) })
   const lines = renderPlan({ request: aRequest({ experiment: withGates }), places }, plan, folders, []).split(
     '\n',
   )
-  expect(lines.slice(lines.indexOf('Gates') + 1, lines.indexOf('Gates') + 5)).toMatchInlineSnapshot(`
+  expect(lines.slice(lines.indexOf('Gates') + 1, lines.indexOf('Gates') + 9)).toMatchInlineSnapshot(`
     [
-      "  nrmse_ratio <= 1.005x (required): optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios; at most 0.5% above the baseline; needs metrics.nrmse in evaluation",
+      "  nrmse_ratio <= 1.0034567x (required): optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios; at most 0.34567% above the baseline; needs metrics.nrmse in evaluation",
+      "  nrmse_delta < 0.0100 (required): optimized - baseline held-out NRMSE at the end of training, mean of the paired differences; by its estimate alone; needs metrics.nrmse in evaluation",
       "  loss_ratio <= 0.0300x (required): optimized / baseline held-out loss at the end of training, mean of the paired ratios; at least 97% below the baseline",
-      "  peak_memory_gb < 50.0 GB (46.6 GiB) (required): peak GPU memory reserved by the allocator, the largest of all ranks and runs; needs a GPU, and peak_memory_reserved_bytes in run_end",
-      "  rollout < 0.0100 (warn): optimized - baseline evaluation.rollout_nrmse, mean of the paired differences; needs metrics.rollout_nrmse in evaluation",
+      "  energy_ratio < 1.00x (required): optimized / baseline joules per sample of all GPUs together in the steady state, mean of the paired ratios; below the baseline; needs an NVIDIA GPU",
+      "  peak_memory_gb < 79.96 GB (74.47 GiB) (required): peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs; needs a GPU, and peak_memory_reserved_bytes in run_end",
+      "  data_wait_share <= 1.25% (required): share of the step seconds that waited for data, the largest of all ranks and optimized runs; needs data_wait_seconds in steps",
+      "  cost_per_run <= 5.00 (required): price of a run from launch to end, at 3 for an hour of a GPU, the largest of all ranks and optimized runs",
+      "  rollout < 0.0100 (warn): evaluation.evaluation.nrmse, the largest of all ranks and optimized runs; needs metrics.evaluation.nrmse in evaluation",
     ]
   `)
 })

@@ -51,7 +51,7 @@ describe('a report in the terminal', () => {
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval clears the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
         nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
-        peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs over 4 blocks. The worst run clears the limit.
+        peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs over 4 blocks. The worst run clears the limit.
 
         Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
         Set-up: the optimized training takes longer to set up, and makes that up after 41 steps.
@@ -173,7 +173,7 @@ describe('a report in the terminal', () => {
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
         nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios. Not every run reported a usable evaluation.nrmse.
-        peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and runs. Not every run reported a usable peak_memory_reserved_bytes.
+        peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs. Not every run reported a usable peak_memory_reserved_bytes.
 
         Speedups: steady state 1.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
         Set-up: the optimized training takes longer to set up, and steps that are no faster never make that up.
@@ -219,7 +219,7 @@ describe('a report in the terminal', () => {
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block. Minimal detectable effect: unknown without an interval.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds luck decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it. Minimal detectable effect: unknown without an interval.
         growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No honest interval from 1 block; use at least 2, or accept the estimate with evidence: point. Minimal detectable effect: unknown without an interval.
-        worst_loss: held-out loss at the end of training, the largest of all ranks and runs over 1 block. The worst run clears the limit.
+        worst_loss: held-out loss at the end of training, the largest of all ranks and optimized runs over 1 block. The worst run clears the limit.
 
         Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 2 of 2 runs were evaluated only at the end: evaluate during the training too.
         Set-up: the optimized training takes longer to set up, and makes that up after 41 steps.
