@@ -61,11 +61,14 @@ def main() -> int:
     of_kernels = _wrong_kernels(options) if with_kernels else []
     launches = sorted({case.launch for case in waiting})
     for launch in launches:
+        if time.monotonic() > deadline:
+            break
         of_launch = [case for case in waiting if case.launch == launch]
         remaining = _still_to_run(of_launch, options.out)
         while remaining and time.monotonic() < deadline:
             _run_worker(remaining, options, deadline)
-            remaining = _still_to_run(remaining, options.out)
+            if time.monotonic() < deadline:  # else its last case was cut off, and did not fail
+                remaining = _still_to_run(remaining, options.out)
     records = _records(options.out)
     print(table(records, {case.name: case.against for case in wanted if case.against}))
     measured = {record["case"] for record in records if "step_seconds" in record}
@@ -244,16 +247,17 @@ def _record_a_failure(out: Path, case: str, error: str) -> None:
 
 
 def _still_to_run(remaining: list[Case], out: Path) -> list[Case]:
-    """Those without a record; one is a failure itself where what it is compared with has failed."""
+    """Those without a record; one whose reference failed has too, but for what is a reference itself."""
     ended = {record["case"]: "error" in record for record in _records(out) if "started" not in record}
+    references = {case.against for case in remaining}
     waiting = []
     for case in remaining:
         if case.name in ended:
             continue
-        if ended.get(case.against):
+        if ended.get(case.against) and case.name not in references:
             reason = f"not run: {case.against}, which it is compared with, has failed"
             _record_a_failure(out, case.name, reason)
-            ended[case.name] = True
+            print(f"{case.name}: {reason}", flush=True)
         else:
             waiting.append(case)
     return waiting

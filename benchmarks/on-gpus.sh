@@ -183,7 +183,8 @@ look_for_needs() {
     rivals-*) python_has "pip install lightning accelerate" lightning accelerate ;;
     breakdown-*) python_has "pip install --group benchmarks" matplotlib ;;
     learning)
-      with_pack python_has "pip install --group benchmarks" matplotlib neuralop
+      with_pack python_has "pip install --group benchmarks, or, for neuralop, a pack: benchmarks/pack.sh FILE $(python_version)" \
+        matplotlib neuralop
       packed_for=$(cat .packages/python-version 2> /dev/null) || packed_for=$(python_version)
       [ "$packed_for" = "$(python_version)" ] ||
         lacks "a pack for Python $(python_version), where .packages is for $packed_for: benchmarks/pack.sh FILE $(python_version)"

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from trainer.losses.read_back import read_back_recipe
 from trainer.model.latent_operator import LatentPdeOperator
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
+
 import gpu_check
 from gpu_check_cases import PLAIN, Case, cases
 from gpu_check_verdict import expected_read_backs, largest, wrong, wrong_kernels
@@ -484,15 +486,45 @@ def test_a_check_that_was_cut_off_goes_on_and_what_is_wrong_stays_so(cut_off):
     assert gpu_check._complaints([right, off], wanted)["trace"] != []
 
 
-def test_a_case_whose_reference_failed_is_not_run(tmp_path):
-    failed = {"case": "plain-fp32", "error": "RuntimeError: unsupported"}
-    (tmp_path / "gpu-check.jsonl").write_text(json.dumps(failed) + "\n")
-    wanted = [CASES[name] for name in ("plain-fp32", "plain", "trace", "plain-of-two")]
-    assert gpu_check._still_to_run(wanted, tmp_path) == [CASES["plain-of-two"]]
-    assert {record["case"]: record["error"] for record in gpu_check._records(tmp_path)[1:]} == {
-        "plain": "not run: plain-fp32, which it is compared with, has failed",
-        "trace": "not run: plain, which it is compared with, has failed",
+@pytest.fixture
+def failing_launches(tmp_path, monkeypatch):
+    """A check of some cases, each launch of which records one failure; and what was launched."""
+    launched = []
+
+    def fail(remaining, options, deadline):
+        launched.append([case.name for case in remaining])
+        gpu_check._record_a_failure(tmp_path, remaining[0].name, "RuntimeError: unsupported")
+
+    monkeypatch.setattr(gpu_check, "_run_worker", fail)
+
+    def check(*arguments: str) -> dict[str, str]:
+        command = ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path), *arguments]
+        monkeypatch.setattr(sys, "argv", [*command, "--only", "trace", "fused-adamw-fp32"])
+        assert gpu_check.main() == 1
+        return {record["case"]: record["error"] for record in gpu_check._records(tmp_path)}
+
+    return launched, check
+
+
+def test_a_case_whose_reference_failed_is_not_run_but_what_others_are_compared_with(failing_launches, capsys):
+    launched, check = failing_launches
+    failed, not_run = "RuntimeError: unsupported", "not run: {}, which it is compared with, has failed"
+    assert check() == {
+        "plain-fp32": failed,
+        "fused-adamw-fp32": not_run.format("plain-fp32"),
+        "plain": failed,
+        "trace": not_run.format("plain"),
     }
+    assert launched == [["plain-fp32", "plain", "fused-adamw-fp32", "trace"], ["plain", "trace"]]
+    assert f"trace: {not_run.format('plain')}" in capsys.readouterr().out
+
+
+def test_what_time_cut_off_fails_no_other_case(failing_launches, monkeypatch):
+    launched, check = failing_launches
+    clock = SimpleNamespace(monotonic=lambda: 99 if launched else 0)
+    monkeypatch.setattr(gpu_check, "time", clock)
+    assert list(check("--seconds", "10")) == ["plain-fp32"]
+    assert len(launched) == 1
 
 
 @pytest.mark.parametrize(
