@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -396,6 +397,7 @@ def test_a_shard_that_is_none_is_refused(text, monkeypatch, capsys):
     assert f"--shard: got {text}, expected NUMBER/COUNT such as 1/4" in capsys.readouterr().err
 
 
+@cache  # each case is held against all others
 def read_back(case: Case, pairs: int, updates: int) -> tuple[dict[str, str], int]:
     """What the trainer reads back of the recipe of a case of the check, and its number of steps."""
     sets = [f"train.updates={updates}", "optimizer.warmup_updates=5", f"train.pairs_per_update={pairs}"]
