@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { renderMarker } from '../../src/report/comment-marker.ts'
-import { anExperiment, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
+import { anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { HEAD_SHA } from '../harness/events.ts'
 import { processesIn } from '../harness/processes.ts'
@@ -13,7 +13,7 @@ const STUBBORN = { fault: 'ignore-sigterm', fault_step: 15 }
 
 describe('a cancel', () => {
   it('while workers that ignore SIGTERM train ends them before the runner repeats its signal', async () => {
-    const folder = await anExperiment({ optimized: STUBBORN, launch: { nproc_per_node: 2 } })
+    const folder = await anExperimentByTorchrun({ optimized: STUBBORN, launch: { nproc_per_node: 2 } })
     await using services = await startServices()
     await using action = await startMeasuring(folder, services)
     await action.waitForLog('ignores SIGTERM')
@@ -29,7 +29,7 @@ describe('a cancel', () => {
   })
 
   it('while torchrun starts leaves no process and a result', async () => {
-    const folder = await anExperiment()
+    const folder = await anExperimentByTorchrun()
     await using services = await startServices()
     await using action = await startMeasuring(folder, services)
     await action.waitForLog('starting')
@@ -46,7 +46,7 @@ describe('a cancel', () => {
 
   it('during set-up ends what set-up has started and launches nothing', async () => {
     const trainer = { script: join(TRAINERS, 'slow_validation.py'), validate_command: 'validate-config' }
-    const folder = await anExperiment({ trainer })
+    const folder = await anExperimentByTorchrun({ trainer })
     await using services = await startServices()
     await using action = await startMeasuring(folder, services)
     await vi.waitUntil(() => existsSync(join(folder, 'validating')), 30_000)
@@ -63,7 +63,7 @@ describe('a cancel', () => {
 
 describe('post, after a kill', () => {
   it('ends the processes, keeps what was measured, and concludes what was in progress', async () => {
-    const folder = await anExperiment({ optimized: STUBBORN })
+    const folder = await anExperimentByTorchrun({ optimized: STUBBORN })
     await using services = await startServices()
     const { github, artifacts } = services
     await using action = await startMeasuring(folder, services)
@@ -83,7 +83,7 @@ describe('post, after a kill', () => {
   })
 
   it('leaves the result of an earlier run in the comment', async () => {
-    const folder = await anExperiment({ baseline: STUBBORN })
+    const folder = await anExperimentByTorchrun({ baseline: STUBBORN })
     await using services = await startServices()
     const marker = { key: 'faulty/measure', headSha: HEAD_SHA, runId: 900, runAttempt: 1 }
     services.github.addComments({
@@ -101,7 +101,7 @@ describe('post, after a kill', () => {
   })
 
   it('does not start a measurement when the cancel came before main had begun', async () => {
-    const folder = await anExperiment()
+    const folder = await anExperimentByTorchrun()
     await using services = await startServices()
     await using action = await startMeasuring(folder, services)
     const { main, post } = await action.cancel()

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { anExperiment, EXPERIMENT_FILE, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
+import { anExperimentByTorchrun, EXPERIMENT_FILE, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { speedproof, startSpeedproof } from '../harness/command-line.ts'
 import { processesIn } from '../harness/processes.ts'
@@ -16,7 +16,7 @@ async function waitForLog(folder: string, run: string, text: string): Promise<vo
 }
 
 it('Ctrl-C in a run ends even workers that ignore it, with 130 and a result', async () => {
-  const folder = await anExperiment({ baseline: { fault: 'ignore-sigterm', fault_step: 15 } })
+  const folder = await anExperimentByTorchrun({ baseline: { fault: 'ignore-sigterm', fault_step: 15 } })
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
   await waitForLog(folder, '01-block-1-baseline', 'ignores SIGTERM')
   running.pressCtrlC()
@@ -29,7 +29,7 @@ it('Ctrl-C in a run ends even workers that ignore it, with 130 and a result', as
 
 it('Ctrl-C during set-up ends what set-up has started, with 130', async () => {
   const trainer = { script: join(TRAINERS, 'slow_validation.py'), validate_command: 'validate-config' }
-  const folder = await anExperiment({ trainer })
+  const folder = await anExperimentByTorchrun({ trainer })
   const running = startSpeedproof(folder, 'plan', EXPERIMENT_FILE)
   await vi.waitUntil(() => existsSync(join(folder, 'validating')), PATIENCE)
   running.pressCtrlC()
@@ -38,7 +38,7 @@ it('Ctrl-C during set-up ends what set-up has started, with 130', async () => {
 })
 
 it('SIGKILL in the second run leaves a whole result of the first and no process', async () => {
-  const folder = await anExperiment({ optimized: { fault: 'ignore-sigterm', fault_step: 15 } })
+  const folder = await anExperimentByTorchrun({ optimized: { fault: 'ignore-sigterm', fault_step: 15 } })
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
   await waitForLog(folder, '02-block-1-optimized', 'ignores SIGTERM')
   running.kill()

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { type Ended, speedproof } from '../harness/command-line.ts'
 
-// A ladder is a dozen launches, each of some seconds for torchrun alone.
+// A ladder is a dozen launches.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const RUNGS = [
@@ -135,8 +135,9 @@ describe('a ladder in one sitting', () => {
 
 it('a ladder that runs out of time ends with 3, and --resume measures the rest in a new sitting', async () => {
   const ladder = { ...LADDER, rungs: RUNGS.slice(0, 1) }
-  const folder = await anExperiment({ ladder })
-  const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.3')
+  // Two launches of 2.4 s in six.
+  const folder = await anExperiment({ ladder, baseline: { step_seconds: 0.1 } })
+  const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.1')
   expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
   expect(cut.stdout).toContain('Still to measure, with --resume: ')
   const { launches } = await recordOf(folder)

@@ -6,7 +6,7 @@ import { expect, it, vi } from 'vitest'
 import { stringify } from 'yaml'
 import { aRepository, commit, worktreesOf, write } from '../fixtures/experiments/a-repository.ts'
 import { EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
-import { PYTHON } from '../fixtures/processes/launching.ts'
+import { QUICK_PYTHON } from '../fixtures/processes/launching.ts'
 import { speedproof, startSpeedproof } from '../harness/command-line.ts'
 import { measure, startServices } from '../harness/speedproof.ts'
 
@@ -21,7 +21,7 @@ async function twoQuestions(limit: number, name = 'faster'): Promise<string> {
     name,
     kind: 'same-work',
     trainer: { script: 'train.py' },
-    launch: { python: PYTHON },
+    launch: { python: QUICK_PYTHON },
     variants: { baseline: variant(0.004), optimized: variant(0.001) },
     design: { blocks: 1, warm_up_launches: 0 },
     gates: { speedup: { at_least: limit, evidence: 'point' } },

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { anExperiment } from '../fixtures/experiments/an-experiment.ts'
+import { anExperimentByTorchrun } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { processesIn } from '../harness/processes.ts'
 import { measure, startServices } from '../harness/speedproof.ts'
@@ -26,7 +26,10 @@ describe('both variants fail, each for its own reason', () => {
     ['truncated-metrics', 'bad-metrics', 'empty-metrics', 'no-metrics', ALL_FILES],
     ['out-of-order-metrics', 'bad-metrics', 'no-metrics', 'no-metrics', without('metrics.jsonl')],
   ])('%s is %s; %s is %s', async (baseline, baselineReason, optimized, optimizedReason, optimizedFiles) => {
-    const folder = await anExperiment({ baseline: { fault: baseline }, optimized: { fault: optimized } })
+    const folder = await anExperimentByTorchrun({
+      baseline: { fault: baseline },
+      optimized: { fault: optimized },
+    })
     await using services = await startServices()
     const { main } = await measure(folder, services)
     expect(main).toMatchObject({ exitCode: 1, outputs: { verdict: 'failed', speedup: '' } })
@@ -42,7 +45,7 @@ describe('both variants fail, each for its own reason', () => {
 })
 
 it('a warm-up launch that hangs is timed out, gone, and ends the plan', async () => {
-  const folder = await anExperiment({
+  const folder = await anExperimentByTorchrun({
     baseline: { fault: 'ignore-sigterm', fault_step: 15 },
     design: { warm_up_launches: 1 },
   })

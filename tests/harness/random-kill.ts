@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { lockHost } from '../../src/io/machine/lock.ts'
-import { anExperiment, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
+import { anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { PYTHON } from '../fixtures/processes/launching.ts'
 import { processesIn } from './processes.ts'
@@ -41,7 +41,7 @@ const CLINGING = {
 export async function undisturbedMilliseconds(): Promise<number> {
   const started = performance.now()
   await using services = await startServices()
-  await using action = await startMeasuring(await anExperiment(CLINGING), services)
+  await using action = await startMeasuring(await anExperimentByTorchrun(CLINGING), services)
   const { main } = await action.finished
   // Without a verdict there was no measurement to end.
   if (!main.outputs.verdict) throw new Error(main.lines.join('\n'))
@@ -49,7 +49,7 @@ export async function undisturbedMilliseconds(): Promise<number> {
 }
 
 export async function endAfter(kill: Kill): Promise<KillRecord> {
-  const folder = await anExperiment(CLINGING)
+  const folder = await anExperimentByTorchrun(CLINGING)
   await using services = await startServices()
   await using action = await startMeasuring(folder, services)
   await Promise.race([sleep(kill.afterMilliseconds), action.finished])

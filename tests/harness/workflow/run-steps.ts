@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { PYTHON, ROOT } from '../../fixtures/processes/launching.ts'
+import { PYTHON, QUICK_PYTHON, ROOT } from '../../fixtures/processes/launching.ts'
 import type { ActionOptions, ActionResult } from '../runner.ts'
 import { keepArtifacts, measure, type Services } from '../speedproof.ts'
 import { type Contexts, fillTexts, holds, type SoFar } from './expressions.ts'
@@ -78,7 +78,7 @@ async function runOwnAction(
     event,
     environment,
     // Whatever path a workflow knows the interpreter of its machine by: on this one it is this.
-    inputs: { 'github-token': tokenOf(job.permissions), ...inputs, python: PYTHON },
+    inputs: { 'github-token': tokenOf(job.permissions), ...inputs, python: QUICK_PYTHON },
   })
   ran.push(result)
   keepArtifacts(services, happening.runId ?? 1001)
