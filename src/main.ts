@@ -8,7 +8,7 @@ import type { Progress } from './io/progress.ts'
 import { type Opened, openAll } from './io/resume.ts'
 import { runAll } from './io/run-all.ts'
 import { saveWhole, type WholeFolder } from './io/whole-folder.ts'
-import { isLost } from './judge/lost.ts'
+import { whyLost } from './judge/lost.ts'
 import { isFit } from './judge/machine.ts'
 import { runsToReevaluate } from './judge/reevaluation.ts'
 import { standingOf } from './judge/repeat.ts'
@@ -89,7 +89,7 @@ async function answer(
     machine,
     isFit: isFit(machine.seen.preflight),
     standing: (soFar) => standingOf(soFar, machine.seen),
-    isLost: (soFar) => isLost(judged(soFar)),
+    whyLost: (soFar) => whyLost(judged(soFar)),
     isDecided: (soFar) => isDecided(judged(soFar).verdict),
     toReevaluate: (all) => runsToReevaluate(judged(all)),
     save: (soFar, evaluated) => workspace.save(judged(soFar, evaluated)),

@@ -15,8 +15,8 @@ export interface AllHooks extends RunHooks {
   readonly isFit: boolean
   /** Asked after each launch: which launches count, and which have to be repeated? */
   readonly standing: (soFar: readonly Launched[]) => Standing
-  /** Asked after each block: can no further one make the runs comparable? */
-  readonly isLost: (soFar: readonly Launched[]) => boolean
+  /** Asked after each block: why is no further one worth its time? Null if one may be. */
+  readonly whyLost: (soFar: readonly Launched[]) => NotRunReason | null
   /** Asked at each look: is the verdict clear without further blocks? */
   readonly isDecided: (soFar: readonly Launched[]) => boolean
   /** Asked when all is launched: which runs' final checkpoints are to be evaluated once more? */
@@ -34,8 +34,8 @@ export interface AllRun {
 }
 
 /**
- * Those in `kept` are not run again. A failed warm-up launch ends the plan, and so does a block whose runs no further
- * one can make comparable: nothing after it could pass.
+ * Those in `kept` are not run again, and none is left out. A failed warm-up launch ends the plan, and so does a block
+ * with a failed launch, or whose runs no further one can make comparable: nothing after it could pass.
  */
 export async function runAll(
   { request, places, configs, workspace, kept }: Opened,
@@ -54,7 +54,8 @@ export async function runAll(
   }
   const keptOf = (run: PlannedRun) => kept.find(({ outcome }) => outcome.run.id === run.id)
   const stopBefore = (run: PlannedRun): NotRunReason | null => {
-    if (hooks.cancelled.aborted || hooks.standing(done).counting.some(isFailedWarmUp)) return 'stopped'
+    if (hooks.cancelled.aborted) return 'stopped'
+    if (hooks.standing(done).counting.some(isFailedWarmUp)) return 'failed'
     return hooks.isFit || keptOf(run) ? null : 'unfit'
   }
   try {
@@ -62,8 +63,9 @@ export async function runAll(
       const stop = stopBefore(run)
       if (stop !== null) return await end(stop)
       // Half a block may still be set aside, for what the machine did to it.
-      if (beginsBlock(run, plan[index - 1]) && hooks.isLost(withRest('stopped')))
-        return await end('incomparable')
+      const isNew = keptOf(run) === undefined
+      const lost = isNew && beginsBlock(run, plan[index - 1]) ? hooks.whyLost(withRest('stopped')) : null
+      if (lost !== null) return await end(lost)
       if (followsLook(request.experiment, plan, index)) {
         if (hooks.isDecided(withRest('decided'))) return await end('decided')
         if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return await end('budget')

@@ -99,7 +99,8 @@ function lackOfScatter({ gate, repeating }: GateComparison, pairs: number): stri
   return `${gate.metric} of ${whose} is the same to the last digit ${where}, so there is no honest interval; ${question}`
 }
 
-function clears(gate: Gate, value: number): boolean {
+/** `value` in the metric's own unit, not the limit's. */
+export function clears(gate: Gate, value: number): boolean {
   const { direction, limit } = gate
   const scaled = value / unitOf(gate)
   if (direction === 'at_least') return scaled >= limit * (1 - ROUNDING)

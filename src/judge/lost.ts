@@ -1,6 +1,9 @@
-// Can the runs still become comparable? Where not, no further launch is worth its time.
+// Can the experiment still pass? Where not, no further launch is worth its time.
+import { VARIANTS } from '../config/experiment.ts'
+import type { NotRunReason } from '../measure/outcome.ts'
 import { MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import type { MachineCheck } from './machine-check.ts'
 import type { Check } from './validity.ts'
 
 /** What one run is, or two differ in, stays so however many follow. */
@@ -8,14 +11,29 @@ const FINAL: ReadonlySet<Check['name']> = new Set(['equal work', 'same code', 's
 
 interface Judged {
   readonly runs: readonly RunSummary[]
+  readonly machineChecks: readonly MachineCheck[]
   readonly verdict: { readonly checks: readonly Check[] }
 }
 
-export function isLost({ runs, verdict: { checks } }: Judged): boolean {
+/** Null while it may. Asked of whole blocks and their repeats: what the machine did to half of one may be set aside. */
+export function whyLost({
+  runs,
+  machineChecks,
+  verdict: { checks },
+}: Judged): Extract<NotRunReason, 'failed' | 'incomparable'> | null {
+  const failed = new Set(checks.flatMap(({ name, state }) => (state === 'failed' ? [name] : [])))
+  if (failed.has('completion')) return 'failed'
+  const isIncomparable =
+    [...failed].some((name) => FINAL.has(name)) ||
+    (failed.has('steady state') && !canTellTrend(runs)) ||
+    machineChecks.some(({ state }) => state === 'failed')
+  return isIncomparable ? 'incomparable' : null
+}
+
+/** Before, there is no trend and no change point: what is missing are steps. */
+function canTellTrend(runs: readonly RunSummary[]): boolean {
   const measured = runs.filter(({ block }) => block !== null)
-  // By so few runs there is no trend and no change point: what is missing are steps.
-  const isShort = measured.length < MIN_RUNS_TO_TELL
-  return checks.some(
-    ({ name, state }) => state === 'failed' && (FINAL.has(name) || (name === 'steady state' && isShort)),
+  return VARIANTS.some(
+    (variant) => measured.filter((run) => run.variant === variant).length >= MIN_RUNS_TO_TELL,
   )
 }

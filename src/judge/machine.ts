@@ -116,11 +116,11 @@ function checkFingerprints(machines: readonly MachineSummary[]): Finding {
     fingerprintAfter,
   ])
   const known = seen.filter((fingerprint) => fingerprint !== null)
-  if (known.length < seen.length || known.length === 0) return notMeasured('not every run told it')
   const kinds = [...new Set(known)]
-  return kinds.length === 1
+  if (kinds.length > 1) return failed(`it changed between runs: ${listed(kinds)}`)
+  return known.length === seen.length && known.length > 0
     ? passed('same GPUs, driver, power limits and modes before and after every run')
-    : failed(`it changed between runs: ${listed(kinds)}`)
+    : notMeasured('not every run told it')
 }
 
 function checkThrottling(machines: readonly MachineSummary[]): Finding {

@@ -123,11 +123,14 @@ function notNeededText(outcomes: readonly RunOutcome[]): string {
   return `; ${outcomes.length} more were ${why}`
 }
 
+/** Said of when they were left out: judged by another experiment, the others may be comparable after all. */
 function inVainText(outcomes: readonly RunOutcome[]): string {
-  const { length } = outcomes.filter(
-    (outcome) => outcome.status === 'not-run' && outcome.reason === 'incomparable',
-  )
-  return length === 0 ? '' : `; ${length} were not made, since none could make these comparable`
+  const reasons = outcomes.flatMap((outcome) => (outcome.status === 'not-run' ? [outcome.reason] : []))
+  const [reason] = reasons
+  if (reason === 'failed') return `; ${reasons.length} were left out after one that failed`
+  if (reason === 'incomparable')
+    return `; ${reasons.length} were left out after some that could not be compared`
+  return ''
 }
 
 /** A failed launch fails; then incomparable runs are invalid; then a required gate decides; only proof passes. */

@@ -75,9 +75,9 @@ export type RunOutcome =
 
 /**
  * Not needed after an earlier look had decided, beyond the budget, on a machine that is not fit to measure on, in vain
- * since runs before it can never be compared, or the experiment was stopped before it was done.
+ * since one before it failed or some can never be compared, or the experiment was stopped before it was done.
  */
-export type NotRunReason = 'decided' | 'budget' | 'unfit' | 'incomparable' | 'stopped'
+export type NotRunReason = 'decided' | 'budget' | 'unfit' | 'failed' | 'incomparable' | 'stopped'
 
 /** One planned run: what was seen of its process, if it was started, and what became of it. */
 export interface Launched {

@@ -50,10 +50,10 @@ export function signed(value: number, significant = 3): string {
 }
 
 /** 1.27 s, 12.3 ms, 850 us. */
-export function seconds(value: number): string {
-  const size = sizeOf(value, 3)
-  if (size > 0 && size < 1e-3) return withUnit(value * 1e6, ' us')
-  return size > 0 && size < 1 ? withUnit(value * 1e3, ' ms') : withUnit(value, ' s')
+export function seconds(value: number, significant = 3): string {
+  const size = sizeOf(value, significant)
+  if (size > 0 && size < 1e-3) return withUnit(value * 1e6, ' us', significant)
+  return size > 0 && size < 1 ? withUnit(value * 1e3, ' ms', significant) : withUnit(value, ' s', significant)
 }
 
 /** 45 s, 3 min 20 s, 1 h 05 min. */
@@ -77,7 +77,7 @@ export function percent(share: number, significant = 2): string {
 
 /** As it was written, without the last digits, which a difference of two doubles makes up. */
 export function exactPercent(share: number): string {
-  return `${Number((share * 100).toPrecision(12))}%`
+  return `${Number((share * 100).toFixed(12))}%`
 }
 
 /** 95%, 97.5%, 98.3%: in two digits, two looks and three would read alike. */
@@ -86,8 +86,12 @@ export function confidence(share: number): string {
 }
 
 /** As it will be read: 999.96 is 1000 in four digits. */
+export function rounded(value: number, significant: number): number {
+  return Number(value.toPrecision(significant))
+}
+
 function sizeOf(value: number, significant: number): number {
-  return Math.abs(Number(value.toPrecision(significant)))
+  return Math.abs(rounded(value, significant))
 }
 
 function withUnit(value: number, unit: string, significant = 3): string {

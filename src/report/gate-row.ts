@@ -1,7 +1,7 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../config/gates.ts'
-import { comparesQuality, isLevel, unitOf } from '../judge/gate-kind.ts'
-import type { GateState, GateVerdict } from '../judge/gate-verdict.ts'
+import { comparesQuality, isHeldOut, isLevel, unitOf } from '../judge/gate-kind.ts'
+import { clears, type GateState, type GateVerdict } from '../judge/gate-verdict.ts'
 import type { ToDecide } from '../judge/precision.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
 import {
@@ -14,6 +14,7 @@ import {
   number,
   percent,
   ratio,
+  rounded,
   seconds,
 } from './format.ts'
 
@@ -23,10 +24,11 @@ const NOT_MEASURED = 'not measured'
 
 export function gateCells(verdict: GateVerdict): string[] {
   const { gate, baseline, optimized, evidence } = verdict
+  const digits = optimized === null || !isLevel(gate) ? undefined : digitsBesideLimit(gate, optimized)
   return [
     gate.name,
-    baseline === null ? NOT_MEASURED : level(gate, baseline),
-    optimized === null ? NOT_MEASURED : level(gate, optimized),
+    baseline === null ? NOT_MEASURED : level(gate, baseline, digits),
+    optimized === null ? NOT_MEASURED : level(gate, optimized, digits),
     evidence === null || isLevel(gate) ? '' : change(gate, evidence.estimate),
     bound(verdict),
     `${SYMBOL[gate.direction]} ${limit(gate)}`,
@@ -157,14 +159,32 @@ const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']
 const COUNTS: readonly string[] = ['allocation_retries']
 const SHARES: readonly string[] = ['data_wait_share', 'gpu_utilization']
 
-function level({ metric, pricePerGpuHour }: Gate, value: number): string {
-  if (metric === 'seconds_per_sample') return `${seconds(value)}/sample`
-  if (SECONDS.includes(metric)) return seconds(value)
-  if (SHARES.includes(metric)) return percent(value)
+function level(gate: Gate, value: number, significant = levelDigits(gate)): string {
+  const { metric, pricePerGpuHour } = gate
+  if (metric === 'seconds_per_sample') return `${seconds(value, significant)}/sample`
+  if (SECONDS.includes(metric)) return seconds(value, significant)
+  if (SHARES.includes(metric)) return percent(value, significant)
   if (COUNTS.includes(metric)) return String(value)
-  if (metric === 'energy_joules_per_sample') return `${number(value, 3)} J/sample`
-  if (pricePerGpuHour !== null) return number(value * pricePerGpuHour, 3)
-  return metric.endsWith('_bytes') ? bytes(value) : number(value)
+  if (metric === 'energy_joules_per_sample') return `${number(value, significant)} J/sample`
+  if (pricePerGpuHour !== null) return number(value * pricePerGpuHour, significant)
+  return metric.endsWith('_bytes') ? bytes(value, significant) : number(value, significant)
+}
+
+function levelDigits(gate: Gate): number {
+  return isHeldOut(gate) ? 4 : limitDigits(gate)
+}
+
+function limitDigits({ metric }: Gate): number {
+  return SHARES.includes(metric) ? 2 : 3
+}
+
+/** As few as show the limit as it is, and the level on its side of it. */
+function digitsBesideLimit(gate: Gate, value: number): number {
+  let digits = exactDigits(gate.limit, levelDigits(gate))
+  const unit = unitOf(gate)
+  const shown = () => rounded(value / unit, digits) * unit
+  while (digits < MOST_DIGITS && clears(gate, shown()) !== clears(gate, value)) digits += 1
+  return digits
 }
 
 function change(gate: Gate, estimate: number, significant = 3): string {
@@ -174,6 +194,8 @@ function change(gate: Gate, estimate: number, significant = 3): string {
 
 function difference({ metric, pricePerGpuHour }: Gate, size: number, significant = 3): string {
   if (metric.endsWith('_bytes')) return `${number(size / 1e9, significant)} GB`
+  if (SHARES.includes(metric)) return percent(size, significant)
+  if (SECONDS.includes(metric)) return `${number(size, significant)} s`
   return number(size * (pricePerGpuHour ?? 1), significant)
 }
 
@@ -189,12 +211,9 @@ function bound({ gate, evidence }: GateVerdict): string {
 
 /** As few as show the limit as it is, and each bound on its side of it; at least 3. */
 function digitsOf(gate: Gate, { lower, upper }: { lower: number; upper: number }): number {
-  const limit = gate.limit * unitOf(gate)
-  const clears = (value: number) =>
-    ({ at_least: value >= limit, at_most: value <= limit, below: value < limit })[gate.direction]
   let digits = exactDigits(gate.limit)
   const reads = (value: number, direction: 'down' | 'up') =>
-    clears(cautious(value, direction, digits)) === clears(value)
+    clears(gate, cautious(value, direction, digits)) === clears(gate, value)
   while (digits < MOST_DIGITS && !(reads(lower, 'down') && reads(upper, 'up'))) digits += 1
   return digits
 }
@@ -202,9 +221,10 @@ function digitsOf(gate: Gate, { lower, upper }: { lower: number; upper: number }
 function limit(gate: Gate): string {
   const { metric, statistic, limit } = gate
   if (statistic === 'speedup' || statistic === 'ratio') return ratio(limit, exactDigits(limit))
-  if (SHARES.includes(metric)) return percent(limit, exactDigits(limit, 2))
+  const digits = exactDigits(limit, limitDigits(gate))
+  if (SECONDS.includes(metric)) return seconds(limit, digits)
+  if (SHARES.includes(metric)) return percent(limit, digits)
   if (COUNTS.includes(metric)) return String(limit)
-  const digits = exactDigits(limit)
   return metric.endsWith('_bytes') ? bytes(limit * 1e9, digits) : number(limit, digits)
 }
 

@@ -119,22 +119,29 @@ it('a run of unequal work ends with 4', async () => {
   expect(stdout).toContain('faulty invalid: equal work: training samples differ: 320 / 160')
 })
 
-it.each([
-  ['runs that differ', { optimized: { samples_per_step: 8 } }],
-  ['runs that are too short', { baseline: { steps: 15 }, optimized: { steps: 15 } }],
-])('%s end an experiment: no further launch could make them comparable', async (_, changes) => {
-  const folder = await anExperiment({ ...changes, design: { blocks: 3 } })
-  const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
-  const { outcomes } = await readResult(folder)
-  expect(exitCode).toBe(4)
-  expect(outcomes.map(({ status, reason }) => `${status}: ${reason}`)).toEqual([
-    ...Array(2).fill('finished: null'),
-    ...Array(4).fill('not-run: incomparable'),
-  ])
-  const said = '2 of 6 launches finished; 4 were not made, since none could make these comparable'
-  expect(stdout).toContain(said)
-  const again = await speedproof(folder, 'analyze', 'out/result.json')
-  expect(again).toMatchObject({ exitCode: 4, stdout: expect.stringContaining(said) })
+describe('a block after which nothing can pass ends the experiment', () => {
+  const short = { steps: 15 }
+  const crash = { fault: 'crash' }
+  it.each([
+    ['incomparable', 4, 'of runs that differ', { optimized: { samples_per_step: 8 } }],
+    ['incomparable', 4, 'of runs that are too short', { baseline: short, optimized: short }],
+    ['failed', 1, 'with a launch that failed', { baseline: crash }],
+  ])('%s, with %i, after one %s', async (why, code, _, changes) => {
+    const folder = await anExperiment({ ...changes, design: { blocks: 3 } })
+    const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
+    const { outcomes } = await readResult(folder)
+    expect(exitCode).toBe(code)
+    const finished = { status: 'finished', reason: null }
+    const first = why === 'failed' ? { status: 'failed', reason: 'exit-code' } : finished
+    expect(outcomes).toMatchObject([first, finished, ...Array(4).fill({ status: 'not-run', reason: why })])
+    const said = {
+      incomparable: '2 of 6 launches finished; 4 were left out after some that could not be compared',
+      failed: '1 of 6 launches finished; 4 were left out after one that failed',
+    }[why]
+    expect(stdout).toContain(said)
+    const again = await speedproof(folder, 'analyze', 'out/result.json')
+    expect(again).toMatchObject({ exitCode: code, stdout: expect.stringContaining(said ?? '') })
+  })
 })
 
 describe('a result that cannot be read ends analyze with 2', () => {

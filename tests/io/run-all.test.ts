@@ -16,7 +16,7 @@ const BLOCK_1 = [DISTURBED, '04-block-1-optimized', `${DISTURBED}-repeat`, '04-b
 const BLOCK_2 = ['05-block-2-optimized', '06-block-2-baseline']
 
 /** A process that is not ours computed beside the first run of block 1; all launches are kept from before. */
-async function replayed(isLost: (ids: readonly string[]) => boolean) {
+async function replayed(isLost: (ids: readonly string[]) => boolean, isKept = (_: Launched) => true) {
   const launched = await launchedPlan(experiment)
   const repeats = launched.slice(2, 4).map(({ launch, outcome }) => {
     const run = repeatOf(outcome.run)
@@ -37,7 +37,7 @@ async function replayed(isLost: (ids: readonly string[]) => boolean) {
       places: { baseline: place, optimized: place },
       configs: { 'warm-up': request.configs, measured: request.configs },
       workspace: new Workspace(await aFolder()),
-      kept,
+      kept: kept.filter(isKept),
     },
     planRuns(experiment),
     {
@@ -50,7 +50,7 @@ async function replayed(isLost: (ids: readonly string[]) => boolean) {
       },
       isFit: true,
       standing: (soFar) => standingOf(soFar, { preflight: aPreflight(), records }),
-      isLost: (soFar) => isLost(made(soFar)),
+      whyLost: (soFar) => (isLost(made(soFar)) ? 'incomparable' : null),
       isDecided: () => false,
       toReevaluate: () => [],
       save: async () => {},
@@ -59,21 +59,34 @@ async function replayed(isLost: (ids: readonly string[]) => boolean) {
   return { ...ended, made: made(ended.launched) }
 }
 
+const isOfBlock2 = ({ outcome: { run } }: Launched) => run.block === 2
+
 test('what no further run can mend is asked once the repeats of a block are made', async () => {
   const asked: (readonly string[])[] = []
-  const { made, problem } = await replayed((ids) => {
+  const isLost = (ids: readonly string[]) => {
     asked.push(ids)
     return false
-  })
-  expect(problem).toBeNull()
-  expect(asked).toEqual([WARM_UPS, [...WARM_UPS, ...BLOCK_1]])
-  expect(made).toEqual([...WARM_UPS, ...BLOCK_1, ...BLOCK_2])
+  }
+  const { made, problem } = await replayed(isLost, (one) => !isOfBlock2(one))
+  expect(asked).toEqual([[...WARM_UPS, ...BLOCK_1]])
+  expect(made).toEqual([...WARM_UPS, ...BLOCK_1])
+  expect(problem?.message).toBe('nothing is launched')
 })
 
 test('where it is so, the rest is not made, and says why', async () => {
-  const { made, launched } = await replayed((ids) => ids.includes(BLOCK_1[3] ?? ''))
+  const { made, launched, problem } = await replayed(
+    () => true,
+    (one) => !isOfBlock2(one),
+  )
+  expect(problem).toBeNull()
   expect(made).toEqual([...WARM_UPS, ...BLOCK_1])
   expect(launched.slice(-2).map(({ outcome }) => outcome)).toMatchObject(
     BLOCK_2.map((id) => ({ run: { id }, status: 'not-run', reason: 'incomparable' })),
   )
+})
+
+test('what was made before stays, though nothing would be launched after it', async () => {
+  const { made, problem } = await replayed(() => true)
+  expect(problem).toBeNull()
+  expect(made).toEqual([...WARM_UPS, ...BLOCK_1, ...BLOCK_2])
 })

@@ -1,6 +1,7 @@
 // What further launches cannot mend ends an experiment; what more runs may show otherwise does not.
 import { expect, test } from 'vitest'
-import { isLost } from '../../src/judge/lost.ts'
+import { whyLost } from '../../src/judge/lost.ts'
+import { named } from '../../src/judge/machine-check.ts'
 import { type Check, checkValidity } from '../../src/judge/validity.ts'
 import { anExperiment, aRunSummary } from '../fixtures/builders.ts'
 
@@ -9,17 +10,19 @@ const aRun = aRunSummary({ block: 1, variant: 'baseline' })
 const short = { ...aRun, steps: 2 * aRun.warmUpSteps - 1 }
 const judged = (...runs: (typeof aRun)[]) => ({
   runs,
+  machineChecks: [],
   verdict: { checks: checkValidity(experiment, runs) },
 })
 const stopped = (name: Check['name'], state: Check['state']) => ({
   runs: [aRun],
+  machineChecks: [],
   verdict: { checks: [{ name, state, detail: '' }] },
 })
 
 test('runs that can be compared go on, and so does what has not begun', () => {
-  expect(isLost(judged(aRun))).toBe(false)
-  expect(isLost(judged())).toBe(false)
-  expect(isLost(stopped('completion', 'inconclusive'))).toBe(false)
+  expect(whyLost(judged(aRun))).toBe(null)
+  expect(whyLost(judged())).toBe(null)
+  expect(whyLost(stopped('completion', 'inconclusive'))).toBe(null)
 })
 
 test.each([
@@ -28,28 +31,42 @@ test.each([
   ['more step seconds than the process took', { trainingSeconds: aRun.wallSeconds + 1 }],
   ['too few steps', { steps: short.steps }],
 ])('one run with %s is enough', (_, wrong) => {
-  expect(isLost(judged({ ...aRun, ...wrong }))).toBe(true)
+  expect(whyLost(judged({ ...aRun, ...wrong }))).toBe('incomparable')
 })
 
 test.each([
   ['samples', { samples: aRun.samples + 16, reportedSamples: aRun.samples + 16 }],
   ['devices', { deviceNames: ['another'] }],
 ])('two runs of other %s are enough', (_, other) => {
-  expect(isLost(judged(aRun, { ...aRun, variant: 'optimized', ...other }))).toBe(true)
+  expect(whyLost(judged(aRun, { ...aRun, variant: 'optimized', ...other }))).toBe('incomparable')
 })
 
-test('steps that are too few by what several runs share may be enough by those of more', () => {
-  expect(isLost(judged(short, short))).toBe(true)
-  expect(isLost(judged(short, short, short))).toBe(false)
+test('steps that are too few by what several runs of a variant share may be enough by those of more', () => {
+  const other = { ...short, variant: 'optimized' } as const
+  expect(whyLost(judged(short, other, short, other))).toBe('incomparable')
+  expect(whyLost(judged(short, short, short))).toBe(null)
+})
+
+test('a launch that failed is enough, and said before all else', () => {
+  expect(whyLost(stopped('completion', 'failed'))).toBe('failed')
+})
+
+test('so is what the machine did to a run, and what it only warns of is not', () => {
+  const machine = (state: 'failed' | 'warned') => ({
+    ...judged(aRun),
+    machineChecks: [named('GPU sharing', { state, detail: '' })],
+  })
+  expect(whyLost(machine('failed'))).toBe('incomparable')
+  expect(whyLost(machine('warned'))).toBe(null)
 })
 
 test('a warm-up launch is none of the runs that are compared', () => {
   const warmUp = { ...short, block: null }
-  expect(isLost({ ...judged(short, short), runs: [warmUp, short, short] })).toBe(true)
+  expect(whyLost({ ...judged(short, short), runs: [warmUp, short, short] })).toBe('incomparable')
 })
 
 test('what the whole experiment shows is asked at its end', () => {
-  expect(isLost(stopped('same code', 'failed'))).toBe(true)
+  expect(whyLost(stopped('same code', 'failed'))).toBe('incomparable')
   for (const name of ['evaluation', 'noise floor', 'a/a'] as const)
-    expect(isLost(stopped(name, 'failed'))).toBe(false)
+    expect(whyLost(stopped(name, 'failed'))).toBe(null)
 })

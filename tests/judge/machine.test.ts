@@ -46,6 +46,7 @@ test('a foreign process fails, and one that could not be seen is unknown', () =>
 test('a fingerprint that changed in a run fails', () => {
   expect(stateOf('GPU state', { fingerprintAfter: 'another driver' })).toBe('failed')
   expect(stateOf('GPU state', { fingerprintAfter: null })).toBe('not measured')
+  expect(stateOf('GPU state', { fingerprintBefore: null, fingerprintAfter: 'another driver' })).toBe('failed')
 })
 
 test('a process that stays on a GPU after its run fails', () => {

@@ -1,0 +1,135 @@
+// The row of one gate: what is shown never contradicts what was judged.
+import { describe, expect, test } from 'vitest'
+import { gatesOf } from '../../src/config/experiment.ts'
+import { type Gate, gatesFile } from '../../src/config/gates.ts'
+import { unitOf } from '../../src/judge/gate-kind.ts'
+import { clears, type GateVerdict } from '../../src/judge/gate-verdict.ts'
+import { gateCells, gateQuestion } from '../../src/report/gate-row.ts'
+import { anExperiment } from '../fixtures/builders.ts'
+
+function aGate(gates: Readonly<Record<string, object>>): Gate {
+  const launch = { ...anExperiment().launch, price_per_gpu_hour: 3 }
+  const [gate] = gatesOf(anExperiment({ launch, gates: gatesFile.parse(gates) }))
+  if (gate === undefined) throw new Error('no gate')
+  return gate
+}
+
+function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
+  const unseen = { blocks: 4, repeating: [], reason: '', insensitive: false }
+  return { gate, baseline: 1, optimized: 1, evidence: null, state: 'passed', ...unseen, ...difference }
+}
+
+/** Optimized, limit and verdict of a level, which is given in the unit of its limit. */
+function cellsOf(gates: Readonly<Record<string, object>>, level: number): string[] {
+  const gate = aGate(gates)
+  const optimized = level * unitOf(gate)
+  const state = clears(gate, optimized) ? 'passed' : 'failed'
+  const cells = gateCells(aVerdict(gate, { optimized, state }))
+  return [2, 5, 6].map((column) => cells[column] ?? '')
+}
+
+describe('a level reads on the side of its limit that it is on', () => {
+  test.each([
+    [
+      { peak_memory_gb: { below: 79.96 } },
+      79.953,
+      '79.95 GB (74.46 GiB)',
+      '< 79.96 GB (74.47 GiB)',
+      'passed',
+    ],
+    [
+      { peak_memory_gb: { below: 79.94 } },
+      79.943,
+      '79.94 GB (74.45 GiB)',
+      '< 79.94 GB (74.45 GiB)',
+      'failed',
+    ],
+    [
+      { peak_memory_gb: { below: 50 } },
+      49.9996,
+      '49.9996 GB (46.5658 GiB)',
+      '< 50.0 GB (46.6 GiB)',
+      'passed',
+    ],
+    [{ peak_memory_gb: { below: 50 } }, 44, '44.0 GB (41.0 GiB)', '< 50.0 GB (46.6 GiB)', 'passed'],
+    [{ data_wait_share: { at_most: 0.0127 } }, 0.0126, '1.26%', '<= 1.27%', 'passed'],
+    [{ data_wait_share: { at_most: 0.05 } }, 0.0501, '5.01%', '<= 5.0%', 'failed'],
+    [{ cost_per_run: { at_most: 5.004 } }, 5.0045, '5.005', '<= 5.004', 'failed'],
+    [
+      { gpu_utilization: { at_least: 0.95, severity: 'warn' } },
+      0.9496,
+      '94.96%',
+      '>= 95%',
+      'not reached (warn)',
+    ],
+    [
+      { worst: { metric: 'val_loss', statistic: 'maximum', below: 0.5 } },
+      0.0123456,
+      '0.01235',
+      '< 0.500',
+      'passed',
+    ],
+    [
+      { worst: { metric: 'total_seconds', statistic: 'maximum', at_most: 60 } },
+      60.04,
+      '60.04 s',
+      '<= 60.0 s',
+      'failed',
+    ],
+  ])('%o', (gates, optimized, ...cells) => {
+    expect(cellsOf(gates, optimized)).toEqual(cells)
+  })
+})
+
+test('a difference of shares is in percent, as its limit is', () => {
+  const gate = aGate({ more: { metric: 'data_wait_share', statistic: 'difference', below: 0.0125 } })
+  const bounds = { lower: 0.00184, upper: 0.00282 }
+  const evidence = {
+    estimate: 0.00233,
+    bounds,
+    pairs: 4,
+    confidence: 0.95,
+    values: [],
+    scale: 'linear',
+  } as const
+  const cells = gateCells(aVerdict(gate, { evidence }))
+  expect(cells.slice(3, 6)).toMatchInlineSnapshot(`
+    [
+      "+0.233%",
+      "+0.184% to +0.282% (each 95%)",
+      "< 1.25%",
+    ]
+  `)
+})
+
+test('a question names the share that a ratio is off from 1, whatever its direction', () => {
+  const share = (gate: object) => gateQuestion(aGate({ energy_ratio: gate })).split('; ')[1]
+  expect(
+    [
+      { below: 1.03 },
+      { at_most: 1.00005 },
+      { at_most: 1 },
+      { below: 1 },
+      { below: 0.99999 },
+      { at_most: 0.7 },
+    ].map(share),
+  ).toMatchInlineSnapshot(`
+    [
+      "less than 3% above the baseline",
+      "at most 0.005% above the baseline",
+      "no higher than the baseline",
+      "below the baseline",
+      "more than 0.001% below the baseline",
+      "at least 30% below the baseline",
+    ]
+  `)
+})
+
+test('a question says what a level needs, and not that it goes by an estimate, which it always does', () => {
+  const worst = aGate({
+    worst: { metric: 'time_to_quality_seconds', statistic: 'maximum', below: 9, evidence: 'point' },
+  })
+  expect(gateQuestion(worst)).toMatchInlineSnapshot(
+    `"worst < 9.00 s (required): seconds until the held-out loss that the baseline ends with, the largest of all ranks and optimized runs; needs evaluations during the training"`,
+  )
+})
