@@ -59,16 +59,17 @@ def main() -> int:
     waiting = [case for case in wanted if case.package is None or find_spec(case.package)]
     with_kernels = not options.only and 1 in options.processes and options.shard[0] == 1
     of_kernels = _wrong_kernels(options) if with_kernels else []
+    references = {case.against for case in waiting}
     launches = sorted({case.launch for case in waiting})
     for launch in launches:
         if time.monotonic() > deadline:
             break
         of_launch = [case for case in waiting if case.launch == launch]
-        remaining = _still_to_run(of_launch, options.out)
+        remaining = _still_to_run(of_launch, references, options.out)
         while remaining and time.monotonic() < deadline:
             _run_worker(remaining, options, deadline)
             if time.monotonic() < deadline:  # else its last case was cut off, and did not fail
-                remaining = _still_to_run(remaining, options.out)
+                remaining = _still_to_run(remaining, references, options.out)
     records = _records(options.out)
     print(table(records, {case.name: case.against for case in wanted if case.against}))
     measured = {record["case"] for record in records if "step_seconds" in record}
@@ -202,7 +203,9 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
             _watch(worker, options, deadline, max(case.seconds for case in remaining))
         finally:
             end(worker)
-    _record_the_unfinished(options.out, remaining, f"ended with exit code {worker.returncode}")
+    is_cut_off = time.monotonic() >= deadline
+    reason = "cut off by --seconds" if is_cut_off else f"ended with exit code {worker.returncode}"
+    _record_the_unfinished(options.out, remaining, reason)
 
 
 def _watch(worker: subprocess.Popen, options: argparse.Namespace, deadline: float, seconds: float) -> None:
@@ -246,10 +249,9 @@ def _record_a_failure(out: Path, case: str, error: str) -> None:
         file.write(json.dumps({"case": case, "error": error}) + "\n")
 
 
-def _still_to_run(remaining: list[Case], out: Path) -> list[Case]:
-    """Those without a record; one whose reference failed has too, but for what is a reference itself."""
+def _still_to_run(remaining: list[Case], references: set[str | None], out: Path) -> list[Case]:
+    """Those without a record; one whose reference failed gets one too, unless it is among the references."""
     ended = {record["case"]: "error" in record for record in _records(out) if "started" not in record}
-    references = {case.against for case in remaining}
     waiting = []
     for case in remaining:
         if case.name in ended:

@@ -3,6 +3,7 @@
 import builtins
 from importlib.util import find_spec
 
+import pytest
 import torch
 from jaxtyping import install_import_hook
 
@@ -10,3 +11,8 @@ if find_spec("beartype"):  # a GPU machine that brings its own torch may not hav
     install_import_hook("trainer", "shape_checks.checked")
     builtins.Tensor = torch.Tensor  # the config's imports name it for type checkers only
 torch.set_num_threads(1)  # on tiny tensors a second thread is only waited for
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a fixture of a minute serves comes first: xdist's processes take from each other what is last."""
+    items.sort(key=lambda item: "trained_in_ranks" not in getattr(item, "fixturenames", ()))

@@ -484,7 +484,7 @@ def test_a_check_that_was_cut_off_goes_on_and_what_is_wrong_stays_so(cut_off):
     assert gpu_check._records(options.out) == [right, off]
     assert json.loads((options.out / "failed.jsonl").read_text()) == failed
     wanted = [replace(CASES[name], against=None) for name in ("plain", "trace", "fused-adamw")]
-    assert [case.name for case in gpu_check._still_to_run(wanted, options.out)] == ["fused-adamw"]
+    assert [case.name for case in gpu_check._still_to_run(wanted, set(), options.out)] == ["fused-adamw"]
     assert gpu_check._complaints([right, off], wanted)["trace"] != []
 
 
@@ -499,9 +499,9 @@ def failing_launches(tmp_path, monkeypatch):
 
     monkeypatch.setattr(gpu_check, "_run_worker", fail)
 
-    def check(*arguments: str) -> dict[str, str]:
+    def check(only: list[str], *arguments: str) -> dict[str, str]:
         command = ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path), *arguments]
-        monkeypatch.setattr(sys, "argv", [*command, "--only", "trace", "fused-adamw-fp32"])
+        monkeypatch.setattr(sys, "argv", [*command, "--only", *only])
         assert gpu_check.main() == 1
         return {record["case"]: record["error"] for record in gpu_check._records(tmp_path)}
 
@@ -511,7 +511,7 @@ def failing_launches(tmp_path, monkeypatch):
 def test_a_case_whose_reference_failed_is_not_run_but_what_others_are_compared_with(failing_launches, capsys):
     launched, check = failing_launches
     failed, not_run = "RuntimeError: unsupported", "not run: {}, which it is compared with, has failed"
-    assert check() == {
+    assert check(["trace", "fused-adamw-fp32"]) == {
         "plain-fp32": failed,
         "fused-adamw-fp32": not_run.format("plain-fp32"),
         "plain": failed,
@@ -521,11 +521,20 @@ def test_a_case_whose_reference_failed_is_not_run_but_what_others_are_compared_w
     assert f"trace: {not_run.format('plain')}" in capsys.readouterr().out
 
 
-def test_what_time_cut_off_fails_no_other_case(failing_launches, monkeypatch):
+def test_a_reference_is_run_though_its_own_has_failed_in_an_earlier_launch(failing_launches):
+    launched, check = failing_launches
+    assert check(["flat-nccl"])["flat-nccl"].startswith("not run: ddp")
+    assert launched == [["plain-of-two"], ["ddp"]]
+
+
+@pytest.mark.parametrize(
+    ("only", "cut_off"), [(["trace", "fused-adamw-fp32"], "plain-fp32"), (["ddp"], "plain-of-two")]
+)
+def test_what_time_cut_off_fails_no_other_case(failing_launches, monkeypatch, only, cut_off):
     launched, check = failing_launches
     clock = SimpleNamespace(monotonic=lambda: 99 if launched else 0)
     monkeypatch.setattr(gpu_check, "time", clock)
-    assert list(check("--seconds", "10")) == ["plain-fp32"]
+    assert list(check(only, "--seconds", "10")) == [cut_off]
     assert len(launched) == 1
 
 

@@ -345,6 +345,8 @@ def hanging_after_a_checkpoint(folder: Path, *overrides: str) -> subprocess.Pope
         env={**os.environ, "SPEEDPROOF_TEST_FAULT": "hang@rank0@step4"},
         stderr=subprocess.PIPE,
         text=True,
+        # Tests that were started in the background ignore Ctrl-C, and so would this.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (folder / "out/checkpoint.pt").exists():
         assert process.poll() is None

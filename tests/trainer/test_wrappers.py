@@ -51,7 +51,7 @@ WITH_GROWTH = {
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained_in_ranks(tmp_path_factory):
     """All runs of two ranks, one beside the other, and one rank's to compare with."""
     folder = tmp_path_factory.mktemp("ranks")
     alone = {"one": BASE, "one-muon": MUON, "one-fp16": IN_FP16["ddp-fp16"], "one-grown": GROWING}
@@ -89,8 +89,8 @@ def assert_same_state(one: dict, other: dict, within: float) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_ADAMW)
-def test_two_ranks_train_like_one_under_every_wrapper(trained, name):
-    assert_same_training(trained / "one", trained / name, numbers=1e-5)
+def test_two_ranks_train_like_one_under_every_wrapper(trained_in_ranks, name):
+    assert_same_training(trained_in_ranks / "one", trained_in_ranks / name, numbers=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -109,23 +109,25 @@ def test_flat_gradients_are_the_plain_ones_where_a_step_does_not_reach_every_par
 
 
 @pytest.mark.parametrize("name", WITH_GROWTH)
-def test_a_growing_batch_trains_alike_under_wrappers(trained, name):
-    assert_same_training(trained / "one-grown", trained / name, numbers=1e-5)
-    assert [window["samples"] for window in events(trained / name, "steps")] == [[16]] * 4 + [[32]] * 2
+def test_a_growing_batch_trains_alike_under_wrappers(trained_in_ranks, name):
+    assert_same_training(trained_in_ranks / "one-grown", trained_in_ranks / name, numbers=1e-5)
+    assert [window["samples"] for window in events(trained_in_ranks / name, "steps")] == [[16]] * 4 + [
+        [32]
+    ] * 2
 
 
 # Muon's directions have the 8 bits of bfloat16.
 @pytest.mark.parametrize("name", WITH_MUON)
-def test_muon_trains_alike_looped_batched_and_sharded(trained, name):
-    assert_same_training(trained / "one-muon", trained / name, numbers=1e-4)
+def test_muon_trains_alike_looped_batched_and_sharded(trained_in_ranks, name):
+    assert_same_training(trained_in_ranks / "one-muon", trained_in_ranks / name, numbers=1e-4)
 
 
 @pytest.mark.parametrize("name", IN_FP16)
-def test_fp16_trains_alike_under_wrappers(trained, name):
-    assert_same_training(trained / "one-fp16", trained / name, numbers=2e-3, state=2e-2)
-    in_fp32 = gradient_norms(trained / "one-muon")
-    assert gradient_norms(trained / name) == pytest.approx(in_fp32, rel=2e-3)
-    assert events(trained / name, "run_start")[0]["effective"]["precision"] == "float16"
+def test_fp16_trains_alike_under_wrappers(trained_in_ranks, name):
+    assert_same_training(trained_in_ranks / "one-fp16", trained_in_ranks / name, numbers=2e-3, state=2e-2)
+    in_fp32 = gradient_norms(trained_in_ranks / "one-muon")
+    assert gradient_norms(trained_in_ranks / name) == pytest.approx(in_fp32, rel=2e-3)
+    assert events(trained_in_ranks / name, "run_start")[0]["effective"]["precision"] == "float16"
 
 
 @pytest.mark.parametrize(
@@ -141,47 +143,49 @@ def test_fp16_trains_alike_under_wrappers(trained, name):
         ("fsdp2-micro", "FSDP2", 3),
     ],
 )
-def test_gradients_are_reduced_as_often_as_the_read_back_says(trained, name, wrapper, reductions):
-    effective = events(trained / name, "run_start")[0]["effective"]
+def test_gradients_are_reduced_as_often_as_the_read_back_says(trained_in_ranks, name, wrapper, reductions):
+    effective = events(trained_in_ranks / name, "run_start")[0]["effective"]
     assert (effective["wrapper"], effective["gradient_reductions"]) == (wrapper, reductions)
-    counts = json.loads((trained / name / "collectives.json").read_text())
+    counts = json.loads((trained_in_ranks / name / "collectives.json").read_text())
     norms = 7 if wrapper == "FSDP2" else 0  # the norm of a sharded gradient needs a sum over ranks
     # All gradients of this model are less than DDP's first bucket.
     assert counts["gloo:all_reduce"] == 7 * reductions + norms
 
 
-def test_a_run_of_two_sharded_ranks_is_resumed_by_one(trained):
-    shutil.copytree(trained / "cut", trained / "cut-one")
-    config = tiny_config(trained, *MUON.split(","), "speed.muon=loop")
-    run_training(config, trained / "cut-one", 3, Progress(), resume=True)
-    assert_same_training(trained / "one-muon", trained / "cut-one", numbers=1e-4)
-    assert events(trained / "cut-one", "run_start")[0]["resumed_at_steps"] == [4]
+def test_a_run_of_two_sharded_ranks_is_resumed_by_one(trained_in_ranks):
+    shutil.copytree(trained_in_ranks / "cut", trained_in_ranks / "cut-one")
+    config = tiny_config(trained_in_ranks, *MUON.split(","), "speed.muon=loop")
+    run_training(config, trained_in_ranks / "cut-one", 3, Progress(), resume=True)
+    assert_same_training(trained_in_ranks / "one-muon", trained_in_ranks / "cut-one", numbers=1e-4)
+    assert events(trained_in_ranks / "cut-one", "run_start")[0]["resumed_at_steps"] == [4]
 
 
 @pytest.mark.parametrize(
     ("name", "whole", "numbers", "state"),
     [("fsdp2-again", "fsdp2", 0, 0), ("fsdp2-from-flat", "fsdp2-batched", 1e-4, 1e-3)],
 )
-def test_shards_go_on_with_what_shards_or_whole_copies_left(trained, name, whole, numbers, state):
-    assert_same_training(trained / whole, trained / name, numbers, state)
-    start = events(trained / name, "run_start")[0]
+def test_shards_go_on_with_what_shards_or_whole_copies_left(trained_in_ranks, name, whole, numbers, state):
+    assert_same_training(trained_in_ranks / whole, trained_in_ranks / name, numbers, state)
+    start = events(trained_in_ranks / name, "run_start")[0]
     assert (start["resumed_at_steps"], start["effective"]["wrapper"]) == ([4], "FSDP2")
 
 
-def test_four_ranks_train_like_one_and_resume_what_two_began(trained):
+def test_four_ranks_train_like_one_and_resume_what_two_began(trained_in_ranks):
     resumed = {f"cut-four-{name}": WITH_MUON[name] for name in ("flat-sharded", "fsdp2-sharded")}
     for name in resumed:
-        shutil.copytree(trained / "cut", trained / name)
+        shutil.copytree(trained_in_ranks / "cut", trained_in_ranks / name)
     four = {
         f"four-{name}": overrides
         for name, overrides in WITH_ADAMW.items()
         if "micro" not in name and "every" not in name
     }
-    train_in_ranks(trained, 4, {**four, **{f"{name}+": overrides for name, overrides in resumed.items()}})
+    train_in_ranks(
+        trained_in_ranks, 4, {**four, **{f"{name}+": overrides for name, overrides in resumed.items()}}
+    )
     for name in four:
-        assert_same_training(trained / "one", trained / name, numbers=1e-5)
+        assert_same_training(trained_in_ranks / "one", trained_in_ranks / name, numbers=1e-5)
     for name in resumed:
-        assert_same_training(trained / "one-muon", trained / name, numbers=1e-4)
+        assert_same_training(trained_in_ranks / "one-muon", trained_in_ranks / name, numbers=1e-4)
 
 
 @pytest.mark.parametrize(
