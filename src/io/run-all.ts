@@ -34,8 +34,9 @@ export interface AllRun {
 }
 
 /**
- * Those in `kept` are not run again, and none is left out. A failed warm-up launch ends the plan, and so does a block
- * with a failed launch, or whose runs no further one can make comparable: nothing after it could pass.
+ * Those in `kept` are not run again, and none is left out, whatever would be decided now. A failed warm-up launch ends
+ * the plan, and so does a block with a failed launch, or whose runs no further one can make comparable: nothing after
+ * it could pass.
  */
 export async function runAll(
   { request, places, configs, workspace, kept }: Opened,
@@ -54,22 +55,23 @@ export async function runAll(
   }
   const keptOf = (run: PlannedRun) => kept.find(({ outcome }) => outcome.run.id === run.id)
   const stopBefore = (run: PlannedRun): NotRunReason | null => {
+    if (keptOf(run) !== undefined) return null
     if (hooks.cancelled.aborted) return 'stopped'
     if (hooks.standing(done).counting.some(isFailedWarmUp)) return 'failed'
-    return hooks.isFit || keptOf(run) ? null : 'unfit'
+    return hooks.isFit ? null : 'unfit'
+  }
+  const endBefore = (run: PlannedRun, index: number): NotRunReason | null => {
+    if (keptOf(run) !== undefined) return null
+    // Half a block may still be set aside, for what the machine did to it.
+    const lost = beginsBlock(run, plan[index - 1]) ? hooks.whyLost(withRest('stopped')) : null
+    if (lost !== null || !followsLook(request.experiment, plan, index)) return lost
+    if (hooks.isDecided(withRest('decided'))) return 'decided'
+    return fitsBudget(request.experiment, plan, index, done.flatMap(timedRun)) ? null : 'budget'
   }
   try {
     for (const [index, run] of plan.entries()) {
-      const stop = stopBefore(run)
+      const stop = stopBefore(run) ?? endBefore(run, index)
       if (stop !== null) return await end(stop)
-      // Half a block may still be set aside, for what the machine did to it.
-      const isNew = keptOf(run) === undefined
-      const lost = isNew && beginsBlock(run, plan[index - 1]) ? hooks.whyLost(withRest('stopped')) : null
-      if (lost !== null) return await end(lost)
-      if (followsLook(request.experiment, plan, index)) {
-        if (hooks.isDecided(withRest('decided'))) return await end('decided')
-        if (!fitsBudget(request.experiment, plan, index, done.flatMap(timedRun))) return await end('budget')
-      }
       await perform(run)
       for (const repeat of hooks.standing(done).due) {
         const stop = stopBefore(repeat)

@@ -99,12 +99,14 @@ function lackOfScatter({ gate, repeating }: GateComparison, pairs: number): stri
   return `${gate.metric} of ${whose} is the same to the last digit ${where}, so there is no honest interval; ${question}`
 }
 
-/** `value` in the metric's own unit, not the limit's. */
 export function clears(gate: Gate, value: number): boolean {
-  const { direction, limit } = gate
-  const scaled = value / unitOf(gate)
-  if (direction === 'at_least') return scaled >= limit * (1 - ROUNDING)
-  return direction === 'at_most' ? scaled <= limit * (1 + ROUNDING) : scaled < limit
+  return clearsInUnit(gate, value / unitOf(gate))
+}
+
+/** `value` in the unit of the limit. */
+export function clearsInUnit({ direction, limit }: Gate, value: number): boolean {
+  if (direction === 'at_least') return value >= limit * (1 - ROUNDING)
+  return direction === 'at_most' ? value <= limit * (1 + ROUNDING) : value < limit
 }
 
 function isInsensitive({ gate, baseline }: GateComparison): boolean {

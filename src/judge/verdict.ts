@@ -125,12 +125,11 @@ function notNeededText(outcomes: readonly RunOutcome[]): string {
 
 /** Said of when they were left out: judged by another experiment, the others may be comparable after all. */
 function inVainText(outcomes: readonly RunOutcome[]): string {
-  const reasons = outcomes.flatMap((outcome) => (outcome.status === 'not-run' ? [outcome.reason] : []))
-  const [reason] = reasons
-  if (reason === 'failed') return `; ${reasons.length} were left out after one that failed`
-  if (reason === 'incomparable')
-    return `; ${reasons.length} were left out after some that could not be compared`
-  return ''
+  const reasons = outcomes.map((outcome) => (outcome.status === 'not-run' ? outcome.reason : null))
+  if (reasons.includes('failed')) return '; the rest was left out after one that failed'
+  return reasons.includes('incomparable')
+    ? '; the rest was left out after some that could not be compared'
+    : ''
 }
 
 /** A failed launch fails; then incomparable runs are invalid; then a required gate decides; only proof passes. */

@@ -50,10 +50,10 @@ export function signed(value: number, significant = 3): string {
 }
 
 /** 1.27 s, 12.3 ms, 850 us. */
-export function seconds(value: number, significant = 3): string {
-  const size = sizeOf(value, significant)
-  if (size > 0 && size < 1e-3) return withUnit(value * 1e6, ' us', significant)
-  return size > 0 && size < 1 ? withUnit(value * 1e3, ' ms', significant) : withUnit(value, ' s', significant)
+export function seconds(value: number): string {
+  const size = sizeOf(value, 3)
+  if (size > 0 && size < 1e-3) return withUnit(value * 1e6, ' us')
+  return size > 0 && size < 1 ? withUnit(value * 1e3, ' ms') : withUnit(value, ' s')
 }
 
 /** 45 s, 3 min 20 s, 1 h 05 min. */

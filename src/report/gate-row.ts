@@ -1,22 +1,11 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../config/gates.ts'
-import { comparesQuality, isHeldOut, isLevel, unitOf } from '../judge/gate-kind.ts'
-import { clears, type GateState, type GateVerdict } from '../judge/gate-verdict.ts'
+import { comparesQuality, isLevel } from '../judge/gate-kind.ts'
+import type { GateState, GateVerdict } from '../judge/gate-verdict.ts'
 import type { ToDecide } from '../judge/precision.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
-import {
-  bytes,
-  cautious,
-  confidence,
-  exactDigits,
-  exactPercent,
-  MOST_DIGITS,
-  number,
-  percent,
-  ratio,
-  rounded,
-  seconds,
-} from './format.ts'
+import { confidence, exactPercent } from './format.ts'
+import { boundTexts, changeText, digitsBesideLimit, levelText, limitText, sizeText } from './gate-numbers.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
 
@@ -27,11 +16,11 @@ export function gateCells(verdict: GateVerdict): string[] {
   const digits = optimized === null || !isLevel(gate) ? undefined : digitsBesideLimit(gate, optimized)
   return [
     gate.name,
-    baseline === null ? NOT_MEASURED : level(gate, baseline, digits),
-    optimized === null ? NOT_MEASURED : level(gate, optimized, digits),
-    evidence === null || isLevel(gate) ? '' : change(gate, evidence.estimate),
+    baseline === null ? NOT_MEASURED : levelText(gate, baseline, digits),
+    optimized === null ? NOT_MEASURED : levelText(gate, optimized, digits),
+    evidence === null || isLevel(gate) ? '' : changeText(gate, evidence.estimate),
     bound(verdict),
-    `${SYMBOL[gate.direction]} ${limit(gate)}`,
+    `${SYMBOL[gate.direction]} ${limitText(gate, digits)}`,
     stateText(verdict),
   ]
 }
@@ -39,7 +28,7 @@ export function gateCells(verdict: GateVerdict): string[] {
 /** What is asked, before anything has run. */
 export function gateQuestion(gate: Gate): string {
   const { name, direction, severity, statistic, metric, evidence } = gate
-  const asked = `${name} ${SYMBOL[direction]} ${limit(gate)} (${severity}): ${STATISTIC_MEANING[statistic](metricMeaning(gate))}`
+  const asked = `${name} ${SYMBOL[direction]} ${limitText(gate)} (${severity}): ${STATISTIC_MEANING[statistic](metricMeaning(gate))}`
   const notes = [
     statistic === 'ratio' ? shareAllowed(gate) : null,
     evidence === 'point' && !isLevel(gate) ? 'by its estimate alone' : null,
@@ -74,7 +63,7 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
       ? ''
       : ' Minimal detectable effect: unknown without an interval.'
   const { detectable, toDecide, bootstrap, isEquivalent } = precision
-  const size = gate.statistic === 'difference' ? difference(gate, detectable) : percent(detectable)
+  const size = sizeText(gate, detectable)
   return [
     isNoise(gate, detectable)
       ? ''
@@ -82,7 +71,7 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
     toDecideText(gate, toDecide),
     bootstrap === null
       ? ''
-      : ` BCa bootstrap: ${change(gate, bootstrap.lower)} to ${change(gate, bootstrap.upper)}.`,
+      : ` BCa bootstrap: ${changeText(gate, bootstrap.lower)} to ${changeText(gate, bootstrap.upper)}.`,
     isEquivalent === true ? ' Equivalent too: the interval stays within the limit on both sides.' : '',
     isEquivalent === false && state === 'passed'
       ? ' Not proven equivalent: the optimized model may be better by more than the limit.'
@@ -155,77 +144,12 @@ const NEEDS: Readonly<Record<string, string>> = {
   energy_joules_per_sample: 'needs an NVIDIA GPU',
 }
 
-const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']
-const COUNTS: readonly string[] = ['allocation_retries']
-const SHARES: readonly string[] = ['data_wait_share', 'gpu_utilization']
-
-function level(gate: Gate, value: number, significant = levelDigits(gate)): string {
-  const { metric, pricePerGpuHour } = gate
-  if (metric === 'seconds_per_sample') return `${seconds(value, significant)}/sample`
-  if (SECONDS.includes(metric)) return seconds(value, significant)
-  if (SHARES.includes(metric)) return percent(value, significant)
-  if (COUNTS.includes(metric)) return String(value)
-  if (metric === 'energy_joules_per_sample') return `${number(value, significant)} J/sample`
-  if (pricePerGpuHour !== null) return number(value * pricePerGpuHour, significant)
-  return metric.endsWith('_bytes') ? bytes(value, significant) : number(value, significant)
-}
-
-function levelDigits(gate: Gate): number {
-  return isHeldOut(gate) ? 4 : limitDigits(gate)
-}
-
-function limitDigits({ metric }: Gate): number {
-  return SHARES.includes(metric) ? 2 : 3
-}
-
-/** As few as show the limit as it is, and the level on its side of it. */
-function digitsBesideLimit(gate: Gate, value: number): number {
-  let digits = exactDigits(gate.limit, levelDigits(gate))
-  const unit = unitOf(gate)
-  const shown = () => rounded(value / unit, digits) * unit
-  while (digits < MOST_DIGITS && clears(gate, shown()) !== clears(gate, value)) digits += 1
-  return digits
-}
-
-function change(gate: Gate, estimate: number, significant = 3): string {
-  if (gate.statistic !== 'difference') return ratio(estimate, significant)
-  return `${estimate < 0 ? '-' : '+'}${difference(gate, Math.abs(estimate), significant)}`
-}
-
-function difference({ metric, pricePerGpuHour }: Gate, size: number, significant = 3): string {
-  if (metric.endsWith('_bytes')) return `${number(size / 1e9, significant)} GB`
-  if (SHARES.includes(metric)) return percent(size, significant)
-  if (SECONDS.includes(metric)) return `${number(size, significant)} s`
-  return number(size * (pricePerGpuHour ?? 1), significant)
-}
-
 /** Both one-sided bounds: one has to clear the limit for a pass, the other to miss it for a failure. */
 function bound({ gate, evidence }: GateVerdict): string {
   if (evidence === null || isLevel(gate)) return ''
   if (evidence.bounds === null) return 'none'
-  const digits = digitsOf(gate, evidence.bounds)
-  const lower = change(gate, cautious(evidence.bounds.lower, 'down', digits), digits)
-  const upper = change(gate, cautious(evidence.bounds.upper, 'up', digits), digits)
+  const { lower, upper } = boundTexts(gate, evidence.bounds)
   return `${lower} to ${upper} (each ${confidence(evidence.confidence)})`
-}
-
-/** As few as show the limit as it is, and each bound on its side of it; at least 3. */
-function digitsOf(gate: Gate, { lower, upper }: { lower: number; upper: number }): number {
-  let digits = exactDigits(gate.limit)
-  const reads = (value: number, direction: 'down' | 'up') =>
-    clears(gate, cautious(value, direction, digits)) === clears(gate, value)
-  while (digits < MOST_DIGITS && !(reads(lower, 'down') && reads(upper, 'up'))) digits += 1
-  return digits
-}
-
-function limit(gate: Gate): string {
-  const { metric, statistic, limit } = gate
-  if (statistic === 'speedup' || statistic === 'ratio') return ratio(limit, exactDigits(limit))
-  const digits = exactDigits(limit, limitDigits(gate))
-  if (SECONDS.includes(metric)) return seconds(limit, digits)
-  if (SHARES.includes(metric)) return percent(limit, digits)
-  if (COUNTS.includes(metric)) return String(limit)
-  return metric.endsWith('_bytes') ? bytes(limit * 1e9, digits) : number(limit, digits)
 }
 
 function stateText({ gate, state }: GateVerdict): string {

@@ -135,8 +135,8 @@ describe('a block after which nothing can pass ends the experiment', () => {
     const first = why === 'failed' ? { status: 'failed', reason: 'exit-code' } : finished
     expect(outcomes).toMatchObject([first, finished, ...Array(4).fill({ status: 'not-run', reason: why })])
     const said = {
-      incomparable: '2 of 6 launches finished; 4 were left out after some that could not be compared',
-      failed: '1 of 6 launches finished; 4 were left out after one that failed',
+      incomparable: '2 of 6 launches finished; the rest was left out after some that could not be compared',
+      failed: '1 of 6 launches finished; the rest was left out after one that failed',
     }[why]
     expect(stdout).toContain(said)
     const again = await speedproof(folder, 'analyze', 'out/result.json')

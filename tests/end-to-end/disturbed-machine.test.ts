@@ -1,4 +1,4 @@
-// What the machine does to an experiment, with an nvidia-smi that tells what the test wants: real launches all the same.
+// What the machine does to an experiment, with an nvidia-smi that tells what the test wants: real processes all the same.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

@@ -135,12 +135,13 @@ describe('a ladder in one sitting', () => {
 
 it('a ladder that runs out of time ends with 3, and --resume measures the rest in a new sitting', async () => {
   const ladder = { ...LADDER, rungs: RUNGS.slice(0, 1) }
-  // Two launches of 2.4 s in six.
-  const folder = await anExperiment({ ladder, baseline: { step_seconds: 0.1 } })
-  const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.1')
+  // One launch of 4.8 s in six: the last 15 s of 21 are for what comes after the launches.
+  const folder = await anExperiment({ ladder, baseline: { step_seconds: 0.2 } })
+  const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.35')
   expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
   expect(cut.stdout).toContain('Still to measure, with --resume: ')
   const { launches } = await recordOf(folder)
+  expect(launches).toHaveLength(1)
   const rest = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--resume')
   expect(rest).toMatchObject({ exitCode: 0, stderr: '' })
   const record = await recordOf(folder)

@@ -108,7 +108,9 @@ it('names a config that the base does not have yet, and not where the base was c
 })
 
 it('a cancelled run leaves no worktree, and can be resumed', async () => {
-  const folder = await aRepository({ design: { blocks: 2 } })
+  // 1.2 s a launch: long enough to be met in the middle.
+  const slow = { set: { 'speed.step_seconds': 0.06 } }
+  const folder = await aRepository({ design: { blocks: 2 }, baseline: slow, optimized: slow })
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE, ...BASE)
   const second = join(folder, 'out/runs/03-block-2-optimized/log.txt')
   await vi.waitUntil(() => existsSync(second), { timeout: 60_000, interval: 20 })

@@ -10,7 +10,8 @@ import { speedproof, startSpeedproof } from '../harness/command-line.ts'
 const PATIENCE = { timeout: 60_000, interval: 20 }
 
 async function interruptedInBlockTwo(): Promise<string> {
-  const folder = await anExperiment({ design: { blocks: 2 } })
+  // 1.6 s: long enough to be met in the middle.
+  const folder = await anExperiment({ design: { blocks: 2 }, baseline: { step_seconds: 0.08 } })
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
   // Block 2 starts with the optimized variant; its finished run alone is not a block.
   await vi.waitUntil(() => existsSync(join(folder, 'out/runs/04-block-2-baseline/log.txt')), PATIENCE)

@@ -14,7 +14,7 @@ const BOTH = ['faster.yaml', EXPERIMENT_FILE]
 const RESULTS = ['out/faster/result.json', 'out/regression/result.json']
 
 /** Head and base are alike; the optimized variant is 4 times faster, and must be `limit` times. */
-async function twoQuestions(limit: number, name = 'faster'): Promise<string> {
+async function twoQuestions(limit: number, name = 'faster', stepSeconds = 0.004): Promise<string> {
   const folder = await aRepository()
   const variant = (seconds: number) => ({ config: 'config.yaml', set: { 'speed.step_seconds': seconds } })
   const experiment = {
@@ -22,7 +22,7 @@ async function twoQuestions(limit: number, name = 'faster'): Promise<string> {
     kind: 'same-work',
     trainer: { script: 'train.py' },
     launch: { python: QUICK_PYTHON },
-    variants: { baseline: variant(0.004), optimized: variant(0.001) },
+    variants: { baseline: variant(stepSeconds), optimized: variant(stepSeconds / 4) },
     design: { blocks: 1, warm_up_launches: 0 },
     gates: { speedup: { at_least: limit, evidence: 'point' } },
   }
@@ -61,7 +61,8 @@ it('one that fails fails both, and analyze and report take the same', async () =
 })
 
 it('a cancel in the first leaves the second unlaunched, and both can be resumed', async () => {
-  const folder = await twoQuestions(3)
+  // 1.2 s of the optimized variant: long enough to be met in the middle.
+  const folder = await twoQuestions(3, 'faster', 0.24)
   const running = startSpeedproof(folder, 'run', ...BOTH, '--base', 'main')
   const log = join(folder, 'out/faster/runs/02-block-1-optimized/log.txt')
   await vi.waitUntil(() => existsSync(log), { timeout: 60_000, interval: 20 })

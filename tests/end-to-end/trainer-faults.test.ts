@@ -15,6 +15,9 @@ async function filesOf(folder: string, run: string): Promise<string[]> {
   return names.filter((name) => name !== 'errors').sort()
 }
 
+/** Found in a log that torchrun has its own say in. */
+const SAID: Readonly<Record<string, string>> = { crash: 'this trainer was told to crash' }
+
 /** Two faults for the price of one: the baseline's must not keep the optimized run from its own. */
 describe('both variants fail, each for its own reason', () => {
   const without = (name: string) => ALL_FILES.filter((file) => file !== name)
@@ -35,6 +38,7 @@ describe('both variants fail, each for its own reason', () => {
     expect(main).toMatchObject({ exitCode: 1, outputs: { verdict: 'failed', speedup: '' } })
     const { outcomes } = await readResult(folder)
     expect(outcomes.map(({ reason }) => reason)).toEqual([baselineReason, optimizedReason])
+    expect(outcomes[0]?.message).toContain(SAID[baseline] ?? '')
     expect(await Promise.all(RUNS.map((run) => filesOf(folder, run)))).toEqual([ALL_FILES, optimizedFiles])
     const report = await readFile(join(folder, 'out', 'report.md'), 'utf8')
     for (const text of [report, services.github.comments[0]?.body]) expect(text).toContain(baselineReason)

@@ -74,7 +74,7 @@ test('a signed number always has its sign', () => {
 
 test('seconds take the unit in which they are read best', () => {
   expect(
-    [0, 1.2745, 0.99951, 0.0123, 0.00099951, 0.00085, 1e-9, 75, -0.5].map((value) => seconds(value)),
+    [0, 1.2745, 0.99951, 0.0123, 0.00099951, 0.00085, 1e-9, 75, -0.5].map(seconds),
   ).toMatchInlineSnapshot(`
     [
       "0 s",

@@ -8,7 +8,7 @@ import { gateCells, gateQuestion } from '../../src/report/gate-row.ts'
 import { anExperiment } from '../fixtures/builders.ts'
 
 function aGate(gates: Readonly<Record<string, object>>): Gate {
-  const launch = { ...anExperiment().launch, price_per_gpu_hour: 3 }
+  const launch = { ...anExperiment().launch, price_per_gpu_hour: 0.52 }
   const [gate] = gatesOf(anExperiment({ launch, gates: gatesFile.parse(gates) }))
   if (gate === undefined) throw new Error('no gate')
   return gate
@@ -20,65 +20,63 @@ function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
 }
 
 /** Optimized, limit and verdict of a level, which is given in the unit of its limit. */
-function cellsOf(gates: Readonly<Record<string, object>>, level: number): string[] {
+function cellsOf(gates: Readonly<Record<string, object>>, level: number): string {
   const gate = aGate(gates)
   const optimized = level * unitOf(gate)
   const state = clears(gate, optimized) ? 'passed' : 'failed'
   const cells = gateCells(aVerdict(gate, { optimized, state }))
-  return [2, 5, 6].map((column) => cells[column] ?? '')
+  return [2, 5, 6].map((column) => cells[column]).join(' | ')
 }
 
 describe('a level reads on the side of its limit that it is on', () => {
+  const warn = { severity: 'warn' }
+  const worst = (metric: string, limit: object) => ({ worst: { metric, statistic: 'maximum', ...limit } })
   test.each([
+    [44, { peak_memory_gb: { below: 50 } }, '44.0 GB (41.0 GiB) | < 50.0 GB (46.6 GiB) | passed'],
     [
-      { peak_memory_gb: { below: 79.96 } },
-      79.953,
-      '79.95 GB (74.46 GiB)',
-      '< 79.96 GB (74.47 GiB)',
-      'passed',
-    ],
-    [
-      { peak_memory_gb: { below: 79.94 } },
-      79.943,
-      '79.94 GB (74.45 GiB)',
-      '< 79.94 GB (74.45 GiB)',
-      'failed',
-    ],
-    [
-      { peak_memory_gb: { below: 50 } },
       49.9996,
-      '49.9996 GB (46.5658 GiB)',
-      '< 50.0 GB (46.6 GiB)',
-      'passed',
+      { peak_memory_gb: { below: 50 } },
+      '49.9996 GB (46.5658 GiB) | < 50.0000 GB (46.5661 GiB) | passed',
     ],
-    [{ peak_memory_gb: { below: 50 } }, 44, '44.0 GB (41.0 GiB)', '< 50.0 GB (46.6 GiB)', 'passed'],
-    [{ data_wait_share: { at_most: 0.0127 } }, 0.0126, '1.26%', '<= 1.27%', 'passed'],
-    [{ data_wait_share: { at_most: 0.05 } }, 0.0501, '5.01%', '<= 5.0%', 'failed'],
-    [{ cost_per_run: { at_most: 5.004 } }, 5.0045, '5.005', '<= 5.004', 'failed'],
+    [50.01, { peak_memory_gb: { at_most: 50 } }, '50.01 GB (46.58 GiB) | <= 50.00 GB (46.57 GiB) | failed'],
+    [79.953, { peak_memory_gb: { below: 79.96 } }, '79.95 GB (74.46 GiB) | < 79.96 GB (74.47 GiB) | passed'],
+    [79.943, { peak_memory_gb: { below: 79.94 } }, '79.94 GB (74.45 GiB) | < 79.94 GB (74.45 GiB) | failed'],
+    [0.0126, { data_wait_share: { at_most: 0.0127 } }, '1.26% | <= 1.27% | passed'],
+    [0.0501, { data_wait_share: { at_most: 0.05 } }, '5.01% | <= 5.00% | failed'],
+    [0.945, { gpu_utilization: { at_least: 0.95, ...warn } }, '94.5% | >= 95.0% | not reached (warn)'],
+    [5.0045, { cost_per_run: { at_most: 5.004 } }, '5.005 | <= 5.004 | failed'],
+    [2.9996, { cost_per_run: { below: 3 } }, '2.9996 | < 3.0000 | passed'],
+    [1234567, worst('allocation_retries', { at_most: 2 }), '1234567 | <= 2 | failed'],
+    [0.0123456, worst('val_loss', { below: 0.5 }), '0.01235 | < 0.5000 | passed'],
+    [60.04, worst('total_seconds', { at_most: 60 }), '60.04 s | <= 60.00 s | failed'],
     [
-      { gpu_utilization: { at_least: 0.95, severity: 'warn' } },
-      0.9496,
-      '94.96%',
-      '>= 95%',
-      'not reached (warn)',
+      0.00127,
+      worst('seconds_per_sample', { below: 0.0013 }),
+      '0.00127 s/sample | < 0.00130 s/sample | passed',
     ],
-    [
-      { worst: { metric: 'val_loss', statistic: 'maximum', below: 0.5 } },
-      0.0123456,
-      '0.01235',
-      '< 0.500',
-      'passed',
-    ],
-    [
-      { worst: { metric: 'total_seconds', statistic: 'maximum', at_most: 60 } },
-      60.04,
-      '60.04 s',
-      '<= 60.0 s',
-      'failed',
-    ],
-  ])('%o', (gates, optimized, ...cells) => {
-    expect(cellsOf(gates, optimized)).toEqual(cells)
+  ])('%d: %o', (level, gates, cells) => {
+    expect(cellsOf(gates, level)).toBe(cells)
   })
+})
+
+test('a difference has the unit of its limit', () => {
+  const gate = aGate({ more: { metric: 'total_seconds', statistic: 'difference', below: 0.5 } })
+  const bounds = { lower: 0.3, upper: 0.49999 }
+  const evidence = {
+    estimate: 0.412,
+    bounds,
+    pairs: 4,
+    confidence: 0.95,
+    values: [],
+    scale: 'linear',
+  } as const
+  expect(gateCells(aVerdict(gate, { evidence })).slice(3, 6)).toMatchInlineSnapshot(`
+    [
+      "+0.412 s",
+      "+0.30000 s to +0.49999 s (each 95%)",
+      "< 0.500 s",
+    ]
+  `)
 })
 
 test('a difference of shares is in percent, as its limit is', () => {

@@ -214,7 +214,7 @@ describe('a report in the terminal', () => {
       | speedup    | 5.01 ms/sample     | 2.50 ms/sample     | 2.00x    | none  | >= 3.00x             | not reached (warn) |
       | loss_delta | 0.02010            | 0.02011            | +1.00e-5 | none  | < 0.0100             | open (info)        |
       | growth     | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) | +0 GB    | none  | < 2.00 GB (1.86 GiB) | inconclusive       |
-      | worst_loss | 0.02010            | 0.02011            |          |       | < 0.500              | passed             |
+      | worst_loss | 0.02010            | 0.02011            |          |       | < 0.5000             | passed             |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block. Minimal detectable effect: unknown without an interval.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds luck decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it. Minimal detectable effect: unknown without an interval.
