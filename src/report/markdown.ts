@@ -1,6 +1,7 @@
 // A result -> Markdown sections, most important first; the comment leaves out from the end if it must.
 import { markdownTable } from 'markdown-table'
 import type { Check } from '../judge/validity.ts'
+import type { NotRunReason } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { runTitle } from '../plan/plan.ts'
 import { besideTheGates } from './beside.ts'
@@ -147,12 +148,22 @@ function launchesTable({ outcomes, runs, setAside }: Result): string {
 }
 
 function statusText({ status, reason, message }: OutcomeLine): string {
+  if (status === 'not-run') return `not run: ${WHY_NOT_RUN[reason ?? ''] ?? reason}`
   return [
     status,
     reason === null ? '' : `: ${reason}`,
     message === null ? '' : `, ${escapeCell(message)}`,
   ].join('')
 }
+
+const WHY_NOT_RUN: Readonly<Record<string, string>> = {
+  decided: 'the verdict was decided',
+  budget: 'the budget was spent',
+  unfit: 'the machine was not fit',
+  failed: 'a launch before it failed',
+  incomparable: 'those before it cannot be compared',
+  stopped: 'stopped before it',
+} satisfies Record<NotRunReason, string>
 
 function summaryCells(summary: RunSummary | undefined, { wallSeconds, compileCache }: OutcomeLine): string[] {
   const wall = wallSeconds === null ? '' : duration(wallSeconds)

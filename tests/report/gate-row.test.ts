@@ -59,45 +59,35 @@ describe('a level reads on the side of its limit that it is on', () => {
   })
 })
 
-test('a difference has the unit of its limit', () => {
-  const gate = aGate({ more: { metric: 'total_seconds', statistic: 'difference', below: 0.5 } })
-  const bounds = { lower: 0.3, upper: 0.49999 }
-  const evidence = {
-    estimate: 0.412,
-    bounds,
-    pairs: 4,
-    confidence: 0.95,
-    values: [],
-    scale: 'linear',
-  } as const
-  expect(gateCells(aVerdict(gate, { evidence })).slice(3, 6)).toMatchInlineSnapshot(`
+describe('a difference has the unit of its limit', () => {
+  const cells = (metric: string, below: number, estimate: number, lower: number, upper: number) => {
+    const gate = aGate({ more: { metric, statistic: 'difference', below } })
+    const bounds = { lower, upper }
+    const evidence = { estimate, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'linear' } as const
+    return gateCells(aVerdict(gate, { evidence })).slice(3, 6).join(' | ')
+  }
+  test.each([
+    ['total_seconds', 0.5, 0.412, 0.3, 0.49999, '+0.412 s | +0.30000 s to +0.49999 s (each 95%) | < 0.500 s'],
     [
-      "+0.412 s",
-      "+0.30000 s to +0.49999 s (each 95%)",
-      "< 0.500 s",
-    ]
-  `)
-})
-
-test('a difference of shares is in percent, as its limit is', () => {
-  const gate = aGate({ more: { metric: 'data_wait_share', statistic: 'difference', below: 0.0125 } })
-  const bounds = { lower: 0.00184, upper: 0.00282 }
-  const evidence = {
-    estimate: 0.00233,
-    bounds,
-    pairs: 4,
-    confidence: 0.95,
-    values: [],
-    scale: 'linear',
-  } as const
-  const cells = gateCells(aVerdict(gate, { evidence }))
-  expect(cells.slice(3, 6)).toMatchInlineSnapshot(`
+      'data_wait_share',
+      0.0125,
+      0.00233,
+      0.00184,
+      0.00282,
+      '+0.233% | +0.184% to +0.282% (each 95%) | < 1.25%',
+    ],
     [
-      "+0.233%",
-      "+0.184% to +0.282% (each 95%)",
-      "< 1.25%",
-    ]
-  `)
+      'peak_memory_reserved_bytes',
+      2,
+      1e9,
+      -5e8,
+      3e9,
+      '+1.00 GB | -0.500 GB to +3.00 GB (each 95%) | < 2.00 GB (1.86 GiB)',
+    ],
+    ['gpu_hours', 0.1, 0.05, 0.01, 0.2, '+0.0500 | +0.0100 to +0.200 (each 95%) | < 0.100'],
+  ])('%s', (metric, below, estimate, lower, upper, expected) => {
+    expect(cells(metric, below, estimate, lower, upper)).toBe(expected)
+  })
 })
 
 test('a question names the share that a ratio is off from 1, whatever its direction', () => {

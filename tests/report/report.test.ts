@@ -430,7 +430,7 @@ describe('a report in Markdown', () => {
       | block 1, baseline  | 1    | finished                                                  | 5.00 ms    | 80.0 ms     | not measured | 0.020000      | 0               | warm          | 0 s    | 1 min 00 s |
       | block 1, optimized | 1    | failed: out-of-memory, rank 1, step 7: CUDA out of memory |            |             |              |               |                 | warm          |        | 12 s       |
       | block 2, optimized | 2    | cancelled                                                 |            |             |              |               |                 | warm          |        | 3 s        |
-      | block 2, baseline  | 2    | not-run: stopped                                          |            |             |              |               |                 |               |        |            |
+      | block 2, baseline  | 2    | not run: stopped before it                                |            |             |              |               |                 |               |        |            |
 
       </details>"
     `)
