@@ -5,6 +5,7 @@ watches itself. Ends with 1 if memory grew by more than the limit after the firs
 """
 
 import argparse
+import json
 import sys
 import threading
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ def main() -> int:
     host, gpu = growth(samples, config.train.updates)
     rank = rank_from_environment()[0]
     if rank == 0:
+        start = json.loads((options.out / "metrics.jsonl").read_text().splitlines()[0])
+        print(f"{', '.join(start['device_names'])}, torch {start['versions']['torch']}")
         for shown in samples[:: max(1, len(samples) // 10)]:
             host_now, gpu_now = shown.host_mebibytes, shown.gpu_mebibytes
             print(f"step {shown.step:5d}  host {host_now:8.1f} MiB  GPU {gpu_now:8.1f} MiB")
