@@ -13,11 +13,11 @@ set -euo pipefail
 parts=(data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu recipe-2gpu
   plan-2gpu floor-1gpu gate-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu
   speed-cases-2gpu rivals-4gpu rivals-2gpu breakdown-4gpu breakdown-2gpu learning memory)
-if [ $# -lt 1 ]; then
+if [ $# -lt 1 ] || [[ $1 == -* ]]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
 fi
-if [[ $1 == /* ]]; then
+if [[ -z $1 || $1 == /* || /$1/ == */../* ]]; then
   echo "$0: OUT is a folder in the repository, relative to its root, such as out/gpus; got $1" >&2
   exit 2
 fi

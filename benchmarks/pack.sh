@@ -7,7 +7,7 @@
 #   benchmarks/pack.sh FILE.tar.xz [PYTHON]   here, after npm run setup; PYTHON such as 3.12
 #   tar -xf FILE.tar.xz                       there, in the repository's root; same architecture as here
 set -euo pipefail
-if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+if [ $# -lt 1 ] || [ $# -gt 2 ] || [[ $1 == -* ]]; then
   echo "usage: $0 FILE.tar.xz [PYTHON]; got: $*" >&2
   exit 2
 fi

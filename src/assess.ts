@@ -8,7 +8,7 @@ import { withMachine } from './judge/machine-verdict.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise-floor.ts'
 import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
 import { checkStepClock } from './judge/step-clock.ts'
-import { judge } from './judge/verdict.ts'
+import { judge, type Verdict } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'
 import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
 import { UNWATCHED, type Watched } from './measure/machine-record.ts'
@@ -72,7 +72,8 @@ export function assess(
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
     outcomes: launched.map(outcomeLine),
     runs,
-    curves: curvesOf(finishedOf(outcomes), runs[0]?.warmUpSteps ?? 0),
+    // Over the samples of both, which must be the same.
+    curves: hasEqualWork(verdict) ? curvesOf(finishedOf(outcomes), runs[0]?.warmUpSteps ?? 0) : [],
     setAside: standing.setAside.map(setAsideLine),
     preflight: watched.preflight,
     machines,
@@ -86,6 +87,10 @@ export function assess(
           })
         : null,
   }
+}
+
+function hasEqualWork({ checks }: Verdict): boolean {
+  return checks.every(({ name, state }) => name !== 'equal work' || state !== 'failed')
 }
 
 function outcomesOf(launched: readonly Launched[]): RunOutcome[] {

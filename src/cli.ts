@@ -16,6 +16,7 @@ import { parseShard } from './io/ladder/due.ts'
 import { readShared } from './io/ladder/ladder-file.ts'
 import { loadAll } from './io/load-all.ts'
 import { examine } from './io/machine/doctor.ts'
+import { exitPrinted } from './io/process/exit-printed.ts'
 import { plainText } from './io/process/sanitize.ts'
 import { ProgressView } from './io/progress.ts'
 import type { WholeFolder } from './io/whole-folder.ts'
@@ -240,4 +241,4 @@ try {
 } catch (error) {
   process.exitCode = exitCodeOf(error)
 }
-process.exit()
+await exitPrinted()

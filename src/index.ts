@@ -3,6 +3,7 @@ import { setFailed } from '@actions/core'
 import { CancelledError, ConfigError, RunError } from './errors.ts'
 import { runAction } from './io/action.ts'
 import { runPost } from './io/post.ts'
+import { exitPrinted } from './io/process/exit-printed.ts'
 
 try {
   if (process.argv[2] === 'post') await runPost()
@@ -11,7 +12,7 @@ try {
   setFailed(explain(error))
 }
 // An upload that timed out may keep the process alive for ever.
-process.exit()
+await exitPrinted()
 
 function explain(error: unknown): string {
   if (error instanceof CancelledError || error instanceof ConfigError || error instanceof RunError) {

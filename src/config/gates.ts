@@ -118,6 +118,7 @@ function readGate(name: string, entry: GateEntry, where: string): Omit<Gate, 'pr
   }
   checkLimit(statistic, direction, limit, where)
   checkGigabytes(metric, direction, limit, where)
+  checkShare(metric, statistic, direction, limit, where)
   checkSeverity(metric, entry, where)
   const { severity, evidence } = entry
   return { name, metric, statistic, direction, limit, severity, evidence }
@@ -137,6 +138,21 @@ function checkGigabytes(metric: string, direction: Gate['direction'], limit: num
 }
 
 const MOST_GB = 10_000
+
+/** Nor is more than all of it. */
+function checkShare(
+  metric: string,
+  statistic: Statistic,
+  direction: Gate['direction'],
+  limit: number,
+  where: string,
+): void {
+  const isQuotient = statistic === 'speedup' || statistic === 'ratio'
+  if (!isQuotient && SHARES.includes(metric) && limit > 1)
+    throw new ConfigError(`${where}.${direction}: got ${limit}, expected a share, such as 0.05 for 5%`)
+}
+
+export const SHARES: readonly string[] = ['data_wait_share', 'gpu_utilization']
 
 /** The driver's number says that any kernel ran, so tiny kernels one after the other read 100%. */
 function checkSeverity(metric: string, { severity }: GateEntry, where: string): void {

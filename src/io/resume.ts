@@ -1,6 +1,7 @@
 // Opens the output folder of each experiment: empty, or with what an interrupted one has finished there.
 import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
+import { VARIANTS } from '../config/experiment.ts'
 import { ConfigError } from '../errors.ts'
 import { standingOf } from '../judge/repeat.ts'
 import type { LockFacts } from '../measure/machine-record.ts'
@@ -8,6 +9,7 @@ import type { Launched } from '../measure/outcome.ts'
 import { planRuns, repeatOf } from '../plan/plan.ts'
 import type { Request } from '../report/result.ts'
 import { readRecorded } from './analyze.ts'
+import { hashCode } from './code-hash.ts'
 import type { Loaded } from './load-experiment.ts'
 import { Workspace } from './workspace.ts'
 
@@ -33,7 +35,7 @@ export async function openAll(
     const { request, places, configs, directory } = question
     const folder =
       lock.status === 'held'
-        ? await openWorkspace(directory, request, resume && (isFirst || hasBegun(question)))
+        ? await openWorkspace(question, resume && (isFirst || hasBegun(question)))
         : { workspace: await Workspace.beside(directory), kept: [] }
     opened.push({ request, places, configs, ...folder })
   }
@@ -41,7 +43,8 @@ export async function openAll(
 }
 
 /** Throws a ConfigError if there is nothing to resume, or if it was not the same experiment on the same host. */
-async function openWorkspace(directory: string, request: Request, resume: boolean): Promise<OpenedFolder> {
+async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedFolder> {
+  const { directory, request } = question
   if (!resume) return { workspace: await Workspace.fresh(directory), kept: [] }
   const workspace = new Workspace(directory)
   const earlier = await readRecorded(workspace.resultFile, (recorded) => recorded)
@@ -50,6 +53,7 @@ async function openWorkspace(directory: string, request: Request, resume: boolea
   refuseFailed(standing.counting, workspace.resultFile)
   // What was set aside stays so: a second chance is given once.
   const kept = [...standing.setAside.map(({ launched }) => launched), ...wholeBlocks(standing.counting)]
+  await requireSameCode(kept, question, workspace)
   const again = planRuns(request.experiment)
     .flatMap((run) => [run, repeatOf(run)])
     .filter(({ id }) => !kept.some(({ outcome }) => outcome.run.id === id))
@@ -76,6 +80,23 @@ function requireSame(earlier: Request, now: Request, file: string): void {
   throw new ConfigError(
     `--resume: ${file} is not of the same ${different.join(', ')}; its blocks cannot be compared with new ones, so start without --resume`,
   )
+}
+
+/** What was measured before would be invalid beside launches of other code, and no repeat could mend that. */
+async function requireSameCode(
+  kept: readonly Launched[],
+  { request, places }: Loaded,
+  { directory, resultFile }: Workspace,
+): Promise<void> {
+  for (const variant of VARIANTS) {
+    const earlier = kept.findLast(({ launch, outcome }) => launch?.code && outcome.run.variant === variant)
+    if (!earlier?.launch?.code) continue
+    const now = await hashCode(request.experiment.trainer, places[variant].workingDirectory, directory)
+    if (now === earlier.launch.code.after) continue
+    throw new ConfigError(
+      `--resume: the trainer's sources have changed since ${earlier.outcome.run.id} in ${resultFile}; restore them, or start without --resume`,
+    )
+  }
 }
 
 /** A failed launch counts as failed: to run it again until it passes would hide it. */

@@ -1,6 +1,6 @@
 // How the numbers of one gate are written: as its limit is, with as many digits as show on which side of it they are.
-import type { Gate } from '../config/gates.ts'
-import { isHeldOut, isLevel, unitOf } from '../judge/gate-kind.ts'
+import { type Gate, SHARES } from '../config/gates.ts'
+import { isHeldOut, unitOf } from '../judge/gate-kind.ts'
 import { clears, clearsInUnit } from '../judge/gate-verdict.ts'
 import {
   bytes,
@@ -16,13 +16,12 @@ import {
 
 const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']
 const COUNTS: readonly string[] = ['allocation_retries']
-const SHARES: readonly string[] = ['data_wait_share', 'gpu_utilization']
 
 /** Of a run, in the unit of the metric. */
 export function levelText(gate: Gate, value: number, digits = levelDigits(gate)): string {
-  // It has no limit beside it, and is read best so.
-  if (gate.metric === 'seconds_per_sample' && !isLevel(gate)) return `${seconds(value)}/sample`
-  if (COUNTS.includes(gate.metric)) return String(value)
+  // There is no limit of it in the row, and it is read best so.
+  if (gate.metric === 'seconds_per_sample' && isQuotient(gate)) return `${seconds(value)}/sample`
+  if (COUNTS.includes(gate.metric) && Number.isInteger(value)) return String(value)
   if (isBytes(gate)) return bytes(value, digits)
   const ofLevel: Gate = { ...gate, statistic: 'maximum' }
   return withUnit(ofLevel, written(ofLevel, value), digits)
@@ -30,7 +29,7 @@ export function levelText(gate: Gate, value: number, digits = levelDigits(gate))
 
 /** `digits` are those of the level beside it, where there is one. */
 export function limitText(gate: Gate, digits = exactDigits(gate.limit, limitDigits(gate))): string {
-  if (COUNTS.includes(gate.metric)) return String(gate.limit)
+  if (COUNTS.includes(gate.metric) && !isQuotient(gate)) return String(gate.limit)
   if (isBytes(gate) && !isQuotient(gate)) return bytes(gate.limit * unitOf(gate), digits)
   return withUnit(gate, gate.limit * scaleOf(gate), digits)
 }
@@ -45,21 +44,41 @@ export function sizeText(gate: Gate, size: number): string {
   return isQuotient(gate) ? percent(size) : withUnit(gate, written(gate, size), 3)
 }
 
-/** Each on its side of the limit. */
-export function boundTexts(gate: Gate, { lower, upper }: Bounds): { lower: string; upper: string } {
-  const shown = (digits: number) => ({
+/** The estimate, on its side of the limit where it decides alone; and each bound on its own. */
+export function comparisonTexts(gate: Gate, { estimate, bounds }: Comparison): ComparisonTexts {
+  const exact = exactDigits(gate.limit)
+  const shown = ({ lower, upper }: Bounds, digits: number) => ({
     lower: cautious(written(gate, lower), 'down', digits),
     upper: cautious(written(gate, upper), 'up', digits),
   })
-  const digits = fewest(exactDigits(gate.limit), (few) => {
-    const bounds = shown(few)
-    return reads(gate, bounds.lower, lower) && reads(gate, bounds.upper, upper)
-  })
-  const bounds = shown(digits)
+  const digits =
+    bounds === null
+      ? 3
+      : fewest(exact, (few) => {
+          const { lower, upper } = shown(bounds, few)
+          return reads(gate, lower, bounds.lower) && reads(gate, upper, bounds.upper)
+        })
+  const deciding =
+    gate.evidence === 'point'
+      ? fewest(exact, (few) => reads(gate, rounded(written(gate, estimate), few), estimate))
+      : 3
+  const { lower, upper } = bounds === null ? { lower: null, upper: null } : shown(bounds, digits)
   return {
-    lower: signedText(gate, bounds.lower, digits),
-    upper: signedText(gate, bounds.upper, digits),
+    change: signedText(gate, written(gate, estimate), Math.max(digits, deciding)),
+    lower: lower === null ? null : signedText(gate, lower, digits),
+    upper: upper === null ? null : signedText(gate, upper, digits),
   }
+}
+
+interface Comparison {
+  readonly estimate: number
+  readonly bounds: Bounds | null
+}
+
+interface ComparisonTexts {
+  readonly change: string
+  readonly lower: string | null
+  readonly upper: string | null
 }
 
 interface Bounds {

@@ -5,21 +5,27 @@ import type { GateState, GateVerdict } from '../judge/gate-verdict.ts'
 import type { ToDecide } from '../judge/precision.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
 import { confidence, exactPercent } from './format.ts'
-import { boundTexts, changeText, digitsBesideLimit, levelText, limitText, sizeText } from './gate-numbers.ts'
+import {
+  changeText,
+  comparisonTexts,
+  digitsBesideLimit,
+  levelText,
+  limitText,
+  sizeText,
+} from './gate-numbers.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
 
 const NOT_MEASURED = 'not measured'
 
 export function gateCells(verdict: GateVerdict): string[] {
-  const { gate, baseline, optimized, evidence } = verdict
+  const { gate, baseline, optimized } = verdict
   const digits = optimized === null || !isLevel(gate) ? undefined : digitsBesideLimit(gate, optimized)
   return [
     gate.name,
     baseline === null ? NOT_MEASURED : levelText(gate, baseline, digits),
     optimized === null ? NOT_MEASURED : levelText(gate, optimized, digits),
-    evidence === null || isLevel(gate) ? '' : changeText(gate, evidence.estimate),
-    bound(verdict),
+    ...comparisonCells(verdict),
     `${SYMBOL[gate.direction]} ${limitText(gate, digits)}`,
     stateText(verdict),
   ]
@@ -144,12 +150,11 @@ const NEEDS: Readonly<Record<string, string>> = {
   energy_joules_per_sample: 'needs an NVIDIA GPU',
 }
 
-/** Both one-sided bounds: one has to clear the limit for a pass, the other to miss it for a failure. */
-function bound({ gate, evidence }: GateVerdict): string {
-  if (evidence === null || isLevel(gate)) return ''
-  if (evidence.bounds === null) return 'none'
-  const { lower, upper } = boundTexts(gate, evidence.bounds)
-  return `${lower} to ${upper} (each ${confidence(evidence.confidence)})`
+/** With both one-sided bounds: one has to clear the limit for a pass, the other to miss it for a failure. */
+function comparisonCells({ gate, evidence }: GateVerdict): [string, string] {
+  if (evidence === null || isLevel(gate)) return ['', '']
+  const { change, lower, upper } = comparisonTexts(gate, evidence)
+  return [change, lower === null ? 'none' : `${lower} to ${upper} (each ${confidence(evidence.confidence)})`]
 }
 
 function stateText({ gate, state }: GateVerdict): string {

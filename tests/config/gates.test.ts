@@ -81,6 +81,14 @@ describe('a gate', () => {
     expect(gates('{ peak_memory_gb: { below: 9999 } }')).toHaveLength(1)
   })
 
+  test('of a share is one, not percent, of which less than 5 times all would be asked', () => {
+    expect(refused('{ data_wait_share: { below: 5 } }')).toBe(
+      'x.yaml: gates.data_wait_share.below: got 5, expected a share, such as 0.05 for 5%',
+    )
+    const ratio = '{ mine: { metric: data_wait_share, statistic: ratio, at_most: 5 } }'
+    expect(gates(ratio)).toHaveLength(1)
+  })
+
   test('has a plain name', () => {
     expect(refused('{ "My | gate": { below: 3 } }')).toMatchInlineSnapshot(
       `"x.yaml: gates.My | gate: got {"below":3}, expected a name of small letters, digits and _, such as my_gate"`,

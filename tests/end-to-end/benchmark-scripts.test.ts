@@ -68,6 +68,23 @@ it.each(['on-gpus.sh', 'pack.sh', 'through-the-action.sh'])('%s says how it is c
   expect(said).toMatch(/^usage: /)
 })
 
+it.each(['on-gpus.sh', 'pack.sh'])('%s takes no option for a folder or file', async (script) => {
+  expect(await call(script, '--help')).toMatchObject({
+    exitCode: 2,
+    said: expect.stringMatching(/^usage: /),
+  })
+})
+
+it.each(['', '../elsewhere', 'out/../..'])(
+  'on-gpus.sh refuses "%s", which is not below the repository',
+  async (out) => {
+    expect(await call('on-gpus.sh', out, 'kernels')).toMatchObject({
+      exitCode: 2,
+      said: expect.stringContaining(`OUT is a folder in the repository`),
+    })
+  },
+)
+
 it.each(['on-gpus.sh', 'through-the-action.sh'])(
   '%s refuses a folder outside of the repository',
   async (script) => {

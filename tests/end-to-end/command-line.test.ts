@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
-import { aFolder } from '../fixtures/processes/launching.ts'
+import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
 import { type Ended, speedproof } from '../harness/command-line.ts'
 
 const RESULT = 'out/result.json'
@@ -142,6 +142,14 @@ describe('a block after which nothing can pass ends the experiment', () => {
     const again = await speedproof(folder, 'analyze', 'out/result.json')
     expect(again).toMatchObject({ exitCode: code, stdout: expect.stringContaining(said ?? '') })
   })
+})
+
+it('all that is printed reaches a pipe, however much it is', async () => {
+  const results = Array(6).fill('benchmarks/gate/two-task-2gpu/result.json')
+  const { exitCode, stdout } = await speedproof(ROOT, 'report', ...results)
+  expect(exitCode).toBe(0)
+  expect(stdout.length).toBeGreaterThan(2 ** 16)
+  expect(stdout).toMatch(/<\/details>\n+$/)
 })
 
 describe('a result that cannot be read ends analyze with 2', () => {

@@ -1,17 +1,24 @@
 // An interrupted experiment goes on where it was, block by block, and refuses to mix what is not comparable.
 import { existsSync } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import { appendFile, copyFile, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
+import {
+  anExperiment,
+  EXPERIMENT_FILE,
+  type ExperimentChanges,
+  TRAINERS,
+} from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { speedproof, startSpeedproof } from '../harness/command-line.ts'
 
 const PATIENCE = { timeout: 60_000, interval: 20 }
 
-async function interruptedInBlockTwo(): Promise<string> {
+async function interruptedInBlockTwo(changes: ExperimentChanges = {}): Promise<string> {
   // 1.6 s: long enough to be met in the middle.
-  const folder = await anExperiment({ design: { blocks: 2 }, baseline: { step_seconds: 0.08 } })
+  const slow = { baseline: { step_seconds: 0.08 } }
+  const folder = await anExperiment({ design: { blocks: 2 }, ...slow, ...changes })
+  await copyFile(join(TRAINERS, 'faulty.py'), join(folder, 'train.py'))
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
   // Block 2 starts with the optimized variant; its finished run alone is not a block.
   await vi.waitUntil(() => existsSync(join(folder, 'out/runs/04-block-2-baseline/log.txt')), PATIENCE)
@@ -45,6 +52,18 @@ it('refuses another experiment, and one that never began, before anything is run
   await speedproof(folder, 'run', EXPERIMENT_FILE)
   const other = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--min-speedup', '2')
   expect(other).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('not of the same experiment') })
+})
+
+it('refuses code that has changed before anything is run, and goes on once it is restored', async () => {
+  const folder = await interruptedInBlockTwo({ trainer: { script: 'train.py' } })
+  await appendFile(join(folder, 'train.py'), '# changed\n')
+  const changed = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
+  expect(changed).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/the trainer's sources have changed since 0\d-.*restore them/),
+  })
+  await copyFile(join(TRAINERS, 'faulty.py'), join(folder, 'train.py'))
+  expect(await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')).toMatchObject({ exitCode: 0 })
 })
 
 it('refuses to run a failed launch again until it passes', async () => {

@@ -67,7 +67,14 @@ describe('a difference has the unit of its limit', () => {
     return gateCells(aVerdict(gate, { evidence })).slice(3, 6).join(' | ')
   }
   test.each([
-    ['total_seconds', 0.5, 0.412, 0.3, 0.49999, '+0.412 s | +0.30000 s to +0.49999 s (each 95%) | < 0.500 s'],
+    [
+      'total_seconds',
+      0.5,
+      0.412,
+      0.3,
+      0.49999,
+      '+0.41200 s | +0.30000 s to +0.49999 s (each 95%) | < 0.500 s',
+    ],
     [
       'data_wait_share',
       0.0125,
@@ -88,6 +95,17 @@ describe('a difference has the unit of its limit', () => {
   ])('%s', (metric, below, estimate, lower, upper, expected) => {
     expect(cells(metric, below, estimate, lower, upper)).toBe(expected)
   })
+})
+
+test('an estimate that decides alone reads on its side of the limit', () => {
+  const gate = aGate({ speedup: { at_least: 3.68, evidence: 'point' } })
+  const bounds = { lower: 3.44, upper: 3.94 }
+  const evidence = { estimate: 3.6778, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'log' } as const
+  expect(gateCells(aVerdict(gate, { evidence })).slice(3, 6)).toEqual([
+    '3.678x',
+    '3.44x to 3.94x (each 95%)',
+    '>= 3.68x',
+  ])
 })
 
 test('a question names the share that a ratio is off from 1, whatever its direction', () => {
