@@ -189,6 +189,12 @@ describe('validity', () => {
     })
   })
 
+  test('of unequal work leaves no curves, which would lie over the samples of the baseline', async () => {
+    const { verdict, curves } = await aResult(experiment, onlyOptimized({ samplesPerStep: 32 }))
+    expect([verdict.verdict, curves]).toEqual(['invalid', []])
+    expect((await aResult(experiment)).curves).not.toEqual([])
+  })
+
   test('comes after a failed launch', async () => {
     const launched = await withLaunch(0, { status: 'timed-out', wallSeconds: 60 })
     const other = await launchedPlan(experiment, onlyOptimized({ start: { data_hash: 'beef' } }))
