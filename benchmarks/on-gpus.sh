@@ -169,6 +169,7 @@ node_is_new() { [[ $(node --version 2> /dev/null) =~ ^v([0-9]+) ]] && [ "${BASH_
 look_for_needs() {
   local least=1 packed_for
   case $part in
+    data) least=0 ;;
     parity) least=4 ;;
     *-?gpu) least=${part//[!0-9]/} ;;
   esac

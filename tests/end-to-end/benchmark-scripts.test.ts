@@ -188,11 +188,19 @@ it('what a pack is made of has to be set up', async () => {
 it('what is missing is named once for all parts that need it, and not for one that is done', async () => {
   await onGpus('kernels')
   await stub('nvidia-smi', 'exit 9')
-  const { exitCode, said } = await onGpus('kernels', 'data', 'memory')
+  const { exitCode, said } = await onGpus('kernels', 'check-1gpu', 'memory')
   expect(exitCode).toBe(2)
   expect(said.split('\n')).toEqual([
-    expect.stringMatching(/on-gpus\.sh: data memory: needs GPUs, 1 where/),
+    expect.stringMatching(/on-gpus\.sh: check-1gpu memory: needs GPUs, 1 where/),
     '',
+  ])
+})
+
+it('data are made without a GPU', async () => {
+  await stub('nvidia-smi', 'exit 9')
+  expect((await onGpus('data')).exitCode).toBe(0)
+  expect(await calls()).toEqual([
+    '-m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml',
   ])
 })
 
