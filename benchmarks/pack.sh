@@ -11,6 +11,10 @@ if [ $# -lt 1 ] || [ $# -gt 2 ] || [[ $1 == -* ]]; then
   echo "usage: $0 FILE.tar.xz [PYTHON]; got: $*" >&2
   exit 2
 fi
+if [ $# -eq 2 ] && [[ ! $2 =~ ^3\.[0-9]+$ ]]; then
+  echo "$0: PYTHON: got \"$2\", expected the host's version such as 3.12" >&2
+  exit 2
+fi
 file=$(realpath -m -- "$1")
 cd "$(dirname "$0")/.."
 if [ ! -e node_modules/.bin/ncc ] || [ ! -e node_modules/.bin/node ] || [ ! -e .venv/bin/uv ]; then
@@ -19,21 +23,25 @@ if [ ! -e node_modules/.bin/ncc ] || [ ! -e node_modules/.bin/node ] || [ ! -e .
 fi
 made=$(mktemp -d)
 trap 'rm -rf "$made" "$file.part"' EXIT
-mkdir -p "$made/node_modules/.bin" "$made/lib"
-cp -L node_modules/.bin/node "$made/node_modules/.bin/"
-node_modules/.bin/tsc -p tsconfig.build.json
-node_modules/.bin/ncc build lib/cli.js --no-cache --quiet -o "$made/cli"
-mv "$made/cli/index.js" "$made/lib/cli.js"
 packed=(node_modules lib)
 if [ $# -eq 2 ]; then
   packed+=(.packages)
   # The host has the first five itself. wandb is for the library's trainer, which brought it requests too.
   for package in torch numpy h5py pyyaml matplotlib wandb; do echo "$package; sys_platform == 'none'"; done > "$made/not"
   fno=$(sed -nE 's/.*"(neuraloperator==[^"]+)".*/\1/p' pyproject.toml)
-  .venv/bin/uv pip install --quiet --target "$made/.packages" --python-version "$2" --override "$made/not" \
-    "$fno" requests
+  if ! .venv/bin/uv pip install --quiet --target "$made/.packages" --python-version "$2" --override "$made/not" \
+    "$fno" requests; then
+    echo "$0: PYTHON: uv cannot install $fno for $2, for the reason above; name the host's version such as 3.12," \
+      "or mend that" >&2
+    exit 1
+  fi
   echo "$2" > "$made/.packages/python-version"
 fi
+mkdir -p "$made/node_modules/.bin" "$made/lib"
+cp -L node_modules/.bin/node "$made/node_modules/.bin/"
+node_modules/.bin/tsc -p tsconfig.build.json
+node_modules/.bin/ncc build lib/cli.js --no-cache --quiet -o "$made/cli"
+mv "$made/cli/index.js" "$made/lib/cli.js"
 mkdir -p "$(dirname "$file")"
 tar -C "$made" -c "${packed[@]}" | xz -T0 > "$file.part"
 mv "$file.part" "$file"

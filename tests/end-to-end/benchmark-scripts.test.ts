@@ -185,6 +185,30 @@ it('what a pack is made of has to be set up', async () => {
   expect(said).toContain('needs node_modules/.bin/ncc and node and .venv/bin/uv: npm run setup makes them')
 })
 
+it.each(['abc', '9.9', '3', '3.12.1', ''])('a pack for Python "%s" is refused at once', async (python) => {
+  const { exitCode, said } = await call('pack.sh', join(folder, 'pack.tar.xz'), python)
+  expect(exitCode).toBe(2)
+  expect(said).toContain(`pack.sh: PYTHON: got "${python}", expected the host's version such as 3.12`)
+})
+
+it('a pack whose packages cannot be installed names the version of Python before anything is built', async () => {
+  await mkdir(join(folder, 'node_modules/.bin'), { recursive: true })
+  await mkdir(join(folder, '.venv/bin'), { recursive: true })
+  for (const name of ['node_modules/.bin/ncc', 'node_modules/.bin/tsc', 'node_modules/.bin/node']) {
+    await writeFile(join(folder, name), `#!/bin/sh\necho "$0" >> "${folder}/calls"\n`, { mode: 0o755 })
+  }
+  await writeFile(join(folder, '.venv/bin/uv'), '#!/bin/sh\necho No solution >&2; exit 1\n', {
+    mode: 0o755,
+  })
+  await copyFile(join(ROOT, 'pyproject.toml'), join(folder, 'pyproject.toml'))
+  const { exitCode, said } = await call('pack.sh', join(folder, 'pack.tar.xz'), '3.99')
+  expect(exitCode).toBe(1)
+  expect(said).toMatch(
+    /^No solution\n.*pack\.sh: PYTHON: uv cannot install neuraloperator==\S+ for 3\.99, for the reason above; /,
+  )
+  expect(await readdir(folder)).not.toContain('calls')
+})
+
 it('what is missing is named once for all parts that need it, and not for one that is done', async () => {
   await onGpus('kernels')
   await stub('nvidia-smi', 'exit 9')
