@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import torch
@@ -87,10 +88,11 @@ def options(description: str | None) -> tuple[Config, Path]:
 
 
 def write_result(out: Path, rival: str, config: Config, seconds: float, world_size: int, loss: float) -> None:
-    """Print and write what was measured."""
+    """Print and write what was measured; `rival` is the name of its package."""
     reserved = torch.cuda.max_memory_reserved() if torch.cuda.is_available() else None
     result = {
         "rival": rival,
+        "rival_version": version(rival),
         "world_size": world_size,
         "pairs_per_update": config.train.pairs_per_update,
         "micro_steps": config.speed.accumulation_steps,

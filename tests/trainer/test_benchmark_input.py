@@ -5,11 +5,14 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 from tiny import ROOT
 
 from benchmarks import speed_cases, step_breakdown
 from benchmarks.bad_input import require_package
+from benchmarks.rivals import workload
 from trainer.config import load_config
 from trainer.errors import ConfigError
 
@@ -168,3 +171,11 @@ def test_bad_input_is_refused_without_a_stack(arguments, said):
 def test_a_package_that_is_missing_is_named():
     with pytest.raises(ConfigError, match="nowhere: is not installed; pip install nowhere"):
         require_package("nowhere")
+
+
+def test_a_rivals_record_has_its_version_and_torchs(tmp_path):
+    config = load_config(ROOT / "configs/train/two-task-1gpu-optimized.yaml")
+    workload.write_result(tmp_path / "new/numpy.json", "numpy", config, 0.5, 1, 0.7)  # as if it were a rival
+    record = json.loads((tmp_path / "new/numpy.json").read_text())
+    assert (record["rival"], record["rival_version"]) == ("numpy", np.__version__)
+    assert record["torch"] == torch.__version__
