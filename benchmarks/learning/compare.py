@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.metadata import version
+
+import torch
 
 from benchmarks.learning.fields import example_fields
 from benchmarks.learning.fno import train_fno
@@ -33,7 +36,8 @@ def main() -> int:
                 rivals[f"FNO for {task}"].append(row)
                 done, error = row["training_seconds"], row[f"nrmse/{task}"]
                 print(f"FNO {task}: {done:.1f} s, NRMSE {error:.4f}", flush=True)
-    numbers = {"trainer": curve, "equal_seconds": seconds, "fno": rivals}
+    versions = {"neuraloperator": version("neuraloperator"), "torch": torch.__version__}
+    numbers = {"versions": versions, "trainer": curve, "equal_seconds": seconds, "fno": rivals}
     (options.out / "numbers.json").write_text(json.dumps(numbers, indent=2) + "\n")
     print(comparison(curve, rivals))
     draw_curves({"trainer": curve["evaluations"], **rivals}, options.out / "learning-curve.png")

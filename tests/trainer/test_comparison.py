@@ -1,0 +1,42 @@
+"""The comparison with a library FNO, with another network in the place of the library's own."""
+
+import importlib
+import json
+import sys
+from types import SimpleNamespace
+
+import torch
+from tiny import tiny_file
+from torch import nn
+
+from trainer.data.conditions import condition_size
+
+TASKS = ("advection1d", "darcy2d")
+
+
+class Pointwise(nn.Module):
+    def __init__(self, n_modes, in_channels, out_channels, hidden_channels, n_layers) -> None:
+        super().__init__()
+        self.layer = nn.Linear(in_channels, out_channels)
+
+    def forward(self, channels):
+        return self.layer(channels.movedim(1, -1)).movedim(-1, 1)
+
+
+def test_numbers_have_the_size_of_every_model_and_the_library_s_version(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "benchmarks.learning.library", SimpleNamespace(FNO=Pointwise))
+    compare = importlib.import_module("benchmarks.learning.compare")
+    errors = ("persistence_loss", "val_loss", "nrmse")
+    evaluation = {"training_seconds": 0.02, **{f"{error}/{task}": 0.5 for error in errors for task in TASKS}}
+    monkeypatch.setattr(compare, "trained", lambda _: {"parameters": 7, "evaluations": [evaluation]})
+    monkeypatch.setattr(compare, "version", {"neuraloperator": "2.0.0"}.get)
+    for name in ("example_fields", "draw_fields", "draw_curves"):
+        monkeypatch.setattr(compare, name, lambda *_: None)
+    arguments = ["--config", str(tiny_file(tmp_path)), "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["compare", *arguments, "--set", f"data.tasks=[{', '.join(TASKS)}]"])
+    assert compare.main() == 0
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    assert numbers["versions"] == {"neuraloperator": "2.0.0", "torch": torch.__version__}
+    assert numbers["trainer"]["parameters"] == 7
+    weights_and_bias = 1 + condition_size(TASKS) + 1
+    assert {row["parameters"] for rows in numbers["fno"].values() for row in rows} == {weights_and_bias}
