@@ -6,6 +6,7 @@ watches itself. Ends with 1 if memory grew by more than the limit after the firs
 
 import argparse
 import json
+import subprocess
 import sys
 import threading
 from dataclasses import dataclass
@@ -59,6 +60,15 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
+def commit() -> str:
+    """What is checked out; unknown where there is no git or no repository."""
+    command = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, required=True)
@@ -67,6 +77,7 @@ def main() -> int:
     parser.add_argument("--limit-mebibytes", type=float, default=16)
     options = parser.parse_args()
     config = load_config(options.config, ["train.updates=2000", *options.set])
+    at_start = commit()  # files may be changed meanwhile
     progress, ended = Progress(), threading.Event()
     samples: list[Sample] = []
 
@@ -83,7 +94,7 @@ def main() -> int:
     rank = rank_from_environment()[0]
     if rank == 0:
         start = json.loads((options.out / "metrics.jsonl").read_text().splitlines()[0])
-        print(f"{', '.join(start['device_names'])}, torch {start['versions']['torch']}")
+        print(f"{', '.join(start['device_names'])}, torch {start['versions']['torch']}, commit {at_start}")
         for shown in samples[:: max(1, len(samples) // 10)]:
             host_now, gpu_now = shown.host_mebibytes, shown.gpu_mebibytes
             print(f"step {shown.step:5d}  host {host_now:8.1f} MiB  GPU {gpu_now:8.1f} MiB")

@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 import torch
-from tiny import ROOT
+from tiny import ROOT, tiny_file
 
-from benchmarks import speed_cases, step_breakdown
+from benchmarks import memory_growth, speed_cases, step_breakdown
 from benchmarks.bad_input import require_package
 from benchmarks.rivals import workload
 from trainer.config import load_config
@@ -179,3 +180,25 @@ def test_a_rivals_record_has_its_version_and_torchs(tmp_path):
     record = json.loads((tmp_path / "new/numpy.json").read_text())
     assert (record["rival"], record["rival_version"]) == ("numpy", np.__version__)
     assert record["torch"] == torch.__version__
+
+
+def test_what_memory_grew_by_names_the_commit(tmp_path, monkeypatch, capsys):
+    def train(config, out, _seed, progress):
+        (out / "metrics.jsonl").write_text('{"device_names": ["CPU"], "versions": {"torch": "2.11.0"}}\n')
+        for progress.step in range(config.train.updates):
+            time.sleep(0.01)
+
+    monkeypatch.setattr(memory_growth, "run_training", train)
+    monkeypatch.setattr(memory_growth, "SAMPLE_SECONDS", 0.001)
+    arguments = ["--config", tiny_file(tmp_path), "--out", tmp_path, "--set", "train.updates=20"]
+
+    def first_line() -> str:
+        assert run(monkeypatch, memory_growth, *arguments) == 0
+        return capsys.readouterr().out.splitlines()[0]
+
+    described = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
+    known = subprocess.run(described, cwd=ROOT, capture_output=True, text=True).stdout.strip() or "unknown"
+    assert first_line() == f"CPU, torch 2.11.0, commit {known}"
+    monkeypatch.setattr(memory_growth, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert first_line() == "CPU, torch 2.11.0, commit unknown"
