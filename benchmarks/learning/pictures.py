@@ -67,7 +67,7 @@ def _draw_maps(figure, axes, example: Example) -> None:
     )
     for place, (field, title, colours) in zip(axes, parts, strict=True):
         image = place.imshow(field.T, origin="lower", extent=(0, 1, 0, 1), **colours)
-        place.set(title=f"{example.task}: {title}")
+        place.set(title=f"{example.task}: {title}", xlabel="x", ylabel="y")
         figure.colorbar(image, ax=place)
 
 

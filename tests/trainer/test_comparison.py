@@ -1,14 +1,18 @@
-"""The comparison with a library FNO, with another network in the place of the library's own."""
+"""The comparison with a library FNO, with another network in the place of the library's, and its pictures."""
 
 import importlib
 import json
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
+import numpy as np
 import torch
 from tiny import tiny_file
 from torch import nn
 
+from benchmarks.learning.fields import Example
+from benchmarks.learning.pictures import _draw_maps
 from trainer.data.conditions import condition_size
 
 TASKS = ("advection1d", "darcy2d")
@@ -40,3 +44,10 @@ def test_numbers_have_the_size_of_every_model_and_the_library_s_version(tmp_path
     assert numbers["trainer"]["parameters"] == 7
     weights_and_bias = 1 + condition_size(TASKS) + 1
     assert {row["parameters"] for rows in numbers["fno"].values() for row in rows} == {weights_and_bias}
+
+
+def test_maps_name_their_axes():
+    places, field = [Mock(), Mock(), Mock()], np.eye(4)
+    _draw_maps(Mock(), places, Example("darcy2d", field, field, field))
+    axes = [(place.set.call_args.kwargs["xlabel"], place.set.call_args.kwargs["ylabel"]) for place in places]
+    assert axes == [("x", "y")] * 3
