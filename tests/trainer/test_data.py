@@ -253,6 +253,49 @@ def test_a_number_that_is_not_finite_is_found_in_both_splits_of_every_file(tmp_p
         open_data(config)
 
 
+@pytest.mark.parametrize(
+    ("task", "key", "value"),
+    [
+        ("advection1d", "tensor", 0),
+        ("advection1d", "tensor", 0.5),
+        ("darcy2d", "nu", 0),
+        ("darcy2d", "tensor", 0),
+    ],
+)
+def test_a_file_from_which_nothing_can_be_learned_is_named_with_key_and_value(tmp_path, task, key, value):
+    config = tiny_config(tmp_path, f"data.tasks=[{task}]")
+    path = ensure_files(config.data)[1]
+    with h5py.File(path, "r+") as file:
+        file[key][:] = value
+    with pytest.raises(ConfigError, match=rf"^{path}: {key}: is {value:g} everywhere in the training split"):
+        open_data(config)
+
+
+def test_a_coefficient_that_is_the_same_everywhere_is_no_reason_to_refuse_a_file(tmp_path):
+    config = tiny_config(tmp_path, "data.tasks=[darcy2d]")
+    with h5py.File(ensure_files(config.data)[0], "r+") as file:
+        file["nu"][:] = 0.5
+    assert open_data(config).train.tasks[0].normalisation.state.scale[0] == 2
+
+
+@pytest.mark.parametrize("split", ["train", "held_out"])
+@pytest.mark.parametrize("task", ["advection1d", "darcy2d"])
+def test_a_value_that_would_make_the_scale_alone_is_named_in_both_splits(tmp_path, task, split):
+    config = tiny_config(tmp_path, f"data.tasks=[{task}]")
+    path = ensure_files(config.data)[1]
+    row = getattr(split_trajectories(config.data, task), split).row[1]
+    with h5py.File(path, "r+") as file:
+        file["tensor"][row, 0, 4] = 9e29
+    open_data(config)
+    with h5py.File(path, "r+") as file:
+        file["tensor"][row, 0, 4] = -1e30
+    found = (
+        rf"^{path}: .*tensor: trajectory {row} holds -1e\+30, expected less than 1e\+30 in size; take it out"
+    )
+    with pytest.raises(ConfigError, match=found):
+        open_data(config)
+
+
 def test_a_root_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"data\.root: .*file cannot be written \(File exists\)"):

@@ -21,7 +21,7 @@ from trainer.data.normalisation import (
     Normalisation,
     measure_mean_targets,
     measure_normalisation,
-    require_finite,
+    require_in_range,
 )
 from trainer.data.pairs import Splits
 from trainer.data.tasks.task import Task
@@ -33,7 +33,7 @@ SOURCES = Path(__file__).parent  # of all that reads and measures
 
 @dataclass(frozen=True)
 class Measured:
-    """Units of the training split, and of a steady task its mean solution; both splits are finite."""
+    """Units of the training split, and of a steady task its mean solution; both splits are in range."""
 
     units: Normalisation
     mean_targets: np.ndarray | None
@@ -41,7 +41,10 @@ class Measured:
 
 
 def measured(task: Task, files: list[FieldFile], splits: Splits, every: int, root: Path) -> Measured:
-    """Return what was measured before of the same files, or measure it. ConfigError on NaN or infinity."""
+    """Return what was measured before of the same files, or measure it.
+
+    ConfigError on values that are not in range, and where all fields of a file are constant.
+    """
     path = root / FOLDER / f"{task.name}-{_key(task, files, splits, every)}.npz"
     with suppress(OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):  # not there, or not whole
         return _read(path, task, files, every)
@@ -53,7 +56,7 @@ def measured(task: Task, files: list[FieldFile], splits: Splits, every: int, roo
 
 def _measure(task: Task, files: list[FieldFile], splits: Splits, every: int) -> Measured:
     units = measure_normalisation(task, files, splits.train, every)
-    require_finite(files, splits.held_out, every)
+    require_in_range(files, splits.held_out, every)
     means = measure_mean_targets(files, splits.train, units.target, every) if task.steady else None
     return Measured(units, means, tuple(on_threads(_content_hash, files)))
 

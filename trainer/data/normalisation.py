@@ -12,6 +12,10 @@ from trainer.data.tasks.task import Task
 from trainer.data.threads import on_threads
 from trainer.errors import ConfigError
 
+# One such value, a fill value or of a solver that diverged, would alone make the scale of its field, with all
+# others at 0; and its square is no float32.
+TOO_LARGE = 1e30
+
 
 @dataclass(frozen=True)
 class FieldUnits:
@@ -60,7 +64,10 @@ def physical(fields, mean, scale):
 
 
 def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, every: int) -> Normalisation:
-    """Return mean and scale over every frame of the table's trajectories."""
+    """Return mean and scale over every frame of the table's trajectories.
+
+    ConfigError on NaN, infinity and values of TOO_LARGE, and where all fields of a file are constant.
+    """
     frames = [np.arange(1), np.arange(1, 2)] if task.steady else [np.arange(files[0].frames)]
     units = [_field_units(task, files, table, every, part) for part in frames]
     logs = log_conditions(task, files, table)
@@ -72,14 +79,14 @@ def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, 
     )
 
 
-def require_finite(files: list[FieldFile], table: PairTable, every: int) -> None:
-    """Of the training split, measuring the units makes sure of it."""
+def require_in_range(files: list[FieldFile], table: PairTable, every: int) -> None:
+    """ConfigError on NaN, infinity and values of TOO_LARGE; measuring the units asks it of their split."""
 
     def look_through(index: int) -> None:
         file = files[index]
         states, frames = file.states(), np.arange(file.frames)
         for row in table.row[table.file_index == index]:
-            _require_finite(file, int(row), states.take(np.full(len(frames), row), frames, every))
+            _range(file, int(row), frames, states.take(np.full(len(frames), row), frames, every))
 
     list(on_threads(look_through, range(len(files))))
 
@@ -112,12 +119,21 @@ def _field_units(
     def of_file(index: int) -> tuple[np.ndarray, list[float]]:
         file = files[index]
         states, total, squares, count = file.states(), 0.0, 0.0, 0
+        lowest, highest = np.inf, -np.inf
         for row in table.row[table.file_index == index]:
-            fields = states.take(np.full(len(frames), row), frames, every).astype(np.float64)
-            _require_finite(file, int(row), fields)
+            fields = states.take(np.full(len(frames), row), frames, every)
+            low, high = _range(file, int(row), frames, fields)
+            lowest, highest = np.minimum(lowest, low), np.maximum(highest, high)
+            fields = fields.astype(np.float64)
             axes = (0, *range(2, fields.ndim))
             total, squares = total + fields.sum(axis=axes), squares + np.square(fields).sum(axis=axes)
             count += fields.size // fields.shape[1]
+        if not (highest > lowest if task.centred else np.maximum(-lowest, highest) > 0).any():
+            values = " and ".join(f"{value:g}" for value in lowest)
+            raise ConfigError(
+                f"{file.path}: {_keys(file, frames)}: is {values} everywhere in the training split, from "
+                "which nothing can be learned; make or download the file again, or leave it out"
+            )
         mean = total / count if task.centred else np.zeros_like(total)
         return mean, [_scale(variance) for variance in squares / count - mean**2]
 
@@ -125,12 +141,30 @@ def _field_units(
     return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
 
 
-def _require_finite(file: FieldFile, row: int, states: np.ndarray) -> None:
-    if not np.isfinite(states).all():
+def _range(
+    file: FieldFile, row: int, frames: np.ndarray, states: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return lowest and highest of each field, (fields,), of states (n, fields, *grid)."""
+    axes = (0, *range(2, states.ndim))
+    low, high = states.min(axis=axes), states.max(axis=axes)  # NaN where there is one
+    if not (np.maximum(-low, high) < TOO_LARGE).all():
+        worst = states.flat[np.abs(states).argmax()]
+        found = (
+            f"{worst:g}, expected less than {TOO_LARGE:g} in size"
+            if np.isfinite(worst)
+            else "NaN or infinity"
+        )
         raise ConfigError(
-            f"{file.path}: {' or '.join(file.keys)}: trajectory {row} holds NaN or infinity; "
+            f"{file.path}: {_keys(file, frames)}: trajectory {row} holds {found}; "
             "take it out, or make or download the file again"
         )
+    return low, high
+
+
+def _keys(file: FieldFile, frames: np.ndarray) -> str:
+    """Of these frames; a steady file has a dataset for each."""
+    is_steady = file.frame_seconds is None
+    return " or ".join(file.keys[frame] for frame in frames) if is_steady else " or ".join(file.keys)
 
 
 def _scale(variance: float) -> float:
