@@ -3,7 +3,7 @@
 python benchmarks/gpu_check.py --out DIR
 Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and passed over.
 DIR must not have those of an earlier call, but to go on with it by --resume, where code and settings are
-the same. Exits with 1 where a case or a kernel is not as it must be.
+the same. Exits with 1 where a case or a kernel is not as it must be, with 2 where the call is refused.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -18,19 +19,24 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-import torch
-from ending import end, end_by_exception
-from gpu_check_cases import Case, cases
-from gpu_check_table import table
-from gpu_check_verdict import wrong, wrong_kernels
-
 HERE = Path(__file__).parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+from ending import end, end_by_exception  # noqa: E402
+from gpu_check_cases import Case, cases  # noqa: E402
+from gpu_check_table import table  # noqa: E402
+from gpu_check_verdict import wrong, wrong_kernels  # noqa: E402
+
+from benchmarks.bad_input import refused_in_words  # noqa: E402
+from trainer.errors import ConfigError  # noqa: E402
+
 LEAST_UPDATES = 16
 # So low that a rounding does not grow into a difference that a wrong switch could hide behind: at 1e-3 the
 # loss swings in the first updates, and by the 10th two kernels for the same sums were up to 13% apart
 # (benchmarks/gpu-check/losses-at-1e-3.json).
 LEARNING_RATE = 1e-4
-ROOT = HERE.parent
 SMALL_DATA = ["data.advection1d.trajectories=16", "data.darcy2d.trajectories=200"]
 TINY = [
     "data.tasks=[advection1d]",
@@ -51,10 +57,16 @@ def main() -> int:
     options = _options()
     end_by_exception()
     wanted = _wanted(options)
-    if options.resume:
-        _keep_what_ended(options)
-    else:
-        _require_new(options)
+    try:
+        if options.resume:
+            _keep_what_ended(options)
+        else:
+            _require_new(options)
+    except OSError as error:
+        raise ConfigError(
+            f"--out: {options.out} cannot be used ({error.filename}: {error.strerror}); "
+            "name a folder that can be made and written to"
+        ) from error
     deadline = time.monotonic() + options.seconds
     waiting = [case for case in wanted if case.package is None or find_spec(case.package)]
     with_kernels = not options.only and 1 in options.processes and options.shard[0] == 1
@@ -90,7 +102,7 @@ def _require_new(options: argparse.Namespace) -> None:
     """A record of another call, of other code or settings, would be judged as if it were of this one."""
     options.out.mkdir(parents=True, exist_ok=True)
     if (options.out / "gpu-check.jsonl").exists():
-        raise SystemExit(
+        raise ConfigError(
             f"--out: {options.out} has the records of an earlier call; name another folder, "
             "or go on with --resume if code and settings are the same"
         )
@@ -103,10 +115,10 @@ def _keep_what_ended(options: argparse.Namespace) -> None:
     if not results.exists():
         _require_new(options)
         return
-    earlier = json.loads(made_of.read_text()) if made_of.exists() else {}
+    earlier = _settings_of(made_of) if made_of.exists() else {}
     for key, value in _made_of(options).items():
         if earlier.get(key) != value:
-            raise SystemExit(
+            raise ConfigError(
                 f"--resume: {options.out} was measured with another {key}, {earlier.get(key, 'unknown')}, "
                 f"now {value}; name another folder"
             )
@@ -117,6 +129,16 @@ def _keep_what_ended(options: argparse.Namespace) -> None:
     partial = results.with_suffix(".partial")
     partial.write_text("".join(json.dumps(record) + "\n" for record in kept))
     partial.replace(results)
+
+
+def _settings_of(made_of: Path) -> dict[str, str | int]:
+    try:
+        found = json.loads(made_of.read_bytes())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ConfigError(f"--resume: {made_of} is damaged; name another folder with --out")
+    return found
 
 
 def _made_of(options: argparse.Namespace) -> dict[str, str | int]:
@@ -149,13 +171,13 @@ def _wanted(options: argparse.Namespace) -> list[Case]:
     names = [case.name for case in possible]
     for name in options.only:
         if name not in names:
-            raise SystemExit(
+            raise ConfigError(
                 f"--only: no case is called {name} on {options.device} with {options.processes} processes; "
                 f"cases: {', '.join(names)}"
             )
     for case in possible:
         if case.name in options.only and case.package and not find_spec(case.package):
-            raise SystemExit(f"--only: {case.name} needs {case.package}, which is not installed")
+            raise ConfigError(f"--only: {case.name} needs {case.package}, which is not installed")
     asked = set(options.only or (case.name for case in _of_shard(possible, *options.shard)))
     for case in reversed(all_cases):  # what a case is compared with comes before it
         if case.name in asked and case.against:
@@ -267,8 +289,19 @@ def _still_to_run(remaining: list[Case], references: set[str | None], out: Path)
 
 def _records(out: Path) -> list[dict]:
     path = out / "gpu-check.jsonl"
-    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be half written
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    whole = [line for line in lines if line.endswith(b"\n")]  # the last may be half written
+    return [_record(line, f"line {number} of {path}") for number, line in enumerate(whole, start=1)]
+
+
+def _record(line: bytes, place: str) -> dict:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or "case" not in found:
+        raise ConfigError(f"--out: {place} is no record of a case; delete it, or name another folder")
+    return found
 
 
 def _wrong_kernels(options: argparse.Namespace) -> list[str]:
@@ -306,6 +339,16 @@ def _shard(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"got {text}, expected a number of seconds more than 0")
+    return seconds
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -317,7 +360,7 @@ def _options() -> argparse.Namespace:
         help="keep what an earlier call of the same code and settings measured in --out",
     )
     parser.add_argument(
-        "--seconds", type=float, default=5400, help="of everything; what is left then is not run"
+        "--seconds", type=_seconds, default=5400, help="of everything; what is left then is not run"
     )
     parser.add_argument(
         "--device", choices=["cuda", "cpu"], default="cuda", help="cpu: tiny sizes, to try the script"
@@ -354,6 +397,8 @@ def _options() -> argparse.Namespace:
         parser.error("--shard: shares out all cases, so --only cannot be beside it")
     if options.updates < LEAST_UPDATES or options.updates % 4:
         parser.error(f"--updates: got {options.updates}, expected a multiple of 4 from {LEAST_UPDATES} on")
+    if options.pairs is not None and options.pairs < 1:
+        parser.error(f"--pairs: got {options.pairs}, expected a whole number at least 1")
     if not options.config.is_file():
         parser.error(f"--config: {options.config} is no file; name a config of the trainer")
     options.pairs = options.pairs or (384 if options.device == "cuda" else 96)
@@ -361,4 +406,5 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with refused_in_words():
+        sys.exit(main())

@@ -17,6 +17,7 @@ import torch
 from tiny import ROOT
 
 from trainer.config import load_config
+from trainer.errors import ConfigError
 from trainer.losses.choices import StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
@@ -373,7 +374,9 @@ def test_the_last_shard_has_what_takes_long_and_the_others_as_much_as_each_other
 )
 def test_our_kernels_are_checked_once(arguments, checks_kernels, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        sys, "argv", ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path), "--seconds", "0", *arguments]
+        sys,
+        "argv",
+        ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path), "--seconds", "1e-9", *arguments],
     )
     checked = []
     monkeypatch.setattr(gpu_check, "_wrong_kernels", lambda options: checked.append(options) or [])
@@ -395,6 +398,54 @@ def test_a_shard_that_is_none_is_refused(text, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         gpu_check._options()
     assert f"--shard: got {text}, expected NUMBER/COUNT such as 1/4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--seconds", "-1", "got -1, expected a number of seconds more than 0"),
+        ("--seconds", "0", "got 0, expected a number of seconds more than 0"),
+        ("--seconds", "nan", "got nan, expected a number of seconds more than 0"),
+        ("--seconds", "ten", "got ten, expected a number of seconds more than 0"),
+        ("--pairs", "0", "got 0, expected a whole number at least 1"),
+    ],
+)
+def test_an_option_with_which_nothing_would_be_measured_is_refused(option, value, said, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--out", "out", "--device", "cpu", option, value])
+    with pytest.raises(SystemExit, match="2"):
+        gpu_check._options()
+    assert f"{option}: {said}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", ["file", "file/below"])
+@pytest.mark.parametrize("arguments", [[], ["--resume"]], ids=["new", "resumed"])
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path, monkeypatch, out, arguments):
+    (tmp_path / "file").write_text("")
+    command = ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path / out), *arguments]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(ConfigError, match=rf"^--out: {tmp_path / out} cannot be used \(.*\); name a folder"):
+        gpu_check.main()
+
+
+@pytest.mark.parametrize("line", [b"{}", b"[1]", b'{"case": "plain", "step', b"\0\0\0\0", b"\xff"])
+def test_records_that_are_damaged_are_refused_with_the_line(cut_off, monkeypatch, line):
+    options, _ = cut_off
+    path = options.out / "gpu-check.jsonl"
+    damaged = b'{"case": "plain", "started": true}\n' + line + b"\n"
+    path.write_bytes(damaged)
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--resume"])
+    with pytest.raises(ConfigError, match=f"^--out: line 2 of {path} is no record of a case; delete it"):
+        gpu_check.main()
+    assert path.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("text", [b"", b'{"torch": ', b"[]", b"\xff"])
+def test_settings_that_are_damaged_are_refused(cut_off, monkeypatch, text):
+    options, _ = cut_off
+    (options.out / "made-of.json").write_bytes(text)
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--resume"])
+    with pytest.raises(ConfigError, match=f"^--resume: {options.out}/made-of.json is damaged; name another"):
+        gpu_check.main()
 
 
 @cache  # each case is held against all others
@@ -455,8 +506,9 @@ def test_records_of_an_earlier_call_are_not_taken_for_those_of_this(tmp_path):
     (tmp_path / "gpu-check.jsonl").write_text("{}\n")
     command = [sys.executable, "benchmarks/gpu_check.py", "--device", "cpu", "--out", str(tmp_path)]
     done = subprocess.run([*command, "--only", "plain"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert f"--out: {tmp_path} has the records of an earlier call; name another folder" in done.stderr
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"--out: {tmp_path} has the records of an earlier call; name another folder")
     assert [file.name for file in tmp_path.iterdir()] == ["gpu-check.jsonl"]
 
 
@@ -546,9 +598,9 @@ def test_a_check_does_not_go_on_with_what_other_code_or_settings_measured(cut_of
     before = (options.out / "gpu-check.jsonl").read_bytes()
     made_of = json.loads((options.out / "made-of.json").read_text())
     (options.out / "made-of.json").write_text(json.dumps(made_of | {key: value}))
-    with pytest.raises(SystemExit, match=f"was measured with another {key}, {value}, now"):
+    with pytest.raises(ConfigError, match=f"was measured with another {key}, {value}, now"):
         gpu_check._keep_what_ended(options)
     (options.out / "made-of.json").unlink()
-    with pytest.raises(SystemExit, match="was measured with another code and config, unknown, now"):
+    with pytest.raises(ConfigError, match="was measured with another code and config, unknown, now"):
         gpu_check._keep_what_ended(options)
     assert (options.out / "gpu-check.jsonl").read_bytes() == before
