@@ -33,6 +33,7 @@ from benchmarks.bad_input import refused_in_words  # noqa: E402
 from trainer.errors import ConfigError  # noqa: E402
 
 LEAST_UPDATES = 16
+LAST_LINES = 60  # of a worker: some 40 of torchrun's own come behind what a rank said
 # So low that a rounding does not grow into a difference that a wrong switch could hide behind: at 1e-3 the
 # loss swings in the first updates, and by the 10th two kernels for the same sums were up to 13% apart
 # (benchmarks/gpu-check/losses-at-1e-3.json).
@@ -219,7 +220,9 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     if options.device == "cpu":
         environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    with (options.out / f"worker-{processes}.log").open("a") as log:
+    log_path = options.out / f"worker-{processes}.log"
+    with log_path.open("ab") as log:
+        earlier_bytes = log.tell()
         worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
         try:
             _watch(worker, options, deadline, max(case.seconds for case in remaining))
@@ -227,7 +230,8 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
             end(worker)
     is_cut_off = time.monotonic() >= deadline
     reason = "cut off by --seconds" if is_cut_off else f"ended with exit code {worker.returncode}"
-    _record_the_unfinished(options.out, remaining, reason)
+    said = log_path.read_bytes()[earlier_bytes:].decode(errors="replace").splitlines()[-LAST_LINES:]
+    _record_the_unfinished(options.out, remaining, reason, said)
 
 
 def _watch(worker: subprocess.Popen, options: argparse.Namespace, deadline: float, seconds: float) -> None:
@@ -255,20 +259,24 @@ def _print_progress(out: Path) -> None:
 _printed: set[str] = set()
 
 
-def _record_the_unfinished(out: Path, remaining: list[Case], reason: str) -> None:
-    """The case that was started last and left nothing, or the first where none was started, has failed."""
+def _record_the_unfinished(out: Path, remaining: list[Case], reason: str, said: list[str]) -> None:
+    """The case that was started last and left nothing, or the first where none was started, has failed.
+
+    `said`: the last lines of the worker, which has left no reason of its own then.
+    """
     records = _records(out)
     names = [case.name for case in remaining]
     done = {record["case"] for record in records if "started" not in record}
     started = [record["case"] for record in records if "started" in record and record["case"] in names]
     failed = started[-1] if started else names[0]
     if failed not in done:
-        _record_a_failure(out, failed, f"no result: {reason}")
+        _record_a_failure(out, failed, f"no result: {reason}", last_lines=said)
+        print("\n".join([f"{failed}: no result: {reason}; the worker's last lines:", *said]), file=sys.stderr)
 
 
-def _record_a_failure(out: Path, case: str, error: str) -> None:
+def _record_a_failure(out: Path, case: str, error: str, **more: object) -> None:
     with (out / "gpu-check.jsonl").open("a") as file:
-        file.write(json.dumps({"case": case, "error": error}) + "\n")
+        file.write(json.dumps({"case": case, "error": error, **more}) + "\n")
 
 
 def _still_to_run(remaining: list[Case], references: set[str | None], out: Path) -> list[Case]:

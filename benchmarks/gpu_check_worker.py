@@ -20,6 +20,7 @@ from gpu_check_cases import PLAIN, Case, cases
 from gpu_check_verdict import largest
 from torch import Tensor
 
+from benchmarks.bad_input import refused_in_words
 from trainer.config import Config, load_config
 from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
@@ -351,4 +352,5 @@ def _write(out: Path, record: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with refused_in_words():
+        sys.exit(main())

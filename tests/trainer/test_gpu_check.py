@@ -540,6 +540,20 @@ def test_a_check_that_was_cut_off_goes_on_and_what_is_wrong_stays_so(cut_off):
     assert gpu_check._complaints([right, off], wanted)["trace"] != []
 
 
+def test_what_a_worker_said_that_ended_at_once_is_recorded_and_printed(tmp_path, monkeypatch, capsys):
+    (tmp_path / "worker-1.log").write_text("of an earlier call\n")
+    command = ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path), "--only", "plain-fp32"]
+    monkeypatch.setattr(sys, "argv", [*command, "--set", "nonsense=1"])
+    assert gpu_check.main() == 1
+    (record,) = gpu_check._records(tmp_path)
+    assert (record["case"], record["error"]) == ("plain-fp32", "no result: ended with exit code 2")
+    (said,) = record["last_lines"]
+    assert said.startswith("--set: nonsense: unknown key; known here: data, model")
+    printed = capsys.readouterr().err
+    reason = "no result: ended with exit code 2; the worker's last lines:"
+    assert printed.splitlines() == [f"plain-fp32: {reason}", said]
+
+
 @pytest.fixture
 def failing_launches(tmp_path, monkeypatch):
     """A check of some cases, each launch of which records one failure; and what was launched."""
