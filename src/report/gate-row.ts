@@ -114,13 +114,13 @@ const STATISTIC_MEANING: Readonly<Record<Gate['statistic'], (metric: string) => 
 
 function metricMeaning({ metric, pricePerGpuHour }: Gate): string {
   if (pricePerGpuHour !== null)
-    return `price of a run from launch to end, at ${pricePerGpuHour} for an hour of a GPU`
+    return `price of a run from launch to end, at ${pricePerGpuHour} for an hour of a GPU, each process counted as one`
   const known: Readonly<Record<string, string>> = {
     seconds_per_sample: 'seconds per sample in the steady state',
     total_seconds: 'seconds from process start to the end of the training, set-up included',
     time_to_quality_seconds: 'seconds until the held-out loss that the baseline ends with',
     data_wait_share: 'share of the step seconds that waited for data',
-    gpu_hours: 'GPU hours of a run from launch to end',
+    gpu_hours: 'GPU hours of a run from launch to end, each process counted as a GPU',
     gpu_utilization:
       'share of time in which any kernel ran (it saturates: one tiny kernel at a time is 100%)',
     energy_joules_per_sample: 'joules per sample of all GPUs together in the steady state',

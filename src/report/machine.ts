@@ -64,7 +64,14 @@ interface Numbers {
 function numbersOf(result: Result, variant: Variant): Numbers[] {
   const seen = seenOf(result, variant)
   const price = result.experiment.launch.price_per_gpu_hour
-  return [...activityOf(seen), ...costsOf(seen, price), ...memoryOf(seen)]
+  // Without a GPU there are no such hours: a gate of them says what it counts instead.
+  const hasGpus = result.machines.some(({ gpus }) => gpus > 0)
+  return [
+    ...activityOf(seen),
+    row('energy per sample', energyOf(seen), (joules) => `${number(joules, 3)} J`),
+    ...(hasGpus ? costsOf(seen, price) : []),
+    ...memoryOf(seen),
+  ]
 }
 
 function activityOf({ runs, machines }: Seen): Numbers[] {
@@ -80,13 +87,13 @@ function activityOf({ runs, machines }: Seen): Numbers[] {
   ]
 }
 
-function costsOf({ runs, machines }: Seen, price: number | undefined): Numbers[] {
-  const joules = meanOf(metricOf(runs, 'energy_joules_per_sample'), runs.length)
-  // Processes are GPUs only where there are some.
-  const hasGpus = machines.length === runs.length && machines.every(({ gpus }) => gpus > 0)
-  const hours = hasGpus ? meanOf(metricOf(runs, 'gpu_hours'), runs.length) : null
+function energyOf({ runs }: Seen): number | null {
+  return meanOf(metricOf(runs, 'energy_joules_per_sample'), runs.length)
+}
+
+function costsOf({ runs }: Seen, price: number | undefined): Numbers[] {
+  const hours = meanOf(metricOf(runs, 'gpu_hours'), runs.length)
   return [
-    row('energy per sample', joules, (value) => `${number(value, 3)} J`),
     row('GPU hours of a run', hours, (value) => number(value, 3)),
     ...(price === undefined ? [] : [row('cost of a run', hours, (value) => number(value * price, 3))]),
   ]

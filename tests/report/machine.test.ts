@@ -1,6 +1,7 @@
 // What a reader learns of the machine: why its runs can be compared, and what its GPUs did.
 import { expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
+import { gatesFile } from '../../src/config/gates.ts'
 import type { MachineRecord } from '../../src/measure/machine-record.ts'
 import { repeatOf } from '../../src/plan/plan.ts'
 import { renderSections } from '../../src/report/markdown.ts'
@@ -117,8 +118,20 @@ test('without a GPU: one reason for all, and no number', async () => {
       lock: passed, no other experiment here
       GPUs, GPU processes, GPU memory, ECC, GPU probe, GPU state, throttling, GPU sharing, GPU release: not measured, nvidia-smi cannot be started
       compile caches: passed, no block has one cold and one warm run (warm)
-      not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory reserved, peak memory allocated, allocation retries"
+      not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory reserved, peak memory allocated, allocation retries"
   `)
+})
+
+test('without a GPU: a gate of the cost says what it counts, and nothing beside it calls that not measured', async () => {
+  const nothing = { status: 'not-measured', reason: 'nvidia-smi cannot be started' } as const
+  const preflight = aPreflight({ gpus: nothing, processes: nothing, probes: nothing })
+  const launch = { ...EXPERIMENT.launch, price_per_gpu_hour: 3 }
+  const gates = gatesFile.parse({ cost_per_run: { at_most: 5 } })
+  const experiment = { ...EXPERIMENT, launch, gates }
+  const text = renderTerminal(assess(aRequest({ experiment }), LAUNCHED, watched({}, preflight)))
+  expect(text).toMatch(/\| cost_per_run \| 0\.100 +\| 0\.100 /)
+  expect(text).toContain('at 3 for an hour of a GPU, each process counted as one')
+  expect(sectionOf(text)).not.toMatch(/GPU hours|cost of a run/)
 })
 
 test('a block that was repeated: the reason, the launches that do not count and those that do', () => {

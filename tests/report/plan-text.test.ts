@@ -85,7 +85,7 @@ test('says what a gate asks, and needs', () => {
       "  energy_ratio < 1.00x (required): optimized / baseline joules per sample of all GPUs together in the steady state, mean of the paired ratios; below the baseline; needs an NVIDIA GPU",
       "  peak_memory_gb < 79.96 GB (74.47 GiB) (required): peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs; needs a GPU, and peak_memory_reserved_bytes in run_end",
       "  data_wait_share <= 1.25% (required): share of the step seconds that waited for data, the largest of all ranks and optimized runs; needs data_wait_seconds in steps",
-      "  cost_per_run <= 5.00 (required): price of a run from launch to end, at 3 for an hour of a GPU, the largest of all ranks and optimized runs",
+      "  cost_per_run <= 5.00 (required): price of a run from launch to end, at 3 for an hour of a GPU, each process counted as one, the largest of all ranks and optimized runs",
       "  rollout < 0.0100 (warn): evaluation.evaluation.nrmse, the largest of all ranks and optimized runs; needs metrics.evaluation.nrmse in evaluation",
     ]
   `)

@@ -69,7 +69,7 @@ describe('a report in the terminal', () => {
       Machine
         GPUs: not measured, the machine was not looked at
         compile caches: passed, no block has one cold and one warm run (warm)
-        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory allocated, allocation retries
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries
 
       | GPUs                 | baseline           | optimized          |
       | -------------------- | ------------------ | ------------------ |
@@ -108,7 +108,7 @@ describe('a report in the terminal', () => {
       Machine
         GPUs: not measured, the machine was not looked at
         compile caches: passed, no block has one cold and one warm run (warm)
-        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory allocated, allocation retries
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries
 
       | GPUs                 | baseline           | optimized          |
       | -------------------- | ------------------ | ------------------ |
@@ -148,7 +148,7 @@ describe('a report in the terminal', () => {
       Machine
         GPUs: not measured, the machine was not looked at
         compile caches: passed, no block has one cold and one warm run (warm)
-        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory allocated, allocation retries
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries
 
       | GPUs                 | baseline           | optimized          |
       | -------------------- | ------------------ | ------------------ |
@@ -191,7 +191,7 @@ describe('a report in the terminal', () => {
       Machine
         GPUs: not measured, the machine was not looked at
         compile caches: passed, no block has one cold and one warm run (warm)
-        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory reserved, peak memory allocated, allocation retries
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory reserved, peak memory allocated, allocation retries
 
       ❌ two-task failed: speedup failed: the whole interval misses the limit"
     `)
@@ -237,7 +237,7 @@ describe('a report in the terminal', () => {
       Machine
         GPUs: not measured, the machine was not looked at
         compile caches: passed, no block has one cold and one warm run (warm)
-        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory allocated, allocation retries
+        not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries
 
       | GPUs                 | baseline           | optimized          |
       | -------------------- | ------------------ | ------------------ |
@@ -354,7 +354,7 @@ describe('a report in Markdown', () => {
       | -------------------- | ------------------ | ------------------ |
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
-      Not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, GPU hours of a run, peak memory allocated, allocation retries.
+      Not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries.
 
       [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#checks)
 
