@@ -1,6 +1,7 @@
 // One gate's evidence against its limit: it passes on proof, and on nothing else.
 import type { Gate } from '../config/gates.ts'
 import type { GateComparison } from './compare.ts'
+import { type FewBlocks, fewBlocksText } from './few-blocks.ts'
 import { comparesQuality, isHeldOut, isLevel, mustScatter, unitOf } from './gate-kind.ts'
 import type { PairedEstimate } from './paired.ts'
 
@@ -24,17 +25,20 @@ export function fewestPairs(gate: Gate): number {
 /** Relative. A ratio comes back from its logarithm with other last digits: 3 as 2.9999999999999996. */
 const ROUNDING = 1e-12
 
-/** Bounds that prove nothing are taken away, so that no report shows them. */
-export function judgeGate(comparison: GateComparison): GateVerdict {
+/**
+ * Bounds that prove nothing are taken away, so that no report shows them. `few`: why there are fewer blocks than planned,
+ * if there are.
+ */
+export function judgeGate(comparison: GateComparison, few: FewBlocks | null = null): GateVerdict {
   const { evidence } = comparison
   const judged = {
     ...comparison,
     evidence: evidence && { ...evidence, bounds: usableBounds(comparison, evidence) },
   }
-  return { ...judged, ...decide(judged), insensitive: isInsensitive(judged) }
+  return { ...judged, ...decide(judged, few), insensitive: isInsensitive(judged) }
 }
 
-function decide(comparison: GateComparison): { state: GateState; reason: string } {
+function decide(comparison: GateComparison, few: FewBlocks | null): { state: GateState; reason: string } {
   const { gate, evidence, blocks } = comparison
   if (evidence === null) {
     const reason =
@@ -50,10 +54,8 @@ function decide(comparison: GateComparison): { state: GateState; reason: string 
   }
   if (lacksScatter(comparison)) return { state: 'inconclusive', reason: lackOfScatter(comparison, pairs) }
   if (bounds === null) {
-    return {
-      state: 'inconclusive',
-      reason: `no honest interval from ${count(pairs)}; use at least ${fewestPairs(gate)}, or accept the estimate with evidence: point`,
-    }
+    const why = few !== null && few.planned >= fewestPairs(gate) ? fewBlocksText(few) : moreBlocks(gate)
+    return { state: 'inconclusive', reason: `no honest interval from ${count(pairs)}; ${why}` }
   }
   if (isLevel(gate)) {
     return clears(gate, estimate)
@@ -67,6 +69,10 @@ function decide(comparison: GateComparison): { state: GateState; reason: string 
   if (clears(gate, good)) return { state: 'passed', reason: 'the whole interval clears the limit' }
   if (!clears(gate, bad)) return { state: 'failed', reason: 'the whole interval misses the limit' }
   return { state: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}` }
+}
+
+function moreBlocks(gate: Gate): string {
+  return `use at least ${fewestPairs(gate)}, or accept the estimate with evidence: point`
 }
 
 function usableBounds(

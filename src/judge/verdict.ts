@@ -7,6 +7,7 @@ import { confidenceOf, looksOf } from '../plan/looks.ts'
 import { type AaFinding, checkAa, findAa } from './aa.ts'
 import { allocationWarnings } from './allocation.ts'
 import type { Comparison } from './compare.ts'
+import { type FewBlocks, isInVain, whyFewBlocks } from './few-blocks.ts'
 import { comparesQuality } from './gate-kind.ts'
 import { type GateVerdict, judgeGate, lacksScatter } from './gate-verdict.ts'
 import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseComparison } from './noise.ts'
@@ -54,10 +55,11 @@ export function judge(
     checkReevaluation(experiment, measured, reevaluation),
     aa === null ? checkNoise(noise) : checkAa(aa),
   ]
+  const few = whyFewBlocks(experiment, outcomes)
   // How many blocks would decide a gate is of its own evidence: none, where only the gate beside it is open.
   const judged = comparison.gates
-    .map(judgeGate)
-    .map((gate) => ({ ...gate, precision: precisionIn(experiment, gate) }))
+    .map((gate) => judgeGate(gate, few))
+    .map((gate) => ({ ...gate, precision: precisionIn(experiment, gate, few) }))
   const gates = withRelativeGate(judged)
   return {
     ...decide(completion, validity, gates, aa),
@@ -79,10 +81,11 @@ export function judge(
   }
 }
 
-/** An A/A has nothing to decide. */
-function precisionIn({ mode }: Experiment, gate: GateVerdict): Precision | null {
+/** An A/A has nothing to decide, and of runs in vain no number of blocks would decide anything. */
+function precisionIn({ mode }: Experiment, gate: GateVerdict, few: FewBlocks | null): Precision | null {
   const precision = precisionOf(gate)
-  return mode === 'aa' && precision ? { ...precision, toDecide: { status: 'decided' } } : precision
+  const hasNothingToDecide = mode === 'aa' || (few !== null && isInVain(few))
+  return precision && hasNothingToDecide ? { ...precision, toDecide: { status: 'decided' } } : precision
 }
 
 /** More blocks are worth their time only for a required gate that they can decide. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
 import type { Experiment } from '../../src/config/experiment.ts'
 import { isDecided } from '../../src/judge/verdict.ts'
-import { type LaunchEnd, type Launched, outcomeOf } from '../../src/measure/outcome.ts'
+import { type LaunchEnd, type Launched, type NotRunReason, outcomeOf } from '../../src/measure/outcome.ts'
 import type { PlannedRun } from '../../src/plan/plan.ts'
 import {
   aLaunchRecord,
@@ -276,6 +276,45 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
     end: { peak_memory_reserved_bytes: Array<number>(2).fill(variant === 'baseline' ? 30e9 : 20e9) },
   })
   expect(await verdictOf(memory, smaller)).toMatchObject({ verdict: 'passed', warnings: [] })
+})
+
+describe('an experiment that ended before its gates had enough blocks says why, and asks for no more of them', () => {
+  async function endedAfter(launches: number, reason: NotRunReason) {
+    const launched = (await launchedPlan(experiment, seeded)).map((one, index) =>
+      index < launches ? one : { launch: null, outcome: outcomeOf(one.outcome.run, null, null, reason) },
+    )
+    return assess(aRequest(), launched).verdict
+  }
+
+  test.each([
+    ['decided', 'the verdict was decided without further ones'],
+    ['budget', 'the budget was spent before further ones; raise design.gpu_minutes'],
+    ['failed', 'a launch failed, which further blocks would not mend'],
+    ['incomparable', 'the runs cannot be compared, which further blocks would not mend'],
+    ['stopped', 'the experiment was stopped before it was done'],
+  ] as const)('%s', async (reason, text) => {
+    const { gates } = await endedAfter(4, reason)
+    expect(gates.map((gate) => gate.reason)).toEqual(
+      Array(2).fill(`no honest interval from 1 block; ${text}`),
+    )
+  })
+
+  test('and names no number of blocks that would decide a gate, where none would', async () => {
+    const scattered = gatesOf({ speedup: { at_least: 3, ...interval } })
+    const around = (run: PlannedRun) =>
+      run.variant === 'optimized' ? { stepSeconds: (run.block ?? 0) % 2 ? 0.02 : 0.03 } : {}
+    const launched = await launchedPlan(scattered, around)
+    const toDecide = (all: readonly Launched[]) =>
+      assess(aRequest({ experiment: scattered }), all).verdict.gates.map(
+        ({ precision }) => precision?.toDecide,
+      )
+    const crashed = aLaunchRecord({}, { status: 'exited', exitCode: 1, wallSeconds: 5 })
+    const withCrash = launched.map((one, index) =>
+      index === 9 ? { launch: crashed, outcome: outcomeOf(one.outcome.run, crashed, null) } : one,
+    )
+    expect(toDecide(launched)).toMatchObject([{ status: 'within-reach' }])
+    expect(toDecide(withCrash)).toEqual([{ status: 'decided' }])
+  })
 })
 
 describe('a number that is the same in all runs of a variant', () => {
