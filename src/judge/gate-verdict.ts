@@ -26,8 +26,8 @@ export function fewestPairs(gate: Gate): number {
 const ROUNDING = 1e-12
 
 /**
- * Bounds that prove nothing are taken away, so that no report shows them. `few`: why there are fewer blocks than planned,
- * if there are.
+ * Bounds that prove nothing are taken away, so that no report shows them. `few`: why there are fewer blocks
+ * than planned, if there are.
  */
 export function judgeGate(comparison: GateComparison, few: FewBlocks | null = null): GateVerdict {
   const { evidence } = comparison

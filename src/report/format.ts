@@ -7,7 +7,7 @@ export function number(value: number, significant = 4): string {
   if (!Number.isFinite(value)) return NOT_MEASURED
   const size = sizeOf(value, significant)
   if (size === 0) return '0'
-  if (size < 1e-4 || size >= 1e6) return value.toExponential(significant - 1)
+  if (needsExponent(size)) return value.toExponential(significant - 1)
   return value.toFixed(Math.max(0, significant - 1 - Math.floor(Math.log10(size))))
 }
 
@@ -26,16 +26,44 @@ export function exactDigits(value: number, least = 3): number {
   return digits
 }
 
-/** Moves a bound to its last digit away from its limit, so that it never reads better than it is. */
-export function cautious(value: number, direction: 'down' | 'up', significant = 3): number {
-  if (!Number.isFinite(value) || value === 0) return value
-  const step = 10 ** (Math.floor(Math.log10(Math.abs(value))) - significant + 1)
-  const steps = value / step
-  // What is already short stays: 3.12 / 0.01 is 312.00000000000006.
-  if (Math.abs(steps - Math.round(steps)) < 1e-9) return value
-  return Number(
-    ((direction === 'down' ? Math.floor(steps) : Math.ceil(steps)) * step).toPrecision(significant),
-  )
+/** How two bounds are written beside each other: to one last place, both with an exponent or both without. */
+export interface Places {
+  /** -2 is hundredths. */
+  readonly last: number
+  readonly hasExponent: boolean
+}
+
+/** As many digits for the larger bound, the same decimals for the other one. */
+export function placesOf(one: number, other: number, significant: number): Places {
+  const largest = Math.max(Math.abs(one), Math.abs(other))
+  return {
+    last: largest === 0 ? 0 : Math.floor(Math.log10(largest)) - significant + 1,
+    hasExponent: needsExponent(sizeOf(largest, significant)),
+  }
+}
+
+/** Is one in the last place less than what lies between the bounds? */
+export function tellsApart({ last }: Places, lower: number, upper: number): boolean {
+  return 10 ** last <= upper - lower
+}
+
+/** Moves a bound to its last place away from its limit, so that it never reads better than it is. */
+export function cautious(value: number, direction: 'down' | 'up', { last }: Places): number {
+  // By a power of ten above 1, which is a whole number: 57 / 100 is 0.57, and 57 * 0.01 is not.
+  const scale = 10 ** Math.abs(last)
+  const steps = last < 0 ? value * scale : value / scale
+  // What is already short stays: 1.15 * 100 is 114.99999999999999.
+  if (!Number.isFinite(steps) || Math.abs(steps - Math.round(steps)) < 1e-9) return value
+  const whole = direction === 'down' ? Math.floor(steps) : Math.ceil(steps)
+  return last < 0 ? whole / scale : whole * scale
+}
+
+/** A value that `cautious` gave. */
+export function toPlace(value: number, { last, hasExponent }: Places): string {
+  if (!Number.isFinite(value)) return NOT_MEASURED
+  if (!hasExponent) return value.toFixed(Math.max(0, -last))
+  if (value === 0) return '0'
+  return value.toExponential(Math.max(0, Math.floor(Math.log10(Math.abs(value))) - last))
 }
 
 /** For Mermaid, which reads no exponents. */
@@ -88,6 +116,10 @@ export function confidence(share: number): string {
 /** As it will be read: 999.96 is 1000 in four digits. */
 export function rounded(value: number, significant: number): number {
   return Number(value.toPrecision(significant))
+}
+
+function needsExponent(size: number): boolean {
+  return size > 0 && (size < 1e-4 || size >= 1e6)
 }
 
 function sizeOf(value: number, significant: number): number {

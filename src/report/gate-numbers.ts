@@ -8,10 +8,14 @@ import {
   exactDigits,
   MOST_DIGITS,
   number,
+  type Places,
   percent,
+  placesOf,
   ratio,
   rounded,
   seconds,
+  tellsApart,
+  toPlace,
 } from './format.ts'
 
 const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']
@@ -44,30 +48,46 @@ export function sizeText(gate: Gate, size: number): string {
   return isQuotient(gate) ? percent(size) : withUnit(gate, written(gate, size), 3)
 }
 
-/** The estimate, on its side of the limit where it decides alone; and each bound on its own. */
+/**
+ * The estimate, on its side of the limit where it decides alone; and each bound on its own, both to one last
+ * place, which is no coarser than the interval is wide.
+ */
 export function comparisonTexts(gate: Gate, { estimate, bounds }: Comparison): ComparisonTexts {
   const exact = exactDigits(gate.limit)
-  const shown = ({ lower, upper }: Bounds, digits: number) => ({
-    lower: cautious(written(gate, lower), 'down', digits),
-    upper: cautious(written(gate, upper), 'up', digits),
-  })
-  const digits =
-    bounds === null
-      ? 3
-      : fewest(exact, (few) => {
-          const { lower, upper } = shown(bounds, few)
-          return reads(gate, lower, bounds.lower) && reads(gate, upper, bounds.upper)
-        })
+  const digits = bounds === null ? 3 : fewest(exact, (few) => isEnough(gate, bounds, few))
   const deciding =
     gate.evidence === 'point'
       ? fewest(exact, (few) => reads(gate, rounded(written(gate, estimate), few), estimate))
       : 3
-  const { lower, upper } = bounds === null ? { lower: null, upper: null } : shown(bounds, digits)
-  return {
-    change: signedText(gate, written(gate, estimate), Math.max(digits, deciding)),
-    lower: lower === null ? null : signedText(gate, lower, digits),
-    upper: upper === null ? null : signedText(gate, upper, digits),
-  }
+  const change = signedText(gate, written(gate, estimate), Math.max(digits, deciding))
+  if (bounds === null) return { change, lower: null, upper: null }
+  const { lower, upper, places } = outward(gate, bounds, digits)
+  return { change, lower: boundText(gate, lower, places), upper: boundText(gate, upper, places) }
+}
+
+function isEnough(gate: Gate, bounds: Bounds, digits: number): boolean {
+  const { lower, upper, places } = outward(gate, bounds, digits)
+  return (
+    reads(gate, lower, bounds.lower) &&
+    reads(gate, upper, bounds.upper) &&
+    (isPoint(bounds) || tellsApart(places, written(gate, bounds.lower), written(gate, bounds.upper)))
+  )
+}
+
+/** Blocks that are alike but for the last digits of a double. */
+function isPoint({ lower, upper }: Bounds): boolean {
+  return upper - lower <= 1e-9 * Math.max(Math.abs(lower), Math.abs(upper))
+}
+
+function outward(gate: Gate, bounds: Bounds, digits: number): Bounds & { readonly places: Places } {
+  const [lower, upper] = [written(gate, bounds.lower), written(gate, bounds.upper)]
+  const places = placesOf(lower, upper, digits)
+  return { lower: cautious(lower, 'down', places), upper: cautious(upper, 'up', places), places }
+}
+
+function boundText(gate: Gate, shown: number, places: Places): string {
+  const text = `${toPlace(Math.abs(shown), places)}${unitText(gate)}`
+  return isQuotient(gate) ? text : `${shown < 0 ? '-' : '+'}${text}`
 }
 
 interface Comparison {

@@ -9,9 +9,11 @@ import {
   duration,
   number,
   percent,
+  placesOf,
   ratio,
   seconds,
   signed,
+  toPlace,
 } from '../../src/report/format.ts'
 
 const NOT_FINITE = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
@@ -152,15 +154,35 @@ test('no other file of report/, judge/ or measure/ rounds', () => {
   expect(files.filter((file) => rounding.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
 })
 
-describe('a bound', () => {
-  test('is moved away from the limit, never towards it', () => {
-    expect(ratio(cautious(2.9961, 'down'))).toBe('2.99x')
-    expect(ratio(cautious(1.0301, 'up'))).toBe('1.04x')
-    expect(signed(cautious(-0.00012345, 'up'))).toBe('-0.000123')
-  })
+describe('two bounds', () => {
+  const texts = (lower: number, upper: number, significant = 3) => {
+    const places = placesOf(lower, upper, significant)
+    return `${toPlace(cautious(lower, 'down', places), places)} to ${toPlace(cautious(upper, 'up', places), places)}`
+  }
 
-  test('of three digits stays as it is', () => {
-    for (const value of [3, 3.12, 0.57, 1e-4, 0]) expect(cautious(value, 'down')).toBe(value)
+  test.each([
+    [2.9961, 3.1249, '2.99 to 3.13'],
+    [-0.00012345, 0.00206, '-0.00013 to 0.00206'],
+    [0.9554, 1.1321, '0.95 to 1.14'],
+    [9.999, 12.34, '9.9 to 12.4'],
+    [-1.234e-6, 4.567e-5, '-1.3e-6 to 4.57e-5'],
+    [-0.00001, 5.0001, '-0.01 to 5.01'],
+    [1234.5, 98765.4, '1200 to 98800'],
+    [0, 2.345, '0.00 to 2.35'],
+    [0, 0, '0 to 0'],
+    [0, 2.345e-120, '0 to 2.35e-120'],
+  ])(
+    '%d and %d have the same decimals, and are moved outward by less than one of them',
+    (lower, upper, text) => {
+      expect(texts(lower, upper)).toBe(text)
+    },
+  )
+
+  test('of three digits stay as they are', () => {
+    for (const value of [3, 3.12, 1.15, 0.57, 1e-4, 0]) {
+      const places = placesOf(value, value, 3)
+      expect([cautious(value, 'down', places), cautious(value, 'up', places)]).toEqual([value, value])
+    }
   })
 })
 

@@ -89,11 +89,29 @@ describe('a difference has the unit of its limit', () => {
       1e9,
       -5e8,
       3e9,
-      '+1.00 GB | -0.500 GB to +3.00 GB (each 95%) | < 2.00 GB (1.86 GiB)',
+      '+1.00 GB | -0.50 GB to +3.00 GB (each 95%) | < 2.00 GB (1.86 GiB)',
     ],
-    ['gpu_hours', 0.1, 0.05, 0.01, 0.2, '+0.0500 | +0.0100 to +0.200 (each 95%) | < 0.100'],
+    ['gpu_hours', 0.1, 0.05, 0.01, 0.2, '+0.0500 | +0.010 to +0.200 (each 95%) | < 0.100'],
   ])('%s', (metric, below, estimate, lower, upper, expected) => {
     expect(cells(metric, below, estimate, lower, upper)).toBe(expected)
+  })
+})
+
+describe('the bounds of a ratio have the same decimals, finer than they are apart', () => {
+  const gate = aGate({ energy_ratio: { at_most: 1.03 } })
+  test.each([
+    [0.9997, 1.0003, '0.9997x to 1.0003x'],
+    [0.99968, 1.00032, '0.9996x to 1.0004x'],
+    [0.955, 1.132, '0.95x to 1.14x'],
+    [0.9999999, 1.0000001, '0.9999999x to 1.0000001x'],
+    [0.0512, 1.2, '0.05x to 1.20x'],
+    [1.02999, 1.0301, '1.0299x to 1.0301x'],
+    [1, 1, '1.00x to 1.00x'],
+    [1 - 1e-15, 1 + 1e-15, '1.00x to 1.00x'],
+  ])('%d and %d', (lower, upper, text) => {
+    const bounds = { lower, upper }
+    const evidence = { estimate: 1, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'log' } as const
+    expect(gateCells(aVerdict(gate, { evidence }))[4]).toBe(`${text} (each 95%)`)
   })
 })
 
