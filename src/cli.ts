@@ -32,6 +32,12 @@ import { renderWholeMarkdown, renderWholeTerminal, type Whole, wholeOf } from '.
 
 const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
+const GATES_HELP = `
+A file for --gates, which may be another experiment:
+  gates:
+    speedup: { at_least: 2.5 }
+    loss_delta: { below: 0.001, severity: warn }`
+
 const PARTS = ['alone', 'sum', 'all'] as const
 
 interface LadderFlags extends Flags {
@@ -103,7 +109,8 @@ withOverrides(program.command('analyze').argument('<results...>', 'result.json o
   'price-per-gpu-hour',
 ])
   .description('recompute the verdict from the recorded metrics; runs nothing')
-  .option('--gates <file>', 'take the gates from this YAML file instead')
+  .option('--gates <file>', 'take the gates from the top-level gates: of this YAML file instead')
+  .addHelpText('after', GATES_HELP)
   .action(async (files: string[], flags: Flags) => {
     const whole = await recomputed(files, flags)
     console.log(renderWholeTerminal(whole))

@@ -110,6 +110,8 @@ export async function withGates(
 async function readGatesFile(file: string): Promise<Experiment['gates']> {
   const parsed = parseYaml(await readText(file, file), file)
   if (!isMapping(parsed) || parsed.gates === undefined)
-    throw new ConfigError(`${file}: gates: missing; expected a mapping of gates`)
+    throw new ConfigError(
+      `${file}: gates: missing; expected it at the top level, such as gates: { speedup: { at_least: 2.5 } }`,
+    )
   return parseStrictly(gatesFile, parsed.gates, `${file}: gates`)
 }

@@ -3,6 +3,9 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { gatesFile, readGates } from '../../src/config/gates.ts'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
@@ -43,10 +46,17 @@ describe('a recorded experiment', () => {
       3,
       'no honest interval',
     ],
+    [
+      'refused with 2 for gates that stand under no key',
+      ['--gates', 'bare.yaml'],
+      2,
+      'bare.yaml: gates: missing; expected it at the top level, such as gates: { speedup',
+    ],
     ['refused with 2 for an unknown gate', ['--gates', 'unknown.yaml'], 2, 'gates.speed_up: unknown gate'],
     ['refused with 2 for a limit in words', ['--min-speedup', 'fast'], 2, 'min-speedup: got "fast"'],
   ])('is %s, without a new launch', async (_, flags, exitCode, text) => {
     await writeFile(join(folder, 'interval.yaml'), 'gates:\n  speedup:\n    at_least: 3\n')
+    await writeFile(join(folder, 'bare.yaml'), 'speedup:\n  at_least: 3\n')
     await writeFile(join(folder, 'unknown.yaml'), 'gates:\n  speed_up:\n    at_least: 3\n')
     const before = await readFile(join(folder, RESULT))
     const analyzed = await speedproof(folder, 'analyze', RESULT, ...flags)
@@ -79,6 +89,15 @@ describe('a recorded experiment', () => {
     expect(await speedproof(folder, 'analyze', moved)).toMatchObject({ exitCode: 0 })
     expect((await readResult(folder)).verdict).toMatchObject({ verdict: 'failed' })
   })
+})
+
+it('the help of --gates shows a file that is one, and so does README.md', async () => {
+  const { stdout } = await speedproof(await aFolder(), 'analyze', '--help')
+  const [, example = ''] = stdout.split('A file for --gates, which may be another experiment:\n')
+  const { gates } = z.object({ gates: gatesFile }).parse(parse(example))
+  expect(readGates(gates, null, 'help').map(({ name }) => name)).toEqual(['speedup', 'loss_delta'])
+  const inReadme = example.trimEnd().replaceAll(/^ {2}/gm, '')
+  expect(await readFile(join(ROOT, 'README.md'), 'utf8')).toContain(`\`\`\`yaml\n${inReadme}\n\`\`\``)
 })
 
 it('a plan launches and writes nothing', async () => {
