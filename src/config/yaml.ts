@@ -59,10 +59,20 @@ function findMisfit(value: unknown, above: readonly Place[]): string | null {
   if (above.some((place) => place.value === value))
     return `${where}: an alias to what it stands in; write its value out`
   for (const [key, inner] of Object.entries(value)) {
+    if (isUnusable(key)) return unusable([...above.map((place) => place.key), key].join('.'))
     const misfit = findMisfit(inner, [...above, { key, value }])
     if (misfit !== null) return misfit
   }
   return null
+}
+
+/** Parsers drop it without a word, since no object can safely have it: a gate of this name would be gone. */
+export function isUnusable(key: string): boolean {
+  return key.split('.').includes('__proto__')
+}
+
+export function unusable(path: string): string {
+  return `${path}: unknown key; no gate, setting or variable can have this name, so leave it out`
 }
 
 function firstLine(message: string): string {

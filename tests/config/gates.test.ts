@@ -57,6 +57,9 @@ describe('a gate', () => {
       `"x.yaml: gates.speed_up: unknown gate; use one of speedup, total_speedup, time_to_quality_speedup, loss_delta, loss_ratio, nrmse_ratio, nrmse_delta, peak_memory_gb, peak_memory_allocated_gb, allocation_retries, data_wait_share, gpu_utilization, energy_per_sample, energy_ratio, cost_per_run, or give it a metric and a statistic"`,
     )
     expect(refused('{ constructor: { below: 3 } }')).toContain('unknown gate')
+    expect(refused('{ __proto__: { at_least: 3 }, speedup: { at_least: 3 } }')).toContain(
+      'gates.__proto__: unknown key; no gate',
+    )
   })
 
   test('that is known takes no other metric', () => {

@@ -100,6 +100,17 @@ test('refuses an alias that contains itself', () => {
   )
 })
 
+test('refuses a key that parsers drop without a word, wherever it stands', () => {
+  expect(refused('gates: { __proto__: { at_least: 3 }, speedup: { at_least: 3 } }')).toMatchInlineSnapshot(
+    `"x.yaml: gates.__proto__: unknown key; no gate, setting or variable can have this name, so leave it out"`,
+  )
+  expect(refused('variants: { baseline: { set: { speed.__proto__.x: 1 } } }')).toContain(
+    'variants.baseline.set.speed.__proto__.x: unknown key',
+  )
+  expect(refused('launch: { env: { "__proto__": "1" } }')).toContain('launch.env.__proto__: unknown key')
+  expect(refused('__proto__: 1')).toContain('x.yaml: __proto__: unknown key')
+})
+
 test('refuses aliases that expand to gigabytes', () => {
   const level = (name: string, of: string) => `${name}: &${name} [${Array(10).fill(of).join(', ')}]`
   const bomb = [level('a', 'x'), level('b', '*a'), level('c', '*b'), level('d', '*c'), level('e', '*d')]
