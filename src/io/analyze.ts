@@ -18,6 +18,7 @@ import { readMachineFile } from './machine/machine-reader.ts'
 import { readMetricsFile } from './metrics-reader.ts'
 import { parseJson } from './parse-json.ts'
 import { readText } from './read-text.ts'
+import { refuseLadder } from './record-kind.ts'
 import { readReevaluationFiles } from './reevaluate.ts'
 import { Workspace } from './workspace.ts'
 
@@ -36,7 +37,9 @@ export type JudgedBy = (recorded: Experiment) => Experiment | Promise<Experiment
 
 export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Promise<Reading> {
   const text = await readText(resultFile, resultFile, MAX_RESULT_BYTES)
-  const recorded = parseRecorded(parseJson(text, resultFile, 'result.json'), resultFile)
+  const json = parseJson(text, resultFile, 'result.json')
+  refuseLadder(json, resultFile)
+  const recorded = parseRecorded(json, resultFile)
   const experiment = await judgedBy(recorded.experiment)
   const workspace = new Workspace(dirname(resultFile))
   const plan = planRuns(experiment)

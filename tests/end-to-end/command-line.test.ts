@@ -171,6 +171,21 @@ it('all that is printed reaches a pipe, however much it is', async () => {
   expect(stdout).toMatch(/<\/details>\n+$/)
 })
 
+it.each([
+  [
+    ['ladder', '--show'],
+    'smoke/result.json',
+    'result.json of an experiment.*: speedproof analyze FILE, .* report FILE',
+  ],
+  [['analyze'], 'ladder/1gpu/sums.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+  [['report'], 'ladder/1gpu/sums.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+])('%j of a record of the other kind names the command that reads it', async (words, name, message) => {
+  const file = join(ROOT, 'benchmarks', name)
+  const { exitCode, stderr } = await speedproof(await aFolder(), ...words, file)
+  expect(exitCode).toBe(2)
+  expect(stderr).toMatch(new RegExp(`^${file}: is the ${message.replaceAll('FILE', file)}\n$`))
+})
+
 describe('a result that cannot be read ends analyze with 2', () => {
   it.each([
     ['absent', null, /out\.json: cannot be read .*ENOENT/],

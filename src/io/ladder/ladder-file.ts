@@ -13,6 +13,7 @@ import { ladderRun, launchIdIn } from '../../plan/ladder.ts'
 import { launchRecord } from '../../report/result.ts'
 import { parseJson } from '../parse-json.ts'
 import { readText } from '../read-text.ts'
+import { refuseResult } from '../record-kind.ts'
 
 const SCHEMA_VERSION = 1
 /** Each launch has its metrics in it: some 30 kB for 200 steps. */
@@ -117,7 +118,9 @@ type LadderFile = z.infer<typeof ladderFile>
 
 async function readFile(path: string): Promise<LadderFile> {
   const text = await readText(path, path, MAX_LADDER_BYTES)
-  return parseStrictly(ladderFile, parseJson(text, path, 'ladder.json'), path)
+  const json = parseJson(text, path, 'ladder.json')
+  refuseResult(json, path)
+  return parseStrictly(ladderFile, json, path)
 }
 
 /** Of two calls that both launched sums, also what these are. */
