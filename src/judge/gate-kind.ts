@@ -6,6 +6,10 @@ export function isLevel({ statistic }: Gate): boolean {
   return statistic === 'maximum' || statistic === 'minimum'
 }
 
+export function isQuotient({ statistic }: Gate): boolean {
+  return statistic === 'speedup' || statistic === 'ratio'
+}
+
 /** Measured on the held-out split at the end of a training. */
 export function isHeldOut({ metric }: Gate): boolean {
   return metric === 'val_loss' || metric.startsWith('evaluation.')
@@ -27,8 +31,9 @@ export function comparesQuality(gate: Gate): boolean {
 }
 
 /** Limits in bytes are written in GB (1e9 bytes), costs in GPU hours times their price; quotients have no unit. */
-export function unitOf({ metric, statistic, pricePerGpuHour }: Gate): number {
-  if (statistic === 'speedup' || statistic === 'ratio') return 1
+export function unitOf(gate: Gate): number {
+  const { metric, pricePerGpuHour } = gate
+  if (isQuotient(gate)) return 1
   if (pricePerGpuHour !== null) return 1 / pricePerGpuHour
   return metric.endsWith('_bytes') ? 1e9 : 1
 }

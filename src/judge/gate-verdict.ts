@@ -2,7 +2,7 @@
 import type { Gate } from '../config/gates.ts'
 import type { GateComparison } from './compare.ts'
 import { type FewBlocks, fewBlocksText } from './few-blocks.ts'
-import { comparesQuality, isHeldOut, isLevel, mustScatter, unitOf } from './gate-kind.ts'
+import { comparesQuality, isHeldOut, isLevel, isQuotient, mustScatter, unitOf } from './gate-kind.ts'
 import type { PairedEstimate } from './paired.ts'
 
 export type GateState = 'passed' | 'failed' | 'inconclusive' | 'not measured'
@@ -39,12 +39,8 @@ export function judgeGate(comparison: GateComparison, few: FewBlocks | null = nu
 }
 
 function decide(comparison: GateComparison, few: FewBlocks | null): { state: GateState; reason: string } {
-  const { gate, evidence, blocks } = comparison
-  if (evidence === null) {
-    const reason =
-      blocks === 0 ? 'no block has two finished runs' : `not every run reported a usable ${gate.metric}`
-    return { state: 'not measured', reason }
-  }
+  const { gate, evidence } = comparison
+  if (evidence === null) return { state: 'not measured', reason: whyNotMeasured(comparison) }
   const { estimate, bounds, pairs } = evidence
   if (gate.evidence === 'point') {
     const state = clears(gate, estimate) ? 'passed' : 'failed'
@@ -69,6 +65,21 @@ function decide(comparison: GateComparison, few: FewBlocks | null): { state: Gat
   if (clears(gate, good)) return { state: 'passed', reason: 'the whole interval clears the limit' }
   if (!clears(gate, bad)) return { state: 'failed', reason: 'the whole interval misses the limit' }
   return { state: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}` }
+}
+
+function whyNotMeasured(comparison: GateComparison): string {
+  const { gate, baseline, optimized, blocks } = comparison
+  if (blocks === 0) return 'no block has two finished runs'
+  if (areBothZero(comparison))
+    return `every run reported ${gate.metric} as 0, of which there is no ${gate.statistic}`
+  if (isQuotient(gate) && baseline !== null && optimized !== null)
+    return `there is a ${gate.statistic} only where every run reports ${gate.metric} above 0`
+  return `not every run reported a usable ${gate.metric}`
+}
+
+/** Reported, and yet without a quotient. */
+export function areBothZero({ gate, baseline, optimized }: GateComparison): boolean {
+  return isQuotient(gate) && baseline === 0 && optimized === 0
 }
 
 function moreBlocks(gate: Gate): string {

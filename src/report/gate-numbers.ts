@@ -1,6 +1,6 @@
 // How the numbers of one gate are written: as its limit is, with as many digits as show on which side of it they are.
 import { type Gate, SHARES } from '../config/gates.ts'
-import { isHeldOut, unitOf } from '../judge/gate-kind.ts'
+import { isHeldOut, isQuotient, unitOf } from '../judge/gate-kind.ts'
 import { clears, clearsInUnit } from '../judge/gate-verdict.ts'
 import {
   bytes,
@@ -159,10 +159,6 @@ function unitText(gate: Gate): string {
 const UNITS: Readonly<Record<string, string>> = {
   seconds_per_sample: ' s/sample',
   energy_joules_per_sample: ' J/sample',
-}
-
-function isQuotient({ statistic }: Gate): boolean {
-  return statistic === 'speedup' || statistic === 'ratio'
 }
 
 function isShare({ metric }: Gate): boolean {

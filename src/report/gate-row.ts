@@ -1,7 +1,7 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../config/gates.ts'
 import { comparesQuality, isLevel } from '../judge/gate-kind.ts'
-import type { GateState, GateVerdict } from '../judge/gate-verdict.ts'
+import { areBothZero, type GateState, type GateVerdict } from '../judge/gate-verdict.ts'
 import type { ToDecide } from '../judge/precision.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
 import { confidence, exactPercent } from './format.ts'
@@ -151,7 +151,9 @@ const NEEDS: Readonly<Record<string, string>> = {
 }
 
 /** With both one-sided bounds: one has to clear the limit for a pass, the other to miss it for a failure. */
-function comparisonCells({ gate, evidence }: GateVerdict): [string, string] {
+function comparisonCells(verdict: GateVerdict): [string, string] {
+  const { gate, evidence } = verdict
+  if (areBothZero(verdict)) return ['both 0', '']
   if (evidence === null || isLevel(gate)) return ['', '']
   const { change, lower, upper } = comparisonTexts(gate, evidence)
   return [change, lower === null ? 'none' : `${lower} to ${upper} (each ${confidence(evidence.confidence)})`]

@@ -80,6 +80,18 @@ describe('the speedup gate', () => {
   })
 })
 
+describe('a ratio of numbers that were reported, and have none', () => {
+  const retries = aGate({ metric: 'allocation_retries', statistic: 'ratio', direction: 'at_most', limit: 1 })
+
+  test.each([
+    [[0, 0, 0], [0, 0, 0], 'every run reported allocation_retries as 0, of which there is no ratio'],
+    [[0, 2, 1], [0, 1, 1], 'there is a ratio only where every run reports allocation_retries above 0'],
+    [[1, 1, 1], [1, Number.NaN, 1], 'not every run reported a usable allocation_retries'],
+  ])('%j and %j', (baseline, optimized, reason) => {
+    expect(judged(retries, baseline, optimized)).toMatchObject({ state: 'not measured', reason })
+  })
+})
+
 describe('the loss gate', () => {
   test('passes equal losses, and a loss that is worse by less than the limit', () => {
     expect(stateOf(lossDelta, [0.02, 0.02, 0.02], [0.02, 0.02, 0.02])).toBe('passed')

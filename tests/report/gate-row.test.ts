@@ -115,6 +115,12 @@ describe('the bounds of a ratio have the same decimals, finer than they are apar
   })
 })
 
+test('a ratio of two zeros says that both are 0', () => {
+  const gate = aGate({ retries: { metric: 'allocation_retries', statistic: 'ratio', at_most: 1 } })
+  const [, ...cells] = gateCells(aVerdict(gate, { baseline: 0, optimized: 0, state: 'not measured' }))
+  expect(cells).toEqual(['0', '0', 'both 0', '', '<= 1.00x', 'not measured'])
+})
+
 test('an estimate that decides alone reads on its side of the limit', () => {
   const gate = aGate({ speedup: { at_least: 3.68, evidence: 'point' } })
   const bounds = { lower: 3.44, upper: 3.94 }
