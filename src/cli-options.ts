@@ -3,6 +3,7 @@ import { isAbsolute, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from './config/overrides.ts'
 import { noiseFloorFolder } from './io/noise-floors.ts'
+import { shellQuote } from './report/reproduce.ts'
 
 const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   mode: 'compare, or aa: the baseline against itself, which stores the noise floor',
@@ -46,6 +47,17 @@ export function source(experiments: readonly string[], flags: Flags) {
 /** Reports name the file as it would be typed here. */
 export function fromHere(path: string): string {
   return isAbsolute(path) ? relative(process.cwd(), path) : path
+}
+
+/** This call again: to go on with what it has left, or to start with nothing; then there is no --retry. */
+export function callAgain(words: readonly string[], how: 'go on' | 'start'): string {
+  const [command = '', ...rest] = words.filter((word) => word !== '--resume')
+  const again =
+    how === 'start'
+      ? [command, ...rest.filter((word) => word !== '--retry')]
+      : // Not at the end, where a -- may stand before it.
+        [command, '--resume', ...rest]
+  return ['speedproof', ...again].map(shellQuote).join(' ')
 }
 
 /** commander gives --min-speedup as minSpeedup. */

@@ -5,10 +5,18 @@ import './io/require-node.ts'
 import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
 import { assess } from './assess.ts'
-import { collected, type Flags, fromHere, overridesOf, source, withOverrides } from './cli-options.ts'
+import {
+  callAgain,
+  collected,
+  type Flags,
+  fromHere,
+  overridesOf,
+  source,
+  withOverrides,
+} from './cli-options.ts'
 import { OVERRIDE_NAMES, positiveDecimal } from './config/overrides.ts'
 import { parseSetFlags } from './config/set-flags.ts'
-import { ConfigError } from './errors.ts'
+import { ConfigError, ResumeError } from './errors.ts'
 import { EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_CODES, exitCodeOf } from './exit-code.ts'
 import { readRecorded, withGates } from './io/analyze.ts'
 import { cancelOnSignals } from './io/cancel.ts'
@@ -28,7 +36,7 @@ import { isReady, renderDoctor } from './report/doctor.ts'
 import { renderLadderTerminal } from './report/ladder.ts'
 import { renderPlan } from './report/plan-text.ts'
 import type { Result } from './report/result.ts'
-import { renderWholeMarkdown, renderWholeTerminal, type Whole, wholeOf } from './report/whole.ts'
+import { canGoOn, renderWholeMarkdown, renderWholeTerminal, type Whole, wholeOf } from './report/whole.ts'
 
 const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
@@ -78,6 +86,7 @@ withOverrides(
         publish: async (finished, folder) => printWhole(finished, folder),
       },
     )
+    if (cancelled.aborted && canGoOn(whole)) printGoingOn()
     process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[whole.verdict]
   })
 
@@ -188,6 +197,7 @@ withOverrides(
     console.log(`\n${renderLadderTerminal(record)}\n`)
     console.log(`Report: ${fromHere(workspace.ladderReportFile)}   Record: ${fromHere(workspace.ladderFile)}`)
     if (missing.length > 0) console.log(`Still to measure, with --resume: ${missing.join(', ')}`)
+    if (missing.length > 0 && !hasFailed) printGoingOn()
     const verdict = hasFailed ? 'failed' : missing.length > 0 ? 'inconclusive' : 'passed'
     process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[verdict]
   })
@@ -243,9 +253,15 @@ function printWhole(whole: Whole, { reportFile, resultFiles }: WholeFolder): voi
   console.log(`Report: ${fromHere(reportFile)}   Result: ${resultFiles.map(fromHere).join(' ')}`)
 }
 
+function printGoingOn(): void {
+  console.log(`To go on: ${callAgain(process.argv.slice(2), 'go on')}`)
+}
+
 try {
   await program.parseAsync()
 } catch (error) {
   process.exitCode = exitCodeOf(error)
+  if (error instanceof ResumeError)
+    console.error(`To start without --resume: ${callAgain(process.argv.slice(2), 'start')}`)
 }
 await exitPrinted()

@@ -5,6 +5,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
+/** Bad input: what is in the folder cannot go on, while the same call without --resume may. */
+export class ResumeError extends ConfigError {}
+
 /** The machine or a training let us down after the input was accepted. What was measured before is kept. */
 export class RunError extends Error {
   override readonly name = 'RunError'

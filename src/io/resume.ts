@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { VARIANTS } from '../config/experiment.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, ResumeError } from '../errors.ts'
 import { standingOf } from '../judge/repeat.ts'
 import type { LockFacts } from '../measure/machine-record.ts'
 import type { Launched } from '../measure/outcome.ts'
@@ -11,6 +11,7 @@ import type { Request } from '../report/result.ts'
 import { readRecorded } from './analyze.ts'
 import { hashCode } from './code-hash.ts'
 import type { Loaded } from './load-experiment.ts'
+import { plainText } from './process/sanitize.ts'
 import { Workspace } from './workspace.ts'
 
 interface OpenedFolder {
@@ -42,15 +43,19 @@ export async function openAll(
   return opened
 }
 
-/** Throws a ConfigError if there is nothing to resume, or if it was not the same experiment on the same host. */
+/** Throws a ResumeError if there is nothing to resume, or if it was another experiment or another host. */
 async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedFolder> {
   const { directory, request } = question
   if (!resume) return { workspace: await Workspace.fresh(directory), kept: [] }
   const workspace = new Workspace(directory)
-  const earlier = await readRecorded(workspace.resultFile, (recorded) => recorded)
+  if (!existsSync(workspace.resultFile))
+    throw new ResumeError(
+      `--resume: ${directory} has no result.json, so nothing in it can go on; name the folder of the interrupted experiment with --out, or start without --resume`,
+    )
+  const earlier = await readToResume(readRecorded(workspace.resultFile, (recorded) => recorded))
   requireSame(earlier.request, request, workspace.resultFile)
   const standing = standingOf(earlier.launched, earlier.watched)
-  refuseFailed(standing.counting, workspace.resultFile)
+  refuseFailed(standing.counting, workspace)
   // What was set aside stays so: a second chance is given once.
   const kept = [...standing.setAside.map(({ launched }) => launched), ...wholeBlocks(standing.counting)]
   await requireSameCode(kept, question, workspace)
@@ -77,7 +82,7 @@ function requireSame(earlier: Request, now: Request, file: string): void {
     (key) => !isDeepStrictEqual(plain(earlier[key]), plain(now[key])),
   )
   if (different.length === 0) return
-  throw new ConfigError(
+  throw new ResumeError(
     `--resume: ${file} is not of the same ${different.join(', ')}; its blocks cannot be compared with new ones, so start without --resume`,
   )
 }
@@ -93,19 +98,37 @@ async function requireSameCode(
     if (!earlier?.launch?.code) continue
     const now = await hashCode(request.experiment.trainer, places[variant].workingDirectory, directory)
     if (now === earlier.launch.code.after) continue
-    throw new ConfigError(
+    throw new ResumeError(
       `--resume: the trainer's sources have changed since ${earlier.outcome.run.id} in ${resultFile}; restore them, or start without --resume`,
     )
   }
 }
 
 /** A failed launch counts as failed: to run it again until it passes would hide it. */
-function refuseFailed(launched: readonly Launched[], file: string): void {
-  const failed = launched.find(({ outcome }) => outcome.status === 'failed')
+function refuseFailed(launched: readonly Launched[], workspace: Workspace): void {
+  const failed = launched.map(({ outcome }) => outcome).find((outcome) => outcome.status === 'failed')
   if (failed === undefined) return
-  throw new ConfigError(
-    `--resume: ${file} has a failed launch (${failed.outcome.run.id}), which decides its verdict; start without --resume`,
+  const { run, reason } = failed
+  // It may quote the training.
+  const message = plainText(failed.message)
+  if (reason === 'no-metrics' || reason === 'bad-metrics')
+    throw new ResumeError(
+      `--resume: ${workspace.runFiles(run).metricsFile} is not whole, though its launch ended well: ${message}; restore the file as the training wrote it, or start without --resume`,
+    )
+  throw new ResumeError(
+    `--resume: ${workspace.resultFile} has a failed launch, which decides its verdict: ${run.id}, ${reason}: ${message}; start without --resume`,
   )
+}
+
+/** A record that cannot be read can be begun again. */
+export async function readToResume<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading
+  } catch (error) {
+    throw error instanceof ConfigError
+      ? new ResumeError(`--resume: ${error.message}; restore the file, or start without --resume`)
+      : error
+  }
 }
 
 /** As it reads back from a file, where an absent key and an undefined one are the same. */

@@ -60,6 +60,24 @@ export function isWholeNeutral({ results }: Whole): boolean {
   return open.length > 0 && open.every(({ experiment, verdict }) => isNeutral(experiment, verdict))
 }
 
+/** Was something cut off that --resume goes on with? It refuses a launch that failed and counts. */
+export function canGoOn({ results }: Whole): boolean {
+  return results.some(isInterrupted) && !results.some(hasFailedLaunch)
+}
+
+function isInterrupted({ outcomes, reevaluation }: Result): boolean {
+  return (
+    outcomes.some(({ status, reason }) => status === 'cancelled' || reason === 'stopped') ||
+    reevaluation?.result.status === 'cancelled'
+  )
+}
+
+function hasFailedLaunch({ outcomes, setAside }: Result): boolean {
+  return outcomes.some(
+    ({ status, run }) => status === 'failed' && !setAside.some(({ runId }) => runId === run.id),
+  )
+}
+
 export function renderWholeTerminal(whole: Whole): string {
   const { verdict, reason, results } = whole
   const each = results.map(renderTerminal)

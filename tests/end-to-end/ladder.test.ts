@@ -140,6 +140,7 @@ it('a ladder that runs out of time ends with 3, and --resume measures the rest i
   const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.35')
   expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
   expect(cut.stdout).toContain('Still to measure, with --resume: ')
+  expect(cut.stdout).toContain(`\nTo go on: speedproof ladder --resume ${EXPERIMENT_FILE} --minutes 0.35\n`)
   const { launches } = await recordOf(folder)
   expect(launches).toHaveLength(1)
   const rest = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--resume')
@@ -310,7 +311,13 @@ describe('a ladder is refused with 2', () => {
       'to resume what was not begun',
       LADDER,
       ['--resume'],
-      'ladder.json; name its folder with --out, or start without',
+      'has no ladder.json, so nothing in it can go on; name the folder of the interrupted ladder with --out',
+    ],
+    [
+      'to retry what was not begun, with the call that begins it',
+      LADDER,
+      ['--retry', '--resume'],
+      `\nTo start without --resume: speedproof ladder ${EXPERIMENT_FILE}\n`,
     ],
     [
       'to retry without --resume',

@@ -1,6 +1,6 @@
 // An interrupted experiment goes on where it was, block by block, and refuses to mix what is not comparable.
 import { existsSync } from 'node:fs'
-import { appendFile, copyFile, readFile, stat } from 'node:fs/promises'
+import { appendFile, copyFile, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import {
@@ -23,7 +23,8 @@ async function interruptedInBlockTwo(changes: ExperimentChanges = {}): Promise<s
   // Block 2 starts with the optimized variant; its finished run alone is not a block.
   await vi.waitUntil(() => existsSync(join(folder, 'out/runs/04-block-2-baseline/log.txt')), PATIENCE)
   running.pressCtrlC()
-  expect(await running.ended).toMatchObject({ exitCode: 130 })
+  const goingOn = `\nTo go on: speedproof run --resume ${EXPERIMENT_FILE}\n`
+  expect(await running.ended).toMatchObject({ exitCode: 130, stdout: expect.stringContaining(goingOn) })
   return folder
 }
 
@@ -46,13 +47,38 @@ it('refuses another experiment, and one that never began, before anything is run
   const nothing = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
   expect(nothing).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringContaining('result.json: cannot be read'),
+    stderr: [
+      `--resume: ${join(folder, 'out')} has no result.json, so nothing in it can go on; name the folder of the interrupted experiment with --out, or start without --resume`,
+      `To start without --resume: speedproof run ${EXPERIMENT_FILE}\n`,
+    ].join('\n'),
   })
 
   await speedproof(folder, 'run', EXPERIMENT_FILE)
   const other = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--min-speedup', '2')
   expect(other).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('not of the same experiment') })
 })
+
+it.each([
+  [
+    'metrics.jsonl',
+    '01-block-1-baseline/metrics.jsonl is not whole, though its launch ended well: metrics.jsonl ',
+  ],
+  ['result.json', 'result.json: not JSON'],
+])(
+  'refuses a %s that was cut off, with what to restore and the call that starts again',
+  async (name, text) => {
+    const folder = await anExperiment()
+    await speedproof(folder, 'run', EXPERIMENT_FILE)
+    const file = join(folder, 'out', name === 'metrics.jsonl' ? `runs/01-block-1-baseline/${name}` : name)
+    const whole = await readFile(file, 'utf8')
+    await writeFile(file, whole.slice(0, whole.length / 2))
+    const { exitCode, stderr } = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(text)
+    expect(stderr).toContain('; restore the file')
+    expect(stderr).toMatch(/\nTo start without --resume: speedproof run experiment\.yaml\n$/)
+  },
+)
 
 it('refuses code that has changed before anything is run, and goes on once it is restored', async () => {
   const folder = await interruptedInBlockTwo({ trainer: { script: 'train.py' } })
@@ -70,5 +96,8 @@ it('refuses to run a failed launch again until it passes', async () => {
   const folder = await anExperiment({ optimized: { fault: 'crash' } })
   expect(await speedproof(folder, 'run', EXPERIMENT_FILE)).toMatchObject({ exitCode: 1 })
   const again = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
-  expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('has a failed launch') })
+  expect(again).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/has a failed launch, .*: 02-block-1-optimized, exit-code: /),
+  })
 })

@@ -2,7 +2,13 @@
 import { expect, it } from 'vitest'
 import { renderMarkdown } from '../../src/report/markdown.ts'
 import type { Result } from '../../src/report/result.ts'
-import { renderWholeMarkdown, renderWholeTerminal, wholeOf, wholeOutputs } from '../../src/report/whole.ts'
+import {
+  canGoOn,
+  renderWholeMarkdown,
+  renderWholeTerminal,
+  wholeOf,
+  wholeOutputs,
+} from '../../src/report/whole.ts'
 import { anExperiment, aResult } from '../fixtures/builders.ts'
 
 async function aVerdict(name: string, verdict: Result['verdict']['verdict']): Promise<Result> {
@@ -39,6 +45,26 @@ it('has a table for each question, under the verdict over all', async () => {
     '## ❌ Speedproof: not-slower failed',
   ])
   expect(markdown.match(/^\| gate/gm)).toHaveLength(2)
+})
+
+it('can go on where a launch was cut off, and none failed that counts', async () => {
+  const result = await aResult()
+  const withLast = (changes: object, setAside: Result['setAside'] = []) => {
+    const [last] = result.outcomes.slice(-1)
+    if (!last) throw new Error('no launch')
+    return { ...result, setAside, outcomes: [...result.outcomes.slice(0, -1), { ...last, ...changes }] }
+  }
+  const cancelled = withLast({ status: 'cancelled' })
+  const failed = withLast({ status: 'failed', reason: 'exit-code' })
+  const runId = failed.outcomes.at(-1)?.run.id ?? ''
+  const retried = withLast({ status: 'failed' }, [{ runId, reason: 'disturbed', summary: null }])
+  const canGo = (...results: Result[]) => canGoOn(wholeOf(results))
+  expect(canGo(result)).toBe(false)
+  expect(canGo(result, cancelled)).toBe(true)
+  expect(canGo(withLast({ status: 'not-run', reason: 'stopped' }))).toBe(true)
+  expect(canGo(withLast({ status: 'not-run', reason: 'decided' }))).toBe(false)
+  expect(canGo(failed, cancelled)).toBe(false)
+  expect(canGo(retried, cancelled)).toBe(true)
 })
 
 it('of one experiment is the report of that one', async () => {

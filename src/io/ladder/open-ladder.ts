@@ -1,6 +1,7 @@
 // Opens the folder of a ladder: empty, or with what earlier sittings have measured.
 import { existsSync } from 'node:fs'
-import { ConfigError } from '../../errors.ts'
+import { ResumeError } from '../../errors.ts'
+import { readToResume } from '../resume.ts'
 import { Workspace } from '../workspace.ts'
 import { type KeptLadder, readLadder } from './ladder-file.ts'
 
@@ -14,14 +15,14 @@ export async function openLadder(directory: string, name: string, resume: boolea
   if (!resume) return { workspace: await Workspace.fresh(directory), earlier: { sittings: [], launches: [] } }
   const { ladderFile } = new Workspace(directory)
   if (!existsSync(ladderFile))
-    throw new ConfigError(
-      `--resume: there is no ${ladderFile}; name its folder with --out, or start without --resume`,
+    throw new ResumeError(
+      `--resume: ${directory} has no ladder.json, so nothing in it can go on; name the folder of the interrupted ladder with --out, or start without --resume`,
     )
-  const earlier = await readLadder(ladderFile)
+  const earlier = await readToResume(readLadder(ladderFile))
   const { sittings, launches } = earlier
   if (earlier.experiment.name === name)
     return { workspace: await Workspace.reopened(directory), earlier: { sittings, launches } }
-  throw new ConfigError(
+  throw new ResumeError(
     `--resume: ${ladderFile} is of ${earlier.experiment.name}, not of ${name}; name its folder with --out, or start without --resume`,
   )
 }
