@@ -58,8 +58,8 @@ ROUNDING = Tolerance(losses=0.01, weights=0.2, gradients=0.01, gradient=0.1, nor
 STEPPED = replace(ROUNDING, gradients=1e-6, gradient=1e-6)
 # Of fp32, or of its sums in another order.
 FLOAT = Tolerance(losses=1e-4, weights=0.02, gradients=1e-6, gradient=5e-6, norms=0.005)
-# bf16 beside fp32. Weights and gradients are not recorded yet.
-HALVED = Tolerance(losses=0.01, weights=0.3, gradients=0.03, gradient=0.3, norms=0.25)
+# bf16 beside fp32.
+HALVED = Tolerance(losses=0.01, weights=0.2, gradients=0.02, gradient=0.1, norms=0.1)
 # FP8 beside bf16: 3 bits of mantissa, and 2 in gradients, in place of 7.
 EIGHT_BITS = Tolerance(losses=0.03, weights=0.5, gradients=0.1, gradient=0.4, norms=None)
 # Of its forms: a value between two of FP8 may become the other.

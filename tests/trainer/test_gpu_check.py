@@ -34,11 +34,9 @@ RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
 NOT_RECORDED = {
     "attention-flash3",  # its package is not there
-    # Of the check as it is since its records were made; the next ones have them.
-    *("recipe", "graph-kernels-recipe", "recipe-of-two", "ddp-recipe", "flat-kernels-recipe"),
-    *("fused-adamw-fp32", "muon-loop-fp32", "offload-adamw-fp32"),
+    *("ddp-recipe", "flat-kernels-recipe"),  # of two GPUs, newer than the records of two
 }
-NOT_SHOWN = "not compared with plain-fp32"  # by `plain` of the records
+NOT_SHOWN = "not compared with plain-fp32"  # by `plain` of the older records
 
 
 def recorded(file: Path) -> dict[str, dict]:
