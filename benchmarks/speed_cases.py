@@ -30,7 +30,7 @@ FORMS = ("baseline", "optimized")
 GPUS = (4, 2, 1)  # of the cases, the most first
 MICRO_STEPS = 3  # of the baseline
 MEASURED_TFLOPS = 790  # bf16 products of an H200, measured; its data sheet says 989
-# Every switch that gives the baseline something for nothing and leaves it eager: no compiler, no kernel of
+# Switches that give the baseline something for nothing and leave it eager: no compiler, no kernel of
 # ours, no graph. With two micro-steps in place of three it says what the plan's baseline leaves lying.
 FREE = (
     "speed.precision=bf16",

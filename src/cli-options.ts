@@ -51,12 +51,11 @@ export function fromHere(path: string): string {
 
 /** This call again: to go on with what it has left, or to start with nothing; then there is no --retry. */
 export function callAgain(words: readonly string[], how: 'go on' | 'start'): string {
-  const [command = '', ...rest] = words.filter((word) => word !== '--resume')
-  const again =
-    how === 'start'
-      ? [command, ...rest.filter((word) => word !== '--retry')]
-      : // Not at the end, where a -- may stand before it.
-        [command, '--resume', ...rest]
+  const dashes = words.indexOf('--') // behind them all are files
+  const isOption = (index: number) => dashes < 0 || index < dashes
+  const left = how === 'start' ? ['--resume', '--retry'] : ['--resume']
+  const [command = '', ...rest] = words.filter((word, index) => !(isOption(index) && left.includes(word)))
+  const again = how === 'start' ? [command, ...rest] : [command, '--resume', ...rest]
   return ['speedproof', ...again].map(shellQuote).join(' ')
 }
 

@@ -176,7 +176,7 @@ withOverrides(
       )
     if (flags.retry && !flags.resume)
       throw new ConfigError('--retry: launches again what failed, so it needs --resume; add it')
-    const { record, workspace, missing, hasFailed } = await climbLadder(
+    const { record, workspace, launched, missing, hasFailed } = await climbLadder(
       {
         ...source([experiment], flags),
         outDirectory: resolve(flags.out),
@@ -197,7 +197,9 @@ withOverrides(
     console.log(`\n${renderLadderTerminal(record)}\n`)
     console.log(`Report: ${fromHere(workspace.ladderReportFile)}   Record: ${fromHere(workspace.ladderFile)}`)
     if (missing.length > 0) console.log(`Still to measure, with --resume: ${missing.join(', ')}`)
-    if (missing.length > 0 && !hasFailed) printGoingOn()
+    if (missing.length > 0 && launched === 0 && !cancelled.aborted)
+      console.log(`Nothing was launched: no launch fits --minutes ${flags.minutes}; give more`)
+    else if (missing.length > 0 && !hasFailed) printGoingOn()
     const verdict = hasFailed ? 'failed' : missing.length > 0 ? 'inconclusive' : 'passed'
     process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[verdict]
   })

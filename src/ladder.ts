@@ -7,11 +7,13 @@ import { type Asked, dueOf, failedAsBaseline } from './io/ladder/due.ts'
 import { type KeptLadder, ladderText } from './io/ladder/ladder-file.ts'
 import { openLadder } from './io/ladder/open-ladder.ts'
 import { ladderOf, type ResolvedLadder } from './io/ladder/resolve-ladder.ts'
+import type { Resolved } from './io/ladder/resolve-trainings.ts'
 import { loadAll } from './io/load-all.ts'
 import { type ExaminedMachine, examineMachine, lockMachine } from './io/machine/take-machine.ts'
 import type { Progress } from './io/progress.ts'
 import type { Workspace } from './io/workspace.ts'
 import { checkMachine } from './judge/machine.ts'
+import { isAnswer } from './measure/ladder.ts'
 import type { Preflight } from './measure/machine-record.ts'
 import { ladderRun, launchId, launchTitle, planSitting } from './plan/ladder.ts'
 import type { PlannedRun } from './plan/plan.ts'
@@ -41,6 +43,8 @@ export interface LadderStage {
 export interface Climbed {
   readonly record: KeptLadder
   readonly workspace: Workspace
+  /** How many trainings, by this call. */
+  readonly launched: number
   /** Titles of what is still to be measured. */
   readonly missing: readonly string[]
   /** The baseline failed by itself, so that calling again leads nowhere. */
@@ -100,9 +104,19 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
     })
   }
   await save(record.launches)
-  const missing = dueOf(await ladderAfter(record.launches), record.launches, { ...job, retry: false })
+  const launched = record.launches.slice(earlier.launches.length)
+  const isAnsweredNow = ({ hash }: Resolved) => launched.some((one) => one.training === hash && isAnswer(one))
+  const missing = dueOf(await ladderAfter(record.launches), record.launches, job).filter(
+    (training) => !isAnsweredNow(training),
+  )
   const hasFailed = missing.length > 0 && failedAsBaseline(record.launches.at(-1), baseline.hash)
-  return { record, workspace, missing: missing.map(({ title }) => title), hasFailed }
+  return {
+    record,
+    workspace,
+    launched: launched.length,
+    missing: missing.map(({ title }) => title),
+    hasFailed,
+  }
 }
 
 function refuseUnknown(names: readonly string[], { rungs }: ResolvedLadder): void {

@@ -10,6 +10,7 @@ test.each([
     "speedproof run 'a b.yaml' --out x",
   ],
   [['run', '--', '-a.yaml'], 'speedproof run --resume -- -a.yaml', 'speedproof run -- -a.yaml'],
+  [['run', '--', '--retry'], 'speedproof run --resume -- --retry', 'speedproof run -- --retry'],
   [
     ['ladder', '--set', 'speed.nccl=[A=1]', '--resume', '--retry'],
     "speedproof ladder --resume --set 'speed.nccl=[A=1]' --retry",

@@ -2,7 +2,7 @@
 import { ConfigError } from '../errors.ts'
 import { parseStrictly } from './explain.ts'
 import { type Settings, settings } from './mapping.ts'
-import { isUnusable, parseYaml, unusable } from './yaml.ts'
+import { isUnusable, parseYaml, unusableText } from './yaml.ts'
 
 /** A value is read as YAML, as in a file: train.updates=60 is a number. */
 export function parseSetFlags(texts: readonly string[]): Settings {
@@ -10,7 +10,7 @@ export function parseSetFlags(texts: readonly string[]): Settings {
     const [, key, value] = /^([^=\s]+)=(.+)$/s.exec(text) ?? []
     if (key === undefined || value === undefined)
       throw new ConfigError(`--set: got "${text}", expected KEY=VALUE such as train.updates=60`)
-    if (isUnusable(key)) throw new ConfigError(`--set: ${unusable(key)}`)
+    if (isUnusable(key)) throw new ConfigError(`--set: ${unusableText(key)}`)
     return [key, parseYaml(value, `--set ${key}`)] as const
   })
   return parseStrictly(settings, Object.fromEntries(entries), '--set')

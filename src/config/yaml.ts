@@ -59,7 +59,7 @@ function findMisfit(value: unknown, above: readonly Place[]): string | null {
   if (above.some((place) => place.value === value))
     return `${where}: an alias to what it stands in; write its value out`
   for (const [key, inner] of Object.entries(value)) {
-    if (isUnusable(key)) return unusable([...above.map((place) => place.key), key].join('.'))
+    if (isUnusable(key)) return unusableText([...above.map((place) => place.key), key].join('.'))
     const misfit = findMisfit(inner, [...above, { key, value }])
     if (misfit !== null) return misfit
   }
@@ -71,7 +71,7 @@ export function isUnusable(key: string): boolean {
   return key.split('.').includes('__proto__')
 }
 
-export function unusable(path: string): string {
+export function unusableText(path: string): string {
   return `${path}: unknown key; no gate, setting or variable can have this name, so leave it out`
 }
 

@@ -27,7 +27,7 @@ export function fewBlocksText({ cause }: FewBlocks): string {
 }
 
 const TEXT: Readonly<Record<NotRunReason, string>> = {
-  decided: 'the verdict was decided without further ones',
+  decided: 'it ended at a look that the gates of its run had decided, so other gates need a run of their own',
   budget: 'the budget was spent before further ones; raise design.gpu_minutes',
   unfit: 'the machine was not fit to measure on',
   failed: 'a launch failed, which further blocks would not mend',

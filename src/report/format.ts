@@ -42,6 +42,11 @@ export function placesOf(one: number, other: number, significant: number): Place
   }
 }
 
+/** The same places, or so many more that the value has that many significant digits. */
+export function withDigits(places: Places, value: number, significant: number): Places {
+  return { ...places, last: Math.min(places.last, placesOf(value, value, significant).last) }
+}
+
 /** Is one in the last place less than what lies between the bounds? */
 export function tellsApart({ last }: Places, lower: number, upper: number): boolean {
   return 10 ** last <= upper - lower

@@ -16,6 +16,7 @@ import {
   seconds,
   tellsApart,
   toPlace,
+  withDigits,
 } from './format.ts'
 
 const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']
@@ -61,15 +62,15 @@ export function comparisonTexts(gate: Gate, { estimate, bounds }: Comparison): C
       : 3
   const change = signedText(gate, written(gate, estimate), Math.max(digits, deciding))
   if (bounds === null) return { change, lower: null, upper: null }
-  const { lower, upper, places } = outward(gate, bounds, digits)
-  return { change, lower: boundText(gate, lower, places), upper: boundText(gate, upper, places) }
+  const { lower, upper } = outward(gate, bounds, digits)
+  return { change, lower: boundText(gate, lower), upper: boundText(gate, upper) }
 }
 
 function isEnough(gate: Gate, bounds: Bounds, digits: number): boolean {
   const { lower, upper, places } = outward(gate, bounds, digits)
   return (
-    reads(gate, lower, bounds.lower) &&
-    reads(gate, upper, bounds.upper) &&
+    reads(gate, lower.value, bounds.lower) &&
+    reads(gate, upper.value, bounds.upper) &&
     (isPoint(bounds) || tellsApart(places, written(gate, bounds.lower), written(gate, bounds.upper)))
   )
 }
@@ -79,15 +80,29 @@ function isPoint({ lower, upper }: Bounds): boolean {
   return upper - lower <= 1e-9 * Math.max(Math.abs(lower), Math.abs(upper))
 }
 
-function outward(gate: Gate, bounds: Bounds, digits: number): Bounds & { readonly places: Places } {
-  const [lower, upper] = [written(gate, bounds.lower), written(gate, bounds.upper)]
-  const places = placesOf(lower, upper, digits)
-  return { lower: cautious(lower, 'down', places), upper: cautious(upper, 'up', places), places }
+interface Shown {
+  readonly value: number
+  readonly places: Places
 }
 
-function boundText(gate: Gate, shown: number, places: Places): string {
-  const text = `${toPlace(Math.abs(shown), places)}${unitText(gate)}`
-  return isQuotient(gate) ? text : `${shown < 0 ? '-' : '+'}${text}`
+function outward(
+  gate: Gate,
+  bounds: Bounds,
+  digits: number,
+): { readonly lower: Shown; readonly upper: Shown; readonly places: Places } {
+  const [lower, upper] = [written(gate, bounds.lower), written(gate, bounds.upper)]
+  const places = placesOf(lower, upper, digits)
+  const shown = (value: number, direction: 'down' | 'up') => {
+    // A factor is never 0: of one that is small beside the other bound, two digits stay.
+    const own = isQuotient(gate) ? withDigits(places, value, 2) : places
+    return { value: cautious(value, direction, own), places: own }
+  }
+  return { lower: shown(lower, 'down'), upper: shown(upper, 'up'), places }
+}
+
+function boundText(gate: Gate, { value, places }: Shown): string {
+  const text = `${toPlace(Math.abs(value), places)}${unitText(gate)}`
+  return isQuotient(gate) ? text : `${value < 0 ? '-' : '+'}${text}`
 }
 
 interface Comparison {

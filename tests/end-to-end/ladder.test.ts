@@ -137,6 +137,10 @@ it('a ladder that runs out of time ends with 3, and --resume measures the rest i
   const ladder = { ...LADDER, rungs: RUNGS.slice(0, 1) }
   // One launch of 4.8 s in six: the last 15 s of 21 are for what comes after the launches.
   const folder = await anExperiment({ ladder, baseline: { step_seconds: 0.2 } })
+  const tooShort = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--out', 'short', '--minutes', '0.2')
+  expect(tooShort).toMatchObject({ exitCode: 3, stdout: expect.not.stringContaining('To go on') })
+  expect(tooShort.stdout).toContain('Nothing was launched: no launch fits --minutes 0.2; give more\n')
+
   const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.35')
   expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
   expect(cut.stdout).toContain('Still to measure, with --resume: ')

@@ -287,8 +287,12 @@ describe('an experiment that ended before its gates had enough blocks says why, 
   }
 
   test.each([
-    ['decided', 'the verdict was decided without further ones'],
+    [
+      'decided',
+      'it ended at a look that the gates of its run had decided, so other gates need a run of their own',
+    ],
     ['budget', 'the budget was spent before further ones; raise design.gpu_minutes'],
+    ['unfit', 'the machine was not fit to measure on'],
     ['failed', 'a launch failed, which further blocks would not mend'],
     ['incomparable', 'the runs cannot be compared, which further blocks would not mend'],
     ['stopped', 'the experiment was stopped before it was done'],

@@ -97,14 +97,15 @@ describe('a difference has the unit of its limit', () => {
   })
 })
 
-describe('the bounds of a ratio have the same decimals, finer than they are apart', () => {
+describe('the bounds of a ratio have the same decimals, finer than they are apart, and at least two digits', () => {
   const gate = aGate({ energy_ratio: { at_most: 1.03 } })
   test.each([
     [0.9997, 1.0003, '0.9997x to 1.0003x'],
+    [0.0123, 340, '0.012x to 340x'],
     [0.99968, 1.00032, '0.9996x to 1.0004x'],
     [0.955, 1.132, '0.95x to 1.14x'],
     [0.9999999, 1.0000001, '0.9999999x to 1.0000001x'],
-    [0.0512, 1.2, '0.05x to 1.20x'],
+    [0.0512, 1.2, '0.051x to 1.20x'],
     [1.02999, 1.0301, '1.0299x to 1.0301x'],
     [1, 1, '1.00x to 1.00x'],
     [1 - 1e-15, 1 + 1e-15, '1.00x to 1.00x'],
