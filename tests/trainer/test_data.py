@@ -3,6 +3,7 @@
 import dataclasses
 import multiprocessing
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from trainer.config import Config
 from trainer.data.layouts.detect import open_field_file
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.layouts.scalar_1d import write_scalar_1d
+from trainer.data.normalisation import TOO_LARGE
 from trainer.data.pairs import split_trajectories
 from trainer.data.sources import open_files
 from trainer.data.splits import open_data
@@ -280,20 +282,31 @@ def test_a_coefficient_that_is_the_same_everywhere_is_no_reason_to_refuse_a_file
 
 @pytest.mark.parametrize("split", ["train", "held_out"])
 @pytest.mark.parametrize("task", ["advection1d", "darcy2d"])
-def test_a_value_that_would_make_the_scale_alone_is_named_in_both_splits(tmp_path, task, split):
+@pytest.mark.parametrize("value", [1e19, -1e20])  # the last marks what is missing
+def test_a_value_of_which_no_square_can_be_made_is_named_in_both_splits(tmp_path, task, split, value):
     config = tiny_config(tmp_path, f"data.tasks=[{task}]")
     path = ensure_files(config.data)[1]
     row = getattr(split_trajectories(config.data, task), split).row[1]
     with h5py.File(path, "r+") as file:
-        file["tensor"][row, 0, 4] = 9e29
-    open_data(config)
-    with h5py.File(path, "r+") as file:
-        file["tensor"][row, 0, 4] = -1e30
+        file["tensor"][row, 0, 4] = value
+    number = re.escape(f"{value:g}")
     found = (
-        rf"^{path}: .*tensor: trajectory {row} holds -1e\+30, expected less than 1e\+30 in size; take it out"
+        rf"^{path}: .*tensor: trajectory {row} holds {number}, expected less than 1e\+19 in size; take it out"
     )
     with pytest.raises(ConfigError, match=found):
         open_data(config)
+
+
+@pytest.mark.parametrize("task", ["advection1d", "darcy2d"])
+def test_the_largest_value_that_is_taken_has_a_scale_and_a_square(tmp_path, task):
+    config = tiny_config(tmp_path, f"data.tasks=[{task}]")
+    path = ensure_files(config.data)[1]
+    largest = np.nextafter(np.float32(TOO_LARGE), np.float32(0))
+    with h5py.File(path, "r+") as file:
+        file["tensor"][split_trajectories(config.data, task).train.row[1], 0, 4] = largest
+    units = open_data(config).train.tasks[0].normalisation.target
+    assert 1 / TOO_LARGE < units.scale[1, 0] < 1e-15
+    assert np.isfinite(np.square(largest))
 
 
 def test_a_root_that_cannot_be_written_is_named(tmp_path):

@@ -12,9 +12,9 @@ from trainer.data.tasks.task import Task
 from trainer.data.threads import on_threads
 from trainer.errors import ConfigError
 
-# One such value, a fill value or of a solver that diverged, would alone make the scale of its field, with all
-# others at 0; and its square is no float32.
-TOO_LARGE = 1e30
+# No field's: from 1.8e19 on a square is no float32, and 1e20, 9.97e36 and more mark what is missing in many
+# files. A value that is far less can make the scale of its field alone too, which no bound tells from data.
+TOO_LARGE = 1e19
 
 
 @dataclass(frozen=True)
