@@ -273,6 +273,27 @@ def test_a_file_from_which_nothing_can_be_learned_is_named_with_key_and_value(tm
         open_data(config)
 
 
+@pytest.mark.parametrize(
+    ("task", "key", "of"), [("advection1d", "tensor", "its mean"), ("darcy2d", "tensor", "0")]
+)
+def test_a_file_that_varies_too_little_for_a_scale_of_its_own_is_refused(tmp_path, task, key, of):
+    config = tiny_config(tmp_path, f"data.tasks=[{task}]")
+    path = ensure_files(config.data)[1]
+
+    def shrink(size: float) -> None:
+        with h5py.File(path, "r+") as file:
+            field = file[key][:]
+            offset = 0.5 if task == "advection1d" else 0
+            file[key][:] = (field - field.mean()) / field.std() * size + offset
+
+    shrink(3e-7)
+    said = rf"^{path}: .*{key}: differs from {of} by at most [23]\.\de-07 .*, expected more than 1e-06; give"
+    with pytest.raises(ConfigError, match=said):
+        open_data(config)
+    shrink(1e-5)
+    assert open_data(config).train.tasks[0].normalisation.target.scale[1, 0] > 1e4
+
+
 def test_a_coefficient_that_is_the_same_everywhere_is_no_reason_to_refuse_a_file(tmp_path):
     config = tiny_config(tmp_path, "data.tasks=[darcy2d]")
     with h5py.File(ensure_files(config.data)[0], "r+") as file:

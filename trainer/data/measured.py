@@ -43,7 +43,7 @@ class Measured:
 def measured(task: Task, files: list[FieldFile], splits: Splits, every: int, root: Path) -> Measured:
     """Return what was measured before of the same files, or measure it.
 
-    ConfigError on values that are not in range, and where all fields of a file are constant.
+    ConfigError on values that are not in range, and where no field of a file has a scale of its own.
     """
     path = root / FOLDER / f"{task.name}-{_key(task, files, splits, every)}.npz"
     with suppress(OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):  # not there, or not whole

@@ -15,6 +15,7 @@ from trainer.errors import ConfigError
 # No field's: from 1.8e19 on a square is no float32, and 1e20, 9.97e36 and more mark what is missing in many
 # files. A value that is far less can make the scale of its field alone too, which no bound tells from data.
 TOO_LARGE = 1e19
+LEAST_VARIANCE = 1e-12  # what varies less is taken for a constant, with the scale 1
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def physical(fields, mean, scale):
 def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, every: int) -> Normalisation:
     """Return mean and scale over every frame of the table's trajectories.
 
-    ConfigError on NaN, infinity and values of TOO_LARGE, and where all fields of a file are constant.
+    ConfigError on NaN, infinity and values of TOO_LARGE, and where no field of a file has a scale of its own.
     """
     frames = [np.arange(1), np.arange(1, 2)] if task.steady else [np.arange(files[0].frames)]
     units = [_field_units(task, files, table, every, part) for part in frames]
@@ -128,14 +129,23 @@ def _field_units(
             axes = (0, *range(2, fields.ndim))
             total, squares = total + fields.sum(axis=axes), squares + np.square(fields).sum(axis=axes)
             count += fields.size // fields.shape[1]
-        if not (highest > lowest if task.centred else np.maximum(-lowest, highest) > 0).any():
+        mean = total / count if task.centred else np.zeros_like(total)
+        variances = squares / count - mean**2
+        varies = highest > lowest if task.centred else np.maximum(-lowest, highest) > 0
+        if not varies.any():
             values = " and ".join(f"{value:g}" for value in lowest)
             raise ConfigError(
                 f"{file.path}: {_keys(file, frames)}: is {values} everywhere in the training split, from "
                 "which nothing can be learned; make or download the file again, or leave it out"
             )
-        mean = total / count if task.centred else np.zeros_like(total)
-        return mean, [_scale(variance) for variance in squares / count - mean**2]
+        if not any(_has_scale(variance) for variance in variances[varies]):
+            origin, most = "its mean" if task.centred else "0", np.sqrt(max(0, *variances[varies]))
+            raise ConfigError(
+                f"{file.path}: {_keys(file, frames)}: differs from {origin} by at most {most:.1e} (root mean "
+                f"square) in the training split, expected more than {LEAST_VARIANCE**0.5:g}; give the fields "
+                "in other units, or leave the file out"
+            )
+        return mean, [_scale(variance) for variance in variances]
 
     means, scales = zip(*on_threads(of_file, range(len(files))), strict=True)
     return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
@@ -167,5 +177,9 @@ def _keys(file: FieldFile, frames: np.ndarray) -> str:
     return " or ".join(file.keys[frame] for frame in frames) if is_steady else " or ".join(file.keys)
 
 
+def _has_scale(variance: float) -> bool:
+    return bool(variance > LEAST_VARIANCE)
+
+
 def _scale(variance: float) -> float:
-    return 1.0 / float(np.sqrt(variance)) if variance > 1e-12 else 1.0  # a constant stays as it is
+    return 1.0 / float(np.sqrt(variance)) if _has_scale(variance) else 1.0  # a constant stays as it is
