@@ -25,11 +25,12 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 from ending import end, end_by_exception  # noqa: E402
-from gpu_check_cases import Case, cases  # noqa: E402
+from gpu_check_cases import PLAIN, Case, cases  # noqa: E402
 from gpu_check_table import table  # noqa: E402
 from gpu_check_verdict import wrong, wrong_kernels  # noqa: E402
 
 from benchmarks.bad_input import refused_in_words  # noqa: E402
+from trainer.config import load_config  # noqa: E402
 from trainer.errors import ConfigError  # noqa: E402
 
 LEAST_UPDATES = 16
@@ -58,14 +59,17 @@ def main() -> int:
     options = _options()
     end_by_exception()
     wanted = _wanted(options)
+    # A case may still not fit into it, which is that case's error.
+    load_config(options.config, [f"train.pairs_per_update={options.pairs}", *_settings(options), *PLAIN])
+    made_of = _made_of(options)
     try:
         if options.resume:
-            _keep_what_ended(options)
+            _keep_what_ended(options.out, made_of)
         else:
-            _require_new(options)
+            _require_new(options.out, made_of)
     except OSError as error:
         raise ConfigError(
-            f"--out: {options.out} cannot be used ({error.filename}: {error.strerror}); "
+            f"--out: {options.out} cannot be used ({error.filename or options.out}: {error.strerror}); "
             "name a folder that can be made and written to"
         ) from error
     deadline = time.monotonic() + options.seconds
@@ -99,33 +103,33 @@ def main() -> int:
     return 1 if missing or complaints else 0
 
 
-def _require_new(options: argparse.Namespace) -> None:
+def _require_new(out: Path, made_of: dict[str, str | int]) -> None:
     """A record of another call, of other code or settings, would be judged as if it were of this one."""
-    options.out.mkdir(parents=True, exist_ok=True)
-    if (options.out / "gpu-check.jsonl").exists():
+    out.mkdir(parents=True, exist_ok=True)
+    if (out / "gpu-check.jsonl").exists():
         raise ConfigError(
-            f"--out: {options.out} has the records of an earlier call; name another folder, "
+            f"--out: {out} has the records of an earlier call; name another folder, "
             "or go on with --resume if code and settings are the same"
         )
-    (options.out / "made-of.json").write_text(json.dumps(_made_of(options), indent=1))
+    (out / "made-of.json").write_text(json.dumps(made_of, indent=1))
 
 
-def _keep_what_ended(options: argparse.Namespace) -> None:
+def _keep_what_ended(out: Path, made_of: dict[str, str | int]) -> None:
     """A case that failed or was cut off is measured again; one that is wrong stays so."""
-    results, made_of = options.out / "gpu-check.jsonl", options.out / "made-of.json"
+    results, kept_as = out / "gpu-check.jsonl", out / "made-of.json"
     if not results.exists():
-        _require_new(options)
+        _require_new(out, made_of)
         return
-    earlier = _settings_of(made_of) if made_of.exists() else {}
-    for key, value in _made_of(options).items():
+    earlier = _settings_of(kept_as) if kept_as.exists() else {}
+    for key, value in made_of.items():
         if earlier.get(key) != value:
             raise ConfigError(
-                f"--resume: {options.out} was measured with another {key}, {earlier.get(key, 'unknown')}, "
+                f"--resume: {out} was measured with another {key}, {earlier.get(key, 'unknown')}, "
                 f"now {value}; name another folder"
             )
-    records = _records(options.out)
+    records = _records(out)
     kept = [record for record in records if "step_seconds" in record]
-    with (options.out / "failed.jsonl").open("a") as failed:
+    with (out / "failed.jsonl").open("a") as failed:
         failed.writelines(json.dumps(record) + "\n" for record in records if "error" in record)
     partial = results.with_suffix(".partial")
     partial.write_text("".join(json.dumps(record) + "\n" for record in kept))
@@ -200,12 +204,6 @@ def _of_shard(possible: list[Case], number: int, count: int) -> list[Case]:
 def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: float) -> None:
     """Start ranks for the remaining cases; end them where a case takes too long."""
     processes = remaining[0].processes
-    updates = [f"train.updates={options.updates}", f"train.window_updates={options.updates}"]
-    sets = [*updates, f"optimizer.warmup_updates={min(5, options.updates // 2)}", f"data.root={options.data}"]
-    sets += [
-        f"optimizer.learning_rate={LEARNING_RATE}",
-        *(TINY if options.device == "cpu" else SMALL_DATA),
-    ]
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     command = [
         sys.executable,
@@ -214,7 +212,7 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
         *("--config", str(options.config), "--out", str(options.out), "--device", options.device),
         *("--pairs", str(options.pairs)),
         *("--cases", *(case.name for case in remaining)),
-        *(part for override in [*sets, *options.set] for part in ("--set", override)),
+        *(part for override in _settings(options) for part in ("--set", override)),
     ]
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -232,6 +230,17 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
     reason = "cut off by --seconds" if is_cut_off else f"ended with exit code {worker.returncode}"
     said = log_path.read_bytes()[earlier_bytes:].decode(errors="replace").splitlines()[-LAST_LINES:]
     _record_the_unfinished(options.out, remaining, reason, said)
+
+
+def _settings(options: argparse.Namespace) -> list[str]:
+    """Those of all cases; the last of two counts."""
+    return [
+        *(f"train.updates={options.updates}", f"train.window_updates={options.updates}"),
+        *(f"optimizer.warmup_updates={min(5, options.updates // 2)}", f"data.root={options.data}"),
+        f"optimizer.learning_rate={LEARNING_RATE}",
+        *(TINY if options.device == "cpu" else SMALL_DATA),
+        *options.set,
+    ]
 
 
 def _watch(worker: subprocess.Popen, options: argparse.Namespace, deadline: float, seconds: float) -> None:

@@ -1,5 +1,6 @@
 """The verdict of the GPU check, on what it recorded and on what it must not let pass."""
 
+import errno
 import json
 import math
 import os
@@ -16,6 +17,7 @@ import pytest
 import torch
 from tiny import ROOT
 
+from benchmarks.bad_input import refused_in_words
 from trainer.config import load_config
 from trainer.errors import ConfigError
 from trainer.losses.choices import StepChoices
@@ -425,6 +427,52 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path, monkeypatch, out, arg
         gpu_check.main()
 
 
+def no_space(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_refused_with_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path)])
+    monkeypatch.setattr(Path, "write_text", no_space)
+    said = rf"^--out: {tmp_path} cannot be used \({tmp_path}: No space left on device\); name a folder"
+    with pytest.raises(ConfigError, match=said):
+        gpu_check.main()
+
+
+@pytest.mark.parametrize("arguments", [[], ["--resume"]], ids=["new", "resumed"])
+@pytest.mark.parametrize(
+    ("text", "sets", "said"),
+    [
+        ("data: [", [], "config.yaml: "),
+        (None, ["nonsense=1"], "--set: nonsense: unknown key; known here: data, model"),
+        (None, ["train.updates=many"], "--set: train.updates: got "),
+    ],
+)
+def test_a_config_that_is_none_is_refused_before_anything_is_launched(
+    tmp_path, monkeypatch, capsys, text, sets, said, arguments
+):
+    if text is not None:
+        (tmp_path / "config.yaml").write_text(text)
+        arguments = [*arguments, "--config", str(tmp_path / "config.yaml")]
+    settings = [part for setting in sets for part in ("--set", setting)]
+    command = ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path / "out"), *arguments, *settings]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit, match="2"), refused_in_words():
+        gpu_check.main()
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_config_that_cannot_be_read_is_not_laid_on_the_folder(tmp_path, monkeypatch):
+    def unreadable(options):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(options.config))
+
+    monkeypatch.setattr(gpu_check, "_made_of", unreadable)
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path / "out")])
+    with pytest.raises(PermissionError, match="two-task-1gpu-baseline"):
+        gpu_check.main()
+
+
 @pytest.mark.parametrize("line", [b"{}", b"[1]", b'{"case": "plain", "step', b"\0\0\0\0", b"\xff"])
 def test_records_that_are_damaged_are_refused_with_the_line(cut_off, monkeypatch, line):
     options, _ = cut_off
@@ -515,7 +563,7 @@ def cut_off(tmp_path, monkeypatch):
     """Arguments of a check that ended half-way, with one case wrong, one failed and one half written."""
     monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path)])
     options = gpu_check._options()
-    gpu_check._require_new(options)
+    gpu_check._require_new(options.out, gpu_check._made_of(options))
     right, off = (ALL["trace"][name] for name in ("plain", "trace"))
     records = [
         {"case": "plain", "started": True},
@@ -530,7 +578,7 @@ def cut_off(tmp_path, monkeypatch):
 
 def test_a_check_that_was_cut_off_goes_on_and_what_is_wrong_stays_so(cut_off):
     options, (_, right, off, failed) = cut_off
-    gpu_check._keep_what_ended(options)
+    gpu_check._keep_what_ended(options.out, gpu_check._made_of(options))
     assert gpu_check._records(options.out) == [right, off]
     assert json.loads((options.out / "failed.jsonl").read_text()) == failed
     wanted = [replace(CASES[name], against=None) for name in ("plain", "trace", "fused-adamw")]
@@ -540,13 +588,17 @@ def test_a_check_that_was_cut_off_goes_on_and_what_is_wrong_stays_so(cut_off):
 
 def test_what_a_worker_said_that_ended_at_once_is_recorded_and_printed(tmp_path, monkeypatch, capsys):
     (tmp_path / "worker-1.log").write_text("of an earlier call\n")
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    said = "no worker here"
+    (scripts / "gpu_check_worker.py").write_text(f"import sys\nsys.stderr.write({said!r})\nsys.exit(2)\n")
+    monkeypatch.setattr(gpu_check, "HERE", scripts)
     command = ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path), "--only", "plain-fp32"]
-    monkeypatch.setattr(sys, "argv", [*command, "--set", "nonsense=1"])
+    monkeypatch.setattr(sys, "argv", command)
     assert gpu_check.main() == 1
     (record,) = gpu_check._records(tmp_path)
     assert (record["case"], record["error"]) == ("plain-fp32", "no result: ended with exit code 2")
-    (said,) = record["last_lines"]
-    assert said.startswith("--set: nonsense: unknown key; known here: data, model")
+    assert record["last_lines"] == [said]
     printed = capsys.readouterr().err
     reason = "no result: ended with exit code 2; the worker's last lines:"
     assert printed.splitlines() == [f"plain-fp32: {reason}", said]
@@ -611,8 +663,8 @@ def test_a_check_does_not_go_on_with_what_other_code_or_settings_measured(cut_of
     made_of = json.loads((options.out / "made-of.json").read_text())
     (options.out / "made-of.json").write_text(json.dumps(made_of | {key: value}))
     with pytest.raises(ConfigError, match=f"was measured with another {key}, {value}, now"):
-        gpu_check._keep_what_ended(options)
+        gpu_check._keep_what_ended(options.out, gpu_check._made_of(options))
     (options.out / "made-of.json").unlink()
     with pytest.raises(ConfigError, match="was measured with another code and config, unknown, now"):
-        gpu_check._keep_what_ended(options)
+        gpu_check._keep_what_ended(options.out, gpu_check._made_of(options))
     assert (options.out / "gpu-check.jsonl").read_bytes() == before
