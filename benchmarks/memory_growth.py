@@ -60,9 +60,10 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def commit() -> str:
+def _commit() -> str:
     """What is checked out; unknown where there is no git or no repository."""
-    command = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
+    # Without the last a tag's name comes in place of the commit.
+    command = ["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
     try:
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
@@ -77,7 +78,7 @@ def main() -> int:
     parser.add_argument("--limit-mebibytes", type=float, default=16)
     options = parser.parse_args()
     config = load_config(options.config, ["train.updates=2000", *options.set])
-    at_start = commit()  # files may be changed meanwhile
+    at_start = _commit()  # files may be changed meanwhile
     progress, ended = Progress(), threading.Event()
     samples: list[Sample] = []
 

@@ -210,7 +210,7 @@ if ! flock -n 9; then
   exit 2
 fi
 
-commit=$(git describe --always --abbrev=40 --dirty 2> /dev/null) || commit=unknown
+commit=$(git describe --always --abbrev=40 --dirty '--exclude=*' 2> /dev/null) || commit=unknown
 measured=$(cat "$out/commit" 2> /dev/null) || measured=$commit
 if [ "$measured" != "$commit" ]; then
   echo "$0: $out has measurements of $measured, and this is $commit: name another folder, or, where nothing" \

@@ -1,6 +1,6 @@
 // The scripts in benchmarks/ that start experiments on a host with GPUs, in a folder that stands for the repository,
 // with programs that only note their calls.
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -443,6 +443,21 @@ it('what one commit measured is not gone on with by another', async () => {
   expect(exitCode).toBe(2)
   expect(said).toContain('out has measurements of abc, and this is unknown: name another folder')
   expect(await calls()).toHaveLength(1)
+})
+
+it('a commit is named by its hash where a tag points to it', async () => {
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    }).trim()
+  git('init')
+  git('add', 'benchmarks')
+  git('commit', '--message', 'One')
+  git('tag', '--annotate', '--message', 'v1', 'v1')
+  expect((await onGpus('kernels')).exitCode).toBe(0)
+  expect(await readFile(join(folder, 'out/commit'), 'utf8')).toBe(`${git('rev-parse', 'HEAD')}\n`)
 })
 
 it('a second call into the same folder is refused', async () => {

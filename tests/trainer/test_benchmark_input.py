@@ -196,9 +196,18 @@ def test_what_memory_grew_by_names_the_commit(tmp_path, monkeypatch, capsys):
         assert run(monkeypatch, memory_growth, *arguments) == 0
         return capsys.readouterr().out.splitlines()[0]
 
-    described = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
-    known = subprocess.run(described, cwd=ROOT, capture_output=True, text=True).stdout.strip() or "unknown"
-    assert first_line() == f"CPU, torch 2.11.0, commit {known}"
+    def git(*arguments: str) -> str:
+        own = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
+        return subprocess.run(own, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
     monkeypatch.setattr(memory_growth, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert first_line() == "CPU, torch 2.11.0, commit unknown"
+    git("init")
+    git("add", "tiny.yaml")
+    git("commit", "--message", "One")
+    git("tag", "--annotate", "--message", "v1", "v1")
+    head = git("rev-parse", "HEAD")
+    assert first_line() == f"CPU, torch 2.11.0, commit {head}"
+    (tmp_path / "tiny.yaml").open("a").write("# changed\n")
+    assert first_line() == f"CPU, torch 2.11.0, commit {head}-dirty"
