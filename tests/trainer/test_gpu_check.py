@@ -28,8 +28,17 @@ from trainer.model.latent_operator import LatentPdeOperator
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import gpu_check
-from gpu_check_cases import PLAIN, Case, cases
-from gpu_check_verdict import expected_read_backs, largest, wrong, wrong_kernels
+import gpu_check_cases
+from gpu_check_cases import EIGHT_BITS, PLAIN, Case, Tolerance, cases
+from gpu_check_verdict import (
+    _last_loss,
+    _loss_deviations,
+    _of_gradients,
+    expected_read_backs,
+    largest,
+    wrong,
+    wrong_kernels,
+)
 from gpu_check_worker import SYNCHRONIZES, _most, _noted_waits
 
 RECORDS = ROOT / "benchmarks/gpu-check"
@@ -70,6 +79,44 @@ def test_what_was_recorded_twice_had_the_same_reference():
     for case in ("plain-of-two", "ddp"):
         records = [recorded(file)[case] for file in RECORDS.glob("h200-2gpu-*.jsonl")]
         assert len({tuple(record["losses"]) for record in records}) == 1
+
+
+# As the README's table has them.
+TOLERANCES = ("SAME", "STEPPED", "ROUNDING", "FLOAT", "HALVED", "EIGHT_BITS", "RECOMPILED", "SKIPPING")
+COLUMNS = ("losses", "weights", "gradients", "gradient")
+
+
+def furthest() -> dict[Tolerance, list[float]]:
+    """Of all records, by column."""
+    seen = {getattr(gpu_check_cases, name): [0.0] * len(COLUMNS) for name in TOLERANCES}
+    for records in OF_FILES:
+        for name, record in records.items():
+            case = CASES[name]
+            if case.against not in records:
+                continue
+            of = records[case.against]
+            losses = [one["losses"] for one in (record, of)]
+            if case.tolerance.skipped_updates:
+                losses = [[one["losses"][0], _last_loss(one)] for one in (record, of)]
+            found = [_loss_deviations(*losses), [], [], []]
+            if "weight_deviation" in record:  # else one of NOT_SHOWN
+                found[1] = [record["weight_deviation"], record["average_deviation"]]
+                for column, (_, values, _) in zip((2, 2, 3), _of_gradients(record, of, case), strict=False):
+                    found[column] += values
+            most = seen[case.tolerance]
+            seen[case.tolerance] = [max([old, *new]) for old, new in zip(most, found, strict=True)]
+    return seen
+
+
+def test_the_table_has_the_bounds_and_what_all_records_show():
+    _, table = (RECORDS / "README.md").read_text().split("| | losses, relative | seen |")
+    rows = [line.strip("| ").split(" | ")[1:] for line in table.splitlines()[2 : 2 + len(TOLERANCES)]]
+    for row, (tolerance, seen) in zip(rows, furthest().items(), strict=True):
+        bounds = [getattr(tolerance, column) for column in COLUMNS]
+        assert list(map(float, row[::2])) == bounds
+        assert list(map(float, row[1::2])) == [float(f"{value:.1e}") for value in seen]
+        is_narrow = [1.8 * value > most for value, most in zip(seen, bounds, strict=True)]
+        assert is_narrow == [tolerance == EIGHT_BITS and column == "gradients" for column in COLUMNS]
 
 
 def kernel_errors() -> dict[str, dict[str, dict[str, float]]]:
