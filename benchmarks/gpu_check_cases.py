@@ -57,7 +57,7 @@ ROUNDING = Tolerance(losses=0.01, weights=0.2, gradients=0.01, gradient=0.1, nor
 # The same gradients, of which other arithmetic makes the update, or other kernels in later ones.
 STEPPED = replace(ROUNDING, gradients=1e-6, gradient=1e-6)
 # Of fp32, or of its sums in another order.
-FLOAT = Tolerance(losses=1e-4, weights=0.025, gradients=1e-6, gradient=5e-6, norms=0.005)
+FLOAT = Tolerance(losses=1e-4, weights=0.02, gradients=1e-6, gradient=5e-6, norms=0.005)
 # bf16 beside fp32.
 HALVED = Tolerance(losses=0.01, weights=0.2, gradients=0.02, gradient=0.1, norms=0.1)
 # FP8 beside bf16: 3 bits of mantissa, and 2 in gradients, in place of 7.
