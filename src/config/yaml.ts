@@ -50,7 +50,7 @@ interface Place {
   readonly value: unknown
 }
 
-/** A config is handed on as JSON, which would turn .nan and .inf into null and cannot hold a circle. */
+/** A config is handed on as JSON: .nan and .inf would be null there, !!omap and !!set {}, and no circle can be. */
 function findMisfit(value: unknown, above: readonly Place[]): string | null {
   const where = above.map(({ key }) => key).join('.') || 'the file'
   if (typeof value === 'number' && !Number.isFinite(value))
@@ -58,6 +58,8 @@ function findMisfit(value: unknown, above: readonly Place[]): string | null {
   if (typeof value !== 'object' || value === null) return null
   if (above.some((place) => place.value === value))
     return `${where}: an alias to what it stands in; write its value out`
+  if (value instanceof Map || value instanceof Set || ArrayBuffer.isView(value))
+    return `${where}: tagged !!omap, !!set or !!binary, whose content would be lost; leave the tag out and write a plain mapping, list or text`
   for (const [key, inner] of Object.entries(value)) {
     if (isUnusable(key)) return unusableText([...above.map((place) => place.key), key].join('.'))
     const misfit = findMisfit(inner, [...above, { key, value }])

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { VARIANTS } from '../config/experiment.ts'
-import { ConfigError, ResumeError } from '../errors.ts'
+import { ResumeError } from '../errors.ts'
 import { standingOf } from '../judge/repeat.ts'
 import type { LockFacts } from '../measure/machine-record.ts'
 import type { Launched } from '../measure/outcome.ts'
@@ -12,6 +12,7 @@ import { readRecorded } from './analyze.ts'
 import { hashCode } from './code-hash.ts'
 import type { Loaded } from './load-experiment.ts'
 import { plainText } from './process/sanitize.ts'
+import { readToResume } from './read-to-resume.ts'
 import { Workspace } from './workspace.ts'
 
 interface OpenedFolder {
@@ -118,17 +119,6 @@ function refuseFailed(launched: readonly Launched[], workspace: Workspace): void
   throw new ResumeError(
     `--resume: ${workspace.resultFile} has a failed launch, which decides its verdict: ${run.id}, ${reason}: ${message}; start without --resume`,
   )
-}
-
-/** A record that cannot be read can be begun again. */
-export async function readToResume<T>(reading: Promise<T>): Promise<T> {
-  try {
-    return await reading
-  } catch (error) {
-    throw error instanceof ConfigError
-      ? new ResumeError(`--resume: ${error.message}; restore the file, or start without --resume`)
-      : error
-  }
 }
 
 /** As it reads back from a file, where an absent key and an undefined one are the same. */

@@ -111,6 +111,17 @@ test('refuses a key that parsers drop without a word, wherever it stands', () =>
   expect(refused('__proto__: 1')).toContain('x.yaml: __proto__: unknown key')
 })
 
+test.each([
+  '!!omap [width: .nan]',
+  '!!omap [__proto__: { width: 3 }]',
+  '!!set { __proto__ }',
+  '!!binary aGVsbG8=',
+])('refuses %s, which JSON has no form for', (value) => {
+  expect(refused(`model: ${value}`)).toMatch(
+    /^x\.yaml: model: tagged !!omap, !!set or !!binary, .* leave the tag out/,
+  )
+})
+
 test('refuses aliases that expand to gigabytes', () => {
   const level = (name: string, of: string) => `${name}: &${name} [${Array(10).fill(of).join(', ')}]`
   const bomb = [level('a', 'x'), level('b', '*a'), level('c', '*b'), level('d', '*c'), level('e', '*d')]

@@ -1,7 +1,7 @@
 // Opens the folder of a ladder: empty, or with what earlier sittings have measured.
 import { existsSync } from 'node:fs'
 import { ResumeError } from '../../errors.ts'
-import { readToResume } from '../resume.ts'
+import { readToResume } from '../read-to-resume.ts'
 import { Workspace } from '../workspace.ts'
 import { type KeptLadder, readLadder } from './ladder-file.ts'
 
