@@ -59,7 +59,9 @@ export async function lockHost(request: LockRequest): Promise<Lock> {
   if (cancelled.aborted) throw cancelledError()
   const holder = await startHolder(request)
   using limit = waitLimit(limitMinutes)
-  AbortSignal.any([cancelled, limit.signal]).addEventListener('abort', () => holder.stdin.end())
+  const giveUp = AbortSignal.any([cancelled, limit.signal])
+  const stopWaiting = () => holder.stdin.end()
+  giveUp.addEventListener('abort', stopWaiting)
   const startedAt = performance.now()
   const waitedSeconds = () => (performance.now() - startedAt) / 1000
   let waitedFor: string | null = null
@@ -68,6 +70,7 @@ export async function lockHost(request: LockRequest): Promise<Lock> {
     const [word = '', ...rest] = plainText(line).split(' ')
     // A lock that came when we had given up is given back already.
     if (word === 'locked' && !holder.stdin.writableEnded) {
+      giveUp.removeEventListener('abort', stopWaiting) // what runs when we are cancelled has to end first
       const facts = { status: 'held' as const, waitedSeconds: waitedSeconds(), waitedFor }
       return { facts, [Symbol.asyncDispose]: () => release(holder) }
     }

@@ -57,6 +57,15 @@ test('a cancel ends the waiting', async () => {
   await expect(second).rejects.toThrow('cancelled during set-up')
 })
 
+test('a cancel does not give back what is held', async () => {
+  const folder = await aFolder()
+  const cancel = new AbortController()
+  await using _held = await lock(folder, ['cpu'], { cancelled: cancel.signal })
+  cancel.abort()
+  const other = await lock(folder, ['cpu'], { limitMinutes: 0.01 })
+  expect(other.facts.status).toBe('timed-out')
+})
+
 test('another user may lock what we have locked before, and need not be able to write', async () => {
   const folder = await aFolder()
   const file = join(folder, 'speedproof-cpu.lock')
