@@ -15,15 +15,22 @@ export const VARIANTS = ['baseline', 'optimized'] as const
 export type Variant = (typeof VARIANTS)[number]
 
 const path = z.string().min(1)
-const environment = z.record(
-  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a name of an environment variable'),
+const variableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a name of an environment variable')
+const environment = z.record(variableName, z.string())
+
+/** What is locked, looked at and watched are the GPUs of both variants. */
+const environmentOfVariant = z.record(
+  variableName.refine(
+    (name) => name !== 'CUDA_VISIBLE_DEVICES',
+    'it under launch.env, since both variants use the same GPUs',
+  ),
   z.string(),
 )
 
 const variant = mapping({
   config: path.describe('Trainer config, relative to the working directory.'),
   set: settings.default({}).describe('Overrides by dotted key, e.g. speed.compile: blocks.'),
-  env: environment.default({}).describe('Environment variables of this variant alone.'),
+  env: environmentOfVariant.default({}).describe('Environment variables of this variant alone.'),
   revision: z
     .string()
     .regex(/^[^-\s][^\s]*$/, 'a branch, tag or commit, or merge-base')

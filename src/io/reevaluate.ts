@@ -30,12 +30,12 @@ export async function reevaluate(
   { workingDirectory, python }: VariantPlace,
   { cancelled, progress, onStart }: Hooks,
 ): Promise<Reevaluation> {
-  const { launch, trainer } = experiment
+  const { launch, trainer, variants } = experiment
   if (runIds.length === 0 || trainer.evaluate_command === undefined) return NOT_REEVALUATED
   progress.note(`evaluating ${runIds.length} checkpoints again`)
   const files = await workspace.prepareEvaluation()
   const folders = runIds.map((id) => workspace.runFiles({ id }).outDirectory)
-  const environment = trainerEnvironment(process.env, launch.env)
+  const environment = trainerEnvironment(process.env, { ...launch.env, ...variants.baseline.env })
   const devices = devicesOfRuns(environment.CUDA_VISIBLE_DEVICES, launch.nproc_per_node)
   const startedAt = new Date().toISOString()
   const result = await supervise(

@@ -152,6 +152,11 @@ describe('a refusal', () => {
     expect(refused({ launch: 'launch: { env: { A-B: "1" } }' })).toMatchInlineSnapshot(
       `"x.yaml: launch.env.A-B: got "1", expected a name of an environment variable"`,
     )
+    const variants =
+      'variants: { baseline: { config: a, env: { CUDA_VISIBLE_DEVICES: "2" } }, optimized: { config: b } }'
+    expect(refused({ variants })).toMatchInlineSnapshot(
+      `"x.yaml: variants.baseline.env.CUDA_VISIBLE_DEVICES: got "2", expected it under launch.env, since both variants use the same GPUs"`,
+    )
   })
 
   test('of a long value shows its start', () => {
