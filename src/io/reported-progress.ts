@@ -7,19 +7,19 @@ import type { Progress } from './progress.ts'
 
 export class ReportedProgress implements Progress {
   readonly #view: Progress
-  readonly #live: LiveReport
+  readonly #live: Pick<LiveReport, 'tell'>
   readonly #planned: number
   #started = 0
   #title = ''
 
-  constructor(view: Progress, live: LiveReport, plan: readonly PlannedRun[]) {
+  constructor(view: Progress, live: Pick<LiveReport, 'tell'>, plan: readonly PlannedRun[]) {
     this.#view = view
     this.#live = live
     this.#planned = plan.length
   }
 
   runStarted(run: PlannedRun, isKept = false): void {
-    this.#started += 1
+    if (run.repeats === null) this.#started += 1
     this.#title = runTitle(run)
     this.#view.runStarted(run, isKept)
     this.#tell()

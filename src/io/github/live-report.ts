@@ -17,17 +17,20 @@ export class LiveReport {
   readonly #place: Place
   #writing: Promise<unknown> | null = null
   #lastWritten = Number.NEGATIVE_INFINITY
+  #lastText = ''
   #isClosed = false
 
   constructor(place: Place) {
     this.#place = place
   }
 
-  /** A text that comes too soon after the last one is left out: a later one says more. */
+  /** A text that comes too soon after the last one is left out, as a later one says more, and one that says the same. */
   tell(text: string): void {
     const now = performance.now()
     if (this.#isClosed || this.#writing || now - this.#lastWritten < INTERVAL_MILLISECONDS) return
+    if (text === this.#lastText) return
     this.#lastWritten = now
+    this.#lastText = text
     this.#writing = this.#write(text).finally(() => {
       this.#writing = null
     })

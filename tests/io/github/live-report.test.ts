@@ -4,7 +4,8 @@ import { LiveReport } from '../../../src/io/github/live-report.ts'
 import { HEAD_SHA } from '../../harness/events.ts'
 
 const written = vi.hoisted(() => Promise.withResolvers<void>())
-vi.mock('../../../src/io/github/comment.ts', () => ({ upsertComment: () => written.promise }))
+const upsertComment = vi.hoisted(() => vi.fn(() => written.promise))
+vi.mock('../../../src/io/github/comment.ts', () => ({ upsertComment }))
 vi.mock('../../../src/io/github/check-run.ts', () => ({ upsertCheck: () => written.promise }))
 
 const PLACE = {
@@ -25,4 +26,18 @@ it('is waited for, unless the step is cancelled and has no time', async () => {
   written.resolve()
   await closed
   expect(order).toEqual(['written', 'closed'])
+})
+
+it('writes a text that says the same once, however long it lasts', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  upsertComment.mockReset().mockResolvedValue(undefined)
+  const live = new LiveReport(PLACE)
+  for (const text of ['launch 1', 'launch 1', 'launch 1', 'launch 2']) {
+    live.tell(text)
+    await vi.waitFor(() => expect(upsertComment).toHaveBeenCalled())
+    await new Promise(setImmediate)
+    vi.advanceTimersByTime(60_000)
+  }
+  vi.useRealTimers()
+  expect(upsertComment).toHaveBeenCalledTimes(2)
 })
