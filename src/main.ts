@@ -58,9 +58,13 @@ export async function main(job: Job, stage: Stage): Promise<Whole> {
     answers.push(await answer(question, nameOf(experiments), lock.facts, job, stage))
   }
   const whole = wholeOf(answers.map(({ result }) => result))
-  await stage.publish(whole, await saveWhole(job.outDirectory, whole, opened))
+  const folder = await saveWhole(job.outDirectory, whole, opened)
+  try {
+    for (const { result } of answers) await keepNoiseFloor(result, job, stage)
+  } finally {
+    await stage.publish(whole, folder)
+  }
   for (const { problem } of answers) if (problem !== null) throw problem
-  for (const { result } of answers) await keepNoiseFloor(result, job, stage)
   return whole
 }
 

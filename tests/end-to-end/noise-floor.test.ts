@@ -1,5 +1,5 @@
 // An A/A from the command line stores a floor that the next experiment on this machine is held against.
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
@@ -29,6 +29,18 @@ it('is stored by an A/A, found by the next experiment, and in its result.json', 
   expect(again.stdout).toMatch(/noise floor: passed, baseline runs scatter by/)
   const { verdict } = await readResult(folder)
   expect(verdict.checks).toContainEqual({ name: 'noise floor', state: 'passed' })
+}, 300_000)
+
+it('is kept when another experiment of the call breaks off', async () => {
+  const folder = await anExperiment({ baseline: { step_noise: 0.1 }, optimized: { step_noise: 0.1 } })
+  const text = await readFile(join(folder, EXPERIMENT_FILE), 'utf8')
+  await writeFile(join(folder, 'other.yaml'), text.replace(/^name: .*$/m, 'name: other'))
+  await mkdir(join(folder, 'out/other'), { recursive: true })
+  await writeFile(join(folder, 'out/other/caches'), 'a file in the place of a folder')
+  const both = [EXPERIMENT_FILE, 'other.yaml', '--mode', 'aa', '--blocks', '5', ...FLOORS]
+  const { exitCode, stderr } = await speedproof(folder, 'run', ...both)
+  expect([exitCode, stderr]).toEqual([70, expect.stringContaining('out/other/caches')])
+  expect(await readdir(join(folder, 'floors'))).toHaveLength(1)
 }, 300_000)
 
 it('is what an experiment with one training under two names is told about', async () => {
