@@ -7,7 +7,7 @@ let failed: Measured
 
 beforeAll(async () => {
   failed = await measureForReport({ optimized: { step_seconds: 0.002 } })
-}, 120_000)
+})
 
 const accept = (sha = HEAD_SHA) => `/speedproof accept faulty/measure ${sha} the margin is known, see the log`
 

@@ -22,7 +22,7 @@ describe('a recorded experiment', () => {
   beforeAll(async () => {
     folder = await anExperiment()
     ran = await speedproof(folder, 'run', EXPERIMENT_FILE)
-  }, 60_000)
+  })
 
   it('has passed with 0, with the place of every launch, the table and the paths in the terminal', () => {
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })

@@ -29,4 +29,4 @@ it('a foreign trainer completes equal work and its gates are measured', async ()
   const exitCodes: Readonly<Record<string, number>> = { passed: 0, failed: 1, inconclusive: 3 }
   expect(exitCode).toBe(exitCodes[verdict.verdict])
   expect(stdout).toContain(`foreign-trainer ${verdict.verdict}: `)
-}, 300_000)
+}, 900_000)

@@ -17,7 +17,7 @@ let measured: Measured
 
 beforeAll(async () => {
   measured = await measureForReport({ optimized: { step_seconds: 0.002 } })
-}, 120_000)
+})
 
 function resultWith(change: (result: z.infer<typeof anyResult>) => void): Record<string, string> {
   const result = anyResult.parse(JSON.parse(measured.files['result.json']?.toString() ?? ''))

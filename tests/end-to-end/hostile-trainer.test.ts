@@ -17,7 +17,7 @@ beforeAll(async () => {
   // The artifact client would write commands of its own.
   const inputs = { 'artifact-name': 'none' }
   main = (await measure(folder, services, { environment: secrets, inputs })).main
-}, 120_000)
+})
 
 afterAll(() => services[Symbol.asyncDispose]())
 

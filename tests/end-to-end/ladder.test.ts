@@ -1,13 +1,12 @@
 // `speedproof ladder` with a trainer that does as told: rungs that gain, do nothing and fail, in one sitting and in two.
 import { mkdir, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { type Ended, speedproof } from '../harness/command-line.ts'
 
 // A ladder is a dozen launches.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const RUNGS = [
   {

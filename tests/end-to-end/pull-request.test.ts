@@ -36,7 +36,7 @@ beforeAll(async () => {
   commentAfterFirst = services.github.comments.at(-1)?.body ?? ''
   await askForUnmeasured()
   second = await measure(folder, services, { environment: { GITHUB_RUN_ATTEMPT: '2' } })
-}, 180_000)
+})
 
 afterAll(() => services[Symbol.asyncDispose]())
 

@@ -14,7 +14,7 @@ let wholeMilliseconds: number
 beforeAll(async () => {
   wholeMilliseconds = await undisturbedMilliseconds()
   if (RECORD) await writeFile(RECORD, '')
-}, 120_000)
+})
 
 it.each(Array.from({ length: KILLS }, (_, index) => index + 1))(
   'end %i leaves no process and no lock, keeps what was measured, and concludes its check',

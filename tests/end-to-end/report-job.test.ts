@@ -14,7 +14,7 @@ let failed: Measured
 beforeAll(async () => {
   passed = await measureForReport()
   failed = await measureForReport({ optimized: { step_seconds: 0.002 } })
-}, 120_000)
+})
 
 it('a measuring job with report: artifact writes nothing on GitHub', () => {
   expect(passed.main).toMatchObject({ exitCode: 0, outputs: { verdict: 'passed', 'comment-url': '' } })

@@ -1,7 +1,7 @@
 // The called workflow measures for real, steps and all: what becomes of the job, its outputs, comment and artifact.
 import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   anExperiment,
   CRASHES_AT_ONCE,
@@ -15,7 +15,6 @@ import { type Machine, onMachine } from '../harness/workflow/run-steps.ts'
 import { type Happening, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
 // Whole experiments, some of them two in a test.
-vi.setConfig({ testTimeout: 180_000 })
 
 const EXPERIMENT = 'configs/experiments/my-change.yaml'
 const BENCHMARK = 'examples/workflows/benchmark.yml'
