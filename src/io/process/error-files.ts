@@ -131,8 +131,8 @@ function parseJson(text: string | undefined): unknown {
   }
 }
 
-/** From the text that `@record` makes of an exception: its class, a colon, its message. */
-function causeOf(message: string): RankFailure['cause'] {
+/** From the text that `@record`, as a traceback, makes of an exception: its class, a colon, its message. */
+export function causeOf(message: string): RankFailure['cause'] {
   // The second and third are CUDA's and the CPU allocator's own words, inside a RuntimeError.
   if (
     /^(torch\.)?OutOfMemoryError\b|^MemoryError\b|(CUDA|HIP) out of memory|DefaultCPUAllocator: can't allocate/.test(
