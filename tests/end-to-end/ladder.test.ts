@@ -6,8 +6,6 @@ import { z } from 'zod'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { type Ended, speedproof } from '../harness/command-line.ts'
 
-// A ladder is a dozen launches.
-
 const RUNGS = [
   {
     name: 'fast',

@@ -1,6 +1,6 @@
 // A branch against its merge base, from the command line: two worktrees' worth of code, one verdict.
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { aRepository, commit, git, worktreesOf, write } from '../fixtures/experiments/a-repository.ts'
@@ -108,9 +108,8 @@ it('names a config that the base does not have yet, and not where the base was c
 })
 
 it('a cancelled run leaves no worktree, and can be resumed', async () => {
-  // 1.2 s a launch: long enough to be met in the middle.
-  const slow = { set: { 'speed.step_seconds': 0.06 } }
-  const folder = await aRepository({ design: { blocks: 2 }, baseline: slow, optimized: slow })
+  const folder = await aRepository({ design: { blocks: 2 } })
+  await writeFile(join(folder, 'hold-03-block-2-optimized'), '')
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE, ...BASE)
   const second = join(folder, 'out/runs/03-block-2-optimized/log.txt')
   await vi.waitUntil(() => existsSync(second), { timeout: 60_000, interval: 20 })
@@ -119,6 +118,7 @@ it('a cancelled run leaves no worktree, and can be resumed', async () => {
   expect(await running.ended).toMatchObject({ exitCode: 130 })
   expect(await worktreesOf(folder)).toEqual([])
 
+  await rm(join(folder, 'hold-03-block-2-optimized'))
   const resumed = await speedproof(folder, 'run', EXPERIMENT_FILE, ...BASE, '--resume')
   expect(resumed.exitCode).toBe(0)
   const { outcomes } = await readResult(folder)

@@ -1,6 +1,6 @@
 // An interrupted experiment goes on where it was, block by block, and refuses to mix what is not comparable.
 import { existsSync } from 'node:fs'
-import { appendFile, copyFile, readFile, stat, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import {
@@ -15,16 +15,16 @@ import { speedproof, startSpeedproof } from '../harness/command-line.ts'
 const PATIENCE = { timeout: 60_000, interval: 20 }
 
 async function interruptedInBlockTwo(changes: ExperimentChanges = {}): Promise<string> {
-  // 1.6 s: long enough to be met in the middle.
-  const slow = { baseline: { step_seconds: 0.08 } }
-  const folder = await anExperiment({ design: { blocks: 2 }, ...slow, ...changes })
+  const folder = await anExperiment({ design: { blocks: 2 }, ...changes })
   await copyFile(join(TRAINERS, 'faulty.py'), join(folder, 'train.py'))
+  await writeFile(join(folder, 'hold-04-block-2-baseline'), '')
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
   // Block 2 starts with the optimized variant; its finished run alone is not a block.
   await vi.waitUntil(() => existsSync(join(folder, 'out/runs/04-block-2-baseline/log.txt')), PATIENCE)
   running.pressCtrlC()
   const goingOn = `\nTo go on: speedproof run --resume ${EXPERIMENT_FILE}\n`
   expect(await running.ended).toMatchObject({ exitCode: 130, stdout: expect.stringContaining(goingOn) })
+  await rm(join(folder, 'hold-04-block-2-baseline'))
   return folder
 }
 

@@ -1,6 +1,6 @@
 // Two questions in one call: is the optimized variant faster, and is this branch not slower than its base?
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { stringify } from 'yaml'
@@ -14,7 +14,7 @@ const BOTH = ['faster.yaml', EXPERIMENT_FILE]
 const RESULTS = ['out/faster/result.json', 'out/regression/result.json']
 
 /** Head and base are alike; the optimized variant is 4 times faster, and must be `limit` times. */
-async function twoQuestions(limit: number, name = 'faster', stepSeconds = 0.004): Promise<string> {
+async function twoQuestions(limit: number, name = 'faster'): Promise<string> {
   const folder = await aRepository()
   const variant = (seconds: number) => ({ config: 'config.yaml', set: { 'speed.step_seconds': seconds } })
   const experiment = {
@@ -22,7 +22,7 @@ async function twoQuestions(limit: number, name = 'faster', stepSeconds = 0.004)
     kind: 'same-work',
     trainer: { script: 'train.py' },
     launch: { python: QUICK_PYTHON },
-    variants: { baseline: variant(stepSeconds), optimized: variant(stepSeconds / 4) },
+    variants: { baseline: variant(0.004), optimized: variant(0.001) },
     design: { blocks: 1, warm_up_launches: 0 },
     gates: { speedup: { at_least: limit, evidence: 'point' } },
   }
@@ -61,8 +61,8 @@ it('one that fails fails both, and analyze and report take the same', async () =
 })
 
 it('a cancel in the first leaves the second unlaunched, and both can be resumed', async () => {
-  // 1.2 s of the optimized variant: long enough to be met in the middle.
-  const folder = await twoQuestions(3, 'faster', 0.24)
+  const folder = await twoQuestions(3)
+  await writeFile(join(folder, 'hold-02-block-1-optimized'), '')
   const running = startSpeedproof(folder, 'run', ...BOTH, '--base', 'main')
   const log = join(folder, 'out/faster/runs/02-block-1-optimized/log.txt')
   await vi.waitUntil(() => existsSync(log), { timeout: 60_000, interval: 20 })
@@ -70,6 +70,7 @@ it('a cancel in the first leaves the second unlaunched, and both can be resumed'
   expect(await running.ended).toMatchObject({ exitCode: 130 })
   expect(await verdictsIn(folder)).toEqual(['inconclusive', 'inconclusive'])
   expect(await worktreesOf(folder)).toEqual([])
+  await rm(join(folder, 'hold-02-block-1-optimized'))
   const resumed = await speedproof(folder, 'run', ...BOTH, '--base', 'main', '--resume')
   expect(resumed.exitCode).toBe(0)
   expect(await verdictsIn(folder)).toEqual(['passed', 'passed'])

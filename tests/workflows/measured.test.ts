@@ -14,8 +14,6 @@ import { dispatched, labeled, pushed, runOf, scheduled } from '../harness/workfl
 import { type Machine, onMachine } from '../harness/workflow/run-steps.ts'
 import { type Happening, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
-// Whole experiments, some of them two in a test.
-
 const EXPERIMENT = 'configs/experiments/my-change.yaml'
 const BENCHMARK = 'examples/workflows/benchmark.yml'
 
