@@ -1,8 +1,7 @@
 // What one call leaves on disk: the folder of its experiment, or one for each below a common report.
-import { writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { renderWholeMarkdown, type Whole } from '../report/whole.ts'
-import type { Workspace } from './workspace.ts'
+import { saveCommonReport, type Workspace } from './workspace.ts'
 
 export interface WholeFolder {
   readonly directory: string
@@ -26,8 +25,7 @@ export async function saveWhole(
     const { directory, reportFile } = first
     return { directory, resultFiles, reportFile, artifactFiles: () => first.artifactFiles() }
   }
-  const reportFile = join(outDirectory, 'report.md')
-  await writeFile(reportFile, renderWholeMarkdown(whole))
+  const reportFile = await saveCommonReport(outDirectory, renderWholeMarkdown(whole))
   return {
     directory: outDirectory,
     resultFiles,
@@ -39,7 +37,7 @@ export async function saveWhole(
           return files.map((file) => join(relative(outDirectory, workspace.directory), file))
         }),
       )
-      return ['report.md', ...perExperiment.flat()]
+      return [relative(outDirectory, reportFile), ...perExperiment.flat()]
     },
   }
 }

@@ -21,7 +21,8 @@ export interface RunFiles extends RunPaths {
 const EVALUATION = 'evaluation'
 const LADDER_FILE = 'ladder.json'
 const LADDER_REPORT = 'ladder.md'
-const OWN_FILES = ['result.json', 'report.md', LADDER_FILE, LADDER_REPORT, 'runs', EVALUATION]
+const REPORT = 'report.md'
+const OWN_FILES = ['result.json', REPORT, LADDER_FILE, LADDER_REPORT, 'runs', EVALUATION]
 
 /** Of the process that evaluates the final checkpoints once more. */
 export interface EvaluationFiles {
@@ -114,7 +115,7 @@ export class Workspace {
   }
 
   get reportFile(): string {
-    return join(this.directory, 'report.md')
+    return join(this.directory, REPORT)
   }
 
   /** Called after every launch, so that a kill loses at most the one that was running. */
@@ -147,8 +148,16 @@ export class Workspace {
       .flat()
       .filter((entry) => entry.isFile())
       .map((entry) => relative(this.directory, join(entry.parentPath, entry.name)))
-    return ['result.json', 'report.md', ...inFolders]
+    return ['result.json', REPORT, ...inFolders]
   }
+}
+
+/** The common report of several experiments, in the folder above theirs; an earlier one goes to earlier/<time>. */
+export async function saveCommonReport(directory: string, report: string): Promise<string> {
+  const file = join(directory, REPORT)
+  await moveToEarlier(directory, [REPORT])
+  await replaceFile(file, report)
+  return file
 }
 
 /** How long the launches of the last result took, if it is of the same experiment. */

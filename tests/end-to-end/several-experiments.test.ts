@@ -1,6 +1,6 @@
 // Two questions in one call: is the optimized variant faster, and is this branch not slower than its base?
 import { existsSync } from 'node:fs'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { stringify } from 'yaml'
@@ -45,6 +45,15 @@ it('both well answered pass, and each keeps its own folder', async () => {
   const report = await readFile(join(folder, 'out/report.md'), 'utf8')
   expect(report.match(/^\| gate/gm)).toHaveLength(2)
   expect(await worktreesOf(folder)).toEqual([])
+})
+
+it('leave what an earlier call has reported in the same folder', async () => {
+  const folder = await twoQuestions(3)
+  await write(folder, { 'out/report.md': 'of an earlier experiment' })
+  expect(await speedproof(folder, 'run', ...BOTH, '--base', 'main')).toMatchObject({ exitCode: 0 })
+  const [earlier = ''] = await readdir(join(folder, 'out/earlier'))
+  const kept = await readFile(join(folder, 'out/earlier', earlier, 'report.md'), 'utf8')
+  expect(kept).toBe('of an earlier experiment')
 })
 
 it('one that fails fails both, and analyze and report take the same', async () => {
