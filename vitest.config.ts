@@ -7,6 +7,7 @@ export default defineConfig({
     // A machine that is at work with something else takes three times as long as an idle one.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
     // Two cores is the smallest machine we promise: more workers only slow real child processes down.
     maxWorkers: 2,
     setupFiles: ['tests/harness/json-modules.ts'],

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CancelledError } from '../../errors.ts'
 import { messageOf } from '../error-message.ts'
 
@@ -12,6 +13,8 @@ export type ShortCommandEnd =
 /** A trainer may import torch, from a cold disk, only to check its config. */
 const LIMIT_SECONDS = 300
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+/** A cancelled step has 7.5 s. */
+const LAST_WAIT_MILLISECONDS = 1000
 
 /** Throws a CancelledError when `cancelled` aborts; neither then nor after the timeout is the command left behind. */
 export async function runShort(
@@ -37,6 +40,7 @@ export async function runShort(
       return ended(exitCode, stdout, stderr)
     } finally {
       stop(child, tooLate)
+      await gone(child)
     }
   } catch (error) {
     throwIfCancelled(cancelled)
@@ -62,6 +66,12 @@ async function boundedText(stream: Readable): Promise<string> {
 
 function throwIfCancelled(cancelled: AbortSignal): void {
   if (cancelled.aborted) throw new CancelledError('cancelled during set-up: nothing was launched')
+}
+
+/** Whoever is told of the end may remove what the command was writing; what hangs in the kernel is not waited for. */
+async function gone(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  await Promise.race([once(child, 'exit'), sleep(LAST_WAIT_MILLISECONDS, null, { ref: false })])
 }
 
 function stop({ pid, exitCode, signalCode, stdout, stderr }: ChildProcess, problem: Error): void {
