@@ -2,9 +2,12 @@
 import { type Document, type ErrorCode, parseDocument, visit } from 'yaml'
 import { ConfigError } from '../errors.ts'
 
+/** Merge keys (<<) are of YAML 1.1, but configs have them, and the reader of the trainer knows them. */
+const OPTIONS = { version: '1.2', merge: true, uniqueKeys: true, prettyErrors: true, strict: true } as const
+
 export function parseYaml(text: string, file: string): unknown {
   if (text.trim() === '') throw new ConfigError(`${file}: is empty; expected YAML`)
-  const document = parseDocument(text, { version: '1.2', uniqueKeys: true, prettyErrors: true, strict: true })
+  const document = parseDocument(text, OPTIONS)
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem) {
     const line = problem.linePos?.[0].line ?? 1
@@ -15,6 +18,7 @@ export function parseYaml(text: string, file: string): unknown {
     )
   }
   refuseUnknownAlias(document, text, file)
+  refuseOldBooleans(document, text, file)
   const value = plainData(document, file)
   const misfit = findMisfit(value, [])
   if (misfit !== null) throw new ConfigError(`${file}: ${misfit}`)
@@ -26,12 +30,27 @@ function refuseUnknownAlias(document: Document.Parsed, text: string, file: strin
   visit(document, {
     Alias(_, alias) {
       if (alias.resolve(document) !== undefined) return
-      const line = text.slice(0, alias.range?.[0] ?? 0).split('\n').length
       throw new ConfigError(
-        `${file}, line ${line}: not valid YAML: *${alias.source} has no anchor before it; set &${alias.source} first, or ${QUOTES}`,
+        `${file}, line ${lineOf(text, alias.range)}: not valid YAML: *${alias.source} has no anchor before it; set &${alias.source} first, or ${QUOTES}`,
       )
     },
   })
+}
+
+/** Texts in YAML 1.2, which are true to a trainer that asks only whether there is something; PyYAML makes booleans of them. */
+function refuseOldBooleans(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Scalar(place, { type, source = '', range }) {
+      if (place === 'key' || type !== 'PLAIN' || !/^(yes|no|on|off)$/i.test(source)) return
+      throw new ConfigError(
+        `${file}, line ${lineOf(text, range)}: got ${source}, expected true or false, or "${source}" in quotes for the text`,
+      )
+    },
+  })
+}
+
+function lineOf(text: string, range: readonly number[] | null | undefined): number {
+  return text.slice(0, range?.[0] ?? 0).split('\n').length
 }
 
 function plainData(document: Document.Parsed, file: string): unknown {

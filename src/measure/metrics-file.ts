@@ -40,6 +40,9 @@ export interface MetricsRecord {
 /** Bounds memory: at 100 bytes a step this is 0.6 million steps, and a gated run has thousands. */
 export const MAX_METRICS_BYTES = 64 * 1024 * 1024
 
+/** Of a line that is no event. */
+const SHOWN_CHARACTERS = 60
+
 /** Evaluations, configs and read-backs stay in memory for every run of an experiment. */
 const MAX_OTHER_CHARACTERS = 8 * 1024 * 1024
 
@@ -48,6 +51,8 @@ interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
   evaluations: Evaluation[]
   phases: Phase[]
   end: RunEnd | null
+  /** One for each evaluation. */
+  evaluatedAt: string[]
   otherCharacters: number
 }
 
@@ -68,7 +73,10 @@ export function metricsProblem(kind: MetricsProblem['kind'], message: string): M
   return recordOf(emptyDraft(), { kind, message })
 }
 
-function recordOf({ otherCharacters: _, ...draft }: Draft, problem: MetricsProblem | null): MetricsRecord {
+function recordOf(
+  { otherCharacters: _, evaluatedAt: __, ...draft }: Draft,
+  problem: MetricsProblem | null,
+): MetricsRecord {
   return { ...draft, problem }
 }
 
@@ -79,6 +87,7 @@ function emptyDraft(): Draft {
     evaluations: [],
     phases: [],
     end: null,
+    evaluatedAt: [],
     otherCharacters: 0,
   }
 }
@@ -116,7 +125,11 @@ function notJson(line: string, where: string): MetricsProblem {
       message: `${where}: ${token} is not a number; a trainer leaves a missing number out`,
     }
   }
-  return { kind: 'truncated', message: `${where}: not valid JSON (${line.length} characters, cut off?)` }
+  const shown = JSON.stringify(line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line)
+  const isCutOff = line.startsWith('{') && !line.trimEnd().endsWith('}')
+  return isCutOff
+    ? problemAt(where, 'truncated', `not valid JSON (${line.length} characters, cut off?): ${shown}`)
+    : problemAt(where, 'malformed', `not valid JSON: ${shown}; write events alone into the file`)
 }
 
 /** Applies one event; answers with the reason when it cannot follow what came before. */
@@ -134,6 +147,7 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
       return addSteps(event, draft, where)
     case 'evaluation':
       draft.evaluations.push(event)
+      draft.evaluatedAt.push(where)
       return null
     case 'phase':
       draft.phases.push({ name: event.name, seconds: event.seconds, step: event.step ?? null })
@@ -203,5 +217,24 @@ function problemAtEnd(draft: Draft): MetricsProblem | null {
     return { kind: 'malformed', message: 'metrics.jsonl holds no steps event' }
   if (draft.evaluations.length === 0)
     return { kind: 'malformed', message: 'metrics.jsonl holds no evaluation event' }
+  return misplacedEvaluation(draft)
+}
+
+/** A time to quality is read from the step: an epoch's number in its place would make it far too short. */
+function misplacedEvaluation({ evaluations, evaluatedAt, steps }: Draft): MetricsProblem | null {
+  let step = 0
+  let samples = 0
+  for (const [index, evaluation] of evaluations.entries()) {
+    const where = evaluatedAt[index] ?? 'metrics.jsonl'
+    if (evaluation.step < step)
+      return problemAt(where, 'out-of-order', `step is ${evaluation.step}, after an evaluation at ${step}`)
+    if (evaluation.step > steps.samples.length)
+      return problemAt(where, 'malformed', `step is ${evaluation.step}, of ${steps.samples.length} steps`)
+    for (; step < evaluation.step; step += 1) samples += steps.samples[step] ?? 0
+    if (evaluation.samples_seen !== samples) {
+      const reason = `samples_seen is ${evaluation.samples_seen}, where the steps up to ${step} have ${samples}; step counts optimizer steps`
+      return problemAt(where, 'malformed', reason)
+    }
+  }
   return null
 }

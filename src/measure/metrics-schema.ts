@@ -56,8 +56,8 @@ const steps = z.object({
 
 const evaluation = z.object({
   event: z.literal('evaluation'),
-  step: count,
-  samples_seen: count,
+  step: count.describe('Optimizer steps before it, of which there may be none.'),
+  samples_seen: count.describe('The samples of these steps, all ranks together.'),
   val_loss: z.number().describe('The held-out loss that the loss gate judges.'),
   metrics: z
     .record(z.string(), z.number())

@@ -5,14 +5,21 @@ import { refusal } from '../fixtures/refusal.ts'
 
 const refused = (text: string) => refusal(() => parseYaml(text, 'x.yaml'))
 
-test('reads 1e-3 as a number, and yes, no and 1_000 as texts', () => {
-  expect(parseYaml('a: 1e-3\nb: yes\nc: no\nd: 1_000\ne: 010', 'x.yaml')).toEqual({
-    a: 0.001,
-    b: 'yes',
-    c: 'no',
-    d: '1_000',
-    e: 10,
-  })
+test('reads 1e-3 as a number, and 1_000 as a text', () => {
+  expect(parseYaml('a: 1e-3\nb: 1_000\nc: 010', 'x.yaml')).toEqual({ a: 0.001, b: '1_000', c: 10 })
+})
+
+test('refuses a bare yes, no, on or off, which readers of YAML take for different things', () => {
+  expect(refused('a:\n  b: no')).toMatchInlineSnapshot(
+    `"x.yaml, line 2: got no, expected true or false, or "no" in quotes for the text"`,
+  )
+  expect(refused('a: [Off]')).toContain('x.yaml, line 1: got Off, expected true or false')
+  expect(parseYaml('a: "no"\non: 1', 'x.yaml')).toEqual({ a: 'no', on: 1 })
+})
+
+test('merges what << refers to, under what stands beside it', () => {
+  const text = 'base: &base {drop: 0.1, act: gelu}\nmodel: {<<: *base, act: relu}'
+  expect(parseYaml(text, 'x.yaml')).toMatchObject({ model: { drop: 0.1, act: 'relu' } })
 })
 
 test('calls an empty file empty, and reads one of comments as null', () => {

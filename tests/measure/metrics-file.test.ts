@@ -63,7 +63,7 @@ describe('a whole file', () => {
       event: 'steps',
       first_step: 1,
       step_seconds: Array(steps).fill(0.1),
-      samples: Array(steps).fill(1),
+      samples: Array(steps).fill(16),
     }
     const { problem, steps: columns } = await readMetrics([
       ...LINES.slice(0, 1),
@@ -83,7 +83,7 @@ describe('a file that is not whole', () => {
   test('is truncated in the middle of a line, and keeps the steps before', async () => {
     const half = LINES[2]?.slice(0, 60) ?? ''
     expect(await problemOf([...LINES.slice(0, 2), half])).toMatchInlineSnapshot(
-      `"truncated: metrics.jsonl line 3: not valid JSON (60 characters, cut off?)"`,
+      `"truncated: metrics.jsonl line 3: not valid JSON (60 characters, cut off?): "{\\"event\\":\\"steps\\",\\"first_step\\":21,\\"step_seconds\\":[0.08,0.08,0""`,
     )
     expect((await readMetrics([...LINES.slice(0, 2), half])).steps.seconds).toHaveLength(20)
   })
@@ -110,6 +110,31 @@ describe('a file that is not whole', () => {
   test('has no evaluation', async () => {
     expect(await problemOf(withLine(4))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl holds no evaluation event"`,
+    )
+  })
+})
+
+describe('an evaluation', () => {
+  const at = (step: number, samples_seen: number) =>
+    JSON.stringify({ ...JSON.parse(LINES[3] ?? ''), step, samples_seen })
+
+  test('may stand before the window of its steps, and before the first step', async () => {
+    const [start = '', first = '', ...others] = LINES
+    expect(await problemOf([start, at(0, 0), at(10, 160), first, ...others])).toBeNull()
+  })
+
+  test('counts optimizer steps and their samples', async () => {
+    expect(await problemOf(withLine(4, at(2, 640)))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 4: samples_seen is 640, where the steps up to 2 have 32; step counts optimizer steps"`,
+    )
+    expect(await problemOf(withLine(4, at(41, 656)))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 4: step is 41, of 40 steps"`,
+    )
+  })
+
+  test('does not go back', async () => {
+    expect(await problemOf(withLine(4, at(40, 640), at(20, 320)))).toMatchInlineSnapshot(
+      `"out-of-order: metrics.jsonl line 5: step is 20, after an evaluation at 40"`,
     )
   })
 })
@@ -165,7 +190,7 @@ describe('an event', () => {
       `"malformed: metrics.jsonl line 4: event: got null, expected a mapping"`,
     )
     expect(await problemOf(withLine(4, 'step 1 done'))).toMatchInlineSnapshot(
-      `"truncated: metrics.jsonl line 4: not valid JSON (11 characters, cut off?)"`,
+      `"malformed: metrics.jsonl line 4: not valid JSON: "step 1 done"; write events alone into the file"`,
     )
   })
 
