@@ -33,13 +33,13 @@ def end(launch: subprocess.Popen) -> None:
     launch.wait()
     now = _processes()
     for pid, process in family.items():
-        if now.get(pid, (0, ""))[1] == process[1]:  # not another one that got its number
+        if now.get(pid, (0, 0))[1] == process[1]:  # not another one that got its number
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
 
-def _descendants(pid: int) -> dict[int, tuple[int, str]]:
-    found: dict[int, tuple[int, str]] = {}
+def _descendants(pid: int) -> dict[int, tuple[int, int]]:
+    found: dict[int, tuple[int, int]] = {}
     parents, processes = {pid}, _processes()
     while parents:
         children = {child: process for child, process in processes.items() if process[0] in parents}
@@ -48,11 +48,11 @@ def _descendants(pid: int) -> dict[int, tuple[int, str]]:
     return found
 
 
-def _processes() -> dict[int, tuple[int, str]]:
+def _processes() -> dict[int, tuple[int, int]]:
     """Parent and start time of every process, as Linux has them."""
     found = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it ended meanwhile
-            fields = file.read_text().rpartition(")")[2].split()
-            found[int(file.parent.name)] = int(fields[1]), fields[19]
+            fields = file.read_bytes().rpartition(b")")[2].split()  # the name before it may be any bytes
+            found[int(file.parent.name)] = int(fields[1]), int(fields[19])
     return found

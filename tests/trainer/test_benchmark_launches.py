@@ -12,10 +12,11 @@ from tiny import ROOT
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import ending
 
-RANK = """
+RANK = r"""
 import os, pathlib, signal, sys, time
 if sys.argv[2] == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path("/proc/self/comm").write_bytes(b"\xff) Z 1")
 pathlib.Path(sys.argv[1], os.environ.get("RANK", "0")).write_text(str(os.getpid()))
 time.sleep(300)
 """
@@ -42,6 +43,16 @@ def test_every_rank_is_gone_when_a_launch_was_ended(tmp_path, monkeypatch, ranks
     assert left == []
 
 
+def test_a_process_of_any_name_that_nobody_waited_for_is_gone():
+    named = "import pathlib; pathlib.Path('/proc/self/comm').write_bytes(b'\\xff) S 1'); open(0).read()"
+    process = subprocess.Popen([sys.executable, "-c", named], stdin=subprocess.PIPE)
+    assert is_there(process.pid)
+    process.stdin.close()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert not is_there(process.pid)
+    process.wait()
+
+
 def is_there(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -52,4 +63,4 @@ def is_there(pid: int) -> bool:
 
 def is_zombie(pid: int) -> bool:
     """Gone, but not taken note of: where nothing reaps the orphans of a container, they stay so."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z"
