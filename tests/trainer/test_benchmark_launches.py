@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import is_there
 from tiny import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -53,14 +54,11 @@ def test_a_process_of_any_name_that_nobody_waited_for_is_gone():
     process.wait()
 
 
-def is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return not is_zombie(pid)
+@pytest.mark.parametrize("error", [FileNotFoundError, ProcessLookupError])
+def test_a_process_that_is_reaped_while_it_is_looked_at_is_gone(monkeypatch, error):
+    def gone(_path):
+        raise error
 
-
-def is_zombie(pid: int) -> bool:
-    """Gone, but not taken note of: where nothing reaps the orphans of a container, they stay so."""
-    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z"
+    assert is_there(os.getpid())
+    monkeypatch.setattr(Path, "read_bytes", gone)
+    assert not is_there(os.getpid())
