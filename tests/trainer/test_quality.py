@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from processes import is_there
 from tiny import ROOT, ensure_files, events, launch, tiny_config
 
 from trainer.cli import BAD_INPUT, main
@@ -416,7 +417,7 @@ def test_a_process_that_evaluates_ends_with_the_one_that_started_it(tmp_path):
     worker = int(pid_file.read_text())
     parent.kill()
     parent.wait()
-    wait_for(lambda: not Path(f"/proc/{worker}").exists())
+    wait_for(lambda: not is_there(worker))
 
 
 def wait_for(condition) -> None:
