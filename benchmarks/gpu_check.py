@@ -223,11 +223,9 @@ def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: fl
         earlier_bytes = log.tell()
         worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
         try:
-            _watch(worker, options, deadline, max(case.seconds for case in remaining))
+            reason = _watch(worker, options, deadline, max(case.seconds for case in remaining))
         finally:
             end(worker)
-    is_cut_off = time.monotonic() >= deadline
-    reason = "cut off by --seconds" if is_cut_off else f"ended with exit code {worker.returncode}"
     said = log_path.read_bytes()[earlier_bytes:].decode(errors="replace").splitlines()[-LAST_LINES:]
     _record_the_unfinished(options.out, remaining, reason, said)
 
@@ -243,17 +241,20 @@ def _settings(options: argparse.Namespace) -> list[str]:
     ]
 
 
-def _watch(worker: subprocess.Popen, options: argparse.Namespace, deadline: float, seconds: float) -> None:
-    """Return when the worker has ended, when nothing new came for some seconds, or when time is up."""
+def _watch(worker: subprocess.Popen, options: argparse.Namespace, deadline: float, seconds: float) -> str:
+    """Return why it is over: the worker has ended, nothing new came for some seconds, or time is up."""
     results, last_size, last_change = options.out / "gpu-check.jsonl", -1, time.monotonic()
-    while worker.poll() is None and time.monotonic() < deadline:
+    while worker.poll() is None:
+        if time.monotonic() >= deadline:
+            return "cut off by --seconds"
         size = results.stat().st_size if results.exists() else 0
         if size != last_size:
             last_size, last_change = size, time.monotonic()
             _print_progress(options.out)
         if time.monotonic() - last_change > seconds:
-            return
+            return f"nothing new for {seconds:g} s, so it was ended"
         time.sleep(0.2)
+    return f"ended with exit code {worker.returncode}"
 
 
 def _print_progress(out: Path) -> None:

@@ -1,6 +1,7 @@
 """The verdict of the GPU check, on what it recorded and on what it must not let pass."""
 
 import errno
+import itertools
 import json
 import math
 import os
@@ -633,22 +634,44 @@ def test_a_check_that_was_cut_off_goes_on_and_what_is_wrong_stays_so(cut_off):
     assert gpu_check._complaints([right, off], wanted)["trace"] != []
 
 
-def test_what_a_worker_said_that_ended_at_once_is_recorded_and_printed(tmp_path, monkeypatch, capsys):
-    (tmp_path / "worker-1.log").write_text("of an earlier call\n")
+@pytest.fixture
+def check_with(tmp_path, monkeypatch):
+    """A check of `plain-fp32` whose worker is this program; returns the record of its failure."""
     scripts = tmp_path / "scripts"
     scripts.mkdir()
-    said = "no worker here"
-    (scripts / "gpu_check_worker.py").write_text(f"import sys\nsys.stderr.write({said!r})\nsys.exit(2)\n")
     monkeypatch.setattr(gpu_check, "HERE", scripts)
-    command = ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path), "--only", "plain-fp32"]
-    monkeypatch.setattr(sys, "argv", command)
-    assert gpu_check.main() == 1
-    (record,) = gpu_check._records(tmp_path)
-    assert (record["case"], record["error"]) == ("plain-fp32", "no result: ended with exit code 2")
+
+    def check(program: str, *arguments: str) -> dict:
+        (scripts / "gpu_check_worker.py").write_text(program)
+        command = ["gpu_check.py", "--device", "cpu", "--out", str(tmp_path), "--only", "plain-fp32"]
+        monkeypatch.setattr(sys, "argv", [*command, *arguments])
+        assert gpu_check.main() == 1
+        (record,) = gpu_check._records(tmp_path)
+        assert record["case"] == "plain-fp32"
+        return record
+
+    return check
+
+
+def test_what_a_worker_said_that_ended_at_once_is_recorded_and_printed(tmp_path, check_with, capsys):
+    (tmp_path / "worker-1.log").write_text("of an earlier call\n")
+    said = "no worker here"
+    record = check_with(f"import sys\nsys.stderr.write({said!r})\nsys.exit(2)\n")
+    assert record["error"] == "no result: ended with exit code 2"
     assert record["last_lines"] == [said]
     printed = capsys.readouterr().err
     reason = "no result: ended with exit code 2; the worker's last lines:"
     assert printed.splitlines() == [f"plain-fp32: {reason}", said]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reason"), [(5400, "nothing new for 300 s, so it was ended"), (200, "cut off by --seconds")]
+)
+def test_a_worker_that_hangs_is_recorded_with_why_it_was_ended(check_with, monkeypatch, seconds, reason):
+    clock = SimpleNamespace(monotonic=itertools.count(0, 10).__next__, sleep=lambda _seconds: None)
+    monkeypatch.setattr(gpu_check, "time", clock)
+    record = check_with("import time\ntime.sleep(600)\n", "--seconds", str(seconds))
+    assert record["error"] == f"no result: {reason}"
 
 
 @pytest.fixture
