@@ -84,10 +84,11 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
             record = update(step, feed)
             switches.read(record)
         waits += [] if noted is None else [noted]
+        switches.clean_up(step)
         clock.stop()
         losses.append(record.loss.clone())
         norms += [] if record.gradient_norm is None else [record.gradient_norm.clone()]
-        switches.after(step)
+        switches.after()
         if graph and step == _replays(updates):
             after_replays = _weights(learner)
         if step == 1:

@@ -3,25 +3,33 @@
 import gc
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 from test_learning import a_batch
-from tiny import events, tiny_config, tiny_file, train_losses
+from tiny import ROOT, events, tiny_config, tiny_file, train_losses
 from torch.utils.flop_counter import FlopCounterMode
 
-from trainer.config import load_config
+from trainer.config import Config, load_config
 from trainer.config.speed_rules import UNTRACED_UPDATES
+from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.run import training
+from trainer.run.clock import HostClock
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
 from trainer.switches.nccl import observed_nccl, set_nccl_environment
 from trainer.switches.on_model import put_on_model
 from trainer.switches.process_switches import ProcessSwitches
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import gpu_check_worker
+from gpu_check_cases import Case
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 ON = [
@@ -64,7 +72,8 @@ def test_a_clean_up_comes_every_so_many_updates(tmp_path, monkeypatch, every, cl
     collected = counted(monkeypatch, gc, "collect")
     emptied = counted(monkeypatch, torch.cuda, "empty_cache")
     for step in range(1, 6):
-        switches.after(step)
+        switches.clean_up(step)
+        switches.after()
     switches.close()
     assert (len(collected), len(emptied)) == (1 + cleanups, cleanups)  # and once after the first update
 
@@ -74,14 +83,43 @@ def test_what_exists_after_the_first_update_is_collected_there_and_never_again(t
     gc.unfreeze()  # a run that failed in this process has left its own
     switches = ProcessSwitches(tiny_config(tmp_path, *overrides), 12, tmp_path, ALONE)
     assert gc.get_freeze_count() == 0
-    switches.after(1)
+    switches.after()
     frozen = gc.get_freeze_count()
-    switches.after(2)
+    switches.after()
     assert frozen > 10_000  # torch alone
     assert gc.get_freeze_count() == frozen
     switches.close()
     assert gc.get_freeze_count() == 0
     assert gc.isenabled()
+
+
+def by_the_trainer(config: Config, folder: Path) -> None:
+    run_training(config, folder, 3, Progress())
+
+
+def by_the_gpu_check(config: Config, folder: Path) -> None:
+    gpu_check_worker.measure(Case("memory-cleanup"), config, open_data(config), ALONE, folder)
+
+
+@pytest.mark.parametrize("train", [by_the_trainer, by_the_gpu_check])
+def test_a_clean_up_is_part_of_the_time_of_its_step(tmp_path, monkeypatch, train):
+    noted = []
+
+    class NotingClock(HostClock):
+        def start(self) -> None:
+            noted.append("start")
+            super().start()
+
+        def stop(self) -> None:
+            noted.append("stop")
+            super().stop()
+
+    for module in (training, gpu_check_worker):
+        monkeypatch.setattr(module, "step_clock", lambda _device: NotingClock())
+    monkeypatch.setattr(gc, "collect", lambda: noted.append("collect"))
+    train(tiny_config(tmp_path, "speed.memory_cleanup_updates=2", "train.updates=4"), tmp_path)
+    plain, cleaned, once = ["start", "stop"], ["start", "collect", "stop"], ["collect"]
+    assert noted[noted.index("start") :] == plain + once + cleaned + plain + cleaned
 
 
 def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path, monkeypatch):
@@ -102,10 +140,10 @@ def test_a_resumed_run_traces_what_its_rest_allows_and_says_so(tmp_path, steps_l
     config = tiny_config(tmp_path, "speed.trace_updates=3", "train.updates=24")
     switches = ProcessSwitches(config, steps_left, tmp_path, ALONE)
     assert switches.effective()["traced_updates"] == traced
-    for step in range(25 - steps_left, 25):
+    for _step in range(25 - steps_left, 25):
         switches.before()
         torch.ones(1).exp()
-        switches.after(step)
+        switches.after()
     assert not torch.autograd._profiler_enabled()
     switches.close()
     assert _count("aten::exp", tmp_path / "trace-0.json") == traced
@@ -115,10 +153,10 @@ def test_a_run_that_ends_early_writes_what_it_has_traced(tmp_path):
     switches = ProcessSwitches(
         tiny_config(tmp_path, "speed.trace_updates=9", "train.updates=30"), 30, tmp_path, ALONE
     )
-    for step in range(1, UNTRACED_UPDATES + 4):
+    for _step in range(UNTRACED_UPDATES + 3):
         switches.before()
         torch.ones(1).exp()
-        switches.after(step)
+        switches.after()
     switches.close()
     assert _count("aten::exp", tmp_path / "trace-0.json") == 3
     assert not torch.autograd._profiler_enabled()

@@ -83,8 +83,9 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             with anomaly_named(step):
                 window.records.append(update(step, feed))
             switches.read(window.records[-1])
+            switches.clean_up(step)
             clock.stop()
-            switches.after(step)
+            switches.after()
             evaluates = step == growth.steps or growth.is_due(step, config.evaluation.every_updates)
             if evaluates or keeper.is_due(step) or step % config.train.window_updates == 0:
                 window.report(clock.drain(), world, metrics)

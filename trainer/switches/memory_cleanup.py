@@ -19,15 +19,19 @@ class MemoryCleanup:
         if every:
             gc.disable()
 
-    def after(self, step: int) -> None:
-        if not self.settled:
-            gc.collect()
-            gc.freeze()
-            self.settled = True
+    def clean_up(self, step: int) -> None:
+        """Where it is due: in the time of its step, as Python's own collections are where they are on."""
         if self.every and step % self.every == 0:
             gc.collect()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
+
+    def settle(self) -> None:
+        """Once in a run, between two steps."""
+        if not self.settled:
+            gc.collect()
+            gc.freeze()
+            self.settled = True
 
     def effective(self) -> dict[str, str]:
         return {"memory_cleanup": "automatic" if gc.isenabled() else f"every {self.every} updates"}

@@ -19,7 +19,10 @@ from trainer.switches.trace import Trace
 
 
 class ProcessSwitches:
-    """On from its making until it is closed; `before` and `after` belong around every update."""
+    """On from its making until it is closed; `before` and `after` belong around every update.
+
+    `read` and `clean_up` belong to it, and to its time.
+    """
 
     def __init__(self, config: Config, steps: int, out: Path, world: World) -> None:
         """steps: how many this process takes."""
@@ -34,16 +37,19 @@ class ProcessSwitches:
         self.trace.before()
 
     def read(self, record: StepRecord) -> None:
-        """Belongs to the update: where it waits for the device, the device waits for the next one."""
+        """Where it waits for the device, the device waits for the next update."""
         if self.metric_reads == "update":
             record.loss.item()
             if record.gradient_norm is not None:
                 record.gradient_norm.item()
             self.updates_read += 1
 
-    def after(self, step: int) -> None:
+    def clean_up(self, step: int) -> None:
+        self.cleanup.clean_up(step)
+
+    def after(self) -> None:
         self.trace.after()
-        self.cleanup.after(step)
+        self.cleanup.settle()
 
     def effective(self) -> dict[str, str | int]:
         return {
