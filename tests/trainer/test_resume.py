@@ -24,7 +24,7 @@ from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losse
 from trainer.data.pairs import split_trajectories
 from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError, Diverged
-from trainer.run.checkpoint import CheckpointWriter, read_checkpoint
+from trainer.run.checkpoint import BEST, LAST, CheckpointWriter, read_checkpoint
 from trainer.run.evaluate import evaluate_checkpoint
 from trainer.run.failure import Failure
 from trainer.run.keeper import require_finite_weights
@@ -475,6 +475,40 @@ def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynch
         assert Failure.of(ended.value, 1, 0).call_stack == ""
         assert not partial.is_symlink()
         CheckpointWriter(tmp_path, asynchronous=False).write(state, best=True)
+
+
+def without_hard_links(monkeypatch) -> None:
+    def refused(_link, _to):
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr(Path, "hardlink_to", refused)
+
+
+def test_the_best_checkpoint_is_a_copy_where_there_are_no_hard_links(tmp_path, monkeypatch):
+    without_hard_links(monkeypatch)
+    writer = CheckpointWriter(tmp_path, asynchronous=False)
+    for value, best in ((1.0, True), (2.0, True), (3.0, False)):
+        writer.write({"weights": torch.full((3,), value)}, best=best)
+    last, best = (torch.load(tmp_path / name)["weights"][0] for name in (LAST, BEST))
+    assert (last, best) == (3.0, 2.0)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [BEST, LAST]
+
+
+def test_a_copy_that_finds_no_room_leaves_the_best_checkpoint_as_it_was(tmp_path, monkeypatch):
+    without_hard_links(monkeypatch)
+    writer = CheckpointWriter(tmp_path, asynchronous=False)
+    writer.write({"weights": torch.ones(3)}, best=True)
+    before = (tmp_path / BEST).read_bytes()
+
+    def half(source, to):
+        to.write(source.read(9))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(shutil, "copyfileobj", half)
+    with pytest.raises(CannotWrite, match="No space left on device"):
+        writer.write({"weights": torch.zeros(3)}, best=True)
+    assert (tmp_path / BEST).read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == [BEST, LAST]
 
 
 @pytest.mark.parametrize("error", [RuntimeError("unexpected pos"), TypeError("cannot pickle")])

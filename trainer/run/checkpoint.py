@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import zipfile
 from collections.abc import Mapping
@@ -148,10 +149,21 @@ def _write_and_rename(state: dict[str, object], out: Path, partial: Path, second
         file.flush()
         os.fsync(file.fileno())
     if second:
-        second.unlink(missing_ok=True)
-        second.hardlink_to(partial)
+        _link_or_copy(partial, second)
         second.replace(out / BEST)
     partial.replace(out / LAST)
+
+
+def _link_or_copy(source: Path, to: Path) -> None:
+    """A copy where the file system has no hard links."""
+    to.unlink(missing_ok=True)
+    try:
+        to.hardlink_to(source)
+    except OSError:
+        with source.open("rb") as written, to.open("wb") as copy:
+            shutil.copyfileobj(written, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
 
 
 def _refusal(error: BaseException | None) -> OSError | None:
