@@ -14,7 +14,7 @@ if [ $# -lt 2 ] || [ "$2" = -- ]; then
 fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=$1
-if [[ $out == /* ]]; then
+if [[ -z $out || $out == /* || /$out/ == */../* ]]; then
   echo "$0: OUT is a folder in the repository, relative to its root, such as out/gate; got $out" >&2
   exit 2
 fi

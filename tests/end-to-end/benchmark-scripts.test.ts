@@ -75,15 +75,17 @@ it.each(['on-gpus.sh', 'pack.sh'])('%s takes no option for a folder or file', as
   })
 })
 
-it.each(['', '../elsewhere', 'out/../..'])(
-  'on-gpus.sh refuses "%s", which is not below the repository',
-  async (out) => {
-    expect(await call('on-gpus.sh', out, 'kernels')).toMatchObject({
-      exitCode: 2,
-      said: expect.stringContaining(`OUT is a folder in the repository`),
-    })
-  },
-)
+it.each(
+  ['on-gpus.sh', 'through-the-action.sh'].flatMap((script) =>
+    ['', '../elsewhere', 'out/../..'].map((out) => [script, out]),
+  ),
+)('%s refuses "%s", which is not below the repository', async (script, out) => {
+  expect(await call(script, out, 'kernels')).toMatchObject({
+    exitCode: 2,
+    said: expect.stringContaining(`OUT is a folder in the repository`),
+  })
+  expect(await readdir(folder)).toEqual(['benchmarks', 'bin', 'lib', 'packages'])
+})
 
 it.each(['on-gpus.sh', 'through-the-action.sh'])(
   '%s refuses a folder outside of the repository',
