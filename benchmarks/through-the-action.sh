@@ -27,6 +27,9 @@ done
 [ $# -eq 0 ] || shift
 mkdir -p "$root/$out"
 step=$(mktemp -d)
+trap 'rm -rf "$step"' EXIT
+set -m # the step has a process group of its own, so that a signal reaches it once: from here
+trap 'kill $(jobs -p) 2> /dev/null || exit 143' TERM INT HUP
 printf '{"inputs":{}}' > "$step/event.json"
 touch "$step/outputs" "$step/summary" "$step/state" "$step/environment"
 inputs=("INPUT_EXPERIMENT=$(printf '%s\n' "${experiments[@]}")" "INPUT_OUT=$out" "INPUT_WORKING-DIRECTORY=." INPUT_JOB=measure INPUT_REPORT=artifact)
@@ -34,7 +37,6 @@ for input in "$@"; do
   name=${input%%=*}
   inputs+=("INPUT_$(tr '[:lower:]' '[:upper:]' <<< "$name")=${input#*=}")
 done
-verdict=0
 env "${inputs[@]}" \
   GITHUB_ACTIONS=true CI=true GITHUB_WORKSPACE="$root" RUNNER_TEMP="$step" RUNNER_OS=Linux RUNNER_NAME=here \
   GITHUB_REPOSITORY=speedproof/speedproof GITHUB_RUN_ID=1 GITHUB_RUN_ATTEMPT=1 GITHUB_RUN_NUMBER=1 GITHUB_JOB=measure \
@@ -42,8 +44,10 @@ env "${inputs[@]}" \
   GITHUB_SERVER_URL=https://github.com GITHUB_API_URL=https://api.github.com \
   GITHUB_EVENT_NAME=workflow_dispatch GITHUB_EVENT_PATH="$step/event.json" GITHUB_OUTPUT="$step/outputs" \
   GITHUB_STEP_SUMMARY="$step/summary" GITHUB_STATE="$step/state" GITHUB_ENV="$step/environment" \
-  node "$root/dist/index.js" || verdict=$?
+  node "$root/dist/index.js" < /dev/null &
+while [ -n "$(jobs -pr)" ]; do wait $! || true; done # a signal ends the waiting, not the step
+verdict=0
+wait $! || verdict=$?
 cp "$step/outputs" "$root/$out/outputs.txt"
 cp "$step/summary" "$root/$out/summary.md"
-rm -rf "$step"
 exit $verdict

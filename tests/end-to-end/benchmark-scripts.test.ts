@@ -2,6 +2,7 @@
 // with programs that only note their calls.
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, expect, it, vi } from 'vitest'
@@ -482,3 +483,25 @@ it('what is left of a killed call keeps its folder until it has ended', async ()
   await python('')
   await vi.waitFor(async () => expect((await onGpus('data')).said).not.toContain('at work'), 10_000)
 })
+
+it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  'ended by %s, through-the-action.sh ends the step, keeps what that left and removes its own files',
+  async (signal) => {
+    await node(`trap 'kill $!; echo left > "$GITHUB_OUTPUT"; exit 1' TERM
+sleep 600 &
+echo "$$ $! $RUNNER_TEMP" > "${folder}/step"
+wait`)
+    const script = spawn(join(folder, 'benchmarks/through-the-action.sh'), ['out', 'x.yaml'], { env })
+    const [own = '', ...pids] = await vi.waitFor(async () => {
+      const noted = await readFile(join(folder, 'step'), 'utf8')
+      expect(noted).toMatch(/\n$/)
+      return noted.trimEnd().split(' ').reverse()
+    }, 10_000)
+    script.kill(signal)
+    const [exitCode] = await once(script, 'exit')
+    expect(exitCode).toBe(1)
+    await vi.waitFor(() => expect(stillRunning(pids.map(Number))).toEqual([]), 10_000)
+    expect(await readFile(join(folder, 'out/outputs.txt'), 'utf8')).toBe('left\n')
+    expect(existsSync(own)).toBe(false)
+  },
+)
