@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { parseExperiment } from '../../src/config/experiment.ts'
 import { KNOWN_GATES } from '../../src/config/gates.ts'
+import { PRESET_NAMES } from '../../src/config/presets.ts'
 import { readMetrics } from '../../src/measure/metrics-file.ts'
 import { ROOT } from '../fixtures/processes/launching.ts'
 
@@ -61,6 +62,23 @@ it('every experiment that it shows is one', async () => {
     'my-change',
     'not-slower',
   ])
+})
+
+it('every preset is in its table, with its blocks and whether it requires its gates', async () => {
+  const [text = ''] = (await blocksOf('README.md', 'yaml')).filter((block) => block.startsWith('# configs/'))
+  const bare = text.replace(/^design:.*/ms, '')
+  const rows = PRESET_NAMES.map((preset) => {
+    const { design, gates } = parseExperiment(bare, 'README.md', { preset })
+    const { blocks, warm_up_launches } = design
+    const warmUp = warm_up_launches > 1 ? `, after ${warm_up_launches} warm-up launches of each variant` : ''
+    const isRequired = Object.values(gates).every(({ severity }) => severity === 'required')
+    return [
+      `\`${preset}\``,
+      `${[blocks].flat().join(', ')}${warmUp}`,
+      isRequired ? 'required' : 'shown, not required',
+    ]
+  })
+  expect(await tableOf('presets')).toEqual(rows)
 })
 
 it('the metrics file in the contract is whole', async () => {
