@@ -4,7 +4,7 @@ import type { MetricsEvent } from '../measure/metrics-schema.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import { estimateSeconds, meanWallSeconds, type TimedRun } from '../plan/estimate.ts'
 import { type PlannedRun, runTitle } from '../plan/plan.ts'
-import { duration, number } from '../report/format.ts'
+import { duration, number } from '../text/numbers.ts'
 import { plainText } from './process/sanitize.ts'
 
 export interface Progress {

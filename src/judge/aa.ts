@@ -1,7 +1,7 @@
 // What an A/A found: do two halves of one and the same training differ, and how do its runs scatter?
 import { MIN_NOISE_RUNS } from '../config/mode.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { percent, ratio } from '../report/format.ts'
+import { percent, ratio } from '../text/numbers.ts'
 import { pairBlocks, speedupOf } from './blocks.ts'
 import { type Spread, spreadOf } from './noise.ts'
 import type { NoiseFloor, NoiseKey } from './noise-floor.ts'

@@ -3,7 +3,7 @@
 import type { MachineSummary } from '../measure/machine.ts'
 import type { Preflight } from '../measure/machine-record.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { percent } from '../report/format.ts'
+import { percent } from '../text/numbers.ts'
 import {
   type Finding,
   failed,

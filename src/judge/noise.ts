@@ -1,8 +1,8 @@
 // How the runs of a variant scatter, and whether that is more than their machine does by itself.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { percent } from '../report/format.ts'
 import { fQuantile } from '../statistics/f-distribution.ts'
+import { percent } from '../text/numbers.ts'
 import type { FloorChoice, NoiseFloor } from './noise-floor.ts'
 import { medianOf } from './scatter.ts'
 import type { Check } from './validity.ts'

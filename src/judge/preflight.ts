@@ -1,6 +1,6 @@
 // Is the machine fit to measure on? What could not be seen reads "not measured".
 import type { GpuFacts, GpuProbe, LockFacts, Preflight } from '../measure/machine-record.ts'
-import { duration, percent } from '../report/format.ts'
+import { duration, percent } from '../text/numbers.ts'
 import {
   type Finding,
   failed,

@@ -3,7 +3,7 @@ import { type Experiment, gatesOf } from '../config/experiment.ts'
 import type { Gate } from '../config/gates.ts'
 import type { Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { number } from '../report/format.ts'
+import { number } from '../text/numbers.ts'
 import { isHeldOut, isLevel, unitOf } from './gate-kind.ts'
 import type { Check } from './validity.ts'
 

@@ -1,7 +1,7 @@
 // Do step seconds fit between a trainer's reports of its steps, by our clock? Less proves nothing, more cannot be.
 import type { MachineRecord, Watched } from '../measure/machine-record.ts'
 import type { FinishedRun } from '../measure/summary.ts'
-import { percent } from '../report/format.ts'
+import { percent } from '../text/numbers.ts'
 import { listed, type MachineCheck, named } from './machine-check.ts'
 
 /** By which a ratio of 3 moves by 0.03. */

@@ -1,7 +1,7 @@
 // A stored noise floor so wide that nothing held against it is disturbed, and hardly any gate on time can be proven.
 import type { Gate } from '../config/gates.ts'
-import { percent } from '../report/format.ts'
 import { resolvableDistance } from '../statistics/power.ts'
+import { percent } from '../text/numbers.ts'
 import { isLevel } from './gate-kind.ts'
 import type { NoiseComparison } from './noise.ts'
 

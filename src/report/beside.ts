@@ -2,7 +2,7 @@
 import type { PairedEstimate } from '../judge/paired.ts'
 import type { BreakEven } from '../judge/speedups.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { number, percent, ratio } from './format.ts'
+import { number, percent, ratio } from '../text/numbers.ts'
 import { looksTaken } from './looks.ts'
 import type { Result } from './result.ts'
 

@@ -1,7 +1,7 @@
 // Curves -> Mermaid charts for GitHub, each with a table of a few of its points: a chart alone cannot be read out.
 import { markdownTable } from 'markdown-table'
 import type { Curve } from '../measure/curves.ts'
-import { number, plainNumber, seconds } from './format.ts'
+import { number, plainNumber, seconds } from '../text/numbers.ts'
 
 // A chart has no legend, so the colours are named in the text: both are told apart in light and dark themes.
 const COLOURS = '#9a9a9a, #2da44e'

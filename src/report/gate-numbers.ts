@@ -17,7 +17,7 @@ import {
   tellsApart,
   toPlace,
   withDigits,
-} from './format.ts'
+} from '../text/numbers.ts'
 
 const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']
 const COUNTS: readonly string[] = ['allocation_retries']

@@ -4,7 +4,7 @@ import { comparesQuality, isLevel } from '../judge/gate-kind.ts'
 import { areBothZero, type GateState, type GateVerdict } from '../judge/gate-verdict.ts'
 import type { ToDecide } from '../judge/precision.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
-import { confidence, exactPercent } from './format.ts'
+import { confidence, exactPercent } from '../text/numbers.ts'
 import {
   changeText,
   comparisonTexts,

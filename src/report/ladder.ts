@@ -5,9 +5,9 @@ import { CONFIDENCE, type Effect } from '../judge/ladder-noise.ts'
 import { baselineOf, type Finished } from '../judge/ladder-standing.ts'
 import type { LadderLaunch, LadderRecord, LadderRung, LadderTraining, Sitting } from '../measure/ladder.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { bytes, confidence, number, percent, ratio, seconds, signed } from '../text/numbers.ts'
 import { differenceText } from './differences.ts'
 import { escapeCell, oneLine } from './escape.ts'
-import { bytes, confidence, number, percent, ratio, seconds, signed } from './format.ts'
 
 const HEAD = [
   'rung',

@@ -1,7 +1,7 @@
 // When the evidence of an experiment is looked at, and what that costs in confidence -> sentences.
 import type { Experiment } from '../config/experiment.ts'
 import { confidenceOf, looksOf } from '../plan/looks.ts'
-import { confidence } from './format.ts'
+import { confidence } from '../text/numbers.ts'
 import type { Result } from './result.ts'
 
 /** Before the first launch. */

@@ -3,7 +3,7 @@ import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { MachineCheck } from '../judge/machine-check.ts'
 import type { MachineSummary } from '../measure/machine.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { bytes, number, percent } from './format.ts'
+import { bytes, number, percent } from '../text/numbers.ts'
 import type { Result } from './result.ts'
 
 const NOT_MEASURED = 'not measured'

@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { RunError } from '../../errors.ts'
 import type { GpuFacts } from '../../measure/machine-record.ts'
 import { type DoctorFinding, missing, ready } from '../../report/doctor.ts'
-import { bytes } from '../../report/format.ts'
+import { bytes } from '../../text/numbers.ts'
 import type { DoctorRequest } from './doctor.ts'
 import { lockFolder, lockHost, lockNames } from './lock.ts'
 

@@ -2,7 +2,7 @@
 import type { Experiment } from '../../config/experiment.ts'
 import { CancelledError } from '../../errors.ts'
 import type { GpuFacts, LockFacts, MachineRecord, Measured, Watched } from '../../measure/machine-record.ts'
-import { duration } from '../../report/format.ts'
+import { duration } from '../../text/numbers.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import { pythonPath } from '../python-path.ts'
 import { type Lock, lockFolder, lockHost, lockNames } from './lock.ts'
