@@ -3,7 +3,7 @@ import { isAbsolute, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from './config/overrides.ts'
 import { noiseFloorFolder } from './io/noise-floors.ts'
-import { shellQuote } from './report/reproduce.ts'
+import { shellQuote } from './text/shell-quote.ts'
 
 const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   mode: 'compare, or aa: the baseline against itself, which stores the noise floor',

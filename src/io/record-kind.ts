@@ -1,7 +1,7 @@
 // Which of its two records Speedproof was given: the other one is answered with the command that reads it.
 import { isMapping } from '../config/same-work.ts'
 import { ConfigError } from '../errors.ts'
-import { shellQuote } from '../report/reproduce.ts'
+import { shellQuote } from '../text/shell-quote.ts'
 
 /** Throws a ConfigError for a ladder.json, whatever its name. */
 export function refuseLadder(json: unknown, file: string): void {

@@ -7,10 +7,10 @@ import { estimateSeconds, meanWallSeconds, measuredOf, type TimedRun } from '../
 import type { PlannedRun } from '../plan/plan.ts'
 import { type RunPaths, torchrunCommand } from '../plan/torchrun.ts'
 import { duration } from '../text/numbers.ts'
+import { shellQuote } from '../text/shell-quote.ts'
 import { allDifferences, differenceText } from './differences.ts'
 import { gateQuestion } from './gate-row.ts'
 import { looksPlanned } from './looks.ts'
-import { shellQuote } from './reproduce.ts'
 import type { Request } from './result.ts'
 import { warmUpLines } from './warm-up.ts'
 

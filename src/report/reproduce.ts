@@ -2,6 +2,7 @@
 import { flagsOf, type Overrides } from '../config/overrides.ts'
 import { MERGE_BASE } from '../config/revision-rules.ts'
 import type { Sources } from '../config/sources.ts'
+import { shellQuote } from '../text/shell-quote.ts'
 import type { Request } from './result.ts'
 
 export function reproduceCommand({ experimentFile, overrides, revision, sources }: Request): string {
@@ -24,9 +25,4 @@ function checkout(revision: string | null): string[] {
   if (revision === null) return []
   const commit = revision.replace('-dirty', '')
   return [`git checkout ${commit}${commit === revision ? '' : '   # it had uncommitted changes'}`]
-}
-
-/** For a POSIX shell. */
-export function shellQuote(text: string): string {
-  return /^[\w./:=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

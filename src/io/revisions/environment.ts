@@ -5,7 +5,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Lock } from '../../config/sources.ts'
 import { ConfigError } from '../../errors.ts'
-import { shellQuote } from '../../report/reproduce.ts'
+import { shellQuote } from '../../text/shell-quote.ts'
 import { lastLines } from '../process/quote-output.ts'
 import { runShort } from '../process/short-command.ts'
 
