@@ -1,27 +1,7 @@
 // What the doctor found -> what a person reads: what is there, what is missing, and how to mend it.
-
-export interface DoctorFinding {
-  readonly subject: string
-  /** `missing` keeps an experiment from running or from counting; `advice` makes its numbers better. */
-  readonly state: 'ready' | 'advice' | 'missing'
-  readonly detail: string
-  /** Null when there is nothing to mend. */
-  readonly remedy: string | null
-}
-
-export function ready(subject: string, detail: string): DoctorFinding {
-  return { subject, state: 'ready', detail, remedy: null }
-}
-
-export function missing(subject: string, detail: string, remedy: string): DoctorFinding {
-  return { subject, state: 'missing', detail, remedy }
-}
+import type { DoctorFinding } from '../judge/doctor.ts'
 
 const MARK = { ready: 'ok', advice: 'advice', missing: 'MISSING' } as const
-
-export function isReady(findings: readonly DoctorFinding[]): boolean {
-  return findings.every(({ state }) => state !== 'missing')
-}
 
 export function renderDoctor(findings: readonly DoctorFinding[]): string {
   const width = Math.max(...findings.map(({ subject }) => subject.length))
