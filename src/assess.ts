@@ -16,14 +16,14 @@ import type { Launched, RunOutcome } from './measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
 import { confidenceOf } from './plan/looks.ts'
-import { allDifferences } from './report/differences.ts'
+import { allDifferences } from './record/differences.ts'
 import {
   outcomeLine,
   RESULT_SCHEMA_VERSION,
   type Request,
   type Result,
   type SetAsideLine,
-} from './report/result.ts'
+} from './record/result.ts'
 
 /** `launched` has one entry per planned run, also for those that were not started, and one per repeat. */
 export function assess(

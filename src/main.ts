@@ -17,7 +17,7 @@ import type { LockFacts } from './measure/machine-record.ts'
 import type { Launched } from './measure/outcome.ts'
 import type { Reevaluation } from './measure/reevaluation.ts'
 import { type PlannedRun, planRuns } from './plan/plan.ts'
-import type { Result } from './report/result.ts'
+import type { Result } from './record/result.ts'
 import { nameOf, type Whole, wholeOf } from './report/whole.ts'
 
 export interface Job {

@@ -8,8 +8,8 @@ import { ConfigError } from '../errors.ts'
 import type { TimedRun } from '../plan/estimate.ts'
 import { type PlannedRun, planRuns } from '../plan/plan.ts'
 import type { RunPaths } from '../plan/torchrun.ts'
+import { parseRecorded, type Request, type Result } from '../record/result.ts'
 import { renderMarkdown } from '../report/markdown.ts'
-import { parseRecorded, type Request, type Result } from '../report/result.ts'
 import { messageOf } from './error-message.ts'
 
 export interface RunFiles extends RunPaths {

@@ -2,9 +2,9 @@
 import type { PairedEstimate } from '../judge/paired.ts'
 import type { BreakEven } from '../judge/speedups.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import type { Result } from '../record/result.ts'
 import { number, percent, ratio } from '../text/numbers.ts'
 import { looksTaken } from './looks.ts'
-import type { Result } from './result.ts'
 
 export function besideTheGates(result: Result): string[] {
   const { verdict, runs, measuredFloor } = result

@@ -1,17 +1,6 @@
-// Everything in which the variants are known to differ before they run: code, packages, config, environment.
-import { type Difference, declaredDifferences, environmentDifferences } from '../config/same-work.ts'
-import { sourceDifferences } from '../config/sources.ts'
-import type { Request } from './result.ts'
+// One difference between the variants as it is shown.
+import type { Difference } from '../config/same-work.ts'
 import { settingText } from './setting.ts'
-
-/** Throws a ConfigError if one lies where this kind of experiment may not differ. */
-export function allDifferences({ experiment, configs, sources }: Request): Difference[] {
-  return [
-    ...sourceDifferences(sources),
-    ...declaredDifferences(experiment.kind, configs),
-    ...environmentDifferences(experiment),
-  ]
-}
 
 export function differenceText({ key, baseline, optimized }: Difference): string {
   return `${key}: ${settingText(baseline)} -> ${settingText(optimized)}`

@@ -1,8 +1,8 @@
 // When the evidence of an experiment is looked at, and what that costs in confidence -> sentences.
 import type { Experiment } from '../config/experiment.ts'
 import { confidenceOf, looksOf } from '../plan/looks.ts'
+import type { Result } from '../record/result.ts'
 import { confidence } from '../text/numbers.ts'
-import type { Result } from './result.ts'
 
 /** Before the first launch. */
 export function looksPlanned(experiment: Experiment): string {

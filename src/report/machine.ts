@@ -3,8 +3,8 @@ import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { MachineCheck } from '../judge/machine-check.ts'
 import type { MachineSummary } from '../measure/machine.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import type { Result } from '../record/result.ts'
 import { bytes, number, percent } from '../text/numbers.ts'
-import type { Result } from './result.ts'
 
 const NOT_MEASURED = 'not measured'
 

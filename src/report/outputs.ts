@@ -1,7 +1,7 @@
 // A result -> the action's outputs that come from the verdict; full precision, '' for what was not measured.
 import type { GateVerdict } from '../judge/gate-verdict.ts'
+import type { Result } from '../record/result.ts'
 import { oneLine } from './escape.ts'
-import type { Result } from './result.ts'
 
 export function verdictOutputs({ verdict }: Result): Record<string, string> {
   const speedup = verdict.gates.find(({ gate }) => gate.name === 'speedup')

@@ -2,8 +2,8 @@
 import { flagsOf, type Overrides } from '../config/overrides.ts'
 import { MERGE_BASE } from '../config/revision-rules.ts'
 import type { Sources } from '../config/sources.ts'
+import type { Request } from '../record/result.ts'
 import { shellQuote } from '../text/shell-quote.ts'
-import type { Request } from './result.ts'
 
 export function reproduceCommand({ experimentFile, overrides, revision, sources }: Request): string {
   // Not npx: outside of our clone it would fetch what anybody has published under the name.

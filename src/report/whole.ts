@@ -1,11 +1,11 @@
 // Everything one call was asked: a result for each experiment, and one verdict over all of them.
 import { isAcceptable, isNeutral } from '../judge/acceptance.ts'
 import type { VerdictName } from '../judge/verdict.ts'
+import type { Result } from '../record/result.ts'
 import type { CommentSection } from './comment.ts'
 import { escapeCell, oneLine } from './escape.ts'
 import { joinSections, renderSections, VERDICT_ICON } from './markdown.ts'
 import { verdictOutputs } from './outputs.ts'
-import type { Result } from './result.ts'
 import { ruleLink } from './rules.ts'
 import { renderTerminal } from './terminal.ts'
 

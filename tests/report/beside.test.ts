@@ -1,8 +1,8 @@
 // Where there is no time to the baseline's held-out loss, the report says why.
 import { expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
+import type { Result } from '../../src/record/result.ts'
 import { besideTheGates } from '../../src/report/beside.ts'
-import type { Result } from '../../src/report/result.ts'
 import { aRequest, aResult } from '../fixtures/builders.ts'
 
 const result = await aResult()

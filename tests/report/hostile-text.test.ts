@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
 import { outcomeOf } from '../../src/measure/outcome.ts'
+import type { Result } from '../../src/record/result.ts'
 import { renderMarkdown, renderSections } from '../../src/report/markdown.ts'
-import type { Result } from '../../src/report/result.ts'
 import { aLaunchRecord, anExperiment, aRequest, aResult, launchedPlan } from '../fixtures/builders.ts'
 
 const HOSTILE = {

@@ -1,7 +1,7 @@
 // Several experiments are one report with one verdict: the worst.
 import { expect, it } from 'vitest'
+import type { Result } from '../../src/record/result.ts'
 import { renderMarkdown } from '../../src/report/markdown.ts'
-import type { Result } from '../../src/report/result.ts'
 import {
   canGoOn,
   renderWholeMarkdown,

@@ -1,6 +1,6 @@
 // result.json is read back strictly: what was asked for and seen, not what was concluded.
 import { describe, expect, test } from 'vitest'
-import { parseRecorded } from '../../src/report/result.ts'
+import { parseRecorded } from '../../src/record/result.ts'
 import { aResult } from '../fixtures/builders.ts'
 import { refusal } from '../fixtures/refusal.ts'
 
