@@ -34,10 +34,11 @@ import { climbLadder } from './ladder.ts'
 import { main } from './main.ts'
 import { planRuns } from './plan/plan.ts'
 import type { Result } from './record/result.ts'
+import { canGoOn, type Whole, wholeOf } from './record/whole.ts'
 import { renderDoctor } from './report/doctor.ts'
 import { renderLadderTerminal } from './report/ladder.ts'
 import { renderPlan } from './report/plan-text.ts'
-import { canGoOn, renderWholeMarkdown, renderWholeTerminal, type Whole, wholeOf } from './report/whole.ts'
+import { renderWholeMarkdown, renderWholeTerminal } from './report/whole.ts'
 
 const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 

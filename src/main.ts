@@ -18,7 +18,7 @@ import type { Launched } from './measure/outcome.ts'
 import type { Reevaluation } from './measure/reevaluation.ts'
 import { type PlannedRun, planRuns } from './plan/plan.ts'
 import type { Result } from './record/result.ts'
-import { nameOf, type Whole, wholeOf } from './report/whole.ts'
+import { nameOf, type Whole, wholeOf } from './record/whole.ts'
 
 export interface Job {
   /** One for each question; at least one. */

@@ -1,12 +1,7 @@
 // Says in the step itself what a result is: log, outputs, summary, annotations. No trouble here changes the verdict.
+import { isWholeNeutral, type Whole } from '../record/whole.ts'
 import { oneLine } from '../report/escape.ts'
-import {
-  isWholeNeutral,
-  renderWholeMarkdown,
-  renderWholeTerminal,
-  type Whole,
-  wholeOutputs,
-} from '../report/whole.ts'
+import { renderWholeMarkdown, renderWholeTerminal, wholeOutputs } from '../report/whole.ts'
 import { annotate } from './github/annotations.ts'
 import type { CheckOutcome } from './github/check-run.ts'
 import type { CommentOutcome } from './github/comment.ts'

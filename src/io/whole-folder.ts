@@ -1,6 +1,7 @@
 // What one call leaves on disk: the folder of its experiment, or one for each below a common report.
 import { join, relative } from 'node:path'
-import { renderWholeMarkdown, type Whole } from '../report/whole.ts'
+import type { Whole } from '../record/whole.ts'
+import { renderWholeMarkdown } from '../report/whole.ts'
 import { saveCommonReport, type Workspace } from './workspace.ts'
 
 export interface WholeFolder {

@@ -1,8 +1,9 @@
 // What was found -> the check run on the measured commit: its name, its conclusion and its texts.
 import type { Acceptance } from '../judge/acceptance.ts'
+import { isWholeAcceptable, isWholeNeutral, type Whole } from '../record/whole.ts'
 import { type CommentSection, fitComment } from './comment.ts'
 import { oneLine } from './escape.ts'
-import { isWholeAcceptable, isWholeNeutral, renderWholeSections, type Whole } from './whole.ts'
+import { renderWholeSections } from './whole.ts'
 
 export type CheckConclusion = 'success' | 'failure' | 'neutral' | 'cancelled'
 

@@ -1,9 +1,9 @@
 // What a report says on GitHub alone: links, a stale head, an acceptance or how to give one.
 import type { Acceptance } from '../judge/acceptance.ts'
+import { isWholeAcceptable, type Whole } from '../record/whole.ts'
 import { acceptCommand } from './acceptance.ts'
 import type { CommentSection } from './comment.ts'
 import { escapeCell } from './escape.ts'
-import { isWholeAcceptable, type Whole } from './whole.ts'
 
 interface Measured {
   readonly key: string

@@ -4,8 +4,8 @@ import type { Experiment } from '../../src/config/experiment.ts'
 import { isAcceptable, isNeutral } from '../../src/judge/acceptance.ts'
 import { withMachine } from '../../src/judge/machine-verdict.ts'
 import type { PlannedRun } from '../../src/plan/plan.ts'
+import { wholeOf } from '../../src/record/whole.ts'
 import { conclusionOf } from '../../src/report/check.ts'
-import { wholeOf } from '../../src/report/whole.ts'
 import { anExperiment, aResult, type MetricsDifference } from '../fixtures/builders.ts'
 
 const neutral = anExperiment({ inconclusive: 'neutral' })

@@ -1,9 +1,10 @@
 // Shows a result on GitHub: the comment on the pull request and the check run on the measured commit.
 import type { Acceptance } from '../../judge/acceptance.ts'
+import { isWholeAcceptable, type Whole } from '../../record/whole.ts'
 import { type CheckReport, concludedCheck, isAccepted } from '../../report/check.ts'
 import { type CommentSection, fitComment } from '../../report/comment.ts'
 import { acceptanceSection, linkSection, staleSection } from '../../report/github-sections.ts'
-import { isWholeAcceptable, renderWholeSections, type Whole } from '../../report/whole.ts'
+import { renderWholeSections } from '../../report/whole.ts'
 import { findAcceptance } from './acceptance.ts'
 import { explainGitHubError } from './api-error.ts'
 import { type CheckOutcome, upsertCheck } from './check-run.ts'
