@@ -1,0 +1,45 @@
+// The line of ARCHITECTURE.md runs one way: a stage imports earlier ones, never a later one.
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+
+const SRC = join(import.meta.dirname, '../src')
+/** No stage owns these. */
+const SHARED = ['errors.ts', 'statistics', 'text']
+const LINE = ['config', 'plan', 'measure', 'judge', 'record', 'report']
+/** The run stage, which is in io/; the rest of io/ shows what the report says. */
+const RUN = '{process,machine,revisions,ladder}'
+
+const places: readonly (readonly [files: string, mayImport: readonly string[]])[] = [
+  ...SHARED.map((place) => [under(place), SHARED] as const),
+  ...LINE.map((stage, index) => [under(stage), [...SHARED, ...LINE.slice(0, index + 1)]] as const),
+  ['assess.ts', [...SHARED, ...LINE.slice(0, -1)]],
+  [`io/${RUN}/*.ts`, [...SHARED, ...LINE.slice(0, -1), 'io']],
+]
+
+test.each(places)('%s imports nothing that comes after it', (pattern, mayImport) => {
+  const files = globSync(pattern, { cwd: SRC })
+  expect(files.length).toBeGreaterThan(0)
+  const backwards = files.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => !mayImport.includes(imported.split('/')[0] ?? ''))
+      .map((imported) => `${file} imports ${imported}`),
+  )
+  expect(backwards).toEqual([])
+})
+
+test('every folder of src/ has its place', () => {
+  const folders = globSync('*/', { cwd: SRC }).map((folder) => normalize(folder).replace(/\/$/, ''))
+  expect(folders.toSorted()).toEqual([...SHARED.slice(1), ...LINE, 'io'].toSorted())
+})
+
+function under(place: string): string {
+  return place.endsWith('.ts') ? place : `${place}/**/*.ts`
+}
+
+/** As paths below src/. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(SRC, file), 'utf8')
+  const named = [...text.matchAll(/\b(?:from|import\(|import) ?'(\.[^']+)'/g)]
+  return named.map(([, path = '']) => normalize(join(dirname(file), path)))
+}
