@@ -123,13 +123,12 @@ interface Stream {
 
 /** Under the reaper, as a training is: it ends with us, even if we are killed. */
 async function stream(
-  { context, python, file }: SamplerRequest,
+  { context, python }: SamplerRequest,
   command: readonly string[],
   onLine: (line: string) => void,
 ): Promise<Stream> {
   const { environment, workingDirectory } = context
-  const launch = { command, workingDirectory, environment, logFile: file, timeoutSeconds: 0, python }
-  const reaper = await startReaper(launch, newMarker())
+  const reaper = await startReaper({ command, workingDirectory, environment, python }, newMarker())
   if (reaper.status === 'not-started') {
     return { ended: Promise.resolve('ended-by-itself'), terminate: () => {} }
   }

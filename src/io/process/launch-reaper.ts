@@ -11,17 +11,16 @@ import { packageRoot } from '../package-root.ts'
 import { LineSplitter } from './line-splitter.ts'
 import { MARKER_VARIABLE } from './sweep.ts'
 
-export interface Launch {
+export interface ReaperRequest {
   /** Program and arguments. The program is looked up in the PATH of `environment`. */
   command: readonly string[]
   workingDirectory: string
   /** All that the command sees, but for the marker, and LC_CTYPE=C.UTF-8 if it names no locale (Python's doing). */
   environment: Readonly<Record<string, string>>
-  /** Replaced if it is there. Its folder has to be. */
-  logFile: string
-  timeoutSeconds: number
   /** Interpreter for the reaper, Python 3.10 or newer; it need not be the one that trains. */
   python: string
+  /** Where the caller keeps what it prints, if it does: only to be named in a message. */
+  logFile?: string
 }
 
 export type NotStarted = Extract<LaunchEnd, { status: 'not-started' }>
@@ -46,13 +45,13 @@ interface Report {
 
 const DESCRIPTORS = { stdout: 1, stderr: 2, control: 3 } as const
 
-export async function startReaper(launch: Launch, marker: string): Promise<Reaper | NotStarted> {
+export async function startReaper(request: ReaperRequest, marker: string): Promise<Reaper | NotStarted> {
   // spawn reports a missing folder as a missing program.
-  if (!(await isFolder(launch.workingDirectory))) {
-    return notStarted(`cannot start in "${launch.workingDirectory}": there is no such folder`)
+  if (!(await isFolder(request.workingDirectory))) {
+    return notStarted(`cannot start in "${request.workingDirectory}": there is no such folder`)
   }
   const startedAt = performance.now()
-  const child = spawnReaper(launch, marker)
+  const child = spawnReaper(request, marker)
   const exit = new Promise<[number | null, string | null]>((resolve) => {
     child.once('exit', (code, signal) => resolve([code, signal]))
   })
@@ -60,7 +59,7 @@ export async function startReaper(launch: Launch, marker: string): Promise<Reape
     await once(child, 'spawn')
   } catch (error) {
     return notStarted(
-      `cannot start "${launch.python}": ${messageOf(error)}; it has to be Python 3.10 or newer`,
+      `cannot start "${request.python}": ${messageOf(error)}; it has to be Python 3.10 or newer`,
     )
   }
   const report: Report = { hasStarted: false, endedAt: undefined, failure: undefined }
@@ -68,19 +67,19 @@ export async function startReaper(launch: Launch, marker: string): Promise<Reape
   const end = exit.then(async ([code, signal]) => {
     const exitedAt = performance.now()
     await Promise.race([told, sleep(1000, undefined, { ref: false })])
-    return commandEnd(launch, report, code, signal, ((report.endedAt ?? exitedAt) - startedAt) / 1000)
+    return commandEnd(request, report, code, signal, ((report.endedAt ?? exitedAt) - startedAt) / 1000)
   })
   const output = [streamOf(child, DESCRIPTORS.stdout), streamOf(child, DESCRIPTORS.stderr)]
   return { status: 'running', output, end, terminate: () => terminate(child) }
 }
 
-function spawnReaper(launch: Launch, marker: string): ChildProcess {
+function spawnReaper(request: ReaperRequest, marker: string): ChildProcess {
   const reaper = join(packageRoot(), 'src', 'io', 'process', 'reaper.py')
   // -I and -S: neither PYTHONPATH nor anything in the working directory or site-packages runs in the reaper.
-  const reaperArguments = ['-I', '-S', reaper, String(process.pid), ...launch.command]
-  return spawn(launch.python, reaperArguments, {
-    cwd: launch.workingDirectory,
-    env: { ...launch.environment, [MARKER_VARIABLE]: marker },
+  const reaperArguments = ['-I', '-S', reaper, String(process.pid), ...request.command]
+  return spawn(request.python, reaperArguments, {
+    cwd: request.workingDirectory,
+    env: { ...request.environment, [MARKER_VARIABLE]: marker },
     // A session of its own: an interrupt typed at a terminal reaches us alone, and we decide.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
@@ -98,7 +97,7 @@ async function listen(control: Readable, report: Report): Promise<void> {
 }
 
 function commandEnd(
-  { command, python, logFile }: Launch,
+  { command, python, logFile }: ReaperRequest,
   report: Report,
   code: number | null,
   signal: string | null,
@@ -109,9 +108,9 @@ function commandEnd(
   }
   const ending = code === null ? `by ${signal}` : `with exit code ${code}`
   if (!report.hasStarted) {
-    return notStarted(
-      `"${python}" ended ${ending} before it could start "${command[0]}"; it has to be Python 3.10 or newer, and ${logFile} has what it printed`,
-    )
+    const needed = 'it has to be Python 3.10 or newer'
+    const remedy = logFile === undefined ? needed : `${needed}, and ${logFile} has what it printed`
+    return notStarted(`"${python}" ended ${ending} before it could start "${command[0]}"; ${remedy}`)
   }
   return code === null
     ? { status: 'signalled', signal: signal ?? 'an unknown signal', wallSeconds }

@@ -3,11 +3,15 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LaunchEnd } from '../../measure/outcome.ts'
 import { messageOf } from '../error-message.ts'
-import { type Launch, type NotStarted, notStarted, type Reaper, startReaper } from './launch-reaper.ts'
+import { type NotStarted, notStarted, type Reaper, type ReaperRequest, startReaper } from './launch-reaper.ts'
 import { newMarker, sweep } from './sweep.ts'
 import { TrainerLog } from './trainer-log.ts'
 
-export type { Launch }
+export interface Launch extends ReaperRequest {
+  /** Replaced if it is there. Its folder has to be. */
+  logFile: string
+  timeoutSeconds: number
+}
 
 export interface LaunchHooks {
   cancelled: AbortSignal

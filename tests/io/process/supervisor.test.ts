@@ -1,9 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { startReaper } from '../../../src/io/process/launch-reaper.ts'
 import { hasVariable, listProcesses } from '../../../src/io/process/process-table.ts'
 import { supervise } from '../../../src/io/process/supervisor.ts'
-import { MARKER_VARIABLE } from '../../../src/io/process/sweep.ts'
+import { MARKER_VARIABLE, newMarker } from '../../../src/io/process/sweep.ts'
 import {
   aFolder,
   aLaunch,
@@ -95,7 +96,16 @@ test('an interpreter that is no Python does not pass for a command that ended we
   const { end } = await run({ python: 'true' })
   expect(end).toMatchObject({
     status: 'not-started',
-    message: expect.stringContaining('"true" ended with exit code 0'),
+    message: expect.stringMatching(/^"true" ended with exit code 0 .* and \S+log\.txt has what it printed$/),
+  })
+})
+
+test('a log is not named where none is kept', async () => {
+  const { command, workingDirectory, environment } = await aLaunch({})
+  const reaper = await startReaper({ command, workingDirectory, environment, python: 'true' }, newMarker())
+  expect(reaper.status === 'running' && (await reaper.end)).toMatchObject({
+    status: 'not-started',
+    message: expect.stringMatching(/^"true" ended with exit code 0 .* Python 3\.10 or newer$/),
   })
 })
 
