@@ -9,6 +9,7 @@ import type { PlannedRun } from '../../plan/plan.ts'
 import { launchRun, type RunHooks } from '../launch-run.ts'
 import type { ExaminedMachine } from '../machine/take-machine.ts'
 import { readMetricsFile } from '../metrics-reader.ts'
+import { timerMilliseconds } from '../timer.ts'
 import type { RunFiles, Workspace } from '../workspace.ts'
 import { type KeptLaunch, metricsLines } from './ladder-file.ts'
 import type { Resolved } from './resolve-trainings.ts'
@@ -34,8 +35,6 @@ export interface ClimbHooks extends RunHooks {
 
 /** What ends a training, reads it and writes the report takes at most this long. */
 const CLOSING_MILLISECONDS = 15_000
-/** A timer takes no more. */
-const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1
 
 /** `before`: launches of earlier sittings. A baseline that fails ends the sitting: nothing could be compared with it. */
 export async function climb(
@@ -124,7 +123,7 @@ function meanWallSeconds(launches: readonly KeptLaunch[]): number | null {
 function cutAt(milliseconds: number): AbortSignal[] {
   if (!Number.isFinite(milliseconds)) return []
   const left = Math.max(0, Math.floor(milliseconds - performance.now()))
-  return [AbortSignal.timeout(Math.min(left, LONGEST_TIMER_MILLISECONDS))]
+  return [AbortSignal.timeout(timerMilliseconds(left))]
 }
 
 /** Beside its log and metrics, what a training leaves that is larger is a checkpoint, which nobody evaluates again. */

@@ -11,6 +11,7 @@ import type { GpuFacts, LockFacts } from '../../measure/machine-record.ts'
 import { messageOf } from '../error-message.ts'
 import { packageRoot } from '../package-root.ts'
 import { plainText } from '../process/sanitize.ts'
+import { timerMilliseconds } from '../timer.ts'
 
 export interface LockRequest {
   /** What `lockNames` gives. */
@@ -27,8 +28,6 @@ export interface LockRequest {
 /** Containers of one host have lock folders of their own, unless this names one that they share. */
 const FOLDER_VARIABLE = 'SPEEDPROOF_LOCK_FOLDER'
 const HOST_FOLDER = '/var/lock'
-/** setTimeout takes anything above as 1 ms. */
-const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1
 
 type Holder = ChildProcessByStdio<Writable, Readable, null>
 
@@ -102,7 +101,7 @@ function waitLimit(minutes: number): WaitLimit {
   return {
     signal: controller.signal,
     start() {
-      timer ??= setTimeout(() => controller.abort(), Math.min(minutes * 60_000, LONGEST_TIMER_MILLISECONDS))
+      timer ??= setTimeout(() => controller.abort(), timerMilliseconds(minutes * 60_000))
     },
     [Symbol.dispose]: () => clearTimeout(timer),
   }

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LaunchEnd } from '../../measure/outcome.ts'
 import { messageOf } from '../error-message.ts'
+import { timerMilliseconds } from '../timer.ts'
 import { type NotStarted, notStarted, type Reaper, type ReaperRequest, startReaper } from './launch-reaper.ts'
 import { newMarker, sweep } from './sweep.ts'
 import { TrainerLog } from './trainer-log.ts'
@@ -24,8 +25,6 @@ export interface LaunchHooks {
 /** The runner ends us 10 s after its first signal. The reaper needs 3 s for those that ignore SIGTERM. */
 const PATIENCE_MILLISECONDS = 4000
 const DRAIN_MILLISECONDS = 2000
-/** setTimeout takes anything above as 1 ms. */
-const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1
 
 /** Rejects only for our own bugs, and with RunError for a process that not even SIGKILL ends. */
 export async function supervise(launch: Launch, hooks: LaunchHooks): Promise<LaunchEnd> {
@@ -68,8 +67,7 @@ function stopRequest(cancelled: AbortSignal, timeoutSeconds: number): StopReques
   const stop = (status: 'timed-out' | 'cancelled') => () =>
     resolve({ status, wallSeconds: (performance.now() - startedAt) / 1000 })
   const cancel = stop('cancelled')
-  const delay = Math.min(timeoutSeconds * 1000, LONGEST_TIMER_MILLISECONDS)
-  const timer = setTimeout(stop('timed-out'), delay)
+  const timer = setTimeout(stop('timed-out'), timerMilliseconds(timeoutSeconds * 1000))
   cancelled.addEventListener('abort', cancel)
   if (cancelled.aborted) cancel()
   return {
