@@ -1,9 +1,8 @@
 // Runs of a variant that are unlike the others: an outlier, or two groups as if the machine had two speeds.
 import { VARIANTS } from '../config/experiment.ts'
+import { MATTERS } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
 
-/** Relative differences below this are of no concern, however regular the rest is: 2%, as a logarithm. */
-const MATTERS = Math.log(1.02)
 /** Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993: modified z-scores beyond 3.5. */
 const OUTLIER_SCORE = 3.5
 /** A normal distribution has 0.6745 of its standard deviation as median absolute deviation. */

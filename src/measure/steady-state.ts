@@ -2,7 +2,7 @@
 import { studentTQuantile } from '../statistics/student-t.ts'
 import type { WholeMetrics } from './outcome.ts'
 
-/** A change of step time by less than this is no concern: 2%, as a logarithm. */
+/** Step times that differ by less are of no concern, however regular the rest is: 2%, as a logarithm. */
 export const MATTERS = Math.log(1.02)
 
 /** Fewer runs of a variant cannot tell a change that all share from the luck of one. */
