@@ -8,6 +8,7 @@ import { torchrunCommand } from '../plan/torchrun.ts'
 import { hashCode } from './code-hash.ts'
 import { cacheVariables, watchCache } from './compile-cache.ts'
 import type { Machine } from './machine/take-machine.ts'
+import { tryParseJson } from './parse-json.ts'
 import { readErrorFiles } from './process/error-files.ts'
 import { readLogError } from './process/log-error.ts'
 import { supervise } from './process/supervisor.ts'
@@ -117,7 +118,7 @@ async function watchMetrics(
   const tail = new FileTail(metricsFile)
   const look = async () => {
     for (const line of await tail.read()) {
-      const event = parseEvent(line)
+      const event = metricsEvent.safeParse(tryParseJson(line)).data
       if (event) for (const follower of followers) follower.event(event)
     }
     for (const follower of followers) follower.tick()
@@ -129,12 +130,4 @@ async function watchMetrics(
   }
   // Some trainers report all of their steps at the end.
   await look()
-}
-
-function parseEvent(line: string) {
-  try {
-    return metricsEvent.safeParse(JSON.parse(line)).data
-  } catch {
-    return undefined
-  }
 }

@@ -1,9 +1,9 @@
-// Parses a file that Speedproof wrote and anyone may have changed.
+// Parses JSON that somebody else may have written or changed.
 import { ConfigError } from '../errors.ts'
 import { messageOf } from './error-message.ts'
 import { plainText } from './process/sanitize.ts'
 
-/** `expected`: the name such a file has. */
+/** A file of Speedproof; `expected`: the name such a file has. */
 export function parseJson(text: string, file: string, expected: string): unknown {
   try {
     return JSON.parse(text)
@@ -12,5 +12,14 @@ export function parseJson(text: string, file: string, expected: string): unknown
     throw new ConfigError(
       `${file}: not JSON (${plainText(messageOf(error))}); expected a ${expected} of Speedproof`,
     )
+  }
+}
+
+/** Undefined for what is not JSON. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

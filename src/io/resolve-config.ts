@@ -6,6 +6,7 @@ import { isMapping, type TrainerConfig } from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
 import { entry } from '../plan/torchrun.ts'
+import { tryParseJson } from './parse-json.ts'
 import { firstLines } from './process/quote-output.ts'
 import { runShort } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
@@ -71,12 +72,8 @@ async function askTrainer(
 }
 
 function readResolved(text: string, source: string): TrainerConfig {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    if (isMapping(parsed)) return parsed
-  } catch {
-    // The message below serves both: not JSON, and JSON that is no mapping.
-  }
+  const parsed = tryParseJson(text)
+  if (isMapping(parsed)) return parsed
   throw new ConfigError(`${source}: printed ${JSON.stringify(text.slice(0, 80))}, expected one JSON object`)
 }
 

@@ -8,6 +8,7 @@ import type { MachineCheck } from '../../judge/machine-check.ts'
 import { checkPreflight } from '../../judge/preflight.ts'
 import type { GpuFacts, Measured, Preflight } from '../../measure/machine-record.ts'
 import { packageRoot } from '../package-root.ts'
+import { tryParseJson } from '../parse-json.ts'
 import { runShort } from '../process/short-command.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import { readText } from '../read-text.ts'
@@ -81,7 +82,7 @@ async function pythonFindings(
   if (asked.status === 'no-answer') {
     return [missing('Python', `"${python}" cannot be started: ${asked.message}`, NAME_PYTHON)]
   }
-  const found = interpreter.safeParse(parseJson(asked.stdout)).data
+  const found = interpreter.safeParse(tryParseJson(asked.stdout)).data
   if (found === undefined) {
     const last = asked.stderr.trim().split('\n').at(-1) ?? ''
     return [missing('Python', `"${python}" ended with exit code ${asked.exitCode}: ${last}`, NAME_PYTHON)]
@@ -174,12 +175,4 @@ function persistence(gpus: readonly GpuFacts[]): DoctorFinding[] {
         },
       ]
     : []
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

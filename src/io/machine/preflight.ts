@@ -1,7 +1,6 @@
 // Learns the facts of the machine before the first run; what they mean is judged in judge/machine.ts.
 import { cpus, hostname, release, totalmem } from 'node:os'
 import { join } from 'node:path'
-import { z } from 'zod'
 import {
   type GpuFacts,
   type GpuProbe,
@@ -11,6 +10,7 @@ import {
   type Preflight,
 } from '../../measure/machine-record.ts'
 import { packageRoot } from '../package-root.ts'
+import { tryParseJson } from '../parse-json.ts'
 import { runShort } from '../process/short-command.ts'
 import { queryGpus, queryProcesses } from './gpus.ts'
 import type { MachineContext } from './nvidia-smi.ts'
@@ -105,15 +105,6 @@ async function probe(
     : { status: 'not-measured', reason: `the torch of "${python}" sees no GPU` }
 }
 
-const probeLine = z.string().transform((line, context) => {
-  try {
-    return JSON.parse(line)
-  } catch {
-    context.addIssue({ code: 'custom', message: 'not JSON' })
-    return z.NEVER
-  }
-})
-
 function probeIn(line: string): GpuProbe | null {
-  return probeLine.pipe(gpuProbe).safeParse(line).data ?? null
+  return gpuProbe.safeParse(tryParseJson(line)).data ?? null
 }

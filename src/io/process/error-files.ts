@@ -4,6 +4,7 @@ import { open, opendir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import type { RankFailure } from '../../measure/outcome.ts'
+import { tryParseJson } from '../parse-json.ts'
 import { plainText } from './sanitize.ts'
 
 export interface RankError extends RankFailure {
@@ -102,7 +103,7 @@ const errorFile = z.object({
 
 function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
   const rank = rankOfFolder(path)
-  const parsed = errorFile.safeParse(parseJson(text))
+  const parsed = errorFile.safeParse(tryParseJson(text ?? ''))
   if (!parsed.success) {
     const message = text === undefined ? 'its error file is too large' : 'its error file cannot be read'
     return { rank, cause: 'error', message, step: null, timestamp: writtenAt / 1000 }
@@ -121,14 +122,6 @@ function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
 function rankOfFolder(path: string): number | null {
   const name = basename(dirname(path))
   return /^\d{1,6}$/.test(name) ? Number(name) : null
-}
-
-function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '')
-  } catch {
-    return undefined
-  }
 }
 
 /** From the text that `@record`, as a traceback, makes of an exception: its class, a colon, its message. */
