@@ -1,4 +1,5 @@
 // BCa bootstrap bounds of a mean over blocks: a check of the t bound that does not assume normal noise.
+import { meanOf } from '../statistics/averages.ts'
 import { normalCdf, normalQuantile } from '../statistics/normal.ts'
 import { seededRandom } from '../statistics/random.ts'
 
@@ -62,8 +63,4 @@ function adjusted(p: number, bias: number, acceleration: number): number {
 function percentile(sorted: readonly number[], p: number): number {
   const index = Math.min(sorted.length - 1, Math.max(0, Math.floor(p * sorted.length)))
   return sorted[index] ?? Number.NaN
-}
-
-function meanOf(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0) / values.length
 }

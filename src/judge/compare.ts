@@ -2,6 +2,7 @@
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { Gate } from '../config/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { meanOf } from '../statistics/averages.ts'
 import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'
 import { isLevel } from './gate-kind.ts'
 import { CONFIDENCE, type PairedEstimate } from './paired.ts'
@@ -92,10 +93,8 @@ function level(gate: Gate, values: readonly number[]): number | null {
 
 /** Geometric mean for quotients, mean for differences, the worst of levels. */
 function levelOf({ statistic }: Gate, values: readonly number[]): number {
-  const mean = (numbers: readonly number[]) =>
-    numbers.reduce((total, value) => total + value, 0) / numbers.length
   if (statistic === 'maximum') return Math.max(...values)
   if (statistic === 'minimum') return Math.min(...values)
-  if (statistic === 'difference' || values.some((value) => value <= 0)) return mean(values)
-  return Math.exp(mean(values.map(Math.log)))
+  if (statistic === 'difference' || values.some((value) => value <= 0)) return meanOf(values)
+  return Math.exp(meanOf(values.map(Math.log)))
 }

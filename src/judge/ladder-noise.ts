@@ -1,5 +1,6 @@
 // How far apart two launches of one training come out in a sitting, from the baseline's: what a rung has to beat.
 import { SCATTER_BATCHES } from '../measure/steady-state.ts'
+import { sumOf } from '../statistics/averages.ts'
 import { studentTQuantile } from '../statistics/student-t.ts'
 
 /** Two sided, for one comparison. */
@@ -26,8 +27,7 @@ export function noiseOf(logsOfSittings: readonly (readonly number[])[]): Noise |
     logs.slice(1).map((log, index) => (log - (logs[index] ?? log)) ** 2),
   )
   if (squares.length === 0) return null
-  const sum = squares.reduce((total, square) => total + square, 0)
-  return { deviation: Math.sqrt(sum / (2 * squares.length)), differences: squares.length }
+  return { deviation: Math.sqrt(sumOf(squares) / (2 * squares.length)), differences: squares.length }
 }
 
 export interface Share {
@@ -58,7 +58,7 @@ export function effectOf(
     const coefficient = (ours?.coefficient ?? 0) - (theirs?.coefficient ?? 0)
     return { coefficient, standardError: ours?.standardError ?? theirs?.standardError ?? 0 }
   })
-  const between = shares.reduce((sum, { coefficient }) => sum + (coefficient * noise.deviation) ** 2, 0)
+  const between = sumOf(shares.map(({ coefficient }) => (coefficient * noise.deviation) ** 2))
   const components = [
     { variance: between, freedom: noise.differences },
     ...shares.map(({ coefficient, standardError }) => ({
@@ -66,8 +66,8 @@ export function effectOf(
       freedom: SCATTER_BATCHES - 1,
     })),
   ]
-  const variance = components.reduce((sum, component) => sum + component.variance, 0)
-  const freedom = variance ** 2 / components.reduce((sum, part) => sum + part.variance ** 2 / part.freedom, 0)
+  const variance = sumOf(components.map((component) => component.variance))
+  const freedom = variance ** 2 / sumOf(components.map((part) => part.variance ** 2 / part.freedom))
   const t = variance === 0 ? 0 : studentTQuantile((1 + CONFIDENCE) / 2, freedom)
   const margin = t * Math.sqrt(variance)
   return { ratio, bounds: { lower: Math.exp(logRatio - margin), upper: Math.exp(logRatio + margin) } }

@@ -2,6 +2,7 @@
 import { isAnswer, type LadderLaunch, type LadderRecord, type TrainingHash } from '../measure/ladder.ts'
 import type { CompileCache, FailureReason } from '../measure/outcome.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
+import { meanOf, sumOf } from '../statistics/averages.ts'
 import type { Contrast, Share } from './ladder-noise.ts'
 import { checkValidity } from './validity.ts'
 
@@ -73,15 +74,15 @@ function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: La
     status: 'finished',
     sitting: launch.sitting,
     summary,
-    compileSeconds: sum(
+    compileSeconds: sumOf(
       outcome.metrics.phases
         .filter(({ name }) => name === 'compile' || name === 'capture')
         .map(({ seconds }) => seconds),
     ),
     compileCache: launch.launched.launch?.compileCache ?? null,
-    logSpeedup: own === null || logs.length === 0 ? null : mean(logs) - own,
+    logSpeedup: own === null || logs.length === 0 ? null : meanOf(logs) - own,
     contrast: new Map([shareOf(summary, -1), ...timed.map((run) => shareOf(run, 1 / timed.length))]),
-    lossDelta: loss === undefined || losses.length === 0 ? null : loss - mean(losses),
+    lossDelta: loss === undefined || losses.length === 0 ? null : loss - meanOf(losses),
     problems:
       neighbours.length === 0
         ? ['no baseline launch of its sitting finished undisturbed']
@@ -118,12 +119,4 @@ export function baselineRuns(record: LadderRecord, sitting: number): FinishedRun
 
 export function logOf({ secondsPerSample }: RunSummary): number | null {
   return secondsPerSample === null ? null : Math.log(secondsPerSample)
-}
-
-function mean(values: readonly number[]): number {
-  return sum(values) / values.length
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }

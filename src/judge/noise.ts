@@ -1,10 +1,10 @@
 // How the runs of a variant scatter, and whether that is more than their machine does by itself.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { meanOf, medianOf } from '../statistics/averages.ts'
 import { fQuantile } from '../statistics/f-distribution.ts'
 import { percent } from '../text/numbers.ts'
 import type { FloorChoice, NoiseFloor } from './noise-floor.ts'
-import { medianOf } from './scatter.ts'
 import type { Check } from './validity.ts'
 
 /** One sided, of the F tests of both variants at all looks together. */
@@ -122,6 +122,6 @@ function logsOf(runs: readonly RunSummary[], variant: Variant): number[] {
 /** Around their mean; counted from the first on, so that equal numbers scatter by exactly nothing. */
 function squaresOf(logs: readonly number[]): number {
   const shifted = logs.map((value) => value - (logs[0] ?? Number.NaN))
-  const mean = shifted.reduce((total, value) => total + value, 0) / shifted.length
+  const mean = meanOf(shifted)
   return shifted.reduce((total, value) => total + (value - mean) ** 2, 0)
 }

@@ -1,4 +1,5 @@
 // Paired evidence: one number per block, a mean, and one-sided confidence bounds.
+import { meanOf } from '../statistics/averages.ts'
 import { studentTQuantile } from '../statistics/student-t.ts'
 
 export interface PairedEstimate {
@@ -17,7 +18,7 @@ export const CONFIDENCE = 0.95
 /** Mean of the differences with t bounds: mean -/+ t s / sqrt(n). Null without any pair, or past what a double holds. */
 export function pairedMean(values: readonly number[], confidence = CONFIDENCE): PairedEstimate | null {
   const n = values.length
-  const mean = values.reduce((total, value) => total + value, 0) / n
+  const mean = meanOf(values)
   if (!Number.isFinite(mean)) return null
   const found = { estimate: mean, bounds: null, pairs: n, confidence, values, scale: 'linear' } as const
   if (n === 1) return found
@@ -27,7 +28,7 @@ export function pairedMean(values: readonly number[], confidence = CONFIDENCE): 
 
 /** Of a sample: n - 1 degrees of freedom. */
 export function standardDeviation(values: readonly number[]): number {
-  const mean = values.reduce((total, value) => total + value, 0) / values.length
+  const mean = meanOf(values)
   return Math.sqrt(values.reduce((total, value) => total + (value - mean) ** 2, 0) / (values.length - 1))
 }
 

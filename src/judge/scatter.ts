@@ -2,6 +2,7 @@
 import { VARIANTS } from '../config/experiment.ts'
 import { MATTERS } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { medianOf } from '../statistics/averages.ts'
 
 /** Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993: modified z-scores beyond 3.5. */
 const OUTLIER_SCORE = 3.5
@@ -54,11 +55,4 @@ export function hasTwoModes(logs: readonly number[]): boolean {
     if (gap > MATTERS && gap > GAP_TO_WIDTH * width) return true
   }
   return false
-}
-
-export function medianOf(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  const middle = sorted.length / 2
-  const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]]
-  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2
 }

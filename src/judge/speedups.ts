@@ -1,5 +1,6 @@
 // The three speedups of an experiment, and how long a training must be for its set-up to pay off.
 import type { RunSummary } from '../measure/summary.ts'
+import { meanOf } from '../statistics/averages.ts'
 import { type Block, speedupOf } from './blocks.ts'
 import type { PairedEstimate } from './paired.ts'
 
@@ -64,11 +65,9 @@ function costOf({ secondsPerSample, totalSeconds, samples, steps }: RunSummary):
 
 function meanCost(costs: readonly Cost[]): Cost | null {
   if (costs.length === 0) return null
-  const mean = (value: (cost: Cost) => number) =>
-    costs.reduce((total, cost) => total + value(cost), 0) / costs.length
   return {
-    perSample: mean(({ perSample }) => perSample),
-    once: mean(({ once }) => once),
-    samplesPerStep: mean(({ samplesPerStep }) => samplesPerStep),
+    perSample: meanOf(costs.map(({ perSample }) => perSample)),
+    once: meanOf(costs.map(({ once }) => once)),
+    samplesPerStep: meanOf(costs.map(({ samplesPerStep }) => samplesPerStep)),
   }
 }

@@ -1,6 +1,7 @@
 // Do step seconds fit between a trainer's reports of its steps, by our clock? Less proves nothing, more cannot be.
 import type { MachineRecord, Watched } from '../measure/machine-record.ts'
 import type { FinishedRun } from '../measure/summary.ts'
+import { sumOf } from '../statistics/averages.ts'
 import { percent } from '../text/numbers.ts'
 import { listed, type MachineCheck, named } from './machine-check.ts'
 
@@ -33,8 +34,6 @@ function excessOf(stepSeconds: readonly number[], warmUpSteps: number, { steps }
   const first = steps.find(({ last_step }) => last_step >= warmUpSteps)
   const last = steps.at(-1)
   if (first === undefined || last === undefined || last.last_step <= first.last_step) return 0
-  const claimed = stepSeconds
-    .slice(first.last_step, last.last_step)
-    .reduce((total, seconds) => total + seconds, 0)
+  const claimed = sumOf(stepSeconds.slice(first.last_step, last.last_step))
   return claimed / (last.seconds - first.seconds + LOOK_SECONDS) - 1
 }

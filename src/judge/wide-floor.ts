@@ -1,5 +1,6 @@
 // A stored noise floor so wide that nothing held against it is disturbed, and hardly any gate on time can be proven.
 import type { Gate } from '../config/gates.ts'
+import { meanOf } from '../statistics/averages.ts'
 import { resolvableDistance } from '../statistics/power.ts'
 import { percent } from '../text/numbers.ts'
 import { isLevel } from './gate-kind.ts'
@@ -20,7 +21,7 @@ export function wideFloorWarnings(
   const timed = gates.filter((gate) => gate.metric === 'seconds_per_sample' && isGatedRatio(gate))
   if (noise.status === 'not measured' || timed.length === 0 || blocks < 2) return []
   const variances = noise.variants.map(({ floor }) => floor.log_standard_deviation ** 2)
-  const mean = variances.reduce((total, variance) => total + variance, 0) / variances.length
+  const mean = meanOf(variances)
   const distance = resolvableDistance(Math.sqrt(2 * mean), blocks, confidence)
   return timed
     .filter(({ limit }) => distance > resolutionFor(limit))

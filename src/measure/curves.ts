@@ -1,5 +1,6 @@
 // The runs of each variant -> short curves for a chart: training loss and step seconds over the samples seen.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
+import { meanOf, sumOf } from '../statistics/averages.ts'
 import type { FinishedRun } from './summary.ts'
 
 export interface Curve {
@@ -35,7 +36,7 @@ function curve(runs: readonly FinishedRun[], metric: Curve['metric'], from: numb
   const [first] = runs
   if (!first || parts < 2) return []
   const { samples } = first.metrics.steps
-  const [skipped, total] = [sum(samples.slice(0, from)), sum(samples)]
+  const [skipped, total] = [sumOf(samples.slice(0, from)), sumOf(samples)]
   const ofRun = (run: FinishedRun) =>
     metric === 'train_loss' ? lossParts(run, parts) : secondsParts(run, from, parts)
   return [
@@ -59,14 +60,11 @@ function meanOver(
   parts: number,
 ): number[] {
   const curves = runs.filter(({ run }) => run.variant === variant).map(ofRun)
-  return Array.from(
-    { length: parts },
-    (_, part) => sum(curves.map((curve) => curve[part] ?? 0)) / curves.length,
-  )
+  return Array.from({ length: parts }, (_, part) => meanOf(curves.map((curve) => curve[part] ?? 0)))
 }
 
 function lossParts({ metrics: { steps } }: FinishedRun, parts: number): number[] {
-  return inParts(steps.trainLoss.length, parts, (from, to) => mean(steps.trainLoss.slice(from, to)))
+  return inParts(steps.trainLoss.length, parts, (from, to) => meanOf(steps.trainLoss.slice(from, to)))
 }
 
 function secondsParts({ metrics: { steps } }: FinishedRun, from: number, parts: number): number[] {
@@ -74,19 +72,11 @@ function secondsParts({ metrics: { steps } }: FinishedRun, from: number, parts: 
   return inParts(
     seconds.length,
     parts,
-    (start, end) => sum(seconds.slice(start, end)) / sum(samples.slice(start, end)),
+    (start, end) => sumOf(seconds.slice(start, end)) / sumOf(samples.slice(start, end)),
   )
 }
 
 function inParts(steps: number, parts: number, of: (from: number, to: number) => number): number[] {
   const start = (part: number) => Math.round((steps * part) / parts)
   return Array.from({ length: parts }, (_, part) => of(start(part), start(part + 1)))
-}
-
-function mean(values: readonly number[]): number {
-  return sum(values) / values.length
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }

@@ -1,4 +1,5 @@
 // A machine record -> the numbers of one run: clocks, power, temperature, throttling, utilisation, energy.
+import { meanOf, sumOf } from '../statistics/averages.ts'
 import type { GpuSample, MachineRecord, Watched } from './machine-record.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from './summary.ts'
 
@@ -175,11 +176,12 @@ function isNumber(value: number | null | undefined): value is number {
 function total(values: readonly (number | null)[]): number | null {
   const known = values.filter(isNumber)
   if (known.length < values.length || known.length === 0) return null
-  return known.reduce((sum, value) => sum + value, 0)
+  return sumOf(known)
 }
 
+/** Null without any. */
 function mean(values: readonly number[]): number | null {
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length
+  return values.length === 0 ? null : meanOf(values)
 }
 
 /** Math.max(...) would overflow the stack on some hundred thousand numbers. */

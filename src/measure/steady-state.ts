@@ -1,4 +1,5 @@
 // Where the warm-up of an experiment ends, and how step times still change after it.
+import { meanOf, sumOf } from '../statistics/averages.ts'
 import { studentTQuantile } from '../statistics/student-t.ts'
 import type { WholeMetrics } from './outcome.ts'
 
@@ -100,8 +101,8 @@ function logProfile(run: WholeMetrics, warmUp: number): number[] {
   const { seconds, samples } = run.steps
   const periods = []
   for (let first = warmUp; first + period <= seconds.length; first += period) {
-    const count = sum(samples, first, first + period)
-    periods.push({ count, log: Math.log(sum(seconds, first, first + period) / count) })
+    const count = sumOf(samples.slice(first, first + period))
+    periods.push({ count, log: Math.log(sumOf(seconds.slice(first, first + period)) / count) })
   }
   const groups = Map.groupBy(periods, ({ count }) => count)
   const means = new Map([...groups].map(([count, group]) => [count, meanOf(group.map(({ log }) => log))]))
@@ -110,14 +111,4 @@ function logProfile(run: WholeMetrics, warmUp: number): number[] {
 
 function periodOf({ start }: WholeMetrics): number {
   return start.period_steps ?? 1
-}
-
-function sum(values: readonly number[], first: number, end: number): number {
-  let total = 0
-  for (let index = first; index < end; index += 1) total += values[index] ?? 0
-  return total
-}
-
-function meanOf(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0) / values.length
 }

@@ -1,6 +1,7 @@
 // A finished run -> its numbers: one per metric, finite, units in the names.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
+import { medianOf, sumOf } from '../statistics/averages.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
 import { compareSameSeed, type SameSeed } from './same-seed.ts'
 import { declaredWarmUp, logStandardError, logTrend, settledAfter } from './steady-state.ts'
@@ -98,12 +99,12 @@ function summarize(
 ): RunSummary {
   const { start, end, steps } = metrics
   const timed = timedRange(steps.seconds.length, warmUp, start.period_steps ?? 1)
-  const timedSeconds = sum(steps.seconds.slice(...timed))
-  const timedSamples = sum(steps.samples.slice(...timed))
+  const timedSeconds = sumOf(steps.seconds.slice(...timed))
+  const timedSamples = sumOf(steps.samples.slice(...timed))
   const secondsPerSample =
     timedSamples > 0 && Number.isFinite(timedSeconds) ? timedSeconds / timedSamples : null
   const hasDataWait = steps.dataWaitSeconds.length === steps.seconds.length && timedSeconds > 0
-  const dataWaitShare = hasDataWait ? sum(steps.dataWaitSeconds.slice(...timed)) / timedSeconds : null
+  const dataWaitShare = hasDataWait ? sumOf(steps.dataWaitSeconds.slice(...timed)) / timedSeconds : null
   return {
     ...identity(run),
     wallSeconds,
@@ -117,7 +118,7 @@ function summarize(
     versions: start.versions,
     effective: start.effective,
     config: start.config,
-    samples: sum(steps.samples),
+    samples: sumOf(steps.samples),
     reportedSamples: end.samples,
     evaluatedAfterSamples: metrics.evaluations.at(-1)?.samples_seen ?? 0,
     evaluations: metrics.evaluations.length,
@@ -129,15 +130,15 @@ function summarize(
     secondsPerSample,
     logTrend: logTrend(metrics, warmUp),
     logStandardError: logStandardError(metrics, warmUp),
-    medianStepSeconds: median(steps.seconds.slice(...timed)) ?? median(steps.seconds) ?? 0,
+    medianStepSeconds: medianStep(steps.seconds, timed),
     dataWaitShare,
-    trainingSeconds: sum(steps.seconds),
-    accountedSeconds: sum([
+    trainingSeconds: sumOf(steps.seconds),
+    accountedSeconds: sumOf([
       ...steps.seconds,
       ...metrics.phases.map(({ seconds }) => seconds),
       ...metrics.evaluations.map(({ seconds }) => seconds ?? 0),
     ]),
-    setUpSeconds: sum(
+    setUpSeconds: sumOf(
       metrics.phases.filter(({ name }) => name !== 'checkpoint').map(({ seconds }) => seconds),
     ),
     totalSeconds: end.total_seconds,
@@ -198,15 +199,8 @@ function largest(values: readonly number[] = []): number | null {
   return values.reduce<number | null>((most, value) => Math.max(most ?? value, value), null)
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
-}
-
-function median(values: readonly number[]): number | null {
-  const sorted = [...values].sort((a, b) => a - b)
-  const middle = Math.floor(sorted.length / 2)
-  const upper = sorted[middle]
-  if (upper === undefined) return null
-  const lower = sorted.length % 2 === 0 ? sorted[middle - 1] : upper
-  return ((lower ?? upper) + upper) / 2
+/** Of all steps where none is timed; 0 without any. */
+function medianStep(seconds: readonly number[], timed: readonly [number, number]): number {
+  const counted = [seconds.slice(...timed), seconds].find(({ length }) => length > 0)
+  return counted === undefined ? 0 : medianOf(counted)
 }

@@ -1,4 +1,5 @@
 // When a training first reached a given held-out loss.
+import { sumOf } from '../statistics/averages.ts'
 import type { WholeMetrics } from './outcome.ts'
 
 /**
@@ -23,6 +24,5 @@ export function secondsToQuality(run: WholeMetrics, valLoss: number): number | n
 /** A phase with a step happened within that step's own seconds. */
 function secondsAt({ phases, steps }: WholeMetrics, step: number): number {
   const setUp = phases.filter((phase) => phase.step === null && phase.name !== 'checkpoint')
-  const parts = [...setUp.map(({ seconds }) => seconds), ...steps.seconds.slice(0, step)]
-  return parts.reduce((total, seconds) => total + seconds, 0)
+  return sumOf([...setUp.map(({ seconds }) => seconds), ...steps.seconds.slice(0, step)])
 }

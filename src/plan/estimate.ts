@@ -1,5 +1,6 @@
 // How long the launches that are still to come will take, from those that are done.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
+import { meanOf } from '../statistics/averages.ts'
 import type { PlannedRun } from './plan.ts'
 
 export interface TimedRun {
@@ -17,8 +18,8 @@ export function meanWallSeconds(timed: readonly TimedRun[]): Partial<Record<Vari
   return Object.fromEntries(
     VARIANTS.flatMap((variant) => {
       const measured = measuredOf(timed).filter(({ run }) => run.variant === variant)
-      const sum = measured.reduce((total, { wallSeconds }) => total + wallSeconds, 0)
-      return measured.length > 0 ? [[variant, sum / measured.length] as const] : []
+      const mean = meanOf(measured.map(({ wallSeconds }) => wallSeconds))
+      return measured.length > 0 ? [[variant, mean] as const] : []
     }),
   )
 }

@@ -1,5 +1,6 @@
 // When the evidence is looked at: after which blocks an experiment may stop, and what that costs in confidence.
 import type { Experiment } from '../config/experiment.ts'
+import { sumOf } from '../statistics/averages.ts'
 import { estimateSeconds, meanWallSeconds, type TimedRun } from './estimate.ts'
 import type { PlannedRun } from './plan.ts'
 
@@ -32,7 +33,7 @@ export function fitsBudget(
   const done = plan[index - 1]?.block ?? 0
   const nextLook = looksOf(experiment).find((blocks) => blocks > done) ?? done
   const upToLook = plan.slice(index).filter(({ block }) => block !== null && block <= nextLook)
-  const spent = timed.reduce((total, { wallSeconds }) => total + wallSeconds, 0)
+  const spent = sumOf(timed.map(({ wallSeconds }) => wallSeconds))
   const wanted = estimateSeconds(upToLook, meanWallSeconds(timed)) ?? 0
   const { nnodes, nproc_per_node } = experiment.launch
   return ((spent + wanted) / 60) * nnodes * nproc_per_node <= budget

@@ -4,6 +4,7 @@ import type { MachineCheck } from '../judge/machine-check.ts'
 import type { MachineSummary } from '../measure/machine.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import type { Result } from '../record/result.ts'
+import { meanOf } from '../statistics/averages.ts'
 import { bytes, number, percent } from '../text/numbers.ts'
 
 const NOT_MEASURED = 'not measured'
@@ -75,8 +76,8 @@ function numbersOf(result: Result, variant: Variant): Numbers[] {
 }
 
 function activityOf({ runs, machines }: Seen): Numbers[] {
-  const mean = (key: MachineNumber) => meanOf(valuesOf(machines, key), runs.length)
-  const most = (key: MachineNumber) => mostOf(valuesOf(machines, key), runs.length)
+  const mean = (key: MachineNumber) => meanOfRuns(valuesOf(machines, key), runs.length)
+  const most = (key: MachineNumber) => mostOfRuns(valuesOf(machines, key), runs.length)
   return [
     row('SM clock', mean('meanSmClockMhz'), (mhz) => `${number(mhz)} MHz`),
     row('slowed down by heat or hardware', most('slowdownShare'), percent),
@@ -88,11 +89,11 @@ function activityOf({ runs, machines }: Seen): Numbers[] {
 }
 
 function energyOf({ runs }: Seen): number | null {
-  return meanOf(metricOf(runs, 'energy_joules_per_sample'), runs.length)
+  return meanOfRuns(metricOf(runs, 'energy_joules_per_sample'), runs.length)
 }
 
 function costsOf({ runs }: Seen, price: number | undefined): Numbers[] {
-  const hours = meanOf(metricOf(runs, 'gpu_hours'), runs.length)
+  const hours = meanOfRuns(metricOf(runs, 'gpu_hours'), runs.length)
   return [
     row('GPU hours of a run', hours, (value) => number(value, 3)),
     ...(price === undefined ? [] : [row('cost of a run', hours, (value) => number(value * price, 3))]),
@@ -100,7 +101,7 @@ function costsOf({ runs }: Seen, price: number | undefined): Numbers[] {
 }
 
 function memoryOf({ runs }: Seen): Numbers[] {
-  const most = (metric: string) => mostOf(metricOf(runs, metric), runs.length)
+  const most = (metric: string) => mostOfRuns(metricOf(runs, metric), runs.length)
   return [
     row('peak memory reserved', most('peak_memory_reserved_bytes'), bytes),
     row('peak memory allocated', most('peak_memory_allocated_bytes'), bytes),
@@ -134,12 +135,12 @@ function known(values: readonly (number | null)[], runs: number): readonly numbe
   return told.length === runs && runs > 0 ? told : null
 }
 
-function meanOf(values: readonly (number | null)[], runs: number): number | null {
+function meanOfRuns(values: readonly (number | null)[], runs: number): number | null {
   const told = known(values, runs)
-  return told && told.reduce((sum, value) => sum + value, 0) / told.length
+  return told && meanOf(told)
 }
 
-function mostOf(values: readonly (number | null)[], runs: number): number | null {
+function mostOfRuns(values: readonly (number | null)[], runs: number): number | null {
   const told = known(values, runs)
   return told && Math.max(...told)
 }

@@ -6,6 +6,7 @@ import type { TrainingHash } from '../../measure/ladder.ts'
 import { outcomeOf, type RunOutcome } from '../../measure/outcome.ts'
 import { ladderRun, launchId, nextTraining } from '../../plan/ladder.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
+import { meanOf, sumOf } from '../../statistics/averages.ts'
 import { launchRun, type RunHooks } from '../launch-run.ts'
 import type { ExaminedMachine } from '../machine/take-machine.ts'
 import { readMetricsFile } from '../metrics-reader.ts'
@@ -79,7 +80,7 @@ export async function climb(
       const known = launches.filter((one) => one.training === hash)
       return meanWallSeconds(known) ?? meanWallSeconds(launches) ?? 0
     })
-    const milliseconds = expected.reduce((total, seconds) => total + seconds * 1000, 0)
+    const milliseconds = sumOf(expected.map((seconds) => seconds * 1000))
     return performance.now() + milliseconds + CLOSING_MILLISECONDS <= hooks.deadlineMilliseconds
   }
 }
@@ -116,7 +117,7 @@ function meanWallSeconds(launches: readonly KeptLaunch[]): number | null {
   const seconds = launches.flatMap(({ launched: { outcome } }) =>
     outcome.status === 'finished' ? [outcome.wallSeconds] : [],
   )
-  return seconds.length === 0 ? null : seconds.reduce((total, one) => total + one, 0) / seconds.length
+  return seconds.length === 0 ? null : meanOf(seconds)
 }
 
 /** Some trainings take longer than any before: they are cut, and measured in a later sitting. */
