@@ -21,7 +21,7 @@ export async function announceWhole(
   const urls = { 'artifact-url': '', 'comment-url': '', 'check-url': '' }
   warnOf('outputs', writeOutputs({ ...wholeOutputs(whole), ...files, ...urls }))
   warnOf('job summary', await writeSummary(renderWholeMarkdown(whole)))
-  annotate([verdictAnnotation(whole)])
+  annotate(verdictAnnotation(whole))
 }
 
 /** True if the check was written, or a newer run has written it. */
@@ -42,7 +42,7 @@ export function printLines(text: string): void {
 }
 
 export function warn(place: string, reason: string): void {
-  annotate([{ level: 'warning', title: `Speedproof: ${place}`, message: oneLine(reason) }])
+  annotate({ level: 'warning', title: `Speedproof: ${place}`, message: oneLine(reason) })
 }
 
 function warnOf(place: string, surface: Surface): void {

@@ -104,21 +104,18 @@ describe('the job summary', () => {
   })
 })
 
-describe('annotations', () => {
-  it('carry line breaks and signs of commands as text', async () => {
+describe('an annotation', () => {
+  it('carries line breaks and signs of commands as text', async () => {
     const text = 'at 50%:\n::error::forged\r##[error]forged'
-    const { annotations } = await run({ text, warnings: '1' })
-    expect(annotations).toEqual([{ level: 'warning', title: 'warning 1', message: text }])
+    const { annotations } = await run({ text, warning: 'careful' })
+    expect(annotations).toEqual([{ level: 'warning', title: 'careful', message: text }])
   })
 
-  it('are ten at most, and the tenth names the rest', async () => {
-    const { annotations } = await run({ text: 'x', warnings: '12' })
-    expect(annotations).toHaveLength(10)
-    expect(annotations.at(-1)).toEqual({
-      level: 'warning',
-      title: '3 more, see the job summary',
-      message: 'warning 10; warning 11; warning 12',
-    })
+  it('is cut where it is longer than GitHub shows', async () => {
+    const { annotations } = await run({ text: 'x'.repeat(5000), warning: 'y'.repeat(300) })
+    expect(annotations).toEqual([
+      { level: 'warning', title: `${'y'.repeat(199)}…`, message: `${'x'.repeat(3999)}…` },
+    ])
   })
 })
 
