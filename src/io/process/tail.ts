@@ -7,8 +7,6 @@ const MAX_BYTES_PER_READ = 4 * MAX_LINE_BYTES
 const LINE_FEED = 0x0a
 
 export class FileTail {
-  /** Lines beyond 1 MiB, which `read` left out. */
-  skippedLines = 0
   #offset = 0
   #inode = 0
   #isSkipping = false
@@ -50,8 +48,8 @@ export class FileTail {
     const lines: string[] = []
     let start = 0
     for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, start)) {
-      if (this.#isSkipping || end - start > MAX_LINE_BYTES) this.skippedLines++
-      else lines.push(bytes.toString('utf8', start, end))
+      const isSkipped = this.#isSkipping || end - start > MAX_LINE_BYTES
+      if (!isSkipped) lines.push(bytes.toString('utf8', start, end))
       this.#isSkipping = false
       start = end + 1
     }

@@ -52,7 +52,7 @@ test('starts again when the file was replaced, shortened, or removed and written
   expect(await tail.read()).toEqual(['a'])
 })
 
-test('skips and counts a line beyond 1 MiB, however long it is', async () => {
+test('skips a line beyond 1 MiB, however long it is', async () => {
   const { path, tail } = await aTail()
   await writeFile(path, `a\n${'x'.repeat(9 * MEBIBYTE)}`)
   const lines = []
@@ -60,7 +60,6 @@ test('skips and counts a line beyond 1 MiB, however long it is', async () => {
   await appendFile(path, `xx\nb\n${'y'.repeat(MEBIBYTE + 1)}\n${'z'.repeat(MEBIBYTE)}\n`)
   for (let call = 0; call < 2; call++) lines.push(...(await tail.read()))
   expect(lines.map((line) => line.slice(0, 2))).toEqual(['a', 'b', 'zz'])
-  expect(tail.skippedLines).toBe(2)
 })
 
 test('takes no more than 4 MiB at a time and loses nothing', async () => {
