@@ -15,19 +15,19 @@ export async function writeSummary(markdown: string): Promise<Surface> {
   try {
     const { size } = await stat(path)
     const fitting = cutToBytes(`${markdown}\n`, MAX_SUMMARY_BYTES - size)
-    await appendFile(path, fitting.text)
-    return { status: 'written', trimmed: fitting.trimmed }
+    await appendFile(path, fitting)
+    return { status: 'written' }
   } catch (error) {
     return { status: 'failed', reason: `job summary: ${messageOf(error)}` }
   }
 }
 
-function cutToBytes(text: string, maxBytes: number): { text: string; trimmed: boolean } {
+function cutToBytes(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text)
-  if (bytes.length <= maxBytes) return { text, trimmed: false }
+  if (bytes.length <= maxBytes) return text
   const room = maxBytes - Buffer.byteLength(CUT_NOTE)
-  if (room <= 0) return { text: '', trimmed: true }
-  return { text: bytes.toString('utf8', 0, cutPosition(bytes, room)) + CUT_NOTE, trimmed: true }
+  if (room <= 0) return ''
+  return bytes.toString('utf8', 0, cutPosition(bytes, room)) + CUT_NOTE
 }
 
 /** The last line's end before the limit; in a line longer than that, the last character's. */

@@ -13,23 +13,20 @@ export function writeOutputs(outputs: Readonly<Record<string, string>>): Surface
   // @actions/core would print the old `::set-output` command instead, which a later line could imitate.
   if (!process.env.GITHUB_OUTPUT) return { status: 'skipped', reason: 'no GITHUB_OUTPUT: not in a workflow' }
   try {
-    const trimmed = writeShortestFirst(outputs)
-    return { status: 'written', trimmed }
+    writeShortestFirst(outputs)
+    return { status: 'written' }
   } catch (error) {
     return { status: 'failed', reason: `outputs: ${messageOf(error)}` }
   }
 }
 
-function writeShortestFirst(outputs: Readonly<Record<string, string>>): boolean {
+function writeShortestFirst(outputs: Readonly<Record<string, string>>): void {
   let unitsLeft = MAX_TOTAL_UNITS - Object.keys(outputs).join('').length
-  let trimmed = false
   for (const [name, text] of Object.entries(outputs).toSorted(byLength)) {
     const fitting = text.slice(0, Math.min(MAX_UNITS_PER_OUTPUT, unitsLeft)).toWellFormed()
     setOutput(name, fitting)
     unitsLeft -= fitting.length
-    trimmed ||= fitting.length < text.length
   }
-  return trimmed
 }
 
 function byLength([, a]: [string, string], [, b]: [string, string]): number {
