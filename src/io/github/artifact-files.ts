@@ -1,6 +1,6 @@
 // Chooses the files of a folder that may go into an artifact; a trainer has written there, so nothing is trusted.
 import { constants } from 'node:fs'
-import { access, lstat, readdir } from 'node:fs/promises'
+import { access, lstat } from 'node:fs/promises'
 import { relative, resolve, sep } from 'node:path'
 import { messageOf } from '../error-message.ts'
 
@@ -29,14 +29,14 @@ const NEEDED = /(^|\/)(result\.json|report\.md|config\.json|(metrics|machine|eva
 // The artifact service refuses the whole artifact for one such name (they do not exist on NTFS), a report for a backslash.
 const FORBIDDEN_IN_PATHS = /[":<>|*?\r\n\\]/
 
-/** Paths that are not given are all files under the root. Links are left out: their target may be anything. */
+/** Paths are taken from the root. Links are left out: their target may be anything. */
 export async function chooseArtifactFiles(
   rootDirectory: string,
-  paths?: readonly string[],
+  paths: readonly string[],
   limits: SizeLimits = ARTIFACT_LIMITS,
 ): Promise<ArtifactFiles> {
   const root = resolve(rootDirectory)
-  const candidates = paths?.map((path) => resolve(root, path)) ?? (await listFiles(root))
+  const candidates = paths.map((path) => resolve(root, path))
   const chosen: ArtifactFiles = { files: [], leftOut: [] }
   const regular: RegularFile[] = []
   for (const path of candidates.toSorted()) {
@@ -65,12 +65,6 @@ interface RegularFile {
 /** After what is needed, the small ones: a log explains more than a checkpoint, and takes less. */
 function byNeed(a: RegularFile, b: RegularFile): number {
   return Number(NEEDED.test(b.path)) - Number(NEEDED.test(a.path)) || a.bytes - b.bytes
-}
-
-async function listFiles(root: string): Promise<string[]> {
-  // A recursive readdir names links and does not enter them.
-  const entries = await readdir(root, { recursive: true, withFileTypes: true })
-  return entries.filter((one) => !one.isDirectory()).map((one) => resolve(one.parentPath, one.name))
 }
 
 async function inspect(root: string, path: string): Promise<{ bytes: number } | { reason: string }> {

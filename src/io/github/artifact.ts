@@ -11,14 +11,14 @@ export type ArtifactOutcome =
 const UPLOAD_TIMEOUT_MS = 10 * 60_000
 
 /**
- * Names are immutable, see artifactName(). Files are paths under the root, all of them when not given.
+ * Names are immutable, see artifactName(). Files are paths under the root.
  * Never throws: the result is in the summary as well, and on disk.
  * After a timeout the library may still be trying: end the process with an explicit exit.
  */
 export async function uploadArtifact(
   name: string,
   rootDirectory: string,
-  files?: readonly string[],
+  files: readonly string[],
   timeoutMs = UPLOAD_TIMEOUT_MS,
 ): Promise<ArtifactOutcome> {
   const obstacle = findObstacle()
