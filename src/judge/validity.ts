@@ -178,12 +178,21 @@ function trendProblems(variant: Variant, runs: readonly RunSummary[]): string[] 
 /** Imports, process groups and torchrun itself take this long on a slow machine, and no trainer reports them. */
 const UNREPORTED_SECONDS = 60
 
-/** The supervisor's clock against the trainer's: steps within the total, the total within the process, little left over. */
+/**
+ * The supervisor's clock against the trainer's: steps within the total, the total and all that comes one after the
+ * other within the process, little left over.
+ */
 function clockProblems(runs: readonly RunSummary[]): string[] {
-  return runs.flatMap(({ runId, trainingSeconds, totalSeconds, accountedSeconds, wallSeconds }) => {
+  return runs.flatMap((run) => {
+    const { runId, trainingSeconds, totalSeconds, accountedSeconds, successiveSeconds, wallSeconds } = run
     if (trainingSeconds > totalSeconds || totalSeconds > wallSeconds) {
       return [
         `${runId}: reports ${trainingSeconds} step seconds of ${totalSeconds} s in all, in a process of ${wallSeconds} s`,
+      ]
+    }
+    if (successiveSeconds > wallSeconds) {
+      return [
+        `${runId}: reports ${successiveSeconds} s of steps, set-up, evaluations and checkpoints, in a process of ${wallSeconds} s`,
       ]
     }
     const unexplained = wallSeconds - accountedSeconds

@@ -53,6 +53,8 @@ export interface RunSummary {
   readonly trainingSeconds: number
   /** Training, every phase, and the evaluations that say how long they took. */
   readonly accountedSeconds: number
+  /** The same without compilations and captures that name their step, since that step's seconds may contain them. */
+  readonly successiveSeconds: number
   /** Import, data, compile and capture. */
   readonly setUpSeconds: number
   readonly totalSeconds: number
@@ -104,6 +106,8 @@ function summarize(
   const secondsPerSample =
     timedSamples > 0 && Number.isFinite(timedSeconds) ? timedSeconds / timedSamples : null
   const hasDataWait = steps.dataWaitSeconds.length === steps.seconds.length && timedSeconds > 0
+  const evaluationSeconds = sumOf(metrics.evaluations.map(({ seconds }) => seconds ?? 0))
+  const phaseSeconds = (phases: WholeMetrics['phases']) => sumOf(phases.map(({ seconds }) => seconds))
   const dataWaitShare = hasDataWait ? sumOf(steps.dataWaitSeconds.slice(...timed)) / timedSeconds : null
   return {
     ...identity(run),
@@ -133,14 +137,12 @@ function summarize(
     medianStepSeconds: medianStep(steps.seconds, timed),
     dataWaitShare,
     trainingSeconds: sumOf(steps.seconds),
-    accountedSeconds: sumOf([
-      ...steps.seconds,
-      ...metrics.phases.map(({ seconds }) => seconds),
-      ...metrics.evaluations.map(({ seconds }) => seconds ?? 0),
-    ]),
-    setUpSeconds: sumOf(
-      metrics.phases.filter(({ name }) => name !== 'checkpoint').map(({ seconds }) => seconds),
-    ),
+    accountedSeconds: sumOf(steps.seconds) + evaluationSeconds + phaseSeconds(metrics.phases),
+    successiveSeconds:
+      sumOf(steps.seconds) +
+      evaluationSeconds +
+      phaseSeconds(metrics.phases.filter((phase) => !mayLieInStep(phase))),
+    setUpSeconds: phaseSeconds(metrics.phases.filter(({ name }) => name !== 'checkpoint')),
     totalSeconds: end.total_seconds,
     sameSeed: run.variant === 'optimized' && baseline ? compareSameSeed(baseline, metrics) : null,
     metrics: finite({
@@ -152,6 +154,10 @@ function summarize(
       gpu_hours: (wallSeconds * start.world_size) / 3600,
     }),
   }
+}
+
+function mayLieInStep({ name, step }: WholeMetrics['phases'][number]): boolean {
+  return (name === 'compile' || name === 'capture') && step !== null
 }
 
 function timeToBaselineQuality(run: WholeMetrics, baseline: WholeMetrics | null): number | null {

@@ -29,6 +29,7 @@ test.each([
   ['another seed than was planned', { reportedSeed: aRun.seed + 1 }],
   ['no evaluation at the end', { evaluatedAfterSamples: aRun.samples - 1 }],
   ['more step seconds than the process took', { trainingSeconds: aRun.wallSeconds + 1 }],
+  ['longer evaluations than its process', { successiveSeconds: aRun.wallSeconds + 1 }],
   ['too few steps', { steps: short.steps }],
 ])('one run with %s is enough', (_, wrong) => {
   expect(whyLost(judged({ ...aRun, ...wrong }))).toBe('incomparable')

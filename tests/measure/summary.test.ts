@@ -174,6 +174,18 @@ describe('a summary', () => {
     expect((await summaryOf({ phases, evaluation: { seconds: 7 } })).accountedSeconds).toBeCloseTo(130.2, 9)
   })
 
+  test('takes a compilation or capture that names its step for a part of it, where all is to fit into a process', async () => {
+    const phases = [
+      { event: 'phase', name: 'import', seconds: 3 },
+      { event: 'phase', name: 'compile', seconds: 20, step: 1 },
+      { event: 'phase', name: 'capture', seconds: 2, step: 3 },
+      { event: 'phase', name: 'compile', seconds: 30 },
+      { event: 'phase', name: 'checkpoint', seconds: 100, step: 40 },
+    ] as const
+    const { successiveSeconds } = await summaryOf({ phases, evaluation: { seconds: 7 } })
+    expect(successiveSeconds).toBeCloseTo(3.2 + 3 + 30 + 100 + 7, 9)
+  })
+
   test('has the median of the timed steps, between the middle two of an even number', async () => {
     const medianOf = async (...timed: number[]) =>
       (await summaryOf({ stepSeconds: [...steps([10, 1]), ...timed] })).medianStepSeconds
