@@ -2,12 +2,13 @@
 import { z } from 'zod'
 import { ConfigError } from '../errors.ts'
 import { knownKeys } from './explain.ts'
+import { checkDirection } from './gate-direction.ts'
 
-/** How a metric of both variants becomes one number, and which direction is good. */
+/** How a metric of both variants becomes one number; which way is good is in `gate-direction.ts`. */
 export type Statistic =
-  | 'speedup' // baseline / optimized; up is good
-  | 'ratio' // optimized / baseline; down is good
-  | 'difference' // optimized - baseline; down is good
+  | 'speedup' // baseline / optimized, of a time or a cost; up is good
+  | 'ratio' // optimized / baseline
+  | 'difference' // optimized - baseline
   | 'maximum' // the largest of the optimized runs; down is good
   | 'minimum' // the smallest of the optimized runs; up is good
 
@@ -79,9 +80,17 @@ const gateKeys = {
     })
     .optional(),
   statistic: z.enum(['speedup', 'ratio', 'difference', 'maximum', 'minimum']).optional(),
-  at_least: z.number().optional(),
-  at_most: z.number().optional(),
-  below: z.number().optional(),
+  at_least: z
+    .number()
+    .optional()
+    .describe(
+      'Proven by the lower bound: of a speedup or a minimum, and of a ratio or difference where more is better, such as 0.99 or -0.01 of an accuracy.',
+    ),
+  at_most: z
+    .number()
+    .optional()
+    .describe('Proven by the upper bound: of a maximum, and of a ratio or difference where less is better.'),
+  below: z.number().optional().describe('As at_most, without the limit itself.'),
   severity: z.enum(['required', 'warn', 'info']).default('required'),
   evidence: z.enum(['interval', 'point']).default('interval'),
 }
@@ -110,12 +119,7 @@ export function readGates(file: GatesFile, pricePerGpuHour: number | null, sourc
 function readGate(name: string, entry: GateEntry, where: string): Omit<Gate, 'pricePerGpuHour'> {
   const { metric, statistic } = comparisonOf(name, entry, where)
   const { direction, limit } = limitOf(entry, where)
-  const isUpGood = statistic === 'speedup' || statistic === 'minimum'
-  if (isUpGood !== (direction === 'at_least')) {
-    throw new ConfigError(
-      `${where}.${direction}: a ${statistic} takes ${isUpGood ? 'at_least' : 'at_most or below'}, since ${isUpGood ? 'up' : 'down'} is good`,
-    )
-  }
+  checkDirection({ metric, statistic, direction }, where)
   checkLimit(statistic, direction, limit, where)
   checkGigabytes(metric, direction, limit, where)
   checkShare(metric, statistic, direction, limit, where)
@@ -126,9 +130,13 @@ function readGate(name: string, entry: GateEntry, where: string): Omit<Gate, 'pr
 
 function checkLimit(statistic: Statistic, direction: Gate['direction'], limit: number, where: string): void {
   // Nothing of something is a fair limit of a level: no retry at all.
-  if (limit > 0 || (limit === 0 && statistic === 'maximum' && direction === 'at_most')) return
-  const reason = statistic === 'difference' ? ': with no margin, equal models fail half of the time' : ''
-  throw new ConfigError(`${where}.${direction}: got ${limit}, expected a number above 0${reason}`)
+  if (limit === 0 && statistic === 'maximum' && direction === 'at_most') return
+  const isMargin = statistic === 'difference'
+  const isNegative = isMargin && direction === 'at_least'
+  if (isNegative ? limit < 0 : limit > 0) return
+  const expected = `a number ${isNegative ? 'below 0, such as -0.01' : 'above 0'}`
+  const reason = isMargin ? ': with no margin, equal models fail half of the time' : ''
+  throw new ConfigError(`${where}.${direction}: got ${limit}, expected ${expected}${reason}`)
 }
 
 /** What no GPU has is no limit: it would pass whatever is measured. */
@@ -148,7 +156,7 @@ function checkShare(
   where: string,
 ): void {
   const isQuotient = statistic === 'speedup' || statistic === 'ratio'
-  if (!isQuotient && SHARES.includes(metric) && limit > 1)
+  if (!isQuotient && SHARES.includes(metric) && Math.abs(limit) > 1)
     throw new ConfigError(`${where}.${direction}: got ${limit}, expected a share, such as 0.05 for 5%`)
 }
 

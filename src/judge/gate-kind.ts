@@ -1,4 +1,5 @@
 // What kind of number a gate judges: a level or a comparison, quality or speed, and in which unit.
+import { betterOf, isHeldOutMetric, isTimeMetric } from '../config/gate-direction.ts'
 import type { Gate } from '../config/gates.ts'
 
 /** The worst of the optimized runs, which needs neither baseline nor interval. */
@@ -12,12 +13,22 @@ export function isQuotient({ statistic }: Gate): boolean {
 
 /** Measured on the held-out split at the end of a training. */
 export function isHeldOut({ metric }: Gate): boolean {
-  return metric === 'val_loss' || metric.startsWith('evaluation.')
+  return isHeldOutMetric(metric)
+}
+
+/** The lower bound decides. */
+export function isMoreBetter({ direction }: Gate): boolean {
+  return direction === 'at_least'
+}
+
+/** Which way is good stands in its limit alone, where a mistake would take a worse model for a better one. */
+export function isTakenAtItsWord(gate: Gate): boolean {
+  return comparesQuality(gate) && betterOf(gate.metric) === null
 }
 
 /** Taken from a clock, which never gives the same number twice unless it is read too coarsely, or not at all. */
 function isTime({ metric }: Gate): boolean {
-  return metric.endsWith('_seconds') || metric === 'seconds_per_sample'
+  return isTimeMetric(metric)
 }
 
 /** Differs from run to run by its nature; memory and counts may well be the same in all of them. */

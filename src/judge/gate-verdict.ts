@@ -2,7 +2,15 @@
 import type { Gate } from '../config/gates.ts'
 import type { GateComparison } from './compare.ts'
 import { type FewBlocks, fewBlocksText } from './few-blocks.ts'
-import { comparesQuality, isHeldOut, isLevel, isQuotient, mustScatter, unitOf } from './gate-kind.ts'
+import {
+  comparesQuality,
+  isHeldOut,
+  isLevel,
+  isMoreBetter,
+  isQuotient,
+  mustScatter,
+  unitOf,
+} from './gate-kind.ts'
 import type { PairedEstimate } from './paired.ts'
 
 export type GateState = 'passed' | 'failed' | 'inconclusive' | 'not measured'
@@ -58,10 +66,9 @@ function decide(comparison: GateComparison, few: FewBlocks | null): { state: Gat
       ? { state: 'passed', reason: 'the worst run clears the limit' }
       : { state: 'failed', reason: 'the worst run misses the limit' }
   }
-  const { good, bad } =
-    gate.direction === 'at_least'
-      ? { good: bounds.lower, bad: bounds.upper }
-      : { good: bounds.upper, bad: bounds.lower }
+  const { good, bad } = isMoreBetter(gate)
+    ? { good: bounds.lower, bad: bounds.upper }
+    : { good: bounds.upper, bad: bounds.lower }
   if (clears(gate, good)) return { state: 'passed', reason: 'the whole interval clears the limit' }
   if (!clears(gate, bad)) return { state: 'failed', reason: 'the whole interval misses the limit' }
   return { state: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}` }
@@ -122,8 +129,9 @@ export function clears(gate: Gate, value: number): boolean {
 
 /** `value` in the unit of the limit. */
 export function clearsInUnit({ direction, limit }: Gate, value: number): boolean {
-  if (direction === 'at_least') return value >= limit * (1 - ROUNDING)
-  return direction === 'at_most' ? value <= limit * (1 + ROUNDING) : value < limit
+  const rounding = Math.abs(limit) * ROUNDING
+  if (direction === 'at_least') return value >= limit - rounding
+  return direction === 'at_most' ? value <= limit + rounding : value < limit
 }
 
 function isInsensitive({ gate, baseline }: GateComparison): boolean {
@@ -131,7 +139,7 @@ function isInsensitive({ gate, baseline }: GateComparison): boolean {
     comparesQuality(gate) &&
     gate.statistic === 'difference' &&
     baseline !== null &&
-    gate.limit > 0.1 * Math.abs(baseline)
+    Math.abs(gate.limit) > 0.1 * Math.abs(baseline)
   )
 }
 

@@ -64,7 +64,7 @@ function toDecide({ gate, state }: GateVerdict, evidence: PairedEstimate, deviat
 function isEquivalent({ gate, evidence }: GateVerdict): boolean | null {
   if (!comparesQuality(gate) || !evidence?.bounds) return null
   const { lower, upper } = evidence.bounds
-  const limit = gate.limit
+  const limit = Math.abs(gate.limit)
   if (evidence.scale === 'linear') return lower > -limit && upper < limit
   const widest = Math.max(limit, 1 / limit)
   return lower > 1 / widest && upper < widest

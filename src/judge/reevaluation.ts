@@ -98,6 +98,6 @@ export function toleranceOf(gate: Gate, reported: number): number {
 function toleranceOfLimit(gate: Gate, size: number): number {
   if (isLevel(gate)) return SHARE_OF_LEVEL * gate.limit * unitOf(gate)
   return gate.statistic === 'difference'
-    ? SHARE_OF_LIMIT * gate.limit * unitOf(gate)
+    ? SHARE_OF_LIMIT * Math.abs(gate.limit) * unitOf(gate)
     : SHARE_OF_LIMIT * Math.abs(gate.limit - 1) * size
 }

@@ -10,6 +10,7 @@ import type { Comparison } from './compare.ts'
 import { type FewBlocks, isInVain, whyFewBlocks } from './few-blocks.ts'
 import { comparesQuality } from './gate-kind.ts'
 import { type GateVerdict, judgeGate, lacksScatter } from './gate-verdict.ts'
+import { improvementWarnings } from './improvement.ts'
 import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseComparison } from './noise.ts'
 import { type Precision, precisionOf } from './precision.ts'
 import { checkReevaluation } from './reevaluation.ts'
@@ -200,18 +201,4 @@ function gateWarnings(gates: readonly GateVerdict[]): string[] {
   return gates
     .filter(({ gate, state }) => gate.severity === 'warn' && state !== 'passed')
     .map(({ gate, state, reason }) => `${gate.name} ${state}: ${reason}`)
-}
-
-/** On proof, as a gate passes: a lucky estimate is no reason to doubt an experiment. */
-function improvementWarnings({ kind }: Experiment, gates: readonly GateVerdict[]): string[] {
-  if (kind === 'recipe') return []
-  return gates
-    .filter(
-      ({ gate, evidence }) =>
-        gate.name === 'loss_delta' && (evidence?.bounds?.upper ?? Number.POSITIVE_INFINITY) < -gate.limit,
-    )
-    .map(
-      () =>
-        'the held-out loss improved by more than the limit, the whole interval says: are both variants the same training?',
-    )
 }

@@ -1,6 +1,6 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../config/gates.ts'
-import { comparesQuality, isLevel } from '../judge/gate-kind.ts'
+import { comparesQuality, isLevel, isMoreBetter, isTakenAtItsWord } from '../judge/gate-kind.ts'
 import { areBothZero, type GateState, type GateVerdict } from '../judge/gate-verdict.ts'
 import type { ToDecide } from '../judge/precision.ts'
 import type { JudgedGate } from '../judge/verdict.ts'
@@ -45,12 +45,18 @@ export function gateQuestion(gate: Gate): string {
 
 /** Who writes 0.03 for 3% sees it here. */
 function shareAllowed({ limit, direction }: Gate): string {
-  const isBelow = direction === 'below'
-  if (limit === 1) return isBelow ? 'below the baseline' : 'no higher than the baseline'
+  if (limit === 1) return AS_THE_BASELINE[direction]
+  const isMargin = direction === 'at_least' ? limit < 1 : limit > 1
+  const [most, least] = direction === 'below' ? ['less than', 'more than'] : ['at most', 'at least']
   const share = exactPercent(Math.abs(limit - 1))
-  if (limit > 1) return `${isBelow ? 'less than' : 'at most'} ${share} above the baseline`
-  return `${isBelow ? 'more than' : 'at least'} ${share} below the baseline`
+  return `${isMargin ? most : least} ${share} ${limit > 1 ? 'above' : 'below'} the baseline`
 }
+
+const AS_THE_BASELINE = {
+  at_least: 'no lower than the baseline',
+  at_most: 'no higher than the baseline',
+  below: 'below the baseline',
+} as const
 
 /** Plain words, so that the table can be read without the documentation. */
 export function gateMeaning(verdict: JudgedGate): string {
@@ -79,10 +85,13 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
       ? ''
       : ` BCa bootstrap: ${changeText(gate, bootstrap.lower)} to ${changeText(gate, bootstrap.upper)}.`,
     isEquivalent === true ? ' Equivalent too: the interval stays within the limit on both sides.' : '',
-    isEquivalent === false && state === 'passed'
-      ? ' Not proven equivalent: the optimized model may be better by more than the limit.'
-      : '',
+    isEquivalent === false && state === 'passed' ? ` Not proven equivalent: ${mayBeBetterText(gate)}.` : '',
   ].join('')
+}
+
+function mayBeBetterText(gate: Gate): string {
+  if (!isTakenAtItsWord(gate)) return 'the optimized model may be better by more than the limit'
+  return `${gate.metric} may be ${isMoreBetter(gate) ? 'higher' : 'lower'} by more than the limit`
 }
 
 function toDecideText(gate: Gate, toDecide: ToDecide): string {
@@ -99,7 +108,7 @@ function toDecideText(gate: Gate, toDecide: ToDecide): string {
 
 /** Blocks that are alike but for the last digits of a double. */
 function isNoise({ statistic, limit }: Gate, detectable: number): boolean {
-  return detectable < 1e-9 * (statistic === 'difference' ? limit : 1)
+  return detectable < 1e-9 * (statistic === 'difference' ? Math.abs(limit) : 1)
 }
 
 const SYMBOL = { at_least: '>=', at_most: '<=', below: '<' } as const
@@ -112,7 +121,9 @@ const STATISTIC_MEANING: Readonly<Record<Gate['statistic'], (metric: string) => 
   minimum: (metric) => `${metric}, the smallest of all optimized runs`,
 }
 
-function metricMeaning({ metric, pricePerGpuHour }: Gate): string {
+function metricMeaning(gate: Gate): string {
+  const { metric, pricePerGpuHour } = gate
+  if (isTakenAtItsWord(gate)) return `${metric} (${isMoreBetter(gate) ? 'more' : 'less'} is better)`
   if (pricePerGpuHour !== null)
     return `price of a run from launch to end, at ${pricePerGpuHour} for an hour of a GPU, each process counted as one`
   const known: Readonly<Record<string, string>> = {

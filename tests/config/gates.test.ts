@@ -92,6 +92,20 @@ describe('a gate', () => {
     expect(gates(ratio)).toHaveLength(1)
   })
 
+  test('of a speedup is of a time or a cost, since it grows as an accuracy falls', () => {
+    const speedup = (metric: string) =>
+      `{ mine: { metric: ${metric}, statistic: speedup, at_least: 0.97, severity: info } }`
+    expect(refused(speedup('evaluation.acc'))).toMatchInlineSnapshot(
+      `"x.yaml: gates.mine.statistic: got speedup, of evaluation.acc, which is no time: use ratio with at_least if more is better, at_most if less is; the name of a time ends in _seconds"`,
+    )
+    expect(refused(speedup('val_loss'))).toMatchInlineSnapshot(
+      `"x.yaml: gates.mine.statistic: got speedup, of val_loss, which is no time: use ratio with at_most"`,
+    )
+    expect(refused(speedup('gpu_utilization'))).toContain('use ratio with at_least')
+    for (const metric of ['evaluation.latency_seconds', 'evaluation.seconds', 'gpu_hours', 'total_seconds'])
+      expect(gates(speedup(metric))).toHaveLength(1)
+  })
+
   test('has a plain name', () => {
     expect(refused('{ "My | gate": { below: 3 } }')).toMatchInlineSnapshot(
       `"x.yaml: gates.My | gate: got {"below":3}, expected a name of small letters, digits and _, such as my_gate"`,
@@ -146,7 +160,7 @@ describe('the gates of a plan can be written down:', () => {
     expect(refused('{ gpu_utilization: { at_least: 0.85 } }')).toMatchInlineSnapshot(
       `"x.yaml: gates.gpu_utilization.severity: got required, expected warn or info: utilisation saturates, a GPU with one tiny kernel at a time reads 100% busy"`,
     )
-    expect(refused('{ busy: { metric: gpu_utilization, statistic: ratio, at_most: 1.1 } }')).toContain(
+    expect(refused('{ busy: { metric: gpu_utilization, statistic: ratio, at_least: 0.9 } }')).toContain(
       'gates.busy.severity: got required',
     )
   })
@@ -177,11 +191,47 @@ describe('a limit', () => {
       `"x.yaml: gates.speedup.at_most: a speedup takes at_least, since up is good"`,
     )
     expect(refused('{ loss_delta: { at_least: 0.001 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.loss_delta.at_least: a difference takes at_most or below, since down is good"`,
+      `"x.yaml: gates.loss_delta.at_least: a difference of val_loss takes at_most or below, since down is good"`,
     )
     expect(refused('{ peak_memory_gb: { at_least: 50 } }')).toMatchInlineSnapshot(
       `"x.yaml: gates.peak_memory_gb.at_least: a maximum takes at_most or below, since down is good"`,
     )
+  })
+
+  test('of a ratio or difference stands on either side, where only the experiment knows which way is good', () => {
+    const limits =
+      '{ a: { metric: evaluation.acc, statistic: difference, at_least: -0.01 }, b: { metric: evaluation.acc, statistic: ratio, at_least: 0.99 }, c: { metric: evaluation.gap, statistic: difference, below: 0.01 }, d: { metric: evaluation.gap, statistic: ratio, at_most: 1.01 } }'
+    expect(gates(limits).map(({ direction, limit }) => `${direction} ${limit}`)).toEqual([
+      'at_least -0.01',
+      'at_least 0.99',
+      'below 0.01',
+      'at_most 1.01',
+    ])
+  })
+
+  test.each([
+    ['val_loss', 'difference', 'at_least: -0.1', 'at_most or below, since down is good'],
+    ['evaluation.nrmse', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
+    ['evaluation.latency_seconds', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
+    ['total_seconds', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
+    ['gpu_utilization', 'difference', 'at_most: 0.1', 'at_least, since up is good'],
+  ])('of a %s that is known takes no other side: %s, %s', (metric, statistic, limit, takes) => {
+    const gate = `{ metric: ${metric}, statistic: ${statistic}, ${limit}, severity: info }`
+    expect(refused(`{ mine: ${gate} }`)).toContain(`: a ${statistic} of ${metric} takes ${takes}`)
+  })
+
+  test('of a difference where more is better is how far down the optimized may be', () => {
+    const reason = 'below 0, such as -0.01: with no margin, equal models fail half of the time'
+    for (const limit of [0, 0.01])
+      expect(refused(`{ a: { metric: evaluation.acc, statistic: difference, at_least: ${limit} } }`)).toBe(
+        `x.yaml: gates.a.at_least: got ${limit}, expected a number ${reason}`,
+      )
+    expect(refused('{ a: { metric: evaluation.acc, statistic: ratio, at_least: -0.01 } }')).toContain(
+      'expected a number above 0',
+    )
+    const busy = 'metric: gpu_utilization, statistic: difference, severity: info'
+    expect(gates(`{ a: { ${busy}, at_least: -0.05 } }`)).toHaveLength(1)
+    expect(refused(`{ a: { ${busy}, at_least: -5 } }`)).toContain('expected a share')
   })
 
   test('of a level may be 0: none at all', () => {

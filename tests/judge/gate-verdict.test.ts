@@ -1,8 +1,10 @@
 // A gate passes when its bound clears the limit, and never otherwise.
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Gate } from '../../src/config/gates.ts'
 import { compare } from '../../src/judge/compare.ts'
 import { judgeGate } from '../../src/judge/gate-verdict.ts'
+import { precisionOf } from '../../src/judge/precision.ts'
 import { aGate, blocksOf } from '../fixtures/builders.ts'
 
 /** Judged over blocks with the given numbers of the gate's own metric, which may repeat here: limits alone are at stake. */
@@ -14,6 +16,13 @@ function judged(gate: Gate, baseline: readonly number[], optimized: readonly num
   const [comparison] = compare(blocksOf(gate.metric, pairs), [gate]).gates
   if (!comparison) throw new Error('no gate')
   return judgeGate({ ...comparison, repeating: [] })
+}
+const columns = (of: readonly (readonly [number, number])[]) =>
+  [of.map(([baseline]) => baseline), of.map(([, optimized]) => optimized)] as const
+/** What stands beside a bound, but for the bounds themselves. */
+function beside(verdict: ReturnType<typeof judged>) {
+  const { detectable, toDecide, isEquivalent } = precisionOf(verdict) ?? {}
+  return { detectable: detectable?.toPrecision(9), toDecide, isEquivalent }
 }
 const stateOf = (...given: Parameters<typeof judged>) => judged(...given).state
 
@@ -140,8 +149,8 @@ describe('a ratio gate', () => {
 
   test('of a held-out number needs 3 seeds, by whatever statistic', () => {
     expect(stateOf(nrmseRatio, [1, 1], [1, 1])).toBe('inconclusive')
-    const upsideDown = aGate({ metric: 'val_loss', statistic: 'speedup', limit: 0.97 })
-    expect(stateOf(upsideDown, [1, 1], [1, 1])).toBe('inconclusive')
+    const latency = aGate({ metric: 'evaluation.latency_seconds', statistic: 'speedup', limit: 0.97 })
+    expect(stateOf(latency, [1, 1], [1, 1])).toBe('inconclusive')
   })
 
   test('of bytes has no unit', () => {
@@ -155,6 +164,61 @@ describe('a ratio gate', () => {
     expect(stateOf(bytesRatio, [4e9, 4e9], [3e9, 3e9])).toBe('passed')
     const upsideDown = aGate({ ...bytesRatio, statistic: 'speedup', direction: 'at_least' })
     expect(stateOf(upsideDown, [4e9, 4e9], [3e9, 3e9])).toBe('passed')
+  })
+})
+
+describe('a gate of a number of which more is better', () => {
+  const accuracy = aGate({
+    name: 'accuracy',
+    metric: 'evaluation.acc',
+    statistic: 'difference',
+    direction: 'at_least',
+    limit: -0.01,
+  })
+  const ratio = aGate({ ...accuracy, statistic: 'ratio', limit: 0.99 })
+
+  test('passes by its lower bound, and fails by its upper one', () => {
+    expect(stateOf(accuracy, [0.9, 0.91, 0.9], [0.9, 0.909, 0.9])).toBe('passed')
+    expect(stateOf(accuracy, [0.9, 0.9, 0.9], [0.89, 0.9, 0.895])).toBe('inconclusive')
+    expect(stateOf(accuracy, [0.9, 0.9, 0.9], [0.5, 0.51, 0.5])).toBe('failed')
+    expect(stateOf(ratio, [0.9, 0.91, 0.9], [0.9, 0.909, 0.9])).toBe('passed')
+    expect(stateOf(ratio, [0.9, 0.9, 0.9], [0.5, 0.51, 0.5])).toBe('failed')
+  })
+
+  test('passes exactly at the limit', () => {
+    expect(stateOf(aGate({ ...accuracy, limit: -0.5 }), [8, 8, 8], [7.5, 7.5, 7.5])).toBe('passed')
+    expect(stateOf(aGate({ ...accuracy, limit: -0.1 }), [0.9, 0.9, 0.9], [0.8, 0.8, 0.8])).toBe('passed')
+    expect(stateOf(aGate({ ...accuracy, limit: -0.5 }), [8, 8, 8], [7.49, 7.49, 7.49])).toBe('failed')
+  })
+
+  test('goes by its estimate where that suffices', () => {
+    const point = aGate({ ...accuracy, evidence: 'point' })
+    expect(stateOf(point, [0.9], [0.895])).toBe('passed')
+    expect(stateOf(point, [0.9], [0.88])).toBe('failed')
+  })
+
+  test('is insensitive past a tenth of the baseline', () => {
+    expect(judged(aGate({ ...accuracy, limit: -0.1 }), [0.9, 0.9, 0.9], [0.9, 0.9, 0.9]).insensitive).toBe(
+      true,
+    )
+    expect(judged(accuracy, [0.9, 0.9, 0.9], [0.9, 0.9, 0.9]).insensitive).toBe(false)
+  })
+
+  const number = fc.double({ min: 0.5, max: 2, noNaN: true })
+  const pairs = fc.array(fc.tuple(number, number), { minLength: 1, maxLength: 8 })
+  const evidence = fc.constantFrom('interval', 'point')
+
+  test('is judged as its mirror image is', () => {
+    fc.assert(
+      fc.property(pairs, fc.double({ min: 0.01, max: 1, noNaN: true }), evidence, (of, margin, by) => {
+        const less = aGate({ ...accuracy, direction: 'at_most', limit: margin, evidence: by })
+        const more = aGate({ ...accuracy, limit: -margin, evidence: by })
+        const below = judged(less, ...columns(of.map(([b, o]) => [-b, -o])))
+        const above = judged(more, ...columns(of))
+        expect([above.state, above.insensitive]).toEqual([below.state, below.insensitive])
+        expect(beside(above)).toEqual(beside(below))
+      }),
+    )
   })
 })
 

@@ -88,6 +88,20 @@ describe('equivalence', () => {
     expect(precision(ratio, [0.9, 0.901, 0.9])?.isEquivalent).toBe(false)
   })
 
+  test('has the same margins where more is better', () => {
+    const accuracy = aGate({
+      metric: 'evaluation.acc',
+      statistic: 'ratio',
+      direction: 'at_least',
+      limit: 0.97,
+    })
+    expect(precision(accuracy, [0.99, 0.988, 0.989])?.isEquivalent).toBe(true)
+    expect(precision(accuracy, [1.1, 1.101, 1.1])?.isEquivalent).toBe(false)
+    const by = aGate({ ...accuracy, statistic: 'difference', limit: -0.001 })
+    expect(precision(by, [0.9999, 1, 0.9999, 0.9999])?.isEquivalent).toBe(true)
+    expect(precision(by, [1.002, 1.0019, 1.0021])?.isEquivalent).toBe(false)
+  })
+
   test('is asked of held-out numbers alone', () => {
     expect(precision(aGate(), [0.25, 0.25, 0.25])?.isEquivalent).toBeNull()
   })

@@ -165,6 +165,7 @@ describe('nothing is evaluated again', () => {
 
 test.each([
   ['a difference allows a tenth of its limit', { statistic: 'difference', limit: 0.001 }, 0.02, 0.0001],
+  ['so it does where more is better', { statistic: 'difference', limit: -0.001 }, 0.02, 0.0001],
   ['a ratio allows a tenth of its margin', { statistic: 'ratio', limit: 1.03 }, 0.1, 0.0003],
   ['a level allows a hundredth of its limit', { statistic: 'maximum', limit: 0.4 }, 0.1, 0.004],
   ['rounding is always allowed', { statistic: 'difference', limit: 0.001 }, 100, 0.01],

@@ -278,6 +278,48 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
   expect(await verdictOf(memory, smaller)).toMatchObject({ verdict: 'passed', warnings: [] })
 })
 
+describe('an accuracy that collapses', () => {
+  const collapsed = ({ variant, seed }: PlannedRun): MetricsDifference => ({
+    evaluation: { metrics: { acc: (variant === 'baseline' ? 0.9 : 0.5) + 0.001 * (seed % 3) } },
+  })
+  const accuracy = { metric: 'evaluation.acc', statistic: 'difference' } as const
+  const taken =
+    'acc: evaluation.acc is lower by more than the limit, and less is taken for better; if more is, the gate needs at_least'
+
+  test('fails a gate that takes more for better', async () => {
+    expect(
+      await verdictOf(gatesOf({ acc: { ...accuracy, at_least: -0.01, ...interval } }), collapsed),
+    ).toMatchObject({ verdict: 'failed', warnings: [] })
+  })
+
+  test.each([
+    { below: 0.01, ...interval },
+    { at_most: 0.01, severity: 'required', evidence: 'point' } as const,
+    { statistic: 'ratio', at_most: 1.01, ...interval } as const,
+  ])('is a warning beside a gate that takes less for better: %o', async (limit) => {
+    const gates = gatesOf({ acc: { ...accuracy, ...limit } })
+    expect(await verdictOf(gates, collapsed)).toMatchObject({ verdict: 'passed', warnings: [taken] })
+    expect((await verdictOf({ ...gates, kind: 'recipe' }, collapsed)).warnings).toEqual([taken])
+  })
+
+  test('is none where the gate demands as much, or where it did not fall', async () => {
+    const halved = gatesOf({ acc: { ...accuracy, statistic: 'ratio', at_most: 0.6, ...interval } })
+    expect(await verdictOf(halved, collapsed)).toMatchObject({ verdict: 'passed', warnings: [] })
+    const equal = ({ seed }: PlannedRun) => ({ evaluation: { metrics: { acc: 0.9 + 0.001 * seed } } })
+    const wrong = gatesOf({ acc: { ...accuracy, below: 0.01, ...interval } })
+    expect(await verdictOf(wrong, equal)).toMatchObject({ verdict: 'passed', warnings: [] })
+  })
+
+  test('is asked about the other way round as well', async () => {
+    const more = gatesOf({ acc: { ...accuracy, at_least: -0.01, ...interval } })
+    const risen = (run: PlannedRun) =>
+      collapsed({ ...run, variant: run.variant === 'baseline' ? 'optimized' : 'baseline' })
+    expect((await verdictOf(more, risen)).warnings).toEqual([
+      'acc: evaluation.acc is higher by more than the limit, and more is taken for better; if less is, the gate needs at_most',
+    ])
+  })
+})
+
 describe('an experiment that ended before its gates had enough blocks says why, and asks for no more of them', () => {
   async function endedAfter(launches: number, reason: NotRunReason) {
     const launched = (await launchedPlan(experiment, seeded)).map((one, index) =>

@@ -4,7 +4,7 @@ import { gatesOf } from '../../src/config/experiment.ts'
 import { type Gate, gatesFile } from '../../src/config/gates.ts'
 import { unitOf } from '../../src/judge/gate-kind.ts'
 import { clears, type GateVerdict } from '../../src/judge/gate-verdict.ts'
-import { gateCells, gateQuestion } from '../../src/report/gate-row.ts'
+import { gateCells, gateMeaning, gateQuestion } from '../../src/report/gate-row.ts'
 import { anExperiment } from '../fixtures/builders.ts'
 
 function aGate(gates: Readonly<Record<string, object>>): Gate {
@@ -154,6 +154,79 @@ test('a question names the share that a ratio is off from 1, whatever its direct
       "at least 30% below the baseline",
     ]
   `)
+})
+
+describe('a number of which only the experiment knows which way is good', () => {
+  const accuracy = { metric: 'evaluation.acc', statistic: 'difference', at_least: -0.0125 }
+
+  test('is asked with what its limit takes for better', () => {
+    const asked = [accuracy, { ...accuracy, statistic: 'ratio', at_least: 0.99 }].map((gate) =>
+      gateQuestion(aGate({ acc: gate })),
+    )
+    expect(asked).toMatchInlineSnapshot(`
+      [
+        "acc >= -0.0125 (required): optimized - baseline evaluation.acc (more is better), mean of the paired differences; needs metrics.acc in evaluation",
+        "acc >= 0.990x (required): optimized / baseline evaluation.acc (more is better), mean of the paired ratios; at most 1% below the baseline; needs metrics.acc in evaluation",
+      ]
+    `)
+    const share = (at_least: number) =>
+      gateQuestion(aGate({ acc: { ...accuracy, statistic: 'ratio', at_least } })).split('; ')[1]
+    expect([1, 1.2].map(share)).toEqual(['no lower than the baseline', 'at least 20% above the baseline'])
+    const { at_least: _, ...less } = accuracy
+    expect(gateQuestion(aGate({ acc: { ...less, below: 0.01 } }))).toContain(
+      'evaluation.acc (less is better)',
+    )
+  })
+
+  test('has its limit and its bounds in its row', () => {
+    const bounds = { lower: -0.012499, upper: 0.0031 }
+    const evidence = {
+      estimate: -0.004,
+      bounds,
+      pairs: 4,
+      confidence: 0.95,
+      values: [],
+      scale: 'linear',
+    } as const
+    expect(gateCells(aVerdict(aGate({ acc: accuracy }), { evidence })).slice(3)).toMatchInlineSnapshot(`
+      [
+        "-0.00400",
+        "-0.0125 to +0.0031 (each 95%)",
+        ">= -0.0125",
+        "passed",
+      ]
+    `)
+  })
+
+  test('may have moved further than the limit, of which nobody says that it is better', () => {
+    const bounds = { lower: 0.02, upper: 0.03 }
+    const evidence = {
+      estimate: 0.025,
+      bounds,
+      pairs: 4,
+      confidence: 0.95,
+      values: [],
+      scale: 'linear',
+    } as const
+    const precision = {
+      detectable: 0.001,
+      toDecide: { status: 'decided' },
+      bootstrap: null,
+      isEquivalent: false,
+    } as const
+    const meaning = (gate: object) =>
+      gateMeaning({ ...aVerdict(aGate({ acc: gate }), { evidence }), precision }).split(
+        'Not proven equivalent: ',
+      )[1]
+    const { at_least: _, ...less } = accuracy
+    expect([accuracy, { ...less, at_most: 0.05 }].map(meaning)).toEqual([
+      'evaluation.acc may be higher by more than the limit.',
+      'evaluation.acc may be lower by more than the limit.',
+    ])
+    expect(meaning({ metric: 'val_loss', statistic: 'difference', below: 0.05 })).toBe(
+      'the optimized model may be better by more than the limit.',
+    )
+  })
 })
 
 test('a question says what a level needs, and not that it goes by an estimate, which it always does', () => {

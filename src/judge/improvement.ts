@@ -1,0 +1,36 @@
+// A model that improves by more than it may get worse: another training, or a gate that takes worse for better.
+import type { Experiment } from '../config/experiment.ts'
+import { isMoreBetter, isTakenAtItsWord, unitOf } from './gate-kind.ts'
+import type { GateVerdict } from './gate-verdict.ts'
+
+export function improvementWarnings({ kind }: Experiment, gates: readonly GateVerdict[]): string[] {
+  return gates.filter(isBeyondMargin).flatMap(({ gate }) => {
+    if (isTakenAtItsWord(gate)) {
+      const [is, taken, other, side] = isMoreBetter(gate)
+        ? (['higher', 'more', 'less', 'at_most'] as const)
+        : (['lower', 'less', 'more', 'at_least'] as const)
+      return [
+        `${gate.name}: ${gate.metric} is ${is} by more than the limit, and ${taken} is taken for better; if ${other} is, the gate needs ${side}`,
+      ]
+    }
+    return gate.name === 'loss_delta' && kind !== 'recipe'
+      ? [
+          'the held-out loss improved by more than the limit, the whole interval says: are both variants the same training?',
+        ]
+      : []
+  })
+}
+
+/** On proof, as a gate passes: a lucky estimate is no reason to doubt an experiment, unless it lets the gate pass. */
+function isBeyondMargin({ gate, evidence }: GateVerdict): boolean {
+  if (evidence === null) return false
+  const { estimate, bounds } = evidence
+  const isMore = isMoreBetter(gate)
+  const isEstimate = gate.evidence === 'point' && isTakenAtItsWord(gate)
+  const value = isEstimate ? estimate : isMore ? bounds?.lower : bounds?.upper
+  const [equal, margin] =
+    gate.statistic === 'difference' ? [0, -gate.limit * unitOf(gate)] : [1, 1 / gate.limit]
+  // Of a gate that demands an improvement, one is no surprise.
+  if (value === undefined || (isMore ? margin <= equal : margin >= equal)) return false
+  return isMore ? value > margin : value < margin
+}
