@@ -18,9 +18,12 @@ export type GateState = 'passed' | 'failed' | 'inconclusive' | 'not measured'
 export interface GateVerdict extends GateComparison {
   readonly state: GateState
   readonly reason: string
-  /** The limit is wider than a tenth of the baseline's own level, so it cannot see a bad model. */
+  /** The limit of a difference is wider than a tenth of the baseline's own level, so it cannot see a bad model. */
   readonly insensitive: boolean
 }
+
+/** Of the baseline's own level: a wider limit cannot see a bad model. */
+export const WIDEST_SHARE = 0.1
 
 /** Fewer seeds than this say nothing about how losses scatter between seeds. */
 export const MIN_SEEDS = 3
@@ -139,7 +142,7 @@ function isInsensitive({ gate, baseline }: GateComparison): boolean {
     comparesQuality(gate) &&
     gate.statistic === 'difference' &&
     baseline !== null &&
-    Math.abs(gate.limit) > 0.1 * Math.abs(baseline)
+    Math.abs(gate.limit) > WIDEST_SHARE * Math.abs(baseline)
   )
 }
 

@@ -8,7 +8,6 @@ import { type AaFinding, checkAa, findAa } from './aa.ts'
 import { allocationWarnings } from './allocation.ts'
 import type { Comparison } from './compare.ts'
 import { type FewBlocks, isInVain, whyFewBlocks } from './few-blocks.ts'
-import { comparesQuality } from './gate-kind.ts'
 import { type GateVerdict, judgeGate, lacksScatter } from './gate-verdict.ts'
 import { improvementWarnings } from './improvement.ts'
 import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseComparison } from './noise.ts'
@@ -18,6 +17,7 @@ import { scatterWarnings } from './scatter.ts'
 import type { Speedups } from './speedups.ts'
 import { type Check, checkValidity } from './validity.ts'
 import { wideFloorWarnings } from './wide-floor.ts'
+import { withRatioBeside } from './wide-limit.ts'
 
 export type VerdictName = 'passed' | 'failed' | 'inconclusive' | 'invalid'
 
@@ -61,7 +61,7 @@ export function judge(
   const judged = comparison.gates
     .map((gate) => judgeGate(gate, few))
     .map((gate) => ({ ...gate, precision: precisionIn(experiment, gate, few) }))
-  const gates = withRelativeGate(judged)
+  const gates = withRatioBeside(judged)
   return {
     ...decide(completion, validity, gates, aa),
     checks: [completion, ...validity],
@@ -179,22 +179,6 @@ function passedReason(completion: Check, required: readonly GateVerdict[]): stri
       ? `required gates passed: ${names.join(', ')}`
       : 'nothing is claimed about speed or quality, since every gate is information'
   return `${completion.detail} with equal work; ${gates}`
-}
-
-/** A limit too wide to see a bad model does not suffice alone: a ratio gate has to pass beside it. */
-function withRelativeGate<Judged extends GateVerdict>(gates: readonly Judged[]): Judged[] {
-  const hasRelative = gates.some(
-    ({ gate, state }) => gate.statistic === 'ratio' && comparesQuality(gate) && state === 'passed',
-  )
-  return gates.map((verdict) =>
-    verdict.insensitive && verdict.state === 'passed' && !hasRelative
-      ? {
-          ...verdict,
-          state: 'inconclusive',
-          reason: `${verdict.reason}, but the limit is over 10% of the baseline's ${verdict.gate.metric}: a ratio gate (such as nrmse_ratio) has to pass beside it`,
-        }
-      : verdict,
-  )
 }
 
 function gateWarnings(gates: readonly GateVerdict[]): string[] {

@@ -222,25 +222,72 @@ describe('an insensitive loss limit', () => {
     expect([verdict, reason]).toMatchInlineSnapshot(`
       [
         "inconclusive",
-        "loss_delta inconclusive: the whole interval clears the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it",
+        "loss_delta inconclusive: the whole interval clears the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it, with a limit of at most 1.1x and required itself",
       ]
     `)
   })
 
-  test('passes beside a passed ratio gate of a held-out number', async () => {
-    const both = gatesOf({ loss_delta, nrmse_ratio: { at_most: 1.03, ...interval } })
-    expect((await verdictOf(both, small)).verdict).toBe('passed')
+  test.each([
+    { nrmse_ratio: { at_most: 1.03, ...interval } },
+    { nrmse_ratio: { at_most: 1.1, ...interval } },
+    { loss_ratio: { below: 1.03, ...interval } },
+    { mine: { metric: 'val_loss', statistic: 'ratio', at_most: 0.5, ...interval } } as const,
+  ])('passes beside a ratio gate of the loss or the NRMSE that passes: %o', async (ratio) => {
+    const half = (run: PlannedRun) => ({ ...small(run), valLoss: run.variant === 'baseline' ? 0.005 : 0.002 })
+    expect((await verdictOf(gatesOf({ loss_delta, ...ratio }), half)).verdict).toBe('passed')
   })
 
-  test('does not pass beside a ratio gate that is only information, and missed', async () => {
-    const info = { ...interval, severity: 'info' } as const
+  const accuracy = { metric: 'evaluation.acc', statistic: 'ratio' } as const
+  test.each([
+    ['only information', { nrmse_ratio: { at_most: 1.03, ...interval, severity: 'info' } }],
+    ['only a warning', { nrmse_ratio: { at_most: 1.03, ...interval, severity: 'warn' } }],
+    ['of another number', { any: { ...accuracy, at_most: 1.03, ...interval } }],
+    ['of a number of which more is better', { any: { ...accuracy, at_least: 0.97, ...interval } }],
+    ['wide itself', { nrmse_ratio: { at_most: 1.11, ...interval } }],
+    ['wide, of the loss itself', { loss_ratio: { at_most: 1000, ...interval } }],
+  ] as const)('does not pass beside a ratio gate that is %s', async (_, ratio) => {
+    const fiveTimes = (run: PlannedRun) => {
+      const metrics = { nrmse: 0.1 + 0.001 * run.seed, acc: 0.9 + 0.001 * run.seed }
+      return { ...small(run), valLoss: run.variant === 'baseline' ? 0.0002 : 0.001, evaluation: { metrics } }
+    }
+    const { verdict, gates } = await verdictOf(gatesOf({ loss_delta, ...ratio }), fiveTimes)
+    expect([verdict, ...gates.map(({ state }) => state)]).toEqual(['inconclusive', 'inconclusive', 'passed'])
+    expect(gates[0]?.reason).toContain('beside it, with a limit of at most 1.1x and required itself')
+  })
+
+  test('names no terms where the ratio gate that could pass does not', async () => {
     const worse = (run: PlannedRun): MetricsDifference => ({
       ...small(run),
       evaluation: { metrics: { nrmse: (run.variant === 'baseline' ? 0.1 : 0.2) + 0.001 * run.seed } },
     })
-    const both = gatesOf({ loss_delta, nrmse_ratio: { at_most: 1.03, ...info } })
-    expect((await verdictOf(both, small)).verdict).toBe('passed')
-    expect((await verdictOf(both, worse)).verdict).toBe('inconclusive')
+    const { gates } = await verdictOf(
+      gatesOf({ loss_delta, nrmse_ratio: { at_most: 1.03, ...interval } }),
+      worse,
+    )
+    expect(gates[0]?.reason).toMatch(/a ratio gate \(such as nrmse_ratio\) has to pass beside it$/)
+  })
+
+  test('of a gate that is information stands beside one that is information', async () => {
+    const info = { evidence: 'interval', severity: 'info' } as const
+    const both = gatesOf({ loss_delta: { below: 0.001, ...info }, nrmse_ratio: { at_most: 1.03, ...info } })
+    expect((await verdictOf(both, small)).gates.map(({ state }) => state)).toEqual(['passed', 'passed'])
+  })
+
+  test.each([
+    [0.9, 'passed'],
+    [0.89, 'inconclusive'],
+  ])('has its mirror image where more is better: at_least %d', async (at_least, state) => {
+    const falls = ({ variant, seed }: PlannedRun) => ({
+      evaluation: { metrics: { acc: (variant === 'baseline' ? 0.9 : 0.85) + 0.001 * (seed % 3) } },
+    })
+    const acc = { metric: 'evaluation.acc', statistic: 'difference', at_least: -0.2, ...interval } as const
+    const ratio = { ...accuracy, at_least, ...interval }
+    const { gates } = await verdictOf(gatesOf({ acc, ratio }), falls)
+    expect(gates.map((gate) => gate.state)).toEqual([state, 'passed'])
+    if (state === 'inconclusive')
+      expect(gates[0]?.reason).toContain(
+        'a ratio gate of evaluation.acc has to pass beside it, with a limit of at least 0.9x and required itself',
+      )
   })
 
   test('does not pass beside a ratio gate of something else', async () => {

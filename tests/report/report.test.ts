@@ -217,7 +217,7 @@ describe('a report in the terminal', () => {
       | worst_loss | 0.02010            | 0.02011            |          |       | < 0.5000             | passed             |
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block. Minimal detectable effect: unknown without an interval.
-        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds luck decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it. Minimal detectable effect: unknown without an interval.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds luck decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it, with a limit of at most 1.1x. Minimal detectable effect: unknown without an interval.
         growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No honest interval from 1 block; use at least 2, or accept the estimate with evidence: point. Minimal detectable effect: unknown without an interval.
         worst_loss: held-out loss at the end of training, the largest of all ranks and optimized runs over 1 block. The worst run clears the limit.
 
@@ -262,7 +262,9 @@ describe('a limit that is too wide to decide alone', () => {
 
   test('is not said to take more blocks where its own interval clears it', async () => {
     const shown = await shownWith(0.00001)
-    expect(shown).toContain('a ratio gate (such as nrmse_ratio) has to pass beside it. Minimal')
+    expect(shown).toContain(
+      'a ratio gate (such as nrmse_ratio) has to pass beside it, with a limit of at most 1.1x and required itself. Minimal',
+    )
     expect(shown).not.toContain('would decide it')
   })
 
