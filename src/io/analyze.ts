@@ -64,7 +64,7 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
 
 /**
  * Only after a look can a verdict have been decided, or a budget be spent: else blocks were left out. Where the others
- * can be compared after all, what was left out in vain is missing, as what was stopped.
+ * can be compared and judged after all, what was left out in vain is missing, as what was stopped.
  */
 function whyNotRun(
   experiment: Experiment,
@@ -74,7 +74,8 @@ function whyNotRun(
   const isLaunched = ({ id }: PlannedRun) => launches.some(({ runId }) => runId === id)
   const firstMissing = plan.findIndex((run) => !isLaunched(run))
   const endsAtLook = followsLook(experiment, plan, firstMissing) && !plan.slice(firstMissing).some(isLaunched)
-  return endsAtLook || notRun === 'failed' || notRun === 'incomparable' ? notRun : 'stopped'
+  const wasInVain = notRun === 'failed' || notRun === 'incomparable' || notRun === 'unmeasured'
+  return endsAtLook || wasInVain ? notRun : 'stopped'
 }
 
 /** What was launched, as it was launched: the plan, with the repeats of a block after it. */

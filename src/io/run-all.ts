@@ -35,8 +35,8 @@ export interface AllRun {
 
 /**
  * Those in `kept` are not run again, and none is left out, whatever would be decided now. A failed warm-up launch ends
- * the plan, and so does a block with a failed launch, or whose runs no further one can make comparable: nothing after
- * it could pass.
+ * the plan, and so does a block with a failed launch, whose runs no further one can make comparable, or without a
+ * number that a required gate judges: nothing after it could pass.
  */
 export async function runAll(
   { request, places, configs, workspace, kept }: Opened,

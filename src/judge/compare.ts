@@ -1,5 +1,6 @@
 // Run summaries -> for each gate, both variants' numbers and the paired evidence.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
+import { isHeldOutMetric } from '../config/gate-direction.ts'
 import type { Gate } from '../config/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { meanOf } from '../statistics/averages.ts'
@@ -18,6 +19,8 @@ export interface GateComparison {
   readonly blocks: number
   /** Variants of which several runs gave one and the same number, to the last digit. */
   readonly repeating: readonly Variant[]
+  /** Held-out numbers that every run reported. */
+  readonly heldOut: readonly string[]
 }
 
 export interface Comparison {
@@ -33,14 +36,27 @@ export function compare(
   confidence = CONFIDENCE,
 ): Comparison {
   const blocks = pairBlocks(runs)
+  const heldOut = heldOutOf(blocks)
   return {
     blocks,
-    gates: gates.map((gate) => compareGate(gate, blocks, confidence)),
+    gates: gates.map((gate) => ({ ...compareGate(gate, blocks, confidence), heldOut })),
     speedups: speedupsOf(blocks, confidence),
   }
 }
 
-function compareGate(gate: Gate, blocks: readonly Block[], confidence: number): GateComparison {
+function heldOutOf(blocks: readonly Block[]): string[] {
+  const runs = blocks.flatMap((block) => VARIANTS.map((variant) => block[variant].metrics))
+  const [first = {}, ...others] = runs
+  return Object.keys(first).filter(
+    (name) => isHeldOutMetric(name) && others.every((metrics) => metrics[name] !== undefined),
+  )
+}
+
+function compareGate(
+  gate: Gate,
+  blocks: readonly Block[],
+  confidence: number,
+): Omit<GateComparison, 'heldOut'> {
   const baseline = valuesOf(gate.metric, blocks, 'baseline')
   const optimized = valuesOf(gate.metric, blocks, 'optimized')
   return {

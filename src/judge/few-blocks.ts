@@ -19,7 +19,7 @@ export function whyFewBlocks(experiment: Experiment, outcomes: readonly RunOutco
 }
 
 export function isInVain({ cause }: FewBlocks): boolean {
-  return cause === 'failed' || cause === 'incomparable'
+  return cause === 'failed' || cause === 'incomparable' || cause === 'unmeasured'
 }
 
 export function fewBlocksText({ cause }: FewBlocks): string {
@@ -32,5 +32,6 @@ const TEXT: Readonly<Record<NotRunReason, string>> = {
   unfit: 'the machine was not fit to measure on',
   failed: 'a launch failed, which further blocks would not mend',
   incomparable: 'the runs cannot be compared, which further blocks would not mend',
+  unmeasured: 'a required gate of its run had no number, which further blocks would not mend',
   stopped: 'the experiment was stopped before it was done',
 }

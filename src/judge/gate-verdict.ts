@@ -11,6 +11,7 @@ import {
   mustScatter,
   unitOf,
 } from './gate-kind.ts'
+import { nearestFirst } from './nearest.ts'
 import type { PairedEstimate } from './paired.ts'
 
 export type GateState = 'passed' | 'failed' | 'inconclusive' | 'not measured'
@@ -84,8 +85,21 @@ function whyNotMeasured(comparison: GateComparison): string {
     return `every run reported ${gate.metric} as 0, of which there is no ${gate.statistic}`
   if (isQuotient(gate) && baseline !== null && optimized !== null)
     return `there is a ${gate.statistic} only where every run reports ${gate.metric} above 0`
-  return `not every run reported a usable ${gate.metric}`
+  return `not every run reported a usable ${gate.metric}${reportedText(comparison)}`
 }
+
+/** Of ours the names are known; of a trainer's own one, the experiment may have another than the trainer. */
+function reportedText({ gate, heldOut }: GateComparison): string {
+  if (!isHeldOut(gate)) return ''
+  const names = nearestFirst(
+    gate.metric,
+    heldOut.filter((name) => name !== gate.metric),
+  )
+  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
+  return names.length === 0 ? '' : `; all reported ${names.slice(0, MOST_NAMES).join(', ')}${more}`
+}
+
+const MOST_NAMES = 6
 
 /** Reported, and yet without a quotient. */
 export function areBothZero({ gate, baseline, optimized }: GateComparison): boolean {

@@ -3,6 +3,7 @@ import { VARIANTS } from '../config/experiment.ts'
 import type { NotRunReason } from '../measure/outcome.ts'
 import { MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import type { GateVerdict } from './gate-verdict.ts'
 import type { MachineCheck } from './machine-check.ts'
 import type { Check } from './validity.ts'
 
@@ -12,22 +13,32 @@ const FINAL: ReadonlySet<Check['name']> = new Set(['equal work', 'same code', 's
 interface Judged {
   readonly runs: readonly RunSummary[]
   readonly machineChecks: readonly MachineCheck[]
-  readonly verdict: { readonly checks: readonly Check[] }
+  readonly verdict: {
+    readonly checks: readonly Check[]
+    readonly gates: readonly Pick<GateVerdict, 'gate' | 'state' | 'blocks'>[]
+  }
 }
 
 /** Null while it may. Asked of whole blocks and their repeats: what the machine did to half of one may be set aside. */
 export function whyLost({
   runs,
   machineChecks,
-  verdict: { checks },
-}: Judged): Extract<NotRunReason, 'failed' | 'incomparable'> | null {
+  verdict: { checks, gates },
+}: Judged): Extract<NotRunReason, 'failed' | 'incomparable' | 'unmeasured'> | null {
   const failed = new Set(checks.flatMap(({ name, state }) => (state === 'failed' ? [name] : [])))
   if (failed.has('completion')) return 'failed'
   const isIncomparable =
     [...failed].some((name) => FINAL.has(name)) ||
     (failed.has('steady state') && !canTellTrend(runs)) ||
     machineChecks.some(({ state }) => state === 'failed')
-  return isIncomparable ? 'incomparable' : null
+  if (isIncomparable) return 'incomparable'
+  // Where more runs may yet time these over other steps, they may have a number too.
+  return !failed.has('steady state') && gates.some(isUnmeasured) ? 'unmeasured' : null
+}
+
+/** A gate is over all runs, so one that has no number leaves it without any. */
+function isUnmeasured({ gate, state, blocks }: Judged['verdict']['gates'][number]): boolean {
+  return gate.severity === 'required' && state === 'not measured' && blocks > 0
 }
 
 /** Before, there is no trend and no change point: what is missing are steps. */

@@ -63,7 +63,7 @@ export function judge(
     .map((gate) => ({ ...gate, precision: precisionIn(experiment, gate, few) }))
   const gates = withRatioBeside(judged)
   return {
-    ...decide(completion, validity, gates, aa),
+    ...decide(completion, validity, gates, { aa, few }),
     checks: [completion, ...validity],
     gates,
     warnings: [
@@ -131,8 +131,9 @@ function notNeededText(outcomes: readonly RunOutcome[]): string {
 function inVainText(outcomes: readonly RunOutcome[]): string {
   const reasons = outcomes.map((outcome) => (outcome.status === 'not-run' ? outcome.reason : null))
   if (reasons.includes('failed')) return '; the rest was left out after one that failed'
-  return reasons.includes('incomparable')
-    ? '; the rest was left out after some that could not be compared'
+  if (reasons.includes('incomparable')) return '; the rest was left out after some that could not be compared'
+  return reasons.includes('unmeasured')
+    ? '; the rest was left out after some without a number for a required gate'
     : ''
 }
 
@@ -141,7 +142,7 @@ function decide(
   completion: Check,
   validity: readonly Check[],
   gates: readonly GateVerdict[],
-  aa: AaFinding | null,
+  { aa, few }: { readonly aa: AaFinding | null; readonly few: FewBlocks | null },
 ): Pick<Verdict, 'verdict' | 'reason'> {
   if (completion.state === 'failed') return { verdict: 'failed', reason: completion.detail }
   const broken = validity.filter(({ state }) => state === 'failed')
@@ -153,8 +154,11 @@ function decide(
     required
       .filter(({ state }) => states.includes(state))
       .map(({ gate, state, reason }) => `${gate.name} ${state}: ${reason}`)
-  if (completion.state !== 'passed')
-    return { verdict: 'inconclusive', reason: `stopped early: ${completion.detail}` }
+  if (completion.state !== 'passed') {
+    const unmeasured = few?.cause === 'unmeasured' ? named(['not measured']) : []
+    const reason = [`stopped early: ${completion.detail}`, ...unmeasured].join('; ')
+    return { verdict: 'inconclusive', reason }
+  }
   const failed = named(['failed'])
   if (failed.length > 0) return { verdict: 'failed', reason: failed.join('; ') }
   const open = named(['inconclusive', 'not measured'])

@@ -75,9 +75,17 @@ export type RunOutcome =
 
 /**
  * Not needed after an earlier look had decided, beyond the budget, on a machine that is not fit to measure on, in vain
- * since one before it failed or some can never be compared, or the experiment was stopped before it was done.
+ * since one before it failed, some can never be compared or a required gate can never be judged, or the experiment was
+ * stopped before it was done.
  */
-export type NotRunReason = 'decided' | 'budget' | 'unfit' | 'failed' | 'incomparable' | 'stopped'
+export type NotRunReason =
+  | 'decided'
+  | 'budget'
+  | 'unfit'
+  | 'failed'
+  | 'incomparable'
+  | 'unmeasured'
+  | 'stopped'
 
 /** One planned run: what was seen of its process, if it was started, and what became of it. */
 export interface Launched {

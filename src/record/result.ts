@@ -133,7 +133,7 @@ const recordedFile = z.object({
   launches: z.array(launchRecord),
   reevaluation: launchRecord.nullable().default(null),
   preflight: preflightSchema.nullable().default(null),
-  notRun: z.enum(['decided', 'budget', 'unfit', 'failed', 'incomparable', 'stopped']),
+  notRun: z.enum(['decided', 'budget', 'unfit', 'failed', 'incomparable', 'unmeasured', 'stopped']),
 })
 
 export type Recorded = Request & Pick<Result, 'launches' | 'reevaluation' | 'notRun' | 'preflight'>

@@ -162,6 +162,7 @@ const WHY_NOT_RUN: Readonly<Record<string, string>> = {
   unfit: 'the machine was not fit',
   failed: 'a launch before it failed',
   incomparable: 'those before it cannot be compared',
+  unmeasured: 'a required gate has no number',
   stopped: 'stopped before it',
 } satisfies Record<NotRunReason, string>
 

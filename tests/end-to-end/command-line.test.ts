@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { gatesFile, readGates } from '../../src/config/gates.ts'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
@@ -161,6 +161,27 @@ describe('a block after which nothing can pass ends the experiment', () => {
     const again = await speedproof(folder, 'analyze', 'out/result.json')
     expect(again).toMatchObject({ exitCode: code, stdout: expect.stringContaining(said ?? '') })
   })
+})
+
+it('a block without a number for a required gate ends the experiment, and other gates judge what there is', async () => {
+  const lossGate = { loss_delta: { below: 0.001, evidence: 'point' } }
+  const typo = { metric: 'evaluation.val_los', statistic: 'difference', at_least: -0.01 }
+  const folder = await anExperiment({ gates: { ...lossGate, typo }, design: { blocks: 3 } })
+  const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
+  const { outcomes } = await readResult(folder)
+  expect(exitCode).toBe(3)
+  const finished = { status: 'finished', reason: null }
+  const notRun = { status: 'not-run', reason: 'unmeasured' }
+  expect(outcomes).toMatchObject([finished, finished, ...Array(4).fill(notRun)])
+  const stopped =
+    'faulty inconclusive: stopped early: 2 of 6 launches finished; the rest was left out after some without a number for a required gate'
+  const said = `${stopped}; typo not measured: not every run reported a usable evaluation.val_los; all reported val_loss\n`
+  expect(stdout).toContain(said)
+  const again = await speedproof(folder, 'analyze', 'out/result.json')
+  expect(again).toMatchObject({ exitCode: 3, stdout: expect.stringContaining(said) })
+  await writeFile(join(folder, 'gates.yaml'), stringify({ gates: lossGate }))
+  const other = await speedproof(folder, 'analyze', 'out/result.json', '--gates', 'gates.yaml')
+  expect(other).toMatchObject({ exitCode: 3, stdout: expect.stringContaining(`${stopped}\n`) })
 })
 
 it('all that is printed reaches a pipe, however much it is', async () => {

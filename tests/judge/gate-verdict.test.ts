@@ -244,11 +244,41 @@ describe('the memory gate', () => {
 
 describe('a number that is not there', () => {
   test('is not blamed on a run where no block is whole', () => {
-    const none = { gate: aGate(), baseline: null, optimized: null, evidence: null, repeating: [] }
+    const none = {
+      gate: aGate(),
+      baseline: null,
+      optimized: null,
+      evidence: null,
+      repeating: [],
+      heldOut: [],
+    }
     expect(judgeGate({ ...none, blocks: 0 }).reason).toBe('no block has two finished runs')
     expect(judgeGate({ ...none, blocks: 4 }).reason).toBe(
       'not every run reported a usable seconds_per_sample',
     )
+  })
+
+  test('of the trainer is answered with what it reported, the nearest name first', () => {
+    const reported = (...names: string[]) =>
+      judgeGate({
+        gate: aGate({ metric: 'evaluation.acuracy', statistic: 'difference', limit: -0.01 }),
+        baseline: null,
+        optimized: null,
+        evidence: null,
+        blocks: 1,
+        repeating: [],
+        heldOut: names,
+      }).reason
+    const missing = 'not every run reported a usable evaluation.acuracy'
+    expect(reported()).toBe(missing)
+    expect(reported('val_loss', 'evaluation.f1', 'evaluation.accuracy')).toBe(
+      `${missing}; all reported evaluation.accuracy, evaluation.f1, val_loss`,
+    )
+    const many = Array.from({ length: 9 }, (_, at) => `evaluation.${at}`)
+    expect(reported(...many, 'x'.repeat(10_000))).toMatch(
+      /; all reported (evaluation\.\d, ){5}evaluation\.\d and 3 more$/,
+    )
+    expect(reported('evaluation.acuracy')).toBe(missing)
   })
 
   test('is not measured, by point estimate neither', () => {
@@ -260,6 +290,7 @@ describe('a number that is not there', () => {
         evidence: null,
         blocks: 4,
         repeating: [],
+        heldOut: [],
       })
       expect(verdict).toMatchObject({
         state: 'not measured',

@@ -1,9 +1,9 @@
 // What further launches cannot mend ends an experiment; what more runs may show otherwise does not.
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { whyLost } from '../../src/judge/lost.ts'
 import { named } from '../../src/judge/machine-check.ts'
 import { type Check, checkValidity } from '../../src/judge/validity.ts'
-import { anExperiment, aRunSummary } from '../fixtures/builders.ts'
+import { aGate, anExperiment, aRunSummary } from '../fixtures/builders.ts'
 
 const experiment = anExperiment()
 const aRun = aRunSummary({ block: 1, variant: 'baseline' })
@@ -11,12 +11,12 @@ const short = { ...aRun, steps: 2 * aRun.warmUpSteps - 1 }
 const judged = (...runs: (typeof aRun)[]) => ({
   runs,
   machineChecks: [],
-  verdict: { checks: checkValidity(experiment, runs) },
+  verdict: { checks: checkValidity(experiment, runs), gates: [] },
 })
 const stopped = (name: Check['name'], state: Check['state']) => ({
   runs: [aRun],
   machineChecks: [],
-  verdict: { checks: [{ name, state, detail: '' }] },
+  verdict: { checks: [{ name, state, detail: '' }], gates: [] },
 })
 
 test('runs that can be compared go on, and so does what has not begun', () => {
@@ -64,6 +64,30 @@ test('so is what the machine did to a run, and what it only warns of is not', ()
 test('a warm-up launch is none of the runs that are compared', () => {
   const warmUp = { ...short, block: null }
   expect(whyLost({ ...judged(short, short), runs: [warmUp, short, short] })).toBe('incomparable')
+})
+
+describe('a required gate without a number', () => {
+  const unmeasured = { gate: aGate(), state: 'not measured', blocks: 1 } as const
+  const withGate = (gate: Partial<typeof unmeasured> | object, of = judged(aRun)) => ({
+    ...of,
+    verdict: { ...of.verdict, gates: [{ ...unmeasured, ...gate }] },
+  })
+
+  test('is enough, after the first block', () => {
+    expect(whyLost(withGate({}))).toBe('unmeasured')
+    expect(whyLost(withGate({ blocks: 0 }))).toBe(null)
+    expect(whyLost(withGate({ state: 'inconclusive' }))).toBe(null)
+  })
+
+  test.each(['warn', 'info'] as const)('is none as %s', (severity) => {
+    expect(whyLost(withGate({ gate: aGate({ severity }) }))).toBe(null)
+  })
+
+  test('comes after all that makes runs incomparable, and may have one where those of more runs are timed otherwise', () => {
+    expect(whyLost(withGate({}, judged({ ...aRun, reportedSeed: aRun.seed + 1 })))).toBe('incomparable')
+    expect(whyLost(withGate({}, stopped('completion', 'failed')))).toBe('failed')
+    expect(whyLost(withGate({}, judged(short, short, short)))).toBe(null)
+  })
 })
 
 test('what the whole experiment shows is asked at its end', () => {

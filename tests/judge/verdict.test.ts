@@ -98,7 +98,8 @@ describe('an experiment', () => {
     const nrmse = gatesOf({ nrmse_ratio: { at_most: 1.03, ...interval } })
     expect(await verdictOf(nrmse)).toMatchObject({
       verdict: 'inconclusive',
-      reason: 'nrmse_ratio not measured: not every run reported a usable evaluation.nrmse',
+      reason:
+        'nrmse_ratio not measured: not every run reported a usable evaluation.nrmse; all reported val_loss',
     })
   })
 
@@ -384,6 +385,7 @@ describe('an experiment that ended before its gates had enough blocks says why, 
     ['unfit', 'the machine was not fit to measure on'],
     ['failed', 'a launch failed, which further blocks would not mend'],
     ['incomparable', 'the runs cannot be compared, which further blocks would not mend'],
+    ['unmeasured', 'a required gate of its run had no number, which further blocks would not mend'],
     ['stopped', 'the experiment was stopped before it was done'],
   ] as const)('%s', async (reason, text) => {
     const { gates } = await endedAfter(4, reason)

@@ -15,7 +15,7 @@ function aGate(gates: Readonly<Record<string, object>>): Gate {
 }
 
 function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
-  const unseen = { blocks: 4, repeating: [], reason: '', insensitive: false }
+  const unseen = { blocks: 4, repeating: [], heldOut: [], reason: '', insensitive: false }
   return { gate, baseline: 1, optimized: 1, evidence: null, state: 'passed', ...unseen, ...difference }
 }
 

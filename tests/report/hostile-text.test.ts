@@ -33,6 +33,7 @@ async function hostileResult(text: string): Promise<Result> {
   })
   const launched = await launchedPlan(experiment, () => ({
     start: { device_names: [text, text], versions: { [text]: text }, effective: { [text]: text } },
+    evaluation: { metrics: { [`${text}s`]: 1 } },
   }))
   const failed = launched.map((one, index) => {
     if (index !== 3) return one

@@ -52,7 +52,15 @@ export function decideAt(
   let decision: Decision = { state: 'inconclusive', blocks: 0 }
   for (const blocks of looks) {
     const evidence = evidenceAfter(blocks)
-    const { state } = judgeGate({ gate, baseline: null, optimized: null, evidence, blocks, repeating: [] })
+    const { state } = judgeGate({
+      gate,
+      baseline: null,
+      optimized: null,
+      evidence,
+      blocks,
+      repeating: [],
+      heldOut: [],
+    })
     decision = { state, blocks }
     if (state !== 'inconclusive') return decision
   }
