@@ -24,7 +24,7 @@ import { parseShard } from './io/ladder/due.ts'
 import { readShared } from './io/ladder/ladder-file.ts'
 import { loadAll } from './io/load-all.ts'
 import { examine } from './io/machine/doctor.ts'
-import { exitPrinted } from './io/process/exit-printed.ts'
+import { exitPrinted, outliveReaders } from './io/process/exit-printed.ts'
 import { plainText } from './io/process/sanitize.ts'
 import { ProgressView } from './io/progress.ts'
 import type { WholeFolder } from './io/whole-folder.ts'
@@ -261,6 +261,7 @@ function printGoingOn(): void {
   console.log(`To go on: ${callAgain(process.argv.slice(2), 'go on')}`)
 }
 
+outliveReaders()
 try {
   await program.parseAsync()
 } catch (error) {

@@ -1,10 +1,10 @@
-// The runner's cancel, and Ctrl-C, as an AbortSignal.
+// The runner's cancel, Ctrl-C and a terminal that is gone, as an AbortSignal.
 
 /** A third is for whoever has lost patience: the post step, or the reaper at our death, sweeps what is left. */
 const SIGNALS_TO_GIVE_UP = 3
 const EXIT_CANCELLED = 130
 
-/** After this, a first SIGINT or SIGTERM no longer ends the process: whoever holds the signal must. */
+/** After this, a first SIGINT, SIGTERM or SIGHUP no longer ends the process: whoever holds the signal must. */
 export function cancelOnSignals(): AbortSignal {
   const controller = new AbortController()
   let received = 0
@@ -13,6 +13,6 @@ export function cancelOnSignals(): AbortSignal {
     controller.abort()
     if (received >= SIGNALS_TO_GIVE_UP) process.exit(EXIT_CANCELLED)
   }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, cancel)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, cancel)
   return controller.signal
 }

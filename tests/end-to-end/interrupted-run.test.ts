@@ -1,9 +1,14 @@
 // A command line that is interrupted or killed leaves no process, and what it has measured can be analyzed.
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { anExperimentByTorchrun, EXPERIMENT_FILE, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
+import {
+  anExperiment,
+  anExperimentByTorchrun,
+  EXPERIMENT_FILE,
+  TRAINERS,
+} from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { speedproof, startSpeedproof } from '../harness/command-line.ts'
 import { processesIn } from '../harness/processes.ts'
@@ -35,6 +40,28 @@ it('Ctrl-C during set-up ends what set-up has started, with 130', async () => {
   running.pressCtrlC()
   expect(await running.ended).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('cancelled') })
   expect(processesIn(folder)).toEqual([])
+})
+
+it('a lost connection ends a run as a cancel does, with 130 and a result', async () => {
+  const folder = await anExperimentByTorchrun({ baseline: { fault: 'ignore-sigterm', fault_step: 15 } })
+  const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
+  await waitForLog(folder, '01-block-1-baseline', 'ignores SIGTERM')
+  running.hangUp()
+  expect(await running.ended).toMatchObject({ exitCode: 130, signal: null })
+  expect(processesIn(folder)).toEqual([])
+  const { verdict } = await readResult(folder)
+  expect(verdict).toMatchObject({ verdict: 'inconclusive' })
+})
+
+it('a run goes on to its verdict after nobody reads its output any more', async () => {
+  const folder = await anExperiment()
+  await writeFile(join(folder, 'hold-01-block-1-baseline'), '')
+  const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
+  await running.waitForOutput('block 1')
+  running.stopReading()
+  await rm(join(folder, 'hold-01-block-1-baseline'))
+  expect(await running.ended).toMatchObject({ exitCode: 0 })
+  expect((await readResult(folder)).verdict).toMatchObject({ verdict: 'passed' })
 })
 
 it('SIGKILL in the second run leaves a whole result of the first and no process', async () => {

@@ -22,6 +22,10 @@ export interface RunningCommand {
   waitForOutput(text: string): Promise<void>
   /** As a terminal sends it: to every process of the group. */
   pressCtrlC(): void
+  /** As a lost connection does: nobody reads the output any more, and the group gets a SIGHUP. */
+  hangUp(): void
+  /** As `| head -1` does. */
+  stopReading(): void
   kill(): void
 }
 
@@ -39,6 +43,10 @@ export function startSpeedproof(folder: string, ...words: string[]): RunningComm
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = endOf(child)
+  const signal = (name: NodeJS.Signals) => process.kill(-(child.pid ?? Number.NaN), name)
+  const stopReading = () => {
+    for (const stream of [child.stdout, child.stderr]) stream.destroy()
+  }
   return {
     ended,
     async waitForOutput(wanted) {
@@ -53,13 +61,20 @@ export function startSpeedproof(folder: string, ...words: string[]): RunningComm
       })
       await Promise.race([promise, tooLate])
     },
-    pressCtrlC: () => process.kill(-(child.pid ?? Number.NaN), 'SIGINT'),
+    pressCtrlC: () => signal('SIGINT'),
+    hangUp: () => {
+      stopReading()
+      signal('SIGHUP')
+    },
+    stopReading,
     kill: () => child.kill('SIGKILL'),
   }
 }
 
 async function endOf(child: ChildProcess): Promise<Ended> {
-  const [stdout, stderr] = [child.stdout, child.stderr].map((stream) => (stream ? text(stream) : ''))
+  const [stdout, stderr] = [child.stdout, child.stderr].map((stream) =>
+    stream ? text(stream).catch(() => '') : '',
+  )
   const [exitCode, signal] = await once(child, 'close')
   return { exitCode, signal, stdout: (await stdout) ?? '', stderr: (await stderr) ?? '' }
 }
