@@ -52,7 +52,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   const experiment = parseExperiment(text, experimentFile, overrides)
   refuseUndecidable(experiment)
   for (const variant of VARIANTS) environmentOf(experiment, variant)
-  checkScript(experiment, { workingDirectory, python: experiment.launch.python })
+  checkScript(experiment, workingDirectory)
   await using taking = new AsyncDisposableStack()
   const directory = source.outDirectoryOf(experiment.name)
   // Experiments of one call may need the same environment.
@@ -60,10 +60,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   const { places, sources } = taking.use(
     await prepareVariants(experiment, { ...source, outDirectory: directory, environmentsDirectory }),
   )
-  for (const variant of VARIANTS) {
-    checkScript(experiment, places[variant])
-    await checkPython(places[variant], cancelled)
-  }
+  for (const variant of VARIANTS) await checkPython(places[variant], cancelled)
   const resolved = async (asked: Experiment): Promise<ResolvedConfigs> => ({
     baseline: await resolveConfig(asked, 'baseline', places.baseline, cancelled),
     optimized: await resolveConfig(asked, 'optimized', places.optimized, cancelled),
@@ -104,7 +101,8 @@ function asWarmedUp(experiment: Experiment): Experiment {
   return { ...experiment, variants }
 }
 
-function checkScript({ trainer }: Experiment, { workingDirectory }: VariantPlace): void {
+/** Whether the revisions of the variants have it, is asked with their configs. */
+function checkScript({ trainer }: Experiment, workingDirectory: string): void {
   if (trainer.script === undefined || existsSync(resolve(workingDirectory, trainer.script))) return
   throw new ConfigError(
     `trainer.script: got "${trainer.script}", which does not exist in ${workingDirectory}; paths are relative to the working directory`,

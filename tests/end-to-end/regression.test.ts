@@ -90,18 +90,18 @@ it('refuses a training that changed, and lists a key that is new', async () => {
   expect(extended.stdout).toContain('smoothing: absent -> 0.1')
 })
 
-it('names a config that the base does not have yet, and not where the base was checked out', async () => {
+it.each([
+  ['config', 'variants.baseline.config', 'config.yaml', 'new.yaml'],
+  ['trainer', 'trainer.script', 'train.py', 'train2.py'],
+])('names a %s that the base does not have yet, and not where the base was checked out', async (...names) => {
+  const [, key, known, added] = names
   const folder = await aRepository()
-  const experiment = (await readFile(join(folder, EXPERIMENT_FILE), 'utf8')).replaceAll(
-    'config.yaml',
-    'new.yaml',
-  )
-  const config = await readFile(join(folder, 'config.yaml'), 'utf8')
-  await write(folder, { [EXPERIMENT_FILE]: experiment, 'new.yaml': config })
-  await commit(folder, 'Name another config')
+  const experiment = (await readFile(join(folder, EXPERIMENT_FILE), 'utf8')).replaceAll(known, added)
+  await write(folder, { [EXPERIMENT_FILE]: experiment, [added]: await readFile(join(folder, known), 'utf8') })
+  await commit(folder, `Name another ${known}`)
   const { exitCode, stderr } = await speedproof(folder, 'plan', EXPERIMENT_FILE, ...BASE)
   expect(stderr).toContain(
-    'variants.baseline.config: new.yaml is not in revision merge-base of the baseline variant; merge it first, or name',
+    `${key}: ${added} is not in revision merge-base of the baseline variant; merge it first, or name`,
   )
   expect(stderr).not.toContain('worktrees')
   expect(exitCode).toBe(2)
