@@ -12,6 +12,7 @@ import { trainingHash } from '../judge/noise-floor.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import type { Request } from '../record/result.ts'
 import { loadNoiseFloors } from './noise-floors.ts'
+import { lastLines } from './process/quote-output.ts'
 import { runShort } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import { readText } from './read-text.ts'
@@ -109,12 +110,15 @@ function checkScript({ trainer }: Experiment, workingDirectory: string): void {
   )
 }
 
+/** Of the probe below; an interpreter that is broken ends with another. */
+const NO_TORCH = 3
+
 /** torchrun needs nothing but an interpreter with torch in it; finding the module does not import it. */
 async function checkPython(
   { python, workingDirectory }: VariantPlace,
   cancelled: AbortSignal,
 ): Promise<void> {
-  const probe = 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
+  const probe = `import importlib.util, sys; sys.exit(0 if importlib.util.find_spec("torch") else ${NO_TORCH})`
   const environment = trainerEnvironment(process.env, {})
   const found = await runShort([python, '-c', probe], workingDirectory, environment, cancelled)
   if (found.status === 'no-answer') {
@@ -122,9 +126,15 @@ async function checkPython(
       `launch.python: got "${python}", which cannot be started (${found.message}); name an interpreter that has torch`,
     )
   }
-  if (found.exitCode !== 0) {
+  if (found.exitCode === NO_TORCH) {
     throw new ConfigError(
       `launch.python: "${python}" has no torch, so there is no torchrun; install torch into it or name another interpreter`,
+    )
+  }
+  if (found.exitCode !== 0) {
+    const why = lastLines(found.stderr) || 'it printed nothing'
+    throw new ConfigError(
+      `launch.python: got "${python}", which cannot be run (exit code ${found.exitCode}); mend it or name another interpreter:\n${why}`,
     )
   }
 }

@@ -131,6 +131,16 @@ it('a base that nothing asks for is refused, and a preset that fills in nothing 
   )
 })
 
+it('a Python that breaks is not taken for one without torch, and is quoted', async () => {
+  const folder = await anExperiment()
+  const script = "#!/bin/sh\necho 'libpython is gone' >&2\nexit 126\n"
+  await writeFile(join(folder, 'broken'), script, { mode: 0o755 })
+  const { exitCode, stderr } = await speedproof(folder, 'plan', EXPERIMENT_FILE, '--python', './broken')
+  expect(exitCode).toBe(2)
+  expect(stderr).toMatch(/^launch\.python: got "\.\/broken", which cannot be run \(exit code 126\); .*:\n/)
+  expect(stderr).toMatch(/ libpython is gone\n$/)
+})
+
 it('a run of unequal work ends with 4', async () => {
   const folder = await anExperiment({ optimized: { samples_per_step: 8 } })
   const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
