@@ -2,6 +2,7 @@
 // The command line: the same stages behind a few words.
 import './io/require-node.ts'
 
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
 import { assess } from './assess.ts'
@@ -78,7 +79,11 @@ withOverrides(
   .action(async (experiments: string[], flags: Flags) => {
     const cancelled = cancelOnSignals()
     const whole = await main(
-      { ...source(experiments, flags), outDirectory: resolve(flags.out), resume: flags.resume === true },
+      {
+        ...source(named(experiments), flags),
+        outDirectory: resolve(flags.out),
+        resume: flags.resume === true,
+      },
       {
         cancelled,
         progress: (plan) => new ProgressView(plan, process.stdout, false),
@@ -100,7 +105,7 @@ withOverrides(
   .option('--out <folder>', 'folder with earlier results, for the estimate', 'out')
   .action(async (experiments: string[], flags: Flags) => {
     await using questions = await loadAll({
-      ...source(experiments, flags),
+      ...source(named(experiments), flags),
       outDirectory: resolve(flags.out),
       cancelled: cancelOnSignals(),
       note: printNote,
@@ -180,7 +185,7 @@ withOverrides(
       throw new ConfigError('--retry: launches again what failed, so it needs --resume; add it')
     const { record, workspace, launched, missing, hasFailed } = await climbLadder(
       {
-        ...source([experiment], flags),
+        ...source(named([experiment]), flags),
         outDirectory: resolve(flags.out),
         settings: parseSetFlags(flags.set),
         deadlineMilliseconds: minutes * 60_000,
@@ -223,6 +228,14 @@ withOverrides(program.command('doctor').argument('[experiment]', 'experiment fil
     console.log(renderDoctor(findings))
     process.exitCode = isReady(findings) ? 0 : EXIT_BAD_INPUT
   })
+
+/** Only our own repository is sure to have the one that is taken where none is named. */
+function named(experiments: readonly string[]): readonly string[] {
+  if (!experiments.includes(DEFAULT_EXPERIMENT) || existsSync(DEFAULT_EXPERIMENT)) return experiments
+  throw new ConfigError(
+    `experiment: got none, and ${process.cwd()} has no ${DEFAULT_EXPERIMENT}; name an experiment file`,
+  )
+}
 
 /** The tables are of what was measured, by what its file says: no other option could change them. */
 function refuseBesideShow(command: Command): void {

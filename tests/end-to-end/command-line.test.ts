@@ -243,11 +243,14 @@ describe('a mistake at the prompt ends with 2', () => {
   it.each([
     ['an unknown command', ['measure'], "unknown command 'measure'"],
     ['an unknown option', ['run', '--speed', '3'], "unknown option '--speed'"],
+    ['no experiment to run', ['run'], /^experiment: got none, and .*; name an experiment file\n$/],
+    ['no experiment to plan', ['plan'], /^experiment: got none, and .*; name an experiment file\n$/],
+    ['no ladder', ['ladder'], /^experiment: got none, and .*; name an experiment file\n$/],
     ['a missing experiment', ['run', 'typo.yaml'], 'typo.yaml: cannot be read'],
     ['a missing result', ['analyze'], "missing required argument 'results'"],
   ])('%s', async (_, words, message) => {
     const { exitCode, stderr } = await speedproof(await aFolder(), ...words)
     expect(exitCode).toBe(2)
-    expect(stderr).toContain(message)
+    expect(stderr).toMatch(message)
   })
 })
