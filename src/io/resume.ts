@@ -2,12 +2,15 @@
 import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { VARIANTS } from '../config/experiment.ts'
+import { type Difference, differencesOf } from '../config/same-work.ts'
 import { ResumeError } from '../errors.ts'
 import { standingOf } from '../judge/repeat.ts'
 import type { LockFacts } from '../measure/machine-record.ts'
 import type { Launched } from '../measure/outcome.ts'
 import { planRuns, repeatOf } from '../plan/plan.ts'
 import type { Request } from '../record/result.ts'
+import { differenceText } from '../report/differences.ts'
+import { shellQuote } from '../text/shell-quote.ts'
 import { readRecorded } from './analyze.ts'
 import { hashCode } from './code-hash.ts'
 import type { Loaded } from './load-experiment.ts'
@@ -79,14 +82,33 @@ function wholeBlocks(launched: readonly Launched[]): Launched[] {
 }
 
 function requireSame(earlier: Request, now: Request, file: string): void {
-  const different = (['experiment', 'configs', 'revision', 'sources', 'host'] as const).filter(
+  const parts = (['experiment', 'configs', 'revision', 'sources', 'host'] as const).filter(
     (key) => !isDeepStrictEqual(plain(earlier[key]), plain(now[key])),
   )
-  if (different.length === 0) return
+  if (parts.length === 0) return
+  const different = parts.flatMap((key) =>
+    differencesOf(plain(earlier[key]), plain(now[key]), key === 'experiment' ? [] : [key]),
+  )
+  const onlyGates = different.every(({ key }) => key.split('.')[0] === 'gates')
   throw new ResumeError(
-    `--resume: ${file} is not of the same ${different.join(', ')}; its blocks cannot be compared with new ones, so start without --resume`,
+    `--resume: ${file} is not of the same ${parts.join(', ')}: ${firstOf(different)}; ${onlyGates ? judgeAgain(file) : BEGIN_AGAIN}`,
   )
 }
+
+const BEGIN_AGAIN = 'its blocks cannot be compared with new ones, so start without --resume'
+
+function judgeAgain(file: string): string {
+  return `speedproof analyze ${shellQuote(file)} with --gates, --min-speedup or --max-loss-delta judges by other gates without a new run; for one, start without --resume`
+}
+
+/** As plain text: a config is somebody else's. */
+function firstOf(different: readonly Difference[]): string {
+  const texts = different.map((one) => plainText(differenceText(one)))
+  const more = texts.length > MAX_NAMED ? [`and ${texts.length - MAX_NAMED} more`] : []
+  return [...texts.slice(0, MAX_NAMED), ...more].join(', ')
+}
+
+const MAX_NAMED = 4
 
 /** What was measured before would be invalid beside launches of other code, and no repeat could mend that. */
 async function requireSameCode(

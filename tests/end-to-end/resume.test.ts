@@ -55,7 +55,22 @@ it('refuses another experiment, and one that never began, before anything is run
 
   await speedproof(folder, 'run', EXPERIMENT_FILE)
   const other = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--min-speedup', '2')
-  expect(other).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('not of the same experiment') })
+  const file = join(folder, 'out/result.json')
+  expect(other).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(
+      new RegExp(
+        `${file} is not of the same experiment: gates.*3 -> 2.*; speedproof analyze ${file} with --`,
+      ),
+    ),
+  })
+  const longer = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--blocks', '2')
+  expect(longer).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining(
+      'not of the same experiment: design.blocks: 1 -> 2; its blocks cannot be compared with new ones',
+    ),
+  })
 })
 
 it.each([
