@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { Experiment } from '../config/experiment.ts'
+import type { CodeHashes } from '../measure/outcome.ts'
 
 /** Python, and what extensions are compiled from; a trainer's data and notes may change meanwhile. */
 const SOURCE = /\.(pyi?|c|cc|cpp|cu|cuh|h|hpp)$/
@@ -11,24 +12,43 @@ const SOURCE = /\.(pyi?|c|cc|cpp|cu|cuh|h|hpp)$/
 /** Environments and results hold thousands of sources that are not the trainer's. */
 const FOREIGN = new Set(['__pycache__', 'node_modules'])
 
+const MAX_NAMED = 3
+
+/** Hashes of the trainer's sources, by their paths in the working directory. */
+export type SourceHashes = ReadonlyMap<string, string>
+
 /** Null for a trainer that is not below the working directory, such as an installed one. */
-export async function hashCode(
+export async function hashSources(
   { module, script }: Experiment['trainer'],
   workingDirectory: string,
   resultsDirectory: string,
-): Promise<string | null> {
+): Promise<SourceHashes | null> {
   const root =
     script === undefined ? packageOf(module ?? '', workingDirectory) : resolve(workingDirectory, script)
   if (root === null) return null
   const files = SOURCE.test(root)
     ? [root, ...(script === undefined ? [] : await sourcesIn(dirname(root), resultsDirectory))]
     : await sourcesIn(root, resultsDirectory)
+  const hashes = new Map<string, string>()
+  for (const file of [...new Set(files)].sort())
+    hashes.set(relative(workingDirectory, file), await contentHash(file))
+  return hashes
+}
+
+export function hashCode(sources: SourceHashes): string {
   const hash = createHash('sha256')
-  for (const file of [...new Set(files)].sort()) {
-    const content = await contentHash(file)
-    hash.update(`${relative(workingDirectory, file)}\0${content}\n`)
-  }
+  for (const [file, content] of sources) hash.update(`${file}\0${content}\n`)
   return hash.digest('hex')
+}
+
+/** Of one launch. */
+export function codeHashes(before: SourceHashes | null, after: SourceHashes | null): CodeHashes | null {
+  if (before === null || after === null) return null
+  const changed = [...new Set([...before.keys(), ...after.keys()])]
+    .filter((file) => before.get(file) !== after.get(file))
+    .slice(0, MAX_NAMED)
+  const hashes = { before: hashCode(before), after: hashCode(after) }
+  return changed.length === 0 ? hashes : { ...hashes, changed }
 }
 
 /** `trainer.cli` belongs to the package `trainer`, all of which it may import. */

@@ -5,7 +5,7 @@ import { type MetricsEvent, metricsEvent } from '../measure/metrics-schema.ts'
 import type { LaunchEnd, LaunchRecord, RankFailure } from '../measure/outcome.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { torchrunCommand } from '../plan/torchrun.ts'
-import { hashCode } from './code-hash.ts'
+import { codeHashes, hashSources } from './code-hash.ts'
 import { cacheVariables, watchCache } from './compile-cache.ts'
 import type { Machine } from './machine/take-machine.ts'
 import { tryParseJson } from './parse-json.ts'
@@ -55,7 +55,7 @@ export async function launchRun(
   const named = { ...experiment.launch.env, ...experiment.variants[run.variant].env }
   const isOurs = Object.keys(caches).every((name) => !Object.hasOwn(named, name))
   const cacheState = await watchCache(cacheDirectory)
-  const before = await hashCode(experiment.trainer, workingDirectory, resultsDirectory)
+  const before = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
   await using sampler = await machine.watch(files.machineFile)
@@ -84,8 +84,8 @@ export async function launchRun(
       },
     )
     const compileCache = isOurs ? await cacheState() : null
-    const after = await hashCode(experiment.trainer, workingDirectory, resultsDirectory)
-    const code = before === null || after === null ? null : { before, after }
+    const after = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
+    const code = codeHashes(before, after)
     const errors = await readErrors(files, result)
     return { runId: run.id, startedAt, result, errors, compileCache, code }
   } finally {

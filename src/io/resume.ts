@@ -12,7 +12,7 @@ import type { Request } from '../record/result.ts'
 import { differenceText } from '../report/differences.ts'
 import { shellQuote } from '../text/shell-quote.ts'
 import { readRecorded } from './analyze.ts'
-import { hashCode } from './code-hash.ts'
+import { hashCode, hashSources } from './code-hash.ts'
 import type { Loaded } from './load-experiment.ts'
 import { plainText } from './process/sanitize.ts'
 import { readToResume } from './read-to-resume.ts'
@@ -119,8 +119,8 @@ async function requireSameCode(
   for (const variant of VARIANTS) {
     const earlier = kept.findLast(({ launch, outcome }) => launch?.code && outcome.run.variant === variant)
     if (!earlier?.launch?.code) continue
-    const now = await hashCode(request.experiment.trainer, places[variant].workingDirectory, directory)
-    if (now === earlier.launch.code.after) continue
+    const now = await hashSources(request.experiment.trainer, places[variant].workingDirectory, directory)
+    if (now !== null && hashCode(now) === earlier.launch.code.after) continue
     throw new ResumeError(
       `--resume: the trainer's sources have changed since ${earlier.outcome.run.id} in ${resultFile}; restore them, or start without --resume`,
     )

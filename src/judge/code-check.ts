@@ -26,12 +26,15 @@ function firstChange(runs: readonly RunSummary[]): string | null {
     code === null
       ? []
       : [
-          { when: `before ${runId}`, hash: code.before },
-          { when: `after ${runId}`, hash: code.after },
+          { runId, when: `before ${runId}`, hash: code.before, changed: [] },
+          { runId, when: `after ${runId}`, hash: code.after, changed: code.changed ?? [] },
         ],
   )
   const index = seen.findIndex(({ hash }) => hash !== seen[0]?.hash)
-  const [last, changed] = [seen[index - 1], seen[index]]
-  if (!last || !changed) return null
-  return `the trainer's sources changed between ${last.when} and ${changed.when} (SHA-256 ${last.hash.slice(0, 12)}, then ${changed.hash.slice(0, 12)}): measure again, and leave them alone meanwhile, or name a revision for each variant`
+  const [last, now] = [seen[index - 1], seen[index]]
+  if (!last || !now) return null
+  const hashes = `SHA-256 ${last.hash.slice(0, 12)}, then ${now.hash.slice(0, 12)}`
+  const which = [...now.changed, hashes].join(', ')
+  const written = last.runId === now.runId ? ' or keep what the trainer writes out of its folder,' : ''
+  return `the trainer's sources changed between ${last.when} and ${now.when} (${which}): measure again, and leave them alone meanwhile,${written} or name a revision for each variant`
 }

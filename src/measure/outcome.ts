@@ -19,6 +19,8 @@ export interface LaunchRecord {
 export interface CodeHashes {
   readonly before: string
   readonly after: string
+  /** The first that changed in between, by their paths in the working directory; absent where none did. */
+  readonly changed?: readonly string[] | undefined
 }
 
 /** `cold`: the launch compiled what was not there yet. `warm`: it found all that it needed. `unused`: none was written. */

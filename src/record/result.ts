@@ -110,7 +110,10 @@ export const launchRecord = z.object({
     }),
   ),
   compileCache: z.enum(['unused', 'cold', 'warm']).nullable().default(null),
-  code: z.object({ before: sha256, after: sha256 }).nullable().default(null),
+  code: z
+    .object({ before: sha256, after: sha256, changed: z.array(z.string()).optional() })
+    .nullable()
+    .default(null),
 })
 
 /** The part of result.json that cannot be computed again; the rest is recomputed from it and the metrics files. */

@@ -2,7 +2,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { hashCode } from '../../src/io/code-hash.ts'
+import { codeHashes, hashCode, hashSources } from '../../src/io/code-hash.ts'
 import { aFolder } from '../fixtures/processes/launching.ts'
 
 const PACKAGE = { module: 'mine.cli' }
@@ -13,8 +13,13 @@ async function write(folder: string, files: Readonly<Record<string, string>>): P
     await writeFile(join(folder, name), text)
   }
 }
-const hashIn = (folder: string, trainer: Parameters<typeof hashCode>[0] = PACKAGE) =>
-  hashCode(trainer, folder, join(folder, 'out'))
+const sourcesIn = (folder: string, trainer: Parameters<typeof hashSources>[0] = PACKAGE) =>
+  hashSources(trainer, folder, join(folder, 'out'))
+
+async function hashIn(...asked: Parameters<typeof sourcesIn>): Promise<string | null> {
+  const sources = await sourcesIn(...asked)
+  return sources && hashCode(sources)
+}
 
 async function aPackage(): Promise<string> {
   const folder = await aFolder()
@@ -80,4 +85,15 @@ test('of a script all that lies in its folder counts, but for the results', asyn
   expect(await hashIn(folder, script)).toBe(before)
   await write(folder, { 'model.py': '' })
   expect(await hashIn(folder, script)).not.toBe(before)
+})
+
+test('a launch names the sources that changed, appeared or went in it', async () => {
+  const folder = await aPackage()
+  const before = await sourcesIn(folder)
+  expect(codeHashes(before, before)).not.toHaveProperty('changed')
+  await write(folder, { 'mine/cli.py': '', 'mine/made.py': '' })
+  await rm(join(folder, 'mine/model.py'))
+  const changed = ['mine/cli.py', 'mine/model.py', 'mine/made.py']
+  expect(codeHashes(before, await sourcesIn(folder))).toMatchObject({ changed })
+  expect(codeHashes(null, before)).toBeNull()
 })

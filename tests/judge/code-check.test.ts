@@ -41,6 +41,14 @@ describe('a change', () => {
     )
   })
 
+  test('during a run names what changed, which the trainer itself may have written', () => {
+    const changed = ['mine/made.py', 'mine/cli.py']
+    const run = aRunSummary({ code: { before: ONE, after: OTHER, changed } })
+    const { detail } = checkCode(experiment, [run])
+    expect(detail).toContain('(mine/made.py, mine/cli.py, SHA-256 111111111111, then 222222222222)')
+    expect(detail).toContain('leave them alone meanwhile, or keep what the trainer writes out of its folder,')
+  })
+
   test('from one revision to the other is none, but one within a revision is', () => {
     expect(checkCode(regression, runs([ONE, ONE], [OTHER, OTHER])).state).toBe('passed')
     expect(checkCode(regression, runs([ONE, ONE], [OTHER, OTHER], [OTHER, OTHER])).state).toBe('failed')
