@@ -10,7 +10,7 @@ import { cacheVariables, watchCache } from './compile-cache.ts'
 import type { Machine } from './machine/take-machine.ts'
 import { tryParseJson } from './parse-json.ts'
 import { readErrorFiles } from './process/error-files.ts'
-import { readLogError } from './process/log-error.ts'
+import { lastWords, readLogError } from './process/log-error.ts'
 import { supervise } from './process/supervisor.ts'
 import { FileTail } from './process/tail.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
@@ -87,7 +87,8 @@ export async function launchRun(
     const after = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
     const code = codeHashes(before, after)
     const errors = await readErrors(files, result)
-    return { runId: run.id, startedAt, result, errors, compileCache, code }
+    const said = await lastWords(files.logFile, result, errors)
+    return { runId: run.id, startedAt, result, errors, ...said, compileCache, code }
   } finally {
     ended.abort()
     await watched

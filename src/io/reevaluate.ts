@@ -4,7 +4,7 @@ import type { LaunchRecord } from '../measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation, readReevaluation } from '../measure/reevaluation.ts'
 import { evaluateCommand } from '../plan/evaluate.ts'
 import { devicesOfRuns } from './machine/visible-gpus.ts'
-import { readLogError } from './process/log-error.ts'
+import { lastWords, readLogError } from './process/log-error.ts'
 import { supervise } from './process/supervisor.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import type { Progress } from './progress.ts'
@@ -51,11 +51,13 @@ export async function reevaluate(
   )
   const isWell = result.status === 'exited' && result.exitCode === 0
   const error = isWell ? null : await readLogError(files.logFile)
+  const errors = error === null ? [] : [error]
   const record = {
     runId: 'evaluation',
     startedAt,
     result,
-    errors: error === null ? [] : [error],
+    errors,
+    ...(await lastWords(files.logFile, result, errors)),
     compileCache: null,
     code: null,
   }

@@ -9,6 +9,8 @@ export interface LaunchRecord {
   readonly startedAt: string
   readonly result: LaunchEnd
   readonly errors: readonly RankFailure[]
+  /** Where it failed without an error, what it printed last, or null for nothing. Absent in an old result. */
+  readonly lastLine?: string | null | undefined
   /** Null where it is not ours to see: the experiment names cache folders of its own, or an old result. */
   readonly compileCache: CompileCache | null
   /** Null where the trainer's code is not ours to see, or in an old result. */
@@ -126,7 +128,7 @@ export function outcomeOf(
   const [first] = errors
   // A rank's error file beside exit code 0 is no success either.
   if (result.exitCode !== 0 || first) {
-    const message = first ? describe(first) : `exit code ${result.exitCode}; its log has the reason`
+    const message = first ? describe(first) : exitText(launch, result.exitCode, `runs/${run.id}/log.txt`)
     return failed('exit-code', message)
   }
   if (metrics === null || metrics.problem?.kind === 'absent' || metrics.problem?.kind === 'empty') {
@@ -139,6 +141,13 @@ export function outcomeOf(
 
 function isWhole(metrics: MetricsRecord): metrics is WholeMetrics {
   return metrics.problem === null && metrics.start !== null && metrics.end !== null
+}
+
+/** `log`: its path in the output folder. */
+export function exitText({ lastLine }: LaunchRecord, exitCode: number, log: string): string {
+  if (lastLine === undefined) return `exit code ${exitCode}; see ${log}`
+  if (lastLine === null) return `exit code ${exitCode}; it printed nothing of its own into ${log}`
+  return `exit code ${exitCode}; ${log} ends with: ${lastLine}`
 }
 
 function describe({ rank, step, message }: RankFailure): string {

@@ -1,6 +1,6 @@
 // The held-out numbers of final checkpoints, evaluated once more after the trainings by one process.
 import { z } from 'zod'
-import type { LaunchRecord } from './outcome.ts'
+import { exitText, type LaunchRecord } from './outcome.ts'
 import type { RunSummary } from './summary.ts'
 
 /** A line of what the trainer's evaluate command writes. */
@@ -59,12 +59,16 @@ function parseLine(line: string) {
   }
 }
 
-function problemOf({ result, errors }: LaunchRecord): string | null {
+function problemOf(launch: LaunchRecord): string | null {
+  const { result, errors } = launch
   const [error] = errors
   const because = error === undefined ? '' : `: ${error.message}`
   switch (result.status) {
     case 'exited':
-      return result.exitCode === 0 ? null : `exit code ${result.exitCode}${because}`
+      if (result.exitCode === 0) return null
+      return error === undefined
+        ? exitText(launch, result.exitCode, 'evaluation/log.txt')
+        : `exit code ${result.exitCode}${because}`
     case 'signalled':
       return `ended by ${result.signal}${because}`
     case 'timed-out':

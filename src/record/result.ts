@@ -109,6 +109,7 @@ export const launchRecord = z.object({
       step: z.int().nullable(),
     }),
   ),
+  lastLine: z.string().nullable().optional(),
   compileCache: z.enum(['unused', 'cold', 'warm']).nullable().default(null),
   code: z
     .object({ before: sha256, after: sha256, changed: z.array(z.string()).optional() })

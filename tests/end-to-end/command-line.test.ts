@@ -6,7 +6,11 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { gatesFile, readGates } from '../../src/config/gates.ts'
-import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
+import {
+  anExperiment,
+  anExperimentByTorchrun,
+  EXPERIMENT_FILE,
+} from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
 import { type Ended, speedproof } from '../harness/command-line.ts'
@@ -146,6 +150,24 @@ it('a run of unequal work ends with 4', async () => {
   const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
   expect(exitCode).toBe(4)
   expect(stdout).toContain('faulty invalid: equal work: training samples differ: 320 / 160')
+})
+
+it('a training that exits with a text is told with it, behind all that torchrun says', async () => {
+  const folder = await anExperimentByTorchrun({ baseline: { fault: 'unheard of' } })
+  const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
+  expect(exitCode).toBe(1)
+  expect(stdout).toContain(
+    "(exit code 1; runs/01-block-1-baseline/log.txt ends with: fault: got 'unheard of', which is not known)",
+  )
+})
+
+it('an evaluation that refuses its arguments is told with its words', async () => {
+  const folder = await anExperiment({ trainer: { evaluate_command: 'judge' } })
+  const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
+  expect(exitCode).toBe(3)
+  expect(stdout).toMatch(
+    /2 of 2 runs are missing: exit code 2; evaluation\/log\.txt ends with: faulty\.py: error: the following /,
+  )
 })
 
 describe('a block after which nothing can pass ends the experiment', () => {

@@ -141,7 +141,7 @@ describe('a launch', () => {
     const { verdict } = assess(aRequest(), await withLaunch(position, crashed))
     expect(verdict.verdict).toBe('failed')
     expect(verdict.reason).toContain('9 of 10 launches finished; ')
-    expect(verdict.reason).toContain('exit-code (exit code 1; its log has the reason)')
+    expect(verdict.reason).toMatch(/exit-code \(exit code 1; see runs\/.*\/log\.txt\)/)
   })
 
   test('that is cancelled leaves the experiment inconclusive', async () => {

@@ -148,7 +148,13 @@ test('a failure keeps what was measured, and says what to do', () => {
     message: 'still running at its limit; raise launch.timeout_minutes or shorten the run',
     metrics: { steps: { seconds: Array(40).fill(0.08) } },
   })
-  expect(outcomeOf(run, aLaunchRecord({}, ENDS['exit code 1']), null)).toMatchObject({
-    message: 'exit code 1; its log has the reason',
-  })
+})
+
+test.each([
+  ['no such option', /^exit code 1; runs\/[\w-]+\/log\.txt ends with: no such option$/],
+  [null, /^exit code 1; it printed nothing of its own into runs\/[\w-]+\/log\.txt$/],
+  [undefined, /^exit code 1; see runs\/[\w-]+\/log\.txt$/],
+])('an exit without an error, after the last line %j, names the log and that line', (lastLine, message) => {
+  const launch = aLaunchRecord({ lastLine }, ENDS['exit code 1'])
+  expect(outcomeOf(run, launch, null)).toMatchObject({ message: expect.stringMatching(message) })
 })

@@ -36,12 +36,19 @@ describe('a process that did not end well says why', () => {
   const error: RankFailure = { rank: null, cause: 'error', message: 'KeyError: 3', step: null }
   test.each<[LaunchEnd, readonly RankFailure[], string]>([
     [{ status: 'exited', exitCode: 1, wallSeconds }, [error], 'exit code 1: KeyError: 3'],
+    [
+      { status: 'exited', exitCode: 1, wallSeconds },
+      [],
+      'exit code 1; evaluation/log.txt ends with: no --run',
+    ],
     [{ status: 'signalled', signal: 'SIGKILL', wallSeconds }, [], 'ended by SIGKILL'],
     [{ status: 'timed-out', wallSeconds }, [], 'still running at its limit; raise launch.timeout_minutes'],
     [{ status: 'cancelled', wallSeconds }, [], 'cancelled'],
     [{ status: 'not-started', message: 'cannot start "x"' }, [], 'cannot start "x"'],
   ])('%j', (end, errors, expected) => {
-    const { numbers, problem } = readReevaluation(aLaunchRecord({ errors }, end), [LINE])
+    const { numbers, problem } = readReevaluation(aLaunchRecord({ errors, lastLine: 'no --run' }, end), [
+      LINE,
+    ])
     expect(problem).toBe(expected)
     expect(numbers.size).toBe(1)
   })

@@ -1,6 +1,6 @@
-// Finds in a log why a program ended: the last exception that the rank at fault printed, where no error file tells.
+// Finds in a log why a program ended, where no error file tells: the last exception of the rank at fault, or a last line.
 import { type FileHandle, open } from 'node:fs/promises'
-import type { RankFailure } from '../../measure/outcome.ts'
+import type { LaunchEnd, LaunchRecord, RankFailure } from '../../measure/outcome.ts'
 import { causeOf } from './error-files.ts'
 import { plainText } from './sanitize.ts'
 
@@ -14,28 +14,64 @@ const OF_RANK = /^\[rank(\d+)\]: /
 /** In torchrun's last words, below `Root Cause (first observed failure)`. The others fail because that one did. */
 const ROOT_CAUSE = /^Root Cause\b/
 const FAILED_RANK = /^\s*rank\s*: (\d+) \(local_rank: \d+\)$/
+const SIGNAL = /^\s*traceback\s*: (Signal \d+ \(\w+\) received by PID \d+)$/
 
-/** Null for a log that is absent or ends without an exception at the start of a line. */
+const TRACEBACK = /^Traceback \(most recent call last\):$/
+const OF_TORCHRUN =
+  /^[EWI]\d{4} \S+ \d+ \S*\btorch\/distributed\/|^\*+$|^Setting OMP_NUM_THREADS environment variable /
+/** What libraries say at any end, and what goes on from the line before. */
+const NO_REASON = /Warning: |^\[rank\d+\]:\[[WI]|^\s|^$/
+
+/** Null for a log that is absent or has no exception at the start of a line, and no signal that ended a rank. */
 export async function readLogError(logFile: string): Promise<RankFailure | null> {
-  const lines = (await readTail(logFile)).split('\n').map(plainText)
+  const lines = await readLines(logFile)
   const exceptions = lines
     .map((line) => ({ rank: numberIn(OF_RANK, line), message: line.replace(OF_RANK, '') }))
     .filter(({ message }) => EXCEPTION.test(message))
   const atFault = rankAtFault(lines)
   const found = exceptions.findLast(({ rank }) => rank !== null && rank === atFault) ?? exceptions.at(-1)
-  if (found === undefined) return null
-  const message = found.message.slice(0, MAX_MESSAGE_CHARACTERS)
-  return { rank: found.rank, cause: causeOf(message), message, step: null }
+  const signal = rootCause(lines).flatMap((line) => SIGNAL.exec(line)?.[1] ?? [])[0]
+  const { rank, message } = found ?? { rank: atFault, message: signal }
+  if (message === undefined) return null
+  return { rank, cause: causeOf(message), message: message.slice(0, MAX_MESSAGE_CHARACTERS), step: null }
+}
+
+/** Of a program that failed without an error. */
+export async function lastWords(
+  logFile: string,
+  result: LaunchEnd,
+  errors: readonly RankFailure[],
+): Promise<Pick<LaunchRecord, 'lastLine'>> {
+  const isUnexplained = result.status === 'exited' && result.exitCode !== 0 && errors.length === 0
+  return isUnexplained ? { lastLine: await readLastLine(logFile) } : {}
+}
+
+/** What the program printed last, such as the reason for its exit; null if there is no line of it. */
+export async function readLastLine(logFile: string): Promise<string | null> {
+  const lines = await readLines(logFile)
+  const failed = lines.findLastIndex((line) => line.includes('.ChildFailedError:'))
+  const footer = lines.slice(0, Math.max(failed, 0)).findLastIndex((line) => TRACEBACK.test(line))
+  const last = lines
+    .slice(0, footer < 0 ? undefined : footer)
+    .findLast((line) => !OF_TORCHRUN.test(line) && !NO_REASON.test(line))
+  return last === undefined ? null : last.slice(0, MAX_MESSAGE_CHARACTERS)
+}
+
+function rootCause(lines: readonly string[]): readonly string[] {
+  return lines.slice(lines.findLastIndex((line) => ROOT_CAUSE.test(line)))
 }
 
 function rankAtFault(lines: readonly string[]): number | null {
-  const after = lines.slice(lines.findLastIndex((line) => ROOT_CAUSE.test(line)))
-  return numberIn(FAILED_RANK, after.find((line) => FAILED_RANK.test(line)) ?? '')
+  return numberIn(FAILED_RANK, rootCause(lines).find((line) => FAILED_RANK.test(line)) ?? '')
 }
 
 function numberIn(pattern: RegExp, line: string): number | null {
   const [, digits] = pattern.exec(line) ?? []
   return digits === undefined ? null : Number(digits)
+}
+
+async function readLines(logFile: string): Promise<string[]> {
+  return (await readTail(logFile)).split('\n').map(plainText)
 }
 
 async function readTail(path: string): Promise<string> {

@@ -2,18 +2,20 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readLogError } from '../../../src/io/process/log-error.ts'
+import { readLastLine, readLogError } from '../../../src/io/process/log-error.ts'
 
-async function errorIn(log: string) {
+async function readIn<T>(log: string, read: (file: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'log-error-'))
   try {
     await writeFile(join(folder, 'log.txt'), log)
-    return await readLogError(join(folder, 'log.txt'))
+    return await read(join(folder, 'log.txt'))
   } finally {
     await rm(folder, { recursive: true })
   }
 }
 
+const errorIn = (log: string) => readIn(log, readLogError)
+const lastLineIn = (lines: readonly string[]) => readIn(lines.join('\n'), readLastLine)
 const reasonIn = async (log: string) => (await errorIn(log))?.message
 
 test('the last exception of a worker is the reason, not that of torchrun', async () => {
@@ -53,6 +55,54 @@ test('without the last words of torchrun it is the last exception', async () => 
   expect(await errorIn(OF_TWO_RANKS.slice(0, 5).join('\n'))).toMatchObject({ rank: 0 })
 })
 
+// As torch 2.15 and its torchrun write them, shortened.
+const HEADER = [
+  '',
+  '*****************************************',
+  'Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system ',
+  '*****************************************',
+]
+const FOOTER = [
+  'E1123 19:02:28.760000 27998 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 2) ',
+  'Traceback (most recent call last):',
+  '  File "<frozen runpy>", line 198, in _run_module_as_main',
+  '    raise ChildFailedError(',
+  'torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ',
+  '============================================================',
+  'train.py FAILED',
+  'Root Cause (first observed failure):',
+  '[0]:',
+  '  rank      : 1 (local_rank: 1)',
+  '  exitcode  : 2 (pid: 28055) ',
+  '  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html',
+  '============================================================',
+]
+const USAGE = ['usage: train.py [-h] [--config CONFIG]', 'train.py: error: unrecognized arguments: --seed 0']
+
+test.each([
+  ['of argparse', USAGE, 'train.py: error: unrecognized arguments: --seed 0'],
+  ['of sys.exit', ['no checkpoint here'], 'no checkpoint here'],
+  ['but no warning', ['bye', 'x.py:4: UserWarning: leaked', '  warnings.warn('], 'bye'],
+  ['but no command of the runner', ['##[error]gone'], '# #[error]gone'],
+  ['if there is one', [], null],
+])('without an exception the last line of a worker is found: %s', async (_, lines, expected) => {
+  const log = [...HEADER, ...lines, ...FOOTER]
+  expect(await errorIn(log.join('\n'))).toBeNull()
+  expect(await lastLineIn(log)).toBe(expected)
+  // A command without torchrun has its last line last.
+  expect(await lastLineIn(lines)).toBe(expected)
+})
+
+test('a rank that a signal ended is named, with the signal', async () => {
+  const signal = '  traceback : Signal 9 (SIGKILL) received by PID 28055'
+  const log = [...HEADER, 'step 14', ...FOOTER.map((line) => line.replace(/^ +traceback.*/, signal))]
+  expect(await errorIn(log.join('\n'))).toMatchObject({
+    rank: 1,
+    cause: 'error',
+    message: 'Signal 9 (SIGKILL) received by PID 28055',
+  })
+})
+
 test('a lack of memory is known by its text', async () => {
   const log = '[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.'
   expect(await errorIn(log)).toMatchObject({ rank: 2, cause: 'out-of-memory' })
@@ -64,6 +114,7 @@ test('a log without an exception names none', async () => {
 
 test('a log that is absent names none', async () => {
   expect(await readLogError('/no/such/log.txt')).toBeNull()
+  expect(await readLastLine('/no/such/log.txt')).toBeNull()
 })
 
 test('an exception cannot carry a command of the runner', async () => {
