@@ -1,5 +1,6 @@
 // What became of one run: finished with a whole record, or failed for a typed reason.
 import type { PlannedRun } from '../plan/plan.ts'
+import { duration } from '../report/format.ts'
 import type { MetricsRecord } from './metrics-file.ts'
 import type { RunEnd, RunStart } from './metrics-schema.ts'
 
@@ -121,7 +122,13 @@ export function outcomeOf(
   const typed = errors.find((error) => error.cause !== 'error')
   if (typed) return failed(typed.cause === 'diverged' ? 'diverged' : 'out-of-memory', describe(typed))
   if (result.status === 'timed-out') {
-    return failed('timed-out', 'still running at its limit; raise launch.timeout_minutes or shorten the run')
+    const step = metrics?.steps.seconds.length ?? 0
+    const reached = step === 0 ? 'no step reported' : `step ${step} the last one reported`
+    const limit = duration(result.wallSeconds)
+    return failed(
+      'timed-out',
+      `still running at its limit of ${limit}, ${reached}; raise launch.timeout_minutes or shorten the run`,
+    )
   }
   if (metrics?.problem?.kind === 'not-finite') return failed('diverged', metrics.problem.message)
   if (result.status === 'signalled') return failed('signal', `ended by ${result.signal}`)

@@ -1,5 +1,6 @@
 // The held-out numbers of final checkpoints, evaluated once more after the trainings by one process.
 import { z } from 'zod'
+import { duration } from '../report/format.ts'
 import { exitText, type LaunchRecord } from './outcome.ts'
 import type { RunSummary } from './summary.ts'
 
@@ -72,7 +73,7 @@ function problemOf(launch: LaunchRecord): string | null {
     case 'signalled':
       return `ended by ${result.signal}${because}`
     case 'timed-out':
-      return 'still running at its limit; raise launch.timeout_minutes'
+      return `still running at its limit of ${duration(result.wallSeconds)}; raise launch.timeout_minutes`
     case 'cancelled':
       return 'cancelled'
     case 'not-started':

@@ -145,8 +145,12 @@ test('a failure keeps what was measured, and says what to do', () => {
   const timedOut = outcomeOf(run, aLaunchRecord({}, ENDS['time-out']), METRICS.truncated)
   expect(timedOut).toMatchObject({
     wallSeconds: 3600,
-    message: 'still running at its limit; raise launch.timeout_minutes or shorten the run',
+    message:
+      'still running at its limit of 1 h 00 min, step 40 the last one reported; raise launch.timeout_minutes or shorten the run',
     metrics: { steps: { seconds: Array(40).fill(0.08) } },
+  })
+  expect(outcomeOf(run, aLaunchRecord({}, ENDS['time-out']), METRICS.empty)).toMatchObject({
+    message: expect.stringContaining('of 1 h 00 min, no step reported; raise'),
   })
 })
 

@@ -42,7 +42,11 @@ describe('a process that did not end well says why', () => {
       'exit code 1; evaluation/log.txt ends with: no --run',
     ],
     [{ status: 'signalled', signal: 'SIGKILL', wallSeconds }, [], 'ended by SIGKILL'],
-    [{ status: 'timed-out', wallSeconds }, [], 'still running at its limit; raise launch.timeout_minutes'],
+    [
+      { status: 'timed-out', wallSeconds },
+      [],
+      'still running at its limit of 1 s; raise launch.timeout_minutes',
+    ],
     [{ status: 'cancelled', wallSeconds }, [], 'cancelled'],
     [{ status: 'not-started', message: 'cannot start "x"' }, [], 'cannot start "x"'],
   ])('%j', (end, errors, expected) => {
