@@ -24,6 +24,7 @@ import {
   type VariantPlace,
   type VariantPlaces,
 } from './revisions/variant-places.ts'
+import { refuseForeignFolder } from './workspace.ts'
 
 export interface ExperimentSource extends Omit<PlacesRequest, 'environmentsDirectory'> {
   readonly experimentFile: string
@@ -56,6 +57,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   checkScript(experiment, workingDirectory)
   await using taking = new AsyncDisposableStack()
   const directory = source.outDirectoryOf(experiment.name)
+  await refuseForeignFolder(directory)
   // Experiments of one call may need the same environment.
   const environmentsDirectory = join(outDirectory, 'environments')
   const { places, sources } = taking.use(

@@ -11,6 +11,7 @@ import type { RunPaths } from '../plan/torchrun.ts'
 import { parseRecorded, type Request, type Result } from '../record/result.ts'
 import { renderMarkdown } from '../report/markdown.ts'
 import { messageOf } from './error-message.ts'
+import { markAsOurs, refuseForeign } from './own-folder.ts'
 
 export interface RunFiles extends RunPaths {
   readonly logFile: string
@@ -39,6 +40,7 @@ export class Workspace {
 
   /** Moves what an earlier experiment left here to earlier/<time>, then makes the folder. */
   static async fresh(directory: string): Promise<Workspace> {
+    await refuseForeignFolder(directory)
     return await Workspace.#open(directory, () => moveToEarlier(directory, OWN_FILES))
   }
 
@@ -50,6 +52,7 @@ export class Workspace {
   static async #open(directory: string, prepare: () => Promise<void>): Promise<Workspace> {
     try {
       await makeFolder(directory)
+      await markAsOurs(directory)
       await prepare()
       await makeFolder(join(directory, 'runs'))
     } catch (error) {
@@ -152,9 +155,15 @@ export class Workspace {
   }
 }
 
+/** Throws a ConfigError for a folder in which an experiment would move files that are not ours. */
+export async function refuseForeignFolder(directory: string): Promise<void> {
+  await refuseForeign(directory, OWN_FILES)
+}
+
 /** The common report of several experiments, in the folder above theirs; an earlier one goes to earlier/<time>. */
 export async function saveCommonReport(directory: string, report: string): Promise<string> {
   const file = join(directory, REPORT)
+  await markAsOurs(directory)
   await moveToEarlier(directory, [REPORT])
   await replaceFile(file, report)
   return file

@@ -1,6 +1,6 @@
 // The compiled command line: one recorded experiment, run twice, planned, analyzed and reported.
 import { existsSync } from 'node:fs'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
@@ -111,6 +111,22 @@ it('a plan launches and writes nothing', async () => {
   expect(stdout).toContain('no earlier result of faulty to estimate from; at most 2 h 00 min')
   expect(existsSync(join(folder, 'out'))).toBe(false)
 })
+
+it.each(['run', 'plan', 'ladder'])(
+  '%s refuses a folder of somebody else, whose files stay',
+  async (command) => {
+    const folder = await anExperiment({
+      ladder: { rungs: [{ name: 'fast', set: { 'speed.step_seconds': 0.001 } }] },
+    })
+    await mkdir(join(folder, 'mine/runs'), { recursive: true })
+    const { exitCode, stderr } = await speedproof(folder, command, EXPERIMENT_FILE, '--out', 'mine')
+    expect([exitCode, stderr]).toEqual([
+      2,
+      `out: got "${join(folder, 'mine')}", which has runs of somebody else, where Speedproof would write its own; name another folder\n`,
+    ])
+    expect(await readdir(join(folder, 'mine'))).toEqual(['runs'])
+  },
+)
 
 it('a base that nothing asks for is refused, and a preset that fills in nothing is told', async () => {
   const folder = await anExperiment()

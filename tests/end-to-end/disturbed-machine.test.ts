@@ -91,6 +91,7 @@ it.each([
 it('who waits too long for the machine is told for whom, and leaves the folder of the other alone', async () => {
   const folder = await anExperiment({ launch: { lock_minutes: 0.02 } })
   await mkdir(join(folder, 'out'))
+  await writeFile(join(folder, 'out/.speedproof'), '')
   await writeFile(join(folder, 'out/result.json'), 'of the other')
   const script = join(ROOT, 'tests', 'fixtures', 'machine', 'hold-lock.ts')
   const holder = spawn(process.execPath, [script, folder, PYTHON, 'cpu'], {

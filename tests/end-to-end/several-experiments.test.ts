@@ -49,11 +49,19 @@ it('both well answered pass, and each keeps its own folder', async () => {
 
 it('leave what an earlier call has reported in the same folder', async () => {
   const folder = await twoQuestions(3)
-  await write(folder, { 'out/report.md': 'of an earlier experiment' })
+  await write(folder, { 'out/.speedproof': '', 'out/report.md': 'of an earlier experiment' })
   expect(await speedproof(folder, 'run', ...BOTH, '--base', 'main')).toMatchObject({ exitCode: 0 })
   const [earlier = ''] = await readdir(join(folder, 'out/earlier'))
   const kept = await readFile(join(folder, 'out/earlier', earlier, 'report.md'), 'utf8')
   expect(kept).toBe('of an earlier experiment')
+})
+
+it('are refused with a report of somebody else in the folder of their own', async () => {
+  const folder = await twoQuestions(3)
+  await write(folder, { 'out/report.md': 'mine' })
+  const { exitCode, stderr } = await speedproof(folder, 'run', ...BOTH, '--base', 'main')
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('which has report.md of somebody else')])
+  expect(await readdir(join(folder, 'out'))).toEqual(['report.md'])
 })
 
 it('one that fails fails both, and analyze and report take the same', async () => {

@@ -1,0 +1,39 @@
+// Which output folders are ours: what lies in any other is never moved.
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isMapping } from '../config/same-work.ts'
+import { ConfigError } from '../errors.ts'
+import { readText } from './read-text.ts'
+
+/** Written before anything else, since a run that is killed early leaves no record. */
+const MARK = '.speedproof'
+const MARK_TEXT =
+  'A folder of Speedproof: what an experiment leaves here is moved to earlier/ by the next one.\n'
+
+const RECORDS = ['result.json', 'ladder.json']
+const MAX_RECORD_BYTES = 64 * 1024 * 1024
+
+export async function markAsOurs(directory: string): Promise<void> {
+  await writeFile(join(directory, MARK), MARK_TEXT)
+}
+
+/** Throws a ConfigError where one of these is there and somebody else's. */
+export async function refuseForeign(directory: string, names: readonly string[]): Promise<void> {
+  const there = names.filter((name) => existsSync(join(directory, name)))
+  if (there.length === 0 || existsSync(join(directory, MARK))) return
+  // Folders of before there was a mark.
+  for (const name of RECORDS) if (await isOurRecord(join(directory, name))) return
+  throw new ConfigError(
+    `out: got "${directory}", which has ${there.join(', ')} of somebody else, where Speedproof would write its own; name another folder`,
+  )
+}
+
+async function isOurRecord(file: string): Promise<boolean> {
+  try {
+    const json: unknown = JSON.parse(await readText(file, file, MAX_RECORD_BYTES))
+    return isMapping(json) && Object.hasOwn(json, 'experimentFile')
+  } catch {
+    return false
+  }
+}

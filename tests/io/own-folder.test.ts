@@ -1,0 +1,53 @@
+// A folder is moved aside for a new experiment only if what lies in it is ours.
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { refuseForeignFolder, saveCommonReport, Workspace } from '../../src/io/workspace.ts'
+import { aFolder } from '../fixtures/processes/launching.ts'
+
+const SMOKE = join(import.meta.dirname, '..', '..', 'benchmarks', 'smoke')
+
+async function aFolderWith(files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await aFolder()
+  await mkdir(join(folder, 'runs'))
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+  return folder
+}
+
+test.each([
+  ['no record', {}, 'runs'],
+  ['another report', { 'report.md': '# Mine' }, 'report.md, runs'],
+  ['a result of another program', { 'result.json': '{"schemaVersion": 1}' }, 'result.json, runs'],
+  ['a result that is no JSON', { 'result.json': 'good' }, 'result.json, runs'],
+])('a folder with %s is refused, with what is there, and left as it is', async (_, files, there) => {
+  const folder = await aFolderWith(files)
+  const before = await readdir(folder)
+  await expect(Workspace.fresh(folder)).rejects.toThrow(
+    `out: got "${folder}", which has ${there} of somebody else, where Speedproof would write its own; name another`,
+  )
+  expect(await readdir(folder)).toEqual(before)
+})
+
+test.each([
+  ['without any of our names', async () => await aFolder()],
+  ['that is not there', async () => join(await aFolder(), 'not', 'yet')],
+  [
+    'of a run that was killed in its first launch',
+    async () => (await Workspace.fresh(await aFolder())).directory,
+  ],
+  ['of a run of before there was a mark', async () => SMOKE],
+  [
+    'of a ladder of before there was a mark',
+    async () => aFolderWith({ 'ladder.json': '{"experimentFile": "a"}' }),
+  ],
+  [
+    'with a common report',
+    async () => {
+      const folder = await aFolder()
+      await saveCommonReport(folder, '# Ours')
+      return folder
+    },
+  ],
+])('a folder %s is not', async (_, folderOf) => {
+  await expect(refuseForeignFolder(await folderOf())).resolves.toBeUndefined()
+})
