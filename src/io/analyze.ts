@@ -91,10 +91,10 @@ function inOrder(plan: readonly PlannedRun[], launches: readonly LaunchRecord[])
 }
 
 function requestOf(
-  { experimentFile, configs, overrides, revision, sources, host, noiseFloors }: Recorded,
+  { launches, reevaluation, notRun, preflight, ...request }: Recorded,
   experiment: Experiment,
 ): Request {
-  return { experimentFile, experiment, configs, overrides, revision, sources, host, noiseFloors }
+  return { ...request, experiment }
 }
 
 /** `gatesFrom`: another experiment file, or any YAML with `gates:`, whose gates are used instead. */

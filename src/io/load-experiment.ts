@@ -1,7 +1,7 @@
 // Reads an experiment and has both trainer configs resolved, before any run is started.
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { type Experiment, parseExperiment, VARIANTS } from '../config/experiment.ts'
 import type { OverrideName } from '../config/overrides.ts'
 import { type ResolvedConfigs, refuseForbiddenDifferences, refuseIdentical } from '../config/same-work.ts'
@@ -17,7 +17,7 @@ import { runShort } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import { readText } from './read-text.ts'
 import { environmentOf, resolveConfig } from './resolve-config.ts'
-import { revisionOf } from './revisions/revision.ts'
+import { revisionOf, untrackedOf } from './revisions/revision.ts'
 import {
   type PlacesRequest,
   prepareVariants,
@@ -73,19 +73,37 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   refuseIdentical(experiment, configs)
   const trainings = VARIANTS.map((variant) => trainingHash(experiment, configs, variant))
   const noiseFloors = await loadNoiseFloors(source.noiseFloorFolder, trainings)
-  const revision = await revisionOf({ workingDirectory, cancelled })
+  const repository = { workingDirectory, cancelled }
+  const revision = await revisionOf(repository)
+  const untracked =
+    revision === null ? [] : await untrackedOf(repository, filesOf(experiment, experimentFile))
   const host = hostname()
   const warmUp = asWarmedUp(experiment)
   const ofWarmUps = warmUp === experiment ? configs : await resolved(warmUp).catch(nameWarmUp)
   const taken = taking.move()
   return {
-    request: { experimentFile, experiment, configs, overrides, revision, sources, host, noiseFloors },
+    request: {
+      ...{ experimentFile, experiment, configs, overrides, revision, untracked, sources, host, noiseFloors },
+      outDirectory: namedFrom(workingDirectory, outDirectory),
+    },
     places,
     configs: { 'warm-up': ofWarmUps, measured: configs },
     directory,
     unused: unusedOverrides(overrides, experiment, text),
     [Symbol.asyncDispose]: () => taken.disposeAsync(),
   }
+}
+
+/** Of the working tree; those of a revision are in its commit. */
+function filesOf({ variants, trainer }: Experiment, experimentFile: string): string[] {
+  const ofVariants = VARIANTS.map((variant) => variants[variant]).filter((one) => one.revision === undefined)
+  const script = ofVariants.length === 0 || trainer.script === undefined ? [] : [trainer.script]
+  return [experimentFile, ...ofVariants.map(({ config }) => config), ...script]
+}
+
+function namedFrom(workingDirectory: string, folder: string): string {
+  const path = relative(workingDirectory, folder)
+  return path.startsWith('..') ? folder : path || '.'
 }
 
 function nameWarmUp(error: unknown): never {

@@ -1,6 +1,6 @@
 // What became of one run: finished with a whole record, or failed for a typed reason.
 import type { PlannedRun } from '../plan/plan.ts'
-import { duration } from '../report/format.ts'
+import { duration } from '../text/numbers.ts'
 import type { MetricsRecord } from './metrics-file.ts'
 import type { RunEnd, RunStart } from './metrics-schema.ts'
 

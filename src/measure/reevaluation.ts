@@ -1,6 +1,6 @@
 // The held-out numbers of final checkpoints, evaluated once more after the trainings by one process.
 import { z } from 'zod'
-import { duration } from '../report/format.ts'
+import { duration } from '../text/numbers.ts'
 import { exitText, type LaunchRecord } from './outcome.ts'
 import type { RunSummary } from './summary.ts'
 

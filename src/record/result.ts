@@ -18,6 +18,9 @@ import { refuseForeignLaunches } from './recorded-launches.ts'
 
 export const RESULT_SCHEMA_VERSION = 1
 
+/** Of both `--out` and the action's input. */
+export const DEFAULT_OUT = 'out'
+
 /** What was asked for: enough to plan the same runs again and to read their files. */
 export interface Request {
   readonly experimentFile: string
@@ -27,6 +30,10 @@ export interface Request {
   readonly overrides: Overrides
   /** Commit of the working directory, `-dirty` with uncommitted changes; null outside of git. */
   readonly revision: string | null
+  /** Of the experiment, its configs and its script: what git does not track, so that no commit has it. */
+  readonly untracked: readonly string[]
+  /** As it was named: of several experiments, the folder above theirs. */
+  readonly outDirectory: string
   /** Code and lock of each variant; null for results of before variants had revisions. */
   readonly sources: Sources | null
   /** Blocks of two hosts cannot be compared. */
@@ -131,6 +138,8 @@ const recordedFile = z.object({
     .string()
     .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
     .nullable(),
+  untracked: z.array(z.string()).default([]),
+  outDirectory: z.string().default(DEFAULT_OUT),
   sources: sourcesSchema.default(null),
   host: z.string(),
   noiseFloors: z.array(noiseFloorSchema).default([]),

@@ -2,16 +2,21 @@
 import { flagsOf, type Overrides } from '../config/overrides.ts'
 import { MERGE_BASE } from '../config/revision-rules.ts'
 import type { Sources } from '../config/sources.ts'
-import type { Request } from '../record/result.ts'
+import { DEFAULT_OUT, type Request } from '../record/result.ts'
 import { shellQuote } from '../text/shell-quote.ts'
+import { oneLine } from './escape.ts'
 
-export function reproduceCommand({ experimentFile, overrides, revision, sources }: Request): string {
+export function reproduceCommand(request: Request): string {
+  const { experimentFile, overrides, revision, untracked, sources, outDirectory } = request
+  const out = outDirectory === DEFAULT_OUT ? [] : ['--out', outDirectory]
   // Not npx: outside of our clone it would fetch what anybody has published under the name.
-  const run = ['speedproof', 'run', experimentFile, ...flagsOf({ ...overrides, ...baseOf(sources) })]
+  const run = ['run', experimentFile, ...out, ...flagsOf({ ...overrides, ...baseOf(sources) })]
   return [
     ...checkout(revision),
-    run.map(shellQuote).join(' '),
-    'speedproof analyze out/result.json   # the verdict again, from the recorded metrics',
+    // In one line, since the next one would be a command.
+    ...(untracked.length === 0 ? [] : [oneLine(`# not in git: ${untracked.join(', ')}`)]),
+    ['speedproof', ...run].map(shellQuote).join(' '),
+    `speedproof analyze ${shellQuote(`${outDirectory}/result.json`)}   # the verdict again, from the recorded metrics`,
   ].join('\n')
 }
 

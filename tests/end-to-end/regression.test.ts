@@ -78,6 +78,15 @@ it('says that the working tree has uncommitted changes', async () => {
   expect(stdout).toContain(`revision: ${base} (merge-base) -> ${base} with uncommitted changes\n`)
 })
 
+it('says in its report what it took that is not in git, and where it left its results', async () => {
+  const folder = await aRepository()
+  await write(folder, { 'mine.yaml': await readFile(join(folder, EXPERIMENT_FILE), 'utf8') })
+  const { exitCode } = await speedproof(folder, 'run', 'mine.yaml', ...BASE, '--out', 'mine')
+  expect(exitCode).toBe(0)
+  const report = await readFile(join(folder, 'mine/report.md'), 'utf8')
+  expect(report).toMatch(/^# not in git: mine\.yaml\nspeedproof run mine\.yaml --out mine --base /m)
+})
+
 it('refuses a training that changed, and lists a key that is new', async () => {
   const folder = await aRepository()
   await write(folder, { 'config.yaml': 'steps: 30\nsmoothing: 0.1\nspeed: { step_seconds: 0.002 }\n' })

@@ -42,7 +42,10 @@ async function hostileResult(text: string): Promise<Result> {
     return { launch, outcome: outcomeOf(one.outcome.run, launch, null) }
   })
   const configs = { baseline: { speed: {} }, optimized: { speed: { [text]: text } } }
-  return assess(aRequest({ experiment, configs, experimentFile: text }), failed)
+  return assess(
+    aRequest({ experiment, configs, experimentFile: text, untracked: [text], outDirectory: text }),
+    failed,
+  )
 }
 
 const plain = await hostileResult('plain')
