@@ -101,18 +101,18 @@ def _model(config: Config) -> Iterator[Problem]:
 
 def _pairs(config: Config) -> Iterator[Problem]:
     pairs, micro_steps = config.train.pairs_per_update, config.speed.accumulation_steps
+    cut = config.recipe.batch_cut_into
     if pairs % micro_steps:
         yield Problem(
             "speed.accumulation_steps",
             f"got {micro_steps}, expected a divisor of train.pairs_per_update ({pairs})",
         )
-    cut = config.recipe.batch_cut_into
-    if pairs % micro_steps == 0 and pairs % (micro_steps * cut):
+    elif pairs % (micro_steps * cut):
         yield Problem(
             "recipe.batch_cut_into",
             f"got {cut}, expected a divisor of train.pairs_per_update ({pairs}) in {micro_steps} micro-steps",
         )
-    elif pairs % micro_steps == 0 and (text := _uneven_pairs(config, world_size=1)):
+    elif text := _uneven_pairs(config, world_size=1):
         yield Problem("train.pairs_per_update", text)
     if pairs // cut < LEAST_PAIRS <= pairs:
         yield Problem(
