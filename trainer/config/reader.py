@@ -91,7 +91,7 @@ def _limit_passed(hint: object, value: object) -> str | None:
 def _scalar(hint: object, value: object) -> object:
     """Return the value as the wanted type, or None where it is not one."""
     if typing.get_origin(hint) is typing.Literal:
-        return value if value in typing.get_args(hint) and isinstance(value, str) else None
+        return value if value in typing.get_args(hint) else None
     if hint is str:
         return value if isinstance(value, str) and value else None
     if hint is bool:

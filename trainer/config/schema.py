@@ -199,4 +199,4 @@ class Config:
 
 def _reduced(data: DataConfig, grid: tuple[int, ...]) -> tuple[int, ...]:
     every = data.reduced_resolution if len(grid) == 1 else data.reduced_resolution_2d
-    return tuple(-(-points // every) for points in grid)
+    return tuple(points // every for points in grid)
