@@ -9,7 +9,7 @@ import yaml
 from tiny import ROOT, launch, tiny_config, tiny_file
 
 from trainer.cli import main
-from trainer.config import Config, load_config, to_plain
+from trainer.config import Config, config_hash, load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
 from trainer.run.world import open_world
@@ -43,8 +43,47 @@ def test_a_number_with_an_exponent_is_a_number(tmp_path, text):
     assert load_config(path).optimizer.learning_rate == 0.001
 
 
+@pytest.mark.parametrize("text", ["200", "200.0", "2e2"])
+def test_a_whole_number_may_be_written_with_a_point_or_an_exponent(tmp_path, text):
+    updates = load_config(written(tmp_path, f"train: {{updates: {text}}}\n")).train.updates
+    assert (updates, type(updates)) == (200, int)
+
+
+def test_a_number_that_begins_with_0_is_decimal(tmp_path):
+    assert load_config(written(tmp_path, "train: {updates: 0200}\n")).train.updates == 200
+
+
+@pytest.mark.parametrize("text", ["", "~", "null", "Null", "NULL"])
+def test_nothing_is_null(tmp_path, text):
+    path = written(tmp_path, f"optimizer:\n  clip_norm: {text}\n")
+    assert load_config(path, ["recipe.query_points="]) == Config()
+
+
+@pytest.mark.parametrize("text", ["true", "True", "TRUE"])
+def test_a_truth_may_be_written_in_capitals(tmp_path, text):
+    path = written(tmp_path, f"{{train: {{keep_best: {text}}}, speed: {{fused_adamw: {text}}}}}")
+    config = load_config(path)
+    assert (config.train.keep_best, config.speed.fused_adamw) == (True, True)
+
+
 def test_off_is_a_word_and_not_false(tmp_path):
     assert load_config(written(tmp_path, "speed: {compile: off}\n")).speed.compile == "off"
+
+
+def test_the_hash_tells_configs_apart_wherever_they_differ(tmp_path):
+    changes = [
+        [],
+        ["data.seed=1"],
+        ["model.drop_path=0"],
+        ["loss.latent=0.5"],
+        ["optimizer.beta1=0.8"],
+        ["train.updates=8"],
+        ["evaluation.batch_pairs=1"],
+        ["speed.fused_adamw=true"],
+        ["recipe.inverse_every=2"],
+    ]
+    assert len({config_hash(tiny_config(tmp_path, *change)) for change in changes}) == len(changes)
+    assert config_hash(tiny_config(tmp_path)) == config_hash(tiny_config(tmp_path, "train.updates=7"))
 
 
 def test_an_override_wins_over_the_file(tmp_path):
@@ -63,6 +102,13 @@ def test_an_override_wins_over_the_file(tmp_path):
             "train: {pairs_per_update: 8}",
             "train.pairs_per_update: got 8, expected a whole number at least 16",
         ),
+        (
+            "train: {checkpoint_every_updates: -1}",
+            "train.checkpoint_every_updates: got -1, expected a whole number at least 0",
+        ),
+        ("loss: {latent: -1}", "loss.latent: got -1, expected a finite number at least 0"),
+        ("optimizer: {clip_norm: 0}", "optimizer.clip_norm: got 0, expected a finite number more than 0"),
+        ("data: {root: ''}", 'data.root: got "", expected text that is not empty'),
         ("train: 3", "train: got 3, expected a mapping of keys to values"),
         (
             "seed: 1\n---\nseed: 2",
@@ -123,10 +169,14 @@ def test_an_override_wins_over_the_file(tmp_path):
             "train: {pairs_per_update: 20}\nrecipe: {inverse_every_nth_pair: 3}",
             "got 20, expected a multiple of",
         ),
-        ("train: {updates: 50}", "optimizer.warmup_updates: got 100, expected less than the 50 updates"),
+        ("train: {updates: 100}", "optimizer.warmup_updates: got 100, expected less than the 100 updates"),
         (
             "{train: {updates: 120}, speed: {trace_updates: 111}}",
             "trace_updates: got 111, but of 120 steps the first 10 are not traced: expected at most 110",
+        ),
+        (
+            "{train: {updates: 120}, recipe: {batch_doubles_after: [104]}, speed: {trace_updates: 103}}",
+            "trace_updates: got 103, but of 112 steps the first 10 are not traced: expected at most 102",
         ),
         (
             "{train: {detect_anomaly: true}, speed: {cuda_graph: true, data_path: resident, muon: batched}}",
@@ -156,6 +206,7 @@ def test_an_override_wins_over_the_file(tmp_path):
         (f"optimizer: {{learning_rate: 1{'0' * 400}}}", "expected a number of at most 15 digits"),
         (f"train: {{updates: 1{'0' * 5000}}}", "line 1: a number of 5001 digits; correct the YAML there"),
         ("[]", "top level: got [], expected a mapping"),
+        ("train: {updates: \x07}", "special characters are not allowed"),
     ],
 )
 def test_a_bad_value_is_named_with_file_key_and_remedy(tmp_path, text, expected):
@@ -172,6 +223,44 @@ def test_json_refuses_nan_and_repeated_keys(tmp_path):
     assert "key 'train' appears twice" in problem(twice)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{\n"train" 1}', "line 2: Expecting ':' delimiter; correct the JSON there"),
+        (f'{{"train": 1{"0" * 5000}}}', "; correct the JSON"),
+    ],
+)
+def test_json_that_cannot_be_read_is_named(tmp_path, text, expected):
+    path = written(tmp_path, text, "bad.json")
+    message = problem(path)
+    assert message.startswith(f"{path}: ")
+    assert expected in message
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"train: \xff")
+    assert f"{path}: cannot be read" in problem(path)
+
+
+def test_one_mistake_is_one_problem(tmp_path):
+    text = "speed.accumulation_steps: got 3, expected a divisor of train.pairs_per_update (16)"
+    assert problem(tiny_file(tmp_path), "speed.accumulation_steps=3") == f"--set: {text}"
+
+
+def test_a_pair_lies_within_a_trajectory(tmp_path):
+    path, text = tiny_file(tmp_path), "expected less than the 6 frames of advection1d"
+    assert f"data.frame_strides: got 6, {text}" in problem(path, "data.frame_strides=[1, 6]")
+    load_config(path, ["data.frame_strides=[1, 5]"])
+    load_config(path, ["data.tasks=[darcy2d]", "data.frame_strides=[6]"])
+
+
+@pytest.mark.parametrize("term", ["forward", "spectral"])
+def test_either_term_of_the_decoded_prediction_trains_everything(tmp_path, term):
+    others = [f"loss.{name}=0" for name in ("forward", "spectral", "latent") if name != term]
+    assert getattr(tiny_config(tmp_path, *others).loss, term) > 0
+
+
 def test_a_missing_file_is_named(tmp_path):
     assert f"{tmp_path / 'absent.yaml'}: cannot be read" in problem(tmp_path / "absent.yaml")
 
@@ -186,6 +275,13 @@ def test_a_batch_that_the_ranks_cannot_share_is_refused(tmp_path):
     require_world_fits(config, 4)
     with pytest.raises(ConfigError, match="got 16, expected a multiple of world size 3 x"):
         require_world_fits(config, 3)
+
+
+def test_ranks_that_would_not_average_gradients_are_refused(tmp_path):
+    config = tiny_config(tmp_path, "speed.wrapper=none")
+    require_world_fits(config, 1)
+    with pytest.raises(ConfigError, match=r'speed\.wrapper: got "none", but 2 ranks must average gradients'):
+        require_world_fits(config, 2)
 
 
 def test_more_ranks_than_gpus_are_refused(monkeypatch):

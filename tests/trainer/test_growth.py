@@ -35,6 +35,7 @@ def test_steps_take_more_and_more_declared_updates_together():
     taken = [list(growth.parts(step)) for step in range(1, growth.steps + 1)]
     assert taken == [[1], [2], [3], [4], [5, 6], [7, 8], [9, 10, 11, 12]]
     assert [growth.factor(step) for step in (4, 5, 7)] == [1, 2, 4]
+    assert growth.largest_factor == 4
 
 
 def test_without_growth_a_step_is_an_update():
@@ -48,6 +49,7 @@ def test_a_batch_can_start_as_a_part_of_the_declared_one():
     growth = Growth(6, (2,), cut_into=4)
     assert growth.steps == 8 + 8
     assert [growth.factor(step) for step in (1, 8, 9, 16)] == [0.25, 0.25, 0.5, 0.5]
+    assert growth.largest_factor == 0.5
     assert [growth.position(step) for step in (1, 4, 8, 9, 16)] == [0.25, 1, 2, 2.5, 6]
     assert [step for step in range(1, 17) if growth.is_due(step, 2)] == [8, 12, 16]
     assert [list(growth.completed(step)) for step in range(1, 11)] == [

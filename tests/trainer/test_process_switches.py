@@ -215,11 +215,11 @@ def test_warnings_of_the_whole_run_are_in_its_end(tmp_path, monkeypatch):
     assert events(tmp_path / "asked", "run_end")[0]["nccl_warnings"] == 0
 
 
-def test_what_is_no_variable_of_nccl_is_refused(tmp_path):
-    with pytest.raises(
-        ConfigError, match=r'speed.nccl\[0\]: got "PATH=x", expected a variable of NCCL and its value'
-    ):
-        load_config(tiny_file(tmp_path), ["speed.nccl=[PATH=x]"])
+@pytest.mark.parametrize("setting", ["PATH=x", "NCCL_DEBUG=", "NCCL_DEBUG=WARN INFO"])
+def test_what_is_no_variable_of_nccl_is_refused(tmp_path, setting):
+    said = rf'speed.nccl\[1\]: got "{setting}", expected a variable of NCCL and its value'
+    with pytest.raises(ConfigError, match=said):
+        load_config(tiny_file(tmp_path), [f"speed.nccl=[NCCL_DEBUG=WARN, {setting}]"])
 
 
 LATTICE = ["recipe.query_strategy=lattice", "recipe.query_points=8"]

@@ -100,6 +100,14 @@ def test_the_operator_alone_is_trained_without_a_decode(tmp_path):
     assert all(p.grad is None for p in objective.model.decoder.parameters())
 
 
-def test_the_operator_alone_with_a_decoded_term_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"loss\.forward: got 1\.0, but model\.trained operator"):
-        tiny_config(tmp_path, *OPERATOR_ONLY, "loss.forward=1")
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("loss.forward=1", r"loss\.forward: got 1\.0, but model\.trained operator has loss\.latent only"),
+        ("loss.latent=0", r"loss\.latent: got 0, but model\.trained operator has no other term"),
+        ("data.tasks=[advection1d, darcy2d]", r"data\.tasks: got darcy2d, which has no latent term"),
+    ],
+)
+def test_the_operator_alone_is_not_trained_by_what_it_lacks(tmp_path, override, message):
+    with pytest.raises(ConfigError, match=message):
+        tiny_config(tmp_path, *OPERATOR_ONLY, override)
