@@ -8,9 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -24,23 +26,23 @@ from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losse
 from trainer.data.pairs import split_trajectories
 from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError, Diverged
-from trainer.run.checkpoint import BEST, LAST, CheckpointWriter, read_checkpoint
+from trainer.run.checkpoint import BEST, LAST, CheckpointWriter, _save, read_checkpoint
 from trainer.run.evaluate import evaluate_checkpoint
 from trainer.run.failure import Failure
 from trainer.run.keeper import require_finite_weights
 from trainer.run.learner import Learner
 from trainer.run.lock import hold_folder
-from trainer.run.resume import earlier_part, require_same_data
+from trainer.run.resume import differences, earlier_part, require_same_data
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
 
 KEEPING = ["train.window_updates=1", "train.checkpoint_every_updates=2", "evaluation.every_updates=3"]
 
 
-def interrupted_at(step: int, monkeypatch, config, out) -> None:
+def interrupted_at(step: int, monkeypatch, config, out, *, resume: bool = False) -> None:
     monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", f"nan@rank0@step{step}")
     with pytest.raises(Diverged):
-        run_training(config, out, 3, Progress())
+        run_training(config, out, 3, Progress(), resume=resume)
     monkeypatch.delenv("SPEEDPROOF_TEST_FAULT")
 
 
@@ -89,11 +91,15 @@ def test_a_resumed_run_ends_in_the_same_bits(tmp_path, monkeypatch, overrides):
 
 @pytest.fixture(scope="module")
 def resumed(tmp_path_factory):
+    """Interrupted twice; each of its three processes takes 100 seconds."""
     folder = tmp_path_factory.mktemp("resumed")
     config = tiny_config(folder, *KEEPING, "train.keep_best=true")
     with pytest.MonkeyPatch.context() as patch:
-        interrupted_at(6, patch, config, folder)
-    run_training(config, folder, 3, Progress(), resume=True)
+        for module in ("keeper", "events"):
+            patch.setattr(f"trainer.run.{module}.seconds_since_start", lambda: 100.0)
+        interrupted_at(4, patch, config, folder)
+        interrupted_at(6, patch, config, folder, resume=True)
+        run_training(config, folder, 3, Progress(), resume=True)
     return folder
 
 
@@ -108,13 +114,13 @@ def test_a_resumed_run_leaves_one_record_of_the_contract(resumed):
     assert [names.count(name) for name in ("run_start", "run_end")] == [1, 1]
     assert (names[0], names[-1]) == ("run_start", "run_end")
     assert [event["first_step"] for event in events(resumed, "steps")] == [1, 2, 3, 4, 5, 6, 7]
-    assert lines[0]["resumed_at_steps"] == [4]
+    assert lines[0]["resumed_at_steps"] == [3, 4]
     assert not (resumed / "metrics.partial").exists()
 
 
 def test_the_time_before_the_interruption_counts(resumed):
     state = torch.load(resumed / "checkpoint.pt", weights_only=True)
-    assert events(resumed, "run_end")[0]["total_seconds"] >= state["seconds"] > 0
+    assert events(resumed, "run_end")[0]["total_seconds"] == state["seconds"] == 300
 
 
 def test_the_best_checkpoint_is_the_one_with_the_lowest_val_loss(resumed):
@@ -122,6 +128,18 @@ def test_the_best_checkpoint_is_the_one_with_the_lowest_val_loss(resumed):
     state = torch.load(resumed / "checkpoint-best.pt", weights_only=True)
     assert (state["step"], state["best_val_loss"]) == (best["step"], best["val_loss"])
     assert not list(resumed.glob("*.partial"))
+
+
+def test_the_best_checkpoint_of_before_an_interruption_stays_until_a_better_one(tmp_path, monkeypatch):
+    losses = iter([1.0, 2.0, 1.0, 3.0])
+    monkeypatch.setattr("trainer.run.training.write_evaluation", lambda *_: next(losses))
+    overrides = ["train.checkpoint_every_updates=2", "evaluation.every_updates=1", "train.keep_best=true"]
+    config = tiny_config(tmp_path, *overrides, "train.updates=4", "train.window_updates=1")
+    interrupted_at(3, monkeypatch, config, tmp_path)
+    run_training(config, tmp_path, 3, Progress(), resume=True)
+    last, best = (read_checkpoint(tmp_path / name) for name in ("checkpoint.pt", "checkpoint-best.pt"))
+    assert (last["step"], last["best_val_loss"]) == (4, 1)
+    assert (best["step"], best["best_val_loss"]) == (1, 1)
 
 
 def test_a_finished_run_resumes_to_its_own_end(resumed, capsys):
@@ -148,7 +166,13 @@ def test_a_run_whose_record_lacks_its_end_is_given_one(resumed, tmp_path, last):
 @pytest.mark.parametrize(
     ("overrides", "seed", "message"),
     [
-        (["optimizer.learning_rate=0.5"], 3, "learning_rate: got 0.5, but .* was trained with 0.001"),
+        (
+            ["optimizer.learning_rate=0.5"],
+            3,
+            r"--resume: optimizer\.learning_rate: got 0.5, but .* was trained with 0.001",
+        ),
+        (["data.advection1d.end_time=2"], 3, r"data\.advection1d\.end_time: got 2.0, but .* with 1.0"),
+        (["train.updates=9"], 3, r"train\.updates: got 9, but .* was trained with 7"),
         ([], 4, "got seed 4, but .* of a run with seed 3"),
     ],
 )
@@ -158,6 +182,12 @@ def test_another_runs_checkpoint_is_refused(resumed, overrides, seed, message):
     with pytest.raises(ConfigError, match=message):
         run_training(config, resumed, seed, Progress(), resume=True)
     assert (resumed / "metrics.jsonl").read_bytes() == lines
+
+
+def test_a_key_that_one_of_two_configs_lacks_is_a_difference():
+    one, other = {"train": {"updates": 7}, "speed": {}}, {"train": {"updates": 7, "rest": "pad"}}
+    assert list(differences(one, other)) == [("train.rest", None, "pad")]
+    assert list(differences(other, one)) == [("train.rest", "pad", None)]
 
 
 def scaled(file: h5py.File, row: int) -> None:
@@ -269,8 +299,12 @@ def test_there_must_be_something_to_resume(tmp_path):
         run_training(tiny_config(tmp_path), tmp_path, 3, Progress(), resume=True)
 
 
-def test_a_checkpoint_without_its_metrics_is_refused(resumed, tmp_path):
+@pytest.mark.parametrize("lines", [None, 1, 5])
+def test_a_checkpoint_without_its_metrics_is_refused(resumed, tmp_path, lines):
     shutil.copy(resumed / "checkpoint.pt", tmp_path)
+    if lines:
+        left = (resumed / "metrics.jsonl").read_bytes().splitlines(keepends=True)[:lines]
+        (tmp_path / "metrics.jsonl").write_bytes(b"".join(left))
     config = tiny_config(resumed, *KEEPING, "train.keep_best=true")
     with pytest.raises(ConfigError, match=r"metrics\.jsonl is shorter than .*, or gone; start without"):
         run_training(config, tmp_path, 3, Progress(), resume=True)
@@ -287,14 +321,42 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, content):
         run_training(tiny_config(tmp_path), tmp_path, 3, Progress(), resume=True)
 
 
+class RunsCode:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple:
+        return os.mkdir, (str(self.path),)
+
+
+def test_no_code_of_a_checkpoint_is_run(resumed, tmp_path):
+    state = torch.load(resumed / "checkpoint.pt", weights_only=True)
+    torch.save({**state, "seconds": RunsCode(tmp_path / "made")}, tmp_path / "checkpoint.pt")
+    with pytest.raises(
+        ConfigError, match=r"checkpoint\.pt: cannot be read as a checkpoint \(UnpicklingError"
+    ):
+        read_checkpoint(tmp_path / "checkpoint.pt")
+    assert not (tmp_path / "made").exists()
+
+
 def _in_whole_numbers(weights: dict[str, torch.Tensor]) -> None:
     weights.update({name: weight.long() for name, weight in weights.items()})
+
+
+def _one_longer(weights: dict[str, torch.Tensor]) -> None:
+    name = "decoder.context.weight"
+    weights[name] = torch.cat([weights[name], weights[name][:1]])
 
 
 @pytest.mark.parametrize("part", ["model", "ema"])
 @pytest.mark.parametrize(
     "change",
-    [lambda weights: weights.popitem(), lambda weights: weights.update(old=torch.ones(1)), _in_whole_numbers],
+    [
+        lambda weights: weights.popitem(),
+        lambda weights: weights.update(old=torch.ones(1)),
+        _in_whole_numbers,
+        _one_longer,
+    ],
 )
 def test_the_weights_of_another_version_are_refused(resumed, tmp_path, part, change):
     state = torch.load(resumed / "checkpoint.pt", weights_only=True)
@@ -306,17 +368,29 @@ def test_the_weights_of_another_version_are_refused(resumed, tmp_path, part, cha
         read_checkpoint(tmp_path / "checkpoint.pt")
 
 
-def test_the_optimizer_of_another_version_is_not_resumed(resumed, tmp_path):
+@pytest.mark.parametrize(
+    ("left", "more", "named"),
+    [
+        ("decoder.context.weight", {}, r"decoder\.context\.weight"),
+        ("decoder.context.weight", {"decoder.context.weight[0]": {}}, r"decoder\.context\.weight"),
+        (None, {"old.weight": {}}, r"old\.weight"),
+    ],
+)
+def test_the_optimizer_of_another_version_is_not_resumed(resumed, tmp_path, left, more, named):
     state = torch.load(resumed / "checkpoint.pt", weights_only=True)
-    name = "decoder.context.weight"
-    state["optimizer"][f"{name}[0]"] = state["optimizer"].pop(name)  # another part's, as of another version
-    torch.save(state, tmp_path / "checkpoint.pt")
-    with pytest.raises(ConfigError, match=r"keeps a state of decoder\.context\.weight in one version"):
+    state["optimizer"].pop(left, None)
+    torch.save({**state, "optimizer": state["optimizer"] | more}, tmp_path / "checkpoint.pt")
+    with pytest.raises(ConfigError, match=rf"keeps a state of {named} in one version"):
         earlier_part(tmp_path, tiny_config(resumed, *KEEPING, "train.keep_best=true"), 3)
 
 
-@pytest.mark.parametrize("part", ["model", "ema"])
-@pytest.mark.parametrize("weights", [None, "x", [1], {"a": 1}])
+@pytest.mark.parametrize(
+    ("part", "weights"),
+    [
+        *product(["model", "ema"], [None, "x", [1], {"a": 1}]),
+        *product(["optimizer"], [None, "x", [1]]),
+    ],
+)
 def test_what_holds_no_weights_is_refused(resumed, tmp_path, part, weights):
     state = torch.load(resumed / "checkpoint.pt", weights_only=True)
     torch.save({**state, part: weights}, tmp_path / "checkpoint.pt")
@@ -435,6 +509,11 @@ def test_the_checkpoint_before_the_weights_were_spoilt_is_kept(tmp_path, monkeyp
             next(learner.model.parameters()).data[0] = float("inf")
         return done
 
+    def slow(*arguments: object, **best: bool) -> None:
+        time.sleep(0.2)
+        _save(*arguments, **best)
+
+    monkeypatch.setattr("trainer.run.checkpoint._save", slow)
     monkeypatch.setattr(Learner, "work", spoiling)
     # An infinity can come to nothing in the held-out loss, which the last step has as well.
     monkeypatch.setattr("trainer.run.training.write_evaluation", lambda *_: 1.0)
@@ -460,11 +539,14 @@ def test_ranks_end_alike_where_the_weights_of_one_are_not_finite():
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynchronous):
-    partial, state = tmp_path / "checkpoint.partial", {"weights": torch.ones(3)}
+@pytest.mark.parametrize("numbers", [3, 100_000])
+def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynchronous, numbers):
+    partial, state = tmp_path / "checkpoint.partial", {"weights": torch.ones(numbers)}
+    left = tmp_path / "checkpoint-best.partial"
     for remedy in ("start again", "go on with --resume"):  # without a checkpoint, and with one
         writer = CheckpointWriter(tmp_path, asynchronous=asynchronous)
         partial.symlink_to("/dev/full")
+        left.write_bytes(b"of a run that was killed")
         with pytest.raises(CannotWrite) as ended:
             writer.write(state, best=True)
             writer.close()
@@ -474,6 +556,7 @@ def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynch
         )
         assert Failure.of(ended.value, 1, 0).call_stack == ""
         assert not partial.is_symlink()
+        assert not left.exists()
         CheckpointWriter(tmp_path, asynchronous=False).write(state, best=True)
 
 
@@ -511,6 +594,54 @@ def test_a_copy_that_finds_no_room_leaves_the_best_checkpoint_as_it_was(tmp_path
     assert sorted(file.name for file in tmp_path.iterdir()) == [BEST, LAST]
 
 
+def test_what_a_killed_run_left_of_a_checkpoint_is_in_nobodys_way(tmp_path):
+    for name in ("checkpoint.partial", "checkpoint-best.partial"):
+        (tmp_path / name).write_bytes(b"half of one")
+    CheckpointWriter(tmp_path, asynchronous=False).write({"step": 2}, best=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-best.pt", "checkpoint.pt"]
+    for path in tmp_path.iterdir():
+        assert torch.load(path, weights_only=True) == {"step": 2}
+
+
+def test_a_checkpoint_takes_its_name_when_the_disk_has_it(tmp_path, monkeypatch):
+    done = []
+
+    def noted(owner: object, name: str) -> None:
+        call = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *arguments: (done.append(name), call(*arguments))[1])
+
+    noted(os, "fsync")
+    noted(Path, "replace")
+    CheckpointWriter(tmp_path, asynchronous=False).write({"step": 2}, best=False)
+    assert done == ["fsync", "replace"]
+
+
+def test_a_checkpoint_that_a_thread_writes_is_of_the_moment_when_it_was_asked_for(tmp_path, monkeypatch):
+    changed, save = threading.Event(), torch.save
+    monkeypatch.setattr(torch, "save", lambda *arguments: (changed.wait(60), save(*arguments)))
+    weight, writer = torch.ones(3), CheckpointWriter(tmp_path, asynchronous=True)
+    writer.write({"model": {"weight": weight}}, best=False)
+    weight.zero_()
+    changed.set()
+    writer.close()
+    assert_same_bits(torch.load(tmp_path / "checkpoint.pt"), {"model": {"weight": torch.ones(3)}})
+
+
+def test_checkpoints_are_written_one_after_another(tmp_path, monkeypatch):
+    written = []
+
+    def slower_at_first(state: dict, out: Path, *, best: bool) -> None:
+        time.sleep(0.3 if state["step"] == 1 else 0)
+        written.append(state["step"])
+
+    monkeypatch.setattr("trainer.run.checkpoint._save", slower_at_first)
+    writer = CheckpointWriter(tmp_path, asynchronous=True)
+    for step in (1, 2):
+        writer.write({"step": step}, best=False)
+    writer.close()
+    assert written == [1, 2]
+
+
 @pytest.mark.parametrize("error", [RuntimeError("unexpected pos"), TypeError("cannot pickle")])
 def test_what_fails_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch, error):
     def failing(state, file):
@@ -524,9 +655,10 @@ def test_what_fails_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch, er
 
 
 def test_a_fresh_run_moves_what_another_left_in_its_folder(tmp_path, capsys):
-    out, config = tmp_path / "out", tiny_config(tmp_path)
+    out, config = tmp_path / "out", tiny_config(tmp_path, "train.keep_best=true")
     run_training(config, out, 1, Progress())
-    before = {name: (out / name).read_bytes() for name in ("metrics.jsonl", "checkpoint.pt")}
+    names = ("metrics.jsonl", "checkpoint.pt", "checkpoint-best.pt")
+    before = {name: (out / name).read_bytes() for name in names}
     run_training(config, out, 2, Progress())
     (kept,) = (out / "earlier").iterdir()
     assert {name: (kept / name).read_bytes() for name in before} == before
@@ -547,11 +679,12 @@ def test_a_run_whose_data_cannot_be_read_leaves_the_one_before_in_its_place(tmp_
 
 def test_where_the_run_before_was_moved_away_it_can_be_found(tmp_path):
     config, out = tiny_config(tmp_path), tmp_path / "out"
-    for seed in (1, 2):
+    for seed in (1, 2, 3):
         run_training(config, out, seed, Progress())
-    (kept,) = (out / "earlier").iterdir()
+    kept = {events(folder, "run_start")[0]["seed"]: folder for folder in (out / "earlier").iterdir()}
+    assert sorted(kept) == [1, 2]
     (out / "checkpoint.pt").unlink()
-    with pytest.raises(ConfigError, match=f"move back what is in {kept}, or start without --resume"):
+    with pytest.raises(ConfigError, match=f"move back what is in {kept[2]}, or start without --resume"):
         run_training(config, out, 1, Progress(), resume=True)
 
 
