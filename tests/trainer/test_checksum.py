@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from trainer.counter_random import mix
-from trainer.run.checksum import checksums
+from trainer.errors import RanksDisagree
+from trainer.run.checksum import checksums, require_equal_weights
+from trainer.run.world import World
 
 
 def changed(change) -> list[bool]:
@@ -48,3 +50,19 @@ def test_a_sum_past_64_bits_is_the_whole_one_modulo_2_to_the_64():
     expected = sum(-(2**31) * mix(place) for place in range(1, 101))
     assert expected < -(2**63)
     assert checksums(layer).item() % 2**64 == expected % 2**64
+
+
+@pytest.mark.parametrize(("differing", "named"), [((0, 1), "weight"), ((1,), "bias"), ((), None)])
+def test_the_first_weight_that_one_of_the_ranks_has_otherwise_is_named(differing, named):
+    class AmongThree(World):
+        def gather(self, values: torch.Tensor) -> torch.Tensor:
+            other = values.clone()
+            other[list(differing)] += 1
+            return torch.stack([values, other, values])
+
+    layer, world = torch.nn.Linear(6, 4), AmongThree(0, 3, torch.device("cpu"))
+    if named is None:
+        require_equal_weights(layer, world, 4)
+        return
+    with pytest.raises(RanksDisagree, match=f"after step 4 the ranks hold different values of {named};"):
+        require_equal_weights(layer, world, 4)

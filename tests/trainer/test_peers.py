@@ -1,11 +1,24 @@
 """What a rank that fails leaves behind, whenever the others hear of it."""
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
+import threading
+import time
+from dataclasses import asdict
+from unittest.mock import Mock
 
+import pytest
+import torch
+import torch.distributed as dist
 from tiny import ROOT
+
+from trainer.errors import CannotWrite, ConfigError, Diverged, RanksDisagree
+from trainer.run import peers
+from trainer.run.failure import Failure
+from trainer.run.peers import Peers
 
 FAILING = """
 import os, time
@@ -36,3 +49,110 @@ def test_the_rank_that_failed_keeps_its_own_message_where_the_store_answers_late
     )
     assert done.returncode == 1
     assert json.loads(error_file.read_text())["message"]["message"] == "the root of it", done.stderr
+
+
+FAILED = Failure("ValueError: x", "error", step=3, rank=0, call_stack="where")
+
+
+class Ended(BaseException):
+    """In place of the end of the process."""
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """The store of two ranks, of which one is to end in the test."""
+    store = dist.HashStore()
+    monkeypatch.setattr(peers, "_connect", lambda: store)
+    monkeypatch.setattr(os, "_exit", Mock(side_effect=Ended))
+    monkeypatch.setattr(peers, "FAREWELL_SECONDS", 0)
+    monkeypatch.setattr(threading, "Thread", Mock())
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    return store
+
+
+def test_the_failure_that_was_announced_first_stays(store):
+    store.set("failure", FAILED.to_json())
+    with pytest.raises(Ended):
+        Peers(1, 2).end_all(Failure("another", "error", step=4, rank=1, call_stack=""))
+    assert json.loads(store.get("failure")) == asdict(FAILED)
+
+
+def test_a_rank_that_has_finished_is_not_ended_by_another(store):
+    finished = Peers(1, 2)
+    store.set("failure", FAILED.to_json())
+    with pytest.raises(Ended):
+        finished._watch(store)
+    finished.close()
+    finished._watch(store)
+
+
+def test_a_failed_rank_waits_until_all_have_ended(store, monkeypatch):
+    waits = Mock(side_effect=lambda _seconds: store.add("ended", 1))
+    monkeypatch.setattr(time, "sleep", waits)
+    monkeypatch.setattr(peers, "FAREWELL_SECONDS", 60)
+    with pytest.raises(Ended):
+        Peers(1, 3).end_all(FAILED)
+    assert (waits.call_count, store.add("ended", 0)) == (2, 3)
+
+
+def test_a_rank_ends_with_its_error_file_where_the_store_is_gone(store, monkeypatch, tmp_path):
+    gone = Mock(side_effect=RuntimeError("Connection reset by peer"))
+    monkeypatch.setattr(peers, "_connect", lambda: Mock(dist.Store, compare_set=gone, add=gone, check=gone))
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
+    ranks = Peers(0, 2)
+    ranks._watch(peers._connect())
+    with pytest.raises(Ended):
+        ranks.end_all(FAILED)
+    assert json.loads((tmp_path / "error.json").read_text())["message"]["message"] == "ValueError: x"
+    os._exit.assert_called_once_with(1)
+
+
+def test_no_worker_outlives_a_rank_that_failed(store, monkeypatch):
+    worker = Mock()
+    monkeypatch.setattr(multiprocessing, "active_children", lambda: [worker])
+    with pytest.raises(Ended):
+        Peers(0, 2).end_all(FAILED)
+    worker.kill.assert_called_once_with()
+
+
+def test_ranks_without_a_store_of_torchruns_look_for_none(store, monkeypatch):
+    monkeypatch.setattr(peers, "_connect", Mock(side_effect=AssertionError))
+    monkeypatch.delenv("TORCHELASTIC_USE_AGENT_STORE")
+    Peers(0, 2)
+
+
+def test_a_restart_does_not_hear_what_ended_the_attempt_before(monkeypatch):
+    shared = dist.HashStore()
+    monkeypatch.setattr(dist, "TCPStore", lambda *_, **__: shared)
+    for name, value in (("MASTER_ADDR", "localhost"), ("MASTER_PORT", "1"), ("TORCHELASTIC_RUN_ID", "a")):
+        monkeypatch.setenv(name, value)
+    heard = []
+    for attempt in ("0", "0", "1"):
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", attempt)
+        heard.append(peers._connect().check(["failure"]))
+        peers._connect().set("failure", "x")
+    assert heard == [False, True, False]
+
+
+def test_a_failure_seen_from_another_rank_says_whose_it_was():
+    seen = FAILED.seen_from(2)
+    assert seen.message == "StoppedWithPeer: rank 0 failed at step 3: ValueError: x"
+    assert (seen.cause, seen.step, seen.rank, seen.call_stack) == ("error", 3, 2, "where")
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "step", "has_stack"),
+    [
+        (Diverged(3, "x"), "diverged", 3, False),
+        (RanksDisagree(3, "x"), "error", 3, False),
+        (ConfigError("x"), "error", 5, False),
+        (CannotWrite("x", ROOT, OSError(28, "No space left"), resumable=False), "error", 5, False),
+        (torch.OutOfMemoryError("CUDA out of memory"), "out-of-memory", 5, True),
+        (MemoryError(), "out-of-memory", 5, True),
+        (ValueError("text of an out of memory"), "error", 5, True),
+    ],
+)
+def test_a_failure_is_of_the_step_that_its_error_names(error, cause, step, has_stack):
+    failure = Failure.of(error, step=5, rank=1)
+    assert (failure.cause, failure.step, failure.rank) == (cause, step, 1)
+    assert bool(failure.call_stack) == has_stack
