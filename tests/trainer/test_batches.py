@@ -36,6 +36,11 @@ def test_an_update_is_a_function_of_seed_and_step():
     assert BatchSchedule(100, 8, 6, "a").update(3).tolist() != late_first[1]
 
 
+def test_no_pass_of_a_seed_is_one_of_another():
+    passes = {tuple(BatchSchedule(20, 20, seed, "a").update(step)) for seed in range(3) for step in (1, 2, 3)}
+    assert len(passes) == 9
+
+
 @pytest.mark.parametrize(("world_size", "micro_steps"), [(1, 1), (1, 4), (2, 1), (2, 2), (4, 2)])
 def test_the_pairs_of_an_update_do_not_depend_on_ranks_and_micro_steps(world_size, micro_steps):
     schedule = BatchSchedule(100, 16, 0, "a")

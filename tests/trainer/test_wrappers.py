@@ -8,11 +8,16 @@ import torch
 from tiny import events, gradient_norms, tiny_config, train_in_ranks, train_losses
 
 from trainer.errors import ConfigError
+from trainer.losses.objective import Objective
+from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.training import Progress, run_training
+from trainer.run.world import World
+from trainer.wrapper import wrap
 
 BASE = "train.checkpoint_every_updates=4,train.window_updates=1"
 MUON = f"{BASE},optimizer.matrices=muon"
-EVERY = "speed.accumulation_steps=2,speed.reduce_gradients=every-micro-step"
+EVERY_MICRO_STEP = "speed.reduce_gradients=every-micro-step"
+EVERY = f"speed.accumulation_steps=2,{EVERY_MICRO_STEP}"
 WITH_ADAMW = {
     "ddp": BASE,
     "ddp-micro": f"{BASE},speed.accumulation_steps=2",
@@ -186,6 +191,15 @@ def test_four_ranks_train_like_one_and_resume_what_two_began(trained_in_ranks):
         assert_same_training(trained_in_ranks / "one", trained_in_ranks / name, numbers=1e-5)
     for name in resumed:
         assert_same_training(trained_in_ranks / "one-muon", trained_in_ranks / name, numbers=1e-4)
+
+
+def test_a_gradient_outside_the_buffer_reads_back(tmp_path):
+    alone = World(rank=0, size=1, device=torch.device("cpu"))
+    config = tiny_config(tmp_path, "speed.wrapper=flat", "speed.accumulation_steps=4", EVERY_MICRO_STEP)
+    wrapper = wrap(Objective(LatentPdeOperator(config), config), config.speed, alone)
+    assert (wrapper.reduced, wrapper.effective()) == (4, {"wrapper": "flat", "gradient_reductions": 0})
+    wrapper.parameters[1].grad = torch.zeros_like(wrapper.parameters[1])
+    assert wrapper.effective()["wrapper"] == "none"
 
 
 @pytest.mark.parametrize(
