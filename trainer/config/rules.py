@@ -154,7 +154,7 @@ def _growth(config: Config) -> Iterator[Problem]:
         return
     for index, (start, end) in enumerate(pairwise(edges)):
         together = 2**index
-        if index > 0 and (end - start) * cut % together:
+        if (end - start) * cut % together:
             yield Problem(
                 key,
                 f"got {list(after)} of {updates} updates, expected between {start} and {end} a multiple "
