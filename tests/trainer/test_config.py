@@ -124,6 +124,10 @@ def test_an_override_wins_over_the_file(tmp_path):
             "optimizer.learning_rate: got Infinity, expected a finite number",
         ),
         (
+            "optimizer: {beta1: -0.1}",
+            "optimizer.beta1: got -0.1, expected a finite number at least 0 and less than 1",
+        ),
+        (
             "optimizer: {beta2: 1}",
             "optimizer.beta2: got 1, expected a finite number at least 0 and less than 1",
         ),
@@ -158,9 +162,29 @@ def test_an_override_wins_over_the_file(tmp_path):
             "{data: {tasks: [darcy2d]}, recipe: {query_points: 2048}}",
             "loss.spectral: got 0.05, but it needs a regular grid and darcy2d decodes 2048 uniform points",
         ),
+        (
+            "data: {tasks: [darcy2d], reduced_resolution_2d: 3}",
+            "data.reduced_resolution_2d: got 3, expected a divisor of the 128 grid points of darcy2d",
+        ),
+        (
+            "model: {decoder_heads: 7}",
+            "model.decoder_heads: got 7, expected a divisor of model.decoder_hidden_dim (384)",
+        ),
         ("model: {heads: 7}", "model.heads: got 7, expected a divisor of model.hidden_dim (384)"),
         ("recipe: {query_points: 9}", "loss.conservation: got 0.0001, but it needs a regular grid"),
         ("loss: {forward: 0, spectral: 0, latent: 0}", "loss: no term trains the operator and the decoder"),
+        (
+            "loss: {forward: 0, spectral: 0, inverse_encoding: 0}",
+            "loss: no term trains the operator and the decoder",
+        ),
+        (
+            "{data: {tasks: [advection1d, darcy2d]}, loss: {forward: 0, spectral: 0, inverse_encoding: 1}}",
+            "loss: no term trains the operator and the decoder",
+        ),
+        (
+            "{train: {pairs_per_update: 48}, recipe: {batch_cut_into: 2, inverse_every_nth_pair: 16}}",
+            "speed.accumulation_steps 1 x recipe.batch_cut_into 2 x recipe.inverse_every_nth_pair 16 = 32",
+        ),
         (
             "speed: {accumulation_steps: 3}",
             "speed.accumulation_steps: got 3, expected a divisor of train.pairs",
@@ -261,11 +285,25 @@ def test_either_term_of_the_decoded_prediction_trains_everything(tmp_path, term)
     assert getattr(tiny_config(tmp_path, *others).loss, term) > 0
 
 
+def test_latents_that_move_and_can_be_decoded_train_everything(tmp_path):
+    config = tiny_config(tmp_path, "loss.forward=0", "loss.spectral=0")
+    assert min(config.loss.latent, config.loss.inverse_encoding) > 0
+
+
+def test_a_term_that_a_task_does_not_have_asks_nothing_of_its_points(tmp_path):
+    sparse = ["recipe.query_points=9", "loss.spectral=0"]
+    with pytest.raises(ConfigError, match=r"loss\.conservation: got 0\.0001, but it needs a regular grid"):
+        tiny_config(tmp_path, *sparse)
+    assert tiny_config(tmp_path, "data.tasks=[darcy2d]", *sparse, "loss.boundary=0").loss.conservation > 0
+
+
 def test_a_missing_file_is_named(tmp_path):
     assert f"{tmp_path / 'absent.yaml'}: cannot be read" in problem(tmp_path / "absent.yaml")
 
 
-@pytest.mark.parametrize("override", ["train.updates", "=3", "train..updates=3", "train.updates.more=3"])
+@pytest.mark.parametrize(
+    "override", ["train.updates", "=3", "train..updates=3", "train.updates.more=3", "train.updates.a.b=3"]
+)
 def test_a_malformed_override_is_named(tmp_path, override):
     assert f'--set: got "{override}"' in problem(tiny_file(tmp_path), override)
 
@@ -282,6 +320,11 @@ def test_ranks_that_would_not_average_gradients_are_refused(tmp_path):
     require_world_fits(config, 1)
     with pytest.raises(ConfigError, match=r'speed\.wrapper: got "none", but 2 ranks must average gradients'):
         require_world_fits(config, 2)
+
+
+def test_one_rank_without_a_wrapper_may_batch_its_matrices(tmp_path):
+    batched = ["optimizer.matrices=muon", "speed.muon=batched", "speed.wrapper=none"]
+    assert tiny_config(tmp_path, *batched).speed.muon == "batched"
 
 
 def test_more_ranks_than_gpus_are_refused(monkeypatch):
