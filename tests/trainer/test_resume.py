@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -246,7 +247,12 @@ def test_units_that_another_processor_summed_are_those_of_the_same_data(tmp_path
     checkpoint = tmp_path / "out/checkpoint.pt"
     state = torch.load(checkpoint, weights_only=True)
     scale = state["normalisation"]["advection1d"]["state_scale"][0]
-    scale[0] = float(np.nextafter(np.float32(scale[0]), np.float32(9)))
+    own = scale[0]
+    scale[0] = 1.001 * own
+    torch.save(state, checkpoint)
+    with pytest.raises(ConfigError, match="was trained on other data"):
+        evaluate_checkpoint(checkpoint, None)
+    scale[0] = float(np.nextafter(np.float32(own), np.float32(9)))
     torch.save(state, checkpoint)
     evaluate_checkpoint(checkpoint, None)
     run_training(config, tmp_path / "out", 3, Progress(), resume=True)
@@ -539,9 +545,8 @@ def test_ranks_end_alike_where_the_weights_of_one_are_not_finite():
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("numbers", [3, 100_000])
-def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynchronous, numbers):
-    partial, state = tmp_path / "checkpoint.partial", {"weights": torch.ones(numbers)}
+def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynchronous):
+    partial, state = tmp_path / "checkpoint.partial", {"weights": torch.ones(3)}
     left = tmp_path / "checkpoint-best.partial"
     for remedy in ("start again", "go on with --resume"):  # without a checkpoint, and with one
         writer = CheckpointWriter(tmp_path, asynchronous=asynchronous)
@@ -592,6 +597,17 @@ def test_a_copy_that_finds_no_room_leaves_the_best_checkpoint_as_it_was(tmp_path
         writer.write({"weights": torch.zeros(3)}, best=True)
     assert (tmp_path / BEST).read_bytes() == before
     assert sorted(file.name for file in tmp_path.iterdir()) == [BEST, LAST]
+
+
+def test_what_the_system_said_is_told_where_torch_says_something_else(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(CannotWrite, match="File too large; mend that, then start again"):
+            CheckpointWriter(tmp_path, asynchronous=False).write({"a": torch.ones(100_000)}, best=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_a_killed_run_left_of_a_checkpoint_is_in_nobodys_way(tmp_path):
