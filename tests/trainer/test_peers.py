@@ -14,10 +14,11 @@ import pytest
 import torch
 import torch.distributed as dist
 from tiny import ROOT
+from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 from trainer.errors import CannotWrite, ConfigError, Diverged, RanksDisagree
 from trainer.run import peers
-from trainer.run.failure import Failure
+from trainer.run.failure import Failure, write_error_file
 from trainer.run.peers import Peers
 
 FAILING = """
@@ -132,6 +133,15 @@ def test_a_restart_does_not_hear_what_ended_the_attempt_before(monkeypatch):
         heard.append(peers._connect().check(["failure"]))
         peers._connect().set("failure", "x")
     assert heard == [False, True, False]
+
+
+def test_torchrun_reads_the_error_file(monkeypatch, tmp_path):
+    path = tmp_path / "error.json"
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(path))
+    monkeypatch.setattr(time, "time", lambda: 12.5)
+    write_error_file(FAILED)
+    read = ProcessFailure(local_rank=0, pid=1, exitcode=1, error_file=str(path))
+    assert (read.message["message"], read.timestamp) == ("ValueError: x", 12)
 
 
 def test_a_failure_seen_from_another_rank_says_whose_it_was():
