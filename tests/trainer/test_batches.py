@@ -67,12 +67,12 @@ def test_more_pairs_per_update_than_there_are_is_refused():
 
 
 def test_a_rest_is_dropped_or_filled_up_from_the_same_pass():
-    dropped, padded = (BatchSchedule(10, 4, 0, "a", rest) for rest in ("drop", "pad"))
+    dropped, padded = (BatchSchedule(9, 4, 0, "a", rest) for rest in ("drop", "pad"))
     assert (dropped.updates_per_epoch, padded.updates_per_epoch) == (2, 3)
     epoch = np.concatenate([padded.update(step) for step in (1, 2, 3)])
-    assert sorted(set(epoch)) == list(range(10))
-    assert epoch[10:].tolist() == epoch[:2].tolist()
-    assert sorted(set(np.concatenate([padded.update(step) for step in (4, 5, 6)]))) == list(range(10))
+    assert sorted(set(epoch)) == list(range(9))
+    assert epoch[9:].tolist() == epoch[:3].tolist()
+    assert sorted(set(np.concatenate([padded.update(step) for step in (4, 5, 6)]))) == list(range(9))
 
 
 def test_pairs_that_come_out_even_leave_no_rest():

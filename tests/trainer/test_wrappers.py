@@ -157,6 +157,16 @@ def test_gradients_are_reduced_as_often_as_the_read_back_says(trained_in_ranks, 
     assert counts["gloo:all_reduce"] == 7 * reductions + norms
 
 
+def test_nothing_is_sent_that_every_rank_has(trained_in_ranks):
+    counts = {
+        name: json.loads((trained_in_ranks / name / "collectives.json").read_text())
+        for name in {**WITH_ADAMW, **WITH_MUON}
+    }
+    assert not any("gloo:scatter" in count for count in counts.values())
+    # DDP sends its buffers at the start, and not again before each micro-step that reduces.
+    assert counts["ddp"]["gloo:broadcast"] == counts["ddp-every"]["gloo:broadcast"]
+
+
 def test_a_run_of_two_sharded_ranks_is_resumed_by_one(trained_in_ranks):
     shutil.copytree(trained_in_ranks / "cut", trained_in_ranks / "cut-one")
     config = tiny_config(trained_in_ranks, *MUON.split(","), "speed.muon=loop")
