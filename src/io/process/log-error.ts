@@ -29,10 +29,15 @@ export async function readLogError(logFile: string): Promise<RankFailure | null>
     .map((line) => ({ rank: numberIn(OF_RANK, line), message: line.replace(OF_RANK, '') }))
     .filter(({ message }) => EXCEPTION.test(message))
   const atFault = rankAtFault(lines)
-  const found = exceptions.findLast(({ rank }) => rank !== null && rank === atFault) ?? exceptions.at(-1)
   const signal = rootCause(lines).flatMap((line) => SIGNAL.exec(line)?.[1] ?? [])[0]
-  const { rank, message } = found ?? { rank: atFault, message: signal }
-  if (message === undefined) return null
+  // What the others say is that the first is gone.
+  const found =
+    exceptions.findLast(({ rank }) => rank !== null && rank === atFault) ??
+    (signal === undefined ? null : { rank: atFault, message: signal }) ??
+    exceptions.findLast(({ rank }) => rank === null) ??
+    exceptions.at(-1)
+  if (found === undefined) return null
+  const { rank, message } = found
   return { rank, cause: causeOf(message), message: message.slice(0, MAX_MESSAGE_CHARACTERS), step: null }
 }
 

@@ -51,6 +51,22 @@ test('of ranks in a process group it is the one that failed first', async () => 
   expect(await errorIn(OF_TWO_RANKS.join('\n'))).toMatchObject(expected)
 })
 
+test('of a rank that a signal ended it is the signal, whatever the others say of it', async () => {
+  const log = [
+    '[rank0]: RuntimeError: [pair.cc:561] Connection closed by peer [127.0.0.1]:21888',
+    'Root Cause (first observed failure):',
+    '  rank      : 1 (local_rank: 1)',
+    '  traceback : Signal 9 (SIGKILL) received by PID 7',
+  ]
+  const expected = { rank: 1, message: 'Signal 9 (SIGKILL) received by PID 7' }
+  expect(await errorIn(log.join('\n'))).toMatchObject(expected)
+})
+
+test('of a rank that failed before its process group it is what stands there without a rank', async () => {
+  const log = ['ValueError: the data folder is empty', ...OF_TWO_RANKS.slice(3)]
+  expect(await errorIn(log.join('\n'))).toMatchObject({ message: 'ValueError: the data folder is empty' })
+})
+
 test('without the last words of torchrun it is the last exception', async () => {
   expect(await errorIn(OF_TWO_RANKS.slice(0, 5).join('\n'))).toMatchObject({ rank: 0 })
 })
