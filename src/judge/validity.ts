@@ -192,7 +192,7 @@ function clockProblems(runs: readonly RunSummary[]): string[] {
     }
     if (successiveSeconds > wallSeconds) {
       return [
-        `${runId}: reports ${successiveSeconds} s of steps, set-up, evaluations and checkpoints, in a process of ${wallSeconds} s`,
+        `${runId}: reports ${successiveSeconds} s of imports, data, steps and evaluations, in a process of ${wallSeconds} s`,
       ]
     }
     const unexplained = wallSeconds - accountedSeconds

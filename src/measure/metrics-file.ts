@@ -51,8 +51,6 @@ interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
   evaluations: Evaluation[]
   phases: Phase[]
   end: RunEnd | null
-  /** One for each evaluation. */
-  evaluatedAt: string[]
   otherCharacters: number
 }
 
@@ -73,10 +71,7 @@ export function metricsProblem(kind: MetricsProblem['kind'], message: string): M
   return recordOf(emptyDraft(), { kind, message })
 }
 
-function recordOf(
-  { otherCharacters: _, evaluatedAt: __, ...draft }: Draft,
-  problem: MetricsProblem | null,
-): MetricsRecord {
+function recordOf({ otherCharacters: _, ...draft }: Draft, problem: MetricsProblem | null): MetricsRecord {
   return { ...draft, problem }
 }
 
@@ -87,7 +82,6 @@ function emptyDraft(): Draft {
     evaluations: [],
     phases: [],
     end: null,
-    evaluatedAt: [],
     otherCharacters: 0,
   }
 }
@@ -126,8 +120,7 @@ function notJson(line: string, where: string): MetricsProblem {
     }
   }
   const shown = JSON.stringify(line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line)
-  const isCutOff = line.startsWith('{') && !line.trimEnd().endsWith('}')
-  return isCutOff
+  return line.startsWith('{')
     ? problemAt(where, 'truncated', `not valid JSON (${line.length} characters, cut off?): ${shown}`)
     : problemAt(where, 'malformed', `not valid JSON: ${shown}; write events alone into the file`)
 }
@@ -147,7 +140,6 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
       return addSteps(event, draft, where)
     case 'evaluation':
       draft.evaluations.push(event)
-      draft.evaluatedAt.push(where)
       return null
     case 'phase':
       draft.phases.push({ name: event.name, seconds: event.seconds, step: event.step ?? null })
@@ -217,24 +209,5 @@ function problemAtEnd(draft: Draft): MetricsProblem | null {
     return { kind: 'malformed', message: 'metrics.jsonl holds no steps event' }
   if (draft.evaluations.length === 0)
     return { kind: 'malformed', message: 'metrics.jsonl holds no evaluation event' }
-  return misplacedEvaluation(draft)
-}
-
-/** A time to quality is read from the step: an epoch's number in its place would make it far too short. */
-function misplacedEvaluation({ evaluations, evaluatedAt, steps }: Draft): MetricsProblem | null {
-  let step = 0
-  let samples = 0
-  for (const [index, evaluation] of evaluations.entries()) {
-    const where = evaluatedAt[index] ?? 'metrics.jsonl'
-    if (evaluation.step < step)
-      return problemAt(where, 'out-of-order', `step is ${evaluation.step}, after an evaluation at ${step}`)
-    if (evaluation.step > steps.samples.length)
-      return problemAt(where, 'malformed', `step is ${evaluation.step}, of ${steps.samples.length} steps`)
-    for (; step < evaluation.step; step += 1) samples += steps.samples[step] ?? 0
-    if (evaluation.samples_seen !== samples) {
-      const reason = `samples_seen is ${evaluation.samples_seen}, where the steps up to ${step} have ${samples}; step counts optimizer steps`
-      return problemAt(where, 'malformed', reason)
-    }
-  }
   return null
 }

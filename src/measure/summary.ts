@@ -2,10 +2,11 @@
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { medianOf, sumOf } from '../statistics/averages.ts'
+import type { Evaluation } from './metrics-schema.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
 import { compareSameSeed, type SameSeed } from './same-seed.ts'
 import { declaredWarmUp, logStandardError, logTrend, settledAfter } from './steady-state.ts'
-import { secondsToQuality } from './time-to-quality.ts'
+import { misplacedEvaluation, secondsToQuality } from './time-to-quality.ts'
 
 export type FinishedRun = Extract<RunOutcome, { status: 'finished' }>
 
@@ -34,6 +35,8 @@ export interface RunSummary {
   /** Samples seen before the last evaluation, from which the held-out numbers are. */
   readonly evaluatedAfterSamples: number
   readonly evaluations: number
+  /** Without one, a time to quality can be read from them. */
+  readonly misplacedEvaluation: Evaluation | null
   /** Last step of each earlier part; empty for a run of one process. */
   readonly resumedAtSteps: readonly number[]
   readonly attemptedUpdates: number
@@ -126,6 +129,7 @@ function summarize(
     reportedSamples: end.samples,
     evaluatedAfterSamples: metrics.evaluations.at(-1)?.samples_seen ?? 0,
     evaluations: metrics.evaluations.length,
+    misplacedEvaluation: misplacedEvaluation(metrics),
     resumedAtSteps: start.resumed_at_steps ?? [],
     attemptedUpdates: end.attempted_updates,
     skippedUpdates: end.skipped_updates,
@@ -156,8 +160,9 @@ function summarize(
   }
 }
 
+/** A phase with a step did, and a compilation may not know it; a checkpoint may be written beside the steps. */
 function mayLieInStep({ name, step }: WholeMetrics['phases'][number]): boolean {
-  return (name === 'compile' || name === 'capture') && step !== null
+  return step !== null || !(name === 'import' || name === 'data')
 }
 
 function timeToBaselineQuality(run: WholeMetrics, baseline: WholeMetrics | null): number | null {

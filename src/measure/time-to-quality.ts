@@ -1,13 +1,15 @@
 // When a training first reached a given held-out loss.
 import { sumOf } from '../statistics/averages.ts'
+import type { Evaluation } from './metrics-schema.ts'
 import type { WholeMetrics } from './outcome.ts'
 
 /**
  * Seconds of set-up and training steps until the held-out loss was first at most `valLoss`, linear between two
- * evaluations; evaluations and checkpoints themselves are not counted. Null if it never was, or if the run was
- * evaluated only once: then nobody knows when.
+ * evaluations; evaluations and checkpoints themselves are not counted. Null if it never was, or if nobody knows when:
+ * the run was evaluated only once, or at steps that are none of its own.
  */
 export function secondsToQuality(run: WholeMetrics, valLoss: number): number | null {
+  if (misplacedEvaluation(run) !== null) return null
   const curve = run.evaluations.toSorted((a, b) => a.step - b.step)
   const reached = curve.findIndex((evaluation) => evaluation.val_loss <= valLoss)
   const at = curve[reached]
@@ -19,6 +21,18 @@ export function secondsToQuality(run: WholeMetrics, valLoss: number): number | n
   const start = secondsAt(run, before.step)
   const found = start + share * (seconds - start)
   return Number.isFinite(found) ? found : null
+}
+
+/** The first whose step and samples do not fit the steps: an epoch's number would make the time far too short. */
+export function misplacedEvaluation({ evaluations, steps }: WholeMetrics): Evaluation | null {
+  let step = 0
+  let samples = 0
+  for (const evaluation of evaluations.toSorted((a, b) => a.step - b.step)) {
+    if (evaluation.step > steps.samples.length) return evaluation
+    for (; step < evaluation.step; step += 1) samples += steps.samples[step] ?? 0
+    if (evaluation.samples_seen !== samples) return evaluation
+  }
+  return null
 }
 
 /** A phase with a step happened within that step's own seconds. */

@@ -31,10 +31,15 @@ function toQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]
 function whyNoTimeToQuality(runs: readonly RunSummary[]): string {
   const measured = runs.filter(({ block }) => block !== null)
   const once = measured.filter(({ evaluations }) => evaluations < 2)
+  const misplaced = measured.find(({ misplacedEvaluation }) => misplacedEvaluation !== null)
   const late = measured.filter(({ metrics }) => metrics.time_to_quality_seconds === undefined)
   const shares = (some: readonly RunSummary[]) => `${some.length} of ${measured.length} runs`
   if (once.length > 0)
     return `${shares(once)} were evaluated only at the end: evaluate during the training too`
+  if (misplaced?.misplacedEvaluation) {
+    const { step, samples_seen } = misplaced.misplacedEvaluation
+    return `${misplaced.runId} has an evaluation at step ${step} after ${samples_seen} samples, which are not those of its first ${step} steps: step counts optimizer steps`
+  }
   return late.length > 0 ? `${shares(late)} never got there` : 'no block has two finished runs'
 }
 

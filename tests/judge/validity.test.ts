@@ -174,7 +174,7 @@ test('what a run reports fits into the time that its process took', () => {
   expect(clocks({ trainingSeconds: 6, totalSeconds: 5 })).toContain('reports 6 step seconds of 5 s in all')
   expect(clocks({ totalSeconds: 61 })).toContain('in a process of 60 s')
   expect(clocks({ successiveSeconds: 60.5 })).toContain(
-    'reports 60.5 s of steps, set-up, evaluations and checkpoints, in a process of 60 s',
+    'reports 60.5 s of imports, data, steps and evaluations, in a process of 60 s',
   )
   expect(clocks({ accountedSeconds: 90, successiveSeconds: 60 })).toBe('agree')
 })

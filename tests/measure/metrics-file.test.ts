@@ -114,31 +114,6 @@ describe('a file that is not whole', () => {
   })
 })
 
-describe('an evaluation', () => {
-  const at = (step: number, samples_seen: number) =>
-    JSON.stringify({ ...JSON.parse(LINES[3] ?? ''), step, samples_seen })
-
-  test('may stand before the window of its steps, and before the first step', async () => {
-    const [start = '', first = '', ...others] = LINES
-    expect(await problemOf([start, at(0, 0), at(10, 160), first, ...others])).toBeNull()
-  })
-
-  test('counts optimizer steps and their samples', async () => {
-    expect(await problemOf(withLine(4, at(2, 640)))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: samples_seen is 640, where the steps up to 2 have 32; step counts optimizer steps"`,
-    )
-    expect(await problemOf(withLine(4, at(41, 656)))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: step is 41, of 40 steps"`,
-    )
-  })
-
-  test('does not go back', async () => {
-    expect(await problemOf(withLine(4, at(40, 640), at(20, 320)))).toMatchInlineSnapshot(
-      `"out-of-order: metrics.jsonl line 5: step is 20, after an evaluation at 40"`,
-    )
-  })
-})
-
 describe('a number that is none', () => {
   test.each(['NaN', 'Infinity', '-Infinity'])('as Python writes it, %s, means divergence', async (token) => {
     const line = LINES[3]?.replace('0.02', token) ?? ''

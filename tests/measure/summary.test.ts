@@ -174,16 +174,18 @@ describe('a summary', () => {
     expect((await summaryOf({ phases, evaluation: { seconds: 7 } })).accountedSeconds).toBeCloseTo(130.2, 9)
   })
 
-  test('takes a compilation or capture that names its step for a part of it, where all is to fit into a process', async () => {
+  test('counts what comes one after the other: steps, evaluations, imports and data, but no phase that names its step', async () => {
     const phases = [
       { event: 'phase', name: 'import', seconds: 3 },
       { event: 'phase', name: 'compile', seconds: 20, step: 1 },
       { event: 'phase', name: 'capture', seconds: 2, step: 3 },
       { event: 'phase', name: 'compile', seconds: 30 },
-      { event: 'phase', name: 'checkpoint', seconds: 100, step: 40 },
+      { event: 'phase', name: 'data', seconds: 5 },
+      { event: 'phase', name: 'data', seconds: 50, step: 1 },
+      { event: 'phase', name: 'checkpoint', seconds: 100 },
     ] as const
     const { successiveSeconds } = await summaryOf({ phases, evaluation: { seconds: 7 } })
-    expect(successiveSeconds).toBeCloseTo(3.2 + 3 + 30 + 100 + 7, 9)
+    expect(successiveSeconds).toBeCloseTo(3.2 + 3 + 5 + 7, 9)
   })
 
   test('has the median of the timed steps, between the middle two of an even number', async () => {
@@ -213,7 +215,7 @@ describe('a summary', () => {
       const [last] = run.metrics.evaluations
       if (!last) throw new Error('no evaluation')
       const evaluations = [
-        { ...last, step: 20, val_loss: 0.04 },
+        { ...last, step: 20, samples_seen: 320, val_loss: 0.04 },
         { ...last, val_loss: valLoss },
       ]
       return { ...run, metrics: { ...run.metrics, evaluations } }

@@ -1,6 +1,6 @@
 // When a run first reached a held-out loss.
 import { expect, test } from 'vitest'
-import { secondsToQuality } from '../../src/measure/time-to-quality.ts'
+import { misplacedEvaluation, secondsToQuality } from '../../src/measure/time-to-quality.ts'
 import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
 
 /** 40 steps of 0.1 s after 3 s of set-up, with these losses at these steps. */
@@ -50,6 +50,32 @@ test('is the first time, when the loss grows again', async () => {
     [40, 0.3],
   ])
   expect(secondsToQuality(metrics, 0.3)).toBeCloseTo(3 + 1.5, 12)
+})
+
+test('is not known where an evaluation names a step that is not its own, such as an epoch', async () => {
+  const metrics = await run([
+    [20, 0.4],
+    [40, 0.1],
+  ])
+  const at = (step: number, samples_seen: number) => ({
+    ...metrics,
+    evaluations: metrics.evaluations.with(0, { event: 'evaluation', step, samples_seen, val_loss: 0.4 }),
+  })
+  expect(misplacedEvaluation(metrics)).toBeNull()
+  for (const misplaced of [at(1, 320), at(41, 656), at(20, 160)]) {
+    expect(misplacedEvaluation(misplaced)).toEqual(misplaced.evaluations[0])
+    expect(secondsToQuality(misplaced, 0.3)).toBeNull()
+  }
+})
+
+test('does not ask that evaluations are written in the order of their steps', async () => {
+  const metrics = await run([
+    [40, 0.1],
+    [0, 0.9],
+    [20, 0.4],
+  ])
+  expect(misplacedEvaluation(metrics)).toBeNull()
+  expect(secondsToQuality(metrics, 0.4)).toBeCloseTo(3 + 2, 12)
 })
 
 test('is not known from the last evaluation alone, or when it was never reached', async () => {

@@ -29,6 +29,19 @@ test('a run that was evaluated more often may never get there', () => {
   expect(timeToQuality({ ...result, runs })).toBe('not measured, since 3 of 8 runs never got there.')
 })
 
+test('a step that is none of the run stands there with what it says', () => {
+  const index = result.runs.findIndex(({ block }) => block !== null)
+  const first = result.runs[index]
+  if (!first) throw new Error('no run')
+  const evaluation = { event: 'evaluation', step: 1, samples_seen: 320, val_loss: 0.1 } as const
+  const runs = result.runs
+    .with(index, { ...first, misplacedEvaluation: evaluation })
+    .map((run) => ({ ...run, evaluations: 2 }))
+  expect(timeToQuality({ ...result, runs })).toBe(
+    `not measured, since ${first.runId} has an evaluation at step 1 after 320 samples, which are not those of its first 1 steps: step counts optimizer steps.`,
+  )
+})
+
 test('without runs there is nothing to time', () => {
   expect(timeToQuality(assess(aRequest(), []))).toBe('not measured, since no block has two finished runs.')
 })
