@@ -5,7 +5,8 @@ import { ConfigError } from '../errors.ts'
 /** Merge keys (<<) are of YAML 1.1, but configs have them, and the reader of the trainer knows them. */
 const OPTIONS = { version: '1.2', merge: true, uniqueKeys: true, prettyErrors: true, strict: true } as const
 
-export function parseYaml(text: string, file: string): unknown {
+/** `refusesOldBooleans`: nobody else reads what is typed on a command line, and quotes are lost there. */
+export function parseYaml(text: string, file: string, refusesOldBooleans = true): unknown {
   if (text.trim() === '') throw new ConfigError(`${file}: is empty; expected YAML`)
   const document = parseDocument(text, OPTIONS)
   const problem = document.errors[0] ?? document.warnings[0]
@@ -18,7 +19,7 @@ export function parseYaml(text: string, file: string): unknown {
     )
   }
   refuseUnknownAlias(document, text, file)
-  refuseOldBooleans(document, text, file)
+  if (refusesOldBooleans) refuseOldBooleans(document, text, file)
   const value = plainData(document, file)
   const misfit = findMisfit(value, [])
   if (misfit !== null) throw new ConfigError(`${file}: ${misfit}`)
@@ -40,8 +41,9 @@ function refuseUnknownAlias(document: Document.Parsed, text: string, file: strin
 /** Texts in YAML 1.2, which are true to a trainer that asks only whether there is something; PyYAML makes booleans of them. */
 function refuseOldBooleans(document: Document.Parsed, text: string, file: string): void {
   visit(document, {
-    Scalar(place, { type, source = '', range }) {
-      if (place === 'key' || type !== 'PLAIN' || !/^(yes|no|on|off)$/i.test(source)) return
+    Scalar(place, { type, tag, source = '', range }) {
+      if (place === 'key' || type !== 'PLAIN' || tag !== undefined) return
+      if (!/^(yes|no|on|off)$/i.test(source)) return
       throw new ConfigError(
         `${file}, line ${lineOf(text, range)}: got ${source}, expected true or false, or "${source}" in quotes for the text`,
       )

@@ -1,5 +1,6 @@
 // YAML becomes plain data that JSON can hold, or is refused with file, line and remedy.
 import { expect, test } from 'vitest'
+import { parseSetFlags } from '../../src/config/set-flags.ts'
 import { parseYaml } from '../../src/config/yaml.ts'
 import { refusal } from '../fixtures/refusal.ts'
 
@@ -14,7 +15,8 @@ test('refuses a bare yes, no, on or off, which readers of YAML take for differen
     `"x.yaml, line 2: got no, expected true or false, or "no" in quotes for the text"`,
   )
   expect(refused('a: [Off]')).toContain('x.yaml, line 1: got Off, expected true or false')
-  expect(parseYaml('a: "no"\non: 1', 'x.yaml')).toEqual({ a: 'no', on: 1 })
+  expect(parseYaml('a: "no"\non: 1\nb: !!str off', 'x.yaml')).toEqual({ a: 'no', on: 1, b: 'off' })
+  expect(parseSetFlags(['speed.compile=off'])).toEqual({ 'speed.compile': 'off' })
 })
 
 test('merges what << refers to, under what stands beside it', () => {
