@@ -15,22 +15,15 @@ export const VARIANTS = ['baseline', 'optimized'] as const
 export type Variant = (typeof VARIANTS)[number]
 
 const path = z.string().min(1)
-const variableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a name of an environment variable')
-const environment = z.record(variableName, z.string())
-
-/** What is locked, looked at and watched are the GPUs of both variants. */
-const environmentOfVariant = z.record(
-  variableName.refine(
-    (name) => name !== 'CUDA_VISIBLE_DEVICES',
-    'it under launch.env, since both variants use the same GPUs',
-  ),
+const environment = z.record(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a name of an environment variable'),
   z.string(),
 )
 
 const variant = mapping({
   config: path.describe('Trainer config, relative to the working directory.'),
   set: settings.default({}).describe('Overrides by dotted key, e.g. speed.compile: blocks.'),
-  env: environmentOfVariant.default({}).describe('Environment variables of this variant alone.'),
+  env: environment.default({}).describe('Environment variables of this variant alone.'),
   revision: z
     .string()
     .regex(/^[^-\s][^\s]*$/, 'a branch, tag or commit, or merge-base')
@@ -194,7 +187,15 @@ export function gatesOf(experiment: Experiment, file = experiment.name): Gate[] 
   return readGates(experiment.gates, experiment.launch.price_per_gpu_hour ?? null, file)
 }
 
-function checkCombinations({ trainer, launch, design }: Experiment, file: string): void {
+function checkCombinations({ trainer, launch, design, variants }: Experiment, file: string): void {
+  for (const variant of VARIANTS) {
+    // What is locked, looked at and watched are the GPUs of both.
+    const devices = variants[variant].env.CUDA_VISIBLE_DEVICES
+    if (devices === undefined) continue
+    throw new ConfigError(
+      `${file}: variants.${variant}.env.CUDA_VISIBLE_DEVICES: got "${devices}", expected it under launch.env, since both variants use the same GPUs`,
+    )
+  }
   const looks = typeof design.blocks === 'number' ? [design.blocks] : design.blocks
   if (looks.some((blocks, index) => blocks <= (looks[index - 1] ?? 0))) {
     throw new ConfigError(
