@@ -47,14 +47,15 @@ export class LiveReport {
     await Promise.race([this.#writing, ...hurry])
   }
 
-  /** What fails here is tried again with the result, which says what was wrong. */
+  /** What fails here is tried again, in the end with the result, which says what was wrong. */
   async #write(text: string): Promise<void> {
     const { pull, headSha, runUrl, checkName: name } = this.#place
     const note = `⏳ ${headSha} is being measured in [this run](${runUrl}): ${text}.`
     const target = { ...this.#place, pullNumber: pull?.number ?? null }
-    await Promise.all([
+    const outcomes = await Promise.all([
       upsertComment(target, (earlier) => withNote(earlier, note), PATIENCE),
       upsertCheck({ ...this.#place, name }, checkInProgress(text, note), PATIENCE),
     ])
+    if (outcomes.some(({ status }) => status === 'failed')) this.#lastText = ''
   }
 }
