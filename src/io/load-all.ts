@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { MERGE_BASE } from '../config/revision-rules.ts'
 import { ConfigError } from '../errors.ts'
 import { type ExperimentSource, type Loaded, loadExperiment } from './load-experiment.ts'
-import { refuseForeignFolder } from './workspace.ts'
+import { refuseForeignReport } from './workspace.ts'
 
 export interface AllSources extends Omit<ExperimentSource, 'experimentFile' | 'outDirectoryOf'> {
   readonly experimentFiles: readonly string[]
@@ -20,8 +20,7 @@ export async function loadAll(sources: AllSources): Promise<AllLoaded> {
   const { experimentFiles, outDirectory } = sources
   const isAlone = experimentFiles.length === 1
   const outDirectoryOf = (name: string) => (isAlone ? outDirectory : join(outDirectory, name))
-  // It gets their common report.
-  if (!isAlone) await refuseForeignFolder(outDirectory)
+  if (!isAlone) await refuseForeignReport(outDirectory)
   await using taking = new AsyncDisposableStack()
   const loaded: Loaded[] = []
   for (const experimentFile of experimentFiles) {

@@ -25,7 +25,7 @@ export async function refuseForeign(directory: string, names: readonly string[])
   // Folders of before there was a mark.
   for (const name of RECORDS) if (await isOurRecord(join(directory, name))) return
   throw new ConfigError(
-    `out: got "${directory}", which has ${there.join(', ')} of somebody else, where Speedproof would write its own; name another folder`,
+    `out: got "${directory}", which has ${there.join(', ')} of somebody else, where Speedproof would write its own; name another folder, or move them away`,
   )
 }
 

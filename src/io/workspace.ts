@@ -160,6 +160,11 @@ export async function refuseForeignFolder(directory: string): Promise<void> {
   await refuseForeign(directory, OWN_FILES)
 }
 
+/** The same for the folder above those of several experiments, which gets their common report. */
+export async function refuseForeignReport(directory: string): Promise<void> {
+  await refuseForeign(directory, [REPORT])
+}
+
 /** The common report of several experiments, in the folder above theirs; an earlier one goes to earlier/<time>. */
 export async function saveCommonReport(directory: string, report: string): Promise<string> {
   const file = join(directory, REPORT)
