@@ -69,7 +69,7 @@ const program = new Command('speedproof')
 withOverrides(
   program
     .command('run')
-    .argument('[experiments...]', 'experiment files, one for each question', [DEFAULT_EXPERIMENT]),
+    .argument('[experiments...]', `experiment files, one for each question (default: ${DEFAULT_EXPERIMENT})`),
   OVERRIDE_NAMES,
 )
   .description('run both variants, compare them and report')
@@ -98,7 +98,7 @@ withOverrides(
   })
 
 withOverrides(
-  program.command('plan').argument('[experiments...]', 'experiment files', [DEFAULT_EXPERIMENT]),
+  program.command('plan').argument('[experiments...]', `experiment files (default: ${DEFAULT_EXPERIMENT})`),
   OVERRIDE_NAMES,
 )
   .description('check everything and print what would run, and for how long')
@@ -144,7 +144,7 @@ program
 withOverrides(
   program
     .command('ladder')
-    .argument('[experiment]', 'experiment file with rungs under ladder:', DEFAULT_EXPERIMENT),
+    .argument('[experiment]', `experiment file with rungs under ladder: (default: ${DEFAULT_EXPERIMENT})`),
   ['python', 'seed', 'nproc-per-node', 'timeout-minutes'],
 )
   .description('measure every rung of an experiment, alone and on top of those before it')
@@ -168,7 +168,7 @@ withOverrides(
     '--show <files...>',
     'print the tables of this ladder.json, or of calls that shared one; runs nothing',
   )
-  .action(async (experiment: string, flags: LadderFlags, command: Command) => {
+  .action(async (experiment: string | undefined, flags: LadderFlags, command: Command) => {
     if (flags.show !== undefined) {
       refuseBesideShow(command)
       console.log(renderLadderTerminal(await readShared(flags.show)))
@@ -185,7 +185,7 @@ withOverrides(
       throw new ConfigError('--retry: launches again what failed, so it needs --resume; add it')
     const { record, workspace, launched, missing, hasFailed } = await climbLadder(
       {
-        ...source(named([experiment]), flags),
+        ...source(named(experiment === undefined ? [] : [experiment]), flags),
         outDirectory: resolve(flags.out),
         settings: parseSetFlags(flags.set),
         deadlineMilliseconds: minutes * 60_000,
@@ -231,7 +231,8 @@ withOverrides(program.command('doctor').argument('[experiment]', 'experiment fil
 
 /** Only our own repository is sure to have the one that is taken where none is named. */
 function named(experiments: readonly string[]): readonly string[] {
-  if (!experiments.includes(DEFAULT_EXPERIMENT) || existsSync(DEFAULT_EXPERIMENT)) return experiments
+  if (experiments.length > 0) return experiments
+  if (existsSync(DEFAULT_EXPERIMENT)) return [DEFAULT_EXPERIMENT]
   throw new ConfigError(
     `experiment: got none, and ${process.cwd()} has no ${DEFAULT_EXPERIMENT}; name an experiment file`,
   )

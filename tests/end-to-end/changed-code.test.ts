@@ -1,16 +1,20 @@
 // Somebody edits the trainer while it is being measured.
-import { appendFile, copyFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { appendFile, copyFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { anExperiment, EXPERIMENT_FILE, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { speedproof, startSpeedproof } from '../harness/command-line.ts'
 
 it('makes the runs invalid, in the report and when they are analyzed', async () => {
   const folder = await anExperiment({ trainer: { script: 'train.py' } })
   await copyFile(join(TRAINERS, 'faulty.py'), join(folder, 'train.py'))
+  await writeFile(join(folder, 'hold-02-block-1-optimized'), '')
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
-  await running.waitForOutput('[2/2]')
+  const log = join(folder, 'out/runs/02-block-1-optimized/log.txt')
+  await vi.waitUntil(() => existsSync(log), { timeout: 60_000, interval: 20 })
   await appendFile(join(folder, 'train.py'), '# a better idea\n')
+  await rm(join(folder, 'hold-02-block-1-optimized'))
   const { exitCode, stdout } = await running.ended
   expect(exitCode).toBe(4)
   expect(stdout).toMatch(
