@@ -23,6 +23,7 @@ export function isTimeMetric(metric: string): boolean {
 /** Throws a ConfigError for a limit on the wrong side, which whatever is worse would pass. */
 export function checkDirection({ metric, statistic, direction }: Compared, where: string): void {
   if (statistic === 'speedup') checkSpeedup(metric, where)
+  if (statistic === 'minimum' || statistic === 'maximum') checkLevel(metric, statistic, where)
   const better = wanted(metric, statistic)
   if (better === null || (better === 'more') === (direction === 'at_least')) return
   const isOfMetric = statistic === 'ratio' || statistic === 'difference'
@@ -35,6 +36,16 @@ export function checkDirection({ metric, statistic, direction }: Compared, where
 function wanted(metric: string, statistic: Statistic): Better | null {
   if (statistic === 'speedup' || statistic === 'minimum') return 'more'
   return statistic === 'maximum' ? 'less' : betterOf(metric)
+}
+
+/** The least number of all runs bounds them from below, which says nothing where less is good; the most likewise. */
+function checkLevel(metric: string, statistic: 'minimum' | 'maximum', where: string): void {
+  const better = betterOf(metric)
+  if (better === null || (better === 'more') === (statistic === 'minimum')) return
+  const remedy = better === 'more' ? 'minimum with at_least' : 'maximum with at_most or below'
+  throw new ConfigError(
+    `${where}.statistic: got ${statistic}, of ${metric}, of which ${better} is good: use ${remedy}`,
+  )
 }
 
 /** A quotient with the baseline on top grows as the optimized number falls, also where that is worse. */

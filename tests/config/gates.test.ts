@@ -220,6 +220,19 @@ describe('a limit', () => {
     expect(refused(`{ mine: ${gate} }`)).toContain(`: a ${statistic} of ${metric} takes ${takes}`)
   })
 
+  test.each([
+    ['val_loss', 'minimum', 'at_least: 1.0e-9', 'less is good: use maximum with at_most or below'],
+    ['gpu_utilization', 'maximum', 'at_most: 1', 'more is good: use minimum with at_least'],
+  ])(
+    'of a level of %s takes no %s, which says nothing of the worst run',
+    (metric, statistic, limit, text) => {
+      const gate = `{ metric: ${metric}, statistic: ${statistic}, ${limit}, severity: info }`
+      expect(refused(`{ mine: ${gate} }`)).toBe(
+        `x.yaml: gates.mine.statistic: got ${statistic}, of ${metric}, of which ${text}`,
+      )
+    },
+  )
+
   test('of a difference where more is better is how far down the optimized may be', () => {
     const reason = 'below 0, such as -0.01: with no margin, equal models fail half of the time'
     for (const limit of [0, 0.01])

@@ -158,6 +158,8 @@ test('a question names the share that a ratio is off from 1, whatever its direct
 
 describe('a number of which only the experiment knows which way is good', () => {
   const accuracy = { metric: 'evaluation.acc', statistic: 'difference', at_least: -0.0125 }
+  const found = (estimate: number, bounds: { lower: number; upper: number }) =>
+    ({ estimate, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'linear' }) as const
 
   test('is asked with what its limit takes for better', () => {
     const asked = [accuracy, { ...accuracy, statistic: 'ratio', at_least: 0.99 }].map((gate) =>
@@ -179,15 +181,7 @@ describe('a number of which only the experiment knows which way is good', () => 
   })
 
   test('has its limit and its bounds in its row', () => {
-    const bounds = { lower: -0.012499, upper: 0.0031 }
-    const evidence = {
-      estimate: -0.004,
-      bounds,
-      pairs: 4,
-      confidence: 0.95,
-      values: [],
-      scale: 'linear',
-    } as const
+    const evidence = found(-0.004, { lower: -0.012499, upper: 0.0031 })
     expect(gateCells(aVerdict(aGate({ acc: accuracy }), { evidence })).slice(3)).toMatchInlineSnapshot(`
       [
         "-0.00400",
@@ -199,15 +193,7 @@ describe('a number of which only the experiment knows which way is good', () => 
   })
 
   test('may have moved further than the limit, of which nobody says that it is better', () => {
-    const bounds = { lower: 0.02, upper: 0.03 }
-    const evidence = {
-      estimate: 0.025,
-      bounds,
-      pairs: 4,
-      confidence: 0.95,
-      values: [],
-      scale: 'linear',
-    } as const
+    const evidence = found(0.025, { lower: 0.02, upper: 0.03 })
     const precision = {
       detectable: 0.001,
       toDecide: { status: 'decided' },
