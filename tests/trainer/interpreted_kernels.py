@@ -101,6 +101,25 @@ def test_no_gradient_is_made_up_for_what_is_only_kept(operator, inputs):
     assert operations.count["zeros"] == 0
 
 
+@pytest.mark.parametrize("rows", [1, PAIRS])
+@pytest.mark.parametrize(
+    ("tokens", "dim"), [(16, 32), (TOKENS, 48)]
+)  # a tile and a width of one part, neither
+def test_gradients_of_attention_to_a_tile_of_keys_are_those_in_float64(rows, tokens, dim):
+    torch.manual_seed(0)
+    query, key_value = (
+        wanted(rows, 70, 2 * dim),
+        wanted(PAIRS, tokens, 4 * dim),
+    )  # a turn of queries and a part
+    out, _ = cross_attention(3 * query, key_value, 2)
+    out_gradient = torch.randn_like(out)
+    own = torch.autograd.grad(out, [query, key_value], out_gradient)
+    exact_inputs = [part.detach().double().requires_grad_() for part in (query, key_value)]
+    exact_out = CrossAttention(2 * dim, 2).mix(3 * exact_inputs[0], exact_inputs[1])
+    exact = torch.autograd.grad(exact_out, exact_inputs, out_gradient.double())
+    torch.testing.assert_close(own, tuple(part.float() for part in exact), rtol=1e-4, atol=1e-5)
+
+
 def test_keys_that_pad_the_tile_have_no_weight_however_small_all_scores_are():
     torch.manual_seed(0)
     query = torch.full((1, 6, DIM), 4.0).add(0.1 * torch.randn(1, 6, DIM)).requires_grad_()

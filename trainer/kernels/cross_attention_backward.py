@@ -3,6 +3,8 @@
 import triton
 import triton.language as tl
 
+LOG2_E = tl.constexpr(1.4426950408889634)
+
 
 @triton.jit
 def cross_attention_backward(
@@ -35,57 +37,67 @@ def cross_attention_backward(
     width = heads * DIM
     token = tl.arange(0, KEYS)[:, None]
     known = token < TOKENS
-    place = pair.to(tl.int64) * TOKENS * 2 * width + token * 2 * width + head * DIM
+    row = token * 2 * width  # offsets inside a pair take 32 bits, half the registers of others
+    place = pair.to(tl.int64) * TOKENS * 2 * width + head * DIM
+    keys, values = key_value_ptr + place, key_value_ptr + place + width
     first = tl.arange(0, FIRST)[None, :]
-    key = tl.load(key_value_ptr + place + first, mask=known, other=0.0)
-    value = tl.load(key_value_ptr + place + width + first, mask=known, other=0.0)
+    key = tl.load(keys + (row + first), mask=known, other=0.0)
+    value = tl.load(values + (row + first), mask=known, other=0.0)
     of_key = tl.zeros([KEYS, FIRST], dtype=tl.float32)
     of_value = tl.zeros([KEYS, FIRST], dtype=tl.float32)
     if REST > 0:
         rest = FIRST + tl.arange(0, REST)[None, :]
-        rest_key = tl.load(key_value_ptr + place + rest, mask=known, other=0.0)
-        rest_value = tl.load(key_value_ptr + place + width + rest, mask=known, other=0.0)
+        rest_key = tl.load(keys + (row + rest), mask=known, other=0.0)
+        rest_value = tl.load(values + (row + rest), mask=known, other=0.0)
         of_rest_key = tl.zeros([KEYS, REST], dtype=tl.float32)
         of_rest_value = tl.zeros([KEYS, REST], dtype=tl.float32)
-    query_start = query_ptr + (pair % query_rows).to(tl.int64) * queries * width + head * DIM
     start = pair.to(tl.int64) * queries * width + head * DIM
+    query_start = query_ptr + (pair % query_rows).to(tl.int64) * queries * width + head * DIM
+    gradient_start, out_start = out_gradient_ptr + start, out_ptr + start
+    of_query_start = query_gradient_ptr + start
     normalisers = normaliser_ptr + tl.program_id(0).to(tl.int64) * queries
+    # Weights are `scale` times as large as in the forward pass: so are their products with gradients, which
+    # gradients of scores want, and those of values lose it at the end.
+    power_scale, power_shift = scale * LOG2_E, tl.log2(scale)
     for begin in tl.range(0, queries, QUERIES, num_stages=STAGES):
         number = begin + tl.arange(0, QUERIES)
         asked = number[:, None] < queries
-        row = number[:, None] * width
-        query = tl.load(query_start + row + first, mask=asked, other=0.0)
-        gradient = tl.load(out_gradient_ptr + start + row + first, mask=asked, other=0.0)
-        out = tl.load(out_ptr + start + row + first, mask=asked, other=0.0)
+        line = number[:, None] * width
+        query = tl.load(query_start + (line + first), mask=asked, other=0.0)
+        gradient = tl.load(gradient_start + (line + first), mask=asked, other=0.0)
+        out = tl.load(out_start + (line + first), mask=asked, other=0.0)
         normaliser = tl.load(normalisers + number, mask=number < queries, other=0.0)
         along = tl.sum(gradient.to(tl.float32) * out.to(tl.float32), axis=1)
         scores = tl.dot(key, tl.trans(query), input_precision="ieee")
         of_weights = tl.dot(value, tl.trans(gradient), input_precision="ieee")
         if REST > 0:
-            rest_query = tl.load(query_start + row + rest, mask=asked, other=0.0)
-            rest_gradient = tl.load(out_gradient_ptr + start + row + rest, mask=asked, other=0.0)
-            rest_out = tl.load(out_ptr + start + row + rest, mask=asked, other=0.0)
+            rest_query = tl.load(query_start + (line + rest), mask=asked, other=0.0)
+            rest_gradient = tl.load(gradient_start + (line + rest), mask=asked, other=0.0)
+            rest_out = tl.load(out_start + (line + rest), mask=asked, other=0.0)
             along += tl.sum(rest_gradient.to(tl.float32) * rest_out.to(tl.float32), axis=1)
             scores = tl.dot(rest_key, tl.trans(rest_query), scores, input_precision="ieee")
             of_weights = tl.dot(rest_value, tl.trans(rest_gradient), of_weights, input_precision="ieee")
-        weights = tl.exp(scores * scale - normaliser[None, :])
+        # Powers of two in one instruction each; those of e take five.
+        weights = tl.exp2(scores * power_scale - (normaliser * LOG2_E - power_shift)[None, :])
         if TOKENS < KEYS:
             weights = tl.where(known, weights, 0.0)  # a score of 0 may be far above all others: infinity
-        of_scores = (weights * (of_weights - along[None, :]) * scale).to(format)
+        of_scores = (weights * (of_weights - along[None, :])).to(format)
         weights = weights.to(format)
         of_value = tl.dot(weights, gradient, of_value, input_precision="ieee")
         of_key = tl.dot(of_scores, query, of_key, input_precision="ieee")
-        by_query = tl.trans(of_scores)
-        of_query = tl.dot(by_query, key, input_precision="ieee").to(format)
-        tl.store(query_gradient_ptr + start + row + first, of_query, mask=asked)
         if REST > 0:
             of_rest_value = tl.dot(weights, rest_gradient, of_rest_value, input_precision="ieee")
             of_rest_key = tl.dot(of_scores, rest_query, of_rest_key, input_precision="ieee")
+        by_query = tl.trans(of_scores)
+        of_query = tl.dot(by_query, key, input_precision="ieee").to(format)
+        tl.store(of_query_start + (line + first), of_query, mask=asked)
+        if REST > 0:
             of_query = tl.dot(by_query, rest_key, input_precision="ieee").to(format)
-            tl.store(query_gradient_ptr + start + row + rest, of_query, mask=asked)
+            tl.store(of_query_start + (line + rest), of_query, mask=asked)
     of_keys = key_value_gradient_ptr + place
-    tl.store(of_keys + first, of_key.to(format), mask=known)
-    tl.store(of_keys + width + first, of_value.to(format), mask=known)
+    of_values = of_keys + width
+    tl.store(of_keys + (row + first), of_key.to(format), mask=known)
+    tl.store(of_values + (row + first), (of_value / scale).to(format), mask=known)
     if REST > 0:
-        tl.store(of_keys + rest, of_rest_key.to(format), mask=known)
-        tl.store(of_keys + width + rest, of_rest_value.to(format), mask=known)
+        tl.store(of_keys + (row + rest), of_rest_key.to(format), mask=known)
+        tl.store(of_values + (row + rest), (of_rest_value / scale).to(format), mask=known)
