@@ -12,6 +12,9 @@ from torch import Tensor
 # A program goes through this many tokens of a pair, whose gate, scale and shift it keeps.
 FORWARD_TOKENS, FORWARD_WARPS = 8, 1
 BACKWARD_TOKENS, BACKWARD_WARPS = 16, 1
+BACKWARD_REGISTERS = (
+    144  # of a thread: the fewest that none of 384 columns spills, 14 programs a multiprocessor
+)
 SUMS = 4  # of the backward pass over tokens
 
 
@@ -60,10 +63,17 @@ def gated_norm_backward(
     _backward[(pairs, parts)](
         *(total_gradient, out_gradient, total, branch, moments, bias, gate, scale),
         *(x_gradient, branch_gradient, sums, tokens),
-        *(dim, triton.next_power_of_2(dim), BACKWARD_TOKENS),
+        *(dim, *_cut(dim), BACKWARD_TOKENS),
         num_warps=BACKWARD_WARPS,
+        maxnreg=BACKWARD_REGISTERS,
     )
     return x_gradient, branch_gradient, sums
+
+
+def _cut(dim: int) -> tuple[int, int]:
+    """Cut columns into two powers of two: 384 rounded up to one would waste a quarter of the registers."""
+    first = triton.next_power_of_2(dim) // 2
+    return first, triton.next_power_of_2(dim - first)
 
 
 @gated_norm.register_fake
@@ -151,44 +161,80 @@ def _backward(
     sums_ptr,  # (4, pairs, parts, DIM) float32: each program's part for gate, scale, shift and bias
     tokens,
     DIM: tl.constexpr,
-    COLUMNS: tl.constexpr,
+    FIRST: tl.constexpr,  # columns, and the rest rounded up to a power of two
+    REST: tl.constexpr,
     TOKENS: tl.constexpr,
 ):
-    pair, first = tl.program_id(0), tl.program_id(1) * TOKENS
-    column = tl.arange(0, COLUMNS)
-    filled = column < DIM
-    gate = tl.load(gate_ptr + pair * DIM + column, mask=filled, other=0.0)
-    scale = tl.load(scale_ptr + pair * DIM + column, mask=filled, other=0.0)
-    bias = tl.load(bias_ptr + column, mask=filled, other=0.0).to(tl.float32)
-    of_gate = tl.zeros([COLUMNS], dtype=tl.float32)
-    of_scale = tl.zeros([COLUMNS], dtype=tl.float32)
-    of_shift = tl.zeros([COLUMNS], dtype=tl.float32)
-    of_total = tl.zeros([COLUMNS], dtype=tl.float32)
-    for token in range(first, min(first + TOKENS, tokens)):
+    pair, begin = tl.program_id(0), tl.program_id(1) * TOKENS
+    first, rest = tl.arange(0, FIRST), FIRST + tl.arange(0, REST)
+    filled = rest < DIM
+    if FIRST + REST == DIM:
+        filled = tl.full([REST], True, tl.int1)
+    gate_ptr += pair * DIM
+    first_scale = tl.load(scale_ptr + pair * DIM + first)
+    rest_scale = tl.load(scale_ptr + pair * DIM + rest, mask=filled, other=0.0)
+    of_first_gate = tl.zeros([FIRST], dtype=tl.float32)
+    of_first_scale = tl.zeros([FIRST], dtype=tl.float32)
+    of_first_shift = tl.zeros([FIRST], dtype=tl.float32)
+    of_first_total = tl.zeros([FIRST], dtype=tl.float32)
+    of_rest_gate = tl.zeros([REST], dtype=tl.float32)
+    of_rest_scale = tl.zeros([REST], dtype=tl.float32)
+    of_rest_shift = tl.zeros([REST], dtype=tl.float32)
+    of_rest_total = tl.zeros([REST], dtype=tl.float32)
+    for token in range(begin, min(begin + TOKENS, tokens)):
         row = pair.to(tl.int64) * tokens + token
-        place = row * DIM + column
+        start = row * DIM
         mean, over_deviation = tl.load(moments_ptr + 2 * row), tl.load(moments_ptr + 2 * row + 1)
         # All loads before the first store, over which the compiler moves none: one wait, not three.
-        total = tl.load(total_ptr + place, mask=filled, other=0.0).to(tl.float32)
-        gradient = tl.load(out_gradient_ptr + place, mask=filled, other=0.0).to(tl.float32)
-        passed_on = tl.load(total_gradient_ptr + place, mask=filled, other=0.0).to(tl.float32)
-        branch = tl.load(branch_ptr + place, mask=filled, other=0.0).to(tl.float32) + bias
-        normal = tl.where(filled, (total - mean) * over_deviation, 0.0)
-        of_scale += gradient * normal
-        of_shift += gradient
-        gradient *= scale
-        along, level = tl.sum(gradient * normal) / DIM, tl.sum(gradient) / DIM
-        through_norm = tl.where(filled, (gradient - level - normal * along) * over_deviation, 0.0)
-        gradient = passed_on + through_norm
-        tl.store(x_gradient_ptr + place, gradient.to(x_gradient_ptr.dtype.element_ty), mask=filled)
-        of_gate += gradient * branch
-        of_total += gradient
-        branch_gradient = (gradient * gate).to(branch_gradient_ptr.dtype.element_ty)
-        tl.store(branch_gradient_ptr + place, branch_gradient, mask=filled)
+        first_total = tl.load(total_ptr + start + first).to(tl.float32)
+        rest_total = tl.load(total_ptr + start + rest, mask=filled, other=0.0).to(tl.float32)
+        first_gradient = tl.load(out_gradient_ptr + start + first).to(tl.float32)
+        rest_gradient = tl.load(out_gradient_ptr + start + rest, mask=filled, other=0.0).to(tl.float32)
+        first_passed_on = tl.load(total_gradient_ptr + start + first).to(tl.float32)
+        rest_passed_on = tl.load(total_gradient_ptr + start + rest, mask=filled, other=0.0).to(tl.float32)
+        first_branch = tl.load(branch_ptr + start + first)
+        rest_branch = tl.load(branch_ptr + start + rest, mask=filled, other=0.0)
+
+        # Where a column is not filled, the gradient is 0 until the sums over columns are made.
+        first_normal = (first_total - mean) * over_deviation
+        rest_normal = (rest_total - mean) * over_deviation
+        of_first_scale += first_gradient * first_normal
+        of_rest_scale += rest_gradient * rest_normal
+        of_first_shift += first_gradient
+        of_rest_shift += rest_gradient
+        first_gradient *= first_scale
+        rest_gradient *= rest_scale
+        along = (tl.sum(first_gradient * first_normal) + tl.sum(rest_gradient * rest_normal)) / DIM
+        level = (tl.sum(first_gradient) + tl.sum(rest_gradient)) / DIM
+        first_gradient = first_passed_on + (first_gradient - level - first_normal * along) * over_deviation
+        rest_gradient = rest_passed_on + (rest_gradient - level - rest_normal * along) * over_deviation
+        of_first_total += first_gradient
+        of_rest_total += rest_gradient
+        of_first_gate += first_gradient * first_branch.to(tl.float32)
+        of_rest_gate += rest_gradient * rest_branch.to(tl.float32)
+
+        # From the nearest cache: in registers the gate would take the room of two other programs.
+        first_gate = tl.load(gate_ptr + first)
+        rest_gate = tl.load(gate_ptr + rest, mask=filled, other=0.0)
+        format = x_gradient_ptr.dtype.element_ty
+        tl.store(x_gradient_ptr + start + first, first_gradient.to(format))
+        tl.store(x_gradient_ptr + start + rest, rest_gradient.to(format), mask=filled)
+        format = branch_gradient_ptr.dtype.element_ty
+        tl.store(branch_gradient_ptr + start + first, (first_gradient * first_gate).to(format))
+        tl.store(branch_gradient_ptr + start + rest, (rest_gradient * rest_gate).to(format), mask=filled)
+    first_bias = tl.load(bias_ptr + first).to(tl.float32)
+    rest_bias = tl.load(bias_ptr + rest, mask=filled, other=0.0).to(tl.float32)
     part = pair.to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
     stride = tl.num_programs(0) * tl.num_programs(1) * DIM
-    sums = sums_ptr + part * DIM + column
-    tl.store(sums, of_gate, mask=filled)
-    tl.store(sums + stride, of_scale, mask=filled)
-    tl.store(sums + 2 * stride, of_shift, mask=filled)
-    tl.store(sums + 3 * stride, of_total, mask=filled)
+    sums_ptr += part * DIM
+    tl.store(sums_ptr + first, of_first_gate + first_bias * of_first_total)
+    tl.store(sums_ptr + rest, of_rest_gate + rest_bias * of_rest_total, mask=filled)
+    sums_ptr += stride
+    tl.store(sums_ptr + first, of_first_scale)
+    tl.store(sums_ptr + rest, of_rest_scale, mask=filled)
+    sums_ptr += stride
+    tl.store(sums_ptr + first, of_first_shift)
+    tl.store(sums_ptr + rest, of_rest_shift, mask=filled)
+    sums_ptr += stride
+    tl.store(sums_ptr + first, of_first_total)
+    tl.store(sums_ptr + rest, of_rest_total, mask=filled)
