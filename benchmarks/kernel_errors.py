@@ -135,34 +135,45 @@ def decoder_tail_errors(
     *,
     rows: int,
     fields: int | None = None,
+    behind_layer: bool = False,
 ) -> dict[str, float]:
     """The same of a decoder layer behind its attention and the next one's query, or a head of some fields.
 
-    There are `rows` rows of queries for all pairs.
+    There are `rows` rows of queries for all pairs. Behind a layer they are those of its last norm. Then and
+    in the result, rows are compared as what they stand for, behind their norm's weight and shift.
     """
     torch.manual_seed(0)
-    layer = DecoderLayer(heads * dim, heads).to(device)
-    reader = nn.Linear(heads * dim, fields or heads * dim).to(device)
-    for parameter in (*layer.parameters(), *reader.parameters()):
+    dim = heads * dim
+    layer = DecoderLayer(dim, heads).to(device)
+    reader = nn.Linear(dim, fields or dim).to(device)
+    x_norm = nn.LayerNorm(dim).to(device) if behind_layer else None
+    for parameter in (*layer.parameters(), *reader.parameters(), *(x_norm.parameters() if x_norm else ())):
         parameter.data += 0.1 * torch.randn_like(parameter)  # norms start at 1 and 0, which hides mistakes
     del layer.attention.query, layer.attention.key_value
-    x = torch.randn(rows, queries, heads * dim, device=device).to(dtype)
-    attended, of_result = torch.randn(2, pairs, queries, heads * dim, device=device).to(dtype)
+    x = torch.randn(rows, queries, dim, device=device).to(dtype)
+    attended, of_result = torch.randn(2, pairs, queries, dim, device=device).to(dtype)
     of_read = torch.randn(pairs, queries, reader.out_features, device=device).to(dtype)
-    inputs = [x.requires_grad_(), attended.requires_grad_()]
     both = nn.ModuleDict({"layer": layer, "reader": reader})
+    inputs = [x.requires_grad_(), attended.requires_grad_()]
+    normal, read = fused_tail(layer, x, x_norm, attended, reader, only_reader=bool(fields))
     first = 1 if fields else 0  # a head alone reads the last layer's result
-    outs = fused_tail(layer, *inputs, reader, only_reader=bool(fields))[first:]
     gradients = [of_result, of_read][first:]
-    results = [*outs, *torch.autograd.grad(outs, [*inputs, *both.parameters()], gradients)]
+    found = torch.autograd.grad([normal, read][first:], [*inputs, *both.parameters()], gradients)
+    results = [*[_scaled(normal, layer.feed_forward_norm), read][first:], *found]
     both.double()
-    exact_inputs = [part.detach().double().requires_grad_() for part in inputs]
+    exact_inputs = [_scaled(x, x_norm).requires_grad_(), attended.detach().double().requires_grad_()]
     exact_out = layer.tail(*exact_inputs)
     exact_outs = [exact_out, reader(exact_out)][first:]
     wanted = [*exact_inputs, *both.parameters()]
     exact = [*exact_outs, *torch.autograd.grad(exact_outs, wanted, [part.double() for part in gradients])]
     names = [*["out", "read"][first:], "x", "attended", *(name for name, _ in both.named_parameters())]
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
+
+
+def _scaled(normal: Tensor, norm: nn.LayerNorm | None) -> Tensor:
+    """What rows of a norm stand for, in float64; rows of none stand for themselves."""
+    exact = normal.detach().double()
+    return exact if norm is None else exact * norm.weight.detach().double() + norm.bias.detach().double()
 
 
 def fp8_errors(device: torch.device, pairs: int, tokens: int, heads: int, dim: int) -> dict[str, float]:
@@ -197,7 +208,8 @@ def main() -> None:
         "gate, sum and norm": gated_norm_errors(*sizes),
         "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
         "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),
-        "decoder tail and head": decoder_tail_errors(*sizes, rows=pairs, fields=2),
+        "decoder tail behind another": decoder_tail_errors(*sizes, rows=pairs, behind_layer=True),
+        "decoder tail and head": decoder_tail_errors(*sizes, rows=pairs, fields=2, behind_layer=True),
     }
     # The decoder has half as many heads, and 1,024 queries.
     if device.type == "cpu" or dtype != torch.float32:  # its forward pass on a GPU is cuDNN's

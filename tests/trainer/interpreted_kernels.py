@@ -7,7 +7,7 @@ import torch
 from test_model_switches import an_objective, gradients
 from test_switch_effects import Operations
 from tiny import tiny_config
-from torch import Tensor
+from torch import Tensor, nn
 from torch.library import opcheck
 
 from trainer.data.conditions import condition_size
@@ -17,8 +17,9 @@ from trainer.kernels.feed_forward import feed_forward
 from trainer.kernels.gated_norm import gated_norm
 from trainer.kernels.one_tile_attention import one_tile_attention
 from trainer.model.attention import CrossAttention
+from trainer.model.decoder import AnyPointDecoder
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches.fused_pointwise import fuse_pointwise
+from trainer.switches.fused_pointwise import fuse_pointwise, fused_layers
 
 PAIRS, TOKENS, DIM, HIDDEN, FIELDS = 3, 5, 48, 40, 2  # none fills a tile
 PRODUCTS = torch.float16
@@ -49,13 +50,15 @@ def of_decoder_tail() -> tuple:
     norms = [[wanted(DIM), wanted(DIM)] for _ in range(2)]
     reader = [wanted(DIM, DIM, dtype=PRODUCTS), wanted(DIM)]
     weights = [*out, *norms[0], *first, *second, *norms[1], *reader]
-    return strided(1, TOKENS, DIM), strided(PAIRS, TOKENS, DIM), weights, 1e-5, False
+    folded = [part.detach() for part in (*first, *reader)]
+    return strided(1, TOKENS, DIM), [], strided(PAIRS, TOKENS, DIM), weights, folded, 1e-5, False
 
 
 def of_last_decoder_tail() -> tuple:
-    x, attended, weights, eps, _ = of_decoder_tail()
+    _, _, attended, weights, folded, eps, _ = of_decoder_tail()
     head = [wanted(FIELDS, DIM, dtype=PRODUCTS), wanted(FIELDS)]
-    return x, attended, [*weights[:-2], *head], eps, True
+    x, x_affine = strided(PAIRS, TOKENS, DIM), [torch.randn(DIM), torch.randn(DIM)]
+    return x, x_affine, attended, [*weights[:-2], *head], folded[:2], eps, True
 
 
 def of_cross_attention() -> tuple:
@@ -148,6 +151,32 @@ def test_the_stream_between_fused_blocks_is_float32_as_between_plain_ones(tmp_pa
     with torch.autocast("cpu", torch.bfloat16):
         model.operator(latent, condition, torch.ones(config.model.depth, PAIRS))
     assert formats == {torch.float32: 2 * config.model.depth - 1}
+
+
+@pytest.mark.parametrize(("rows", "spread"), [(PAIRS, False), (1, False), (2, True)])
+def test_layers_that_hand_on_rows_before_weight_and_shift_have_the_gradients_of_plain_ones(
+    tmp_path, rows, spread
+):
+    torch.manual_seed(0)
+    config = tiny_config(tmp_path, "model.decoder_depth=3")
+    decoder, dim = AnyPointDecoder(config), config.model.decoder_hidden_dim
+    head = decoder.heads["advection1d"]
+    used = dict(nn.ModuleDict({"layers": decoder.layers, "head": head}).named_parameters())
+    for parameter in used.values():
+        parameter.data += 0.3 * torch.randn_like(parameter)  # norms start at 1 and 0, which hides mistakes
+    share = torch.eye(rows)[torch.tensor([1, 0, 1])] if spread else None
+    x, context = wanted(rows, 7, dim), wanted(PAIRS, TOKENS, dim)
+    out = fused_layers(decoder, x, context, share, head)
+    of_out = torch.randn_like(out)
+    own = [out, *torch.autograd.grad(out, [x, context, *used.values()], of_out)]
+
+    decoder.double()
+    exact_inputs = [part.detach().double().requires_grad_() for part in (x, context)]
+    exact_out = decoder.through(*exact_inputs, share, head)
+    exact = [exact_out, *torch.autograd.grad(exact_out, [*exact_inputs, *used.values()], of_out.double())]
+    for name, found, right in zip(("out", "x", "context", *used), own, exact, strict=True):
+        error = (found.double() - right).abs().max()
+        assert error < 1e-3 * right.abs().max(), name
 
 
 @pytest.mark.parametrize(

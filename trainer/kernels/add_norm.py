@@ -12,49 +12,57 @@ BACKWARD_ROWS, BACKWARD_WARPS = 1, 1
 
 
 def add_norm(
-    x: Tensor, branch: Tensor, bias: Tensor, weight: Tensor, shift: Tensor, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return normal weight + shift, where normal is the norm of x + branch + bias; normal, as branch (rows,
-    dim); and over_deviation (rows), what the centred sum was multiplied by.
+    x: Tensor, x_affine: list[Tensor], branch: Tensor, bias: Tensor, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Return the norm of x + branch + bias without its weight and shift, as branch (rows, dim), and
+    over_deviation (rows), what the centred sum was multiplied by.
 
-    x may have fewer rows, of which branch has a multiple.
+    What reads the rows applies weight and shift: written as well, their result would be one more pass. So x
+    may be such rows itself, for which x_affine has weight and shift, and else nothing. x may have fewer rows,
+    of which branch has a multiple.
     """
-    no_reader = branch, branch  # not read without fields
-    return _normed(x, branch, bias, weight, shift, eps, torch.empty_like(branch), no_reader, 0)
+    no_reader = [branch] * 5  # not read without fields
+    return _normed(x, x_affine, branch, bias, eps, no_reader, 0)
 
 
 def add_norm_read(
-    x: Tensor, branch: Tensor, bias: Tensor, weight: Tensor, shift: Tensor, eps: float, reader: list[Tensor]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The same, but of normal weight + shift only what a narrow linear layer reads: (rows, fields).
-
-    reader: its weight (fields, dim) and bias. A product with so few columns would be one more pass.
-    """
-    fields = len(reader[0])
-    read = branch.new_empty(len(branch), fields)
-    return _normed(x, branch, bias, weight, shift, eps, read, (reader[0].contiguous(), reader[1]), fields)
-
-
-def _normed(
     x: Tensor,
+    x_affine: list[Tensor],
     branch: Tensor,
     bias: Tensor,
     weight: Tensor,
     shift: Tensor,
     eps: float,
-    out: Tensor,
-    reader: tuple[Tensor, Tensor],
-    fields: int,
+    reader: list[Tensor],
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """The same, behind what a narrow linear layer reads of normal weight + shift: (rows, fields).
+
+    reader: its weight (fields, dim) and bias. A product with so few columns would be one more pass.
+    """
+    fields = len(reader[0])
+    read = branch.new_empty(len(branch), fields)
+    reading = [weight, shift, reader[0].contiguous(), reader[1], read]
+    return read, *_normed(x, x_affine, branch, bias, eps, reading, fields)
+
+
+def _normed(
+    x: Tensor,
+    x_affine: list[Tensor],
+    branch: Tensor,
+    bias: Tensor,
+    eps: float,
+    reading: list[Tensor],
+    fields: int,
+) -> tuple[Tensor, Tensor]:
     normal = torch.empty_like(branch)
     rows, dim = branch.shape
     over_deviation = torch.empty(rows, dtype=torch.float32, device=branch.device)
     _forward[(triton.cdiv(rows, FORWARD_ROWS),)](
-        *(x, branch, bias, weight, shift, *reader, out, normal, over_deviation),
-        *(rows, len(x), eps, dim, triton.next_power_of_2(dim), FORWARD_ROWS, fields),
+        *(x, *(x_affine or [bias, bias]), branch, bias, *reading, normal, over_deviation),
+        *(rows, len(x), eps, dim, triton.next_power_of_2(dim), FORWARD_ROWS, bool(x_affine), fields),
         num_warps=FORWARD_WARPS,
     )
-    return out, normal, over_deviation
+    return normal, over_deviation
 
 
 def add_norm_gradients(
@@ -105,13 +113,15 @@ def _gradients(
 @triton.jit
 def _forward(
     x_ptr,
+    x_weight_ptr,
+    x_shift_ptr,
     branch_ptr,
     bias_ptr,
     weight_ptr,
     shift_ptr,
     reader_ptr,  # (FIELDS, DIM)
     reader_bias_ptr,
-    out_ptr,  # (rows, DIM), or (rows, FIELDS) where there are any
+    read_ptr,  # (rows, FIELDS)
     normal_ptr,
     over_deviation_ptr,
     rows,
@@ -120,6 +130,7 @@ def _forward(
     DIM: tl.constexpr,
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
+    X_AFFINE: tl.constexpr,
     FIELDS: tl.constexpr,
 ):
     column = tl.arange(0, COLUMNS)[None, :]
@@ -128,6 +139,9 @@ def _forward(
     inside = (row < rows) & filled
     place = row.to(tl.int64) * DIM + column
     x = tl.load(x_ptr + (row % x_rows).to(tl.int64) * DIM + column, mask=inside, other=0.0).to(tl.float32)
+    if X_AFFINE:
+        x *= tl.load(x_weight_ptr + column, mask=filled, other=0.0).to(tl.float32)
+        x += tl.load(x_shift_ptr + column, mask=filled, other=0.0).to(tl.float32)
     branch = tl.load(branch_ptr + place, mask=inside, other=0.0).to(tl.float32)
     total = x + branch + tl.load(bias_ptr + column, mask=filled, other=0.0).to(tl.float32)
     mean = tl.sum(total, axis=1)[:, None] / DIM
@@ -135,17 +149,16 @@ def _forward(
     over_deviation = tl.rsqrt(tl.sum(centred * centred, axis=1)[:, None] / DIM + eps)
     normal = centred * over_deviation
     tl.store(normal_ptr + place, normal.to(normal_ptr.dtype.element_ty), mask=inside)
-    weight = tl.load(weight_ptr + column, mask=filled, other=0.0).to(tl.float32)
-    shift = tl.load(shift_ptr + column, mask=filled, other=0.0).to(tl.float32)
-    out = (normal * weight + shift).to(out_ptr.dtype.element_ty)
-    if FIELDS == 0:
-        tl.store(out_ptr + place, out, mask=inside)
-    for field in tl.static_range(FIELDS):
-        reader = tl.load(reader_ptr + field * DIM + column, mask=filled, other=0.0).to(tl.float32)
-        read = tl.sum(out.to(tl.float32) * reader, axis=1)[:, None]
-        read += tl.load(reader_bias_ptr + field).to(tl.float32)
-        read_place = row.to(tl.int64) * FIELDS + field
-        tl.store(out_ptr + read_place, read.to(out_ptr.dtype.element_ty), mask=row < rows)
+    if FIELDS > 0:
+        weight = tl.load(weight_ptr + column, mask=filled, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + column, mask=filled, other=0.0).to(tl.float32)
+        out = (normal * weight + shift).to(read_ptr.dtype.element_ty).to(tl.float32)
+        for field in tl.static_range(FIELDS):
+            reader = tl.load(reader_ptr + field * DIM + column, mask=filled, other=0.0).to(tl.float32)
+            read = tl.sum(out * reader, axis=1)[:, None]
+            read += tl.load(reader_bias_ptr + field).to(tl.float32)
+            read_place = row.to(tl.int64) * FIELDS + field
+            tl.store(read_ptr + read_place, read.to(read_ptr.dtype.element_ty), mask=row < rows)
     tl.store(over_deviation_ptr + row, over_deviation, mask=row < rows)
 
 

@@ -5,6 +5,10 @@ format of the products: output bias, residual and norm; bias and GELU; each with
 gradient. The reader is the next layer's query, or the head. Its gradient meets the residual's in front of the
 last norm, whose kernel adds them up; a head, with its few columns, is a pass over memory of its own only for
 the gradient of its weight.
+
+Of a norm only its rows without weight and shift are written, which the gradient needs. A linear layer behind
+it has them folded into its own matrix and bias, and what adds the norm's result applies them as it loads the
+rows: the second residual sum, and the first one of the next layer.
 """
 
 from collections.abc import Sequence
@@ -21,42 +25,54 @@ from trainer.kernels.add_norm import (
 from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
 from trainer.kernels.row_parts import row_parts
 
-KEPT = 5  # tensors of the forward pass
+KEPT = 6  # tensors of the forward pass
 VECTORS = 7  # among the weights: biases, and weights and shifts of norms
 
 
 @torch.library.custom_op("speedproof::decoder_tail", mutates_args=())
 def decoder_tail(
-    x: Tensor, attended: Tensor, weights: list[Tensor], eps: float, only_reader: bool
+    x: Tensor,
+    x_affine: list[Tensor],
+    attended: Tensor,
+    weights: list[Tensor],
+    folded: list[Tensor],
+    eps: float,
+    only_reader: bool,
 ) -> list[Tensor]:
-    """Return the layer's result (pairs, queries, dim), the reader's, and what the gradient needs.
+    """Return the rows of the last norm, what the reader makes of its result, and what the gradient needs.
 
-    x is as attended (pairs, queries, dim), or (1, queries, dim). weights: weight and bias of the output, of
-    the norm behind it, of both linear layers, of the last norm, of the reader. x and matrices are in the
-    format of attended. With only_reader nothing else needs the layer's result, and it has no pairs.
+    x is as attended (pairs, queries, dim), or (1, queries, dim). Where it is rows of the layer before,
+    x_affine has the weight and shift of their norm, and else nothing. weights: weight and bias of the output,
+    of the norm behind it, of both linear layers, of the last norm, of the reader. folded: matrix and bias of
+    the first linear layer, and of a reader that is not the only one, with the norm in front folded in. x and
+    matrices are in the format of attended.
+
+    Rows stand for the result that they are scaled and shifted to: their gradient, taken and given, is that
+    of the result, so that no pass multiplies it by the weight. Those of weights are of all that weights do
+    but in the layer behind, of whose reading the rows' gradient tells: x_affine and folded have none of
+    their own. With only_reader nothing else reads the rows, and they have no gradient.
     """
-    out, out_bias, norm, shift, first, first_bias, second, second_bias, *last_weights = weights
-    last_norm, last_shift, reader, reader_bias = last_weights
+    _, _, _, _, _, _, second, second_bias, last_norm, last_shift, reader, reader_bias = weights
+    (out, out_bias, norm, shift), (first, first_bias, *folded_reader) = weights[:4], folded
     dim = attended.shape[-1]
-    x_rows = x.contiguous().view(-1, dim)
     branch = attended.reshape(-1, dim) @ out.T
-    middle, normal, over_deviation = add_norm(x_rows, branch, out_bias, norm, shift, eps)
-    product = middle @ first.T
+    normal, over_deviation = add_norm(x.contiguous().view(-1, dim), x_affine, branch, out_bias, eps)
+    product = normal @ first.T
     branch = bias_gelu(product, first_bias) @ second.T
-    last = middle, branch, second_bias, last_norm, last_shift, eps
     if only_reader:
-        read, *kept = add_norm_read(*last, [reader, reader_bias])
-        result = attended.new_empty(0, *attended.shape[1:])
+        last = last_norm, last_shift, eps, [reader, reader_bias]
+        read, rows, *kept = add_norm_read(normal, [norm, shift], branch, second_bias, *last)
     else:
-        result, *kept = add_norm(*last)
-        read = torch.addmm(reader_bias.to(result.dtype), result, reader.T)
-        result = result.view(attended.shape)
-    return [result, read.view(*attended.shape[:2], len(reader)), normal, over_deviation, product, *kept]
+        rows, *kept = add_norm(normal, [norm, shift], branch, second_bias, eps)
+        reader, reader_bias = folded_reader
+        read = torch.addmm(reader_bias.to(rows.dtype), rows, reader.T)
+    shape = attended.shape[:2]
+    return [rows.view(attended.shape), read.view(*shape, len(reader)), normal, over_deviation, product, *kept]
 
 
 @torch.library.custom_op("speedproof::decoder_tail_backward", mutates_args=())
 def decoder_tail_backward(
-    of_result: Tensor | None,
+    of_rows: Tensor | None,
     of_read: Tensor | None,
     attended: Tensor,
     kept: list[Tensor],
@@ -68,9 +84,10 @@ def decoder_tail_backward(
     the reader are made of (see _behind_norm); then (7 dim) the gradients of three vectors of each norm, the
     bias in front of it, its weight and its shift, and of the first layer's bias.
     """
-    out, _, norm, _, first, first_bias, second, _, last_norm, _, reader, _ = weights
-    normal, over_deviation, product, last_normal, last_over_deviation = kept
+    out, _, norm, _, first, _, second, _, last_norm, _, reader, _ = weights
+    rows, normal, over_deviation, product, last_over_deviation, first_bias = kept
     dim, format = attended.shape[-1], attended.dtype
+    last_normal = rows.view(-1, dim)
     parts = row_parts(len(normal), VECTORS * dim, normal.device)
     of_norm, of_last_norm, of_first_bias = parts.split([3 * dim, 3 * dim, dim], dim=1)
     last = last_normal, last_norm, last_over_deviation, of_last_norm
@@ -78,7 +95,7 @@ def decoder_tail_backward(
     if only_reader:
         of_sum = add_norm_read_gradients(read_rows, reader, *last)
     else:
-        given = [_rows(of_result, format)] if of_result is not None else []
+        given = [_rows(of_rows, format)] if of_rows is not None else []
         given += [read_rows @ reader] if read_rows is not None else []
         of_sum = add_norm_gradients(given, *last)
     against_last = torch.zeros_like(reader) if read_rows is None else read_rows.T @ last_normal
@@ -101,18 +118,16 @@ def _rows(gradient: Tensor | None, format: torch.dtype) -> Tensor | None:
 
 
 @decoder_tail.register_fake
-def _(x, attended, weights, eps, only_reader):
+def _(x, x_affine, attended, weights, folded, eps, only_reader):
     pairs, queries, dim = attended.shape
-    rows = attended.new_empty(pairs * queries, dim)
-    normal, product, last_normal = (torch.empty_like(rows) for _ in range(3))
-    deviations = [attended.new_empty(len(rows), dtype=torch.float32) for _ in range(2)]
-    result = attended.new_empty(0 if only_reader else pairs, queries, dim)
     read = attended.new_empty(pairs, queries, len(weights[-1]))
-    return [result, read, normal, deviations[0], product, last_normal, deviations[1]]
+    rows, normal, product = (attended.new_empty(pairs * queries, dim) for _ in range(3))
+    deviations = [attended.new_empty(len(rows), dtype=torch.float32) for _ in range(2)]
+    return [rows.view(attended.shape), read, normal, deviations[0], product, deviations[1]]
 
 
 @decoder_tail_backward.register_fake
-def _(of_result, of_read, attended, kept, weights, x_pairs, only_reader):
+def _(of_rows, of_read, attended, kept, weights, x_pairs, only_reader):
     out, _, _, _, first, _, second, *_, reader, _ = weights
     vectors = out.new_empty(VECTORS * attended.shape[-1], dtype=torch.float32)
     of_x, of_attended = (attended.new_empty(n, *attended.shape[1:]) for n in (x_pairs, len(attended)))
@@ -120,18 +135,18 @@ def _(of_result, of_read, attended, kept, weights, x_pairs, only_reader):
 
 
 def _remember(ctx, inputs, output) -> None:
-    x, attended, weights, _, only_reader = inputs
-    ctx.x_pairs, ctx.only_reader = len(x), only_reader
+    x, x_affine, attended, weights, folded, _, only_reader = inputs
+    ctx.x_pairs, ctx.affine, ctx.folded, ctx.only_reader = len(x), len(x_affine), len(folded), only_reader
     ctx.set_materialize_grads(False)  # of zeros, as large as all that is kept
     ctx.mark_non_differentiable(*output[2:], *(output[:1] if only_reader else []))
-    ctx.save_for_backward(attended, *output[2:], *weights)
+    ctx.save_for_backward(attended, output[0], *output[2:], folded[1], *weights)
 
 
 def _gradient(ctx, gradients):
     attended, *rest = ctx.saved_tensors
     kept, weights = rest[:KEPT], rest[KEPT:]
-    of_result, of_read = gradients[:2]
-    found = decoder_tail_backward(of_result, of_read, attended, kept, weights, ctx.x_pairs, ctx.only_reader)
+    of_rows, of_read = gradients[:2]
+    found = decoder_tail_backward(of_rows, of_read, attended, kept, weights, ctx.x_pairs, ctx.only_reader)
     of_x, of_attended, of_out, of_second, against_normal, against_last, vectors = found
     out_bias, norm, shift, second_bias, last_norm, last_shift, first_bias = vectors.chunk(VECTORS)
     reader, reader_bias = weights[-2:]
@@ -142,7 +157,7 @@ def _gradient(ctx, gradients):
     of_reader = _behind_norm(against_last, of_reader_bias, weights[8:10]).to(reader.dtype)
     of_weights = [of_out, out_bias, norm, shift, of_first, first_bias, of_second, second_bias]
     of_weights += [last_norm, last_shift, of_reader, of_reader_bias]
-    return of_x, of_attended, of_weights, None, None
+    return of_x, [None] * ctx.affine, of_attended, of_weights, [None] * ctx.folded, None, None
 
 
 def _behind_norm(against_normal: Tensor, of_bias: Tensor, norm: Sequence[Tensor]) -> Tensor:

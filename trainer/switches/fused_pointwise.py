@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
@@ -73,31 +74,52 @@ def fused_layers(
     query = layers[0].attention.query(x)
     if spread is not None:
         x, query = spread_out(x, spread), spread_out(query, spread)
+    norm = None
     for number, layer in enumerate(layers):
         attended = layer.attention.attend(query, context)
         if number + 1 < len(layers):
-            x, query = fused_tail(layer, x, attended, layers[number + 1].attention.query)
-    return fused_tail(layer, x, attended, head, only_reader=True)[1]
+            x, query = fused_tail(layer, x, norm, attended, layers[number + 1].attention.query)
+            norm = layer.feed_forward_norm
+    return fused_tail(layer, x, norm, attended, head, only_reader=True)[1]
 
 
 def fused_tail(
     layer: DecoderLayer,
     x: Float[Tensor, "#pairs queries dim"],
+    x_norm: nn.LayerNorm | None,
     attended: Float[Tensor, "pairs queries dim"],
     reader: nn.Linear,
     *,
     only_reader: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """DecoderLayer.tail and the linear layer that reads its result: both results, or of the reader alone."""
+    """DecoderLayer.tail and the linear layer that reads its result: that result, and of the reader alone.
+
+    A layer's result goes on as the rows of its last norm, before weight and shift, and their gradient is that
+    of the result. x_norm is the norm of which x is rows.
+    """
     from trainer.kernels.decoder_tail import decoder_tail  # needs Triton
 
     out, (first, _, second) = layer.attention.out, layer.feed_forward
     norms = layer.attention_norm, layer.feed_forward_norm
     format = attended.dtype
+    x_affine = [] if x_norm is None else [x_norm.weight.detach(), x_norm.bias.detach()]
     weights = [
         *(out.weight.to(format), out.bias, norms[0].weight, norms[0].bias),
         *(first.weight.to(format), first.bias, second.weight.to(format), second.bias),
         *(norms[1].weight, norms[1].bias, reader.weight.to(format), reader.bias),
     ]
-    result, read, *_ = decoder_tail(x.to(format), attended, weights, norms[0].eps, only_reader)
-    return result, read
+    folded = _folded(first, norms[0], format) + ([] if only_reader else _folded(reader, norms[1], format))
+    rest = attended, weights, folded, norms[0].eps, only_reader
+    rows, read, *_ = decoder_tail(x.to(format), x_affine, *rest)
+    return rows, read
+
+
+def _folded(linear: nn.Linear, norm: nn.LayerNorm, format: torch.dtype) -> list[Tensor]:
+    """Matrix, in a format, and bias of a linear layer that reads what a norm has before weight and shift.
+
+    Outside of the operator, where a compiler does it once for all decodes. They have no gradient: it is the
+    operator's, of what they are made of.
+    """
+    matrix, weight, shift = linear.weight.detach(), norm.weight.detach(), norm.bias.detach()
+    # No product: autocast would round what it takes.
+    return [(matrix * weight).to(format), linear.bias.detach() + (matrix * shift).sum(dim=1)]
