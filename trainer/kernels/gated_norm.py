@@ -12,9 +12,6 @@ from torch import Tensor
 # A program goes through this many tokens of a pair, whose gate, scale and shift it keeps.
 FORWARD_TOKENS, FORWARD_WARPS = 8, 1
 BACKWARD_TOKENS, BACKWARD_WARPS = 16, 1
-BACKWARD_REGISTERS = (
-    144  # of a thread: the fewest that none of 384 columns spills, 14 programs a multiprocessor
-)
 SUMS = 4  # of the backward pass over tokens
 
 
@@ -65,7 +62,6 @@ def gated_norm_backward(
         *(x_gradient, branch_gradient, sums, tokens),
         *(dim, *_cut(dim), BACKWARD_TOKENS),
         num_warps=BACKWARD_WARPS,
-        maxnreg=BACKWARD_REGISTERS,
     )
     return x_gradient, branch_gradient, sums
 
