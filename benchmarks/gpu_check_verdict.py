@@ -26,6 +26,7 @@ KERNELS = {
     "gate, sum and norm": 8,
     "decoder tail": 16,
     "decoder tail, queries in common": 16,
+    "decoder tail behind another": 16,
     "decoder tail and head": 15,
 }
 IN_HALVES = {"cross-attention": 3, "cross-attention, queries in common": 3}  # none of ours for float32
@@ -34,6 +35,7 @@ ALWAYS_FLOAT32 = {
     "gate, sum and norm": {"total", "x", "bias", "gate", "scale", "shift"},
     "decoder tail": {"reader.bias"},
     "decoder tail, queries in common": {"reader.bias"},
+    "decoder tail behind another": {"reader.bias"},
     "decoder tail and head": {"reader.bias"},
 }
 

@@ -139,8 +139,8 @@ def decoder_tail_errors(
 ) -> dict[str, float]:
     """The same of a decoder layer behind its attention and the next one's query, or a head of some fields.
 
-    There are `rows` rows of queries for all pairs. Behind a layer they are those of its last norm. Then and
-    in the result, rows are compared as what they stand for, behind their norm's weight and shift.
+    There are `rows` rows of queries for all pairs. Behind a layer they are what its last norm has before
+    weight and shift. Then and in the result, what such rows stand for is compared.
     """
     torch.manual_seed(0)
     dim = heads * dim
@@ -159,7 +159,7 @@ def decoder_tail_errors(
     first = 1 if fields else 0  # a head alone reads the last layer's result
     gradients = [of_result, of_read][first:]
     found = torch.autograd.grad([normal, read][first:], [*inputs, *both.parameters()], gradients)
-    results = [*[_scaled(normal, layer.feed_forward_norm), read][first:], *found]
+    results = [read, *found] if fields else [_scaled(normal, layer.feed_forward_norm), read, *found]
     both.double()
     exact_inputs = [_scaled(x, x_norm).requires_grad_(), attended.detach().double().requires_grad_()]
     exact_out = layer.tail(*exact_inputs)

@@ -6,7 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 # Of a tile: no sum crosses warps, and many small programs hide what memory takes. Fastest of 6 and 24 tried
-# on an H200 with 262,144 rows of 384.
+# on an H200 with 262,144 rows of 384, where the forward pass wrote its result too.
 FORWARD_ROWS, FORWARD_WARPS = 2, 1
 BACKWARD_ROWS, BACKWARD_WARPS = 1, 1
 

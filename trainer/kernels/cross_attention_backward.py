@@ -56,9 +56,7 @@ def cross_attention_backward(
     gradient_start, out_start = out_gradient_ptr + start, out_ptr + start
     of_query_start = query_gradient_ptr + start
     normalisers = normaliser_ptr + tl.program_id(0).to(tl.int64) * queries
-    # Weights are `scale` times as large as in the forward pass: so are their products with gradients, which
-    # gradients of scores want, and those of values lose it at the end.
-    power_scale, power_shift = scale * LOG2_E, tl.log2(scale)
+    power_scale = scale * LOG2_E
     for begin in tl.range(0, queries, QUERIES, num_stages=STAGES):
         number = begin + tl.arange(0, QUERIES)
         asked = number[:, None] < queries
@@ -78,9 +76,10 @@ def cross_attention_backward(
             scores = tl.dot(rest_key, tl.trans(rest_query), scores, input_precision="ieee")
             of_weights = tl.dot(rest_value, tl.trans(rest_gradient), of_weights, input_precision="ieee")
         # Powers of two in one instruction each; those of e take five.
-        weights = tl.exp2(scores * power_scale - (normaliser * LOG2_E - power_shift)[None, :])
+        weights = tl.exp2(scores * power_scale - (normaliser * LOG2_E)[None, :])
         if TOKENS < KEYS:
             weights = tl.where(known, weights, 0.0)  # a score of 0 may be far above all others: infinity
+        # Without the scores' scale, which the two gradients made of it get at their end: they are smaller.
         of_scores = (weights * (of_weights - along[None, :])).to(format)
         weights = weights.to(format)
         of_value = tl.dot(weights, gradient, of_value, input_precision="ieee")
@@ -89,15 +88,15 @@ def cross_attention_backward(
             of_rest_value = tl.dot(weights, rest_gradient, of_rest_value, input_precision="ieee")
             of_rest_key = tl.dot(of_scores, rest_query, of_rest_key, input_precision="ieee")
         by_query = tl.trans(of_scores)
-        of_query = tl.dot(by_query, key, input_precision="ieee").to(format)
-        tl.store(of_query_start + (line + first), of_query, mask=asked)
+        of_query = tl.dot(by_query, key, input_precision="ieee") * scale
+        tl.store(of_query_start + (line + first), of_query.to(format), mask=asked)
         if REST > 0:
-            of_query = tl.dot(by_query, rest_key, input_precision="ieee").to(format)
-            tl.store(of_query_start + (line + rest), of_query, mask=asked)
+            of_query = tl.dot(by_query, rest_key, input_precision="ieee") * scale
+            tl.store(of_query_start + (line + rest), of_query.to(format), mask=asked)
     of_keys = key_value_gradient_ptr + place
     of_values = of_keys + width
-    tl.store(of_keys + (row + first), of_key.to(format), mask=known)
-    tl.store(of_values + (row + first), (of_value / scale).to(format), mask=known)
+    tl.store(of_keys + (row + first), (of_key * scale).to(format), mask=known)
+    tl.store(of_values + (row + first), of_value.to(format), mask=known)
     if REST > 0:
-        tl.store(of_keys + (row + rest), of_rest_key.to(format), mask=known)
-        tl.store(of_values + (row + rest), (of_rest_value / scale).to(format), mask=known)
+        tl.store(of_keys + (row + rest), (of_rest_key * scale).to(format), mask=known)
+        tl.store(of_values + (row + rest), of_rest_value.to(format), mask=known)

@@ -25,7 +25,7 @@ from trainer.kernels.add_norm import (
 from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
 from trainer.kernels.row_parts import row_parts
 
-KEPT = 6  # tensors of the forward pass
+KEPT = 6  # for the backward pass, beside weights and what was attended to
 VECTORS = 7  # among the weights: biases, and weights and shifts of norms
 
 
@@ -39,18 +39,19 @@ def decoder_tail(
     eps: float,
     only_reader: bool,
 ) -> list[Tensor]:
-    """Return the rows of the last norm, what the reader makes of its result, and what the gradient needs.
+    """Return what the last norm has before weight and shift, what the reader makes of its result, and what
+    the gradient needs.
 
-    x is as attended (pairs, queries, dim), or (1, queries, dim). Where it is rows of the layer before,
-    x_affine has the weight and shift of their norm, and else nothing. weights: weight and bias of the output,
-    of the norm behind it, of both linear layers, of the last norm, of the reader. folded: matrix and bias of
-    the first linear layer, and of a reader that is not the only one, with the norm in front folded in. x and
-    matrices are in the format of attended.
+    x is as attended (pairs, queries, dim), or (1, queries, dim). Where it is such a first result, of the
+    layer before, x_affine has the weight and shift of its norm, and else nothing. weights: weight and bias of
+    the output, of the norm behind it, of both linear layers, of the last norm, of the reader. folded: matrix
+    and bias of the first linear layer, and of a reader that is not the only one, with the norm in front
+    folded in. x and matrices are in the format of attended.
 
-    Rows stand for the result that they are scaled and shifted to: their gradient, taken and given, is that
-    of the result, so that no pass multiplies it by the weight. Those of weights are of all that weights do
-    but in the layer behind, of whose reading the rows' gradient tells: x_affine and folded have none of
-    their own. With only_reader nothing else reads the rows, and they have no gradient.
+    The first result stands for what it is scaled and shifted to: its gradient, taken and given, is that of
+    the scaled and shifted, so that no pass multiplies it by the weight. Those of weights are of all that
+    weights do but in the layer behind, of whose reading that gradient tells: x_affine and folded have none of
+    their own. With only_reader nothing else reads the first result, and it has no gradient.
     """
     _, _, _, _, _, _, second, second_bias, last_norm, last_shift, reader, reader_bias = weights
     (out, out_bias, norm, shift), (first, first_bias, *folded_reader) = weights[:4], folded
@@ -61,18 +62,18 @@ def decoder_tail(
     branch = bias_gelu(product, first_bias) @ second.T
     if only_reader:
         last = last_norm, last_shift, eps, [reader, reader_bias]
-        read, rows, *kept = add_norm_read(normal, [norm, shift], branch, second_bias, *last)
+        read, last_normal, *kept = add_norm_read(normal, [norm, shift], branch, second_bias, *last)
     else:
-        rows, *kept = add_norm(normal, [norm, shift], branch, second_bias, eps)
+        last_normal, *kept = add_norm(normal, [norm, shift], branch, second_bias, eps)
         reader, reader_bias = folded_reader
-        read = torch.addmm(reader_bias.to(rows.dtype), rows, reader.T)
-    shape = attended.shape[:2]
-    return [rows.view(attended.shape), read.view(*shape, len(reader)), normal, over_deviation, product, *kept]
+        read = torch.addmm(reader_bias.to(last_normal.dtype), last_normal, reader.T)
+    results = [last_normal.view(attended.shape), read.view(*attended.shape[:2], len(reader))]
+    return [*results, normal, over_deviation, product, *kept]
 
 
 @torch.library.custom_op("speedproof::decoder_tail_backward", mutates_args=())
 def decoder_tail_backward(
-    of_rows: Tensor | None,
+    of_last: Tensor | None,
     of_read: Tensor | None,
     attended: Tensor,
     kept: list[Tensor],
@@ -85,9 +86,9 @@ def decoder_tail_backward(
     bias in front of it, its weight and its shift, and of the first layer's bias.
     """
     out, _, norm, _, first, _, second, _, last_norm, _, reader, _ = weights
-    rows, normal, over_deviation, product, last_over_deviation, first_bias = kept
+    last_normal, normal, over_deviation, product, last_over_deviation, folded_bias = kept
     dim, format = attended.shape[-1], attended.dtype
-    last_normal = rows.view(-1, dim)
+    last_normal = last_normal.view(-1, dim)
     parts = row_parts(len(normal), VECTORS * dim, normal.device)
     of_norm, of_last_norm, of_first_bias = parts.split([3 * dim, 3 * dim, dim], dim=1)
     last = last_normal, last_norm, last_over_deviation, of_last_norm
@@ -95,11 +96,11 @@ def decoder_tail_backward(
     if only_reader:
         of_sum = add_norm_read_gradients(read_rows, reader, *last)
     else:
-        given = [_rows(of_rows, format)] if of_rows is not None else []
+        given = [_rows(of_last, format)] if of_last is not None else []
         given += [read_rows @ reader] if read_rows is not None else []
         of_sum = add_norm_gradients(given, *last)
     against_last = torch.zeros_like(reader) if read_rows is None else read_rows.T @ last_normal
-    of_product, hidden = bias_gelu_gradients(of_sum @ second, product, first_bias, of_first_bias)
+    of_product, hidden = bias_gelu_gradients(of_sum @ second, product, folded_bias, of_first_bias)
     of_second = of_sum.T @ hidden
     against_normal = of_product.T @ normal
     # The residual's share is there already, and the product is added to it in place: no pass of its own.
@@ -121,13 +122,13 @@ def _rows(gradient: Tensor | None, format: torch.dtype) -> Tensor | None:
 def _(x, x_affine, attended, weights, folded, eps, only_reader):
     pairs, queries, dim = attended.shape
     read = attended.new_empty(pairs, queries, len(weights[-1]))
-    rows, normal, product = (attended.new_empty(pairs * queries, dim) for _ in range(3))
-    deviations = [attended.new_empty(len(rows), dtype=torch.float32) for _ in range(2)]
-    return [rows.view(attended.shape), read, normal, deviations[0], product, deviations[1]]
+    last_normal, normal, product = (attended.new_empty(pairs * queries, dim) for _ in range(3))
+    deviations = [attended.new_empty(len(normal), dtype=torch.float32) for _ in range(2)]
+    return [last_normal.view(attended.shape), read, normal, deviations[0], product, deviations[1]]
 
 
 @decoder_tail_backward.register_fake
-def _(of_rows, of_read, attended, kept, weights, x_pairs, only_reader):
+def _(of_last, of_read, attended, kept, weights, x_pairs, only_reader):
     out, _, _, _, first, _, second, *_, reader, _ = weights
     vectors = out.new_empty(VECTORS * attended.shape[-1], dtype=torch.float32)
     of_x, of_attended = (attended.new_empty(n, *attended.shape[1:]) for n in (x_pairs, len(attended)))
@@ -145,8 +146,8 @@ def _remember(ctx, inputs, output) -> None:
 def _gradient(ctx, gradients):
     attended, *rest = ctx.saved_tensors
     kept, weights = rest[:KEPT], rest[KEPT:]
-    of_rows, of_read = gradients[:2]
-    found = decoder_tail_backward(of_rows, of_read, attended, kept, weights, ctx.x_pairs, ctx.only_reader)
+    of_last, of_read = gradients[:2]
+    found = decoder_tail_backward(of_last, of_read, attended, kept, weights, ctx.x_pairs, ctx.only_reader)
     of_x, of_attended, of_out, of_second, against_normal, against_last, vectors = found
     out_bias, norm, shift, second_bias, last_norm, last_shift, first_bias = vectors.chunk(VECTORS)
     reader, reader_bias = weights[-2:]

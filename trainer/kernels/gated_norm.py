@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-# A program goes through this many tokens of a pair, whose gate, scale and shift it keeps.
+# A program goes through this many tokens of a pair, whose scale it keeps; forward gate and shift as well.
 FORWARD_TOKENS, FORWARD_WARPS = 8, 1
 BACKWARD_TOKENS, BACKWARD_WARPS = 16, 1
 SUMS = 4  # of the backward pass over tokens

@@ -91,11 +91,11 @@ def fused_tail(
     reader: nn.Linear,
     *,
     only_reader: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """DecoderLayer.tail and the linear layer that reads its result: that result, and of the reader alone.
+) -> tuple[Tensor | None, Tensor]:
+    """DecoderLayer.tail for the next call of this, and what the linear layer makes that reads its result.
 
-    A layer's result goes on as the rows of its last norm, before weight and shift, and their gradient is that
-    of the result. x_norm is the norm of which x is rows.
+    The first is the result before weight and shift of its norm, which the next call gets as x_norm. Its
+    gradient is that of the result itself, so nothing else may read it; with only_reader there is none.
     """
     from trainer.kernels.decoder_tail import decoder_tail  # needs Triton
 
@@ -110,15 +110,15 @@ def fused_tail(
     ]
     folded = _folded(first, norms[0], format) + ([] if only_reader else _folded(reader, norms[1], format))
     rest = attended, weights, folded, norms[0].eps, only_reader
-    rows, read, *_ = decoder_tail(x.to(format), x_affine, *rest)
-    return rows, read
+    normal, read, *_ = decoder_tail(x.to(format), x_affine, *rest)
+    return None if only_reader else normal, read
 
 
 def _folded(linear: nn.Linear, norm: nn.LayerNorm, format: torch.dtype) -> list[Tensor]:
     """Matrix, in a format, and bias of a linear layer that reads what a norm has before weight and shift.
 
-    Outside of the operator, where a compiler does it once for all decodes. They have no gradient: it is the
-    operator's, of what they are made of.
+    Outside of the operator, where a compiler does it once for all decodes; without one it is some eight
+    small kernels a layer and decode. They have no gradient: it is the operator's, of what they are made of.
     """
     matrix, weight, shift = linear.weight.detach(), norm.weight.detach(), norm.bias.detach()
     # No product: autocast would round what it takes.
