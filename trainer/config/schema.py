@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Literal
 
 from trainer.config.growth import Growth
-from trainer.config.kinds import Count, CountOrZero, Decay, Positive, Weight
-from trainer.config.ranges import AtLeast, Between, NotEmpty
 from trainer.data.tasks import TASKS
 from trainer.losses.terms import TERMS
+from trainer.ranges import AtLeast, Between, NotEmpty
+from trainer.setting_kinds import Count, CountOrZero, Decay, Positive, Weight
 from trainer.switches.on_model import MODEL_SWITCHES
 
 LEAST_PAIRS = 16  # of a step: gradients of fewer are mostly noise

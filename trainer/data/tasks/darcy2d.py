@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from trainer.config.kinds import Positive
-from trainer.config.ranges import AtLeast, NotEmpty
 from trainer.data.layouts.darcy import write_darcy
 from trainer.data.tasks.task import Task
 from trainer.progress import show_progress
+from trainer.ranges import AtLeast, NotEmpty
+from trainer.setting_kinds import Positive
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -99,14 +99,14 @@ def solve(coefficient: Tensor, beta: float) -> Tensor:
     direction, energy = preconditioned, _dot(residual, preconditioned)
     for _ in range(MAX_ITERATIONS):
         product = faces.apply(direction)
-        length = energy / _dot(direction, product)
+        length = _ratio(energy, _dot(direction, product))
         u = u + length * direction
         residual = residual - length * product
         if bool((_dot(residual, residual).sqrt() <= goal).all()):
             return u
         preconditioned = invert(residual)
         previous, energy = energy, _dot(residual, preconditioned)
-        direction = preconditioned + energy / previous * direction
+        direction = preconditioned + _ratio(energy, previous) * direction
     raise RuntimeError(f"darcy2d: no convergence in {MAX_ITERATIONS} iterations")
 
 
@@ -157,6 +157,11 @@ def _unit_inverse(like: Tensor):
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:
     return (a * b).sum(dim=(1, 2), keepdim=True)
+
+
+def _ratio(a: Tensor, b: Tensor) -> Tensor:
+    """a / b, and 0 where b is 0: a field that is solved exactly waits for the others."""
+    return (a / b).where(b > 0, 0)
 
 
 def write(path: Path, config: Darcy2dConfig, case: int, values: np.ndarray, content_hash: str) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from trainer.config.ranges import AtLeast, Between, MoreThan
+from trainer.ranges import AtLeast, Between, MoreThan
 
 Count = Annotated[int, AtLeast(1)]
 CountOrZero = Annotated[int, AtLeast(0)]
