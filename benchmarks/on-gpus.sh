@@ -12,7 +12,8 @@
 set -euo pipefail
 parts=(data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu recipe-2gpu
   plan-2gpu floor-1gpu gate-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu
-  speed-cases-2gpu rivals-4gpu rivals-2gpu breakdown-4gpu breakdown-2gpu learning memory)
+  speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu rivals-1gpu breakdown-4gpu breakdown-2gpu
+  breakdown-1gpu learning memory)
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
@@ -124,9 +125,10 @@ measure() {
       ;;
     speed-cases-?gpu) python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1" ;;
     rivals-?gpu)
-      local rival graph
+      local rival graph graphs=(one)
+      [ "$count" -eq 1 ] || graphs+=(split) # where DDP's buckets end
       for rival in lightning accelerate; do
-        for graph in one split; do
+        for graph in "${graphs[@]}"; do
           [ -e "$out/$1/$rival-$graph.json" ] ||
             ranks "$count" -m "benchmarks.rivals.${rival}_run" --config "configs/train/$optimized.yaml" \
               --graph "$graph" "${short[@]}" --json "$out/$1/$rival-$graph.json" || worst=$?
