@@ -41,7 +41,7 @@ class DecayConfig:
         return (32,)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        if min(self.rates) < 0:
+        if min(self.rates, default=0) < 0:
             yield "rates", "got one below 0"
 
 
@@ -184,3 +184,94 @@ def test_files_of_one_layout_belong_to_the_task_whose_parameters_they_have(with_
     assert done.returncode == 0, done.stderr
     assert re.search(r"advection1d: none in .*, making file 1 of", done.stderr)
     assert "decay1d: none in" not in done.stderr
+
+
+def another_copy(folder: Path, name: str, task: str) -> Path:
+    """A copy of the trainer that has one more task, with what `run` needs."""
+    shutil.copytree(ROOT / "trainer", folder / "trainer")
+    (folder / f"trainer/data/tasks/{name}.py").write_text(task)
+    return folder
+
+
+def test_a_file_belongs_to_the_task_that_knows_most_of_its_parameters(tmp_path):
+    two = DECAY.replace('("rate",)', '("beta", "rate")').replace("((rate,) for", "((1.0, rate) for")
+    copy = another_copy(tmp_path / "copy", "decay1d", two)
+    (tmp_path / "data").mkdir()
+    for rate in (0.5, 1.0):
+        path, values = tmp_path / f"data/{rate}.hdf5", np.ones((8, 6, 32), dtype=np.float32)
+        values *= np.arange(1, 9, dtype=np.float32)[:, None, None]
+        write_scalar_1d(path, values, np.arange(32) / 32, np.arange(6) / 6, {"beta": 1.0, "rate": rate}, "")
+    done = run(copy, ["generate-data"], tmp_path, "data.tasks=[decay1d, advection1d]")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"advection1d: none in .*, making file 1 of", done.stderr)
+    assert "decay1d: none in" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (('{"rate":', '{"Rate":'), "is not kept, as its file does not fit: .*no attribute rate that is one"),
+        (("config.rates[case]}", "config.rates[case] + 1}"), "has rate 1.5, expected rate 0.5"),
+        (("return (start", "return (np.nan * start"), "made for rate0.5 is not finite; mend trainer"),
+        (
+            ('state=("u",)', 'state=("u", "v")'),
+            "a state of layout scalar-1d is u there, but decay1d has u, v",
+        ),
+        (
+            ("    generate=generate,\n    write=write,\n", ""),
+            "no file of it in .*, and it has no generator; put",
+        ),
+    ],
+)
+def test_data_that_a_new_task_cannot_use_are_named_and_not_kept(tmp_path, change, complaint):
+    assert change[0] in DECAY
+    copy = another_copy(tmp_path / "copy", "decay1d", DECAY.replace(*change))
+    done = run(copy, ["generate-data"], tmp_path, "data.tasks=[decay1d]")
+    assert done.returncode == 2, done.stderr
+    assert re.search(complaint, done.stderr), done.stderr
+    assert not list((tmp_path / "data").glob("decay1d-*/*.hdf5"))
+
+
+def test_a_task_without_parameters_trains(tmp_path):
+    bare = DECAY.replace('("rate",)', "()").replace("tuple((rate,) for rate in self.rates)", "((),)")
+    bare = bare.replace('{"rate": config.rates[case]}', "{}")
+    copy = another_copy(tmp_path / "copy", "decay1d", bare)
+    done = train(copy, tmp_path, "data.tasks=[decay1d]")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("rates", "complaint"),
+    [
+        ("[0.0, 1.0]", "data.decay1d: got rate 0.0, expected more than 0: the model is given its logarithm"),
+        ("[]", "data.decay1d: has no case, expected one at least"),
+    ],
+)
+def test_cases_that_no_model_can_be_given_are_refused(with_decay, tmp_path, rates, complaint):
+    given = f"data.decay1d.rates={rates}"
+    done = run(with_decay, ["validate-config"], tmp_path, "data.tasks=[decay1d]", given)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "complaint"),
+    [
+        ("data/tasks/decay1d.py", DECAY.replace('"decay1d"', '"darcy2d"'), "darcy2d.py has already; rename"),
+        ("losses/terms/pull.py", PULL.replace('"pull"', '"forward"'), "forward.py has already; rename"),
+        ("losses/terms/pull.py", PULL.replace("TERM =", "TERMS ="), "has no TERM; give it one, or"),
+        (
+            "losses/terms/pull.py",
+            PULL.replace('("prediction",)', '("targets",)'),
+            '"pull" has the input "targets"',
+        ),
+        ("losses/terms/_pull.py", "of_others = 1", None),
+    ],
+)
+def test_a_file_that_cannot_be_told_apart_or_used_is_named(tmp_path, file, text, complaint):
+    shutil.copytree(ROOT / "trainer", tmp_path / "copy/trainer")
+    (tmp_path / "copy/trainer" / file).write_text(text)
+    done = train(tmp_path / "copy", tmp_path, "optimizer.warmup_updates=1")
+    assert (done.returncode != 0) == (complaint is not None), done.stderr
+    if complaint:
+        assert complaint in done.stderr

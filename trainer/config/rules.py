@@ -82,11 +82,18 @@ def _tasks(config: Config) -> Iterator[Problem]:
         settings = getattr(data, task)
         for key, text in settings.problems():
             yield Problem(f"data.{task}.{key}", text)
+        if not settings.cases:
+            yield Problem(f"data.{task}", "has no case, expected one at least: there is a file for each")
         for case in sorted({case for case in settings.cases if settings.cases.count(case) > 1}):
-            named = ", ".join(
-                f"{name} {value}" for name, value in zip(TASKS[task].parameters, case, strict=True)
-            )
-            yield Problem(f"data.{task}", f"got {named} twice, expected each case once")
+            yield Problem(f"data.{task}", f"got {_named(task, case)} twice, expected each case once")
+        for case in settings.cases:
+            if min(case, default=1) <= 0:
+                text = f"got {_named(task, case)}, expected more than 0: the model is given its logarithm"
+                yield Problem(f"data.{task}", text)
+
+
+def _named(task: str, case: tuple[float, ...]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in zip(TASKS[task].parameters, case, strict=True))
 
 
 def _model(config: Config) -> Iterator[Problem]:

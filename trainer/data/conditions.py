@@ -12,7 +12,7 @@ def condition_size(tasks: tuple[str, ...]) -> int:
 
 
 def condition_vectors(
-    tasks: tuple[str, ...], task: str, dt: np.ndarray, parameters: list[np.ndarray]
+    tasks: tuple[str, ...], task: str, dt: np.ndarray, parameters: list[np.ndarray], trajectories: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return one vector per frame pair and one per trajectory, whose sum is a pair's, float32.
 
@@ -21,7 +21,7 @@ def condition_vectors(
     size, place = condition_size(tasks), tasks.index(task)
     per_frame_pair = np.zeros((len(dt), size), dtype=np.float32)
     per_frame_pair[:, 0] = dt
-    per_trajectory = np.zeros((len(parameters[0]), size), dtype=np.float32)
+    per_trajectory = np.zeros((trajectories, size), dtype=np.float32)
     first = 1 + sum(len(TASKS[name].parameters) for name in tasks[:place])
     for offset, values in enumerate(parameters):
         per_trajectory[:, first + offset] = values

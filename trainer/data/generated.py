@@ -7,8 +7,10 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import numpy as np
 
 from trainer.config.schema import DataConfig
 from trainer.data.tasks.task import Task, TaskSettings
@@ -18,7 +20,10 @@ from trainer.folders import make_folder
 KEY_DIGITS = 12  # in the names of generated folders
 
 
-def generated_files(config: DataConfig, task: Task, *, generates: bool) -> list[Path]:
+Check = Callable[[Path, tuple[float, ...]], None]  # of a file and its case; ConfigError where it is bad
+
+
+def generated_files(config: DataConfig, task: Task, *, generates: bool, check: Check) -> list[Path]:
     """Return a file per case, in the config's order; make those that are not there, or refuse to."""
     settings: TaskSettings = getattr(config, task.name)
     folder = Path(config.root) / f"{task.name}-{_cache_key(config, task)}"
@@ -29,14 +34,18 @@ def generated_files(config: DataConfig, task: Task, *, generates: bool) -> list[
             f"{missing[0]}: is not there, nor is a file of {task.name} in {config.root}; "
             "put the data back, or name the folder that holds them with --data-root"
         )
+    if missing and not (task.generate and task.write):
+        raise ConfigError(
+            f"data.{task.name}: no file of it in {config.root}, and it has no generator; put its files there"
+        )
     if missing:
         with _lock(folder.with_suffix(".lock")):
-            _make_missing(config, task, paths)
+            _make_missing(config, task, paths, check)
     return paths
 
 
-def _make_missing(config: DataConfig, task: Task, paths: list[Path]) -> None:
-    """Write each file beside the folder and rename it, so that a crash leaves no half of one."""
+def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Check) -> None:
+    """Write each file beside the folder and rename it: neither a crash nor a bad solver leaves one."""
     settings: TaskSettings = getattr(config, task.name)
     folder = paths[0].parent
     found = (
@@ -52,8 +61,19 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path]) -> None:
         text = f"{task.name}: {found}, making file {number + 1} of {len(paths)}"
         print(text, file=sys.stderr, flush=True)
         values = task.generate(settings, config.seed, number)
+        made_for = f"{task.name}: what its generator made for {_case_name(task, settings.cases[number])}"
+        if not np.isfinite(values).all():
+            raise ConfigError(f"{made_for} is not finite; mend trainer/data/tasks/{task.name}.py")
         content_hash = hashlib.sha256(values).hexdigest()
         task.write(partial / path.name, settings, number, values, content_hash)
+        try:
+            check(partial / path.name, settings.cases[number])
+        except ConfigError as error:
+            shutil.rmtree(partial)
+            raise ConfigError(
+                f"{made_for} is not kept, as its file does not fit: {error}; "
+                f"mend trainer/data/tasks/{task.name}.py"
+            ) from error
         (partial / path.name).rename(path)
     partial.rmdir()
 

@@ -74,7 +74,7 @@ class MappedPairs:
         units, logs = self.normalisation, log_conditions(self.task, self.files, self.table)
         parts = zip(logs, units.condition_mean, units.condition_scale, strict=True)
         dt, *parameters = [(log - mean) * scale for log, mean, scale in parts]
-        return condition_vectors(self.tasks, self.task.name, dt, parameters)
+        return condition_vectors(self.tasks, self.task.name, dt, parameters, len(self.table.row))
 
     @cached_property
     def _states(self) -> list[States]:

@@ -42,16 +42,29 @@ def _of_task(task: Task, own: list[FieldFile]) -> list[FieldFile]:
 
 
 def _generated(config: DataConfig, task: Task, *, generates: bool) -> list[FieldFile]:
-    files = [open_field_file(path) for path in generated_files(config, task, generates=generates)]
-    return _in_order(config, task, files)
+    def check(path: Path, case: tuple[float, ...]) -> None:
+        file = open_field_file(path)
+        found = tuple(_parameter(file, name) for name in task.parameters)
+        if found != case:
+            raise ConfigError(f"{path}: has {_named(task, found)}, expected {_named(task, case)}")
+        _require_shape(file, task, getattr(config, task.name))
+
+    paths = generated_files(config, task, generates=generates, check=check)
+    return _in_order(config, task, [open_field_file(path) for path in paths])
 
 
 def _is_of_another(file: FieldFile, task: Task) -> bool:
-    """Tasks that share a layout are told apart by their parameters; a file without any is an error later."""
-    if set(task.parameters) <= set(file.parameters):
-        return False
-    others = [other for other in TASKS.values() if other.layout == file.layout]
-    return any(set(other.parameters) <= set(file.parameters) for other in others)
+    """Tasks that share a layout are told apart by their parameters, of which a file's own has the most.
+
+    A file without those of any task is an error later.
+    """
+    fitting = [
+        set(other.parameters)
+        for other in TASKS.values()
+        if other.layout == file.layout and set(other.parameters) <= set(file.parameters)
+    ]
+    own = set(task.parameters)
+    return bool(fitting) and (own not in fitting or any(own < other for other in fitting))
 
 
 def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[FieldFile]:
@@ -129,6 +142,12 @@ def _tell_of_deeper_files(root: Path) -> None:
 
 
 def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:
+    for fields in (task.state, task.target):
+        if len(fields) != len(file.fields):
+            raise ConfigError(
+                f"{file.path}: a state of layout {file.layout} is {', '.join(file.fields)} there, but "
+                f"{task.name} has {', '.join(fields)}; change its file in trainer/data/tasks, or its layout"
+            )
     if file.trajectories < settings.trajectories:
         raise ConfigError(
             f"{file.path}: has {file.trajectories} trajectories; "

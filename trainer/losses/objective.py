@@ -10,7 +10,7 @@ from trainer.config.schema import Config
 from trainer.data.batch import Batch
 from trainer.data.tasks import TASKS
 from trainer.losses.choices import Phase, StepInputs, query_plans
-from trainer.losses.given import Pairs
+from trainer.losses.given import Given, Pairs
 from trainer.losses.task_terms import TaskTerms
 from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
@@ -24,6 +24,12 @@ class Objective(nn.Module):
 
     def __init__(self, model: LatentPdeOperator, config: Config) -> None:
         super().__init__()
+        for term in TERMS.values():
+            if unknown := [name for name in term.inputs if not hasattr(Given, name)]:
+                raise TypeError(
+                    f'trainer/losses/terms: "{term.name}" has the input "{unknown[0]}", '
+                    "expected one of trainer/losses/given.py"
+                )
         self.model, self.weights = model, config.loss
         self.tasks = nn.ModuleList(
             TaskTerms(TASKS[name], plan, config.loss, config.recipe.inverse_every_nth_pair)

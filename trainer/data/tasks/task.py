@@ -42,12 +42,13 @@ class Task:
     name: str
     settings: type  # a frozen dataclass that keeps TaskSettings, with a default for each field
     layout: Layout
-    parameters: tuple[str, ...]  # attributes of the file, in the order of a case
+    parameters: tuple[str, ...]  # attributes of the file, in the order of a case; more than 0
     state: tuple[str, ...]
     target: tuple[str, ...]
     solver_version: int  # part of the cache key: raise it when the numbers change
-    generate: Callable[[TaskSettings, int, int], np.ndarray]  # settings, seed, case number
-    write: Callable[[Path, TaskSettings, int, np.ndarray, str], None]  # of the case's values and their hash
+    # Of settings, seed and case number; and of the case's values and their hash. None: files are given.
+    generate: Callable[[TaskSettings, int, int], np.ndarray] | None = None
+    write: Callable[[Path, TaskSettings, int, np.ndarray, str], None] | None = None
     conserved: bool = False
     positive: bool = False
     zero_border: bool = False

@@ -1,18 +1,7 @@
 """One file per term: its weight, what it compares and when it is due. A new file is a new term."""
 
-import importlib
-import pkgutil
-from collections.abc import Iterator
-
 from trainer.losses.terms.term import Term
+from trainer.members import members
 
-
-def _found() -> Iterator[Term]:
-    for module in pkgutil.iter_modules(__path__):
-        if module.name != "term":
-            yield importlib.import_module(f"{__name__}.{module.name}").TERM
-
-
-TERMS: dict[str, Term] = {
-    term.name: term for term in sorted(_found(), key=lambda term: (term.order, term.name))
-}
+FOUND: list[Term] = list(members(__name__, __path__, "TERM", lambda term: [term.name]))
+TERMS: dict[str, Term] = {term.name: term for term in sorted(FOUND, key=lambda term: (term.order, term.name))}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from trainer.members import members
 from trainer.switches.on_model.switch import ModelSwitch
 
 if TYPE_CHECKING:  # the config is validated without torch
@@ -16,13 +14,8 @@ if TYPE_CHECKING:  # the config is validated without torch
     from trainer.losses.objective import Objective
 
 
-def _found() -> Iterator[ModelSwitch]:
-    for module in pkgutil.iter_modules(__path__):
-        if module.name != "switch":
-            yield importlib.import_module(f"{__name__}.{module.name}").SWITCH
-
-
-MODEL_SWITCHES: list[ModelSwitch] = sorted(_found(), key=lambda switch: (switch.order, switch.name))
+FOUND: list[ModelSwitch] = list(members(__name__, __path__, "SWITCH", lambda switch: switch.keys))
+MODEL_SWITCHES: list[ModelSwitch] = sorted(FOUND, key=lambda switch: (switch.order, switch.name))
 
 
 def put_on_model(objective: Objective, speed: SpeedConfig) -> None:
