@@ -28,6 +28,8 @@ def main() -> int:
     seconds = curve["evaluations"][-1]["training_seconds"]
     config = load_config(options.config, options.set)
     rivals: dict[str, list[dict[str, float]]] = {}
+    versions = {"neuraloperator": version("neuraloperator"), "torch": torch.__version__}
+    numbers = {"versions": versions, "trainer": curve, "equal_seconds": seconds, "fno": rivals}
     with open_world(config.train.timeout_seconds) as world:
         data = open_data(config)
         for task in config.data.tasks:
@@ -36,9 +38,8 @@ def main() -> int:
                 rivals[f"FNO for {task}"].append(row)
                 done, error = row["training_seconds"], row[f"nrmse/{task}"]
                 print(f"FNO {task}: {done:.1f} s, NRMSE {error:.4f}", flush=True)
-    versions = {"neuraloperator": version("neuraloperator"), "torch": torch.__version__}
-    numbers = {"versions": versions, "trainer": curve, "equal_seconds": seconds, "fno": rivals}
-    (options.out / "numbers.json").write_text(json.dumps(numbers, indent=2) + "\n")
+            # After each: a sitting on a lent GPU can end before the last.
+            (options.out / "numbers.json").write_text(json.dumps(numbers, indent=2) + "\n")
     print(comparison(curve, rivals))
     draw_curves({"trainer": curve["evaluations"], **rivals}, options.out / "learning-curve.png")
     draw_fields(example_fields(options.out / "checkpoint.pt"), options.out / "fields.png")
