@@ -1,6 +1,8 @@
 """Runs every speed switch on one and two GPUs for a few steps: what each does to time, memory and loss.
 
 python benchmarks/gpu_check.py --out DIR
+python benchmarks/gpu_check.py --show benchmarks/gpu-check/h200-1gpu.jsonl    needs no GPU
+
 Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and passed over.
 DIR must not have those of an earlier call, but to go on with it by --resume, where code and settings are
 the same. Exits with 1 where a case or a kernel is not as it must be, with 2 where the call is refused.
@@ -34,6 +36,7 @@ from trainer.config import load_config  # noqa: E402
 from trainer.errors import ConfigError  # noqa: E402
 
 LEAST_UPDATES = 16
+AS_IT_MUST_BE = "each was on as asked, and kept the numbers"
 LAST_LINES = 60  # of a worker: some 40 of torchrun's own come behind what a rank said
 # So low that a rounding does not grow into a difference that a wrong switch could hide behind: at 1e-3 the
 # loss swings in the first updates, and by the 10th two kernels for the same sums were up to 13% apart
@@ -57,6 +60,8 @@ TINY = [
 
 def main() -> int:
     options = _options()
+    if options.show:
+        return _show(options.show)
     end_by_exception()
     wanted = _wanted(options)
     # A case may still not fit into it, which is that case's error.
@@ -88,7 +93,7 @@ def main() -> int:
             if time.monotonic() < deadline:  # else its last case was cut off, and did not fail
                 remaining = _still_to_run(remaining, references, options.out)
     records = _records(options.out)
-    print(table(records, {case.name: case.against for case in wanted if case.against}))
+    print(_table(records, wanted))
     measured = {record["case"] for record in records if "step_seconds" in record}
     missing = [case.name for case in waiting if case.name not in measured]
     done = len(waiting) - len(missing)
@@ -96,11 +101,26 @@ def main() -> int:
     for case in wanted:
         if case not in waiting:
             print(f"{case.name}: left out, {case.package} is not installed")
-    complaints = of_kernels + [
-        f"{name}: {text}" for name, texts in _complaints(records, wanted).items() for text in texts
-    ]
-    print("\n".join(complaints) or ("" if missing else "each was on as asked, and kept the numbers"))
+    complaints = of_kernels + _complaints(records, wanted)
+    print("\n".join(complaints) or ("" if missing else AS_IT_MUST_BE))
     return 1 if missing or complaints else 0
+
+
+def _show(recorded: list[Path]) -> int:
+    """Print each record's table, and what today's bounds say of it."""
+    worst = 0
+    for file in recorded:
+        records = _records_of(file, "--show")
+        of_gpus = cases(next((record["device"] for record in records if "device" in record), "cuda"))
+        complaints = _complaints(records, of_gpus)
+        print(f"{file}\n{_table(records, of_gpus)}")
+        print("\n".join(complaints) or AS_IT_MUST_BE)
+        worst = max(worst, 1 if complaints else 0)
+    return worst
+
+
+def _table(records: list[dict], wanted: list[Case]) -> str:
+    return table(records, {case.name: case.against for case in wanted if case.against})
 
 
 def _require_new(out: Path, made_of: dict[str, str | int]) -> None:
@@ -161,13 +181,15 @@ def _made_of(options: argparse.Namespace) -> dict[str, str | int]:
     }
 
 
-def _complaints(records: list[dict], wanted: list[Case]) -> dict[str, list[str]]:
-    """What is wrong, by the name of each case that ended."""
+def _complaints(records: list[dict], wanted: list[Case]) -> list[str]:
+    """What is wrong with the cases that ended, named."""
     by_name = {case.name: case for case in wanted}
     ended = {r["case"]: r for r in records if r["case"] in by_name and "step_seconds" in r}
-    return {
-        name: wrong(record, by_name[name], ended.get(by_name[name].against)) for name, record in ended.items()
-    }
+    return [
+        f"{name}: {text}"
+        for name, record in ended.items()
+        for text in wrong(record, by_name[name], ended.get(by_name[name].against))
+    ]
 
 
 def _wanted(options: argparse.Namespace) -> list[Case]:
@@ -307,18 +329,22 @@ def _still_to_run(remaining: list[Case], references: set[str | None], out: Path)
 
 def _records(out: Path) -> list[dict]:
     path = out / "gpu-check.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    return _records_of(path, "--out") if path.exists() else []
+
+
+def _records_of(file: Path, option: str) -> list[dict]:
+    lines = file.read_bytes().splitlines(keepends=True)
     whole = [line for line in lines if line.endswith(b"\n")]  # the last may be half written
-    return [_record(line, f"line {number} of {path}") for number, line in enumerate(whole, start=1)]
+    return [_record(line, f"line {number} of {file}", option) for number, line in enumerate(whole, start=1)]
 
 
-def _record(line: bytes, place: str) -> dict:
+def _record(line: bytes, place: str, option: str) -> dict:
     try:
         found = json.loads(line)
     except ValueError:
         found = None
     if not isinstance(found, dict) or "case" not in found:
-        raise ConfigError(f"--out: {place} is no record of a case; delete it, or name another folder")
+        raise ConfigError(f"{option}: {place} is no record of a case; delete it, or name another one")
     return found
 
 
@@ -371,7 +397,15 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, required=True, help="folder for results and logs")
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("--out", type=Path, help="folder for results and logs")
+    either.add_argument(
+        "--show",
+        type=Path,
+        nargs="+",
+        metavar="JSONL",
+        help="print the table and the verdict of what was recorded, and run nothing",
+    )
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -409,6 +443,11 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
+    for file in options.show or []:
+        if not file.is_file():
+            parser.error(f"--show: {file} is no file; name a gpu-check.jsonl that a call wrote into --out")
+    if options.show:
+        return options
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
     if options.only and options.shard != (1, 1):

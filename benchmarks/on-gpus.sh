@@ -5,13 +5,13 @@
 #
 # A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
 # is only called again; it ends with 1 while something is not done. Without parts, all of them, for which the
-# host needs four GPUs: some six hours, by the times of those parts that have been measured (not ladder-4gpu).
+# host needs four GPUs: some seven hours, by the times of those parts that have been measured (not ladder-4gpu).
 # What the parts need, such as Python with torch as `python3`, is looked for first; where something is missing
 # the call names it, says how to get it and ends with 2, nothing measured. A host without a network gets Node and
 # packages from benchmarks/pack.sh.
 set -euo pipefail
 parts=(data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu recipe-2gpu
-  plan-2gpu floor-1gpu gate-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu
+  plan-2gpu floor-1gpu gate-1gpu recipe-1gpu plan-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu
   speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu rivals-1gpu breakdown-4gpu breakdown-2gpu
   breakdown-1gpu learning memory)
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then
