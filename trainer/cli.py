@@ -12,8 +12,9 @@ from pathlib import Path
 
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
-from trainer.errors import ConfigError
+from trainer.errors import CannotWrite, ConfigError
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 128 + signal.SIGINT  # as shells have it
 UNREAD = 128 + signal.SIGPIPE
@@ -39,6 +40,14 @@ def main(arguments: Sequence[str]) -> int:
     except ConfigError as error:
         sys.stderr.write("".join(f"{problem}\n" for problem in error.problems))  # whole, beside other ranks
         return BAD_INPUT
+    except CannotWrite as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(FAILED)  # at exit HDF5 tries again what it could not write, and that has crashed
+
+
+def _is_first_rank() -> bool:
+    """Under torchrun every rank does the same, and one of them says it."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def _is_unread() -> bool:
@@ -68,9 +77,10 @@ def generate_data(options: argparse.Namespace) -> int:
     from trainer.data.splits import open_data
 
     data = open_data(load_config(options.config, options.set))  # as a training opens it, or refuses it
-    for task in data.train.tasks:
-        for file in task.files:
-            print(file.path)
+    if _is_first_rank():
+        for task in data.train.tasks:
+            for file in task.files:
+                print(file.path)
     return 0
 
 
@@ -84,7 +94,9 @@ def evaluate(options: argparse.Namespace) -> int:
             raise ConfigError("--out: missing; --run writes its numbers into the file that --out names")
         evaluate_runs(options.run, options.out, options.data_root)
         return 0
-    print(as_text(evaluate_checkpoint(options.checkpoint, options.data_root), as_json=options.json))
+    errors = evaluate_checkpoint(options.checkpoint, options.data_root)
+    if _is_first_rank():
+        print(as_text(errors, as_json=options.json))
     return 0
 
 
@@ -95,7 +107,8 @@ def check_sampling(options: argparse.Namespace) -> int:
     config = load_config(options.config, options.set)
     require_world_fits(config, options.ranks)
     balance = sampling_balance(open_data(config).train, config, options.seed, options.ranks)
-    print(as_text(balance))
+    if _is_first_rank():
+        print(as_text(balance))
     return 0 if is_balanced(balance) else 1
 
 

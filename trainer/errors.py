@@ -1,6 +1,7 @@
 """The failures that the trainer names: what you can fix in a config, and how a training can end."""
 
 import errno
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,10 +41,19 @@ class RanksDisagree(Exception):
         self.step = step
 
 
+def refusal_of_system(error: BaseException | None) -> OSError | None:
+    """What the system said: torch.save and h5py put errors of their own in front."""
+    while error and not (isinstance(error, OSError) and error.errno):
+        error = error.__cause__ or error.__context__
+    return error
+
+
 class CannotWrite(OSError):
-    """The system refuses to write a file of a training."""
+    """The system refuses to write a file of a training, or of its data."""
 
     def __init__(self, name: str, folder: Path, refusal: OSError, *, resumable: bool) -> None:
         mend = "make room there" if refusal.errno in (errno.ENOSPC, errno.EDQUOT) else "mend that"
         go_on = "go on with --resume" if resumable else "start again"
-        super().__init__(f"{name} cannot be written to {folder}: {refusal.strerror}; {mend}, then {go_on}")
+        super().__init__(
+            f"{name} cannot be written to {folder}: {os.strerror(refusal.errno)}; {mend}, then {go_on}"
+        )

@@ -97,3 +97,11 @@ def test_long_work_draws_a_bar_where_somebody_watches(capsys, monkeypatch):
     show_progress("step", 1, 10)
     show_progress("step", 10, 10)
     assert capsys.readouterr().err == f"{BAR}\rstep [{'#' * 30}] 10 of 10\n"
+
+
+@pytest.mark.parametrize("command", ["generate-data", "check-sampling"])
+@pytest.mark.parametrize(("rank", "says"), [("0", True), ("1", False)])
+def test_of_several_ranks_the_first_says_what_all_found(tmp_path, monkeypatch, capsys, command, rank, says):
+    monkeypatch.setenv("RANK", rank)
+    assert main([command, "--config", str(tiny_file(tmp_path))]) == 0
+    assert (capsys.readouterr().out != "") == says

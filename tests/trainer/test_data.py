@@ -5,12 +5,14 @@ import multiprocessing
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-from tiny import ensure_files, tiny_config, tiny_file
+from tiny import ROOT, ensure_files, tiny_config, tiny_file
 
 from trainer.cli import main
 from trainer.config import Config
@@ -23,7 +25,7 @@ from trainer.data.sources import open_files
 from trainer.data.splits import open_data
 from trainer.data.tasks import TASKS
 from trainer.data.tasks.advection1d import Waves, cell_centres, draw_waves, frame_times, solve
-from trainer.errors import ConfigError
+from trainer.errors import CannotWrite, ConfigError
 
 
 def test_the_solution_is_the_initial_condition_moved_by_beta_t():
@@ -334,6 +336,29 @@ def test_a_root_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"data\.root: .*file cannot be written \(File exists\)"):
         ensure_files(tiny_config(tmp_path, f"data.root={tmp_path / 'file'}").data)
+
+
+def test_a_root_that_takes_no_file_is_named(tmp_path):
+    config = tiny_config(tmp_path).data
+    path = ensure_files(config)[0]
+    lock = path.parent.with_suffix(".lock")
+    shutil.rmtree(path.parent)
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(CannotWrite, match=rf"^{lock.name} cannot be written to .*: Is a directory; mend"):
+        ensure_files(config)
+
+
+def test_a_full_disk_is_named_and_no_half_file_stays(tmp_path):
+    command = [sys.executable, "-m", "trainer", "generate-data", "--config", str(tiny_file(tmp_path))]
+    limited = (
+        "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    done = subprocess.run([sys.executable, "-c", limited, *command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(".partial: File too large; mend that, then start again")
+    assert [path for path in (tmp_path / "data").rglob("*") if path.is_file() and path.stat().st_size] == []
 
 
 def test_many_processes_generate_once_and_see_whole_files(tmp_path):

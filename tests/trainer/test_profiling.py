@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import subprocess
 import sys
 
 import pytest
@@ -24,8 +25,10 @@ PARTS = {
     "operator",
     "decode",
     "losses",
+    "choices",
     "backward",
     "communication",
+    "gradients",
     "optimizer",
     "average",
 }
@@ -174,6 +177,34 @@ def test_the_time_of_the_backward_pass_is_its_own_and_says_where_ranks_communica
     assert done.returncode == 0, done.stderr
     assert set(json.loads((tmp_path / "profile.json").read_text())["part_seconds"]) == PARTS
     assert ("The wrapper communicates during backward" in done.stdout) == (wrapper == "ddp")
+
+
+def test_a_profile_has_the_switches_of_the_process_on(tmp_path):
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "2"]
+    sets = (
+        "speed.metric_reads=update",
+        "speed.memory_cleanup_updates=1",
+        "speed.nccl=[NCCL_MIN_NCHANNELS=4]",
+    )
+    done = launch([*arguments, *(text for key in sets for text in ("--set", key))], processes=1)
+    assert done.returncode == 0, done.stderr
+    parts = json.loads((tmp_path / "profile.json").read_text())["part_seconds"]
+    assert set(parts) == PARTS | {"reads", "clean-up"}
+    assert parts["clean-up"] > 1e-4  # Python's collector goes through all that torch has made
+
+
+def test_what_is_compiled_as_one_is_named_as_one(tmp_path):
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
+    program = (  # spares the test the compiler, a minute of it
+        "import sys; from trainer.cli import main; from trainer.switches import compile_blocks; "
+        "compile_blocks.compile_whole = lambda objective, mode: None; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, *arguments, "--set", "speed.compile=model"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    parts = json.loads((tmp_path / "profile.json").read_text())["part_seconds"]
+    assert set(parts) == PARTS - {"encode", "operator", "decode", "losses"} | {"forward pass"}
+    assert "--set speed.compile=blocks tells them apart" in done.stdout
 
 
 def test_a_single_process_profiles_a_padded_pass_without_talk_of_a_wrapper(tmp_path):

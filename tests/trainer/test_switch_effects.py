@@ -9,6 +9,7 @@ from test_muon import ALONE, give_gradients
 from test_precision import a_learner
 from tiny import tiny_config
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import DataLoader
 
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
@@ -122,6 +123,26 @@ def test_pages_that_could_not_be_pinned_read_back_as_not_pinned(tmp_path):
     assert feed.effective()["loader_pinned"] is False
 
 
+@pytest.mark.parametrize(
+    ("asked", "device", "pinned"), [(True, "cuda", True), (False, "cuda", False), (True, "cpu", False)]
+)
+def test_pages_are_pinned_where_they_are_asked_for_and_a_gpu_reads_them(
+    tmp_path, monkeypatch, asked, device, pinned
+):
+    noted = {}
+
+    class NotingLoader(DataLoader):
+        def __init__(self, *arguments: object, **options: object) -> None:
+            noted.update(options)
+            super().__init__(*arguments, **{**options, "pin_memory": False})  # there is no GPU
+
+    monkeypatch.setattr("trainer.data.feed.DataLoader", NotingLoader)
+    config = tiny_config(tmp_path, f"speed.loader_pinned={str(asked).lower()}")
+    train = open_data(config).train
+    open_feed(train, Share(train.schedule(16, 0), 0, 1, 1), 7, config.speed, torch.device(device)).close()
+    assert noted["pin_memory"] is pinned
+
+
 def test_an_asynchronous_checkpoint_lets_the_training_go_on_and_keeps_its_moment(tmp_path, monkeypatch):
     save, may_write = torch.save, threading.Event()
 
@@ -139,3 +160,4 @@ def test_an_asynchronous_checkpoint_lets_the_training_go_on_and_keeps_its_moment
     writer.close()
     assert torch.load(tmp_path / "checkpoint.pt")["weight"].tolist() == [0, 0, 0]
     assert writer.effective() == {"checkpoints": "asynchronous"}
+    assert writer.written_beside == 1

@@ -14,7 +14,7 @@ import numpy as np
 
 from trainer.config.schema import DataConfig
 from trainer.data.tasks.task import Task, TaskSettings
-from trainer.errors import ConfigError
+from trainer.errors import CannotWrite, ConfigError, refusal_of_system
 from trainer.folders import make_folder
 
 KEY_DIGITS = 12  # in the names of generated folders
@@ -53,8 +53,9 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
     )
     partial = folder.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    for made in (partial, folder):
-        made.mkdir(exist_ok=True)
+    with _written(partial):
+        for made in (partial, folder):
+            made.mkdir(exist_ok=True)
     for number, path in enumerate(paths):
         if path.exists():
             continue
@@ -65,7 +66,8 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
         if not np.isfinite(values).all():
             raise ConfigError(f"{made_for} is not finite; mend trainer/data/tasks/{task.name}.py")
         content_hash = hashlib.sha256(values).hexdigest()
-        task.write(partial / path.name, settings, number, values, content_hash)
+        with _written(partial / path.name):
+            task.write(partial / path.name, settings, number, values, content_hash)
         try:
             check(partial / path.name, settings.cases[number])
         except ConfigError as error:
@@ -79,10 +81,25 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
 
 
 @contextlib.contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """CannotWrite where the system refuses; what is there in part may be what fills the disk, and goes."""
+    try:
+        yield
+    except Exception as error:
+        if refusal := refusal_of_system(error):
+            if path.is_file():
+                path.unlink()
+            raise CannotWrite(path.name, path.parent, refusal, resumable=False) from error
+        raise
+
+
+@contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """Hold a file lock that the kernel gives back when this process ends, however it ends."""
     make_folder(path.parent, "data.root")
-    with path.open("w") as file:
+    with _written(path):
+        file = path.open("w")
+    with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -7,21 +7,22 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import torch
-
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import UNTRACED_UPDATES, require_device_fits
 from trainer.data.feed import Feed, LoaderFeed, Share, open_feed
 from trainer.data.splits import open_data
 from trainer.folders import make_folder
+from trainer.losses.choices import StepChoices
 from trainer.profiling.memory import held_bytes, worker_bytes
-from trainer.profiling.regions import Regions
+from trainer.profiling.regions import Place, Regions
 from trainer.profiling.work import flops_per_pair
 from trainer.progress import show_progress
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
-from trainer.run.world import World, open_world
+from trainer.run.world import World, open_world, rank_from_environment
+from trainer.switches.nccl import set_nccl_environment
+from trainer.switches.process_switches import ProcessSwitches
 from trainer.switches.trace import Trace
 
 WARM_UPS = UNTRACED_UPDATES
@@ -48,11 +49,12 @@ class Profile:
 
 def profile(config: Config, out: Path, seed: int, steps: int) -> int:
     """Print the tables on rank 0; write profile.json and a trace per rank into `out`."""
+    make_folder(out, "--out")
+    set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world:
         require_world_fits(config, world.size)
-        parts = replace(config, speed=replace(config.speed, cuda_graph=False))
+        parts = replace(config, speed=replace(config.speed, cuda_graph=False, trace_updates=0))
         require_device_fits(parts, world.device.type, world.size)
-        make_folder(out, "--out")
         found = measure(parts, world, out, seed, steps)
         if world.rank == 0:
             (out / "profile.json").write_text(json.dumps(asdict(found), indent=2))
@@ -73,20 +75,27 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     feed = open_feed(data.train, share, updates, config.speed, world.device)
     learner, clock = Learner(config, seed, world), step_clock(world.device)
     trace = Trace(TRACED, updates - steps, out, world.rank)
+    switches = ProcessSwitches(config, updates, out, world)
+
+    def update(step: int, feed: Feed | _Timed) -> None:
+        switches.read(learner.update(step, feed))
+        switches.clean_up(step)
+
     for step in range(1, updates - steps + 1):
         trace.before()
         clock.start()
-        learner.update(step, feed)
+        update(step, feed)
         clock.stop()
         trace.after()
+        switches.after()
         if world.rank == 0:
             show_progress("step", step, updates)
     whole = clock.drain()[WARM_UPS + TRACED :]
     regions = Regions(world.device)
-    with regions.timing(_methods(learner), _modules(learner)):
+    with regions.timing([*_methods(learner), *_modules(learner), *_methods_of_process(switches)]):
         for step in range(updates - steps + 1, updates + 1):
-            with regions.region("losses"):
-                learner.update(step, _Timed(feed, regions))  # what no other region takes is the losses' own
+            with regions.region("forward pass" if _is_one(config) else "losses"):
+                update(step, _Timed(feed, regions))
             if world.rank == 0:
                 show_progress("step", step, updates)
     workers = [worker.pid for worker in feed.batches._workers] if _has_workers(feed) else []
@@ -102,6 +111,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
         wrapper=str(learner.wrapper.effective()["wrapper"]),
     )
     feed.close()
+    switches.close()
     return found
 
 
@@ -117,21 +127,39 @@ class _Timed:
         return iter(fetch, None)
 
 
-def _methods(learner: Learner) -> dict[str, tuple[object, str]]:
-    return {
-        "backward": (learner.wrapper, "backward"),
-        "communication": (learner.wrapper, "reduce"),
-        "optimizer": (learner.scaled_step, "step"),
-        "average": (learner.ema, "update"),
-    }
+def _methods(learner: Learner) -> list[Place]:
+    return [
+        ("choices", StepChoices, "inputs"),
+        ("backward", learner.wrapper, "backward"),
+        ("communication", learner.wrapper, "reduce"),
+        ("gradients", learner.scaled_step, "unscale_gradients"),
+        ("gradients", learner, "_clip"),
+        ("gradients", learner.wrapper, "clear_gradients"),
+        ("optimizer", learner.scaled_step, "step"),
+        ("average", learner.ema, "update"),
+    ]
 
 
-def _modules(learner: Learner) -> dict[str, torch.nn.Module]:
-    """Compiled as one, they cannot be told apart, and the forward pass counts as losses."""
-    if learner.config.speed.compile == "model":
-        return {}
+def _methods_of_process(switches: ProcessSwitches) -> list[Place]:
+    places: list[Place] = []
+    if switches.metric_reads == "update":
+        places.append(("reads", switches, "read"))
+    if switches.cleanup.every:
+        places.append(("clean-up", switches, "clean_up"))
+    return places
+
+
+def _modules(learner: Learner) -> list[Place]:
+    if _is_one(learner.config):
+        return []
     model = learner.model
-    return {"encode": model.encoder, "operator": model.operator, "decode": model.decoder}
+    parts = {"encode": model.encoder, "operator": model.operator, "decode": model.decoder}
+    return [(name, part, "forward") for name, part in parts.items()]
+
+
+def _is_one(config: Config) -> bool:
+    """Compiled as one, encoder to losses cannot be told apart."""
+    return config.speed.compile == "model"
 
 
 def _has_workers(feed: Feed) -> bool:
@@ -161,6 +189,9 @@ def lines(found: Profile, config: Config) -> list[str]:
     said += [f"{name:16s} {count / 1e9:.3g}" for name, count in found.flops_per_pair.items()]
     if config.speed.cuda_graph:
         said += ["", "The CUDA graph is off here: its parts cannot be told apart."]
+    if _is_one(config):
+        said += ["", "Encode, operator, decode and losses are compiled as one forward pass here:"]
+        said += ["--set speed.compile=blocks tells them apart, and is slower."]
     if found.wrapper in ("DistributedDataParallel", "FSDP2"):
         said += ["", "The wrapper communicates during backward, which is where that time is."]
     return said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -12,8 +12,9 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from torch import nn
 from torch.profiler import record_function
+
+Place = tuple[str, object, str]  # region, object or class, name of its method
 
 
 @dataclass
@@ -45,14 +46,11 @@ class Regions:
         return timed
 
     @contextmanager
-    def timing(self, places: dict[str, tuple[object, str]], modules: dict[str, nn.Module]) -> Iterator[None]:
-        """Time methods, given as region: (object, name), and modules' forward passes, until it is left."""
+    def timing(self, places: Iterable[Place]) -> Iterator[None]:
+        """Time methods, a region's all together, until it is left."""
         with ExitStack() as stack:
-            for name, (owner, method) in places.items():
+            for name, owner, method in places:
                 stack.enter_context(patch.object(owner, method, self.around(name, getattr(owner, method))))
-            for name, module in modules.items():
-                forward = self.around(name, module.forward)
-                stack.enter_context(patch.object(module, "forward", forward))
             yield
 
     def _turn(self, entered: str | None) -> None:

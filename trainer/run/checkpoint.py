@@ -16,7 +16,7 @@ from torch import Tensor
 
 from trainer.config.load import config_from
 from trainer.data.splits import Data
-from trainer.errors import CannotWrite, ConfigError
+from trainer.errors import CannotWrite, ConfigError, refusal_of_system
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import MISSING
 
@@ -95,6 +95,7 @@ class CheckpointWriter:
 
     def __init__(self, out: Path | None, *, asynchronous: bool) -> None:
         self.out, self.asynchronous = out, asynchronous
+        self.written_beside = 0  # while the training went on
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
 
@@ -112,6 +113,7 @@ class CheckpointWriter:
         copied = _copied(state)  # the next step changes the tensors in place
         self._thread = threading.Thread(target=self._save_in_thread, args=(copied, self.out, best))
         self._thread.start()
+        self.written_beside += 1
 
     def close(self) -> None:
         """Wait for the write under way; raise what ended it."""
@@ -137,7 +139,7 @@ def _save(state: dict[str, object], out: Path, *, best: bool) -> None:
         for part in (partial, second):
             with suppress(OSError):
                 part.unlink()  # it may be what fills the disk
-        if refusal := _refusal(error):
+        if refusal := refusal_of_system(error):
             raise CannotWrite(LAST, out, refusal, resumable=(out / LAST).is_file()) from error
         raise
 
@@ -164,13 +166,6 @@ def _link_or_copy(source: Path, to: Path) -> None:
             shutil.copyfileobj(written, copy)
             copy.flush()
             os.fsync(copy.fileno())
-
-
-def _refusal(error: BaseException | None) -> OSError | None:
-    """What the system said: torch.save puts an error of its own in front."""
-    while error and not (isinstance(error, OSError) and error.strerror):
-        error = error.__cause__ or error.__context__
-    return error
 
 
 def _copied(value: object) -> object:

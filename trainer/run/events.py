@@ -19,7 +19,6 @@ from trainer.run.evaluation import Evaluator
 from trainer.run.keeper import Keeper
 from trainer.run.learner import Learner
 from trainer.run.metrics import SCHEMA_VERSION, MetricsFile
-from trainer.run.resume import Earlier
 from trainer.run.start import Started
 from trainer.run.world import World
 from trainer.sharding import whole_state
@@ -93,7 +92,7 @@ def write_run_end(
     world: World,
     learner: Learner,
     switches: ProcessSwitches,
-    earlier: Earlier,
+    keeper: Keeper,
 ) -> None:
     memory = _allocator_record(world)
     metrics.write(
@@ -104,7 +103,9 @@ def write_run_end(
         skipped_updates=learner.scaled_step.skipped_updates,
         nccl_warnings=switches.nccl_warnings(),
         updates_read=switches.updates_read,
-        total_seconds=earlier.seconds + seconds_since_start(),
+        memory_cleanups=switches.cleanup.made,
+        asynchronous_checkpoints=keeper.writer.written_beside,
+        total_seconds=keeper.earlier.seconds + seconds_since_start(),
         **memory,
     )
 

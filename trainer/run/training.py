@@ -103,6 +103,6 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         feed.close()
         switches.close()
         keeper.close()
-        write_run_end(metrics, config, world, learner, switches, earlier)
+        write_run_end(metrics, config, world, learner, switches, keeper)
         if graph:
             graph.close()

@@ -15,7 +15,7 @@ class MemoryCleanup:
     """
 
     def __init__(self, every: int) -> None:
-        self.every, self.settled = every, False
+        self.every, self.settled, self.made = every, False, 0
         if every:
             gc.disable()
 
@@ -25,6 +25,7 @@ class MemoryCleanup:
             gc.collect()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
+            self.made += 1
 
     def settle(self) -> None:
         """Once in a run, between two steps."""
