@@ -112,11 +112,25 @@ def _show(recorded: list[Path]) -> int:
     for file in recorded:
         records = _records_of(file, "--show")
         of_gpus = cases(next((record["device"] for record in records if "device" in record), "cuda"))
-        complaints = _complaints(records, of_gpus)
+        complaints = _without_result(records, of_gpus) + _complaints(records, of_gpus)
         print(f"{file}\n{_table(records, of_gpus)}")
+        ended = {record["case"] for record in records if "started" not in record}
+        for name in dict.fromkeys(record["case"] for record in records if record["case"] not in ended):
+            print(f"{name}: cut off, and not judged")
         print("\n".join(complaints) or AS_IT_MUST_BE)
         worst = max(worst, 1 if complaints else 0)
     return worst
+
+
+def _without_result(records: list[dict], known: list[Case]) -> list[str]:
+    """What a record of some cases, and not of others, cannot be judged by."""
+    measured = {record["case"] for record in records if "step_seconds" in record}
+    names = {case.name for case in known}
+    return [
+        *(f"{record['case']}: has failed" for record in records if "error" in record),
+        *(f"{name}: is no case any more, and is not judged" for name in measured - names),
+        *([] if measured else ["no case has a result"]),
+    ]
 
 
 def _table(records: list[dict], wanted: list[Case]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import CannotWrite, ConfigError
+from trainer.ranks import is_first_rank
 
 FAILED = 1
 BAD_INPUT = 2
@@ -42,12 +43,9 @@ def main(arguments: Sequence[str]) -> int:
         return BAD_INPUT
     except CannotWrite as error:
         print(error, file=sys.stderr, flush=True)
+        if sys.stdout:
+            sys.stdout.flush()
         os._exit(FAILED)  # at exit HDF5 tries again what it could not write, and that has crashed
-
-
-def _is_first_rank() -> bool:
-    """Under torchrun every rank does the same, and one of them says it."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def _is_unread() -> bool:
@@ -77,7 +75,7 @@ def generate_data(options: argparse.Namespace) -> int:
     from trainer.data.splits import open_data
 
     data = open_data(load_config(options.config, options.set))  # as a training opens it, or refuses it
-    if _is_first_rank():
+    if is_first_rank():
         for task in data.train.tasks:
             for file in task.files:
                 print(file.path)
@@ -95,7 +93,7 @@ def evaluate(options: argparse.Namespace) -> int:
         evaluate_runs(options.run, options.out, options.data_root)
         return 0
     errors = evaluate_checkpoint(options.checkpoint, options.data_root)
-    if _is_first_rank():
+    if is_first_rank():
         print(as_text(errors, as_json=options.json))
     return 0
 
@@ -107,7 +105,7 @@ def check_sampling(options: argparse.Namespace) -> int:
     config = load_config(options.config, options.set)
     require_world_fits(config, options.ranks)
     balance = sampling_balance(open_data(config).train, config, options.seed, options.ranks)
-    if _is_first_rank():
+    if is_first_rank():
         print(as_text(balance))
     return 0 if is_balanced(balance) else 1
 

@@ -44,7 +44,7 @@ class RanksDisagree(Exception):
 def refusal_of_system(error: BaseException | None) -> OSError | None:
     """What the system said: torch.save and h5py put errors of their own in front."""
     while error and not (isinstance(error, OSError) and error.errno):
-        error = error.__cause__ or error.__context__
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return error
 
 

@@ -102,6 +102,7 @@ def test_long_work_draws_a_bar_where_somebody_watches(capsys, monkeypatch):
 @pytest.mark.parametrize("command", ["generate-data", "check-sampling"])
 @pytest.mark.parametrize(("rank", "says"), [("0", True), ("1", False)])
 def test_of_several_ranks_the_first_says_what_all_found(tmp_path, monkeypatch, capsys, command, rank, says):
-    monkeypatch.setenv("RANK", rank)
+    for name, value in {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}.items():
+        monkeypatch.setenv(name, value)
     assert main([command, "--config", str(tiny_file(tmp_path))]) == 0
     assert (capsys.readouterr().out != "") == says

@@ -539,7 +539,9 @@ def test_a_record_is_shown_with_its_verdict_where_there_is_no_gpu(file, monkeypa
     assert gpu_check.main() == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == str(RECORDS / file)
-    assert [line.split()[0] for line in shown[2:-1]] == list(recorded(RECORDS / file))
+    *of_cases, cut_off = shown[2:-1]
+    assert [line.split()[0] for line in of_cases] == list(recorded(RECORDS / file))
+    assert cut_off.endswith(": cut off, and not judged")
     assert shown[-1] == "each was on as asked, and kept the numbers"
 
 
@@ -555,6 +557,23 @@ def test_a_record_that_is_not_as_it_must_be_ends_with_1_and_says_so(tmp_path, mo
     assert gpu_check.main() == 1
     shown = capsys.readouterr().out
     assert "\none-tile: " in shown and str(right_one) in shown
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (['{"case": "plain", "error": "no result: ended"}'], "plain: has failed\nno case has a result\n"),
+        (['{"case": "plain", "started": true}'], "plain: cut off, and not judged\nno case has a result\n"),
+        (['{"case": "gone", "error": "x"}'], "gone: has failed\n"),
+        ([], "no case has a result\n"),
+    ],
+)
+def test_a_record_without_results_is_not_as_it_must_be(tmp_path, monkeypatch, capsys, lines, said):
+    (tmp_path / "record.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--show", str(tmp_path / "record.jsonl")])
+    assert gpu_check.main() == 1
+    shown = capsys.readouterr().out
+    assert said in shown and gpu_check.AS_IT_MUST_BE not in shown
 
 
 def test_a_record_that_is_not_there_or_damaged_is_refused(tmp_path, monkeypatch, capsys):

@@ -15,6 +15,7 @@ from benchmarks.roofline import main as roofline
 from benchmarks.speed_cases import pairs_per_second
 from trainer.config import load_config
 from trainer.errors import ConfigError
+from trainer.profiling.regions import Regions
 from trainer.profiling.tune_batch import largest_that_fits, tune_batch
 from trainer.profiling.work import flops_per_pair
 from trainer.run.world import World
@@ -185,12 +186,57 @@ def test_a_profile_has_the_switches_of_the_process_on(tmp_path):
         "speed.metric_reads=update",
         "speed.memory_cleanup_updates=1",
         "speed.nccl=[NCCL_MIN_NCHANNELS=4]",
+        "speed.cudnn_autotune=true",
+        "train.detect_anomaly=true",
     )
     done = launch([*arguments, *(text for key in sets for text in ("--set", key))], processes=1)
     assert done.returncode == 0, done.stderr
-    parts = json.loads((tmp_path / "profile.json").read_text())["part_seconds"]
-    assert set(parts) == PARTS | {"reads", "clean-up"}
-    assert parts["clean-up"] > 1e-4  # Python's collector goes through all that torch has made
+    found = json.loads((tmp_path / "profile.json").read_text())
+    assert set(found["part_seconds"]) == PARTS | {"reads", "clean-up"}
+    expected = {
+        "metric_reads": "update",
+        "memory_cleanup": "every 1 updates",
+        "nccl": "NCCL_MIN_NCHANNELS=4",
+        "cudnn_autotune": True,
+        "detect_anomaly": True,
+    }
+    assert {key: found["effective"][key] for key in expected} == expected
+
+
+class Memory:
+    """A GPU's, as far as torch tells of it."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.now = self.peak = 0
+        quiet = {"synchronize": lambda _device: None, "reset_peak_memory_stats": self.forget}
+        told = {
+            "memory_allocated": lambda _device: self.now,
+            "max_memory_allocated": lambda _device: self.peak,
+        }
+        for name, function in {**quiet, **told}.items():
+            monkeypatch.setattr(torch.cuda, name, function)
+        for name in ("range_push", "range_pop"):
+            monkeypatch.setattr(torch.cuda.nvtx, name, lambda *_: None)
+
+    def forget(self, _device: torch.device) -> None:
+        self.peak = self.now
+
+    def take(self, count: int) -> None:
+        self.now += count
+        self.peak = max(self.peak, self.now)
+
+
+def test_the_highest_memory_of_a_part_is_its_own_before_and_after_an_inner_one(monkeypatch):
+    memory, regions = Memory(monkeypatch), Regions(torch.device("cuda"))
+    memory.take(100)
+    with regions.region("outer"):
+        memory.take(50)
+        memory.take(-40)
+        with regions.region("inner"):
+            memory.take(7)
+            memory.take(-7)
+        memory.take(20)
+    assert regions.peak_bytes == {"outer": 50, "inner": 7}
 
 
 def test_what_is_compiled_as_one_is_named_as_one(tmp_path):
@@ -212,7 +258,7 @@ def test_a_single_process_profiles_a_padded_pass_without_talk_of_a_wrapper(tmp_p
     more = ["train.pairs_per_update=1024", "train.rest=pad", "evaluation.rollout_trajectories=0"]
     done = launch([*arguments, *(text for key in more for text in ("--set", key))], processes=1)
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "profile.json").read_text())["wrapper"] == "none"
+    assert json.loads((tmp_path / "profile.json").read_text())["effective"]["wrapper"] == "none"
     assert "The wrapper communicates" not in done.stdout
     assert "GFLOP\nencoder          0.00\n" not in done.stdout
 

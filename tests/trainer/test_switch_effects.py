@@ -160,4 +160,4 @@ def test_an_asynchronous_checkpoint_lets_the_training_go_on_and_keeps_its_moment
     writer.close()
     assert torch.load(tmp_path / "checkpoint.pt")["weight"].tolist() == [0, 0, 0]
     assert writer.effective() == {"checkpoints": "asynchronous"}
-    assert writer.written_beside == 1
+    assert writer.by_thread == 1

@@ -45,6 +45,11 @@ def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_si
     speed = config.speed
     if device == "cpu" and speed.cuda_graph:
         raise ConfigError("speed.cuda_graph: got true, but there is no GPU: make it false")
+    if device == "cpu" and speed.compile_mode == "reduce-overhead":
+        raise ConfigError(
+            'speed.compile_mode: got "reduce-overhead", which captures graphs, but there is no GPU: '
+            "expected default"
+        )
     for switch in MODEL_SWITCHES if device == "cpu" else ():
         if remedy := switch.without_gpu(speed):
             value = show(getattr(speed, switch.name))

@@ -53,8 +53,8 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
     )
     partial = folder.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    with _written(partial):
-        for made in (partial, folder):
+    for made in (partial, folder):
+        with _refusal_told(made):
             made.mkdir(exist_ok=True)
     for number, path in enumerate(paths):
         if path.exists():
@@ -66,8 +66,13 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
         if not np.isfinite(values).all():
             raise ConfigError(f"{made_for} is not finite; mend trainer/data/tasks/{task.name}.py")
         content_hash = hashlib.sha256(values).hexdigest()
-        with _written(partial / path.name):
-            task.write(partial / path.name, settings, number, values, content_hash)
+        with _refusal_told(partial / path.name):
+            try:
+                task.write(partial / path.name, settings, number, values, content_hash)
+            except Exception:
+                with contextlib.suppress(OSError):
+                    (partial / path.name).unlink()  # it may be what fills the disk
+                raise
         try:
             check(partial / path.name, settings.cases[number])
         except ConfigError as error:
@@ -81,14 +86,12 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
 
 
 @contextlib.contextmanager
-def _written(path: Path) -> Iterator[None]:
-    """CannotWrite where the system refuses; what is there in part may be what fills the disk, and goes."""
+def _refusal_told(path: Path) -> Iterator[None]:
+    """CannotWrite where the system refuses."""
     try:
         yield
     except Exception as error:
         if refusal := refusal_of_system(error):
-            if path.is_file():
-                path.unlink()
             raise CannotWrite(path.name, path.parent, refusal, resumable=False) from error
         raise
 
@@ -97,7 +100,7 @@ def _written(path: Path) -> Iterator[None]:
 def _lock(path: Path) -> Iterator[None]:
     """Hold a file lock that the kernel gives back when this process ends, however it ends."""
     make_folder(path.parent, "data.root")
-    with _written(path):
+    with _refusal_told(path):
         file = path.open("w")
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)

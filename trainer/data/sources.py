@@ -13,6 +13,7 @@ from trainer.data.layouts.field_file import FieldFile
 from trainer.data.tasks import TASKS
 from trainer.data.tasks.task import Task, TaskSettings
 from trainer.errors import ConfigError
+from trainer.ranks import is_first_rank
 
 MOST_NAMED = 4  # files in one error
 
@@ -127,7 +128,7 @@ def _parameter(file: FieldFile, name: str) -> float:
 
 def _tell_of_deeper_files(root: Path) -> None:
     """Who has files in folders, as PDEBench's are when downloaded, would train on others unawares."""
-    if os.environ.get("RANK", "0") != "0":
+    if not is_first_rank():
         return
     generated = re.compile(rf"({'|'.join(TASKS)})-[0-9a-f]{{{KEY_DIGITS}}}(\.partial)?")
     deeper: list[Path] = []

@@ -18,11 +18,12 @@ from trainer.profiling.memory import held_bytes, worker_bytes
 from trainer.profiling.regions import Place, Regions
 from trainer.profiling.work import flops_per_pair
 from trainer.progress import show_progress
+from trainer.ranks import rank_from_environment
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
-from trainer.run.world import World, open_world, rank_from_environment
+from trainer.run.world import World, open_world
 from trainer.switches.nccl import set_nccl_environment
-from trainer.switches.process_switches import ProcessSwitches
+from trainer.switches.process_switches import ProcessSwitches, anomaly_named
 from trainer.switches.trace import Trace
 
 WARM_UPS = UNTRACED_UPDATES
@@ -40,7 +41,7 @@ class Profile:
     worker_bytes: list[int]
     flops_per_pair: dict[str, float]
     pairs_per_step: int  # of this rank
-    wrapper: str
+    effective: dict[str, str | int]
 
     @property
     def flops_per_second(self) -> float:
@@ -75,10 +76,14 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     feed = open_feed(data.train, share, updates, config.speed, world.device)
     learner, clock = Learner(config, seed, world), step_clock(world.device)
     trace = Trace(TRACED, updates - steps, out, world.rank)
+    timed = range(WARM_UPS + TRACED + 1, updates - steps + 1)
+    work = flops_per_pair(config, timed)
     switches = ProcessSwitches(config, updates, out, world)
 
     def update(step: int, feed: Feed | _Timed) -> None:
-        switches.read(learner.update(step, feed))
+        with anomaly_named(step):
+            record = learner.update(step, feed)
+        switches.read(record)
         switches.clean_up(step)
 
     for step in range(1, updates - steps + 1):
@@ -99,16 +104,15 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
             if world.rank == 0:
                 show_progress("step", step, updates)
     workers = [worker.pid for worker in feed.batches._workers] if _has_workers(feed) else []
-    timed = range(WARM_UPS + TRACED + 1, updates - steps + 1)
     found = Profile(
         step_seconds=sum(whole) / len(whole),
         part_seconds={name: seconds / steps for name, seconds in regions.seconds.items()},
         part_peak_bytes=dict(regions.peak_bytes),
         held_bytes=held_bytes(learner, feed),
         worker_bytes=worker_bytes(workers),
-        flops_per_pair=flops_per_pair(config, timed),
+        flops_per_pair=work,
         pairs_per_step=sum(map(config.step_pairs, timed)) // steps // world.size,
-        wrapper=str(learner.wrapper.effective()["wrapper"]),
+        effective={**learner.effective(), **feed.effective(), **switches.effective()},
     )
     feed.close()
     switches.close()
@@ -192,6 +196,6 @@ def lines(found: Profile, config: Config) -> list[str]:
     if _is_one(config):
         said += ["", "Encode, operator, decode and losses are compiled as one forward pass here:"]
         said += ["--set speed.compile=blocks tells them apart, and is slower."]
-    if found.wrapper in ("DistributedDataParallel", "FSDP2"):
+    if found.effective["wrapper"] in ("DistributedDataParallel", "FSDP2"):
         said += ["", "The wrapper communicates during backward, which is where that time is."]
     return said

@@ -24,18 +24,15 @@ class Regions:
     device: torch.device
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     peak_bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # over what was there before
-    _open: list[str] = field(default_factory=list)
+    _open: list[tuple[str, int]] = field(default_factory=list)  # name, bytes there before
     _since: float = 0.0
 
     @contextmanager
     def region(self, name: str) -> Iterator[None]:
         self._turn(name)
-        before = self._allocated()
         with record_function(name), self._nvtx(name):
             yield
         self._turn(None)
-        if self.device.type == "cuda":
-            self.peak_bytes[name] = max(self.peak_bytes[name], torch.cuda.max_memory_allocated() - before)
 
     def around(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -54,18 +51,22 @@ class Regions:
             yield
 
     def _turn(self, entered: str | None) -> None:
-        """Give the time since the last turn to the innermost region, then enter or leave one."""
+        """Give time and peak since the last turn to the innermost region, then enter or leave one."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         now = time.perf_counter()
         if self._open:
-            self.seconds[self._open[-1]] += now - self._since
+            name, before = self._open[-1]
+            self.seconds[name] += now - self._since
+            if self.device.type == "cuda":
+                peak = torch.cuda.max_memory_allocated(self.device) - before
+                self.peak_bytes[name] = max(self.peak_bytes[name], peak)
         if entered is None:
             self._open.pop()
         else:
-            self._open.append(entered)
-            if self.device.type == "cuda":
-                torch.cuda.reset_peak_memory_stats(self.device)
+            self._open.append((entered, self._allocated()))
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
         self._since = time.perf_counter()
 
     def _allocated(self) -> int:

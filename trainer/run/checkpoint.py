@@ -95,7 +95,7 @@ class CheckpointWriter:
 
     def __init__(self, out: Path | None, *, asynchronous: bool) -> None:
         self.out, self.asynchronous = out, asynchronous
-        self.written_beside = 0  # while the training went on
+        self.by_thread = 0  # checkpoints
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
 
@@ -113,7 +113,7 @@ class CheckpointWriter:
         copied = _copied(state)  # the next step changes the tensors in place
         self._thread = threading.Thread(target=self._save_in_thread, args=(copied, self.out, best))
         self._thread.start()
-        self.written_beside += 1
+        self.by_thread += 1
 
     def close(self) -> None:
         """Wait for the write under way; raise what ended it."""

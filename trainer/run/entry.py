@@ -8,11 +8,11 @@ from pathlib import Path
 from trainer.config import Config
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
+from trainer.ranks import rank_from_environment
 from trainer.run.checkpoint import LAST
 from trainer.run.failure import Failure, write_error_file
 from trainer.run.peers import Peers
 from trainer.run.training import Progress, run_training
-from trainer.run.world import rank_from_environment
 
 
 def train_one_rank(config: Config, out: Path, seed: int, *, resume: bool) -> int:

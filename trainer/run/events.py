@@ -104,7 +104,7 @@ def write_run_end(
         nccl_warnings=switches.nccl_warnings(),
         updates_read=switches.updates_read,
         memory_cleanups=switches.cleanup.made,
-        asynchronous_checkpoints=keeper.writer.written_beside,
+        asynchronous_checkpoints=keeper.writer.by_thread,
         total_seconds=keeper.earlier.seconds + seconds_since_start(),
         **memory,
     )

@@ -14,6 +14,7 @@ from trainer.config.speed_rules import require_device_fits
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.progress import show_progress
+from trainer.ranks import rank_from_environment
 from trainer.run.checksum import require_equal_weights
 from trainer.run.clock import step_clock
 from trainer.run.evaluation import Evaluator
@@ -25,7 +26,7 @@ from trainer.run.metrics import MetricsFile
 from trainer.run.resume import Earlier, earlier_part, require_same_data, set_aside
 from trainer.run.start import start
 from trainer.run.window import Window
-from trainer.run.world import open_world, rank_from_environment
+from trainer.run.world import open_world
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches, anomaly_named
 

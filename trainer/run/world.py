@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from trainer.errors import ConfigError
+from trainer.ranks import rank_from_environment
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,6 @@ def _cpu_name() -> str:
         if names:
             return names[0]
     return f"{platform.machine()} CPU"
-
-
-def rank_from_environment() -> tuple[int, int, int]:
-    """Return rank, world size and local rank as torchrun sets them; 0, 1, 0 in a plain process."""
-    if "RANK" not in os.environ:
-        return 0, 1, 0
-    try:
-        rank, size, local_rank = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
-    except (KeyError, ValueError) as error:
-        raise ConfigError(
-            f"environment: {error}; start with torchrun, or unset RANK for a single process"
-        ) from error
-    return rank, size, local_rank
 
 
 @contextmanager

@@ -46,12 +46,6 @@ def broken_rules(config: Config) -> Iterator[Problem]:
         )
 
 
-def without_gpu(speed: SpeedConfig) -> str | None:
-    if speed.compile_mode == "reduce-overhead":
-        return "its speed.compile_mode reduce-overhead is for CUDA graphs, expected default"
-    return None
-
-
 SWITCH = ModelSwitch(
     keys={
         "compile": Key(Literal["off", "blocks", "model"], off="off"),
@@ -63,6 +57,5 @@ SWITCH = ModelSwitch(
     put_on=put_on,
     read_back=read_back,
     broken_rules=broken_rules,
-    without_gpu=without_gpu,
     may_fail=True,
 )
