@@ -1,6 +1,7 @@
 // The example trainer, which shares no code with Speedproof, is driven by its experiment file as it stands.
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { EXIT_CODES } from '../../src/exit-code.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
 import { speedproof } from '../harness/command-line.ts'
@@ -13,20 +14,23 @@ it('a foreign trainer completes equal work and its gates are measured', async ()
   const { exitCode, stdout } = await speedproof(ROOT, 'run', EXPERIMENT, ...flags)
   const { verdict, outcomes } = await readResult(folder)
   expect(outcomes.map(({ status }) => status)).toEqual(Array(8).fill('finished'))
-  expect(verdict.checks.map(({ name, state }) => `${name} ${state}`)).toEqual([
-    'completion passed',
-    'equal work passed',
-    'same code passed',
-    'same machine passed',
-    'steady state passed',
-    'clocks passed',
-    'evaluation not measured',
-    'noise floor not measured',
-  ])
+
+  const states = Object.fromEntries(verdict.checks.map(({ name, state }) => [name, state]))
+  expect(states).toEqual({
+    completion: 'passed',
+    'equal work': 'passed',
+    'same code': 'passed',
+    'same machine': 'passed',
+    // Whether real steps kept their pace is this machine's doing: other tests run beside this one.
+    'steady state': expect.stringMatching(/^(passed|failed)$/),
+    clocks: 'passed',
+    evaluation: 'not measured',
+    'noise floor': 'not measured',
+  })
   expect(verdict.gates.map(({ gate }) => gate.name)).toEqual(['speedup', 'loss_delta', 'val_loss_ratio'])
   expect(verdict.gates.map(({ state }) => state)).not.toContain('not measured')
-  // How fast it is on this machine decides between these three.
-  const exitCodes: Readonly<Record<string, number>> = { passed: 0, failed: 1, inconclusive: 3 }
-  expect(exitCode).toBe(exitCodes[verdict.verdict])
+  // So is how fast it is, which decides among the others.
+  expect(verdict.verdict === 'invalid').toBe(states['steady state'] === 'failed')
+  expect(exitCode).toBe(EXIT_CODES[verdict.verdict])
   expect(stdout).toContain(`foreign-trainer ${verdict.verdict}: `)
 }, 900_000)
