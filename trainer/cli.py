@@ -13,6 +13,7 @@ from pathlib import Path
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import CannotWrite, ConfigError
+from trainer.progress import end_bar
 from trainer.ranks import is_first_rank
 
 FAILED = 1
@@ -36,12 +37,15 @@ def main(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return UNREAD
     except KeyboardInterrupt as interruption:
+        end_bar()
         print(f"interrupted{interruption}", file=sys.stderr)
         return INTERRUPTED
     except ConfigError as error:
+        end_bar()
         sys.stderr.write("".join(f"{problem}\n" for problem in error.problems))  # whole, beside other ranks
         return BAD_INPUT
     except CannotWrite as error:
+        end_bar()
         print(error, file=sys.stderr, flush=True)
         if sys.stdout:
             sys.stdout.flush()

@@ -105,9 +105,9 @@ def test_fewer_pairs_than_ranks_are_shared_by_padding():
 def test_both_data_paths_deliver_the_same_bits(tmp_path, workers, monkeypatch):
     parts: list[int] = []
 
-    def counted(function, items):
+    def counted(function, items, progress):
         parts.append(len(items))
-        return on_threads(function, items)
+        return on_threads(function, items, progress)
 
     monkeypatch.setattr("trainer.data.paths.PART_BYTES", 2**11)
     monkeypatch.setattr("trainer.data.paths.on_threads", counted)

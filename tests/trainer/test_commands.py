@@ -10,9 +10,10 @@ import pytest
 from tiny import ROOT, tiny_file
 
 from trainer.cli import _parser, main
-from trainer.progress import show_progress
+from trainer.progress import end_bar, show_progress
 
-BAR = "\rstep [###...........................] 1 of 10"
+START = "\r\x1b[K"  # of a line, and nothing left on it
+BAR = f"{START}step [###...........................] 1 of 10"
 
 (COMMANDS,) = [a.choices for a in _parser()._actions if isinstance(a, argparse._SubParsersAction)]
 
@@ -78,7 +79,7 @@ def test_making_data_draws_a_bar_where_somebody_watches(tmp_path, capsys, monkey
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     tasks = "data.tasks=[advection1d, darcy2d]"
     assert main(["generate-data", "--config", str(tiny_file(tmp_path)), "--set", tasks]) == 0
-    bars = f"\rtrajectory [{'#' * 30}] 8 of 8\n"
+    bars = f"{START}trajectory [{'#' * 30}] 8 of 8\n"
     assert capsys.readouterr().err.count(bars) == 4
 
 
@@ -96,7 +97,27 @@ def test_long_work_draws_a_bar_where_somebody_watches(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     show_progress("step", 1, 10)
     show_progress("step", 10, 10)
-    assert capsys.readouterr().err == f"{BAR}\rstep [{'#' * 30}] 10 of 10\n"
+    assert capsys.readouterr().err == f"{BAR}{START}step [{'#' * 30}] 10 of 10\n"
+
+
+def test_the_bar_of_a_part_goes_when_it_is_done_and_leaves_its_line_to_the_whole(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    show_progress("pair", 1, 10, stays=False)
+    show_progress("pair", 10, 10, stays=False)
+    show_progress("step", 1, 10)
+    assert capsys.readouterr().err == f"{BAR.replace('step', 'pair')}{START}{BAR}"
+
+
+def test_what_is_said_while_a_bar_is_drawn_has_a_line_of_its_own(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    show_progress("step", 1, 10)
+    end_bar()
+    end_bar()
+    assert capsys.readouterr().err == f"{BAR}\n"
+    show_progress("step", 10, 10)
+    capsys.readouterr()
+    end_bar()
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("command", ["generate-data", "check-sampling"])

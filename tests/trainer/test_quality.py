@@ -22,6 +22,7 @@ from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import FieldUnits
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
+from trainer.progress import show_progress
 from trainer.run.evaluate import _take_gpu, evaluate_checkpoint
 from trainer.run.evaluation import Evaluator
 from trainer.run.evaluation_rollouts import Rollouts, _sums
@@ -366,7 +367,7 @@ def pretend_gpus(monkeypatch, count: int) -> None:
 
 @pytest.mark.parametrize("gpus", [0, 2])  # with two, in two processes
 def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_reported(
-    gpus, tmp_path, monkeypatch
+    gpus, tmp_path, monkeypatch, capfd
 ):
     pretend_gpus(monkeypatch, gpus)
     folders = [tmp_path / "one", tmp_path / "other"]
@@ -374,7 +375,19 @@ def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_rep
         folder.mkdir()
         run_training(tiny_config(tmp_path, BOTH), folder, seed, Progress())
     file = tmp_path / "evaluations.jsonl"
+    capfd.readouterr()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert main(["evaluate", "--out", str(file), "--run", *map(str, folders)]) == 0
+    bars = capfd.readouterr().err.split("\r\x1b[K")
+    assert [bar for bar in bars if "run evaluated" in bar] == [
+        "run evaluated [..............................] 0 of 2",
+        "run evaluated [###############...............] 1 of 2",
+        "run evaluated [##############################] 2 of 2\n",
+    ]
+    parts = {bar.split(" [")[0] for bar in bars if " [" in bar}
+    assert ("frame of rollouts of advection1d" in parts) is (
+        gpus == 0
+    )  # else beside those of another process
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert sorted(line["run"] for line in lines) == ["one", "other"]
     for line, folder in zip(sorted(lines, key=lambda line: line["run"]), folders, strict=True):
@@ -383,14 +396,18 @@ def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_rep
         assert line["metrics"] == pytest.approx(reported["metrics"], rel=1e-4)
 
 
-def test_evaluations_side_by_side_have_a_gpu_each(monkeypatch):
+def test_evaluations_side_by_side_have_a_gpu_each_and_draw_no_bars_over_each_other(monkeypatch, capsys):
+    monkeypatch.setattr("trainer.progress._is_quiet", False)  # put back after the test, as
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
-        monkeypatch.setenv(name, "")  # put back after the test
+        monkeypatch.setenv(name, "")  # these are
     gpus = multiprocessing.SimpleQueue()
     for gpu in range(2):
         gpus.put(gpu)
         _take_gpu(gpus)
         assert rank_from_environment() == (0, 1, gpu)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    show_progress("step", 1, 10)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_process_that_evaluates_ends_with_the_one_that_started_it(tmp_path):

@@ -69,7 +69,7 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
         with _refusal_told(partial / path.name):
             try:
                 task.write(partial / path.name, settings, number, values, content_hash)
-            except Exception:
+            except Exception:  # HDF5 raises several for a full disk, and a task's own code any
                 with contextlib.suppress(OSError):
                     (partial / path.name).unlink()  # it may be what fills the disk
                 raise

@@ -58,7 +58,7 @@ def _measure(task: Task, files: list[FieldFile], splits: Splits, every: int) -> 
     units = measure_normalisation(task, files, splits.train, every)
     require_in_range(files, splits.held_out, every)
     means = measure_mean_targets(files, splits.train, units.target, every) if task.steady else None
-    return Measured(units, means, tuple(on_threads(_content_hash, files)))
+    return Measured(units, means, tuple(on_threads(_content_hash, files, "file hashed")))
 
 
 def _content_hash(file: FieldFile) -> str:

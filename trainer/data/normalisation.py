@@ -89,7 +89,7 @@ def require_in_range(files: list[FieldFile], table: PairTable, every: int) -> No
         for row in table.row[table.file_index == index]:
             _range(file, int(row), frames, states.take(np.full(len(frames), row), frames, every))
 
-    list(on_threads(look_through, range(len(files))))
+    list(on_threads(look_through, range(len(files)), "file looked through"))
 
 
 def measure_mean_targets(
@@ -102,7 +102,7 @@ def measure_mean_targets(
         total = sum(states.take(np.array([row]), np.array([1]), every).astype(np.float64) for row in rows)
         return (total / len(rows))[0].astype(np.float32)
 
-    means = np.stack(list(on_threads(mean_of, range(len(files)))))
+    means = np.stack(list(on_threads(mean_of, range(len(files)), "mean solution")))
     return normalise(means, units.mean, units.scale)
 
 
@@ -147,7 +147,7 @@ def _field_units(
             )
         return mean, [_scale(variance) for variance in variances]
 
-    means, scales = zip(*on_threads(of_file, range(len(files))), strict=True)
+    means, scales = zip(*on_threads(of_file, range(len(files)), "file measured"), strict=True)
     return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
 
 

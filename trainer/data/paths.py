@@ -108,7 +108,7 @@ class ResidentPairs:
         def read(part: np.ndarray) -> np.ndarray:
             return mapped.physical_frames(np.repeat(part, frames), np.tile(np.arange(frames), len(part)))
 
-        for part, states in zip(parts, on_threads(read, parts), strict=True):
+        for part, states in zip(parts, on_threads(read, parts, "part of the data read"), strict=True):
             self.states[part[0] : part[-1] + 1].flatten(0, 1).copy_(torch.from_numpy(states))
 
     def _normalise(self, mapped: MappedPairs) -> None:

@@ -1,20 +1,28 @@
 """Threads for reading files and for NumPy's arithmetic, both of which let go of the interpreter."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from typing import TypeVar
+
+from trainer.progress import show_progress
+from trainer.ranks import is_first_rank
 
 Item, Result = TypeVar("Item"), TypeVar("Result")
 
 MOST_THREADS = 8  # of each rank
 
 
-def on_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Yield function(item) in order, a few ahead of what is taken."""
+def on_threads(function: Callable[[Item], Result], items: Sequence[Item], progress: str) -> Iterator[Result]:
+    """Yield function(item) in order, a few ahead of what is taken; `progress` says what each of them is."""
     threads = min(MOST_THREADS, os.cpu_count() or 1)
-    waiting = iter(items)
+    shows = is_first_rank()  # all ranks do the same
     with ThreadPoolExecutor(threads) as pool:
-        while group := list(islice(waiting, threads)):
-            yield from pool.map(function, group)
+        for first in range(0, len(items), threads):
+            group = items[first : first + threads]
+            for done, result in enumerate(pool.map(function, group), first):
+                if shows:
+                    show_progress(progress, done, len(items), stays=False)
+                yield result
+    if shows:
+        show_progress(progress, len(items), len(items), stays=False)

@@ -23,6 +23,7 @@ from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
 from trainer.optimizer.ema import averaged_weights
+from trainer.progress import be_quiet, end_bar, show_progress
 from trainer.run.checkpoint import LAST, is_of_data, read_checkpoint
 from trainer.run.evaluation import Evaluator
 from trainer.run.world import open_world
@@ -85,15 +86,18 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
 def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:
     """The line of each run as soon as it is known; why one has none is told, and raised after all others."""
     failed: Exception | None = None
-    for folder, attempt in _attempts(folders, root):
+    show_progress("run evaluated", 0, len(folders))
+    for done, (folder, attempt) in enumerate(_attempts(folders, root), 1):
         try:
             line = _line(folder, attempt())
         except Exception as error:
+            end_bar()
             print(f"{folder}: not evaluated: {error}", file=sys.stderr)
             traceback.clear_frames(error.__traceback__)  # they hold a model, whose memory the next needs
             failed = failed or error
         else:
             yield line
+        show_progress("run evaluated", done, len(folders))
     if failed is not None:
         raise failed
 
@@ -140,6 +144,7 @@ def _attempts(
 
 def _take_gpu(gpus: SimpleQueue[int]) -> None:
     """Be a plain process on a GPU of its own, for as long as the one that started it."""
+    be_quiet()
     os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK=str(gpus.get()))
     threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
 

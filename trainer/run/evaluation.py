@@ -15,6 +15,7 @@ from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import physical
 from trainer.data.paths import MappedPairs
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.progress import show_progress
 from trainer.run.evaluation_rollouts import Rollouts
 from trainer.run.world import World
 
@@ -97,6 +98,9 @@ class Evaluator:
             chosen = mine[first : first + at_once]
             batch = TaskPairs(*(part.to(self.world.device) for part in pairs.read(chosen)))
             sums += self._sums(model, pairs, chosen, batch)
+            if self.world.rank == 0:
+                what = f"held-out pair of {pairs.task.name}"
+                show_progress(what, first + len(chosen), len(mine), stays=False)
         totals = self.world.gather(sums).sum(dim=0)
         return TaskErrors(*(totals[:3] / totals[3]).tolist())
 

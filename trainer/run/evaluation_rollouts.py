@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from trainer.data.normalisation import physical
 from trainer.data.paths import MappedPairs
+from trainer.progress import show_progress
 from trainer.run.world import World
 
 LOW_MODES, HIGH_MODES = 4, 12  # low: below 4, middle: from there to 11, high: from 12 on
@@ -45,6 +46,8 @@ class Rollouts:
             predicted, target = (physical(part.double(), *units) for part in (state, self._frame(frame)))
             totals.append(_sums(predicted, target))
             largest.append(_largest(predicted - target))
+            if self.world.rank == 0:
+                show_progress(f"frame of rollouts of {task.name}", frame, self.frames[-1], stays=False)
         drift = (predicted.flatten(2).mean(dim=2) - mass_at_start).abs().mean(dim=1)
         gap = torch.stack([(drift / size_at_start.clamp_min(1e-12)).sum(), drift.new_tensor(len(drift))])
         found = self._means(torch.stack(totals), torch.stack(largest))

@@ -16,6 +16,7 @@ from datetime import timedelta
 
 import torch.distributed as dist
 
+from trainer.progress import end_bar
 from trainer.run.failure import Failure, write_error_file
 
 POLL_SECONDS = 0.2
@@ -59,6 +60,7 @@ class Peers:
     def _end(self, failure: Failure, store: dist.Store | None) -> None:
         write_error_file(failure)
         text = f"rank {self.rank}: {failure.message}\n{failure.call_stack}"
+        end_bar()
         print(text.rstrip(), file=sys.stderr, flush=True)
         if store:
             _quietly(lambda: self._wait_for_the_others(store))
