@@ -2,7 +2,8 @@
 
     python -m benchmarks.learning.compare --config configs/train/two-task-1gpu-baseline.yaml --out DIR
 
-Needs `pip install --group benchmarks`. Writes numbers.json, learning-curve.png and fields.png.
+Needs `pip install --group benchmarks`. Writes numbers.json, learning-curve.png and fields.png. `unfinished` in
+numbers.json are the tasks whose FNO had not been trained when it ended.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ def main() -> int:
                 done, error = row["training_seconds"], row[f"nrmse/{task}"]
                 print(f"FNO {task}: {done:.1f} s, NRMSE {error:.4f}", flush=True)
             # After each: a sitting on a lent GPU can end before the last.
-            (options.out / "numbers.json").write_text(json.dumps(numbers, indent=2) + "\n")
+            numbers["unfinished"] = [task for task in config.data.tasks if f"FNO for {task}" not in rivals]
+            partial = options.out / "numbers.json.partial"
+            partial.write_text(json.dumps(numbers, indent=2) + "\n")
+            partial.replace(options.out / "numbers.json")
     print(comparison(curve, rivals))
     draw_curves({"trainer": curve["evaluations"], **rivals}, options.out / "learning-curve.png")
     draw_fields(example_fields(options.out / "checkpoint.pt"), options.out / "fields.png")
