@@ -71,7 +71,8 @@ def train(options: argparse.Namespace) -> int:
 
 def validate_config(options: argparse.Namespace) -> int:
     resolved = to_plain(load_config(options.config, options.set))
-    print(json.dumps(resolved, indent=None if options.json else 2))
+    if is_first_rank():
+        print(json.dumps(resolved, indent=None if options.json else 2))
     return 0
 
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.learning.compare --config configs/train/two-task-1gpu-baseline.yaml --out DIR
 
-Needs `pip install --group benchmarks`. Writes numbers.json, learning-curve.png and fields.png. `unfinished` in
-numbers.json are the tasks whose FNO had not been trained when it ended.
+Needs `pip install --group benchmarks`. Writes numbers.json, learning-curve.png and fields.png.
+Under `unfinished` numbers.json names the tasks whose FNO had not been trained when it ended.
 """
 
 from __future__ import annotations

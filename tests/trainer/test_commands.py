@@ -120,7 +120,7 @@ def test_what_is_said_while_a_bar_is_drawn_has_a_line_of_its_own(capsys, monkeyp
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("command", ["generate-data", "check-sampling"])
+@pytest.mark.parametrize("command", ["generate-data", "check-sampling", "validate-config"])
 @pytest.mark.parametrize(("rank", "says"), [("0", True), ("1", False)])
 def test_of_several_ranks_the_first_says_what_all_found(tmp_path, monkeypatch, capsys, command, rank, says):
     for name, value in {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}.items():

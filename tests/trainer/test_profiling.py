@@ -313,3 +313,10 @@ def with_a_limit(monkeypatch, error: Exception) -> None:
 def test_a_machine_without_a_gpu_has_no_such_limit(tmp_path):
     with pytest.raises(ConfigError, match="tune-batch: there is no GPU"):
         tune_batch(tiny_config(tmp_path), 0.9)
+
+
+def test_a_search_of_several_processes_is_refused(tmp_path, monkeypatch):
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match="was started as 2 processes"):
+        tune_batch(tiny_config(tmp_path), 0.9)

@@ -13,6 +13,7 @@ from trainer.config import Config
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import Data, open_data
 from trainer.errors import ConfigError
+from trainer.ranks import rank_from_environment
 from trainer.run.failure import is_out_of_memory
 from trainer.run.learner import Learner
 from trainer.run.world import World, open_world
@@ -22,6 +23,11 @@ TRIAL_UPDATES = 2  # the second has optimizer state and gradients side by side
 
 def tune_batch(config: Config, memory_fraction: float) -> int:
     """Print the largest number of pairs per micro-step, and what to set; one GPU, no wrapper."""
+    if (processes := rank_from_environment()[1]) > 1:
+        raise ConfigError(
+            f"tune-batch: was started as {processes} processes, which would each search on a GPU of "
+            "their own; start it without torchrun"
+        )
     with open_world(config.train.timeout_seconds) as world:
         if world.device.type != "cuda":
             raise ConfigError("tune-batch: there is no GPU whose memory could be the limit; run it on one")
