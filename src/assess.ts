@@ -51,7 +51,7 @@ export function assess(
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
   const keyOf = (variant: Variant) =>
     noiseKeyOf(
-      trainingHash(experiment, configs, variant),
+      trainingHash(experiment, configs, variant, request.environment),
       watched.preflight,
       // Revisions with other locks train with other versions, and a floor holds for its own alone.
       runs.filter((run) => run.variant === variant),

@@ -15,7 +15,8 @@ const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   'nproc-per-node': 'processes on this machine, one per GPU',
   'timeout-minutes': 'limit for one run',
   'price-per-gpu-hour': 'price of one GPU for an hour, for costs',
-  'min-speedup': 'required lower bound of the speedup, such as 3.0',
+  'min-speedup':
+    'requires at least this speedup, such as 3.0; of its lower bound, unless the gate has evidence: point',
   'max-loss-delta': 'required upper bound of the rise in held-out loss, such as 0.001',
 }
 

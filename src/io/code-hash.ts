@@ -1,8 +1,8 @@
 // One hash over the sources of a trainer, so that a change to them between two launches does not go unnoticed.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Experiment } from '../config/experiment.ts'
 import type { CodeHashes } from '../measure/outcome.ts'
 
@@ -27,8 +27,8 @@ export async function hashSources(
     script === undefined ? packageOf(module ?? '', workingDirectory) : resolve(workingDirectory, script)
   if (root === null) return null
   const files = SOURCE.test(root)
-    ? [root, ...(script === undefined ? [] : await sourcesIn(dirname(root), resultsDirectory))]
-    : await sourcesIn(root, resultsDirectory)
+    ? [root, ...(script === undefined ? [] : await sourcesIn(dirname(root), resultsDirectory, []))]
+    : await sourcesIn(root, resultsDirectory, [])
   const hashes = new Map<string, string>()
   for (const file of [...new Set(files)].sort())
     hashes.set(relative(workingDirectory, file), await contentHash(file))
@@ -58,19 +58,33 @@ function packageOf(module: string, workingDirectory: string): string | null {
   return places.find((place) => existsSync(place)) ?? null
 }
 
-async function sourcesIn(folder: string, resultsDirectory: string): Promise<string[]> {
+/**
+ * What is linked is imported as what lies there is. A linked folder counts as sources if one lies right in it: links to
+ * data lead to millions of files. `above` are the real folders around, into which no link leads again.
+ */
+async function sourcesIn(
+  folder: string,
+  resultsDirectory: string,
+  above: readonly string[],
+): Promise<string[]> {
+  const real = await realpath(folder).catch(() => folder)
+  if (above.includes(real)) return []
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const isLinkedData = above.length > 0 && real !== join(above.at(-1) ?? '', basename(folder))
+  if (isLinkedData && !entries.some(({ name }) => SOURCE.test(name))) return []
   const found = await Promise.all(
     entries.map(async (entry) => {
       const path = join(folder, entry.name)
-      if (entry.isFile()) return SOURCE.test(entry.name) ? [path] : []
+      // A link that leads nowhere is unreadable, until it does not.
+      const kind = entry.isSymbolicLink() ? await stat(path).catch(() => null) : entry
+      if (kind === null || kind.isFile()) return SOURCE.test(entry.name) ? [path] : []
       const isForeign =
-        !entry.isDirectory() ||
+        !kind.isDirectory() ||
         entry.name.startsWith('.') ||
         FOREIGN.has(entry.name) ||
         path === resultsDirectory ||
         existsSync(join(path, 'pyvenv.cfg'))
-      return isForeign ? [] : await sourcesIn(path, resultsDirectory)
+      return isForeign ? [] : await sourcesIn(path, resultsDirectory, [...above, real])
     }),
   )
   return found.flat()

@@ -14,7 +14,7 @@ import type { Request } from '../record/result.ts'
 import { loadNoiseFloors } from './noise-floors.ts'
 import { lastLines } from './process/quote-output.ts'
 import { runShort } from './process/short-command.ts'
-import { trainerEnvironment } from './process/trainer-environment.ts'
+import { passedOnSettings, trainerEnvironment } from './process/trainer-environment.ts'
 import { readText } from './read-text.ts'
 import { environmentOf, resolveConfig } from './resolve-config.ts'
 import { revisionOf, untrackedOf } from './revisions/revision.ts'
@@ -71,7 +71,8 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   const configs = await resolved(experiment)
   refuseForbiddenDifferences(experiment.kind, configs)
   refuseIdentical(experiment, configs)
-  const trainings = VARIANTS.map((variant) => trainingHash(experiment, configs, variant))
+  const environment = passedOnSettings(process.env)
+  const trainings = VARIANTS.map((variant) => trainingHash(experiment, configs, variant, environment))
   const noiseFloors = await loadNoiseFloors(source.noiseFloorFolder, trainings)
   const repository = { workingDirectory, cancelled }
   const revision = await revisionOf(repository)
@@ -83,7 +84,8 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   const taken = taking.move()
   return {
     request: {
-      ...{ experimentFile, experiment, configs, overrides, revision, untracked, sources, host, noiseFloors },
+      ...{ experimentFile, experiment, configs, overrides, revision, untracked, sources, noiseFloors },
+      ...{ host, environment },
       outDirectory: namedFrom(workingDirectory, outDirectory),
     },
     places,

@@ -5,8 +5,9 @@ import { join, resolve } from 'node:path'
 import { assess } from '../assess.ts'
 import type { ReportInputs } from '../config/action-inputs.ts'
 import { type Experiment, parseExperiment } from '../config/experiment.ts'
-import { differencesOf } from '../config/same-work.ts'
 import { ConfigError, RunError } from '../errors.ts'
+import { asInvalid } from '../judge/invalid.ts'
+import { type OtherExperiment, otherExperiment } from '../judge/other-experiment.ts'
 import type { Result } from '../record/result.ts'
 import { wholeOf } from '../record/whole.ts'
 import { checkInProgress, unjudgedCheck } from '../report/check.ts'
@@ -46,8 +47,8 @@ export async function runReportJob(inputs: ReportInputs): Promise<boolean> {
     const experiment = parseExperiment(target.base.text, `${path} of ${target.base.branch}`, inputs.overrides)
     const workspace = await Workspace.fresh(resolve(inputs.workingDirectory, inputs.outDirectory))
     const artifact = await fetchResult(inputs, target, experiment, workspace)
-    const { result, recorded } = await judgeAgain(experiment, workspace)
-    return await publishJudged(target, artifact, result, recorded, workspace)
+    const { result, other } = await judgeAgain(experiment, target, workspace)
+    return await publishJudged(target, artifact, result, other, workspace)
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof RunError)) throw error
     return await publishUnjudged(target, error.message)
@@ -96,27 +97,30 @@ async function fetchResult(
 
 async function judgeAgain(
   experiment: Experiment,
+  { base }: ReportTarget,
   workspace: Workspace,
-): Promise<{ result: Result; recorded: Experiment }> {
+): Promise<{ result: Result; other: OtherExperiment }> {
   let recorded = experiment
   const { request, launched, watched, reevaluation } = await readRecorded(workspace.resultFile, (found) => {
     recorded = found
     return experiment
   })
-  return { result: assess(request, launched, watched, reevaluation), recorded }
+  const result = assess(request, launched, watched, reevaluation)
+  const other = otherExperiment(experiment, recorded)
+  const reasons = other.reasons.map((reason) => `${reason} than the experiment of ${base.branch} has`)
+  return { result: { ...result, verdict: asInvalid(result.verdict, reasons) }, other }
 }
 
 async function publishJudged(
   { place, base }: ReportTarget,
   artifact: FoundArtifact,
   result: Result,
-  recorded: Experiment,
+  { changes }: OtherExperiment,
   workspace: Workspace,
 ): Promise<boolean> {
   await workspace.save(result)
   const whole = wholeOf([result])
   await announceWhole(whole, { resultFiles: [workspace.resultFile], reportFile: workspace.reportFile })
-  const changes = differencesOf(result.experiment, recorded, [])
   const notes = [...changedExperimentSection(base, changes), judgedBySection(base, artifact.name)]
   const published = await publishWhole(place, whole, artifact.url, notes)
   for (const reason of published.warnings) warn('acceptance', reason)

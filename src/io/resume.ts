@@ -82,7 +82,7 @@ function wholeBlocks(launched: readonly Launched[]): Launched[] {
 }
 
 function requireSame(earlier: Request, now: Request, file: string): void {
-  const parts = (['experiment', 'configs', 'revision', 'sources', 'host'] as const).filter(
+  const parts = (['experiment', 'configs', 'revision', 'sources', 'host', 'environment'] as const).filter(
     (key) => !isDeepStrictEqual(plain(earlier[key]), plain(now[key])),
   )
   if (parts.length === 0) return

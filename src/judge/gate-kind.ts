@@ -16,6 +16,11 @@ export function isHeldOut({ metric }: Gate): boolean {
   return isHeldOutMetric(metric)
 }
 
+/** Comes out again from the checkpoint and says how good the model is; the time that an evaluation took does neither. */
+export function isHeldOutQuality(gate: Gate): boolean {
+  return isHeldOut(gate) && !isTime(gate)
+}
+
 /** The lower bound decides. */
 export function isMoreBetter({ direction }: Gate): boolean {
   return direction === 'at_least'

@@ -14,7 +14,7 @@ export interface Noise {
 
 export interface Effect {
   readonly ratio: number
-  /** Null where the noise is unknown. */
+  /** Null where the noise is unknown, or none was seen. */
   readonly bounds: { readonly lower: number; readonly upper: number } | null
 }
 
@@ -67,8 +67,9 @@ export function effectOf(
     })),
   ]
   const variance = sumOf(components.map((component) => component.variance))
+  // Clocks never give the same number twice: where all scatter is 0 they are too coarse to tell how far off they are.
+  if (variance === 0) return { ratio, bounds: null }
   const freedom = variance ** 2 / sumOf(components.map((part) => part.variance ** 2 / part.freedom))
-  const t = variance === 0 ? 0 : studentTQuantile((1 + CONFIDENCE) / 2, freedom)
-  const margin = t * Math.sqrt(variance)
+  const margin = studentTQuantile((1 + CONFIDENCE) / 2, freedom) * Math.sqrt(variance)
   return { ratio, bounds: { lower: Math.exp(logRatio - margin), upper: Math.exp(logRatio + margin) } }
 }

@@ -42,10 +42,11 @@ export function trainingHash(
   { launch, variants }: Experiment,
   configs: ResolvedConfigs,
   variant: Variant,
+  passedOn: Readonly<Record<string, string>> = {},
 ): string {
   const training = {
     config: configs[variant],
-    environment: { ...launch.env, ...variants[variant].env },
+    environment: { ...passedOn, ...launch.env, ...variants[variant].env },
     processes: [launch.nnodes, launch.nproc_per_node],
   }
   return createHash('sha256')

@@ -1,7 +1,7 @@
 // What stands beside a gate's bound: a check by bootstrap, equivalence, and what this experiment could have seen.
 import { MAX_PAIRS, pairsToResolve, resolvableDistance } from '../statistics/power.ts'
 import { type Bounds, bootstrapBounds } from './bootstrap.ts'
-import { comparesQuality, isLevel, unitOf } from './gate-kind.ts'
+import { comparesQuality, isHeldOutQuality, isLevel, unitOf } from './gate-kind.ts'
 import { fewestPairs, type GateVerdict } from './gate-verdict.ts'
 import { type PairedEstimate, standardDeviation } from './paired.ts'
 
@@ -62,7 +62,7 @@ function toDecide({ gate, state }: GateVerdict, evidence: PairedEstimate, deviat
  * Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987.
  */
 function isEquivalent({ gate, evidence }: GateVerdict): boolean | null {
-  if (!comparesQuality(gate) || !evidence?.bounds) return null
+  if (!comparesQuality(gate) || !isHeldOutQuality(gate) || !evidence?.bounds) return null
   const { lower, upper } = evidence.bounds
   const limit = Math.abs(gate.limit)
   if (evidence.scale === 'linear') return lower > -limit && upper < limit

@@ -4,7 +4,7 @@ import type { Gate } from '../config/gates.ts'
 import type { Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { number } from '../text/numbers.ts'
-import { isHeldOut, isLevel, unitOf } from './gate-kind.ts'
+import { isHeldOutQuality, isLevel, unitOf } from './gate-kind.ts'
 import type { Check } from './validity.ts'
 
 /** Of what a gate's limit allows: a disagreement that small moves no verdict but one that hangs by a thread. */
@@ -18,7 +18,9 @@ export function whyNotReevaluated(experiment: Experiment): string | null {
   if (experiment.trainer.evaluate_command === undefined)
     return 'not re-evaluated: the experiment names no trainer.evaluate_command'
   if (experiment.mode === 'aa') return 'not re-evaluated: an A/A proves nothing about quality'
-  return gatesOf(experiment).some(isHeldOut) ? null : 'not re-evaluated: no gate looks at held-out numbers'
+  return gatesOf(experiment).some(isHeldOutQuality)
+    ? null
+    : 'not re-evaluated: no gate looks at held-out numbers'
 }
 
 interface Judged {
@@ -44,7 +46,7 @@ export function checkReevaluation(
   const skipped = whyNotReevaluated(experiment)
   if (skipped !== null) return { name, state: 'not measured', detail: skipped }
   if (launch === null) return { name, state: 'inconclusive', detail: `not re-evaluated: ${problem}` }
-  const gates = gatesOf(experiment).filter(isHeldOut)
+  const gates = gatesOf(experiment).filter(isHeldOutQuality)
   const disagreements = runs.flatMap((run) => {
     const again = numbers.get(run.runId)
     return again === undefined ? [] : disagreementsOf(run, again, gates)

@@ -16,10 +16,11 @@ export interface Speedups {
   readonly breakEven: BreakEven
 }
 
-/** `after`: from this optimizer step on, the optimized training is ahead of the baseline in spite of its set-up. */
+/** The optimized training is ahead of the baseline from this optimizer step on, in spite of its set-up, or up to it. */
 export type BreakEven =
   | { readonly kind: 'at once' }
   | { readonly kind: 'after'; readonly steps: number }
+  | { readonly kind: 'until'; readonly steps: number }
   | { readonly kind: 'never' }
   | { readonly kind: 'not measured' }
 
@@ -45,8 +46,9 @@ function breakEvenOf(blocks: readonly Block[]): BreakEven {
   if (!baseline || !optimized) return { kind: 'not measured' }
   const extra = optimized.once - baseline.once
   const saved = (baseline.perSample - optimized.perSample) * optimized.samplesPerStep
+  if (extra <= 0)
+    return saved >= 0 ? { kind: 'at once' } : { kind: 'until', steps: Math.floor(extra / saved) }
   if (saved <= 0) return { kind: 'never' }
-  if (extra <= 0) return { kind: 'at once' }
   const steps = Math.ceil(extra / saved)
   return Number.isFinite(steps) ? { kind: 'after', steps } : { kind: 'never' }
 }

@@ -68,6 +68,7 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
   const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
   const misplanned = runs.filter((run) => run.reportedSeed !== run.seed || run.worldSize !== processes)
+  const uncounted = runs.filter((run) => run.attemptedUpdates !== run.steps)
   const evaluatedEarly = runs.filter((run) => run.samples !== run.evaluatedAfterSamples)
   const resumed = runs.filter((run) => run.resumedAtSteps.length > 0)
   return [
@@ -75,6 +76,10 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     ...miscounted.map(
       (run) =>
         `${run.runId}: its steps add up to ${run.samples} samples, its run_end says ${run.reportedSamples}`,
+    ),
+    ...uncounted.map(
+      (run) =>
+        `${run.runId}: reports ${run.steps} steps, its run_end says ${run.attemptedUpdates} attempted updates; a step is an update`,
     ),
     ...misplanned.map(
       (run) =>

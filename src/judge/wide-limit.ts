@@ -8,7 +8,9 @@ export function withRatioBeside<Judged extends GateVerdict>(gates: readonly Judg
     if (!verdict.insensitive || verdict.state !== 'passed') return verdict
     const beside = gates.filter(({ gate }) => suffices(gate, verdict.gate))
     if (beside.some(({ state }) => state === 'passed')) return verdict
-    const wanted = `${kindText(verdict.gate)} has to pass beside it${beside.length > 0 ? '' : termsText(verdict.gate)}`
+    const isByEstimate = gates.some(({ gate }) => suffices({ ...gate, evidence: 'interval' }, verdict.gate))
+    const terms = isByEstimate ? ', by its interval and not its estimate alone' : termsText(verdict.gate)
+    const wanted = `${kindText(verdict.gate)} has to pass beside it${beside.length > 0 ? '' : terms}`
     return {
       ...verdict,
       state: 'inconclusive',
@@ -17,12 +19,13 @@ export function withRatioBeside<Judged extends GateVerdict>(gates: readonly Judg
   })
 }
 
-/** As severe as what it stands in for, of the same number, and with a limit that is not wide itself. */
+/** As severe and as well proven as what it stands in for, of the same number, and with a limit that is not wide itself. */
 function suffices(ratio: Gate, wide: Gate): boolean {
   return (
     ratio.statistic === 'ratio' &&
     comparesQuality(ratio) &&
     SEVERITY[ratio.severity] >= SEVERITY[wide.severity] &&
+    (ratio.evidence === 'interval' || wide.evidence === 'point') &&
     isOfSame(ratio.metric, wide.metric) &&
     isMoreBetter(ratio) === isMoreBetter(wide) &&
     (isMoreBetter(ratio) ? ratio.limit >= 1 - WIDEST_SHARE : ratio.limit <= 1 + WIDEST_SHARE)

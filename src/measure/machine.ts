@@ -16,6 +16,8 @@ export interface MachineSummary {
   readonly maxTemperatureCelsius: number | null
   /** All GPUs together, in the steady part; from the energy counters where there are any. */
   readonly powerWatts: number | null
+  /** In the steady part, with the evaluations and checkpoints that the power is of too. */
+  readonly steadySecondsPerSample: number | null
   /** All GPUs together, from the energy counters, over the whole run. */
   readonly energyJoules: number | null
   /** Of steady samples of the GPU that was slowed down most. */
@@ -42,6 +44,10 @@ interface Window {
   readonly to: number
 }
 
+interface SteadyWindow extends Window {
+  readonly secondsPerSample: number | null
+}
+
 /** Of the runs that were watched, each in its own steady part, so that a run is judged alike whatever follows it. */
 export function summarizeMachines(runs: readonly FinishedRun[], { records }: Watched): MachineSummary[] {
   return runs.flatMap((run) => {
@@ -64,6 +70,7 @@ export function summarizeMachine(run: RunSummary, record: MachineRecord): Machin
     minSmClockMhz: extreme(clocks, Math.min),
     maxTemperatureCelsius: extreme(valuesOf(record.samples, 'temperature_celsius'), Math.max),
     powerWatts: total(perGpu.map((samples, gpu) => powerOf(record, gpu, window) ?? meanPower(samples))),
+    steadySecondsPerSample: window?.secondsPerSample ?? null,
     energyJoules: total(record.gpus.map((_, gpu) => counted(record, gpu, EVER)?.joules ?? null)),
     slowdownShare: largestShare(perGpu, SLOWDOWN_BITS),
     powerCapShare: largestShare(perGpu, POWER_CAP_BIT),
@@ -82,16 +89,17 @@ export function summarizeMachine(run: RunSummary, record: MachineRecord): Machin
 export function withMachineMetrics(run: RunSummary, machines: readonly MachineSummary[]): RunSummary {
   const machine = machines.find(({ runId }) => runId === run.runId)
   if (machine === undefined) return run
-  const { utilization, powerWatts, meanSmClockMhz } = machine
+  const { utilization, powerWatts, steadySecondsPerSample, meanSmClockMhz } = machine
   const { secondsPerSample } = run
   return {
     ...run,
     metrics: {
       ...run.metrics,
       ...(utilization === null ? {} : { gpu_utilization: utilization }),
-      ...(powerWatts === null || secondsPerSample === null
+      // By the time of all that the power is of: a variant whose pauses are more of it would seem to save energy.
+      ...(powerWatts === null || steadySecondsPerSample === null || secondsPerSample === null
         ? {}
-        : { energy_joules_per_sample: powerWatts * secondsPerSample }),
+        : { energy_joules_per_sample: powerWatts * steadySecondsPerSample }),
       ...(meanSmClockMhz === null || secondsPerSample === null
         ? {}
         : { sm_cycles_per_sample: meanSmClockMhz * 1e6 * secondsPerSample }),
@@ -105,12 +113,25 @@ const EVER: Window = { from: 0, to: Number.POSITIVE_INFINITY }
  * The time of the timed steps on the sampler's clock. Steps are reported some time after they are done, all of
  * them at the end by some trainers: the window is never shorter than the timed steps themselves.
  */
-function steadyWindow(run: RunSummary, { steps }: MachineRecord): Window | null {
-  const to = steps.at(-1)?.seconds
-  const warm = steps.find(({ last_step }) => last_step >= run.warmUpSteps)?.seconds
-  if (to === undefined || warm === undefined) return null
-  const timedSeconds = run.medianStepSeconds * Math.max(0, run.steps - run.warmUpSteps)
-  return { from: Math.max(0, Math.min(warm, to - timedSeconds)), to }
+function steadyWindow(run: RunSummary, { steps }: MachineRecord): SteadyWindow | null {
+  const last = steps.at(-1)
+  const warm = steps.find(({ last_step }) => last_step >= run.warmUpSteps)
+  if (last === undefined || warm === undefined) return null
+  const timedSteps = Math.max(0, run.steps - run.warmUpSteps)
+  const from = Math.max(0, Math.min(warm.seconds, last.seconds - run.medianStepSeconds * timedSteps))
+  const stepsBefore = stepsDoneAt(from, steps)
+  const stepsWithin = stepsBefore === null ? timedSteps : last.last_step - stepsBefore
+  const samples = (stepsWithin * run.samples) / run.steps
+  return { from, to: last.seconds, secondsPerSample: samples > 0 ? (last.seconds - from) / samples : null }
+}
+
+/** Between two reports as many as the time says; null before the first. */
+function stepsDoneAt(seconds: number, steps: MachineRecord['steps']): number | null {
+  const before = steps.findLast((report) => report.seconds <= seconds)
+  const after = steps.find((report) => report.seconds > seconds)
+  if (before === undefined || after === undefined) return before?.last_step ?? null
+  const share = (seconds - before.seconds) / (after.seconds - before.seconds)
+  return before.last_step + share * (after.last_step - before.last_step)
 }
 
 function isWithin({ from, to }: Window, seconds: number): boolean {

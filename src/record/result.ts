@@ -38,6 +38,8 @@ export interface Request {
   readonly sources: Sources | null
   /** Blocks of two hosts cannot be compared. */
   readonly host: string
+  /** What the trainings see of this process's environment and the experiment does not name, such as OMP_NUM_THREADS. */
+  readonly environment: Readonly<Record<string, string>>
   /** What was stored of these trainings when the experiment began, on whatever machine. */
   readonly noiseFloors: readonly NoiseFloor[]
 }
@@ -142,6 +144,7 @@ const recordedFile = z.object({
   outDirectory: z.string().default(DEFAULT_OUT),
   sources: sourcesSchema.default(null),
   host: z.string(),
+  environment: z.record(z.string(), z.string()).default({}),
   noiseFloors: z.array(noiseFloorSchema).default([]),
   launches: z.array(launchRecord),
   reevaluation: launchRecord.nullable().default(null),

@@ -57,12 +57,18 @@ function breakEvenText(breakEven: BreakEven): string {
     case 'at once':
       return 'Set-up: the optimized training takes no longer to set up than the baseline.'
     case 'after':
-      return `Set-up: the optimized training takes longer to set up, and makes that up after ${breakEven.steps} ${breakEven.steps === 1 ? 'step' : 'steps'}.`
+      return `Set-up: the optimized training takes longer to set up, and makes that up after ${stepsText(breakEven.steps)}.`
+    case 'until':
+      return `Set-up: the optimized training is set up sooner, and its slower steps use that up after ${stepsText(breakEven.steps)}.`
     case 'never':
       return 'Set-up: the optimized training takes longer to set up, and steps that are no faster never make that up.'
     case 'not measured':
       return 'Set-up: not measured.'
   }
+}
+
+function stepsText(steps: number): string {
+  return `${steps} ${steps === 1 ? 'step' : 'steps'}`
 }
 
 /** The block that parts first, and the one that parts most. */

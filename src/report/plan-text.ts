@@ -87,9 +87,21 @@ function timeText(
   plan: readonly PlannedRun[],
   earlier: readonly TimedRun[],
 ): string {
-  const limit = duration(plan.length * experiment.launch.timeout_minutes * 60)
+  const { timeout_minutes: timeout, lock_minutes: lock } = experiment.launch
+  const besides = [
+    ...(lock > 0 ? [`${duration(lock * 60)} for the machine to be free`] : []),
+    ...(whyNotReevaluated(experiment) === null
+      ? [`${duration(timeout * 60)} for the evaluation in the end`]
+      : []),
+    'blocks that the machine disturbs, which are measured again',
+  ]
+  const limit = `${duration(plan.length * timeout * 60)} by its time limit, besides ${listText(besides)}`
   const estimate = estimateSeconds(plan, meanWallSeconds(earlier))
   if (estimate === null)
-    return `Time: no earlier result of ${experiment.name} to estimate from; at most ${limit} by its time limit`
-  return `Time: about ${duration(estimate)}, from ${measuredOf(earlier).length} earlier launches; at most ${limit} by its time limit`
+    return `Time: no earlier result of ${experiment.name} to estimate from; at most ${limit}`
+  return `Time: about ${duration(estimate)}, from ${measuredOf(earlier).length} earlier launches; at most ${limit}`
+}
+
+function listText(items: readonly string[]): string {
+  return [items.slice(0, -1).join(', '), ...items.slice(-1)].filter((text) => text !== '').join(' and ')
 }

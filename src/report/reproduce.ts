@@ -7,7 +7,7 @@ import { shellQuote } from '../text/shell-quote.ts'
 import { oneLine } from './escape.ts'
 
 export function reproduceCommand(request: Request): string {
-  const { experimentFile, overrides, revision, untracked, sources, outDirectory } = request
+  const { experimentFile, overrides, revision, untracked, sources, environment, outDirectory } = request
   const out = outDirectory === DEFAULT_OUT ? [] : ['--out', outDirectory]
   // Not npx: outside of our clone it would fetch what anybody has published under the name.
   const run = ['run', experimentFile, ...out, ...flagsOf({ ...overrides, ...baseOf(sources) })]
@@ -15,9 +15,18 @@ export function reproduceCommand(request: Request): string {
     ...checkout(revision),
     // In one line, since the next one would be a command.
     ...(untracked.length === 0 ? [] : [oneLine(`# not in git: ${untracked.join(', ')}`)]),
+    ...(Object.keys(environment).length === 0
+      ? []
+      : [oneLine(`# environment: ${settingsText(environment)}`)]),
     ['speedproof', ...run].map(shellQuote).join(' '),
     `speedproof analyze ${shellQuote(`${outDirectory}/result.json`)}   # the verdict again, from the recorded metrics`,
   ].join('\n')
+}
+
+function settingsText(environment: Request['environment']): string {
+  return Object.entries(environment)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')
 }
 
 /** The merge base with a merge base is itself, wherever its branch has moved to. */

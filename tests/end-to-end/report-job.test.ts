@@ -194,6 +194,23 @@ describe('the gates', () => {
     expect(body).toMatch(/gates\.speedup\.at&#95;least *\| 5 *\| 3 /)
   })
 
+  it('find nothing to judge where another trainer, variant or environment was measured', async () => {
+    await using services = await servicesWith(passed)
+    const other = passed.experiment.replace('config: baseline.yaml', "$&\n    env: { SLOW: '1' }")
+    services.github.files.main = { 'experiment.yaml': other }
+    await report(services)
+    expect(services.github.checks).toMatchObject([
+      {
+        conclusion: 'failure',
+        output: {
+          title: expect.stringMatching(
+            /^invalid: measured with another variants\.baseline\.env\S* than the experiment of main has/,
+          ),
+        },
+      },
+    ])
+  })
+
   it('may be set by the report workflow, which is not the pull request’s', async () => {
     await using services = await servicesWith(passed)
     await report(services, { inputs: { 'min-speedup': '6' } })

@@ -92,6 +92,17 @@ it.each([
   },
 )
 
+it('refuses blocks of trainings that would see another environment', async () => {
+  const folder = await interruptedInBlockTwo()
+  vi.stubEnv('OMP_NUM_THREADS', '3')
+  const other = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
+  vi.unstubAllEnvs()
+  expect(other).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('is not of the same environment: environment.OMP_NUM_THREADS: '),
+  })
+})
+
 it('refuses code that has changed before anything is run, and goes on once it is restored', async () => {
   const folder = await interruptedInBlockTwo({ trainer: { script: 'train.py' } })
   await appendFile(join(folder, 'train.py'), '# changed\n')

@@ -1,5 +1,5 @@
 // The hash of a trainer's sources changes with them, and with nothing else.
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { codeHashes, hashCode, hashSources } from '../../src/io/code-hash.ts'
@@ -66,6 +66,29 @@ describe('the hash of a package', () => {
 
   test('is the same in another folder, such as a worktree of the same commit', async () => {
     expect(await hashIn(await aPackage())).toBe(await hashIn(await aPackage()))
+  })
+
+  test('changes with what a link leads to, a file or a folder of sources, and ends where links lead back', async () => {
+    const folder = await aPackage()
+    await write(folder, { 'common/loss.py': 'x = 1\n', 'layers/norm.py': 'x = 1\n', 'data/train.h5': 'data' })
+    await symlink('../common/loss.py', join(folder, 'mine/loss.py'))
+    await symlink('../layers', join(folder, 'mine/layers'))
+    await symlink('..', join(folder, 'layers/around'))
+    await symlink('../data', join(folder, 'mine/data'))
+    await symlink('nowhere.py', join(folder, 'mine/gone.py'))
+    const found = [...((await sourcesIn(folder)) ?? new Map()).keys()]
+    expect(found).toEqual([
+      'mine/cli.py',
+      'mine/gone.py',
+      'mine/layers/norm.py',
+      'mine/loss.py',
+      'mine/model.py',
+    ])
+    for (const edited of ['common/loss.py', 'layers/norm.py', 'mine/nowhere.py']) {
+      const before = await hashIn(folder)
+      await write(folder, { [edited]: 'x = 2\n' })
+      expect(await hashIn(folder)).not.toBe(before)
+    }
   })
 
   test('is found below src/, and of an installed package there is none', async () => {

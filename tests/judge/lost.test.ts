@@ -7,7 +7,8 @@ import { aGate, anExperiment, aRunSummary } from '../fixtures/builders.ts'
 
 const experiment = anExperiment()
 const aRun = aRunSummary({ block: 1, variant: 'baseline' })
-const short = { ...aRun, steps: 2 * aRun.warmUpSteps - 1 }
+const tooFew = 2 * aRun.warmUpSteps - 1
+const short = { ...aRun, steps: tooFew, attemptedUpdates: tooFew }
 const judged = (...runs: (typeof aRun)[]) => ({
   runs,
   machineChecks: [],

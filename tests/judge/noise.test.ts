@@ -202,6 +202,8 @@ describe('the key of a floor', () => {
   const hash = trainingHash(experiment, configs, 'baseline')
 
   test('does not depend on the order of settings, but on each of them, on environment and processes', () => {
+    expect(trainingHash(experiment, configs, 'baseline', {})).toBe(hash)
+    expect(trainingHash(experiment, configs, 'baseline', { OMP_NUM_THREADS: '1' })).not.toBe(hash)
     const turned = { ...configs, baseline: { speed: { fused: false }, batch: 512 } }
     expect(trainingHash(experiment, turned, 'baseline')).toBe(hash)
     expect(trainingHash(experiment, configs, 'optimized')).not.toBe(hash)

@@ -142,6 +142,19 @@ describe('nothing is evaluated again', () => {
     expect(await toReevaluate(evaluated({ gates }))).toMatchObject({ runs: 0, state: 'not measured' })
   })
 
+  test('for the time that an evaluation took, which never comes again', async () => {
+    const gates: Experiment['gates'] = {
+      latency: {
+        metric: 'evaluation.latency_seconds',
+        statistic: 'speedup',
+        at_least: 1.1,
+        severity: 'required',
+        evidence: 'interval',
+      },
+    }
+    expect(await toReevaluate(evaluated({ gates }))).toMatchObject({ runs: 0, state: 'not measured' })
+  })
+
   test('of an A/A', async () => {
     expect(await toReevaluate(evaluated({ mode: 'aa' }))).toMatchObject({ runs: 0, state: 'not measured' })
   })

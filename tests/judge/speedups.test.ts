@@ -37,7 +37,12 @@ describe('the set-up', () => {
   })
 
   test('never pays off for slower steps', () => {
-    expect(speedupsOf(blocks(cost(0.02, 20))).breakEven).toEqual({ kind: 'never' })
+    expect(speedupsOf(blocks(cost(0.02, 40))).breakEven).toEqual({ kind: 'never' })
+  })
+
+  test('that is shorter is used up by slower steps', () => {
+    // 15 s less once, 10 ms more for each of 10 samples a step.
+    expect(speedupsOf(blocks(cost(0.02, 20))).breakEven).toEqual({ kind: 'until', steps: 150 })
   })
 
   test('is not weighed where a run was not timed', () => {

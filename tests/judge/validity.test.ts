@@ -68,7 +68,8 @@ describe('a trend over the timed steps', () => {
 describe('work is unequal', () => {
   const cases: [string, Partial<RunSummary>][] = [
     ['samples', { samples: 320, reportedSamples: 320, evaluatedAfterSamples: 320 }],
-    ['updates', { attemptedUpdates: 20 }],
+    ['updates', { attemptedUpdates: 20, steps: 20, warmUpSteps: 5 }],
+    ['steps that are no updates', { steps: 20, warmUpSteps: 5 }],
     ['world size', { worldSize: 4 }],
     ['parameters', { parameterCount: 500 }],
     ['data', { dataHash: 'beef' }],
@@ -92,6 +93,7 @@ describe('work is unequal', () => {
       [
         "training samples differ: 640 / 320",
         "attempted updates differ: 40 / 20",
+        "block-1-optimized: reports 20 steps, its run_end says 40 attempted updates; a step is an update",
         "world sizes differ: 2 / 4; block-1-optimized: ran with seed 1 on 4 processes, planned were seed 1 and 2",
         "parameter counts differ: 1000 / 500",
         "data hashes differ: da7a / beef",
@@ -108,9 +110,12 @@ describe('work is unequal', () => {
 
 test('updates may differ in a recipe experiment, samples may not', () => {
   const recipe = anExperiment({ kind: 'recipe' })
-  expect(problemsOf({ attemptedUpdates: 20, config: { batch: 512, recipe: { growth: 2 } } }, recipe)).toEqual(
-    [],
-  )
+  expect(
+    problemsOf(
+      { attemptedUpdates: 20, steps: 20, warmUpSteps: 5, config: { batch: 512, recipe: { growth: 2 } } },
+      recipe,
+    ),
+  ).toEqual([])
   expect(problemsOf({ samples: 320, reportedSamples: 320 }, recipe)).not.toEqual([])
 })
 

@@ -238,6 +238,13 @@ describe('an insensitive loss limit', () => {
     expect((await verdictOf(gatesOf({ loss_delta, ...ratio }), half)).verdict).toBe('passed')
   })
 
+  test('does not pass beside a ratio gate that passes by its estimate alone', async () => {
+    const byEstimate = { nrmse_ratio: { at_most: 1.03, ...interval, evidence: 'point' } } as const
+    const { verdict, gates } = await verdictOf(gatesOf({ loss_delta, ...byEstimate }), small)
+    expect([verdict, ...gates.map(({ state }) => state)]).toEqual(['inconclusive', 'inconclusive', 'passed'])
+    expect(gates[0]?.reason).toContain('has to pass beside it, by its interval and not its estimate alone')
+  })
+
   const accuracy = { metric: 'evaluation.acc', statistic: 'ratio' } as const
   test.each([
     ['only information', { nrmse_ratio: { at_most: 1.03, ...interval, severity: 'info' } }],

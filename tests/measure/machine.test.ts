@@ -27,6 +27,7 @@ test('a watched run becomes its numbers', () => {
     minSmClockMhz: 1500,
     maxTemperatureCelsius: 53,
     powerWatts: 1200,
+    steadySecondsPerSample: 5 / 480,
     energyJoules: 12_000,
     slowdownShare: 0,
     powerCapShare: 1,
@@ -52,6 +53,36 @@ test('steps that are all reported at the end are still given their time', () => 
   const steps = [{ event: 'steps' as const, seconds: 9, last_step: 40 }]
   // 30 timed steps of 0.1 s.
   expect(summary({ ...oneGpu(clocks), steps })).toMatchObject({ steadySamples: 2, minSmClockMhz: 1007 })
+})
+
+test('the energy of a sample is that of the time around it, so that pauses save none', () => {
+  const energyOf = (stepSeconds: number, watts: number, pauseSeconds: number) => {
+    const run = { ...RUN, medianStepSeconds: stepSeconds, secondsPerSample: stepSeconds / 16 }
+    // Reports after every ten steps, with an evaluation at 100 W after each.
+    const lap = 10 * stepSeconds + pauseSeconds
+    const joulesAt = (seconds: number) => {
+      const [laps, rest] = [Math.floor(seconds / lap), seconds % lap]
+      const ofLap = 10 * stepSeconds * watts + pauseSeconds * 100
+      return (
+        laps * ofLap + Math.min(rest, 10 * stepSeconds) * watts + Math.max(0, rest - 10 * stepSeconds) * 100
+      )
+    }
+    const ticks = Array.from({ length: 400 }, (_, tick) => tick / 20)
+    const record = aMachineRecord({
+      gpus: ['GPU-0'],
+      energy: ticks.map((seconds) => anEnergySample(seconds, 0, joulesAt(seconds))),
+      steps: [1, 2, 3, 4].map((at) => ({
+        event: 'steps' as const,
+        seconds: at * lap - pauseSeconds,
+        last_step: 10 * at,
+      })),
+    })
+    return withMachineMetrics(run, [summarizeMachine(run, record)]).metrics.energy_joules_per_sample ?? 0
+  }
+  // Half the time at twice the power: as much energy, with whatever pauses.
+  for (const pauseSeconds of [0, 0.5, 2])
+    expect(energyOf(0.1, 600, pauseSeconds) / energyOf(0.05, 1200, pauseSeconds)).toBeCloseTo(1, 1)
+  expect(energyOf(0.1, 600, 2)).toBeCloseTo((600 * 3 + 100 * 6) / 480, 0)
 })
 
 test('nothing is steady in a run that reported no step', () => {
@@ -118,8 +149,8 @@ test('gates can name the utilisation and the energy of a sample', () => {
   expect(withMachineMetrics(RUN, [summary()]).metrics).toEqual({
     ...RUN.metrics,
     gpu_utilization: 1,
-    // 1200 W over 5 ms.
-    energy_joules_per_sample: 6,
+    // 1200 W over the 5 s in which 480 samples were trained on, of which the steps took 3.
+    energy_joules_per_sample: 12.5,
     // 1500 MHz for 5 ms.
     sm_cycles_per_sample: 7_500_000,
   })

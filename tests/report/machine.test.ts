@@ -59,7 +59,7 @@ test('on GPUs: checks, and the numbers of both variants', () => {
     | hottest GPU                     | 53 °C              | 53 °C              |
     | any kernel ran (saturates)      | 100%               | 100%               |
     | power of all GPUs               | 1200 W             | 1200 W             |
-    | energy per sample               | 6.00 J             | 1.50 J             |
+    | energy per sample               | 12.5 J             | 12.5 J             |
     | GPU hours of a run              | 0.0333             | 0.0333             |
     | cost of a run                   | 0.100              | 0.100              |
     | peak memory reserved            | 50.0 GB (46.6 GiB) | 31.0 GB (28.9 GiB) |
@@ -92,7 +92,7 @@ test('on GPUs: checks, and the numbers of both variants', () => {
     | hottest GPU                     | 53 °C              | 53 °C              |
     | any kernel ran (saturates)      | 100%               | 100%               |
     | power of all GPUs               | 1200 W             | 1200 W             |
-    | energy per sample               | 6.00 J             | 1.50 J             |
+    | energy per sample               | 12.5 J             | 12.5 J             |
     | GPU hours of a run              | 0.0333             | 0.0333             |
     | cost of a run                   | 0.100              | 0.100              |
     | peak memory reserved            | 50.0 GB (46.6 GiB) | 31.0 GB (28.9 GiB) |

@@ -57,7 +57,7 @@ test('has launches, differences, gates, commands and the time limit', () => {
       python3 -m torch.distributed.run --standalone --nproc-per-node 2 --log-dir out/01-warm-up-baseline/errors -m trainer train --config out/01-warm-up-baseline/config.json --out out/01-warm-up-baseline --seed 0
       python3 -m torch.distributed.run --standalone --nproc-per-node 2 --log-dir out/02-warm-up-optimized/errors -m trainer train --config out/02-warm-up-optimized/config.json --out out/02-warm-up-optimized --seed 0
 
-    Time: no earlier result of two-task to estimate from; at most 6 h 00 min by its time limit"
+    Time: no earlier result of two-task to estimate from; at most 6 h 00 min by its time limit, besides 2 h 00 min for the machine to be free and blocks that the machine disturbs, which are measured again"
   `)
 })
 
@@ -97,7 +97,7 @@ test('estimates the time from earlier launches', () => {
     { run: aPlannedRun({ variant: 'optimized' }), wallSeconds: 20 },
   ]
   expect(renderPlan({ request, places }, plan, folders, earlier).split('\n').at(-1)).toMatchInlineSnapshot(
-    `"Time: about 4 min 00 s, from 2 earlier launches; at most 6 h 00 min by its time limit"`,
+    `"Time: about 4 min 00 s, from 2 earlier launches; at most 6 h 00 min by its time limit, besides 2 h 00 min for the machine to be free and blocks that the machine disturbs, which are measured again"`,
   )
 })
 

@@ -176,7 +176,7 @@ describe('a report in the terminal', () => {
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs. Not every run reported a usable peak_memory_reserved_bytes.
 
         Speedups: steady state 1.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
-        Set-up: the optimized training takes longer to set up, and steps that are no faster never make that up.
+        Set-up: the optimized training takes no longer to set up than the baseline.
 
       Checks
         completion: passed, 10 of 10 launches finished

@@ -17,3 +17,10 @@ test('what git does not track is said where the commit is named, in one line', (
     'speedproof run two-task.yaml',
   ])
 })
+
+test('what the trainings saw of the environment is said, in one line', () => {
+  const environment = { NCCL_DEBUG: 'WARN', OMP_NUM_THREADS: '4\nrm' }
+  expect(reproduceCommand(aRequest({ environment })).split('\n')[1]).toBe(
+    '# environment: NCCL_DEBUG=WARN OMP_NUM_THREADS=4 rm',
+  )
+})

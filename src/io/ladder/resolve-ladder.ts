@@ -63,6 +63,7 @@ function hasFailed(hash: TrainingHash, launches: readonly LadderLaunch[]): boole
 }
 
 const BASELINE = 'baseline'
+const OPTIMIZED = 'optimized variant'
 const aloneTitle = (name: string) => `${name} alone`
 const needsTitle = (name: string) => `what ${name} needs`
 const sumTitle = (name: string) => `sum up to ${name}`
@@ -82,7 +83,7 @@ function wantedFor(climbed: readonly RungSettings[], short: Experiment, places: 
       withSet(aloneTitle(name), alone),
       withSet(sumTitle(name), sum),
     ]),
-    { title: 'optimized variant', place: places.optimized, experiment: short },
+    { title: OPTIMIZED, place: places.optimized, experiment: short },
   ]
 }
 
@@ -99,6 +100,7 @@ function resolvedLadder(
   }
   // What is wrong with the baseline is wrong with all.
   const baseline = find(BASELINE)
+  refuseSameEnds(baseline, find(OPTIMIZED))
   const isRefused = (name: string) => leftOut.has(name) && resolved.get(sumTitle(name)) instanceof ConfigError
   const rungs = climbed.map(({ rung: { name, ...rung }, needs, sumBefore }) => ({
     name,
@@ -116,6 +118,14 @@ function resolvedLadder(
     .filter(([title]) => !climbed.some(({ rung: { name } }) => isRefused(name) && title === sumTitle(name)))
     .map(([title]) => find(title))
   return { baseline, trainings: uniqueTrainings(trainings), rungs }
+}
+
+/** The baseline is launched between all others, and what is the same training is launched as one. */
+function refuseSameEnds(baseline: Resolved, optimized: Resolved): void {
+  if (baseline.hash !== optimized.hash) return
+  throw new ConfigError(
+    'ladder: baseline and optimized variant are the same training with what the ladder sets; change ladder.set, --set or the variants, or leave out mode: aa',
+  )
 }
 
 function refuseWithoutEffect(rungs: readonly LadderRung[]): void {

@@ -38,6 +38,12 @@ export function trainerEnvironment(
   return environment
 }
 
+/** What is passed on beside the experiment's own and changes how a training runs; sorted by name. */
+export function passedOnSettings(parent: NodeJS.ProcessEnv): Record<string, string> {
+  const names = Object.keys(parent).filter((name) => PASSED_ON_FAMILIES.test(name) && isPassedOn(name))
+  return Object.fromEntries(names.sort().map((name) => [name, parent[name] ?? '']))
+}
+
 function isPassedOn(name: string): boolean {
   return (PASSED_ON.has(name) || PASSED_ON_FAMILIES.test(name)) && !isForbidden(name)
 }

@@ -91,6 +91,13 @@ test('a rung that failed in the sum is in no later sum, and neither is one that 
   expect(after.rungs[3]?.sumBefore).toBe(after.rungs[0]?.sum)
 })
 
+test('a ladder whose ends are one training has no baseline to climb from', async () => {
+  const same = EXPERIMENT.replace('set: { speed.graph: true, speed.resident: true }', 'set: {}')
+  await expect((await aTrainer(same))([])).rejects.toThrow(
+    'baseline and optimized variant are the same training with what the ladder sets',
+  )
+})
+
 test('a rung that the trainer refuses is refused, with what the trainer says of it', async () => {
   const refused = await aTrainer(EXPERIMENT.replace(', needs: [resident]', ''))
   await expect(refused([])).rejects.toThrow(/ladder: graph alone: .*\n.*speed\.graph: needs resident/)

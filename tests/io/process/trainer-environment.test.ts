@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ConfigError } from '../../../src/errors.ts'
-import { trainerEnvironment } from '../../../src/io/process/trainer-environment.ts'
+import { passedOnSettings, trainerEnvironment } from '../../../src/io/process/trainer-environment.ts'
 
 test('passes on what finds programs, devices and caches, and nothing else', () => {
   const parent = {
@@ -30,6 +30,14 @@ test('passes on what finds programs, devices and caches, and nothing else', () =
 
 test('passes on no secret that is named like a setting of a device', () => {
   expect(trainerEnvironment({ NVIDIA_API_KEY: 's', TORCH_TOKEN: 's', CUDA_PASSWORD: 's' }, {})).toEqual({})
+})
+
+test('what of it changes how a training runs is told, by name', () => {
+  const parent = { PATH: '/bin', OMP_NUM_THREADS: '4', NCCL_DEBUG: 'WARN', TORCH_TOKEN: 's', LANG: 'C' }
+  expect(Object.entries(passedOnSettings(parent))).toEqual([
+    ['NCCL_DEBUG', 'WARN'],
+    ['OMP_NUM_THREADS', '4'],
+  ])
 })
 
 test('what the experiment names wins and is added', () => {
