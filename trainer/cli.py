@@ -3,18 +3,20 @@
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import select
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import CannotWrite, ConfigError
-from trainer.progress import end_bar
 from trainer.ranks import is_first_rank
+from trainer.terminal import say
 
 FAILED = 1
 BAD_INPUT = 2
@@ -37,19 +39,26 @@ def main(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return UNREAD
     except KeyboardInterrupt as interruption:
-        end_bar()
-        print(f"interrupted{interruption}", file=sys.stderr)
-        return INTERRUPTED
+        say(f"interrupted{interruption}")
+        _end_at_once(INTERRUPTED)
     except ConfigError as error:
-        end_bar()
-        sys.stderr.write("".join(f"{problem}\n" for problem in error.problems))  # whole, beside other ranks
+        say("\n".join(error.problems))  # at once, beside other ranks
         return BAD_INPUT
     except CannotWrite as error:
-        end_bar()
-        print(error, file=sys.stderr, flush=True)
-        if sys.stdout:
-            sys.stdout.flush()
-        os._exit(FAILED)  # at exit HDF5 tries again what it could not write, and that has crashed
+        say(str(error))
+        _end_at_once(FAILED)
+
+
+def _end_at_once(code: int) -> NoReturn:
+    """Without what extensions do at exit.
+
+    HDF5 tries again what it could not write, and that has crashed; Triton reports each object that is left.
+    """
+    for child in multiprocessing.active_children():
+        child.kill()
+    if sys.stdout:
+        sys.stdout.flush()
+    os._exit(code)
 
 
 def _is_unread() -> bool:

@@ -10,7 +10,7 @@ import pytest
 from tiny import ROOT, tiny_file
 
 from trainer.cli import _parser, main
-from trainer.progress import end_bar, show_progress
+from trainer.terminal import say, show_progress
 
 START = "\r\x1b[K"  # of a line, and nothing left on it
 BAR = f"{START}step [###...........................] 1 of 10"
@@ -75,6 +75,23 @@ def test_a_reader_that_has_enough_ends_a_command_quietly(tmp_path):
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize("gone", ["a pipe that nobody reads", "a full disk", "closed"])
+def test_a_training_outlives_whoever_watched_it(tmp_path, stream, gone):
+    arguments = ["train", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path / "out"), "--seed", "1"]
+    number = {"stdout": 1, "stderr": 2}[stream]
+    redirected = {
+        "a pipe that nobody reads": f"{number}> >(true)",
+        "a full disk": f"{number}> /dev/full",
+        "closed": f"{number}>&-",
+    }[gone]
+    script = f'"$0" -m trainer "$@" {redirected}'
+    done = subprocess.run(["bash", "-c", script, sys.executable, *arguments], cwd=ROOT, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "checkpoint.pt").is_file()
+    assert '"event": "run_end"' in (tmp_path / "out" / "metrics.jsonl").read_text()
+
+
 def test_making_data_draws_a_bar_where_somebody_watches(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     tasks = "data.tasks=[advection1d, darcy2d]"
@@ -86,7 +103,7 @@ def test_making_data_draws_a_bar_where_somebody_watches(tmp_path, capsys, monkey
 def test_long_work_says_how_far_it_is_once_a_minute_where_nobody_watches(capsys, monkeypatch):
     now = 1e6
     monkeypatch.setattr("time.monotonic", lambda: now)
-    monkeypatch.setattr("trainer.progress._told", 0)
+    monkeypatch.setattr("trainer.terminal._told", 0)
     for step in range(1, 11):
         show_progress("step", step, 10)
         now += 20
@@ -111,13 +128,13 @@ def test_the_bar_of_a_part_goes_when_it_is_done_and_leaves_its_line_to_the_whole
 def test_what_is_said_while_a_bar_is_drawn_has_a_line_of_its_own(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     show_progress("step", 1, 10)
-    end_bar()
-    end_bar()
-    assert capsys.readouterr().err == f"{BAR}\n"
+    say("one")
+    say("two")
+    assert capsys.readouterr().err == f"{BAR}\none\ntwo\n"
     show_progress("step", 10, 10)
     capsys.readouterr()
-    end_bar()
-    assert capsys.readouterr().err == ""
+    say("three")
+    assert capsys.readouterr().err == "three\n"
 
 
 @pytest.mark.parametrize("command", ["generate-data", "check-sampling", "validate-config"])

@@ -193,6 +193,11 @@ def test_an_override_wins_over_the_file(tmp_path):
             "train: {pairs_per_update: 20}\nrecipe: {inverse_every_nth_pair: 3}",
             "got 20, expected a multiple of",
         ),
+        ("data: {root: ~/pdebench}", 'data.root: got "~/pdebench", in which no shell replaces ~'),
+        (
+            "train: {timeout_seconds: 1e30}",
+            "timeout_seconds: got 1e+30, expected a finite number at least 0.001 and less than",
+        ),
         ("train: {updates: 100}", "optimizer.warmup_updates: got 100, expected less than the 100 updates"),
         (
             "{train: {updates: 120}, speed: {trace_updates: 111}}",

@@ -275,6 +275,35 @@ def test_a_file_from_which_nothing_can_be_learned_is_named_with_key_and_value(tm
         open_data(config)
 
 
+@pytest.mark.parametrize("split", ["train", "held_out"])
+@pytest.mark.parametrize("task", ["advection1d", "darcy2d"])
+def test_a_trajectory_that_was_never_written_is_named(tmp_path, task, split):
+    config = tiny_config(tmp_path, f"data.tasks=[{task}]")
+    path = ensure_files(config.data)[0]
+    row = getattr(open_data(config), split).tasks[0].table.row[0]
+    with h5py.File(path, "r+") as file:
+        file["tensor"][row] = 0
+    with pytest.raises(ConfigError, match=rf"^{path}: tensor: trajectory {row} is 0 everywhere, as where"):
+        open_data(config)
+
+
+def test_the_hash_is_of_the_times_between_frames_too(tmp_path):
+    config = tiny_config(tmp_path, "data.tasks=[advection1d]")
+    files, before = ensure_files(config.data), open_data(config)
+    for path in files:
+        with h5py.File(path, "r+") as file:
+            file["t-coordinate"][:] *= 3
+    assert open_data(config).content_hash != before.content_hash
+
+
+def test_the_users_own_file_counts_with_a_suffix_in_capitals_too(tmp_path):
+    config = tiny_config(tmp_path, "data.tasks=[advection1d]")
+    (own := tmp_path / "data" / "mine.HDF5").parent.mkdir()
+    own.write_text("no HDF5")
+    with pytest.raises(ConfigError, match=rf"^{own}: not a whole HDF5 file"):
+        open_data(config)
+
+
 @pytest.mark.parametrize(
     ("task", "key", "of"), [("advection1d", "tensor", "its mean"), ("darcy2d", "tensor", "0")]
 )

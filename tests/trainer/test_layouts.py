@@ -1,5 +1,6 @@
 """Small files in each of PDEBench's layouts, read back; and files that are wrong."""
 
+import fcntl
 from pathlib import Path
 
 import h5py
@@ -154,6 +155,15 @@ def put(key: str, value: np.ndarray):
         ("grouped", drop("0000/grid"), "no group 0000/grid"),
         ("grouped", drop("0000/grid/t"), "no dataset 0000/grid/t"),
         ("grouped", put("0001/data", numbers(3, 4, 6, 1)), "0001/data: got shape (3, 4, 6, 1)"),
+        ("grouped", drop("0001/grid"), "no group 0001/grid"),
+        ("grouped", put("0001/grid/x", np.arange(4.0) ** 3), "0001/grid/x: got 1 to 19 between points"),
+        (
+            "grouped",
+            put("0001/grid/t", np.arange(3.0)),
+            "0001/grid/t: 1 seconds between frames, but 5 in 0000",
+        ),
+        ("grouped", put("0002", numbers(3, 4)), "0002: is a dataset, expected a group"),
+        ("scalar", put("tensor", numbers(2, 1, 4)), "has 1 frame, expected at least 2"),
         ("grouped", put("density", numbers(2, 3, 4)), "holds several layouts, density and 0000"),
         ("scalar", drop("x-coordinate"), "no dataset x-coordinate"),
         ("scalar", put("x-coordinate", np.zeros(5)), "x-coordinate: got shape (5,), expected 4 entries"),
@@ -227,6 +237,25 @@ def test_a_dataset_that_was_never_written_is_named(tmp_path, key, chunks):
         file.create_dataset(key, shape, np.float32, chunks=chunks)
     with pytest.raises(ConfigError, match=rf"unwritten\.hdf5: {key}: no numbers were ever written to it"):
         open_field_file(path)
+
+
+def test_a_dataset_of_which_a_part_was_written_is_named(tmp_path):
+    path = tmp_path / "part.hdf5"
+    write_scalar(path)
+    with h5py.File(path, "r+") as file:
+        del file["tensor"]
+        file.create_dataset("tensor", (5, 3, 4), np.float32, chunks=(2, 3, 4))[:2] = numbers(2, 3, 4)
+    with pytest.raises(ConfigError, match=r"part\.hdf5: tensor: only 1 of its 3 chunks were ever written"):
+        open_field_file(path)
+
+
+def test_a_file_that_is_being_written_is_told_from_a_damaged_one(tmp_path):
+    path = tmp_path / "busy.hdf5"
+    write_scalar(path)
+    with path.open("rb+") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)  # as HDF5 locks what it writes
+        with pytest.raises(ConfigError, match=r"busy\.hdf5: another process is writing it; wait"):
+            open_field_file(path)
 
 
 def virtual(source: Path) -> h5py.VirtualLayout:

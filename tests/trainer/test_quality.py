@@ -22,12 +22,12 @@ from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import FieldUnits
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
-from trainer.progress import show_progress
 from trainer.run.evaluate import _take_gpu, evaluate_checkpoint
 from trainer.run.evaluation import Evaluator
 from trainer.run.evaluation_rollouts import Rollouts, _sums
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World, rank_from_environment
+from trainer.terminal import show_progress
 
 CPU = torch.device("cpu")
 ALONE = World(rank=0, size=1, device=CPU)
@@ -397,7 +397,7 @@ def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_rep
 
 
 def test_evaluations_side_by_side_have_a_gpu_each_and_draw_no_bars_over_each_other(monkeypatch, capsys):
-    monkeypatch.setattr("trainer.progress._is_quiet", False)  # put back after the test, as
+    monkeypatch.setattr("trainer.terminal._is_quiet", False)  # put back after the test, as
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         monkeypatch.setenv(name, "")  # these are
     gpus = multiprocessing.SimpleQueue()
@@ -471,18 +471,23 @@ def test_evaluate_asks_for_the_file_of_several_runs(tmp_path, capsys):
 def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkeypatch, capsys):
     run_training(tiny_config(tmp_path), tmp_path / "run", 3, Progress())
     out = tmp_path / "errors.jsonl"
-    out.write_text("of an earlier call")
+    out.write_text("{ of an earlier call")
     runs = [str(tmp_path / "run"), str(tmp_path / "absent")]
     assert main(["evaluate", "--run", *runs, "--out", str(out)]) == BAD_INPUT
     assert "absent/checkpoint.pt: is not there" in capsys.readouterr().err
-    assert out.read_text() == "of an earlier call"
+    assert out.read_text() == "{ of an earlier call"
     assert main(["evaluate", "--run", runs[0], "--out", str(out), "--data-root", "/absent"]) == BAD_INPUT
     assert "--data-root: /absent is not a folder" in capsys.readouterr().err
-    assert out.read_text() == "of an earlier call"
+    assert out.read_text() == "{ of an earlier call"
     again = tmp_path / "again" / "run"
     again.mkdir(parents=True)
     assert main(["evaluate", "--run", runs[0], str(again), "--out", str(out)]) == BAD_INPUT
     assert f"--run: {runs[0]} and {again} are both called run" in capsys.readouterr().err
+    foreign = tmp_path / "checkpoint.pt"
+    foreign.write_bytes(b"PK")
+    assert main(["evaluate", "--run", runs[0], "--out", str(foreign)]) == BAD_INPUT
+    assert f"--out: {foreign} holds something else than evaluations" in capsys.readouterr().err
+    assert foreign.read_bytes() == b"PK"
     assert main(["evaluate", "--run", runs[0], "--out", str(tmp_path)]) == BAD_INPUT
     assert f"--out: {tmp_path} is a folder; name a file" in capsys.readouterr().err
     assert main(["evaluate", "--run", runs[0], "--out", "/proc/errors.jsonl"]) == BAD_INPUT  # even for root

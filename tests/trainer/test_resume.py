@@ -33,6 +33,7 @@ from trainer.run.failure import Failure
 from trainer.run.keeper import require_finite_weights
 from trainer.run.learner import Learner
 from trainer.run.lock import hold_folder
+from trainer.run.metrics import MetricsFile
 from trainer.run.resume import differences, earlier_part, require_same_data
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
@@ -486,6 +487,16 @@ def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
     assert process.returncode == 130
     assert f"; --resume goes on from {out / 'checkpoint.pt'}\n" in told
     assert "Traceback" not in told
+    assert told.splitlines()[-1].startswith("interrupted at step ")  # and nothing of what is left in memory
+
+
+def test_a_record_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(CannotWrite, match=r"metrics\.jsonl cannot be written.*No space left.*start again"):
+        MetricsFile(tmp_path / "metrics.jsonl").phase("data", 1.0)
+    (tmp_path / "checkpoint.pt").write_text("")
+    with pytest.raises(CannotWrite, match="go on with --resume"):
+        MetricsFile(tmp_path / "metrics.jsonl").phase("data", 1.0)
 
 
 SPOILT_BY_ITS_FIRST_UPDATE = [
@@ -673,11 +684,13 @@ def test_what_fails_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch, er
 def test_a_fresh_run_moves_what_another_left_in_its_folder(tmp_path, capsys):
     out, config = tmp_path / "out", tiny_config(tmp_path, "train.keep_best=true")
     run_training(config, out, 1, Progress())
-    names = ("metrics.jsonl", "checkpoint.pt", "checkpoint-best.pt")
+    (out / "trace-0.json").write_text("{}")
+    names = ("metrics.jsonl", "checkpoint.pt", "checkpoint-best.pt", "trace-0.json")
     before = {name: (out / name).read_bytes() for name in names}
     run_training(config, out, 2, Progress())
     (kept,) = (out / "earlier").iterdir()
     assert {name: (kept / name).read_bytes() for name in before} == before
+    assert not (out / "trace-0.json").exists()
     assert events(out, "run_start")[0]["seed"] == 2
     assert f"{out}: held another run, which is in {kept} now" in capsys.readouterr().err
 

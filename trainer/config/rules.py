@@ -13,6 +13,7 @@ from trainer.errors import ConfigError, Problem
 
 def broken_rules(config: Config) -> Iterator[Problem]:
     """Yield what is wrong with a config whose single values are all in range."""
+    yield from _root(config)
     yield from _grid(config)
     yield from _tasks(config)
     yield from _model(config)
@@ -21,6 +22,11 @@ def broken_rules(config: Config) -> Iterator[Problem]:
     yield from _growth(config)
     yield from _optimizer(config)
     yield from broken_speed_rules(config)
+
+
+def _root(config: Config) -> Iterator[Problem]:
+    if config.data.root.startswith("~"):
+        yield Problem("data.root", f'got "{config.data.root}", in which no shell replaces ~; write it out')
 
 
 def require_world_fits(config: Config, world_size: int) -> None:

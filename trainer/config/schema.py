@@ -8,7 +8,7 @@ from trainer.config.growth import Growth
 from trainer.data.tasks import TASKS
 from trainer.losses.terms import TERMS
 from trainer.ranges import AtLeast, Between, NotEmpty
-from trainer.setting_kinds import Count, CountOrZero, Decay, Positive, Weight
+from trainer.setting_kinds import Count, CountOrZero, Decay, Positive, Seconds, Weight
 from trainer.switches.on_model import MODEL_SWITCHES
 
 LEAST_PAIRS = 16  # of a step: gradients of fewer are mostly noise
@@ -92,7 +92,7 @@ class TrainConfig:
     pairs_per_update: Annotated[int, AtLeast(LEAST_PAIRS)] = 256  # over all ranks and micro-steps
     rest: Literal["drop", "pad"] = "drop"  # pairs at the end of a pass that fill no update
     window_updates: Count = 10  # updates per `steps` event
-    timeout_seconds: Positive = 600.0  # of a collective operation
+    timeout_seconds: Seconds = 600.0  # of a collective operation
     checkpoint_every_updates: CountOrZero = 0  # 0 = only at the end
     keep_best: bool = False  # beside the last, the checkpoint with the lowest val_loss
     checksum_every_updates: CountOrZero = 0  # compares checksums of the weights of all ranks; 0 = never

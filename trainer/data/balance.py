@@ -8,7 +8,7 @@ import numpy as np
 
 from trainer.config.schema import Config
 from trainer.data.mixture import TaskSet
-from trainer.progress import show_progress
+from trainer.terminal import show_progress
 
 LARGEST_SPREAD = 0.1  # standard deviation over the ranks / mean
 

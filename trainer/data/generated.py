@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import json
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,8 +13,9 @@ import numpy as np
 
 from trainer.config.schema import DataConfig
 from trainer.data.tasks.task import Task, TaskSettings
-from trainer.errors import CannotWrite, ConfigError, refusal_of_system
-from trainer.folders import make_folder
+from trainer.errors import ConfigError
+from trainer.folders import make_folder, refusal_told
+from trainer.terminal import say
 
 KEY_DIGITS = 12  # in the names of generated folders
 
@@ -54,19 +54,19 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
     partial = folder.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     for made in (partial, folder):
-        with _refusal_told(made):
+        with refusal_told(made):
             made.mkdir(exist_ok=True)
     for number, path in enumerate(paths):
         if path.exists():
             continue
         text = f"{task.name}: {found}, making file {number + 1} of {len(paths)}"
-        print(text, file=sys.stderr, flush=True)
+        say(text)
         values = task.generate(settings, config.seed, number)
         made_for = f"{task.name}: what its generator made for {_case_name(task, settings.cases[number])}"
         if not np.isfinite(values).all():
             raise ConfigError(f"{made_for} is not finite; mend trainer/data/tasks/{task.name}.py")
         content_hash = hashlib.sha256(values).hexdigest()
-        with _refusal_told(partial / path.name):
+        with refusal_told(partial / path.name):
             try:
                 task.write(partial / path.name, settings, number, values, content_hash)
             except Exception:  # HDF5 raises several for a full disk, and a task's own code any
@@ -86,21 +86,10 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
 
 
 @contextlib.contextmanager
-def _refusal_told(path: Path) -> Iterator[None]:
-    """CannotWrite where the system refuses."""
-    try:
-        yield
-    except Exception as error:
-        if refusal := refusal_of_system(error):
-            raise CannotWrite(path.name, path.parent, refusal, resumable=False) from error
-        raise
-
-
-@contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """Hold a file lock that the kernel gives back when this process ends, however it ends."""
     make_folder(path.parent, "data.root")
-    with _refusal_told(path):
+    with refusal_told(path):
         file = path.open("w")
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -87,7 +87,9 @@ def require_in_range(files: list[FieldFile], table: PairTable, every: int) -> No
         file = files[index]
         states, frames = file.states(), np.arange(file.frames)
         for row in table.row[table.file_index == index]:
-            _range(file, int(row), frames, states.take(np.full(len(frames), row), frames, every))
+            low, high = _range(file, int(row), frames, states.take(np.full(len(frames), row), frames, every))
+            if not (low.any() or high.any()):
+                raise _unwritten(file, int(row), frames)
 
     list(on_threads(look_through, range(len(files)), "file looked through"))
 
@@ -120,11 +122,12 @@ def _field_units(
     def of_file(index: int) -> tuple[np.ndarray, list[float]]:
         file = files[index]
         states, total, squares, count = file.states(), 0.0, 0.0, 0
-        lowest, highest = np.inf, -np.inf
+        lowest, highest, unwritten = np.inf, -np.inf, []
         for row in table.row[table.file_index == index]:
             fields = states.take(np.full(len(frames), row), frames, every)
             low, high = _range(file, int(row), frames, fields)
             lowest, highest = np.minimum(lowest, low), np.maximum(highest, high)
+            unwritten += [] if low.any() or high.any() else [int(row)]
             fields = fields.astype(np.float64)
             axes = (0, *range(2, fields.ndim))
             total, squares = total + fields.sum(axis=axes), squares + np.square(fields).sum(axis=axes)
@@ -145,10 +148,20 @@ def _field_units(
                 f"square) in the training split, expected more than {LEAST_VARIANCE**0.5:g}; give the fields "
                 "in other units, or leave the file out"
             )
+        if unwritten:
+            raise _unwritten(file, unwritten[0], frames)
         return mean, [_scale(variance) for variance in variances]
 
     means, scales = zip(*on_threads(of_file, range(len(files)), "file measured"), strict=True)
     return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
+
+
+def _unwritten(file: FieldFile, row: int, frames: np.ndarray) -> ConfigError:
+    """HDF5 reads zeros where nothing was written yet; to a solution of zeros every error is infinite."""
+    return ConfigError(
+        f"{file.path}: {_keys(file, frames)}: trajectory {row} is 0 everywhere, as where nothing was "
+        "written; take it out, or make or download the file again"
+    )
 
 
 def _range(

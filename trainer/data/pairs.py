@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainer.config.schema import DataConfig
+from trainer.data.layouts.field_file import FieldFile
 from trainer.data.tasks import TASKS
 
 
@@ -72,15 +73,24 @@ def split_trajectories(config: DataConfig, task: str) -> Splits:
 
 
 def data_hash(
-    config: DataConfig, content_hashes: dict[str, tuple[str, ...]], splits: dict[str, Splits]
+    config: DataConfig,
+    files: dict[str, list[FieldFile]],
+    content_hashes: dict[str, tuple[str, ...]],
+    splits: dict[str, Splits],
 ) -> str:
     """Equal only where two runs train and evaluate on the same pairs, of the files of each task.
 
     A file that we did not write, or that was changed since, is hashed whole: written again with the same
-    fields it may count as another. Times and parameters of one that we wrote are no part of its hash.
+    fields it may count as another.
     """
     resolutions = [config.reduced_resolution, config.reduced_resolution_2d]
-    parts = [[task, of_files, splits[task].digest] for task, of_files in content_hashes.items()]
+    conditions = {
+        task: [[file.frame_seconds, sorted(file.parameters.items())] for file in of_task]
+        for task, of_task in files.items()
+    }
+    parts = [
+        [task, of_files, conditions[task], splits[task].digest] for task, of_files in content_hashes.items()
+    ]
     return hashlib.sha256(json.dumps([resolutions, parts]).encode()).hexdigest()[:16]
 
 

@@ -3,7 +3,6 @@
 import math
 import os
 import re
-import sys
 from pathlib import Path
 
 from trainer.config.schema import DataConfig
@@ -14,8 +13,10 @@ from trainer.data.tasks import TASKS
 from trainer.data.tasks.task import Task, TaskSettings
 from trainer.errors import ConfigError
 from trainer.ranks import is_first_rank
+from trainer.terminal import say
 
 MOST_NAMED = 4  # files in one error
+SUFFIXES = (".hdf5", ".h5")  # in capitals too
 
 
 def open_files(config: DataConfig, *, generates: bool = True) -> dict[str, list[FieldFile]]:
@@ -35,7 +36,8 @@ def open_files(config: DataConfig, *, generates: bool = True) -> dict[str, list[
 def _own_files(config: DataConfig) -> list[FieldFile]:
     """The user's own lie in data.root itself; a damaged one ends here, whatever task it is of."""
     root = Path(config.root)
-    return [open_field_file(path) for path in sorted([*root.glob("*.hdf5"), *root.glob("*.h5")])]
+    found = root.iterdir() if root.is_dir() else []
+    return [open_field_file(path) for path in sorted(found) if path.suffix.lower() in SUFFIXES]
 
 
 def _of_task(task: Task, own: list[FieldFile]) -> list[FieldFile]:
@@ -136,10 +138,10 @@ def _tell_of_deeper_files(root: Path) -> None:
         if Path(folder) == root:
             folders[:] = [name for name in folders if not generated.fullmatch(name)]
         else:
-            deeper += [Path(folder, name) for name in files if name.endswith((".hdf5", ".h5"))]
+            deeper += [Path(folder, name) for name in files if name.lower().endswith(SUFFIXES)]
     if deeper:
         text = f"{root}: {min(deeper)} and others in folders are not read; move them into {root} itself"
-        print(text, file=sys.stderr, flush=True)
+        say(text)
 
 
 def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:

@@ -41,5 +41,5 @@ def open_data(config: Config, *, generates: bool = True) -> Data:
     return Data(
         TaskSet(tuple(train), config.task_shares),
         TaskSet(tuple(held_out), config.task_shares),
-        data_hash(data, content_hashes, split),
+        data_hash(data, files, content_hashes, split),
     )

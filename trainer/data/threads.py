@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from trainer.progress import show_progress
 from trainer.ranks import is_first_rank
+from trainer.terminal import show_progress
 
 Item, Result = TypeVar("Item"), TypeVar("Result")
 

@@ -12,12 +12,11 @@ from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import UNTRACED_UPDATES, require_device_fits
 from trainer.data.feed import Feed, LoaderFeed, Share, open_feed
 from trainer.data.splits import open_data
-from trainer.folders import make_folder
+from trainer.folders import make_folder, refusal_told
 from trainer.losses.choices import StepChoices
 from trainer.profiling.memory import held_bytes, worker_bytes
 from trainer.profiling.regions import Place, Regions
 from trainer.profiling.work import flops_per_pair
-from trainer.progress import show_progress
 from trainer.ranks import rank_from_environment
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
@@ -25,6 +24,7 @@ from trainer.run.world import World, open_world
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches, anomaly_named
 from trainer.switches.trace import Trace
+from trainer.terminal import show_progress
 
 WARM_UPS = UNTRACED_UPDATES
 TRACED = 2
@@ -58,8 +58,9 @@ def profile(config: Config, out: Path, seed: int, steps: int) -> int:
         require_device_fits(parts, world.device.type, world.size)
         found = measure(parts, world, out, seed, steps)
         if world.rank == 0:
-            (out / "profile.json").write_text(json.dumps(asdict(found), indent=2))
-            print("\n".join(lines(found, config)))
+            print("\n".join(lines(found, config)), flush=True)
+            with refusal_told(out / "profile.json"):
+                (out / "profile.json").write_text(json.dumps(asdict(found), indent=2))
     return 0
 
 

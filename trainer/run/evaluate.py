@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -21,12 +20,12 @@ import torch
 from trainer.config.load import config_from
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
-from trainer.folders import make_folder
+from trainer.folders import make_folder, refusal_told
 from trainer.optimizer.ema import averaged_weights
-from trainer.progress import be_quiet, end_bar, show_progress
 from trainer.run.checkpoint import LAST, is_of_data, read_checkpoint
 from trainer.run.evaluation import Evaluator
 from trainer.run.world import open_world
+from trainer.terminal import be_quiet, say, show_progress
 
 
 def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, float]]:
@@ -74,13 +73,17 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
             )
     try:
         file = out.open("a", buffering=1)
+        foreign = out.is_file() and out.read_bytes()[:1] not in (b"", b"{")
     except OSError as error:
         raise ConfigError(f"--out: {out} cannot be written ({error.strerror}); name another file") from error
+    if foreign:
+        raise ConfigError(f"--out: {out} holds something else than evaluations; name another file")
     with file:
         for place, line in enumerate(_lines(folders, root)):
-            if place == 0 and out.is_file():  # and no pipe
-                file.truncate(0)
-            print(line, file=file)
+            with refusal_told(out):
+                if place == 0 and out.is_file():  # and no pipe
+                    file.truncate(0)
+                print(line, file=file)
 
 
 def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:
@@ -91,8 +94,7 @@ def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:
         try:
             line = _line(folder, attempt())
         except Exception as error:
-            end_bar()
-            print(f"{folder}: not evaluated: {error}", file=sys.stderr)
+            say(f"{folder}: not evaluated: {error}")
             traceback.clear_frames(error.__traceback__)  # they hold a model, whose memory the next needs
             failed = failed or error
         else:

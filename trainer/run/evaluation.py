@@ -15,9 +15,9 @@ from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import physical
 from trainer.data.paths import MappedPairs
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.progress import show_progress
 from trainer.run.evaluation_rollouts import Rollouts
 from trainer.run.world import World
+from trainer.terminal import show_progress
 
 
 @dataclass(frozen=True)

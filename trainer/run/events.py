@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import sys
 import time
 
 import numpy as np
@@ -23,6 +24,7 @@ from trainer.run.start import Started
 from trainer.run.world import World
 from trainer.sharding import whole_state
 from trainer.switches.process_switches import ProcessSwitches
+from trainer.terminal import say
 
 
 def write_run_start(
@@ -74,7 +76,7 @@ def write_evaluation(
     rollouts = evaluator.rollout_errors(weights) if is_last else {}
     if is_last and evaluator.world.rank == 0:
         nrmse = raw.metrics()["nrmse"]
-        print(f"held-out loss {raw.val_loss:.4g}, NRMSE {nrmse:.4g} after {step} steps", flush=True)
+        say(f"held-out loss {raw.val_loss:.4g}, NRMSE {nrmse:.4g} after {step} steps", sys.stdout)
     metrics.write(
         "evaluation",
         step=step,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from trainer.folders import refusal_told
+from trainer.run.checkpoint import LAST
+
 SCHEMA_VERSION = 1
 
 
@@ -20,17 +23,22 @@ class MetricsFile:
             self._file = (path.with_suffix(".partial") if earlier else path).open("wb")
 
     def write(self, event: str, **values: object) -> None:
-        """Write and flush one event; None is left out, and a number that is not finite is our bug."""
+        """Write and flush one event; None is left out, and a number that is not finite is our bug.
+
+        CannotWrite where the system refuses.
+        """
         if self._file is None:
             return
         present = {name: value for name, value in values.items() if value is not None}
-        self._file.write(json.dumps({"event": event, **present}, allow_nan=False).encode() + b"\n")
-        if event == "run_start":
-            self._run_start_bytes = self._file.tell()
-            self._file.write(self._earlier)
-        self._file.flush()
-        if event == "run_start" and self._earlier:  # only now can the old file be let go
-            self._path.with_suffix(".partial").replace(self._path)
+        line = json.dumps({"event": event, **present}, allow_nan=False).encode() + b"\n"
+        with refusal_told(self._path, resumes_from=self._path.parent / LAST):
+            self._file.write(line)
+            if event == "run_start":
+                self._run_start_bytes = self._file.tell()
+                self._file.write(self._earlier)
+            self._file.flush()
+            if event == "run_start" and self._earlier:  # only now can the old file be let go
+                self._path.with_suffix(".partial").replace(self._path)
 
     def phase(self, name: str, seconds: float, step: int | None = None) -> None:
         self.write("phase", name=name, seconds=seconds, step=step)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,8 +15,8 @@ from datetime import timedelta
 
 import torch.distributed as dist
 
-from trainer.progress import end_bar
 from trainer.run.failure import Failure, write_error_file
+from trainer.terminal import say
 
 POLL_SECONDS = 0.2
 FAREWELL_SECONDS = 3.0  # how long a failed rank waits for the others to write their error files
@@ -60,8 +59,7 @@ class Peers:
     def _end(self, failure: Failure, store: dist.Store | None) -> None:
         write_error_file(failure)
         text = f"rank {self.rank}: {failure.message}\n{failure.call_stack}"
-        end_bar()
-        print(text.rstrip(), file=sys.stderr, flush=True)
+        say(text.rstrip())
         if store:
             _quietly(lambda: self._wait_for_the_others(store))
         for child in multiprocessing.active_children():  # data loader workers
@@ -94,4 +92,4 @@ def _quietly(action: Callable[[], object]) -> None:
     try:
         action()
     except RuntimeError as error:
-        print(f"peers: {error}", file=sys.stderr)
+        say(f"peers: {error}")

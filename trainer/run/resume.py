@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -20,6 +19,8 @@ from trainer.optimizer.hybrid import state_names
 from trainer.run.checkpoint import BEST, LAST, is_of_data, read_checkpoint
 from trainer.run.metrics import has_ended, lines_after_run_start
 from trainer.run.world import World
+from trainer.switches.trace import TRACES
+from trainer.terminal import say
 
 EARLIER = "earlier"  # a folder in that of a run, of those before it
 # Outside `speed`; what a folder of data holds is compared by itself.
@@ -96,13 +97,14 @@ def require_same_data(earlier: Earlier, data: Data, config: Config, out: Path, w
 def set_aside(out: Path) -> None:
     """Move what an earlier run left in the folder of a fresh one to earlier/<time>/ in it."""
     left = [path for name in ("metrics.jsonl", LAST, BEST) if (path := out / name).exists()]
+    left += out.glob(TRACES)
     if not left:
         return
     folder = out / EARLIER / f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}"
     make_folder(folder, "--out")
     for path in left:
         path.rename(folder / path.name)
-    print(f"{out}: held another run, which is in {folder} now", file=sys.stderr, flush=True)
+    say(f"{out}: held another run, which is in {folder} now")
 
 
 def differences(

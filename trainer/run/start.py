@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
@@ -20,6 +19,7 @@ from trainer.run.learner import Learner
 from trainer.run.world import World
 from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.on_model import MODEL_SWITCHES
+from trainer.terminal import say
 
 Made = TypeVar("Made")
 
@@ -99,7 +99,7 @@ def _on_all_ranks(world: World, action: Callable[..., Made], *arguments: object)
             raise  # a smaller batch helps, another path hides it
         failure = _described(error)
         # At once: who fails in a graph's warm-up alone finds its peers in a collective, and no answer.
-        print(f"rank {world.rank}: {failure}", file=sys.stderr, flush=True)
+        say(f"rank {world.rank}: {failure}")
     for text in filter(None, world.gather_text(failure)):
         raise SwitchFailed(text)
     return made
@@ -158,4 +158,4 @@ def _without(config: Config, switches: tuple[str, ...]) -> Config:
 def _tell(started: Started, world: World) -> None:
     for switch, reason in started.fallbacks.items():
         if world.rank == 0:
-            print(f"speed.{switch}: off, since it failed: {reason}", file=sys.stderr, flush=True)
+            say(f"speed.{switch}: off, since it failed: {reason}")

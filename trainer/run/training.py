@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,6 @@ from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
-from trainer.progress import show_progress
 from trainer.ranks import rank_from_environment
 from trainer.run.checksum import require_equal_weights
 from trainer.run.clock import step_clock
@@ -29,6 +27,7 @@ from trainer.run.window import Window
 from trainer.run.world import open_world
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches, anomaly_named
+from trainer.terminal import say, show_progress
 
 
 @dataclass
@@ -48,8 +47,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         earlier = earlier_part(out, config, seed) if resume else Earlier()
         if earlier.ended and earlier.step == config.growth.steps:  # its record is left as it is
             if world.rank == 0:
-                text = f"{out}: has all {earlier.step} steps already; nothing is left to train"
-                print(text, file=sys.stderr)
+                say(f"{out}: has all {earlier.step} steps already; nothing is left to train")
             return
         opening = time.perf_counter()
         data = open_data(config)

@@ -9,6 +9,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from trainer.config.speed_rules import UNTRACED_UPDATES
 
+TRACES = "trace-*.json"  # of all ranks
+
 
 class Trace:
     """Records `count` updates of one rank into trace-RANK.json, behind the UNTRACED_UPDATES of this process.
@@ -20,7 +22,7 @@ class Trace:
         """steps: those of this process, which need not start at step 1."""
         self.updates = max(0, min(count, steps - UNTRACED_UPDATES))
         self.done = 0
-        self.path = out / f"trace-{rank}.json"
+        self.path = out / TRACES.replace("*", str(rank))
         self.profiler: profile | None = None
 
     def before(self) -> None:

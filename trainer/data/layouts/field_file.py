@@ -1,5 +1,6 @@
 """One HDF5 file of fields, whatever its layout, and how its states are read without reading all of it."""
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -60,6 +61,8 @@ def open_hdf5(path: Path) -> h5py.File:
         return h5py.File(path, "r")
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise ConfigError(f"{path}: {os.strerror(error.errno)}; make it a file that can be read") from error
+    except BlockingIOError as error:
+        raise ConfigError(f"{path}: another process is writing it; wait until that is done") from error
     except OSError as error:
         raise ConfigError(
             f"{path}: not a whole HDF5 file ({error}); delete it or download it again"
@@ -103,7 +106,16 @@ def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
         raise ConfigError(
             f"{path}: {_name(place, key)}: no numbers were ever written to it; download the file again"
         )
+    if dataset.chunks and (written := dataset.id.get_num_chunks()) < (chunks := _chunks(dataset)):
+        raise ConfigError(
+            f"{path}: {_name(place, key)}: only {written} of its {chunks} chunks were ever written; "
+            "make or download the file again"
+        )
     return dataset
+
+
+def _chunks(dataset: h5py.Dataset) -> int:
+    return math.prod(-(-size // chunk) for size, chunk in zip(dataset.shape, dataset.chunks, strict=True))
 
 
 def require_dataset(path: Path, place: h5py.Group, key: str, axes: str) -> h5py.Dataset:
@@ -145,7 +157,11 @@ def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> floa
     if dataset.dtype.kind not in "fiu":
         raise ConfigError(f"{path}: {name}: got {dataset.dtype}, expected numbers")
     times = _whole(path, dataset).astype(np.float64)
-    if times.shape not in ((frames,), (frames + 1,)) or frames < 2:
+    if frames < 2:
+        raise ConfigError(
+            f"{path}: has {frames} frame, expected at least 2; a pair is a frame and a later one"
+        )
+    if times.shape not in ((frames,), (frames + 1,)):
         raise ConfigError(
             f"{path}: {name}: got shape {times.shape}, expected {frames} or {frames + 1} entries"
         )

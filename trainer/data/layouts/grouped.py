@@ -1,5 +1,6 @@
 """One group per trajectory, `0000`, `0001`, ...: `data` (T, X[, Y], C) and `grid/x`, `grid/y`, `grid/t`."""
 
+import math
 import re
 from pathlib import Path
 
@@ -39,9 +40,11 @@ def describe(path: Path) -> FieldFile:
         for name in groups:
             if file.get(name) is None:
                 raise ConfigError(f"{path}: {name}: is a link that leads nowhere; copy it into this file")
+            if not isinstance(file[name], h5py.Group):
+                raise ConfigError(f"{path}: {name}: is a dataset, expected a group; take it out, or mend it")
+            if not isinstance(file[name].get("grid"), h5py.Group):
+                raise ConfigError(f"{path}: no group {name}/grid, found {', '.join(file[name])}; add it")
         first = file[groups[0]]
-        if not isinstance(first.get("grid"), h5py.Group):
-            raise ConfigError(f"{path}: no group {groups[0]}/grid, found {', '.join(first)}; add it")
         axes = ("x", "y") if isinstance(first.get("grid/y"), h5py.Dataset) else ("x",)
         shape = require_dataset(path, first, "data", ", ".join(("T", *axes, "C"))).shape
         for name in groups:
@@ -50,8 +53,15 @@ def describe(path: Path) -> FieldFile:
                 raise ConfigError(
                     f"{path}: {name}/data: got shape {data.shape}, expected {shape} as {groups[0]} has it"
                 )
-        for axis, points in zip(axes, shape[1:-1], strict=True):
-            require_axis(path, first["grid"], axis, points)
+            for axis, points in zip(axes, shape[1:-1], strict=True):
+                require_axis(path, file[name]["grid"], axis, points)
+        intervals = {name: frame_interval(path, file[name]["grid"], "t", shape[0]) for name in groups}
+        for name, seconds in intervals.items():
+            if not math.isclose(seconds, intervals[groups[0]], rel_tol=1e-3):
+                raise ConfigError(
+                    f"{path}: {name}/grid/t: {seconds:.6g} seconds between frames, but "
+                    f"{intervals[groups[0]]:.6g} in {groups[0]}; keep trajectories of one interval in a file"
+                )
         return FieldFile(
             path=path,
             layout="grouped",
@@ -60,7 +70,7 @@ def describe(path: Path) -> FieldFile:
             trajectories=len(groups),
             frames=shape[0],
             grid=shape[1:-1],
-            frame_seconds=frame_interval(path, first["grid"], "t", shape[0]),
+            frame_seconds=intervals[groups[0]],
             parameters=numeric_attributes(file),
             content_hash=stored_hash(file),
             open_states=open_states,
@@ -77,6 +87,5 @@ def is_grouped(file: h5py.File) -> bool:
 
 
 def _groups(file: h5py.File) -> list[str]:
-    """By name; a link that leads nowhere counts, so that no trajectory is left out unawares."""
-    names = (name for name in file if GROUP.fullmatch(name))
-    return sorted(name for name in names if not isinstance(file.get(name), h5py.Dataset))
+    """By name; what is no group counts too, so that no trajectory is left out unawares."""
+    return sorted(name for name in file if GROUP.fullmatch(name))

@@ -9,9 +9,9 @@ import numpy as np
 
 from trainer.data.layouts.scalar_1d import write_scalar_1d
 from trainer.data.tasks.task import Task
-from trainer.progress import show_progress
 from trainer.ranges import AtLeast, NotEmpty
 from trainer.setting_kinds import Count, Positive
+from trainer.terminal import show_progress
 
 TRAJECTORIES_AT_ONCE = 50  # 1 GB of float64 at PDEBench's grid
 

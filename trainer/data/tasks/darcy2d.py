@@ -16,9 +16,9 @@ import numpy as np
 
 from trainer.data.layouts.darcy import write_darcy
 from trainer.data.tasks.task import Task
-from trainer.progress import show_progress
 from trainer.ranges import AtLeast, NotEmpty
 from trainer.setting_kinds import Positive
+from trainer.terminal import show_progress
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
