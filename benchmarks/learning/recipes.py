@@ -1,0 +1,173 @@
+"""Trains by several recipes, each until it is as good as the baseline ends, and says when that was.
+
+    python -m benchmarks.learning.recipes --out out/recipes --below 0.00098
+    python -m benchmarks.learning.recipes --out out/recipes --below 0.00098 --show
+
+Each recipe is the shipped one with a few settings changed; a training ends behind the first evaluation that
+is below. Metrics stay in OUT/RECIPE.jsonl, and what has been measured is kept, so a second call goes on.
+Seconds count set-up and steps, as the gate does; evaluations are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.bad_input import refused_in_words
+from benchmarks.ending import end, end_by_exception
+from trainer.config import load_config
+
+ROOT = Path(__file__).parents[2]
+POLL_SECONDS = 0.2
+RECIPES: dict[str, tuple[str, ...]] = {
+    "shipped": (),
+    "512-points": ("recipe.query_points=512",),
+    "256-points": ("recipe.query_points=256",),
+    "256-points-16th": ("recipe.query_points=256", "recipe.inverse_every_nth_pair=16"),
+    "256-points-16th-cut-2": (
+        "recipe.query_points=256",
+        "recipe.inverse_every_nth_pair=16",
+        "recipe.batch_cut_into=2",
+    ),
+    "256-points-16th-cut-6": (
+        "recipe.query_points=256",
+        "recipe.inverse_every_nth_pair=16",
+        "recipe.batch_cut_into=6",
+    ),
+    "128-points-16th": ("recipe.query_points=128", "recipe.inverse_every_nth_pair=16"),
+    "512-points-16th": ("recipe.query_points=512", "recipe.inverse_every_nth_pair=16"),
+}
+
+
+class Reached(NamedTuple):
+    """When a training was first below; None where it never was."""
+
+    step_milliseconds: float  # mean of all steps
+    set_up_seconds: float
+    seconds: float | None
+    share_of_samples: float | None
+    least_val_loss: float
+
+
+def main() -> int:
+    options = _options()
+    end_by_exception()
+    with refused_in_words():
+        for name in options.only:
+            load_config(options.config, [*RECIPES[name], *options.set])
+    options.out.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    for name in () if options.show else options.only:
+        if _events(options.out / f"{name}.jsonl"):
+            continue
+        if time.monotonic() - started + options.case_seconds > options.seconds:
+            print(f"{name}: not started, {options.seconds:.0f} s would not do", flush=True)
+            continue
+        _train(name, options)
+    print(table(options.out, options.only, options.below))
+    return 0 if all(_events(options.out / f"{name}.jsonl") for name in options.only) else 1
+
+
+def _train(name: str, options: argparse.Namespace) -> None:
+    run = options.out / "runs" / name
+    shutil.rmtree(run, ignore_errors=True)
+    command = [sys.executable, "-m", "trainer", "train", "--config", str(options.config)]
+    command += ["--out", str(run), "--seed", str(options.seed)]
+    for setting in (*RECIPES[name], *options.set):
+        command += ["--set", setting]
+    metrics, deadline = run / "metrics.jsonl", time.monotonic() + options.case_seconds
+    run.mkdir(parents=True)
+    with (options.out / f"{name}.log").open("w") as log:
+        launch = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        try:
+            while launch.poll() is None and time.monotonic() < deadline:
+                if any(loss <= options.below for _, loss in _evaluations(_events(metrics))):
+                    break
+                time.sleep(POLL_SECONDS)
+        finally:
+            end(launch)
+    if not _evaluations(_events(metrics)):
+        print(f"{name}: was never evaluated; see {options.out / name}.log", flush=True)
+        return
+    shutil.copy(metrics, options.out / f"{name}.jsonl")
+    shutil.rmtree(run)  # its checkpoint is large
+    print(f"{name}: {reached(_events(options.out / f'{name}.jsonl'), options.below)}", flush=True)
+
+
+def table(out: Path, names: list[str], below: float) -> str:
+    lines = [
+        f"| recipe | ms a step | set-up | at {below:g} after | of the samples | least held-out loss |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name in names:
+        events = _events(out / f"{name}.jsonl")
+        if not _evaluations(events):
+            lines.append(f"| {name} | not measured | | | | |")
+            continue
+        found = reached(events, below)
+        when = "not reached" if found.seconds is None else f"{found.seconds:.1f} s"
+        share = "" if found.share_of_samples is None else f"{found.share_of_samples:.0%}"
+        lines.append(
+            f"| {name} | {found.step_milliseconds:.1f} | {found.set_up_seconds:.1f} s | {when} | {share} "
+            f"| {found.least_val_loss:.5f} |"
+        )
+    return "\n".join(lines)
+
+
+def reached(events: list[dict], below: float) -> Reached:
+    """Linear between two evaluations, as the gate has it."""
+    steps = [seconds for event in events if event["event"] == "steps" for seconds in event["step_seconds"]]
+    config = next(event for event in events if event["event"] == "run_start")["config"]
+    samples = config["train"]["updates"] * config["train"]["pairs_per_update"]
+    set_up = sum(e["seconds"] for e in events if e["event"] == "phase" and e["name"] != "checkpoint")
+    curve = [
+        (set_up + sum(steps[: e["step"]]), e["samples_seen"] / samples, e["val_loss"])
+        for e in events
+        if e["event"] == "evaluation"
+    ]
+    at = next((place for place, (*_, loss) in enumerate(curve) if loss <= below), None)
+    seconds = share = None
+    if at is not None:
+        (*start, before), (*stop, after) = curve[max(at - 1, 0)], curve[at]
+        passed = (before - below) / (before - after) if at else 1.0
+        seconds, share = (a + passed * (b - a) for a, b in zip(start, stop, strict=True))
+    least = min(loss for *_, loss in curve)
+    return Reached(1e3 * sum(steps) / len(steps), set_up, seconds, share, least)
+
+
+def _evaluations(events: list[dict]) -> list[tuple[int, float]]:
+    return [(event["step"], event["val_loss"]) for event in events if event["event"] == "evaluation"]
+
+
+def _events(path: Path) -> list[dict]:
+    """Whole lines alone: the last one may be half written."""
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--below", type=float, required=True, help="held-out loss of the trained baseline")
+    parser.add_argument("--show", action="store_true", help="only print what OUT holds")
+    parser.add_argument("--only", nargs="+", choices=RECIPES, default=list(RECIPES), metavar="RECIPE")
+    parser.add_argument("--config", type=Path, default=Path("configs/train/two-task-1gpu-recipe.yaml"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--seconds", type=float, default=3600, help="nothing is started that may not end by then"
+    )
+    parser.add_argument("--case-seconds", type=float, default=120, help="the most for one training")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
