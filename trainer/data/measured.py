@@ -56,7 +56,7 @@ def measured(task: Task, files: list[FieldFile], splits: Splits, every: int, roo
 
 def _measure(task: Task, files: list[FieldFile], splits: Splits, every: int) -> Measured:
     units = measure_normalisation(task, files, splits.train, every)
-    require_in_range(files, splits.held_out, every)
+    require_in_range(task, files, splits.held_out, every)
     means = measure_mean_targets(files, splits.train, units.target, every) if task.steady else None
     return Measured(units, means, tuple(on_threads(_content_hash, files, "file hashed")))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -69,8 +70,7 @@ def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, 
 
     ConfigError on NaN, infinity and values of TOO_LARGE, and where no field of a file has a scale of its own.
     """
-    frames = [np.arange(1), np.arange(1, 2)] if task.steady else [np.arange(files[0].frames)]
-    units = [_field_units(task, files, table, every, part) for part in frames]
+    units = [_field_units(task, files, table, every, frames) for frames in _parts(task, files[0])]
     logs = log_conditions(task, files, table)
     return Normalisation(
         state=units[0],
@@ -80,13 +80,13 @@ def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, 
     )
 
 
-def require_in_range(files: list[FieldFile], table: PairTable, every: int) -> None:
+def require_in_range(task: Task, files: list[FieldFile], table: PairTable, every: int) -> None:
     """ConfigError on NaN, infinity and values of TOO_LARGE; measuring the units asks it of their split."""
 
     def look_through(index: int) -> None:
         file = files[index]
-        states, frames = file.states(), np.arange(file.frames)
-        for row in table.row[table.file_index == index]:
+        states = file.states()
+        for row, frames in product(table.row[table.file_index == index], _parts(task, file)):
             low, high = _range(file, int(row), frames, states.take(np.full(len(frames), row), frames, every))
             if not (low.any() or high.any()):
                 raise _unwritten(file, int(row), frames)
@@ -154,6 +154,11 @@ def _field_units(
 
     means, scales = zip(*on_threads(of_file, range(len(files)), "file measured"), strict=True)
     return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
+
+
+def _parts(task: Task, file: FieldFile) -> list[np.ndarray]:
+    """Frames that have units of their own: of a steady task what is given, and what is to be found."""
+    return [np.arange(1), np.arange(1, 2)] if task.steady else [np.arange(file.frames)]
 
 
 def _unwritten(file: FieldFile, row: int, frames: np.ndarray) -> ConfigError:
