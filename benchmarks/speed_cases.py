@@ -39,7 +39,7 @@ FREE = (
     "speed.foreach_ema=true",
     "speed.hoist_fixed_grid=true",
 )
-SET_UP = {"data", "compile", "capture"}  # phases behind which the training starts
+SET_UP = {"data", "build", "compile", "capture"}  # phases behind which the training starts
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ export interface StepColumns {
 }
 
 export interface Phase {
-  readonly name: 'import' | 'data' | 'compile' | 'capture' | 'checkpoint'
+  readonly name: 'import' | 'data' | 'build' | 'compile' | 'capture' | 'checkpoint'
   readonly seconds: number
   readonly step: number | null
 }

@@ -68,7 +68,7 @@ const evaluation = z.object({
 
 const phase = z.object({
   event: z.literal('phase'),
-  name: z.enum(['import', 'data', 'compile', 'capture', 'checkpoint']),
+  name: z.enum(['import', 'data', 'build', 'compile', 'capture', 'checkpoint']),
   seconds,
   step: count.optional().describe('The step it ended in; a compile or capture extends the warm-up to it.'),
 })

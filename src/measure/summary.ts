@@ -162,7 +162,7 @@ function summarize(
 
 /** A phase with a step did, and a compilation may not know it; a checkpoint may be written beside the steps. */
 function mayLieInStep({ name, step }: WholeMetrics['phases'][number]): boolean {
-  return step !== null || !(name === 'import' || name === 'data')
+  return step !== null || !['import', 'data', 'build'].includes(name)
 }
 
 function timeToBaselineQuality(run: WholeMetrics, baseline: WholeMetrics | null): number | null {

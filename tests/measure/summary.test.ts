@@ -174,18 +174,19 @@ describe('a summary', () => {
     expect((await summaryOf({ phases, evaluation: { seconds: 7 } })).accountedSeconds).toBeCloseTo(130.2, 9)
   })
 
-  test('counts what comes one after the other: steps, evaluations, imports and data, but no phase that names its step', async () => {
+  test('counts what comes one after the other: steps, evaluations, imports, data and building, but no phase that names its step', async () => {
     const phases = [
       { event: 'phase', name: 'import', seconds: 3 },
       { event: 'phase', name: 'compile', seconds: 20, step: 1 },
       { event: 'phase', name: 'capture', seconds: 2, step: 3 },
       { event: 'phase', name: 'compile', seconds: 30 },
       { event: 'phase', name: 'data', seconds: 5 },
+      { event: 'phase', name: 'build', seconds: 11 },
       { event: 'phase', name: 'data', seconds: 50, step: 1 },
       { event: 'phase', name: 'checkpoint', seconds: 100 },
     ] as const
     const { successiveSeconds } = await summaryOf({ phases, evaluation: { seconds: 7 } })
-    expect(successiveSeconds).toBeCloseTo(3.2 + 3 + 5 + 7, 9)
+    expect(successiveSeconds).toBeCloseTo(3.2 + 3 + 5 + 11 + 7, 9)
   })
 
   test('has the median of the timed steps, between the middle two of an even number', async () => {

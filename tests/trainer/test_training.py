@@ -58,6 +58,12 @@ def test_every_line_of_the_metrics_keeps_the_contract(plain):
     assert {"steps", "evaluation", "phase", "epoch"} <= set(names)
 
 
+def test_set_up_is_made_of_phases_in_their_order(plain):
+    phases = [event for event in events(plain, "phase") if event["name"] != "checkpoint"]
+    assert [phase["name"] for phase in phases] == ["import", "data", "build"]
+    assert all(phase["seconds"] > 0 for phase in phases)
+
+
 def test_every_step_is_reported_once(plain):
     windows = events(plain, "steps")
     assert [window["first_step"] for window in windows] == [1, 3, 5, 7]

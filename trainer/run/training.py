@@ -61,6 +61,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             set_aside(out)
         metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
 
+        building = time.perf_counter()
         started = start(config, seed, world, feed, earlier.state, requested_fault())
         learner, graph = started.learner, started.graph
         update = graph.update if graph else learner.update
@@ -68,10 +69,12 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         evaluator = Evaluator(config, data.held_out, world)
         keeper = Keeper(config, seed, out, world, data, earlier)
         write_run_start(metrics, config, seed, world, data, started, feed, switches, keeper)
+        capture_seconds = graph.seconds if graph else 0.0
         metrics.phase("import", import_seconds)
         metrics.phase("data", data_seconds)
+        metrics.phase("build", time.perf_counter() - building - capture_seconds)
         if graph:
-            metrics.phase("capture", graph.seconds)
+            metrics.phase("capture", capture_seconds)
 
         clock = step_clock(world.device)
         window = Window(first)
