@@ -5,7 +5,7 @@
 
 Each recipe is the shipped one with a few settings changed; a training ends behind the first evaluation that
 is below. Metrics stay in OUT/RECIPE.jsonl, and what has been measured is kept, so a second call goes on.
-Seconds count set-up and steps, as the gate does; evaluations are left out.
+The time to quality of the gate is that of steps and of set-up, which here depends on whose caches are warm.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trainer.config import load_config
 ROOT = Path(__file__).parents[2]
 POLL_SECONDS = 0.2
 RECIPES: dict[str, tuple[str, ...]] = {
-    "shipped": (),
+    "1024-points": ("recipe.query_points=1024",),
     "512-points": ("recipe.query_points=512",),
     "256-points": ("recipe.query_points=256",),
     "256-points-16th": ("recipe.query_points=256", "recipe.inverse_every_nth_pair=16"),
@@ -41,7 +41,6 @@ RECIPES: dict[str, tuple[str, ...]] = {
         "recipe.batch_cut_into=6",
     ),
     "128-points-16th": ("recipe.query_points=128", "recipe.inverse_every_nth_pair=16"),
-    "512-points-16th": ("recipe.query_points=512", "recipe.inverse_every_nth_pair=16"),
 }
 
 
@@ -50,7 +49,7 @@ class Reached(NamedTuple):
 
     step_milliseconds: float  # mean of all steps
     set_up_seconds: float
-    seconds: float | None
+    training_seconds: float | None  # of steps
     share_of_samples: float | None
     least_val_loss: float
 
@@ -102,7 +101,7 @@ def _train(name: str, options: argparse.Namespace) -> None:
 
 def table(out: Path, names: list[str], below: float) -> str:
     lines = [
-        f"| recipe | ms a step | set-up | at {below:g} after | of the samples | least held-out loss |",
+        f"| recipe | ms a step | {below:g} after steps of | samples | least held-out loss | set-up |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for name in names:
@@ -111,11 +110,11 @@ def table(out: Path, names: list[str], below: float) -> str:
             lines.append(f"| {name} | not measured | | | | |")
             continue
         found = reached(events, below)
-        when = "not reached" if found.seconds is None else f"{found.seconds:.1f} s"
+        when = "not reached" if found.training_seconds is None else f"{found.training_seconds:.1f} s"
         share = "" if found.share_of_samples is None else f"{found.share_of_samples:.0%}"
         lines.append(
-            f"| {name} | {found.step_milliseconds:.1f} | {found.set_up_seconds:.1f} s | {when} | {share} "
-            f"| {found.least_val_loss:.5f} |"
+            f"| {name} | {found.step_milliseconds:.1f} | {when} | {share} | {found.least_val_loss:.5f} "
+            f"| {found.set_up_seconds:.1f} s |"
         )
     return "\n".join(lines)
 
@@ -127,7 +126,7 @@ def reached(events: list[dict], below: float) -> Reached:
     samples = config["train"]["updates"] * config["train"]["pairs_per_update"]
     set_up = sum(e["seconds"] for e in events if e["event"] == "phase" and e["name"] != "checkpoint")
     curve = [
-        (set_up + sum(steps[: e["step"]]), e["samples_seen"] / samples, e["val_loss"])
+        (sum(steps[: e["step"]]), e["samples_seen"] / samples, e["val_loss"])
         for e in events
         if e["event"] == "evaluation"
     ]

@@ -1,0 +1,97 @@
+"""The benchmark that trains by several recipes until each is as good as the baseline ends."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tiny import ROOT, tiny_file
+
+from benchmarks.learning import recipes
+from trainer.config import load_config
+
+
+def an_evaluation(step: int, val_loss: float) -> dict:
+    return {"event": "evaluation", "step": step, "samples_seen": 10 * step, "val_loss": val_loss}
+
+
+def a_training(*evaluations: dict) -> list[dict]:
+    """Ten steps of one to ten seconds, of 10 pairs each."""
+    return [
+        {"event": "run_start", "config": {"train": {"updates": 10, "pairs_per_update": 10}}},
+        {"event": "phase", "name": "import", "seconds": 2.0},
+        {"event": "phase", "name": "capture", "seconds": 5.0},
+        {"event": "steps", "step_seconds": [1.0, 2.0, 3.0, 4.0]},
+        {"event": "steps", "step_seconds": [5.0, 6.0, 7.0, 8.0, 9.0, 10.0]},
+        *evaluations,
+        {"event": "phase", "name": "checkpoint", "seconds": 100.0},
+    ]
+
+
+def run(monkeypatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["recipes", *map(str, arguments)])
+    return recipes.main()
+
+
+def test_quality_is_reached_between_two_evaluations():
+    events = a_training(an_evaluation(2, 0.9), an_evaluation(4, 0.5), an_evaluation(6, 0.1))
+    # From 10 seconds of steps to 21, a quarter of the way; of 100 pairs from 40 to 60.
+    assert recipes.reached(events, 0.4) == pytest.approx((5500.0, 7.0, 12.75, 0.45, 0.1))
+
+
+def test_quality_may_be_reached_at_the_first_evaluation_or_never():
+    events = a_training(an_evaluation(2, 0.9), an_evaluation(4, 0.5))
+    assert recipes.reached(events, 0.95)[2:4] == pytest.approx((3.0, 0.2))
+    assert recipes.reached(events, 0.1)[2:] == (None, None, 0.5)
+
+
+@pytest.mark.parametrize("name", recipes.RECIPES)
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_every_recipe_fits_the_shipped_configs(name, gpus):
+    load_config(ROOT / f"configs/train/two-task-{gpus}gpu-recipe.yaml", list(recipes.RECIPES[name]))
+
+
+def test_the_shipped_recipe_is_one_of_them():
+    shipped = load_config(ROOT / "configs/train/two-task-1gpu-recipe.yaml").recipe
+    measured = [
+        json.loads(path.read_text().splitlines()[0])["config"]["recipe"]
+        for path in (ROOT / "benchmarks/learning/recipes-h200").glob("*.jsonl")
+    ]
+    keys = ("batch_cut_into", "query_points", "inverse_every_nth_pair")
+    assert [getattr(shipped, key) for key in keys] in [[recipe[key] for key in keys] for recipe in measured]
+
+
+def test_a_training_ends_when_it_is_good_enough_and_is_kept(tmp_path, monkeypatch, capsys):
+    endless = ["train.updates=100000", "evaluation.every_updates=2", "evaluation.rollout_trajectories=0"]
+    sets = [part for setting in endless for part in ("--set", setting)]
+    options = ["--out", tmp_path / "out", "--config", tiny_file(tmp_path), "--only", "1024-points", *sets]
+    assert run(monkeypatch, *options, "--below", 100) == 0
+    assert "| 1024-points | " in capsys.readouterr().out
+    assert not list((tmp_path / "out/runs").iterdir())
+    monkeypatch.setattr(recipes.subprocess, "Popen", lambda *_, **__: pytest.fail("trained again"))
+    assert run(monkeypatch, *options, "--below", 100) == 0
+
+
+def test_a_training_that_never_began_is_not_measured(tmp_path, monkeypatch, capsys):
+    options = ["--out", tmp_path, "--config", tiny_file(tmp_path), "--only", "1024-points", "--below", 1]
+    (tmp_path / "taken").write_text("")
+    assert run(monkeypatch, *options, "--set", f"data.root={tmp_path / 'taken'}") == 1
+    told = capsys.readouterr().out
+    assert f"1024-points: was never evaluated; see {tmp_path}/1024-points.log" in told
+    assert "| 1024-points | not measured" in told
+    assert Path(tmp_path, "1024-points.log").read_text()
+
+
+def test_what_lies_behind_the_last_whole_line_is_not_read(tmp_path):
+    lines = [json.dumps(event) for event in a_training(an_evaluation(2, 0.5))]
+    (tmp_path / "1024-points.jsonl").write_text("\n".join([*lines, '{"event": "eval']))
+    assert "| 0.50000 |" in recipes.table(tmp_path, ["1024-points"], 0.6)
+
+
+def test_a_config_that_is_wrong_is_refused_before_a_training(tmp_path, monkeypatch, capsys):
+    options = ["--out", tmp_path / "out", "--config", tiny_file(tmp_path), "--below", 1]
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, *options, "--set", "recipe.query_points=none")
+    assert ended.value.code == 2
+    assert "recipe.query_points" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
