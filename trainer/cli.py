@@ -1,6 +1,7 @@
 """The commands of `python -m trainer`; torch is imported only by those that need it."""
 
 import argparse
+import contextlib
 import json
 import math
 import multiprocessing
@@ -16,7 +17,7 @@ from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import CannotWrite, ConfigError
 from trainer.ranks import is_first_rank
-from trainer.terminal import say
+from trainer.terminal import answer, say
 
 FAILED = 1
 BAD_INPUT = 2
@@ -57,7 +58,8 @@ def _end_at_once(code: int) -> NoReturn:
     for child in multiprocessing.active_children():
         child.kill()
     if sys.stdout:
-        sys.stdout.flush()
+        with contextlib.suppress(OSError):  # what could not be written was told
+            sys.stdout.flush()
     os._exit(code)
 
 
@@ -81,7 +83,7 @@ def train(options: argparse.Namespace) -> int:
 def validate_config(options: argparse.Namespace) -> int:
     resolved = to_plain(load_config(options.config, options.set))
     if is_first_rank():
-        print(json.dumps(resolved, indent=None if options.json else 2))
+        answer(json.dumps(resolved, indent=None if options.json else 2))
     return 0
 
 
@@ -92,7 +94,7 @@ def generate_data(options: argparse.Namespace) -> int:
     if is_first_rank():
         for task in data.train.tasks:
             for file in task.files:
-                print(file.path)
+                answer(str(file.path))
     return 0
 
 
@@ -108,7 +110,7 @@ def evaluate(options: argparse.Namespace) -> int:
         return 0
     errors = evaluate_checkpoint(options.checkpoint, options.data_root)
     if is_first_rank():
-        print(as_text(errors, as_json=options.json))
+        answer(as_text(errors, as_json=options.json))
     return 0
 
 
@@ -120,7 +122,7 @@ def check_sampling(options: argparse.Namespace) -> int:
     require_world_fits(config, options.ranks)
     balance = sampling_balance(open_data(config).train, config, options.seed, options.ranks)
     if is_first_rank():
-        print(as_text(balance))
+        answer(as_text(balance))
     return 0 if is_balanced(balance) else 1
 
 

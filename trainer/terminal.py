@@ -6,6 +6,9 @@ import os
 import sys
 import time
 from io import TextIOBase
+from pathlib import Path
+
+from trainer.errors import CannotWrite
 
 WIDTH = 30
 SECONDS_BETWEEN_LINES = 60
@@ -45,6 +48,16 @@ def say(text: str, stream: TextIOBase | None = None) -> None:
         _write(sys.stderr, "\n")
     _is_open = False
     _write(stream or sys.stderr, f"{text}\n")
+
+
+def answer(text: str) -> None:
+    """Write to standard output what a command was asked for; CannotWrite where the system refuses."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # a reader that has had enough
+        raise
+    except OSError as error:
+        raise CannotWrite("the answer", Path("standard output"), error, resumable=False) from error
 
 
 def be_quiet() -> None:

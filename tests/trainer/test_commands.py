@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tiny import ROOT, tiny_file
@@ -73,6 +74,14 @@ def test_a_reader_that_has_enough_ends_a_command_quietly(tmp_path):
     done = subprocess.run(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def test_an_answer_that_a_full_disk_refuses_is_a_failure_in_words(tmp_path):
+    command = [sys.executable, "-m", "trainer", "validate-config", "--config", str(tiny_file(tmp_path))]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True)
+    told = "the answer cannot be written to standard output: No space left on device"
+    assert (done.returncode, done.stderr) == (1, f"{told}; make room there, then start again\n")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

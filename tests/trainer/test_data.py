@@ -287,13 +287,33 @@ def test_a_trajectory_that_was_never_written_is_named(tmp_path, task, split):
         open_data(config)
 
 
-def test_the_hash_is_of_the_times_between_frames_too(tmp_path):
+def test_the_hash_is_of_times_between_frames_and_of_the_domain_too(tmp_path):
     config = tiny_config(tmp_path, "data.tasks=[advection1d]")
     files, before = ensure_files(config.data), open_data(config)
     for path in files:
         with h5py.File(path, "r+") as file:
             file["t-coordinate"][:] *= 3
-    assert open_data(config).content_hash != before.content_hash
+    slower = open_data(config).content_hash
+    for path in files:
+        with h5py.File(path, "r+") as file:
+            file["x-coordinate"][:] *= 3
+    assert len({before.content_hash, slower, open_data(config).content_hash}) == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("x-coordinate", r"\S+ between grid points, but \S+ in"),
+        ("t-coordinate", r"t-coordinate: \S+ seconds between frames, but \S+ in"),
+    ],
+)
+def test_files_of_a_task_that_differ_in_domain_or_interval_are_refused(tmp_path, key, expected):
+    config = tiny_config(tmp_path, "data.tasks=[advection1d]")
+    paths = ensure_files(config.data)
+    with h5py.File(paths[1], "r+") as file:
+        file[key][:] *= 2
+    with pytest.raises(ConfigError, match=f"^{paths[1]}: {expected} {paths[0]}; keep files of one"):
+        open_data(config)
 
 
 def test_the_users_own_file_counts_with_a_suffix_in_capitals_too(tmp_path):

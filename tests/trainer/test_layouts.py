@@ -72,6 +72,7 @@ def test_a_scalar_file(tmp_path):
     file = open_field_file(tmp_path / "a.hdf5")
     assert (file.layout, file.trajectories, file.frames, file.grid) == ("scalar-1d", 2, 3, (4,))
     assert (file.parameters, file.frame_seconds) == ({"Nu": 0.01}, pytest.approx(0.1))
+    assert file.spacing == (1.0,)
     np.testing.assert_array_equal(file.states().take(ROWS, FRAMES, 2), tensor[ROWS, FRAMES, None, ::2])
 
 
@@ -92,6 +93,7 @@ def test_a_flow_file(tmp_path, axes):
     assert (file.layout, file.fields) == ("cfd", tuple(arrays))
     assert (file.trajectories, file.frames, file.grid) == (2, 3, (4, 6, 2)[: len(axes)])
     assert (file.parameters["M"], file.frame_seconds) == (0.1, pytest.approx(0.05))
+    assert file.spacing == pytest.approx([1 / (points - 1) for points in file.grid])
     expected = np.stack([array[ROWS, FRAMES] for array in arrays.values()], axis=1)
     cut = (slice(None, None, 2),) * len(axes)
     np.testing.assert_array_equal(file.states().take(ROWS, FRAMES, 2), expected[(..., *cut)])
@@ -160,7 +162,12 @@ def put(key: str, value: np.ndarray):
         (
             "grouped",
             put("0001/grid/t", np.arange(3.0)),
-            "0001/grid/t: 1 seconds between frames, but 5 in 0000",
+            "0001/grid/t: grows by 1, but by 5 in 0000; keep trajectories of one grid and one interval",
+        ),
+        (
+            "grouped",
+            put("0001/grid/y", np.linspace(0, 2, 6)),
+            "0001/grid/y: grows by 0.4, but by 0.2 in 0000",
         ),
         ("grouped", put("0002", numbers(3, 4)), "0002: is a dataset, expected a group"),
         ("scalar", put("tensor", numbers(2, 1, 4)), "has 1 frame, expected at least 2"),

@@ -21,8 +21,8 @@ from trainer.cli import BAD_INPUT, main
 from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import FieldUnits
 from trainer.data.splits import open_data
-from trainer.errors import ConfigError
-from trainer.run.evaluate import _take_gpu, evaluate_checkpoint
+from trainer.errors import CannotWrite, ConfigError
+from trainer.run.evaluate import _take_gpu, evaluate_checkpoint, evaluate_runs
 from trainer.run.evaluation import Evaluator
 from trainer.run.evaluation_rollouts import Rollouts, _sums
 from trainer.run.training import Progress, run_training
@@ -488,6 +488,8 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkey
     assert main(["evaluate", "--run", runs[0], "--out", str(foreign)]) == BAD_INPUT
     assert f"--out: {foreign} holds something else than evaluations" in capsys.readouterr().err
     assert foreign.read_bytes() == b"PK"
+    with pytest.raises(CannotWrite, match=r"^full cannot be written to /dev: No space left on device; make"):
+        evaluate_runs([tmp_path / "run"], Path("/dev/full"), None)
     assert main(["evaluate", "--run", runs[0], "--out", str(tmp_path)]) == BAD_INPUT
     assert f"--out: {tmp_path} is a folder; name a file" in capsys.readouterr().err
     assert main(["evaluate", "--run", runs[0], "--out", "/proc/errors.jsonl"]) == BAD_INPUT  # even for root

@@ -66,7 +66,10 @@ def read_document(path: Path) -> object:
         raise ConfigError(
             f"{path}: cannot be read ({error}); give the path of a YAML or JSON config"
         ) from error
-    return parse_json(text, str(path)) if path.suffix == ".json" else parse_yaml(text, str(path))
+    try:
+        return parse_json(text, str(path)) if path.suffix == ".json" else parse_yaml(text, str(path))
+    except RecursionError:
+        raise ConfigError(f"{path}: is nested too deep to be read; give the path of a config") from None
 
 
 def parse_json(text: str, source: str) -> object:

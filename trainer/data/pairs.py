@@ -85,7 +85,7 @@ def data_hash(
     """
     resolutions = [config.reduced_resolution, config.reduced_resolution_2d]
     conditions = {
-        task: [[file.frame_seconds, sorted(file.parameters.items())] for file in of_task]
+        task: [[file.frame_seconds, file.spacing, sorted(file.parameters.items())] for file in of_task]
         for task, of_task in files.items()
     }
     parts = [

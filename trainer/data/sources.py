@@ -89,7 +89,7 @@ def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[Fi
     files = [by_case[case] for case in settings.cases]
     for file in files:
         _require_shape(file, task, settings)
-        _require_same_interval(file, files[0])
+        _require_same_scales(file, files[0])
     return files
 
 
@@ -163,10 +163,16 @@ def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:
         )
 
 
-def _require_same_interval(file: FieldFile, first: FieldFile) -> None:
-    """A pair's dt is the same in all files of a task."""
+def _require_same_scales(file: FieldFile, first: FieldFile) -> None:
+    """The model is told neither seconds nor lengths but by dt, which is the same in all files of a task."""
     if file.frame_seconds and not math.isclose(file.frame_seconds, first.frame_seconds, rel_tol=1e-3):
         raise ConfigError(
             f"{file.path}: t-coordinate: {file.frame_seconds:.6g} seconds between frames, but "
             f"{first.frame_seconds:.6g} in {first.path}; keep files of one interval in data.root"
         )
+    for found, expected in zip(file.spacing, first.spacing, strict=True):
+        if not math.isclose(found, expected, rel_tol=1e-3):
+            raise ConfigError(
+                f"{file.path}: {found:.6g} between grid points, but {expected:.6g} in {first.path}; "
+                "keep files of one domain in data.root"
+            )

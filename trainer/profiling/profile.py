@@ -24,7 +24,7 @@ from trainer.run.world import World, open_world
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches, anomaly_named
 from trainer.switches.trace import Trace
-from trainer.terminal import show_progress
+from trainer.terminal import answer, show_progress
 
 WARM_UPS = UNTRACED_UPDATES
 TRACED = 2
@@ -58,7 +58,7 @@ def profile(config: Config, out: Path, seed: int, steps: int) -> int:
         require_device_fits(parts, world.device.type, world.size)
         found = measure(parts, world, out, seed, steps)
         if world.rank == 0:
-            print("\n".join(lines(found, config)), flush=True)
+            answer("\n".join(lines(found, config)))
             with refusal_told(out / "profile.json"):
                 (out / "profile.json").write_text(json.dumps(asdict(found), indent=2))
     return 0

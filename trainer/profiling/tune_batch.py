@@ -17,6 +17,7 @@ from trainer.ranks import rank_from_environment
 from trainer.run.failure import is_out_of_memory
 from trainer.run.learner import Learner
 from trainer.run.world import World, open_world
+from trainer.terminal import answer
 
 TRIAL_UPDATES = 2  # the second has optimizer state and gradients side by side
 
@@ -37,11 +38,11 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
         most = _most_pairs(data, config)
         found = largest_that_fits(lambda pairs: _fits(pairs, config, data, world), unit, most)
     if found == 0:
-        print(f"{unit} pairs per micro-step are already too many")
+        answer(f"{unit} pairs per micro-step are already too many")
         return 1
     most_per_update = config.train.pairs_per_update * config.growth.largest_factor
     micro_steps = math.ceil(most_per_update / found)
-    print(
+    answer(
         f"{found} pairs per micro-step fit; on one GPU that asks for speed.accumulation_steps={micro_steps}"
     )
     return 0
@@ -82,7 +83,7 @@ def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
         fits = False
     gc.collect()
     torch.cuda.empty_cache()
-    print(f"{pairs} pairs: {'fit' if fits else 'too many'}", flush=True)
+    answer(f"{pairs} pairs: {'fit' if fits else 'too many'}")
     return fits
 
 

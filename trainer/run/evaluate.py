@@ -63,7 +63,8 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
         name = _name(folder)
         if name in named:
             raise ConfigError(
-                f"--run: {named[name]} and {folder} are both called {name}; call evaluate for each"
+                f"--run: {named[name]} and {folder} are both called {name}; call evaluate for each, "
+                "with a file of its own for --out"
             )
         named[name] = folder
         _require_checkpoint(folder / LAST)
@@ -72,7 +73,7 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
                 f"--out: {out} is in {folder}, whose files it could replace; name a file elsewhere"
             )
     try:
-        file = out.open("a", buffering=1)
+        file = out.open("ab", buffering=0)  # what is refused is not tried again as it is closed
         foreign = out.is_file() and out.read_bytes()[:1] not in (b"", b"{")
     except OSError as error:
         raise ConfigError(f"--out: {out} cannot be written ({error.strerror}); name another file") from error
@@ -83,7 +84,7 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
             with refusal_told(out):
                 if place == 0 and out.is_file():  # and no pipe
                     file.truncate(0)
-                print(line, file=file)
+                file.write(f"{line}\n".encode())
 
 
 def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:

@@ -11,8 +11,8 @@ from trainer.data.layouts.field_file import (
     map_dataset,
     numeric_attributes,
     open_hdf5,
-    require_axis,
     require_dataset,
+    spacing_of,
     stored_hash,
 )
 from trainer.errors import ConfigError
@@ -34,8 +34,7 @@ def describe(path: Path) -> FieldFile:
                 raise ConfigError(
                     f"{path}: {key}: got shape {dataset.shape}, expected {shape} as density has it"
                 )
-        for axis, points in zip(AXES, shape[2:], strict=False):
-            require_axis(path, file, f"{axis.lower()}-coordinate", points)
+        axes = zip(AXES, shape[2:], strict=False)
         return FieldFile(
             path=path,
             layout="cfd",
@@ -44,6 +43,7 @@ def describe(path: Path) -> FieldFile:
             trajectories=shape[0],
             frames=shape[1],
             grid=shape[2:],
+            spacing=tuple(spacing_of(path, file, f"{axis.lower()}-coordinate", n) for axis, n in axes),
             frame_seconds=frame_interval(path, file, "t-coordinate", shape[1]),
             parameters=numeric_attributes(file),
             content_hash=stored_hash(file),

@@ -11,8 +11,8 @@ from trainer.data.layouts.field_file import (
     map_dataset,
     numeric_attributes,
     open_hdf5,
-    require_axis,
     require_dataset,
+    spacing_of,
     stored_hash,
 )
 from trainer.errors import ConfigError
@@ -62,8 +62,7 @@ def describe(path: Path) -> FieldFile:
             raise ConfigError(
                 f"{path}: tensor: got shape {solution.shape}, expected {(trajectories, 1, *grid)} after nu"
             )
-        require_axis(path, file, "x-coordinate", grid[0])
-        require_axis(path, file, "y-coordinate", grid[1])
+        axes = zip(("x-coordinate", "y-coordinate"), grid, strict=True)
         return FieldFile(
             path=path,
             layout="darcy",
@@ -72,6 +71,7 @@ def describe(path: Path) -> FieldFile:
             trajectories=trajectories,
             frames=2,
             grid=tuple(grid),
+            spacing=tuple(spacing_of(path, file, key, points) for key, points in axes),
             frame_seconds=None,
             parameters=numeric_attributes(file),
             content_hash=stored_hash(file),

@@ -36,6 +36,7 @@ class FieldFile:
     trajectories: int
     frames: int  # a steady file has two: what is given, and what is asked for
     grid: tuple[int, ...]
+    spacing: tuple[float, ...]  # between points, along each axis
     frame_seconds: float | None  # None: steady
     parameters: Mapping[str, float]
     content_hash: str | None  # of files that we wrote
@@ -92,6 +93,10 @@ def _name(place: h5py.Group, key: str) -> str:
 def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
     """Its bytes must lie in the file itself: neither a memory map nor a hash of it sees those of another."""
     dataset = place.get(key)
+    if dataset is None and key in place:
+        raise ConfigError(
+            f"{path}: {_name(place, key)}: is a link that leads nowhere; copy it into this file"
+        )
     if not isinstance(dataset, h5py.Dataset):
         raise ConfigError(
             f"{path}: no dataset {_name(place, key)}, found {', '.join(place) or 'nothing'}; add it"
@@ -129,8 +134,11 @@ def require_dataset(path: Path, place: h5py.Group, key: str, axes: str) -> h5py.
     return dataset
 
 
-def require_axis(path: Path, place: h5py.Group, key: str, points: int) -> None:
-    """A coordinate must have one entry per grid point, and grow evenly: spectra and places rely on it."""
+def spacing_of(path: Path, place: h5py.Group, key: str, points: int) -> float:
+    """Return the distance of two points along an axis.
+
+    A coordinate must have one entry per grid point, and grow evenly: spectra and places rely on it.
+    """
     axis, name = _dataset(path, place, key), _name(place, key)
     if axis.shape != (points,):
         raise ConfigError(f"{path}: {name}: got shape {axis.shape}, expected {points} entries")
@@ -149,6 +157,7 @@ def require_axis(path: Path, place: h5py.Group, key: str, points: int) -> None:
             f"{path}: {name}: got {steps.min():.6g} to {steps.max():.6g} between points, expected places "
             "that grow evenly; interpolate the fields to such a grid"
         )
+    return float(step)
 
 
 def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> float:

@@ -13,8 +13,8 @@ from trainer.data.layouts.field_file import (
     map_dataset,
     numeric_attributes,
     open_hdf5,
-    require_axis,
     require_dataset,
+    spacing_of,
     stored_hash,
 )
 from trainer.errors import ConfigError
@@ -53,15 +53,16 @@ def describe(path: Path) -> FieldFile:
                 raise ConfigError(
                     f"{path}: {name}/data: got shape {data.shape}, expected {shape} as {groups[0]} has it"
                 )
-            for axis, points in zip(axes, shape[1:-1], strict=True):
-                require_axis(path, file[name]["grid"], axis, points)
-        intervals = {name: frame_interval(path, file[name]["grid"], "t", shape[0]) for name in groups}
-        for name, seconds in intervals.items():
-            if not math.isclose(seconds, intervals[groups[0]], rel_tol=1e-3):
-                raise ConfigError(
-                    f"{path}: {name}/grid/t: {seconds:.6g} seconds between frames, but "
-                    f"{intervals[groups[0]]:.6g} in {groups[0]}; keep trajectories of one interval in a file"
-                )
+        scales = {name: _scales(path, file[name]["grid"], axes, shape) for name in groups}
+        for name, of_group in scales.items():
+            for key, found in of_group.items():
+                expected = scales[groups[0]][key]
+                if not math.isclose(found, expected, rel_tol=1e-3):
+                    raise ConfigError(
+                        f"{path}: {name}/grid/{key}: grows by {found:.6g}, but by {expected:.6g} in "
+                        f"{groups[0]}; keep trajectories of one grid and one interval in a file"
+                    )
+        frame_seconds, *spacing = scales[groups[0]].values()
         return FieldFile(
             path=path,
             layout="grouped",
@@ -70,11 +71,21 @@ def describe(path: Path) -> FieldFile:
             trajectories=len(groups),
             frames=shape[0],
             grid=shape[1:-1],
-            frame_seconds=intervals[groups[0]],
+            spacing=tuple(spacing),
+            frame_seconds=frame_seconds,
             parameters=numeric_attributes(file),
             content_hash=stored_hash(file),
             open_states=open_states,
         )
+
+
+def _scales(path: Path, grid: h5py.Group, axes: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, float]:
+    """Seconds from frame to frame, and the distance of two points along each axis."""
+    points = zip(axes, shape[1:-1], strict=True)
+    return {
+        "t": frame_interval(path, grid, "t", shape[0]),
+        **{axis: spacing_of(path, grid, axis, count) for axis, count in points},
+    }
 
 
 def open_states(path: Path) -> Trajectories:

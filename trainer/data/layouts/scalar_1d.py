@@ -13,8 +13,8 @@ from trainer.data.layouts.field_file import (
     map_dataset,
     numeric_attributes,
     open_hdf5,
-    require_axis,
     require_dataset,
+    spacing_of,
     stored_hash,
 )
 
@@ -43,7 +43,6 @@ def describe(path: Path) -> FieldFile:
     with open_hdf5(path) as file:
         tensor = require_dataset(path, file, "tensor", "N, T, X")
         trajectories, frames, points = tensor.shape
-        require_axis(path, file, "x-coordinate", points)
         return FieldFile(
             path=path,
             layout="scalar-1d",
@@ -52,6 +51,7 @@ def describe(path: Path) -> FieldFile:
             trajectories=trajectories,
             frames=frames,
             grid=(points,),
+            spacing=(spacing_of(path, file, "x-coordinate", points),),
             frame_seconds=frame_interval(path, file, "t-coordinate", frames),
             parameters=numeric_attributes(file),
             content_hash=stored_hash(file),
