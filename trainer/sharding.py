@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import sys
+
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 
 def whole(tensor: Tensor) -> Tensor:
     """Return all of a tensor; where it is sharded, every rank must call this in the same order."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    return tensor.full_tensor() if _is_sharded(tensor) else tensor
 
 
 def share_of(tensor: Tensor, like: Tensor) -> Tensor:
     """Return the tensor sharded as `like` is; all ranks hold all of it, so nothing is sent."""
-    if not isinstance(like, DTensor):
+    if not _is_sharded(like):
         return tensor
+    from torch.distributed.tensor import distribute_tensor
+
     return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)
 
 
 def local(tensor: Tensor) -> Tensor:
     """Return the part that this rank holds, which is all of it where nothing is sharded."""
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    return tensor.to_local() if _is_sharded(tensor) else tensor
 
 
 def whole_state(module: nn.Module) -> dict[str, Tensor]:
@@ -39,3 +42,9 @@ def load_whole_state(module: nn.Module, state: dict[str, Tensor]) -> None:
 def put_whole(tensor: Tensor, value: Tensor) -> None:
     """Copy a whole value into a tensor that may be sharded."""
     local(tensor).copy_(local(share_of(value.to(tensor.device), tensor)))
+
+
+def _is_sharded(tensor: Tensor) -> bool:
+    """Whether it is a DTensor: there is none before their module is imported, which takes seconds."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(tensor, module.DTensor)

@@ -2,16 +2,22 @@
 
 import pytest
 import torch
+from test_muon import give_gradients
 from tiny import tiny_config
 
+from trainer.config.schema import OptimizerConfig
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
-from trainer.optimizer.adamw import implementation, make_adamw
+from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.hybrid import make_optimizer
 from trainer.optimizer.learning_rate import learning_rate
 from trainer.run.world import World
 
 CPU = torch.device("cpu")
+
+
+def adamw_of(model: torch.nn.Module, config: OptimizerConfig, *, fused: bool, device: str = "cpu") -> AdamW:
+    return AdamW(dict(model.named_parameters()), config, fused=fused, device=torch.device(device))
 
 
 def test_the_learning_rate_warms_up_and_falls_along_a_cosine(tmp_path):
@@ -22,14 +28,41 @@ def test_the_learning_rate_warms_up_and_falls_along_a_cosine(tmp_path):
     assert rates[19] == pytest.approx(1e-5)
 
 
-def test_weight_decay_is_for_matrices_only(tmp_path):
+@pytest.mark.parametrize(("form", "device"), [("fused", "cpu"), ("foreach", "cuda"), ("for-loop", "cpu")])
+def test_adamw_takes_the_very_steps_of_torchs_class(tmp_path, form, device):
     config = tiny_config(tmp_path)
-    optimizer = make_adamw(LatentPdeOperator(config), config.optimizer, fused=False, device=CPU)
-    decayed, plain = optimizer.param_groups
-    assert decayed["weight_decay"] == config.optimizer.weight_decay
-    assert plain["weight_decay"] == 0
-    assert all(p.ndim >= 2 for p in decayed["params"])
-    assert all(p.ndim == 1 for p in plain["params"])
+    model, other = LatentPdeOperator(config), LatentPdeOperator(config)
+    other.load_state_dict(model.state_dict())
+    fused = form == "fused"
+    optimizer = adamw_of(model, config.optimizer, fused=fused, device=device)
+    assert optimizer.implementation == f"AdamW {form}"
+    torchs = torch.optim.AdamW(
+        [
+            {"params": [p for p in other.parameters() if p.ndim >= 2]},
+            {"params": [p for p in other.parameters() if p.ndim < 2], "weight_decay": 0.0},
+        ],
+        lr=config.optimizer.learning_rate,
+        weight_decay=config.optimizer.weight_decay,
+        betas=(config.optimizer.beta1, config.optimizer.beta2),
+        fused=fused,
+        foreach=form == "foreach",
+    )
+    for step in range(4):
+        for trained in (model, other):
+            give_gradients(trained, step)
+            if step == 0:
+                next(trained.parameters()).grad = None
+        if step > 1:
+            optimizer.set_learning_rate(1e-3 * step)
+            optimizer.set_weight_decay(0.1 * step)
+            for group in torchs.param_groups:
+                group["lr"] = 1e-3 * step
+            torchs.param_groups[0]["weight_decay"] = 0.1 * step
+        optimizer.step()
+        torchs.step()
+        kept = {name: torchs.state[p] for name, p in other.named_parameters()}
+        torch.testing.assert_close(optimizer.state(), kept, rtol=0, atol=0)
+    torch.testing.assert_close(model.state_dict(), other.state_dict(), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("fused", [False, True])
@@ -37,7 +70,7 @@ def test_adamw_takes_the_textbook_step(tmp_path, fused):
     config = tiny_config(tmp_path, "optimizer.beta1=0.8", "optimizer.beta2=0.9").optimizer
     layer = torch.nn.Linear(3, 3)
     expected = layer.weight.detach().clone()
-    optimizer = make_adamw(layer, config, fused=fused, device=CPU)
+    optimizer = adamw_of(layer, config, fused=fused)
     mean = square = 0.0
     for step, gradient in enumerate((0.5, -2.0, 1.0), start=1):
         layer.weight.grad = torch.full((3, 3), gradient)
@@ -48,7 +81,7 @@ def test_adamw_takes_the_textbook_step(tmp_path, fused):
         expected = expected * (1 - config.learning_rate * config.weight_decay)
         expected -= config.learning_rate * direction
     torch.testing.assert_close(layer.weight.detach(), expected)
-    assert implementation(optimizer) == ("AdamW fused" if fused else "AdamW for-loop")
+    assert optimizer.implementation == ("AdamW fused" if fused else "AdamW for-loop")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.losses.choices import StepChoices
-from trainer.optimizer.adamw import AdamWPart
+from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.hybrid import Hybrid
 from trainer.optimizer.learning_rate import learning_rate
 from trainer.run import learner as learner_module
@@ -200,15 +200,28 @@ def test_plain_descent_steps_as_far_however_the_work_is_done(
 ):
     """AdamW and Muon would hide the size of a gradient."""
 
-    def descent(model, config, world, capturable):
-        return Hybrid([AdamWPart(torch.optim.SGD(model.parameters()), model)], model)
+    class Descent(AdamW):
+        @torch.no_grad()
+        def step(self) -> None:
+            for parameter in self.parameters.values():
+                parameter -= self.learning_rate * parameter.grad
 
-    monkeypatch.setattr(learner_module, "make_optimizer", descent)
+    monkeypatch.setattr(learner_module, "make_optimizer", optimizer_of(Descent))
     same = ["optimizer.weight_decay=0", f"optimizer.clip_norm={clip_norm}"]
     plain, other = (_first_step(tiny_config(tmp_path, *same, *more)) for more in ([], overrides))
     length = plain.norm().item()
     assert length > 2 if clip_norm == "null" else length == pytest.approx(1, rel=1e-4)
     assert (other - plain).norm() < within * length
+
+
+def optimizer_of(kind: type[AdamW]):
+    """Return what makes that of every parameter, unfused, whatever the config asks for."""
+
+    def make(model, config, world, capturable):
+        part = kind(dict(model.named_parameters()), config.optimizer, fused=False, device=world.device)
+        return Hybrid([part], model)
+
+    return make
 
 
 def _first_step(config: Config) -> torch.Tensor:
@@ -409,14 +422,7 @@ def test_switches_that_are_off_read_back_as_off(tmp_path):
             "precision",
             "float32",
         ),
-        (
-            "make_optimizer",
-            lambda model, config, world, capturable: Hybrid(
-                [AdamWPart(torch.optim.AdamW(model.parameters(), foreach=False), model)], model
-            ),
-            "optimizer",
-            "AdamW for-loop",
-        ),
+        ("make_optimizer", optimizer_of(AdamW), "optimizer", "AdamW for-loop"),
     ],
 )
 def test_a_switch_broken_behind_its_config_reads_back_as_off(tmp_path, monkeypatch, switch, broken, key, off):

@@ -9,6 +9,7 @@ import triton
 from torch import Tensor
 
 from trainer.kernels.cross_attention_backward import cross_attention_backward
+from trainer.kernels.custom_op import custom_op
 from trainer.kernels.head_parts import head_parts
 
 # On an H200 with 384 pairs, 1024 queries, 128 keys, 4 heads of 96: fastest of 12 tried
@@ -16,7 +17,7 @@ from trainer.kernels.head_parts import head_parts
 QUERIES, STAGES, WARPS = 64, 3, 8
 
 
-@torch.library.custom_op("speedproof::cross_attention", mutates_args=())
+@custom_op
 def cross_attention(query: Tensor, key_value: Tensor, heads: int) -> tuple[Tensor, Tensor]:
     """Return (pairs, queries, dim), and for each query and head the log of its scores' sum of exponentials.
 
@@ -34,7 +35,7 @@ def cross_attention(query: Tensor, key_value: Tensor, heads: int) -> tuple[Tenso
     return out.transpose(1, 2).flatten(2).contiguous(), normaliser.view(each.shape[:3]).contiguous()
 
 
-@torch.library.custom_op("speedproof::cross_attention_gradients", mutates_args=())
+@custom_op
 def cross_attention_gradients(
     out_gradient: Tensor, query: Tensor, key_value: Tensor, out: Tensor, normaliser: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -57,14 +58,14 @@ def cross_attention_gradients(
     return query_gradient, key_value_gradient
 
 
-@cross_attention.register_fake
+@torch.library.register_fake(cross_attention)
 def _(query, key_value, heads):
     pairs, queries, dim = len(key_value), *query.shape[1:]
     normaliser = query.new_empty(pairs, heads, queries, dtype=torch.float32)
     return query.new_empty(pairs, queries, dim), normaliser
 
 
-@cross_attention_gradients.register_fake
+@torch.library.register_fake(cross_attention_gradients)
 def _(out_gradient, query, key_value, out, normaliser):
     return query.new_empty(query.shape), key_value.new_empty(key_value.shape)
 
@@ -81,4 +82,4 @@ def _gradient(ctx, out_gradient, _):
     return *cross_attention_gradients(out_gradient, *ctx.saved_tensors), None
 
 
-cross_attention.register_autograd(_gradient, setup_context=_remember)
+torch.library.register_autograd(cross_attention, _gradient, setup_context=_remember)

@@ -23,13 +23,14 @@ from trainer.kernels.add_norm import (
     add_norm_read_gradients,
 )
 from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
+from trainer.kernels.custom_op import custom_op
 from trainer.kernels.row_parts import row_parts
 
 KEPT = 6  # for the backward pass, beside weights and what was attended to
 VECTORS = 7  # among the weights: biases, and weights and shifts of norms
 
 
-@torch.library.custom_op("speedproof::decoder_tail", mutates_args=())
+@custom_op
 def decoder_tail(
     x: Tensor,
     x_affine: list[Tensor],
@@ -71,7 +72,7 @@ def decoder_tail(
     return [*results, normal, over_deviation, product, *kept]
 
 
-@torch.library.custom_op("speedproof::decoder_tail_backward", mutates_args=())
+@custom_op
 def decoder_tail_backward(
     of_last: Tensor | None,
     of_read: Tensor | None,
@@ -118,7 +119,7 @@ def _rows(gradient: Tensor | None, format: torch.dtype) -> Tensor | None:
     return None if gradient is None else gradient.to(format).contiguous().view(-1, gradient.shape[-1])
 
 
-@decoder_tail.register_fake
+@torch.library.register_fake(decoder_tail)
 def _(x, x_affine, attended, weights, folded, eps, only_reader):
     pairs, queries, dim = attended.shape
     read = attended.new_empty(pairs, queries, len(weights[-1]))
@@ -127,7 +128,7 @@ def _(x, x_affine, attended, weights, folded, eps, only_reader):
     return [last_normal.view(attended.shape), read, normal, deviations[0], product, deviations[1]]
 
 
-@decoder_tail_backward.register_fake
+@torch.library.register_fake(decoder_tail_backward)
 def _(of_last, of_read, attended, kept, weights, x_pairs, only_reader):
     out, _, _, _, first, _, second, *_, reader, _ = weights
     vectors = out.new_empty(VECTORS * attended.shape[-1], dtype=torch.float32)
@@ -167,4 +168,4 @@ def _behind_norm(against_normal: Tensor, of_bias: Tensor, norm: Sequence[Tensor]
     return against_normal * weight + torch.outer(of_bias, shift)
 
 
-decoder_tail.register_autograd(_gradient, setup_context=_remember)
+torch.library.register_autograd(decoder_tail, _gradient, setup_context=_remember)

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
+from trainer.kernels.custom_op import custom_op
 from trainer.kernels.row_parts import row_parts
 
 
-@torch.library.custom_op("speedproof::feed_forward", mutates_args=())
+@custom_op
 def feed_forward(x: Tensor, first: Tensor, first_bias: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     """Return gelu(x first^T + first_bias) second^T as x (pairs, tokens, dim), and the first product.
 
@@ -20,7 +21,7 @@ def feed_forward(x: Tensor, first: Tensor, first_bias: Tensor, second: Tensor) -
     return (bias_gelu(product, first_bias) @ second.T).view(x.shape), product
 
 
-@torch.library.custom_op("speedproof::feed_forward_backward", mutates_args=())
+@custom_op
 def feed_forward_backward(
     out_gradient: Tensor, x: Tensor, product: Tensor, first: Tensor, first_bias: Tensor, second: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -32,12 +33,12 @@ def feed_forward_backward(
     return (of_product @ first).view(x.shape), of_product.T @ x_rows, of_bias, rows.T @ hidden
 
 
-@feed_forward.register_fake
+@torch.library.register_fake(feed_forward)
 def _(x, first, first_bias, second):
     return x.new_empty(x.shape), x.new_empty(x.shape[0] * x.shape[1], len(first))
 
 
-@feed_forward_backward.register_fake
+@torch.library.register_fake(feed_forward_backward)
 def _(out_gradient, x, product, first, first_bias, second):
     return x.new_empty(x.shape), *(torch.empty_like(part) for part in (first, first_bias, second))
 
@@ -54,4 +55,4 @@ def _gradient(ctx, out_gradient, _):
     return feed_forward_backward(out_gradient, *ctx.saved_tensors)
 
 
-feed_forward.register_autograd(_gradient, setup_context=_remember)
+torch.library.register_autograd(feed_forward, _gradient, setup_context=_remember)

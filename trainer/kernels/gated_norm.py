@@ -9,13 +9,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from trainer.kernels.custom_op import custom_op
+
 # A program goes through this many tokens of a pair, whose scale it keeps; forward gate and shift as well.
 FORWARD_TOKENS, FORWARD_WARPS = 8, 1
 BACKWARD_TOKENS, BACKWARD_WARPS = 16, 1
 SUMS = 4  # of the backward pass over tokens
 
 
-@torch.library.custom_op("speedproof::gated_norm", mutates_args=())
+@custom_op
 def gated_norm(
     x: Tensor, branch: Tensor, bias: Tensor, gate: Tensor, scale: Tensor, shift: Tensor, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -36,7 +38,7 @@ def gated_norm(
     return total, out, moments
 
 
-@torch.library.custom_op("speedproof::gated_norm_backward", mutates_args=())
+@custom_op
 def gated_norm_backward(
     total_gradient: Tensor,
     out_gradient: Tensor,
@@ -72,13 +74,13 @@ def _cut(dim: int) -> tuple[int, int]:
     return first, triton.next_power_of_2(dim - first)
 
 
-@gated_norm.register_fake
+@torch.library.register_fake(gated_norm)
 def _(x, branch, bias, gate, scale, shift, eps):
     moments = x.new_empty(*x.shape[:2], 2, dtype=torch.float32)
     return x.new_empty(x.shape), branch.new_empty(branch.shape), moments
 
 
-@gated_norm_backward.register_fake
+@torch.library.register_fake(gated_norm_backward)
 def _(total_gradient, out_gradient, total, branch, moments, bias, gate, scale):
     pairs, tokens, dim = total.shape
     sums = gate.new_empty(SUMS, pairs, -(-tokens // BACKWARD_TOKENS), dim)
@@ -99,7 +101,7 @@ def _gradient(ctx, total_gradient, out_gradient, _):
     return of_x, of_branch, (gate * of_total).sum(dim=0), of_gate, of_scale, of_shift, None
 
 
-gated_norm.register_autograd(_gradient, setup_context=_remember)
+torch.library.register_autograd(gated_norm, _gradient, setup_context=_remember)
 
 
 @triton.jit

@@ -7,13 +7,14 @@ import torch
 import triton
 from torch import Tensor
 
+from trainer.kernels.custom_op import custom_op
 from trainer.kernels.one_tile_backward import one_tile_backward
 from trainer.kernels.one_tile_forward import one_tile_forward
 
 FORWARD_WARPS, BACKWARD_WARPS = 8, 8  # fastest of 2 and 3 tried on an H200 at 384 pairs, 8 heads of 48
 
 
-@torch.library.custom_op("speedproof::one_tile_attention", mutates_args=())
+@custom_op
 def one_tile_attention(
     qkv: Tensor, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
 ) -> Tensor:
@@ -27,7 +28,7 @@ def one_tile_attention(
     return out
 
 
-@torch.library.custom_op("speedproof::one_tile_attention_backward", mutates_args=())
+@custom_op
 def one_tile_attention_backward(
     out_gradient: Tensor, qkv: Tensor, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
 ) -> tuple[Tensor, Tensor]:
@@ -63,12 +64,12 @@ def _tile(qkv: Tensor, heads: int) -> dict[str, int | float]:
     }
 
 
-@one_tile_attention.register_fake
+@torch.library.register_fake(one_tile_attention)
 def _(qkv, query_weight, key_weight, heads, eps):
     return qkv.new_empty(*qkv.shape[:2], qkv.shape[2] // 3)
 
 
-@one_tile_attention_backward.register_fake
+@torch.library.register_fake(one_tile_attention_backward)
 def _(out_gradient, qkv, query_weight, key_weight, heads, eps):
     return qkv.new_empty(qkv.shape), query_weight.new_empty(2, len(query_weight))
 
@@ -83,4 +84,4 @@ def _gradient(ctx, out_gradient):
     return of_qkv, *of_norms.unbind(), None, None
 
 
-one_tile_attention.register_autograd(_gradient, setup_context=_remember)
+torch.library.register_autograd(one_tile_attention, _gradient, setup_context=_remember)

@@ -2,86 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.optim.adamw import adamw
 
 from trainer.config.schema import OptimizerConfig
-from trainer.sharding import share_of, whole
+from trainer.sharding import put_whole, whole
+
+EPSILON = 1e-8  # torch's own default
 
 
-def make_adamw(
-    model: nn.Module,
-    config: OptimizerConfig,
-    *,
-    fused: bool,
-    device: torch.device,
-    capturable: bool = False,
-    without: Collection[nn.Parameter] = (),
-) -> torch.optim.AdamW:
-    """Return AdamW; unfused it is foreach on a GPU and a for-loop on a CPU, as torch chooses itself."""
-    excluded = set(without)
-    trained = [p for p in model.parameters() if p.requires_grad and p not in excluded]
-    return torch.optim.AdamW(
-        [
-            {"params": [p for p in trained if p.ndim >= 2], "weight_decay": config.weight_decay},
-            {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-        ],
-        lr=config.learning_rate,
-        betas=(config.beta1, config.beta2),
-        fused=fused,
-        foreach=None if fused else device.type == "cuda",
-        capturable=capturable,
-    )
+class AdamW:
+    """One part of an optimizer, its state by parameter name.
 
+    It calls torch's functional form: torch.optim.AdamW imports torch._dynamo, which takes seconds.
+    """
 
-def implementation(optimizer: torch.optim.Optimizer) -> str:
-    """Which form the optimizer's groups are set to run."""
-    forms = {
-        "fused" if group["fused"] else "foreach" if group["foreach"] else "for-loop"
-        for group in optimizer.param_groups
-    }
-    return f"{type(optimizer).__name__} {' and '.join(sorted(forms))}"
-
-
-class AdamWPart:
-    """AdamW as one part of an optimizer, its state by parameter name."""
-
-    def __init__(self, optimizer: torch.optim.Optimizer, model: nn.Module) -> None:
-        self.optimizer = optimizer
-        own = {p for group in optimizer.param_groups for p in group["params"]}
-        self.parameters = {name: p for name, p in model.named_parameters() if p in own}
+    def __init__(
+        self,
+        parameters: Mapping[str, Tensor],
+        config: OptimizerConfig,
+        *,
+        fused: bool,
+        device: torch.device,
+        capturable: bool = False,
+    ) -> None:
+        """Unfused it is foreach on a GPU and a for-loop on a CPU, as torch chooses itself."""
+        self.parameters = parameters
+        self.matrices = [name for name, p in parameters.items() if p.ndim >= 2]
+        self.others = [name for name, p in parameters.items() if p.ndim < 2]
+        self.betas = {"beta1": config.beta1, "beta2": config.beta2}
+        self.learning_rate: float | Tensor = config.learning_rate
+        self.weight_decay = config.weight_decay
+        foreach = not fused and device.type == "cuda"
+        self.form = {"fused": fused, "foreach": foreach, "capturable": capturable}
+        self.states: dict[str, dict[str, Tensor]] = {name: {} for name in parameters}
 
     @property
     def implementation(self) -> str:
-        return implementation(self.optimizer)
+        form = "fused" if self.form["fused"] else "foreach" if self.form["foreach"] else "for-loop"
+        return f"AdamW {form}"
 
     def set_learning_rate(self, rate: float | Tensor) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        self.learning_rate = rate
 
     def set_weight_decay(self, weight_decay: float) -> None:
-        """Of the matrices, which are the first group."""
-        self.optimizer.param_groups[0]["weight_decay"] = weight_decay
+        """Of the matrices."""
+        self.weight_decay = weight_decay
 
+    @torch.no_grad()
     def step(self) -> None:
-        self.optimizer.step()
+        self._step(self.matrices, self.weight_decay)
+        self._step(self.others, 0.0)
 
     def state(self) -> dict[str, dict[str, Tensor]]:
         """Step and both averages, whole; nothing before the first step."""
         return {
-            name: {key: whole(value) for key, value in self.optimizer.state[parameter].items()}
-            for name, parameter in self.parameters.items()
+            name: {key: whole(value) for key, value in state.items()} for name, state in self.states.items()
         }
 
-    def load_state(self, state: dict[str, dict[str, Tensor]]) -> None:
-        on_device = any(group["fused"] or group["capturable"] for group in self.optimizer.param_groups)
-        for name, parameter in self.parameters.items():
-            loaded = {}
+    def load_state(self, state: Mapping[str, dict[str, Tensor]]) -> None:
+        for name in self.parameters:
             for key, value in state[name].items():
-                if key == "step":
-                    loaded[key] = value.to(parameter.device if on_device else "cpu", copy=True)
-                else:
-                    loaded[key] = share_of(value.to(parameter.device, copy=True), parameter)
-            self.optimizer.state[parameter] = loaded
+                put_whole(self._state(name)[key], value)
+
+    def _step(self, names: list[str], weight_decay: float) -> None:
+        """Parameters without a gradient stay as they are."""
+        parameters = {name: self.parameters[name] for name in names if self.parameters[name].grad is not None}
+        states = [self._state(name) for name in parameters]
+        adamw(
+            list(parameters.values()),
+            [p.grad for p in parameters.values()],
+            [state["exp_avg"] for state in states],
+            [state["exp_avg_sq"] for state in states],
+            [],  # the largest averages, which amsgrad keeps
+            [state["step"] for state in states],
+            lr=self.learning_rate,
+            weight_decay=weight_decay,
+            eps=EPSILON,
+            amsgrad=False,
+            maximize=False,
+            **self.betas,
+            **self.form,
+        )
+
+    def _state(self, name: str) -> dict[str, Tensor]:
+        """The state of a parameter, made where there is none."""
+        if not self.states[name]:
+            parameter = self.parameters[name]
+            on_device = self.form["fused"] or self.form["capturable"]
+            self.states[name] = {
+                "step": torch.zeros((), device=parameter.device if on_device else "cpu"),
+                "exp_avg": torch.zeros_like(parameter),
+                "exp_avg_sq": torch.zeros_like(parameter),
+            }
+        return self.states[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from trainer.config.schema import Config
-from trainer.optimizer.adamw import AdamWPart, make_adamw
+from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.adamw_offloaded import OffloadedAdamW
 from trainer.optimizer.matrices import Matrix, hidden_matrices
 from trainer.optimizer.muon_batched import BatchedMuon
@@ -13,7 +13,7 @@ from trainer.optimizer.muon_loop import LoopMuon
 from trainer.run.world import World
 
 # Each has a learning rate, a step, and whole tensors by name as its state.
-Part = AdamWPart | OffloadedAdamW | LoopMuon | BatchedMuon
+Part = AdamW | LoopMuon | BatchedMuon
 
 
 class Hybrid:
@@ -54,23 +54,19 @@ class Hybrid:
 def state_names(model: nn.Module, config: Config) -> set[str]:
     """What the optimizer's state is kept by: Muon's matrices, and the parameters that are left to AdamW."""
     matrices = _of_muon(model, config)
-    taken = {matrix.parameter for matrix in matrices}
-    left = {name for name, p in model.named_parameters() if p.requires_grad and p not in taken}
-    return left | {matrix.name for matrix in matrices}
+    return {*_of_adamw(model, matrices), *(matrix.name for matrix in matrices)}
 
 
 def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable: bool = False) -> Hybrid:
     """Return the optimizer of a model that is already wrapped: FSDP2 replaces its parameters."""
     matrices = _of_muon(model, config)
-    adamw = make_adamw(
-        model,
-        config.optimizer,
-        fused=config.speed.fused_adamw,
-        device=world.device,
-        capturable=capturable,
-        without=[matrix.parameter for matrix in matrices],
-    )
-    parts: list[Part] = [(OffloadedAdamW if config.speed.offload_adamw else AdamWPart)(adamw, model)]
+    left = _of_adamw(model, matrices)
+    parts: list[Part]
+    if config.speed.offload_adamw:
+        parts = [OffloadedAdamW(left, config.optimizer)]
+    else:
+        fused = config.speed.fused_adamw
+        parts = [AdamW(left, config.optimizer, fused=fused, device=world.device, capturable=capturable)]
     if matrices and config.speed.muon == "loop":
         parts.append(LoopMuon(matrices, config.optimizer))
     elif matrices:
@@ -82,3 +78,9 @@ def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable
 
 def _of_muon(model: nn.Module, config: Config) -> list[Matrix]:
     return hidden_matrices(model) if config.optimizer.matrices == "muon" else []
+
+
+def _of_adamw(model: nn.Module, matrices: list[Matrix]) -> dict[str, nn.Parameter]:
+    """The trained parameters that are left to it."""
+    taken = {matrix.parameter for matrix in matrices}
+    return {name: p for name, p in model.named_parameters() if p.requires_grad and p not in taken}

@@ -15,7 +15,6 @@ from torch.nn.attention import (
     restore_flash_attention_impl,
     sdpa_kernel,
 )
-from torch.nn.attention.flex_attention import flex_attention
 
 from trainer.errors import ConfigError
 from trainer.model.attention import CrossAttention, SelfAttention
@@ -94,6 +93,8 @@ def _chosen(module: SelfAttention, attention: Attention, dtype: torch.dtype) -> 
 
 
 def _flex(attention: SelfAttention, qkv: Tensor) -> Tensor:
+    from torch.nn.attention.flex_attention import flex_attention  # imports torch.compile's own, in seconds
+
     query, key, value = attention.normalised(qkv)
     return flex_attention(query, key, value).transpose(1, 2).flatten(2)
 

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, nullcontext
 
 from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
 
 from trainer.losses.objective import Objective
 from trainer.run.world import World
@@ -19,6 +18,8 @@ class Fsdp2:
     """
 
     def __init__(self, objective: Objective, world: World, reduced: int) -> None:
+        from torch.distributed.fsdp import fully_shard  # takes seconds, which other wrappers are spared
+
         self.reduced = reduced
         mesh = init_device_mesh(world.device.type, (world.size,))
         for block in objective.model.operator.blocks:
@@ -39,6 +40,8 @@ class Fsdp2:
         self.module.zero_grad(set_to_none=True)
 
     def effective(self) -> dict[str, str | int]:
+        from torch.distributed.fsdp import FSDPModule
+
         sharded = [part for part in self.module.modules() if isinstance(part, FSDPModule)]
         return {
             "wrapper": "FSDP2" if sharded else "none",
