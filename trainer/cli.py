@@ -9,6 +9,8 @@ import os
 import select
 import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -23,6 +25,7 @@ FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 128 + signal.SIGINT  # as shells have it
 UNREAD = 128 + signal.SIGPIPE
+POLL_SECONDS = 0.05
 LARGEST_SEED = 2**53 - 1  # that every reader of metrics.jsonl tells from the next
 
 
@@ -57,6 +60,9 @@ def _end_at_once(code: int) -> NoReturn:
     """
     for child in multiprocessing.active_children():
         child.kill()
+    # A checkpoint may be under way. Who interrupted its join has made Python take that thread for ended.
+    while any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        time.sleep(POLL_SECONDS)
     if sys.stdout:
         with contextlib.suppress(OSError):  # what could not be written was told
             sys.stdout.flush()

@@ -40,7 +40,9 @@ def load_whole_state(module: nn.Module, state: dict[str, Tensor]) -> None:
 
 @torch.no_grad()
 def put_whole(tensor: Tensor, value: Tensor) -> None:
-    """Copy a whole value into a tensor that may be sharded."""
+    """Copy a whole value into a tensor that may be sharded; ValueError if it has another shape."""
+    if value.shape != tensor.shape:
+        raise ValueError(f"got a value of shape {tuple(value.shape)}, expected {tuple(tensor.shape)}")
     local(tensor).copy_(local(share_of(value.to(tensor.device), tensor)))
 
 

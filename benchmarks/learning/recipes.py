@@ -86,15 +86,17 @@ def _train(name: str, options: argparse.Namespace) -> None:
         launch = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
         try:
             while launch.poll() is None and time.monotonic() < deadline:
-                if any(loss <= options.below for _, loss in _evaluations(_events(metrics))):
+                if _is_reached(_events(metrics), options.below):
                     break
                 time.sleep(POLL_SECONDS)
         finally:
             end(launch)
-    if not _evaluations(_events(metrics)):
-        print(f"{name}: was never evaluated; see {options.out / name}.log", flush=True)
+    events = _events(metrics)
+    if not (_has_ended(events) or _is_reached(events, options.below)):
+        print(f"{name}: ended before it was good enough; see {options.out / name}.log", flush=True)
         return
-    shutil.copy(metrics, options.out / f"{name}.jsonl")
+    partial = shutil.copy(metrics, options.out / f"{name}.partial")
+    partial.rename(options.out / f"{name}.jsonl")
     shutil.rmtree(run)  # its checkpoint is large
     print(f"{name}: {reached(_events(options.out / f'{name}.jsonl'), options.below)}", flush=True)
 
@@ -110,7 +112,8 @@ def table(out: Path, names: list[str], below: float) -> str:
             lines.append(f"| {name} | not measured | | | | |")
             continue
         found = reached(events, below)
-        when = "not reached" if found.training_seconds is None else f"{found.training_seconds:.1f} s"
+        unreached = "not reached" if _has_ended(events) else "ended before"
+        when = unreached if found.training_seconds is None else f"{found.training_seconds:.1f} s"
         share = "" if found.share_of_samples is None else f"{found.share_of_samples:.0%}"
         lines.append(
             f"| {name} | {found.step_milliseconds:.1f} | {when} | {share} | {found.least_val_loss:.5f} "
@@ -138,6 +141,14 @@ def reached(events: list[dict], below: float) -> Reached:
         seconds, share = (a + passed * (b - a) for a, b in zip(start, stop, strict=True))
     least = min(loss for *_, loss in curve)
     return Reached(1e3 * sum(steps) / len(steps), set_up, seconds, share, least)
+
+
+def _is_reached(events: list[dict], below: float) -> bool:
+    return any(loss <= below for _, loss in _evaluations(events))
+
+
+def _has_ended(events: list[dict]) -> bool:
+    return any(event["event"] == "run_end" for event in events)
 
 
 def _evaluations(events: list[dict]) -> list[tuple[int, float]]:

@@ -206,3 +206,11 @@ def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_p
     fused, same, _ = an_objective(tmp_path, *overrides, "speed.fused_pointwise=true", *chosen)
     assert same == pytest.approx(loss, rel=1e-6)
     torch.testing.assert_close(gradients(fused), gradients(plain), rtol=1e-4, atol=1e-6)
+
+
+def test_the_gradient_of_a_gradient_is_refused():
+    x, first, bias, second = of_feed_forward()
+    out, _ = feed_forward(x, first, bias, second)
+    (of_x,) = torch.autograd.grad(out.float().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="feed_forward_backward"):
+        of_x.float().sum().backward()

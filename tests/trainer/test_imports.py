@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 
-import pytest
 from tiny import ROOT, tiny_file
 
 # In forks of a process that has the large libraries: 150 new ones would take minutes.
@@ -76,9 +75,8 @@ def heavy_modules_after(program: str, *arguments: str, **environment: str) -> li
     return [name for name in HEAVY if name in done.stdout.split()]
 
 
-@pytest.mark.parametrize("wrapper", ["flat", "ddp"])  # of one rank, to which ddp is none
-def test_a_training_without_compiler_and_fsdp2_imports_nothing_of_them(tmp_path, wrapper):
-    speed = [f"speed.{switch}" for switch in (*AS_THE_RECIPE, f"wrapper={wrapper}")]
+def test_a_training_as_the_recipe_has_it_imports_neither_compiler_nor_fsdp2(tmp_path):
+    speed = [f"speed.{switch}" for switch in (*AS_THE_RECIPE, "wrapper=flat")]
     overrides = ["optimizer.matrices=muon", "recipe.batch_cut_into=2", "train.pairs_per_update=32", *speed]
     arguments = [str(tiny_file(tmp_path)), str(tmp_path / "out"), *overrides]
     assert heavy_modules_after(TRAINED, *arguments) == []

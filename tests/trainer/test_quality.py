@@ -1,5 +1,6 @@
 """The errors that are reported: known errors come out as the numbers that they are."""
 
+import io
 import json
 import math
 import multiprocessing
@@ -22,7 +23,7 @@ from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import FieldUnits
 from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError
-from trainer.run.evaluate import _take_gpu, evaluate_checkpoint, evaluate_runs
+from trainer.run.evaluate import _take_gpu, _write_whole, evaluate_checkpoint, evaluate_runs
 from trainer.run.evaluation import Evaluator
 from trainer.run.evaluation_rollouts import Rollouts, _sums
 from trainer.run.training import Progress, run_training
@@ -461,6 +462,19 @@ def test_one_that_cannot_be_evaluated_keeps_no_other_from_it(gpus, tmp_path, mon
     assert "broken/checkpoint.pt: cannot be read as a checkpoint" in said
     assert f"{folders[1]}: not evaluated: " in said
     assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == ["well"]
+
+
+def test_a_record_of_which_the_system_takes_a_part_is_written_whole():
+    class Slow(io.RawIOBase):
+        taken = b""
+
+        def write(self, text):
+            self.taken += bytes(text[:3])
+            return min(3, len(text))
+
+    file = Slow()
+    _write_whole(file, b'{"run": "a"}\n')
+    assert file.taken == b'{"run": "a"}\n'
 
 
 def test_evaluate_asks_for_the_file_of_several_runs(tmp_path, capsys):

@@ -77,9 +77,21 @@ def test_a_training_that_never_began_is_not_measured(tmp_path, monkeypatch, caps
     (tmp_path / "taken").write_text("")
     assert run(monkeypatch, *options, "--set", f"data.root={tmp_path / 'taken'}") == 1
     told = capsys.readouterr().out
-    assert f"1024-points: was never evaluated; see {tmp_path}/1024-points.log" in told
+    assert f"1024-points: ended before it was good enough; see {tmp_path}/1024-points.log" in told
     assert "| 1024-points | not measured" in told
     assert Path(tmp_path, "1024-points.log").read_text()
+
+
+def test_one_that_was_ended_is_not_said_to_have_missed_it(tmp_path):
+    ended, whole = (
+        a_training(an_evaluation(2, 0.5)),
+        [*a_training(an_evaluation(2, 0.5)), {"event": "run_end"}],
+    )
+    for name, events in (("1024-points", ended), ("512-points", whole)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    told = recipes.table(tmp_path, ["1024-points", "512-points"], 0.1)
+    assert "| 1024-points | 5500.0 | ended before |" in told
+    assert "| 512-points | 5500.0 | not reached |" in told
 
 
 def test_what_lies_behind_the_last_whole_line_is_not_read(tmp_path):

@@ -490,6 +490,41 @@ def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
     assert told.splitlines()[-1].startswith("interrupted at step ")  # and nothing of what is left in memory
 
 
+def test_an_interruption_waits_for_the_checkpoint_that_is_being_written(tmp_path):
+    out = tmp_path / "out"
+    slow = """
+import sys, time
+from trainer.run import checkpoint
+save, saving = checkpoint.torch.save, sys.argv.pop(1)
+checkpoint.torch.save = lambda *of: (open(saving, "w"), time.sleep(3), save(*of))
+from trainer.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+    sets = ["train.checkpoint_every_updates=2", "train.updates=100000", "speed.async_checkpoint=true"]
+    arguments = ["train", "--config", str(tiny_file(tmp_path)), "--out", str(out), "--seed", "3"]
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            slow,
+            str(tmp_path / "saving"),
+            *arguments,
+            *(f"--set={text}" for text in sets),
+        ],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not (tmp_path / "saving").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, told
+    assert read_checkpoint(out / "checkpoint.pt")["step"] == 2
+
+
 def test_a_record_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(CannotWrite, match=r"metrics\.jsonl cannot be written.*No space left.*start again"):

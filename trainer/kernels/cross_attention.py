@@ -9,7 +9,7 @@ import triton
 from torch import Tensor
 
 from trainer.kernels.cross_attention_backward import cross_attention_backward
-from trainer.kernels.custom_op import custom_op
+from trainer.kernels.custom_op import custom_op, gradient_op
 from trainer.kernels.head_parts import head_parts
 
 # On an H200 with 384 pairs, 1024 queries, 128 keys, 4 heads of 96: fastest of 12 tried
@@ -35,7 +35,7 @@ def cross_attention(query: Tensor, key_value: Tensor, heads: int) -> tuple[Tenso
     return out.transpose(1, 2).flatten(2).contiguous(), normaliser.view(each.shape[:3]).contiguous()
 
 
-@custom_op
+@gradient_op
 def cross_attention_gradients(
     out_gradient: Tensor, query: Tensor, key_value: Tensor, out: Tensor, normaliser: Tensor
 ) -> tuple[Tensor, Tensor]:

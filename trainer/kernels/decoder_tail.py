@@ -23,7 +23,7 @@ from trainer.kernels.add_norm import (
     add_norm_read_gradients,
 )
 from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
-from trainer.kernels.custom_op import custom_op
+from trainer.kernels.custom_op import custom_op, gradient_op
 from trainer.kernels.row_parts import row_parts
 
 KEPT = 6  # for the backward pass, beside weights and what was attended to
@@ -72,7 +72,7 @@ def decoder_tail(
     return [*results, normal, over_deviation, product, *kept]
 
 
-@custom_op
+@gradient_op
 def decoder_tail_backward(
     of_last: Tensor | None,
     of_read: Tensor | None,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
-from trainer.kernels.custom_op import custom_op
+from trainer.kernels.custom_op import custom_op, gradient_op
 from trainer.kernels.row_parts import row_parts
 
 
@@ -21,7 +21,7 @@ def feed_forward(x: Tensor, first: Tensor, first_bias: Tensor, second: Tensor) -
     return (bias_gelu(product, first_bias) @ second.T).view(x.shape), product
 
 
-@custom_op
+@gradient_op
 def feed_forward_backward(
     out_gradient: Tensor, x: Tensor, product: Tensor, first: Tensor, first_bias: Tensor, second: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

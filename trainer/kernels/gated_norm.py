@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from trainer.kernels.custom_op import custom_op
+from trainer.kernels.custom_op import custom_op, gradient_op
 
 # A program goes through this many tokens of a pair, whose scale it keeps; forward gate and shift as well.
 FORWARD_TOKENS, FORWARD_WARPS = 8, 1
@@ -38,7 +38,7 @@ def gated_norm(
     return total, out, moments
 
 
-@custom_op
+@gradient_op
 def gated_norm_backward(
     total_gradient: Tensor,
     out_gradient: Tensor,

@@ -7,7 +7,7 @@ import torch
 import triton
 from torch import Tensor
 
-from trainer.kernels.custom_op import custom_op
+from trainer.kernels.custom_op import custom_op, gradient_op
 from trainer.kernels.one_tile_backward import one_tile_backward
 from trainer.kernels.one_tile_forward import one_tile_forward
 
@@ -28,7 +28,7 @@ def one_tile_attention(
     return out
 
 
-@custom_op
+@gradient_op
 def one_tile_attention_backward(
     out_gradient: Tensor, qkv: Tensor, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
 ) -> tuple[Tensor, Tensor]:

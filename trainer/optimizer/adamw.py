@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor
+from torch.autograd.profiler import record_function
 from torch.optim.adamw import adamw
 
 from trainer.config.schema import OptimizerConfig
@@ -65,6 +66,7 @@ class AdamW:
 
     def load_state(self, state: Mapping[str, dict[str, Tensor]]) -> None:
         for name in self.parameters:
+            self.states[name] = {}
             for key, value in state[name].items():
                 put_whole(self._state(name)[key], value)
 
@@ -72,9 +74,13 @@ class AdamW:
         """Parameters without a gradient stay as they are."""
         parameters = {name: self.parameters[name] for name in names if self.parameters[name].grad is not None}
         states = [self._state(name) for name in parameters]
+        with record_function("AdamW.step"):  # in traces, as torch's class has it
+            self._call(list(parameters.values()), states, weight_decay)
+
+    def _call(self, parameters: list[Tensor], states: list[dict[str, Tensor]], weight_decay: float) -> None:
         adamw(
-            list(parameters.values()),
-            [p.grad for p in parameters.values()],
+            parameters,
+            [parameter.grad for parameter in parameters],
             [state["exp_avg"] for state in states],
             [state["exp_avg_sq"] for state in states],
             [],  # the largest averages, which amsgrad keeps

@@ -58,9 +58,11 @@ def profile(config: Config, out: Path, seed: int, steps: int) -> int:
         require_device_fits(parts, world.device.type, world.size)
         found = measure(parts, world, out, seed, steps)
         if world.rank == 0:
-            answer("\n".join(lines(found, config)))
-            with refusal_told(out / "profile.json"):
-                (out / "profile.json").write_text(json.dumps(asdict(found), indent=2))
+            try:
+                answer("\n".join(lines(found, config)))
+            finally:  # neither is lost with the other
+                with refusal_told(out / "profile.json"):
+                    (out / "profile.json").write_text(json.dumps(asdict(found), indent=2))
     return 0
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from io import RawIOBase
 from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
 from multiprocessing.queues import SimpleQueue
@@ -74,17 +75,28 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
             )
     try:
         file = out.open("ab", buffering=0)  # what is refused is not tried again as it is closed
-        foreign = out.is_file() and out.read_bytes()[:1] not in (b"", b"{")
+        foreign = out.is_file() and _first_byte(out) not in (b"", b"{")
     except OSError as error:
         raise ConfigError(f"--out: {out} cannot be written ({error.strerror}); name another file") from error
-    if foreign:
-        raise ConfigError(f"--out: {out} holds something else than evaluations; name another file")
     with file:
+        if foreign:
+            raise ConfigError(f"--out: {out} holds something else than evaluations; name another file")
         for place, line in enumerate(_lines(folders, root)):
             with refusal_told(out):
                 if place == 0 and out.is_file():  # and no pipe
                     file.truncate(0)
-                file.write(f"{line}\n".encode())
+                _write_whole(file, f"{line}\n".encode())
+
+
+def _first_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(1)
+
+
+def _write_whole(file: RawIOBase, text: bytes) -> None:
+    """The system may take a part alone, as what a disk still has room for; it refuses the next."""
+    while text:
+        text = text[file.write(text) :]
 
 
 def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:
