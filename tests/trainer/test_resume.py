@@ -420,18 +420,25 @@ def hanging_after_a_checkpoint(folder: Path, *overrides: str) -> subprocess.Pope
     """A training in folder/out that hangs in step 4 and has written a checkpoint after step 2."""
     settings = [f"--set={text}" for text in ("train.checkpoint_every_updates=2", *overrides)]
     where = ["--config", tiny_file(folder), "--out", folder / "out"]
+    arguments = ["-m", "trainer", "train", *where, *settings, "--seed", "3"]
+    fault = {"SPEEDPROOF_TEST_FAULT": "hang@rank0@step4"}
+    return started(arguments, until=folder / "out/checkpoint.pt", environment=fault)
+
+
+def started(arguments: list, *, until: Path, environment: dict[str, str] | None = None) -> subprocess.Popen:
+    """A Python process that has made a file."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "trainer", "train", *where, *settings, "--seed", "3"],
+        [sys.executable, *arguments],
         cwd=ROOT,
-        env={**os.environ, "SPEEDPROOF_TEST_FAULT": "hang@rank0@step4"},
+        env={**os.environ, **(environment or {})},
         stderr=subprocess.PIPE,
         text=True,
         # Tests that were started in the background ignore Ctrl-C, and so would this.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    while not (folder / "out/checkpoint.pt").exists():
+    while not until.exists():
         assert process.poll() is None
-        time.sleep(0.1)
+        time.sleep(0.05)
     return process
 
 
@@ -501,24 +508,9 @@ from trainer.cli import main
 sys.exit(main(sys.argv[1:]))
 """
     sets = ["train.checkpoint_every_updates=2", "train.updates=100000", "speed.async_checkpoint=true"]
-    arguments = ["train", "--config", str(tiny_file(tmp_path)), "--out", str(out), "--seed", "3"]
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            slow,
-            str(tmp_path / "saving"),
-            *arguments,
-            *(f"--set={text}" for text in sets),
-        ],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    while not (tmp_path / "saving").exists():
-        assert process.poll() is None
-        time.sleep(0.05)
+    arguments = ["train", "--config", tiny_file(tmp_path), "--out", out, "--seed", "3"]
+    saving = tmp_path / "saving"
+    process = started(["-c", slow, saving, *arguments, *(f"--set={text}" for text in sets)], until=saving)
     process.send_signal(signal.SIGINT)
     told = process.communicate(timeout=60)[1]
     assert process.returncode == 130, told
