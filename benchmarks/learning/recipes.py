@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -176,7 +177,10 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--case-seconds", type=float, default=120, help="the most for one training")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not 0 < options.below < math.inf:
+        parser.error(f"--below: got {options.below:g}, expected a held-out loss such as 0.001")
+    return options
 
 
 if __name__ == "__main__":

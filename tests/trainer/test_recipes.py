@@ -100,6 +100,15 @@ def test_what_lies_behind_the_last_whole_line_is_not_read(tmp_path):
     assert "| 0.50000 |" in recipes.table(tmp_path, ["1024-points"], 0.6)
 
 
+@pytest.mark.parametrize("below", ["nan", "inf", "0", "-1"])
+def test_a_loss_that_no_training_can_be_below_is_refused(tmp_path, monkeypatch, capsys, below):
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, "--out", tmp_path / "out", "--below", below)
+    assert ended.value.code == 2
+    assert f"--below: got {below}, expected a held-out loss such as 0.001" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_config_that_is_wrong_is_refused_before_a_training(tmp_path, monkeypatch, capsys):
     options = ["--out", tmp_path / "out", "--config", tiny_file(tmp_path), "--below", 1]
     with pytest.raises(SystemExit) as ended:
