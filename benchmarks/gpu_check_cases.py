@@ -56,12 +56,14 @@ class Tolerance:
 ROUNDING = Tolerance(losses=0.01, weights=0.2, gradients=0.01, gradient=0.1, norms=0.25)  # of bf16
 # The same gradients, of which other arithmetic makes the update, or other kernels in later ones.
 STEPPED = replace(ROUNDING, gradients=1e-6, gradient=1e-6)
-# Of fp32, or of its sums in another order.
+# The same, with sums in another order alone: of the gradients' norm, to which they are clipped.
+REORDERED = Tolerance(losses=5e-4, weights=0.05, gradients=1e-6, gradient=1e-6, norms=0.03)
+# Of fp32.
 FLOAT = Tolerance(losses=1e-4, weights=0.02, gradients=1e-6, gradient=5e-6, norms=0.005)
 # bf16 beside fp32.
 HALVED = Tolerance(losses=0.01, weights=0.2, gradients=0.02, gradient=0.1, norms=0.1)
 # FP8 beside bf16: 3 bits of mantissa, and 2 in gradients, in place of 7.
-EIGHT_BITS = Tolerance(losses=0.03, weights=0.5, gradients=0.1, gradient=0.4, norms=None)
+EIGHT_BITS = Tolerance(losses=0.04, weights=0.5, gradients=0.1, gradient=0.4, norms=None)
 # Of its forms: a value between two of FP8 may become the other.
 RECOMPILED = Tolerance(losses=0.02, weights=0.2, gradients=0.02, gradient=0.1, norms=0.4)
 # Until fp16's scaler has come down from 2^16, after 1 update, at higher learning rates 5.
@@ -184,15 +186,15 @@ _TWO = [
     Case("ddp", processes=2, against="plain-of-two"),
     Case("ddp-accumulation-3", (THREE,), processes=2, against="ddp"),
     Case("ddp-reduced-every-micro-step", (THREE, EVERY), processes=2, against="ddp"),
-    Case("flat", (FLAT,), processes=2, against="ddp", tolerance=FLOAT),
+    Case("flat", (FLAT,), processes=2, against="ddp", tolerance=REORDERED),
     Case("flat-graph", (FLAT, GRAPH), processes=2, against="ddp", tolerance=STEPPED),
     Case("flat-fast", (FLAT, *FAST), processes=2, against="ddp"),
-    Case("flat-muon-sharded", (FLAT, SHARDED), processes=2, against="ddp", tolerance=FLOAT),
+    Case("flat-muon-sharded", (FLAT, SHARDED), processes=2, against="ddp", tolerance=REORDERED),
     Case("flat-fast-muon-sharded", (FLAT, *FAST, SHARDED), processes=2, against="ddp"),
     Case("ddp-recipe", RECIPE, processes=2, against="recipe-of-two"),
     Case("flat-kernels-recipe", (FLAT, SHARDED, *KERNELS, *RECIPE), processes=2, against="ddp-recipe"),
-    Case("flat-nccl", (FLAT, PLAN_NCCL), processes=2, against="ddp", tolerance=FLOAT),
-    Case("fsdp2", ("speed.wrapper=fsdp2",), processes=2, against="ddp", tolerance=STEPPED),
+    Case("flat-nccl", (FLAT, PLAN_NCCL), processes=2, against="ddp", tolerance=REORDERED),
+    Case("fsdp2", ("speed.wrapper=fsdp2",), processes=2, against="ddp", tolerance=REORDERED),
     Case("ddp-compile-blocks", (BLOCKS,), processes=2, against="ddp"),
     Case(
         "ddp-fp16",

@@ -24,7 +24,7 @@ from benchmarks.bad_input import refused_in_words
 from trainer.config import Config, load_config
 from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
-from trainer.data.feed import Share, open_feed
+from trainer.data.feed import Feed, Share, open_feed
 from trainer.data.splits import Data, open_data
 from trainer.errors import RanksDisagree
 from trainer.optimizer.ema import averaged_weights
@@ -60,6 +60,19 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     )
     _forget_previous(world.device)
     feed = open_feed(data.train, share, updates, config.speed, world.device)
+    result, after_replays = _trained(case, config, feed, world, out)
+    if config.speed.cuda_graph:
+        _free_memory(world.device)  # of the graph, which has all of an update's for its own
+        result |= _replay_deviations(config, feed, result["losses"], after_replays, world)
+    feed.close()
+    return result
+
+
+def _trained(
+    case: Case, config: Config, feed: Feed, world: World, out: Path
+) -> tuple[dict[str, object], dict[str, Weights]]:
+    """What is recorded of the updates, and weights and averages after those replays that are repeated."""
+    updates = config.growth.steps
     started = time.perf_counter()
     learner = Learner(config, SEED, world)
     noting = time.perf_counter()
@@ -129,13 +142,10 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
             require_equal_weights(learner.model, world, updates)
         except RanksDisagree as error:  # on all of them: the other cases can go on
             result["ranks_disagree"] = str(error)
-    if graph:
-        result |= _replay_deviations(config, feed, result["losses"], after_replays, world)
-    feed.close()
     switches.close()
     if graph:
         graph.close()
-    return result
+    return result, after_replays
 
 
 def _recorded_graphs(config: Config, device: torch.device) -> dict[str, int]:
@@ -154,7 +164,7 @@ def _replays(updates: int) -> int:
 
 
 def _replay_deviations(
-    config: Config, feed: object, losses: list[float], after_replays: dict[str, Weights], world: World
+    config: Config, feed: Feed, losses: list[float], after_replays: dict[str, Weights], world: World
 ) -> dict[str, float]:
     """How far replayed steps are from the same calls made eagerly, in losses, and in what they left behind.
 
@@ -292,11 +302,16 @@ def _root_sum(distances: dict[str, float]) -> float:
 
 def _forget_previous(device: torch.device) -> None:
     torch._dynamo.reset()
+    _free_memory(device)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+
+
+def _free_memory(device: torch.device) -> None:
     gc.collect()
     if device.type == "cuda":
         torch.cuda.synchronize()
         torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
 
 
 def _memory(device: torch.device) -> dict[str, int]:
