@@ -40,26 +40,50 @@ def fused_blocks(
     from trainer.kernels.feed_forward import feed_forward  # needs Triton, as all of them do
     from trainer.kernels.gated_norm import gated_norm
 
-    blocks = operator.blocks
-    parts = [block.modulation(condition).float().chunk(6, dim=-1) for block in blocks]
+    blocks, format = operator.blocks, x.dtype  # which a product gave it
+    qkv = _in_one_format([block.attention.qkv.weight for block in blocks], format)
+    out = _in_one_format([block.attention.out.weight for block in blocks], format)
+    first = _in_one_format([block.mlp[0].weight for block in blocks], format)
+    last = _in_one_format([block.mlp[2].weight for block in blocks], format)
+    shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = _modulations(blocks, condition, branch_scale)
     x = x.float()  # as the plain sums are, which meet a branch scale in float32
-    shift, scale, *_ = parts[0]
-    normal = blocks[0].attention_norm(x) * (1 + scale[:, None]) + shift[:, None]
+    normal = blocks[0].attention_norm(x) * scale_a[0][:, None] + shift_a[0][:, None]
     for number, block in enumerate(blocks):
-        _, _, gate_a, shift_m, scale_m, gate_m = parts[number]
-        kept = branch_scale[number][:, None]
-        attention, (first, _, last) = block.attention, block.mlp
-        branch = linear(attention.mix(attention.qkv(normal)), attention.out.weight)
-        modulation = kept * (1 + gate_a), 1 + scale_m, shift_m
+        attention, (first_layer, _, last_layer) = block.attention, block.mlp
+        branch = linear(attention.mix(linear(normal, qkv[number], attention.qkv.bias)), out[number])
+        modulation = gate_a[number], scale_m[number], shift_m[number]
         x, normal, _ = gated_norm(x, branch, attention.out.bias, *modulation, block.mlp_norm.eps)
-        weights = first.weight.to(normal.dtype), first.bias, last.weight.to(normal.dtype)
-        branch, _ = feed_forward(normal, *weights)
-        gate = kept * (1 + gate_m)
+        branch, _ = feed_forward(normal, first[number], first_layer.bias, last[number])
         if number + 1 < len(blocks):
-            shift, scale, *_ = parts[number + 1]
+            modulation = gate_m[number], scale_a[number + 1], shift_a[number + 1]
             following = blocks[number + 1].attention_norm
-            x, normal, _ = gated_norm(x, branch, last.bias, gate, 1 + scale, shift, following.eps)
-    return x + gate[:, None] * (branch + last.bias)
+            x, normal, _ = gated_norm(x, branch, last_layer.bias, *modulation, following.eps)
+    return x + gate_m[-1][:, None] * (branch + last_layer.bias)
+
+
+def _in_one_format(weights: list[Tensor], format: torch.dtype) -> tuple[Tensor, ...]:
+    """Equal matrices, all of them in two launches each way, where autocast would take one for each."""
+    return torch.stack(weights).to(format).unbind()
+
+
+def _modulations(
+    blocks: nn.ModuleList,
+    condition: Float[Tensor, "pairs condition"],
+    branch_scale: Float[Tensor, "depth pairs"],
+) -> list[tuple[Float[Tensor, "pairs dim"], ...]]:
+    """Return shift, scale and gate of the first half, then of the second, each of every block.
+
+    They depend on the condition alone, so that one product makes them all. Scales and gates have their 1, and
+    gates the branch scale.
+    """
+    layers = [block.modulation for block in blocks]
+    weight, bias = torch.cat([one.weight for one in layers]), torch.cat([one.bias for one in layers])
+    packed = linear(condition, weight, bias).unflatten(-1, (len(blocks), 6, -1))
+    # One of a block and kind lies in one piece, as the kernels want it.
+    shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = packed.permute(2, 1, 0, 3).contiguous().float()
+    kept = branch_scale[..., None]
+    kinds = shift_a, 1 + scale_a, kept * (1 + gate_a), shift_m, 1 + scale_m, kept * (1 + gate_m)
+    return [kind.unbind() for kind in kinds]
 
 
 def fused_layers(
