@@ -227,6 +227,7 @@ _ONE_LATER = [
     Case("loader", LOADER, tolerance=SAME),
     Case("metric-reads", ("speed.metric_reads=update",), tolerance=SAME, waits=2),
     Case("hoist-fixed-grid", (HOIST,)),
+    Case("joint-decode", ("speed.joint_decode=true",)),
     Case("cudnn-autotune", ("speed.cudnn_autotune=true",), tolerance=SAME),
     Case("memory-cleanup", ("speed.memory_cleanup_updates=4",), tolerance=SAME),
     Case("loader-not-pinned", (*LOADER, "speed.loader_pinned=false"), tolerance=SAME),
@@ -250,6 +251,7 @@ _LAST = [
 # A value of each further switch, behind DDP.
 ON_TWO_AS_WELL = {
     *("one-tile", "cross-attention", "fused-pointwise", "hoist-fixed-grid", "muon-loop", "fused-adamw"),
+    "joint-decode",
     *("foreach-ema", "offload-adamw", "loader", "loader-not-pinned", "metric-reads", "cudnn-autotune"),
     *("memory-cleanup", "trace", "checkpointing-selective", "checkpointing-encoder-decoder"),
     *("compile-model", "compile-reduce-overhead"),

@@ -192,6 +192,7 @@ def test_layers_that_hand_on_rows_before_weight_and_shift_have_the_gradients_of_
         [],
         ["speed.compile=model"],
         ["recipe.query_strategy=lattice", "recipe.query_points=4"],  # each pair has one of several rows
+        ["loss.inverse_encoding=0.01", "speed.joint_decode=true"],  # and a head reads two fields
     ],
 )
 def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path, chosen):
@@ -201,8 +202,8 @@ def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_p
         *("loss.boundary=0", "loss.inverse_encoding=0", "loss.inverse_decoding=0"),  # each decodes more
         "speed.hoist_fixed_grid=true",  # the first layer has one row of queries, the second one a pair
     ]
-    recipe = [key for key in chosen if key.startswith("recipe.")]
-    plain, loss, _ = an_objective(tmp_path, *overrides, *recipe)
+    shared = [key for key in chosen if not key.startswith("speed.")]
+    plain, loss, _ = an_objective(tmp_path, *overrides, *shared)
     fused, same, _ = an_objective(tmp_path, *overrides, "speed.fused_pointwise=true", *chosen)
     assert same == pytest.approx(loss, rel=1e-6)
     torch.testing.assert_close(gradients(fused), gradients(plain), rtol=1e-4, atol=1e-6)

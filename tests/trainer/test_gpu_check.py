@@ -44,7 +44,10 @@ from gpu_check_worker import SYNCHRONIZES, _most, _noted_waits
 
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
-NOT_RECORDED = {"attention-flash3"}  # its package is not there
+NOT_RECORDED = {
+    "attention-flash3",  # its package is not there
+    *("joint-decode", "ddp-joint-decode"),  # newer than the records
+}
 NOT_SHOWN = "not compared with plain-fp32"  # by `plain` of the older records
 
 

@@ -259,9 +259,9 @@ def test_terms_are_given_what_their_inputs_say(tmp_path, task, strategy, asked):
     inverse = queries[::2]
     if asked and strategy == "uniform":  # the encoder reads what was decoded on a regular grid
         inverse = part.reread.expand(2, -1)
-    reconstruction = model.decoder(state_head(task), latent[::2], places[inverse])
+    reconstruction = model.decoder([state_head(task)], latent[::2], places[inverse])
     expected = {
-        "prediction": model.decoder(target_head(task), advanced, places[queries]),
+        "prediction": model.decoder([target_head(task)], advanced, places[queries]),
         "target": at(next_field, queries),
         "field": at(field, queries),
         "encoded_target": model.encoder(task, next_field),
@@ -270,7 +270,7 @@ def test_terms_are_given_what_their_inputs_say(tmp_path, task, strategy, asked):
         "reconstructed": at(field[::2], inverse),
     }
     if asked:
-        expected["border"] = model.decoder(target_head(task), advanced, part.border.expand(4, -1, -1))
+        expected["border"] = model.decoder([target_head(task)], advanced, part.border.expand(4, -1, -1))
         expected["encoded_again"] = model.encoder(task, reconstruction.unflatten(2, part.reread_grid))
     torch.testing.assert_close({name: given.tensor(name) for name in expected}, expected)
 
@@ -304,9 +304,9 @@ def test_the_decoder_answers_at_any_point(tmp_path, task, place, between):
     model = LatentPdeOperator(config)
     latent = model.encoder(task, torch.randn(2, 1, *config.grids[task]))
     assert latent.shape == (2, config.model.tokens, config.model.latent_dim)
-    whole = model.decoder(task, latent, model.places(task).expand(2, -1, -1))
+    whole = model.decoder([task], latent, model.places(task).expand(2, -1, -1))
     index = (model.places(task) == torch.tensor(place)).all(dim=1).nonzero().item()
-    one, other = (model.decoder(task, latent, torch.tensor([[at], [at]])) for at in (place, between))
+    one, other = (model.decoder([task], latent, torch.tensor([[at], [at]])) for at in (place, between))
     torch.testing.assert_close(one[..., 0], whole[..., index])
     assert not torch.allclose(one, other)
 
@@ -365,7 +365,7 @@ def test_before_any_training_a_query_looks_at_the_tokens_near_it(task):
     for layer in model.decoder.layers:
         layer.attention.mix = partial(_mix_and_note, layer.attention, own_weights)
     places = model.decoder.get_buffer(f"centres_{task}")
-    model.decoder(task, model.encoder(task, torch.randn(2, 1, *model.grids[task])), places[None])
+    model.decoder([task], model.encoder(task, torch.randn(2, 1, *model.grids[task])), places[None])
     assert min(own_weights[1:]) > 8 / len(places)
 
 

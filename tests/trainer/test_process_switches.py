@@ -24,7 +24,7 @@ from trainer.run.clock import HostClock
 from trainer.run.training import Progress, run_training
 from trainer.run.world import World
 from trainer.switches.nccl import observed_nccl, set_nccl_environment
-from trainer.switches.on_model import put_on_model
+from trainer.switches.on_model import put_on_model, read_back_model
 from trainer.switches.process_switches import ProcessSwitches
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -262,3 +262,52 @@ def test_only_places_that_pairs_have_in_common_are_hoisted(tmp_path):
         put_on_model(objective, config.speed)
         seen[strategy, points] = [part.shares_places for part in objective.tasks]
     assert seen == {("uniform", "null"): [True], ("lattice", "4"): [True], ("uniform", "4"): [False]}
+
+
+@pytest.mark.parametrize(
+    "recipe", [[], LATTICE, ["recipe.inverse_every_nth_pair=2", "speed.hoist_fixed_grid=true"]]
+)
+def test_predictions_and_reconstructions_decoded_together_have_the_same_gradients(tmp_path, recipe):
+    """A task with one set of fields, and one with two; on the border too."""
+    losses, gradients, decodes = [], [], []
+    for together in ("false", "true"):
+        tasks = [
+            "data.tasks=[advection1d, darcy2d]",
+            "data.advection1d.grid_points=16",
+            "data.darcy2d.grid_points=4",
+        ]
+        config = tiny_config(tmp_path, f"speed.joint_decode={together}", *tasks, *recipe)
+        torch.manual_seed(0)
+        objective = Objective(LatentPdeOperator(config), config)
+        put_on_model(objective, config.speed)
+        batch, calls = a_batch(config), []
+        objective.model.decoder.register_forward_hook(lambda *_, calls=calls: calls.append(1))
+        loss = objective(batch, StepChoices.of(config, 0).inputs(1, batch.pair), Phase())
+        loss.backward()
+        losses.append(loss.detach())
+        gradients.append({name: p.grad for name, p in objective.model.named_parameters()})
+        decodes.append(len(calls))
+    torch.testing.assert_close(losses[1], losses[0])
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
+    assert decodes == [4, 2]
+
+
+def test_only_what_is_at_the_same_places_is_decoded_together(tmp_path):
+    read_back = {}
+    for strategy, points in (("uniform", "null"), ("lattice", "4"), ("uniform", "4")):
+        config = tiny_config(
+            tmp_path,
+            "speed.joint_decode=true",
+            f"recipe.query_points={points}",
+            f"recipe.query_strategy={strategy}",
+            *("loss.spectral=0", "loss.conservation=0"),  # they need a regular grid
+        )
+        objective = Objective(LatentPdeOperator(config), config)
+        put_on_model(objective, config.speed)
+        seen = read_back_model(objective, config.speed, torch.float32)
+        read_back[strategy, points] = seen["joint_decodes"]
+        batch = a_batch(config)
+        inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
+        assert objective(batch, inputs, Phase()).isfinite()
+        assert objective(batch, inputs, Phase(inverse=False)).isfinite()
+    assert read_back == {("uniform", "null"): 1, ("lattice", "4"): 1, ("uniform", "4"): 0}

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from trainer.losses.terms.term import OF_A_DECODED_PREDICTION, OF_A_RECONSTRUCTION
 from trainer.model.decoder import state_head, target_head
 from trainer.model.latent_operator import LatentPdeOperator
 
@@ -81,8 +82,12 @@ class Given:
 
     def reconstruction(self) -> Float[Tensor, "some fields queries"]:
         """Decoded encoding of the pairs that have inverse terms."""
-        places = self._part.places(self._model, self.tensor("_inverse_queries"))
-        return self._model.decoder(state_head(self._part.task.name), self.tensor("encoded_once"), *places)
+        queries = self.tensor("_inverse_queries")
+        if self._decodes_jointly():
+            fields = self._pairs.field.shape[1]
+            return self.tensor("_decoded_jointly")[len(self._pairs.queries) :, -fields:, : queries.shape[1]]
+        places = self._part.places(self._model, queries)
+        return self._model.decoder([state_head(self._part.task.name)], self.tensor("encoded_once"), *places)
 
     def reconstructed(self) -> Float[Tensor, "some fields queries"]:
         """u(t) of these pairs at the same places."""
@@ -99,10 +104,33 @@ class Given:
 
     def _decoded_prediction(self) -> Float[Tensor, "pairs targets places"]:
         """At the queries, and behind them on the border if a term asks for it."""
-        places, spread = self._part.places(self._model, self._pairs.queries)
+        if self._decodes_jointly():
+            fields = self._pairs.next_field.shape[1]
+            return self.tensor("_decoded_jointly")[: len(self._pairs.queries), :fields]
+        places, spread = self._places_with_border(self._pairs.queries)
+        return self._model.decoder([target_head(self._part.task.name)], self._pairs.advanced, places, spread)
+
+    def _decoded_jointly(self) -> Float[Tensor, "pairs_and_some fields places"]:
+        """Predictions, and behind them reconstructions; fields are of both heads where a task has two."""
+        name, latent = self._part.task.name, [self._pairs.advanced, self.tensor("encoded_once")]
+        heads = list(dict.fromkeys([target_head(name), state_head(name)]))
+        places, spread = self._places_with_border(
+            torch.cat([self._pairs.queries, self.tensor("_inverse_queries")])
+        )
+        return self._model.decoder(heads, torch.cat(latent), places, spread)
+
+    def _decodes_jointly(self) -> bool:
+        """Where both are asked for, at the same places of a pair."""
+        asks_for_both = not any(map(self._asked.isdisjoint, (OF_A_DECODED_PREDICTION, OF_A_RECONSTRUCTION)))
+        return self._part.decodes_jointly and asks_for_both
+
+    def _places_with_border(
+        self, queries: Int[Tensor, "pairs queries"]
+    ) -> tuple[Float[Tensor, "rows places dimensions"], Float[Tensor, "pairs rows"] | None]:
+        places, spread = self._part.places(self._model, queries)
         if "border" in self._asked:
             places = torch.cat([places, self._part.border.expand(len(places), -1, -1)], dim=1)
-        return self._model.decoder(target_head(self._part.task.name), self._pairs.advanced, places, spread)
+        return places, spread
 
     def _inverse_queries(self) -> Int[Tensor, "some queries"]:
         """On every n-th pair of a batch in random order: unbiased, and the same however a batch is cut."""

@@ -32,6 +32,7 @@ class TaskTerms(nn.Module):
         first = reread.choose(0, 0, torch.zeros(1, dtype=torch.long))[0]
         self.reread_grid = reread.lattice
         self.shares_places = False  # places that pairs have in common are embedded once
+        self.decodes_jointly = False  # predictions and reconstructions in one decode
         if plan.lattice is not None:
             self.register_buffer("lattices", plan.lattices(), persistent=False)
         self.register_buffer("reread", first, persistent=False)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from trainer.config.schema import Config
 from trainer.data.tasks import TASKS
@@ -64,6 +68,17 @@ class PlaceEmbedding(nn.Module):
         return self.mix(nn.functional.gelu(self.embed[name](self.features[name](places))))
 
 
+class JointHead:
+    """Reads the fields of several heads, one behind the other, as one linear layer does."""
+
+    def __init__(self, heads: list[nn.Linear]) -> None:
+        self.weight = torch.cat([head.weight for head in heads])
+        self.bias = torch.cat([head.bias for head in heads])
+
+    def __call__(self, x: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows fields"]:
+        return linear(x, self.weight, self.bias)
+
+
 class AnyPointDecoder(nn.Module):
     """Shared by all tasks but for the heads, one per field; a steady task has two sets of fields."""
 
@@ -85,25 +100,29 @@ class AnyPointDecoder(nn.Module):
 
     def forward(
         self,
-        head: str,
+        heads: Sequence[str],
         latent: Float[Tensor, "pairs tokens latent"],
         places: Float[Tensor, "rows queries dimensions"],
         spread: Float[Tensor, "pairs rows"] | None = None,
     ) -> Float[Tensor, "pairs fields queries"]:
-        """Places are of each pair, of all pairs, or some that `spread` shares out: a 1 names each pair's.
+        """Return the fields of all heads, which are of one task.
+
+        Places are of each pair, of all pairs, or some that `spread` shares out: a 1 names each pair's.
 
         Tokens are embedded with their places as queries are, so that a query can find those near it. Places
         are near each other as on a torus, since their features are periodic: opposite borders too.
         """
-        context = self.context(latent) + self.place(self.get_buffer(f"centres_{head}"))
-        return self.through(self.place(places), context, spread, self.heads[head]).transpose(1, 2)
+        context = self.context(latent) + self.place(self.get_buffer(f"centres_{heads[0]}"))
+        readers = [self.heads[name] for name in heads]
+        head = readers[0] if len(readers) == 1 else JointHead(readers)
+        return self.through(self.place(places), context, spread, head).transpose(1, 2)
 
     def through(
         self,
         x: Float[Tensor, "rows queries dim"],
         context: Float[Tensor, "pairs tokens dim"],
         spread: Float[Tensor, "pairs rows"] | None,
-        head: nn.Linear,
+        head: nn.Linear | JointHead,
     ) -> Float[Tensor, "pairs queries fields"]:
         """Layers and head: what kernels replace."""
         for number, layer in enumerate(self.layers):

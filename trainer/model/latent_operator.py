@@ -41,7 +41,7 @@ class LatentPdeOperator(nn.Module):
         keep_all = torch.ones(len(self.operator.blocks), len(field), device=field.device)
         latent = self.operator(self.encoder(task, field), condition, keep_all)
         places = self.places(task).expand(len(field), -1, -1)
-        return self.decoder(target_head(task), latent, places).unflatten(2, self.grids[task])
+        return self.decoder([target_head(task)], latent, places).unflatten(2, self.grids[task])
 
 
 def parameter_count(model: nn.Module) -> int:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from trainer.model.decoder import AnyPointDecoder, DecoderLayer, spread_out
+from trainer.model.decoder import AnyPointDecoder, DecoderLayer, JointHead, spread_out
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.model.operator import LatentOperator
 
@@ -91,7 +91,7 @@ def fused_layers(
     x: Float[Tensor, "rows queries dim"],
     context: Float[Tensor, "pairs tokens dim"],
     spread: Float[Tensor, "pairs rows"] | None,
-    head: nn.Linear,
+    head: nn.Linear | JointHead,
 ) -> Float[Tensor, "pairs queries fields"]:
     """What takes the place of AnyPointDecoder.through: a layer's norm goes with the product that reads it."""
     layers = decoder.layers
@@ -112,7 +112,7 @@ def fused_tail(
     x: Float[Tensor, "#pairs queries dim"],
     x_norm: nn.LayerNorm | None,
     attended: Float[Tensor, "pairs queries dim"],
-    reader: nn.Linear,
+    reader: nn.Linear | JointHead,
     *,
     only_reader: bool = False,
 ) -> tuple[Tensor | None, Tensor]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the config is validated without torch
     from trainer.losses.choices import Phase
 
 OF_A_DECODED_PREDICTION = {"prediction", "prediction_on_grid", "border"}
+OF_A_RECONSTRUCTION = {"reconstruction", "encoded_again"}
 ON_A_REGULAR_GRID = {"prediction_on_grid", "target_on_grid", "field_on_grid"}
 
 

@@ -1,0 +1,29 @@
+"""Decode predictions and reconstructions of a task together, where both are at the same places of a pair."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.switches.on_model.switch import Key, ModelSwitch
+
+if TYPE_CHECKING:
+    import torch
+
+    from trainer.config.schema import SpeedConfig
+    from trainer.losses.objective import Objective
+
+
+def put_on(objective: Objective, speed: SpeedConfig) -> None:
+    """Half of the decodes, each of as many more pairs: what few pairs with inverse terms take is launches."""
+    for part in objective.tasks if speed.joint_decode else ():
+        part.decodes_jointly = part.plan.lattice is not None
+
+
+def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, int]:
+    """How many tasks decode both together, in the steps that ask for both."""
+    return {"joint_decodes": sum(part.decodes_jointly for part in objective.tasks)}
+
+
+SWITCH = ModelSwitch(
+    keys={"joint_decode": Key(bool, off=False)}, order=60, put_on=put_on, read_back=read_back
+)
