@@ -131,6 +131,38 @@ def test_both_data_paths_deliver_the_same_bits(tmp_path, workers, monkeypatch):
         assert all(torch.equal(one, other) for one, other in zip(*parts, strict=True))
 
 
+@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("part_bytes", [1, 2**11, 2**22])
+def test_what_is_resident_is_what_the_loader_reads(tmp_path, monkeypatch, part_bytes, every):
+    monkeypatch.setattr("trainer.data.paths.PART_BYTES", part_bytes)
+    reduced = [f"data.{key}={every}" for key in ("reduced_resolution", "reduced_resolution_2d")]
+    train = open_data(tiny_config(tmp_path, BOTH, *reduced)).train
+    assert all(np.diff(task.table.row[:6]).max() > 1 for task in train.tasks)  # there are gaps
+    for mapped, resident in zip(train.tasks, ResidentSet(train, CPU).tasks, strict=True):
+        pairs = np.arange(len(mapped.table))
+        found, expected = resident.read(torch.from_numpy(pairs)), mapped.read(pairs)
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+def test_a_part_goes_to_a_gpu_through_pinned_pages(tmp_path, monkeypatch):
+    monkeypatch.setattr("trainer.data.paths.PART_BYTES", 2**11)
+    train, empty, pinned = open_data(tiny_config(tmp_path, BOTH)).train, torch.empty, []
+
+    def noting(*size, pin_memory: bool = False, **options) -> torch.Tensor:
+        made = empty(*size, **options)  # there is no GPU
+        pinned.extend([made.nbytes] if pin_memory else [])
+        return made
+
+    expected = [task.states for task in ResidentSet(train, CPU).tasks]
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "empty", noting)
+        patched.setattr(torch.Tensor, "is_cuda", True, raising=False)
+        found = [task.states for task in ResidentSet(train, CPU).tasks]
+    assert all(map(torch.equal, found, expected))
+    assert sum(pinned) == sum(states.nbytes for states in expected)
+    assert max(pinned) <= 2**11
+
+
 def test_every_micro_batch_holds_the_tasks_in_their_shares(tmp_path):
     config = tiny_config(tmp_path, BOTH, "recipe.task_shares=[3, 1]")
     train = open_data(config).train

@@ -20,7 +20,7 @@ from trainer.data.layouts.detect import open_field_file
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.layouts.scalar_1d import write_scalar_1d
 from trainer.data.normalisation import TOO_LARGE
-from trainer.data.pairs import split_trajectories
+from trainer.data.pairs import PairTable, split_trajectories
 from trainer.data.sources import open_files
 from trainer.data.splits import open_data
 from trainer.data.tasks import TASKS
@@ -545,6 +545,19 @@ def test_the_splits_are_disjoint_and_cover_every_trajectory(tmp_path):
     assert not train & held_out
     assert train | held_out == {(file, row) for file in range(2) for row in range(8)}
     assert len(held_out) == 4
+
+
+def test_a_run_ends_at_a_gap_at_the_end_of_a_file_and_at_that_of_a_part():
+    file_index, row = np.array([0, 0, 0, 1, 1, 1, 2, 2]), np.array([0, 1, 3, 0, 1, 3, 4, 5])
+    table = PairTable(file_index, row, first_frame=np.arange(1), stride=np.ones(1))
+    assert list(table.runs(slice(1, 7))) == [
+        (slice(0, 1), 0, slice(1, 2)),
+        (slice(1, 2), 0, slice(3, 4)),
+        (slice(2, 4), 1, slice(0, 2)),
+        (slice(4, 5), 1, slice(3, 4)),
+        (slice(5, 6), 2, slice(4, 5)),
+    ]
+    assert list(table.runs(slice(6, 99))) == [(slice(0, 2), 2, slice(4, 6))]
 
 
 def test_a_draw_that_several_files_share_is_held_out_of_all_of_them(tmp_path):

@@ -111,6 +111,44 @@ def test_a_grouped_file(tmp_path, axes):
     np.testing.assert_array_equal(file.states().take(ROWS, FRAMES, 2), expected[(..., *cut)])
 
 
+def compress(path: Path) -> None:
+    def again(name: str, dataset: h5py.Dataset | h5py.Group) -> None:
+        if isinstance(dataset, h5py.Dataset) and dataset.ndim > 1:
+            datasets[name] = dataset[:]
+
+    datasets: dict[str, np.ndarray] = {}
+    with h5py.File(path, "r+") as file:
+        file.visititems(again)
+        for name, numbers in datasets.items():
+            del file[name]
+            file.create_dataset(name, data=numbers, chunks=True, compression="gzip")
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("rows", [slice(0, 2), slice(1, 2)])
+@pytest.mark.parametrize(
+    "write",
+    [
+        write_scalar,
+        write_darcy,
+        lambda path: write_cfd(path, "xy"),
+        lambda path: write_grouped(path, "xy"),
+    ],
+    ids=["scalar", "darcy", "cfd", "grouped"],
+)
+def test_trajectories_read_at_once_are_those_taken_one_by_one(tmp_path, write, rows, every, is_compressed):
+    write(tmp_path / "a.hdf5")
+    if is_compressed:
+        compress(tmp_path / "a.hdf5")
+    file = open_field_file(tmp_path / "a.hdf5")
+    frames, chosen = np.arange(file.frames), np.arange(rows.start, rows.stop)
+    expected = np.stack([file.states().take(np.full(len(frames), row), frames, every) for row in chosen])
+    found = np.full_like(expected, np.nan)
+    file.states().read_into(found, rows, every)
+    np.testing.assert_array_equal(found, expected)
+
+
 def drop(key: str):
     def change(file: h5py.File) -> None:
         del file[key]

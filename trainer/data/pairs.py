@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,6 +32,13 @@ class PairTable:
     @property
     def pairs_per_trajectory(self) -> int:
         return len(self.first_frame)
+
+    def runs(self, part: slice) -> Iterator[tuple[slice, int, slice]]:
+        """Cut a part of the trajectories into rows that follow each other: place in the part, file, rows."""
+        file_index, row = self.file_index[part], self.row[part]
+        gaps = np.flatnonzero((np.diff(file_index) != 0) | (np.diff(row) != 1)) + 1
+        for start, stop in pairwise((0, *gaps, len(row))):
+            yield slice(start, stop), file_index[start], slice(row[start], row[stop - 1] + 1)
 
     @property
     def digest(self) -> str:

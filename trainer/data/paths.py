@@ -16,7 +16,7 @@ from trainer.data.pairs import PairTable
 from trainer.data.tasks.task import Task
 from trainer.data.threads import on_threads
 
-PART_BYTES = 2**20  # on their way to the device; for larger arrays the allocator takes new pages each time
+PART_BYTES = 2**22  # read at once by a thread; for a GPU into as many pinned ones, which torch keeps
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class MappedPairs:
         states = np.empty((len(row), len(self.files[0].fields), *self.grid), dtype=np.float32)
         for index in np.unique(file_index):
             chosen = file_index == index
-            states[chosen] = self._states[index].take(row[chosen], frame[chosen], self.every)
+            states[chosen] = self.opened[index].take(row[chosen], frame[chosen], self.every)
         return states
 
     @property
@@ -77,7 +77,7 @@ class MappedPairs:
         return condition_vectors(self.tasks, self.task.name, dt, parameters, len(self.table.row))
 
     @cached_property
-    def _states(self) -> list[States]:
+    def opened(self) -> list[States]:
         return [file.states() for file in self.files]
 
 
@@ -99,17 +99,20 @@ class ResidentPairs:
         )
 
     def _read_files(self, mapped: MappedPairs) -> None:
-        trajectories, frames = self.states.shape[:2]
-        bytes_of_one = self.states[0].numel() * self.states.element_size()
-        parts = np.array_split(
-            np.arange(trajectories), -(-trajectories // max(1, PART_BYTES // bytes_of_one))
-        )
+        """Straight into place; to a GPU through pinned pages, while other threads read."""
+        files = mapped.opened  # opened before threads would do so at the same time
+        at_once = max(1, PART_BYTES // self.states[0].nbytes)
 
-        def read(part: np.ndarray) -> np.ndarray:
-            return mapped.physical_frames(np.repeat(part, frames), np.tile(np.arange(frames), len(part)))
+        def read(first: int) -> None:
+            part = slice(first, first + at_once)
+            place = self.states[part]
+            states = torch.empty(place.shape, pin_memory=True) if place.is_cuda else place
+            for run, file, rows in mapped.table.runs(part):
+                files[file].read_into(states[run].numpy(), rows, mapped.every)
+            if place.is_cuda:
+                place.copy_(states)  # waits for its end, after which others may take the pinned pages
 
-        for part, states in zip(parts, on_threads(read, parts, "part of the data read"), strict=True):
-            self.states[part[0] : part[-1] + 1].flatten(0, 1).copy_(torch.from_numpy(states))
+        list(on_threads(read, range(0, len(self.states), at_once), "part of the data read"))
 
     def _normalise(self, mapped: MappedPairs) -> None:
         """In place, on the device; in a steady task the second frame is in units of the target."""

@@ -14,15 +14,13 @@ MOST_THREADS = 8  # of each rank
 
 
 def on_threads(function: Callable[[Item], Result], items: Sequence[Item], progress: str) -> Iterator[Result]:
-    """Yield function(item) in order, a few ahead of what is taken; `progress` says what each of them is."""
+    """Yield function(item) in order; `progress` says what each of them is."""
     threads = min(MOST_THREADS, os.cpu_count() or 1)
     shows = is_first_rank()  # all ranks do the same
     with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, len(items), threads):
-            group = items[first : first + threads]
-            for done, result in enumerate(pool.map(function, group), first):
-                if shows:
-                    show_progress(progress, done, len(items), stays=False)
-                yield result
+        for done, result in enumerate(pool.map(function, items)):
+            if shows:
+                show_progress(progress, done, len(items), stays=False)
+            yield result
     if shows:
         show_progress(progress, len(items), len(items), stays=False)

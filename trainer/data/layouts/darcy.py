@@ -29,10 +29,13 @@ class GivenAndAsked:
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
         grid = self.frames[0][0, ::every, ::every].shape
         states = np.empty((len(rows), 1, *grid), dtype=np.float32)
-        for number, fields in enumerate(self.frames):
-            chosen = frames == number
-            states[chosen, 0] = fields[rows[chosen], ::every, ::every]
+        for state, row, frame in zip(states, rows, frames, strict=True):
+            state[0] = self.frames[frame][row, ::every, ::every]
         return states
+
+    def read_into(self, states: np.ndarray, rows: slice, every: int) -> None:
+        for frame, fields in enumerate(self.frames):
+            states[:, frame, 0] = fields[rows, ::every, ::every]
 
 
 def write_darcy(

@@ -26,6 +26,10 @@ class States(Protocol):
         """Return the states (n, fields, *grid) of n trajectories and frames at every n-th grid point."""
         ...
 
+    def read_into(self, states: np.ndarray, rows: slice, every: int) -> None:
+        """Write every frame of trajectories that follow each other, (rows, frames, fields, *grid)."""
+        ...
+
 
 @dataclass(frozen=True)
 class FieldFile:
@@ -56,6 +60,11 @@ class FieldArrays:
         cut = (slice(None, None, every),) * (self.arrays[0].ndim - 2)
         return np.stack([array[(rows, frames, *cut)] for array in self.arrays], axis=1)
 
+    def read_into(self, states: np.ndarray, rows: slice, every: int) -> None:
+        cut = (slice(None, None, every),) * (self.arrays[0].ndim - 2)
+        for field, array in enumerate(self.arrays):
+            states[:, :, field] = array[(rows, slice(None), *cut)]
+
 
 def open_hdf5(path: Path) -> h5py.File:
     try:
@@ -71,11 +80,12 @@ def open_hdf5(path: Path) -> h5py.File:
 
 
 def map_dataset(path: Path, dataset: h5py.Dataset) -> np.ndarray:
-    """Return a memory map where the bytes lie in one piece, else the whole content."""
+    """Return a view of a memory map where the bytes lie in one piece, else the whole content."""
     offset = dataset.id.get_offset()
     if offset is None:  # chunked or compressed
         return _whole(path, dataset)
-    return np.memmap(path, mode="r", dtype=dataset.dtype, offset=offset, shape=dataset.shape)
+    mapped = np.memmap(path, mode="r", dtype=dataset.dtype, offset=offset, shape=dataset.shape)
+    return np.asarray(mapped)  # each slice of a memmap takes Python's time
 
 
 def _whole(path: Path, dataset: h5py.Dataset) -> np.ndarray:

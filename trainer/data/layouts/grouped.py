@@ -33,6 +33,11 @@ class Trajectories:
         states = [self.arrays[row][(frame, *cut)] for row, frame in zip(rows, frames, strict=True)]
         return np.moveaxis(np.stack(states), -1, 1)
 
+    def read_into(self, states: np.ndarray, rows: slice, every: int) -> None:
+        cut = (slice(None, None, every),) * (self.arrays[0].ndim - 2)
+        for trajectory, array in zip(states, self.arrays[rows], strict=True):
+            trajectory[:] = np.moveaxis(array[(slice(None), *cut)], -1, 1)
+
 
 def describe(path: Path) -> FieldFile:
     with open_hdf5(path) as file:
