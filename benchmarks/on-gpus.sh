@@ -34,6 +34,9 @@ for part in "$@"; do
   fi
 done
 [ $# -eq 0 ] || parts=("$@")
+# Where Python may keep no bytecode beside torch, each start of a training compiled a thousand modules anew: 3.6 s.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX="${PYTHONPYCACHEPREFIX:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/python-bytecode}"
 short=(--set train.updates=60 --set train.window_updates=10 --set optimizer.warmup_updates=10
   --set data.held_out_fraction=0.004 --set evaluation.rollout_trajectories=0)
 with_pack() { PYTHONPATH="$PWD/.packages${PYTHONPATH:+:$PYTHONPATH}" "$@"; } # of benchmarks/pack.sh

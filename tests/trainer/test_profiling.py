@@ -13,6 +13,7 @@ from tiny import OUT_OF_MEMORY, ROOT, launch, tiny_config, tiny_file
 from benchmarks.roofline import PEAK_BYTES_PER_SECOND, Measured, Products, bounds
 from benchmarks.roofline import main as roofline
 from benchmarks.speed_cases import pairs_per_second
+from benchmarks.step_operations import LAUNCH_NOTHING, operations, table
 from trainer.config import load_config
 from trainer.errors import ConfigError
 from trainer.profiling.regions import Regions
@@ -320,3 +321,18 @@ def test_a_search_of_several_processes_is_refused(tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError, match="was started as 2 processes"):
         tune_batch(tiny_config(tmp_path), 0.9)
+
+
+def test_operations_that_a_step_launches_are_counted_by_where_they_come_from(tmp_path):
+    kernels = ["speed.attention=one-tile", "speed.fused_pointwise=true", "speed.precision=bf16"]
+    plain, own, joint = (
+        operations(tiny_config(tmp_path, *chosen))
+        for chosen in ([], kernels, [*kernels, "speed.joint_decode=true"])
+    )
+    depth = tiny_config(tmp_path).model.depth
+    assert [one.by_name["one_tile_attention"] for one in (plain, own, joint)] == [0, depth, depth]
+    assert own.by_place["forward", "switches/attention.py"] == depth
+    assert joint.by_name["decoder_tail"] == own.by_name["decoder_tail"] / 2
+    assert joint.by_name.total() < own.by_name.total() < plain.by_name.total()
+    assert LAUNCH_NOTHING.isdisjoint(plain.by_name)
+    assert table(own).splitlines()[0] == f"{own.by_name.total():6} operations"
