@@ -29,7 +29,7 @@ import torch  # noqa: E402
 from ending import end, end_by_exception  # noqa: E402
 from gpu_check_cases import PLAIN, Case, cases  # noqa: E402
 from gpu_check_table import table  # noqa: E402
-from gpu_check_verdict import wrong, wrong_kernels  # noqa: E402
+from gpu_check_verdict import of_old, wrong, wrong_kernels  # noqa: E402
 
 from benchmarks.bad_input import refused_in_words  # noqa: E402
 from trainer.config import load_config  # noqa: E402
@@ -110,7 +110,7 @@ def _show(recorded: list[Path]) -> int:
     """Print each record's table, and what today's bounds say of it."""
     worst = 0
     for file in recorded:
-        records = _records_of(file, "--show")
+        records = [of_old(record) for record in _records_of(file, "--show")]
         of_gpus = cases(next((record["device"] for record in records if "device" in record), "cuda"))
         complaints = _without_result(records, of_gpus) + _complaints(records, of_gpus)
         print(f"{file}\n{_table(records, of_gpus)}")

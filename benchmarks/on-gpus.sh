@@ -34,9 +34,6 @@ for part in "$@"; do
   fi
 done
 [ $# -eq 0 ] || parts=("$@")
-# Where Python may keep no bytecode beside torch, each start of a training compiled a thousand modules anew: 3.6 s.
-unset PYTHONDONTWRITEBYTECODE
-export PYTHONPYCACHEPREFIX="${PYTHONPYCACHEPREFIX:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/python-bytecode}"
 short=(--set train.updates=60 --set train.window_updates=10 --set optimizer.warmup_updates=10
   --set data.held_out_fraction=0.004 --set evaluation.rollout_trajectories=0)
 with_pack() { PYTHONPATH="$PWD/.packages${PYTHONPATH:+:$PYTHONPATH}" "$@"; } # of benchmarks/pack.sh
@@ -211,6 +208,12 @@ IFS=, read -ra gpus <<< "${there:+${CUDA_VISIBLE_DEVICES-$there}}"
 for part in "${waiting[@]}"; do look_for_needs; done
 for need in "${!missing[@]}"; do echo "$0:${missing[$need]}: needs $need" >&2; done
 [ ${#missing[@]} -eq 0 ] || exit 2
+
+# A training that finds no bytecode of torch compiles a thousand modules at its start, for seconds.
+unset PYTHONDONTWRITEBYTECODE
+packages=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+[ -w "$packages" ] ||
+  export PYTHONPYCACHEPREFIX="${PYTHONPYCACHEPREFIX:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/python-bytecode}"
 
 mkdir -p "$out"
 exec 9> "$out/lock" # open in all that it launches: what outlives a killed call still has the GPUs

@@ -54,6 +54,10 @@ describe.each(LADDERS)('%s', (file) => {
     const wanted = Object.entries(after).filter(([key, value]) => before[key] !== value)
     expect(wanted).not.toEqual([])
     expect(sum).toMatchObject(Object.fromEntries(wanted.map(([key, value]) => [`speed.${key}`, value])))
+    const beyond = Object.entries(sum ?? {}).filter(
+      ([key, value]) => key.startsWith('speed.') && after[key.slice('speed.'.length)] !== value,
+    )
+    expect(beyond).toEqual([])
   })
 
   test('has no rung that the trainer refuses', () => {

@@ -193,6 +193,10 @@ def test_layers_that_hand_on_rows_before_weight_and_shift_have_the_gradients_of_
         ["speed.compile=model"],
         ["recipe.query_strategy=lattice", "recipe.query_points=4"],  # each pair has one of several rows
         ["loss.inverse_encoding=0.01", "speed.joint_decode=true"],  # and a head reads two fields
+        [
+            *("loss.inverse_encoding=0.01", "recipe.inverse_every_nth_pair=2", "speed.joint_decode=true"),
+            *("recipe.query_strategy=lattice", "recipe.query_points=4"),
+        ],
     ],
 )
 def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path, chosen):

@@ -153,14 +153,22 @@ def test_a_part_goes_to_a_gpu_through_pinned_pages(tmp_path, monkeypatch):
         pinned.extend([made.nbytes] if pin_memory else [])
         return made
 
+    copy, copies = torch.Tensor.copy_, []
+
+    def noting_copy(place: torch.Tensor, states: torch.Tensor, *options, **named) -> torch.Tensor:
+        copies.append((options, named))
+        return copy(place, states)
+
     expected = [task.states for task in ResidentSet(train, CPU).tasks]
     with monkeypatch.context() as patched:
         patched.setattr(torch, "empty", noting)
+        patched.setattr(torch.Tensor, "copy_", noting_copy)
         patched.setattr(torch.Tensor, "is_cuda", True, raising=False)
         found = [task.states for task in ResidentSet(train, CPU).tasks]
     assert all(map(torch.equal, found, expected))
     assert sum(pinned) == sum(states.nbytes for states in expected)
     assert max(pinned) <= 2**11
+    assert copies == [((), {})] * len(pinned)  # each waits for its end: the pages are another thread's next
 
 
 def test_every_micro_batch_holds_the_tasks_in_their_shares(tmp_path):

@@ -225,6 +225,7 @@ def test_what_is_no_variable_of_nccl_is_refused(tmp_path, setting):
 
 
 LATTICE = ["recipe.query_strategy=lattice", "recipe.query_points=8"]
+HOISTED = ["speed.hoist_fixed_grid=true", "recipe.inverse_every_nth_pair=2"]
 
 
 @pytest.mark.parametrize("recipe", [[], LATTICE])
@@ -264,9 +265,7 @@ def test_only_places_that_pairs_have_in_common_are_hoisted(tmp_path):
     assert seen == {("uniform", "null"): [True], ("lattice", "4"): [True], ("uniform", "4"): [False]}
 
 
-@pytest.mark.parametrize(
-    "recipe", [[], LATTICE, ["recipe.inverse_every_nth_pair=2", "speed.hoist_fixed_grid=true"]]
-)
+@pytest.mark.parametrize("recipe", [[], LATTICE, HOISTED, [*HOISTED, *LATTICE]])
 def test_predictions_and_reconstructions_decoded_together_have_the_same_gradients(tmp_path, recipe):
     """A task with one set of fields, and one with two; on the border too."""
     losses, gradients, decodes = [], [], []

@@ -91,7 +91,7 @@ def require_in_range(task: Task, files: list[FieldFile], table: PairTable, every
             if not (low.any() or high.any()):
                 raise _unwritten(file, int(row), frames)
 
-    list(on_threads(look_through, range(len(files)), "file looked through"))
+    on_threads(look_through, range(len(files)), "file looked through")
 
 
 def measure_mean_targets(
@@ -104,7 +104,7 @@ def measure_mean_targets(
         total = sum(states.take(np.array([row]), np.array([1]), every).astype(np.float64) for row in rows)
         return (total / len(rows))[0].astype(np.float32)
 
-    means = np.stack(list(on_threads(mean_of, range(len(files)), "mean solution")))
+    means = np.stack(on_threads(mean_of, range(len(files)), "mean solution"))
     return normalise(means, units.mean, units.scale)
 
 

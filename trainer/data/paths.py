@@ -16,7 +16,9 @@ from trainer.data.pairs import PairTable
 from trainer.data.tasks.task import Task
 from trainer.data.threads import on_threads
 
-PART_BYTES = 2**22  # read at once by a thread; for a GPU into as many pinned ones, which torch keeps
+# Read at once by a thread, or one trajectory where that is larger; for a GPU into pinned memory, which torch
+# keeps: as much for each thread.
+PART_BYTES = 2**22
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class ResidentPairs:
             if place.is_cuda:
                 place.copy_(states)  # waits for its end, after which others may take the pinned pages
 
-        list(on_threads(read, range(0, len(self.states), at_once), "part of the data read"))
+        on_threads(read, range(0, len(self.states), at_once), "part of the data read")
 
     def _normalise(self, mapped: MappedPairs) -> None:
         """In place, on the device; in a steady task the second frame is in units of the target."""

@@ -1,7 +1,7 @@
 """Threads for reading files and for NumPy's arithmetic, both of which let go of the interpreter."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -13,14 +13,14 @@ Item, Result = TypeVar("Item"), TypeVar("Result")
 MOST_THREADS = 8  # of each rank
 
 
-def on_threads(function: Callable[[Item], Result], items: Sequence[Item], progress: str) -> Iterator[Result]:
-    """Yield function(item) in order; `progress` says what each of them is."""
+def on_threads(function: Callable[[Item], Result], items: Sequence[Item], progress: str) -> list[Result]:
+    """Return function(item) of each, in order; `progress` says what they are."""
     threads = min(MOST_THREADS, os.cpu_count() or 1)
     shows = is_first_rank()  # all ranks do the same
+    found: list[Result] = []
     with ThreadPoolExecutor(threads) as pool:
-        for done, result in enumerate(pool.map(function, items)):
+        for result in pool.map(function, items):
+            found.append(result)
             if shows:
-                show_progress(progress, done, len(items), stays=False)
-            yield result
-    if shows:
-        show_progress(progress, len(items), len(items), stays=False)
+                show_progress(progress, len(found), len(items), stays=False)
+    return found

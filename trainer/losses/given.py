@@ -35,6 +35,9 @@ class Given:
     def __init__(self, part: TaskTerms, model: LatentPdeOperator, pairs: Pairs, asked: Set[str]) -> None:
         self._part, self._model, self._pairs, self._asked = part, model, pairs, asked
         self._made: dict[str, Tensor] = {}
+        # Where both are asked for, at the same places of a pair.
+        asks_for_both = not any(map(asked.isdisjoint, (OF_A_DECODED_PREDICTION, OF_A_RECONSTRUCTION)))
+        self._decodes_jointly = part.decodes_jointly and asks_for_both
 
     def tensor(self, name: str) -> Tensor:
         if name not in self._made:
@@ -83,7 +86,7 @@ class Given:
     def reconstruction(self) -> Float[Tensor, "some fields queries"]:
         """Decoded encoding of the pairs that have inverse terms."""
         queries = self.tensor("_inverse_queries")
-        if self._decodes_jointly():
+        if self._decodes_jointly:
             fields = self._pairs.field.shape[1]
             return self.tensor("_decoded_jointly")[len(self._pairs.queries) :, -fields:, : queries.shape[1]]
         places = self._part.places(self._model, queries)
@@ -104,7 +107,7 @@ class Given:
 
     def _decoded_prediction(self) -> Float[Tensor, "pairs targets places"]:
         """At the queries, and behind them on the border if a term asks for it."""
-        if self._decodes_jointly():
+        if self._decodes_jointly:
             fields = self._pairs.next_field.shape[1]
             return self.tensor("_decoded_jointly")[: len(self._pairs.queries), :fields]
         places, spread = self._places_with_border(self._pairs.queries)
@@ -118,11 +121,6 @@ class Given:
             torch.cat([self._pairs.queries, self.tensor("_inverse_queries")])
         )
         return self._model.decoder(heads, torch.cat(latent), places, spread)
-
-    def _decodes_jointly(self) -> bool:
-        """Where both are asked for, at the same places of a pair."""
-        asks_for_both = not any(map(self._asked.isdisjoint, (OF_A_DECODED_PREDICTION, OF_A_RECONSTRUCTION)))
-        return self._part.decodes_jointly and asks_for_both
 
     def _places_with_border(
         self, queries: Int[Tensor, "pairs queries"]

@@ -62,7 +62,12 @@ def fused_blocks(
 
 
 def _in_one_format(weights: list[Tensor], format: torch.dtype) -> tuple[Tensor, ...]:
-    """Equal matrices, all of them in two launches each way, where autocast would take one for each."""
+    """Equal matrices, all of them in two launches each way, where autocast would take one for each.
+
+    Their gradients are there when that of the first block is: DDP reduces none of them before.
+    """
+    if all(weight.dtype == format for weight in weights):
+        return tuple(weights)
     return torch.stack(weights).to(format).unbind()
 
 
@@ -79,7 +84,7 @@ def _modulations(
     layers = [block.modulation for block in blocks]
     weight, bias = torch.cat([one.weight for one in layers]), torch.cat([one.bias for one in layers])
     packed = linear(condition, weight, bias).unflatten(-1, (len(blocks), 6, -1))
-    # One of a block and kind lies in one piece, as the kernels want it.
+    # Contiguous for each block and kind, as the kernels want it.
     shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = packed.permute(2, 1, 0, 3).contiguous().float()
     kept = branch_scale[..., None]
     kinds = shift_a, 1 + scale_a, kept * (1 + gate_a), shift_m, 1 + scale_m, kept * (1 + gate_m)

@@ -10,6 +10,7 @@ const PASSED_ON = new Set([
   'CC',
   'CXX',
   'TMPDIR',
+  'PYTHONPYCACHEPREFIX',
   'RUNNER_TEMP',
   'RUNNER_TRACKING_ID',
   // The compile cache of torch is named after the user, who has no other name in many containers.

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def put_on(objective: Objective, speed: SpeedConfig) -> None:
-    """Half of the decodes, each of as many more pairs: what few pairs with inverse terms take is launches."""
+    """Half of the launches: pairs with inverse terms are rows of the decode of all predictions.
+
+    More work: reconstructions are decoded on the border too, and all rows are read by both heads of a task
+    that has two.
+    """
     for part in objective.tasks if speed.joint_decode else ():
         part.decodes_jointly = part.plan.lattice is not None
 
