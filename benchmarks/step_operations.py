@@ -1,11 +1,12 @@
-"""How many operations the forward and backward pass of a step launch, by where they come from; needs no GPU.
+"""How many operations both passes of a micro-step launch, by where they come from; needs no GPU.
 
     python -m benchmarks.step_operations --config configs/train/two-task-1gpu-recipe.yaml [--set KEY=VALUE]
 
 A small step waits for launches, not for what they compute. Counted on tensors without data, of the eager
 form: views launch nothing, and all else counts as one, also what launches several kernels, such as a product
-that a library cuts, or an operator of ours with products of its own (feed_forward, decoder_tail). The
-optimizer is left out: its operations on lists are single ones without a GPU.
+that a library cuts, or an operator of ours with products of its own (feed_forward, decoder_tail). Attention
+of torch's is one, whichever back end. Wrapper and optimizer are left out: operations on lists are single ones
+without a GPU.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from trainer.data.tasks import TASKS
 from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches.attention import attention_back_end
 from trainer.switches.on_model import put_on_model
 from trainer.switches.precision import product_format
 
@@ -102,9 +102,10 @@ def _place() -> tuple[str, str]:
 
 
 def operations(config: Config) -> Operations:
-    """Those of a step with all terms, on one GPU."""
+    """Those of a micro-step with all terms, on one GPU."""
     objective = Objective(LatentPdeOperator(config), config)
-    put_on_model(objective, replace(config.speed, compile="off"))
+    attention = config.speed.attention if config.speed.attention == "one-tile" else "auto"
+    put_on_model(objective, replace(config.speed, compile="off", attention=attention))
     with FakeTensorMode(allow_non_fake_inputs=True):
         _empty(objective)
         batch = _batch(config)
@@ -112,7 +113,7 @@ def operations(config: Config) -> Operations:
         with Operations() as counted:
             inputs = StepChoices.of(config, 0).inputs(torch.zeros((), dtype=torch.long), batch.pair)
             formats = product_format(config.speed.precision, torch.device("cpu"))
-            with attention_back_end(config.speed.attention), formats:
+            with formats:
                 loss = objective(batch, inputs, EVERYTHING)
             torch.autograd.grad(loss, parameters)
     return counted

@@ -310,3 +310,12 @@ def test_only_what_is_at_the_same_places_is_decoded_together(tmp_path):
         assert objective(batch, inputs, Phase()).isfinite()
         assert objective(batch, inputs, Phase(inverse=False)).isfinite()
     assert read_back == {("uniform", "null"): 1, ("lattice", "4"): 1, ("uniform", "4"): 0}
+
+
+def test_nothing_is_decoded_together_where_no_term_asks_for_a_reconstruction(tmp_path):
+    config = tiny_config(
+        tmp_path, "speed.joint_decode=true", "loss.inverse_encoding=0", "loss.inverse_decoding=0"
+    )
+    objective = Objective(LatentPdeOperator(config), config)
+    put_on_model(objective, config.speed)
+    assert read_back_model(objective, config.speed, torch.float32)["joint_decodes"] == 0

@@ -335,4 +335,6 @@ def test_operations_that_a_step_launches_are_counted_by_where_they_come_from(tmp
     assert joint.by_name["decoder_tail"] == own.by_name["decoder_tail"] / 2
     assert joint.by_name.total() < own.by_name.total() < plain.by_name.total()
     assert LAUNCH_NOTHING.isdisjoint(plain.by_name)
+    flex = operations(tiny_config(tmp_path, "speed.attention=flex", "speed.compile=blocks"))
+    assert flex.by_name == plain.by_name
     assert table(own).splitlines()[0] == f"{own.by_name.total():6} operations"

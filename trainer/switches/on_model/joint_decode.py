@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.losses.terms.term import OF_A_DECODED_PREDICTION, OF_A_RECONSTRUCTION
 from trainer.switches.on_model.switch import Key, ModelSwitch
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ def put_on(objective: Objective, speed: SpeedConfig) -> None:
     that has two.
     """
     for part in objective.tasks if speed.joint_decode else ():
-        part.decodes_jointly = part.plan.lattice is not None
+        inputs = {name for term in part.terms for name in term.inputs}
+        asks_for_both = inputs & OF_A_DECODED_PREDICTION and inputs & OF_A_RECONSTRUCTION
+        part.decodes_jointly = bool(asks_for_both) and part.plan.lattice is not None
 
 
 def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, int]:
