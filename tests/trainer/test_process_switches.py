@@ -249,19 +249,28 @@ def test_places_in_common_are_embedded_once_with_the_same_gradients(tmp_path, re
     assert work[1] < work[0]
 
 
-def test_only_places_that_pairs_have_in_common_are_hoisted(tmp_path):
-    seen = {}
+def by_sampling(folder, switch: str) -> dict[tuple[str, str], tuple[Config, Objective]]:
+    """With the switch on, by how query points are chosen and how many."""
+    made = {}
     for strategy, points in (("uniform", "null"), ("lattice", "4"), ("uniform", "4")):
         config = tiny_config(
-            tmp_path,
-            "speed.hoist_fixed_grid=true",
+            folder,
+            f"speed.{switch}=true",
             f"recipe.query_points={points}",
             f"recipe.query_strategy={strategy}",
             *("loss.spectral=0", "loss.conservation=0"),  # they need a regular grid
         )
         objective = Objective(LatentPdeOperator(config), config)
         put_on_model(objective, config.speed)
-        seen[strategy, points] = [part.shares_places for part in objective.tasks]
+        made[strategy, points] = config, objective
+    return made
+
+
+def test_only_places_that_pairs_have_in_common_are_hoisted(tmp_path):
+    seen = {
+        sampling: [part.shares_places for part in objective.tasks]
+        for sampling, (_, objective) in by_sampling(tmp_path, "hoist_fixed_grid").items()
+    }
     assert seen == {("uniform", "null"): [True], ("lattice", "4"): [True], ("uniform", "4"): [False]}
 
 
@@ -293,18 +302,8 @@ def test_predictions_and_reconstructions_decoded_together_have_the_same_gradient
 
 def test_only_what_is_at_the_same_places_is_decoded_together(tmp_path):
     read_back = {}
-    for strategy, points in (("uniform", "null"), ("lattice", "4"), ("uniform", "4")):
-        config = tiny_config(
-            tmp_path,
-            "speed.joint_decode=true",
-            f"recipe.query_points={points}",
-            f"recipe.query_strategy={strategy}",
-            *("loss.spectral=0", "loss.conservation=0"),  # they need a regular grid
-        )
-        objective = Objective(LatentPdeOperator(config), config)
-        put_on_model(objective, config.speed)
-        seen = read_back_model(objective, config.speed, torch.float32)
-        read_back[strategy, points] = seen["joint_decodes"]
+    for sampling, (config, objective) in by_sampling(tmp_path, "joint_decode").items():
+        read_back[sampling] = read_back_model(objective, config.speed, torch.float32)["joint_decodes"]
         batch = a_batch(config)
         inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
         assert objective(batch, inputs, Phase()).isfinite()
