@@ -414,6 +414,8 @@ def test_many_processes_generate_once_and_see_whole_files(tmp_path):
     config = tiny_config(tmp_path).data
     with multiprocessing.get_context("fork").Pool(4) as pool:
         found = pool.map(ensure_files, [config] * 8)
+        pool.close()
+        pool.join()  # a worker that is terminated may hold the lock of another
     assert found == [found[0]] * 8
     assert len(found[0]) == 2
 
