@@ -38,7 +38,7 @@ class PairTable:
         file_index, row = self.file_index[part], self.row[part]
         gaps = np.flatnonzero((np.diff(file_index) != 0) | (np.diff(row) != 1)) + 1
         for start, stop in pairwise((0, *gaps, len(row))):
-            yield slice(start, stop), file_index[start], slice(row[start], row[stop - 1] + 1)
+            yield slice(start, stop), int(file_index[start]), slice(row[start], row[stop - 1] + 1)
 
     @property
     def digest(self) -> str:

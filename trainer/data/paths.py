@@ -63,7 +63,7 @@ class MappedPairs:
         states = np.empty((len(row), len(self.files[0].fields), *self.grid), dtype=np.float32)
         for index in np.unique(file_index):
             chosen = file_index == index
-            states[chosen] = self.opened[index].take(row[chosen], frame[chosen], self.every)
+            states[chosen] = self.states_of_files[index].take(row[chosen], frame[chosen], self.every)
         return states
 
     @property
@@ -79,7 +79,7 @@ class MappedPairs:
         return condition_vectors(self.tasks, self.task.name, dt, parameters, len(self.table.row))
 
     @cached_property
-    def opened(self) -> list[States]:
+    def states_of_files(self) -> list[States]:
         return [file.states() for file in self.files]
 
 
@@ -102,7 +102,7 @@ class ResidentPairs:
 
     def _read_files(self, mapped: MappedPairs) -> None:
         """Straight into place; to a GPU through pinned pages, while other threads read."""
-        files = mapped.opened  # opened before threads would do so at the same time
+        files = mapped.states_of_files  # opened before threads would do so at the same time
         at_once = max(1, PART_BYTES // self.states[0].nbytes)
 
         def read(first: int) -> None:
