@@ -131,6 +131,7 @@ def _recipe(pairs: int, updates: int, nth: str) -> dict[str, dict[str, object]]:
     cut, grown = 4 * updates, 8 + (updates - 8) // 2
     return {
         "": {
+            "learning_rate_schedule": f"{updates} of {updates} updates",
             "decoded_points": "advection1d 1024 of 1024, darcy2d 1024 of 16384 lattice",
             "step_pairs": f"{pairs} in {updates} steps",
             "task_pairs": shares(pairs // 2, pairs),
@@ -231,9 +232,13 @@ def expected_read_backs(case: Case, pairs: int = 384, updates: int = 24) -> dict
 
 
 def of_old(record: dict) -> dict:
-    """A record as it would be if it had been asked for switches that came after it, which were off."""
+    """A record as it would be if it had been asked for what came after it, which was off."""
     effective = record.get("effective")  # none of what failed
-    return record if effective is None else {**record, "effective": {**NEWER_THAN_SOME_RECORDS, **effective}}
+    if effective is None:
+        return record
+    updates = record.get("updates", 0)
+    older = {**NEWER_THAN_SOME_RECORDS, "learning_rate_schedule": f"{updates} of {updates} updates"}
+    return {**record, "effective": {**older, **effective}}
 
 
 def _wrong_switches(record: dict, case: Case) -> list[str]:

@@ -198,6 +198,10 @@ def test_an_override_wins_over_the_file(tmp_path):
             "train: {timeout_seconds: 1e30}",
             "timeout_seconds: got 1e+30, expected a finite number at least 0.001 and less than",
         ),
+        (
+            "{optimizer: {warmup_updates: 20}, recipe: {schedule_updates: 20}}",
+            "recipe.schedule_updates: got 20, expected more than the 20 updates of the warm-up",
+        ),
         ("train: {updates: 100}", "optimizer.warmup_updates: got 100, expected less than the 100 updates"),
         (
             "{train: {updates: 120}, speed: {trace_updates: 111}}",

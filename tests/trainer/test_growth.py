@@ -152,6 +152,29 @@ def test_the_learning_rate_grows_by_the_root_and_falls_along_the_same_cosine(tmp
     assert learning_rate(grown, 7) == pytest.approx(2 * learning_rate(plain, 12))
 
 
+def test_a_shorter_schedule_has_its_rates_sooner_and_stays_at_its_lowest(tmp_path):
+    sets = ["optimizer.warmup_updates=2", "train.pairs_per_update=64", "recipe.batch_cut_into=2"]
+    whole = tiny_config(tmp_path, *sets, "train.updates=6")
+    sooner = tiny_config(tmp_path, *sets, "train.updates=12", "recipe.schedule_updates=6")
+    assert [learning_rate(sooner, step) for step in range(1, 13)] == [
+        learning_rate(whole, step) for step in range(1, 13)
+    ]
+    lowest = {learning_rate(sooner, step) for step in range(12, 25)}
+    assert lowest == {learning_rate(whole, 12)}
+    assert learning_rate(sooner, 11) > lowest.pop()
+
+
+def test_a_run_by_a_shorter_schedule_reports_its_rates(tmp_path):
+    sets = ["train.updates=8", "optimizer.warmup_updates=2", "recipe.schedule_updates=4"]
+    config = tiny_config(tmp_path, *sets)
+    run_training(config, tmp_path, 3, Progress())
+    rates = [rate for event in events(tmp_path, "steps") for rate in event["learning_rate"]]
+    assert rates == [learning_rate(config, step) for step in range(1, 9)]
+    assert len(set(rates[3:])) == 1
+    (start,) = events(tmp_path, "run_start")
+    assert start["effective"]["learning_rate_schedule"] == "4 of 8 updates"
+
+
 def test_smaller_steps_have_the_rates_of_their_size(tmp_path):
     sets = ["train.updates=12", "optimizer.warmup_updates=2", "train.pairs_per_update=64"]
     plain, cut = tiny_config(tmp_path, *sets), tiny_config(tmp_path, *sets, "recipe.batch_cut_into=4")

@@ -45,6 +45,7 @@ CHANGED = {
         "inverse_terms": "1 of 1 pairs, 7 of 7 steps from 1",
         "prior_terms": "7 of 7 steps from 1",
     },
+    "schedule_updates=6": {"learning_rate_schedule": "6 of 12 updates"},
     "task_shares=[3, 1]": {"task_pairs": "advection1d 12 of 16, darcy2d 4 of 16"},
 }
 
@@ -60,6 +61,7 @@ def test_every_key_of_the_recipe_is_here():
 
 def test_without_a_recipe_it_is_the_whole_work(tmp_path):
     assert read_back(tmp_path) == {
+        "learning_rate_schedule": "12 of 12 updates",
         "task_pairs": "advection1d 8 of 16, darcy2d 8 of 16",
         "decoded_points": "advection1d 16 of 16, darcy2d 64 of 64",
         "inverse_terms": "1 of 1 pairs, 12 of 12 steps from 1",

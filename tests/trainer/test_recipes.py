@@ -51,18 +51,37 @@ def test_every_recipe_fits_the_shipped_configs(name, gpus):
     load_config(ROOT / f"configs/train/two-task-{gpus}gpu-recipe.yaml", list(recipes.RECIPES[name]))
 
 
+RECORDS = sorted((ROOT / "benchmarks/learning/recipes-h200").glob("*.jsonl"))
+KEYS = ("batch_cut_into", "inverse_every_nth_pair")
+
+
+def recorded(path: Path) -> dict:
+    return json.loads(path.read_text().splitlines()[0])
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_what_is_recorded_is_the_recipe_of_its_name(path):
+    shipped = ROOT / "configs/train/two-task-1gpu-recipe.yaml"
+    named, trained = load_config(shipped, list(recipes.RECIPES[path.stem])).recipe, recorded(path)
+    assert [getattr(named, key) for key in KEYS] == [trained["config"]["recipe"][key] for key in KEYS]
+    points = f"advection1d {named.query_points} of 1024"  # of the largest grid there are none left out
+    assert trained["effective"]["decoded_points"].startswith(points)
+
+
 def test_the_shipped_recipe_is_one_of_them():
     shipped = load_config(ROOT / "configs/train/two-task-1gpu-recipe.yaml").recipe
-    measured = [
-        json.loads(path.read_text().splitlines()[0])["config"]["recipe"]
-        for path in (ROOT / "benchmarks/learning/recipes-h200").glob("*.jsonl")
-    ]
-    keys = ("batch_cut_into", "query_points", "inverse_every_nth_pair")
+    measured = [recorded(path)["config"]["recipe"] for path in RECORDS]
+    keys = (*KEYS, "query_points")
     assert [getattr(shipped, key) for key in keys] in [[recipe[key] for key in keys] for recipe in measured]
 
 
 def test_a_training_ends_when_it_is_good_enough_and_is_kept(tmp_path, monkeypatch, capsys):
-    endless = ["train.updates=100000", "evaluation.every_updates=2", "evaluation.rollout_trajectories=0"]
+    endless = [
+        "train.updates=100000",
+        "train.pairs_per_update=64",
+        "evaluation.every_updates=2",
+        "evaluation.rollout_trajectories=0",
+    ]
     sets = [part for setting in endless for part in ("--set", setting)]
     options = ["--out", tmp_path / "out", "--config", tiny_file(tmp_path), "--only", "1024-points", *sets]
     assert run(monkeypatch, *options, "--below", 100) == 0
@@ -75,7 +94,8 @@ def test_a_training_ends_when_it_is_good_enough_and_is_kept(tmp_path, monkeypatc
 def test_a_training_that_never_began_is_not_measured(tmp_path, monkeypatch, capsys):
     options = ["--out", tmp_path, "--config", tiny_file(tmp_path), "--only", "1024-points", "--below", 1]
     (tmp_path / "taken").write_text("")
-    assert run(monkeypatch, *options, "--set", f"data.root={tmp_path / 'taken'}") == 1
+    sets = [f"data.root={tmp_path / 'taken'}", "train.pairs_per_update=64"]
+    assert run(monkeypatch, *options, *[part for setting in sets for part in ("--set", setting)]) == 1
     told = capsys.readouterr().out
     assert f"1024-points: ended before it was good enough; see {tmp_path}/1024-points.log" in told
     assert "| 1024-points | not measured" in told

@@ -143,10 +143,16 @@ def _pairs(config: Config) -> Iterator[Problem]:
                 yield Problem(
                     "data.frame_strides", f"got {stride}, expected less than the {frames} frames of {task}"
                 )
-    if config.optimizer.warmup_updates >= config.train.updates:
+    warm_up, shortened = config.optimizer.warmup_updates, config.recipe.schedule_updates
+    if warm_up >= config.train.updates:
         yield Problem(
             "optimizer.warmup_updates",
-            f"got {config.optimizer.warmup_updates}, expected less than the {config.train.updates} updates",
+            f"got {warm_up}, expected less than the {config.train.updates} updates",
+        )
+    if shortened is not None and shortened <= warm_up:
+        yield Problem(
+            "recipe.schedule_updates",
+            f"got {shortened}, expected more than the {warm_up} updates of the warm-up",
         )
 
 

@@ -160,6 +160,8 @@ class RecipeConfig:
     # power.
     batch_cut_into: Count = 1  # steps that take the place of an update
     batch_doubles_after: tuple[Count, ...] = ()  # updates after which the batch of a step doubles
+    # Updates in which the learning rate warms up and falls, lowest from there on; null = train.updates.
+    schedule_updates: Count | None = None
     task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal
 
 
@@ -182,6 +184,10 @@ class Config:
     @property
     def task_shares(self) -> tuple[int, ...]:
         return self.recipe.task_shares or (1,) * len(self.data.tasks)
+
+    @property
+    def schedule_updates(self) -> int:
+        return self.recipe.schedule_updates or self.train.updates
 
     @property
     def growth(self) -> Growth:

@@ -15,7 +15,7 @@ def learning_rate(config: Config, step: int) -> float:
     largest = optimizer.learning_rate * math.sqrt(config.growth.factor(step))
     if update <= optimizer.warmup_updates:
         return largest * update / optimizer.warmup_updates
-    progress = (update - optimizer.warmup_updates) / (config.train.updates - optimizer.warmup_updates)
-    cosine = 0.5 * (1 + math.cos(math.pi * progress))
+    progress = (update - optimizer.warmup_updates) / (config.schedule_updates - optimizer.warmup_updates)
+    cosine = 0.5 * (1 + math.cos(math.pi * min(1, progress)))
     falling = optimizer.final_fraction + (1 - optimizer.final_fraction) * cosine
     return largest * falling
