@@ -45,10 +45,7 @@ from gpu_check_worker import SYNCHRONIZES, _most, _noted_waits
 
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
-NOT_RECORDED = {
-    "attention-flash3",  # its package is not there
-    *("joint-decode", "ddp-joint-decode", "graph-kernels-joint-recipe"),  # newer than the records
-}
+NOT_RECORDED = {"attention-flash3"}  # its package is not there
 NOT_SHOWN = "not compared with plain-fp32"  # by `plain` of the older records
 
 
@@ -78,11 +75,13 @@ def test_every_case_that_can_run_is_recorded():
     assert set(CASES) - found == NOT_RECORDED
 
 
-def test_what_was_recorded_twice_had_the_same_reference():
-    for case in ("plain-fp32", "plain"):
-        records = [recorded(file)[case] for file in RECORDS.glob("h100-1gpu-*.jsonl")]
-        assert len(records) == 2
-        assert len({tuple(record["losses"]) for record in records}) == 1
+@pytest.mark.parametrize(
+    ("case", "times"), [("plain-fp32", 4), ("plain", 3), ("plain-of-two", 3), ("ddp", 2)]
+)
+def test_what_was_recorded_again_had_the_same_reference(case, times):
+    found = [records for file in RECORDS.glob("h100-*.jsonl") if case in (records := recorded(file))]
+    assert len(found) == times
+    assert len({tuple(records[case]["losses"]) for records in found}) == 1
 
 
 # As the README's table has them.
