@@ -13,7 +13,8 @@ it('a foreign trainer completes equal work and its gates are measured', async ()
   const flags = ['--blocks', '3', '--out', join(folder, 'out')]
   const { exitCode, stdout } = await speedproof(ROOT, 'run', EXPERIMENT, ...flags)
   const { verdict, outcomes } = await readResult(folder)
-  expect(outcomes.map(({ status }) => status)).toEqual(Array(8).fill('finished'))
+  expect(outcomes.filter(({ status }) => status !== 'finished')).toEqual([]) // and why not, if not
+  expect(outcomes).toHaveLength(8)
 
   const states = Object.fromEntries(verdict.checks.map(({ name, state }) => [name, state]))
   expect(states).toEqual({
