@@ -50,7 +50,7 @@ RECIPES: dict[str, tuple[str, ...]] = {
         f"256-points-16th-cut-{cut}-falling-{updates}": _recipe(
             256, 16, cut, f"recipe.schedule_updates={updates}"
         )
-        for cut, updates in ((2, 180), (4, 180), (4, 120), (6, 120))
+        for cut, updates in ((2, 180), (2, 120), (4, 180), (4, 120), (4, 90), (6, 120))
     },
 }
 
