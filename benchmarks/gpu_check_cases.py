@@ -116,7 +116,8 @@ def cases(device: str) -> list[Case]:
     return [case for case in everywhere if device == "cuda" or not _needs_gpu(case)]
 
 
-# Other work, so that only what does the same can repeat it: of the recipe configs, and of each key.
+# Other work, so that only what does the same can repeat it: of the recipe configs, and of each key that
+# changes a step's work, which schedule_updates does not.
 CUT = "recipe.batch_cut_into=4"
 QUARTER = "recipe.inverse_every_nth_pair=4"
 RECIPE = (QUARTER, CUT)

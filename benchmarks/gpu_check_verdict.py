@@ -131,7 +131,7 @@ def _recipe(pairs: int, updates: int, nth: str) -> dict[str, dict[str, object]]:
     cut, grown = 4 * updates, 8 + (updates - 8) // 2
     return {
         "": {
-            "learning_rate_schedule": f"{updates} of {updates} updates",
+            "learning_rate_schedule": f"lowest from update {updates} of {updates}",
             "decoded_points": "advection1d 1024 of 1024, darcy2d 1024 of 16384 lattice",
             "step_pairs": f"{pairs} in {updates} steps",
             "task_pairs": shares(pairs // 2, pairs),
@@ -232,13 +232,13 @@ def expected_read_backs(case: Case, pairs: int = 384, updates: int = 24) -> dict
 
 
 def of_old(record: dict) -> dict:
-    """A record as it would be if it had been asked for what came after it, which was off."""
+    """One of before records had a version, as it would be if asked for what came after it, which was off."""
     effective = record.get("effective")  # none of what failed
-    if effective is None:
+    if effective is None or "version" in record:
         return record
     updates = record.get("updates", 0)
-    older = {**NEWER_THAN_SOME_RECORDS, "learning_rate_schedule": f"{updates} of {updates} updates"}
-    return {**record, "effective": {**older, **effective}}
+    schedule = {"learning_rate_schedule": f"lowest from update {updates} of {updates}"}
+    return {**record, "effective": {**NEWER_THAN_SOME_RECORDS, **schedule, **effective}}
 
 
 def _wrong_switches(record: dict, case: Case) -> list[str]:

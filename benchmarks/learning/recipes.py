@@ -17,41 +17,44 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.bad_input import refused_in_words
 from benchmarks.ending import end, end_by_exception
 from trainer.config import load_config
+from trainer.config.load import config_hash
+from trainer.config.schema import Config, RecipeConfig
+from trainer.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 POLL_SECONDS = 0.2
 
 
-def _recipe(points: int, inverse_every_nth_pair: int, cut_into: int, *further: str) -> tuple[str, ...]:
-    """Whole, so that a recipe stays what it is when the shipped one changes."""
-    return (
-        f"recipe.query_points={points}",
-        f"recipe.inverse_every_nth_pair={inverse_every_nth_pair}",
-        f"recipe.batch_cut_into={cut_into}",
-        *further,
+def _falling(cut_into: int, updates: int) -> RecipeConfig:
+    """With the learning rate at its lowest after so many updates."""
+    return RecipeConfig(
+        256, "lattice", inverse_every_nth_pair=16, batch_cut_into=cut_into, schedule_updates=updates
     )
 
 
-RECIPES: dict[str, tuple[str, ...]] = {
-    "1024-points": _recipe(1024, 4, 4),
-    "512-points": _recipe(512, 4, 4),
-    "256-points": _recipe(256, 4, 4),
-    "256-points-16th": _recipe(256, 16, 4),
-    "256-points-16th-cut-2": _recipe(256, 16, 2),
-    "256-points-16th-cut-6": _recipe(256, 16, 6),
-    "128-points-16th": _recipe(128, 16, 4),
-    **{
-        f"256-points-16th-cut-{cut}-falling-{updates}": _recipe(
-            256, 16, cut, f"recipe.schedule_updates={updates}"
-        )
-        for cut, updates in ((2, 180), (2, 120), (4, 180), (4, 120), (4, 90), (6, 120))
-    },
+# Whole, so that each stays what it is when the shipped one changes; at most so many points of a pair.
+RECIPES: dict[str, RecipeConfig] = {
+    "1024-points": RecipeConfig(2048, "lattice", inverse_every_nth_pair=4, batch_cut_into=4),
+    "512-points": RecipeConfig(512, "lattice", inverse_every_nth_pair=4, batch_cut_into=4),
+    "256-points": RecipeConfig(256, "lattice", inverse_every_nth_pair=4, batch_cut_into=4),
+    "256-points-16th": RecipeConfig(256, "lattice", inverse_every_nth_pair=16, batch_cut_into=4),
+    "256-points-16th-cut-2": RecipeConfig(256, "lattice", inverse_every_nth_pair=16, batch_cut_into=2),
+    "256-points-16th-cut-6": RecipeConfig(256, "lattice", inverse_every_nth_pair=16, batch_cut_into=6),
+    "128-points-16th": RecipeConfig(128, "lattice", inverse_every_nth_pair=16, batch_cut_into=4),
+    "cut-2-falling-180": _falling(2, 180),
+    "cut-2-falling-120": _falling(2, 120),
+    "cut-4-falling-180": _falling(4, 180),
+    "cut-4-falling-120": _falling(4, 120),
+    "cut-4-falling-90": _falling(4, 90),
+    "cut-6-falling-120": _falling(6, 120),
 }
 
 
@@ -69,8 +72,8 @@ def main() -> int:
     options = _options()
     end_by_exception()
     with refused_in_words():
-        for name in options.only:
-            load_config(options.config, [*RECIPES[name], *options.set])
+        for name in () if options.show else options.only:
+            _refuse_another(name, options, load_config(options.config, settings(name, options.set)))
     options.out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     for name in () if options.show else options.only:
@@ -84,6 +87,23 @@ def main() -> int:
     return 0 if all(_events(options.out / f"{name}.jsonl") for name in options.only) else 1
 
 
+def settings(name: str, further: Sequence[str] = ()) -> list[str]:
+    """Every key of a recipe, and what is set besides."""
+    return [*(f"recipe.{key}={json.dumps(value)}" for key, value in asdict(RECIPES[name]).items()), *further]
+
+
+def _refuse_another(name: str, options: argparse.Namespace, config: Config) -> None:
+    """Raise ConfigError if OUT has this recipe of another call: its figures would be taken for this one's."""
+    path = options.out / f"{name}.jsonl"
+    asked = {"config_hash": config_hash(config), "seed": options.seed, "world_size": options.gpus}
+    for start in (event for event in _events(path) if event["event"] == "run_start"):
+        for key, value in asked.items():
+            if start[key] != value:
+                raise ConfigError(
+                    f"--out: {path} has {key} {start[key]}, this call {value}; name another folder"
+                )
+
+
 def _train(name: str, options: argparse.Namespace) -> None:
     run = options.out / "runs" / name
     shutil.rmtree(run, ignore_errors=True)
@@ -92,7 +112,7 @@ def _train(name: str, options: argparse.Namespace) -> None:
         command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(options.gpus)]
     command += ["-m", "trainer", "train", "--config", str(options.config)]
     command += ["--out", str(run), "--seed", str(options.seed)]
-    for setting in (*RECIPES[name], *options.set):
+    for setting in settings(name, options.set):
         command += ["--set", setting]
     metrics, deadline = run / "metrics.jsonl", time.monotonic() + options.case_seconds
     run.mkdir(parents=True)

@@ -25,6 +25,7 @@ from trainer.losses.choices import StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.optimizer.learning_rate import read_back_schedule
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
@@ -76,7 +77,7 @@ def test_every_case_that_can_run_is_recorded():
 
 
 @pytest.mark.parametrize(
-    ("case", "times"), [("plain-fp32", 4), ("plain", 3), ("plain-of-two", 3), ("ddp", 2)]
+    ("case", "times"), [("plain-fp32", 4), ("plain", 3), ("recipe", 3), ("plain-of-two", 3), ("ddp", 2)]
 )
 def test_what_was_recorded_again_had_the_same_reference(case, times):
     found = [records for file in RECORDS.glob("h100-*.jsonl") if case in (records := recorded(file))]
@@ -619,7 +620,8 @@ def read_back(case: Case, pairs: int, updates: int) -> tuple[dict[str, str], int
     config = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", [*sets, *PLAIN, *case.overrides])
     with torch.device("meta"):
         objective = Objective(LatentPdeOperator(config), config)
-    return read_back_recipe(objective, StepChoices.of(config, 0)), config.growth.steps
+    of_steps = read_back_recipe(objective, StepChoices.of(config, 0))
+    return {**of_steps, "learning_rate_schedule": read_back_schedule(config)}, config.growth.steps
 
 
 def of_recipe_alone(case: Case) -> Case:
@@ -808,3 +810,13 @@ def test_a_check_does_not_go_on_with_what_other_code_or_settings_measured(cut_of
     with pytest.raises(ConfigError, match="was measured with another code and config, unknown, now"):
         gpu_check._keep_what_ended(options.out, gpu_check._made_of(options))
     assert (options.out / "gpu-check.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("key", ["joint_decodes", "learning_rate_schedule"])
+def test_only_what_is_older_than_a_read_back_may_lack_it(key):
+    (old,) = (
+        {**record, "effective": {name: on for name, on in record["effective"].items() if name != key}}
+        for record in (ALL["trace"]["plain"],)
+    )
+    assert wrong(of_old(old), CASES["plain"], None) == [NOT_SHOWN]
+    assert any(key in text for text in wrong(of_old({**old, "version": 1}), CASES["plain"], None))

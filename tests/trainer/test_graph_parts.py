@@ -70,8 +70,9 @@ def test_a_step_that_is_a_tensor_draws_the_same_numbers():
     assert torch.equal(uniform(2, 7, torch.tensor(11), pairs, 8), uniform(2, 7, 11, pairs, 8))
 
 
-def test_the_table_has_the_learning_rate_of_every_step(tmp_path):
-    config = tiny_config(tmp_path, *CUT)
+@pytest.mark.parametrize("sooner", [[], ["recipe.schedule_updates=4"]])
+def test_the_table_has_the_learning_rate_of_every_step(tmp_path, sooner):
+    config = tiny_config(tmp_path, *CUT, *sooner)
     table = rate_table(config)
     assert len(table) == 2 * config.train.updates + 1
     for step in range(1, 2 * config.train.updates + 1):

@@ -164,15 +164,29 @@ def test_a_shorter_schedule_has_its_rates_sooner_and_stays_at_its_lowest(tmp_pat
     assert learning_rate(sooner, 11) > lowest.pop()
 
 
-def test_a_run_by_a_shorter_schedule_reports_its_rates(tmp_path):
-    sets = ["train.updates=8", "optimizer.warmup_updates=2", "recipe.schedule_updates=4"]
-    config = tiny_config(tmp_path, *sets)
-    run_training(config, tmp_path, 3, Progress())
-    rates = [rate for event in events(tmp_path, "steps") for rate in event["learning_rate"]]
-    assert rates == [learning_rate(config, step) for step in range(1, 9)]
-    assert len(set(rates[3:])) == 1
-    (start,) = events(tmp_path, "run_start")
-    assert start["effective"]["learning_rate_schedule"] == "4 of 8 updates"
+def test_a_run_by_a_shorter_schedule_is_the_shorter_training_and_then_goes_on_at_its_lowest_rate(tmp_path):
+    sets = ["train.pairs_per_update=32", "recipe.batch_cut_into=2", "optimizer.final_fraction=0.5"]
+    runs = {"short": ["train.updates=4"], "long": ["train.updates=6", "recipe.schedule_updates=4"]}
+    found = {}
+    for name, of_run in runs.items():
+        (tmp_path / name).mkdir()
+        config = tiny_config(tmp_path, *sets, *of_run)
+        run_training(config, tmp_path / name, 3, Progress())
+        windows = events(tmp_path / name, "steps")
+        found[name] = {
+            key: [value for window in windows for value in window[key]]
+            for key in ("learning_rate", "train_loss", "gradient_norm")
+        }
+    peak, lowest = 1e-3 / math.sqrt(2), 0.5e-3 / math.sqrt(2)
+    rates = [peak / 4, peak / 2, 3 * peak / 4, peak, lowest + peak / 2 * 0.5 * (1 + math.cos(math.pi / 4))]
+    assert found["long"]["learning_rate"][:5] == pytest.approx(rates)
+    assert found["long"]["learning_rate"][7:] == pytest.approx([lowest] * 5)
+    assert {key: values[:8] for key, values in found["long"].items()} == found["short"]
+    effective = [events(tmp_path / name, "run_start")[0]["effective"] for name in runs]
+    assert [read["learning_rate_schedule"] for read in effective] == [
+        "lowest from update 4 of 4",
+        "lowest from update 4 of 6",
+    ]
 
 
 def test_smaller_steps_have_the_rates_of_their_size(tmp_path):

@@ -11,10 +11,12 @@ from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
 from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.optimizer.learning_rate import read_back_schedule
 
 TWO_TASKS = [
     "data.tasks=[advection1d, darcy2d]",
     "train.updates=12",
+    "optimizer.warmup_updates=2",
     "loss.spectral=0",
     "loss.conservation=0",
 ]
@@ -45,14 +47,16 @@ CHANGED = {
         "inverse_terms": "1 of 1 pairs, 7 of 7 steps from 1",
         "prior_terms": "7 of 7 steps from 1",
     },
-    "schedule_updates=6": {"learning_rate_schedule": "6 of 12 updates"},
+    "schedule_updates=6": {"learning_rate_schedule": "lowest from update 6 of 12"},
+    "schedule_updates=24": {"learning_rate_schedule": "never lowest in 12 updates"},
     "task_shares=[3, 1]": {"task_pairs": "advection1d 12 of 16, darcy2d 4 of 16"},
 }
 
 
 def read_back(folder, *overrides: str) -> dict[str, str]:
     config = tiny_config(folder, *TWO_TASKS, *overrides)
-    return read_back_recipe(Objective(LatentPdeOperator(config), config), StepChoices.of(config, 0))
+    of_steps = read_back_recipe(Objective(LatentPdeOperator(config), config), StepChoices.of(config, 0))
+    return {**of_steps, "learning_rate_schedule": read_back_schedule(config)}
 
 
 def test_every_key_of_the_recipe_is_here():
@@ -61,7 +65,7 @@ def test_every_key_of_the_recipe_is_here():
 
 def test_without_a_recipe_it_is_the_whole_work(tmp_path):
     assert read_back(tmp_path) == {
-        "learning_rate_schedule": "12 of 12 updates",
+        "learning_rate_schedule": "lowest from update 12 of 12",
         "task_pairs": "advection1d 8 of 16, darcy2d 8 of 16",
         "decoded_points": "advection1d 16 of 16, darcy2d 64 of 64",
         "inverse_terms": "1 of 1 pairs, 12 of 12 steps from 1",

@@ -19,6 +19,7 @@ def broken_rules(config: Config) -> Iterator[Problem]:
     yield from _model(config)
     yield from broken_loss_rules(config)
     yield from _pairs(config)
+    yield from _schedule(config)
     yield from _growth(config)
     yield from _optimizer(config)
     yield from broken_speed_rules(config)
@@ -143,16 +144,19 @@ def _pairs(config: Config) -> Iterator[Problem]:
                 yield Problem(
                     "data.frame_strides", f"got {stride}, expected less than the {frames} frames of {task}"
                 )
-    warm_up, shortened = config.optimizer.warmup_updates, config.recipe.schedule_updates
+
+
+def _schedule(config: Config) -> Iterator[Problem]:
+    """One that ends after the training is no mistake: a short launch to warm caches up has its settings."""
+    warm_up, end = config.optimizer.warmup_updates, config.recipe.schedule_updates
     if warm_up >= config.train.updates:
         yield Problem(
             "optimizer.warmup_updates",
             f"got {warm_up}, expected less than the {config.train.updates} updates",
         )
-    if shortened is not None and shortened <= warm_up:
+    if end is not None and end <= warm_up:
         yield Problem(
-            "recipe.schedule_updates",
-            f"got {shortened}, expected more than the {warm_up} updates of the warm-up",
+            "recipe.schedule_updates", f"got {end}, expected more than the {warm_up} updates of the warm-up"
         )
 
 

@@ -73,7 +73,10 @@ LossConfig = make_dataclass(
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """Linear warm-up, then a cosine to final_fraction of the learning rate, the same for both optimizers."""
+    """Linear warm-up, then a cosine to final_fraction of the learning rate, the same for both optimizers.
+
+    It ends with the training, or after recipe.schedule_updates.
+    """
 
     matrices: Literal["muon", "adamw"] = "muon"  # inside, as optimizer/matrices.py says; all else is AdamW's
     learning_rate: Positive = 1.4e-3

@@ -19,7 +19,6 @@ def read_back_recipe(objective: Objective, choices: StepChoices) -> dict[str, st
     first = config.step_pairs(1)
     inverse_pairs = ", ".join(f"1 of {nth} pairs" for nth in sorted({part.nth for part in parts}))
     return {
-        "learning_rate_schedule": f"{config.schedule_updates} of {config.train.updates} updates",
         "decoded_points": ", ".join(f"{part.task.name} {_points(part)}" for part in parts),
         "inverse_terms": f"{inverse_pairs}, {_due(choices, 'inverse')}" if "inverse" in groups else "none",
         "prior_terms": _due(choices, "priors") if "priors" in groups else "none",

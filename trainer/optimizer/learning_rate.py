@@ -1,4 +1,4 @@
-"""The learning rate of each step: linear warm-up, then a cosine, scaled to the size of its batch."""
+"""The learning rate of each step: linear warm-up, cosine, then its lowest, by the size of the batch."""
 
 import math
 
@@ -11,11 +11,27 @@ def learning_rate(config: Config, step: int) -> float:
     A batch k times as large gets sqrt(k) of it: Adam's rule (Malladi et al. 2022, arXiv:2205.10287), and
     Muon's updates are scaled to the size of Adam's.
     """
-    optimizer, update = config.optimizer, config.growth.position(step)
-    largest = optimizer.learning_rate * math.sqrt(config.growth.factor(step))
-    if update <= optimizer.warmup_updates:
-        return largest * update / optimizer.warmup_updates
-    progress = (update - optimizer.warmup_updates) / (config.schedule_updates - optimizer.warmup_updates)
+    warm_up, update = config.optimizer.warmup_updates, config.growth.position(step)
+    largest = config.optimizer.learning_rate * math.sqrt(config.growth.factor(step))
+    if update <= warm_up:
+        return largest * update / warm_up
+    return largest * _falling(config, update)
+
+
+def read_back_schedule(config: Config) -> str:
+    """From which update on the rate is at its lowest, by what makes the rates of all steps."""
+    updates = [config.growth.position(step) for step in range(1, config.growth.steps + 1)]
+    falling = [update for update in updates if update > config.optimizer.warmup_updates]
+    lowest = config.optimizer.final_fraction
+    first = next((update for update in falling if _falling(config, update) == lowest), None)
+    if first is None:
+        return f"never lowest in {config.train.updates} updates"
+    return f"lowest from update {math.ceil(first)} of {config.train.updates}"
+
+
+def _falling(config: Config, update: float) -> float:
+    """Share of the largest rate after the warm-up."""
+    warm_up, lowest = config.optimizer.warmup_updates, config.optimizer.final_fraction
+    progress = (update - warm_up) / (config.schedule_updates - warm_up)
     cosine = 0.5 * (1 + math.cos(math.pi * min(1, progress)))
-    falling = optimizer.final_fraction + (1 - optimizer.final_fraction) * cosine
-    return largest * falling
+    return lowest + (1 - lowest) * cosine
