@@ -110,10 +110,11 @@ def _show(recorded: list[Path]) -> int:
     """Print each record's table, and what today's bounds say of it."""
     worst = 0
     for file in recorded:
-        records = [of_old(record) for record in _records_of(file, "--show")]
+        as_recorded = _records_of(file, "--show")
+        records = [of_old(record) for record in as_recorded]
         of_gpus = cases(next((record["device"] for record in records if "device" in record), "cuda"))
         complaints = _without_result(records, of_gpus) + _complaints(records, of_gpus)
-        print(f"{file}\n{_table(records, of_gpus)}")
+        print(f"{file}\n{_table(as_recorded, of_gpus)}")
         ended = {record["case"] for record in records if "started" not in record}
         for name in dict.fromkeys(record["case"] for record in records if record["case"] not in ended):
             print(f"{name}: cut off, and not judged")

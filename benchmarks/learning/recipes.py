@@ -26,6 +26,7 @@ from benchmarks.bad_input import refused_in_words
 from benchmarks.ending import end, end_by_exception
 from trainer.config import load_config
 from trainer.config.load import config_hash
+from trainer.config.rules import require_world_fits
 from trainer.config.schema import Config, RecipeConfig
 from trainer.errors import ConfigError
 
@@ -73,18 +74,19 @@ def main() -> int:
     end_by_exception()
     with refused_in_words():
         for name in () if options.show else options.only:
-            _refuse_another(name, options, load_config(options.config, settings(name, options.set)))
+            _require_possible(name, options, load_config(options.config, settings(name, options.set)))
     options.out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     for name in () if options.show else options.only:
-        if _events(options.out / f"{name}.jsonl"):
+        if _is_enough(_events(options.out / f"{name}.jsonl"), options.below):
             continue
         if time.monotonic() - started + options.case_seconds > options.seconds:
             print(f"{name}: not started, {options.seconds:.0f} s would not do", flush=True)
             continue
         _train(name, options)
     print(table(options.out, options.only, options.below))
-    return 0 if all(_events(options.out / f"{name}.jsonl") for name in options.only) else 1
+    measured = [_events(options.out / f"{name}.jsonl") for name in options.only]
+    return 0 if all(_is_enough(events, options.below) for events in measured) else 1
 
 
 def settings(name: str, further: Sequence[str] = ()) -> list[str]:
@@ -92,8 +94,14 @@ def settings(name: str, further: Sequence[str] = ()) -> list[str]:
     return [*(f"recipe.{key}={json.dumps(value)}" for key, value in asdict(RECIPES[name]).items()), *further]
 
 
-def _refuse_another(name: str, options: argparse.Namespace, config: Config) -> None:
-    """Raise ConfigError if OUT has this recipe of another call: its figures would be taken for this one's."""
+def _require_possible(name: str, options: argparse.Namespace, config: Config) -> None:
+    """Raise ConfigError if it cannot be trained, or OUT has it of another call, which would pass for ours."""
+    require_world_fits(config, options.gpus)
+    if config.schedule_updates > config.train.updates:
+        raise ConfigError(
+            f"train.updates: got {config.train.updates}, but the rate of {name} falls until update "
+            f"{config.schedule_updates}: leave it out by --only, or train longer"
+        )
     path = options.out / f"{name}.jsonl"
     asked = {"config_hash": config_hash(config), "seed": options.seed, "world_size": options.gpus}
     for start in (event for event in _events(path) if event["event"] == "run_start"):
@@ -126,7 +134,7 @@ def _train(name: str, options: argparse.Namespace) -> None:
         finally:
             end(launch)
     events = _events(metrics)
-    if not (_has_ended(events) or _is_reached(events, options.below)):
+    if not _is_enough(events, options.below):
         print(f"{name}: ended before it was good enough; see {options.out / name}.log", flush=True)
         return
     partial = shutil.copy(metrics, options.out / f"{name}.partial")
@@ -177,6 +185,11 @@ def reached(events: list[dict], below: float) -> Reached:
     return Reached(1e3 * sum(steps) / len(steps), set_up, seconds, share, least)
 
 
+def _is_enough(events: list[dict], below: float) -> bool:
+    """Whether it says all that is asked; one that a higher limit has ended is trained again."""
+    return _has_ended(events) or _is_reached(events, below)
+
+
 def _is_reached(events: list[dict], below: float) -> bool:
     return any(loss <= below for _, loss in _evaluations(events))
 
@@ -215,6 +228,8 @@ def _options() -> argparse.Namespace:
     options.config = options.config or Path(f"configs/train/two-task-{options.gpus}gpu-recipe.yaml")
     if not 0 < options.below < math.inf:
         parser.error(f"--below: got {options.below:g}, expected a held-out loss such as 0.001")
+    if not options.case_seconds > 0:
+        parser.error(f"--case-seconds: got {options.case_seconds:g}, expected more than 0 such as 120")
     return options
 
 

@@ -92,24 +92,50 @@ def test_a_recipe_is_trained_on_as_many_gpus_as_are_named(tmp_path, monkeypatch,
     assert "recipe.schedule_updates=90" in command
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "told"),
-    [("--seed", 2, "seed 1, this call 2"), ("--gpus", 2, "world_size 1, this call 2")],
-)
-def test_what_another_call_has_measured_is_not_taken_for_this_ones(
-    tmp_path, monkeypatch, capsys, option, value, told
-):
-    config = tiny_file(tmp_path)
-    trained = load_config(config, [*recipes.settings("256-points"), "train.pairs_per_update=64"])
+@pytest.fixture
+def measured_before(tmp_path, monkeypatch):
+    """A call on a folder in which another one has measured 256-points; further options are appended."""
+    config, sets = tiny_file(tmp_path), ("train.pairs_per_update=64", "speed.wrapper=ddp")
+    trained = load_config(config, recipes.settings("256-points", sets))
     start = {"event": "run_start", "config_hash": config_hash(trained), "seed": 1, "world_size": 1}
     (tmp_path / "256-points.jsonl").write_text(f"{json.dumps(start)}\n")
-    call = ["--out", tmp_path, "--config", config, "--below", 1, "--only", "256-points"]
+    call = ["--out", tmp_path, "--config", config, "--only", "256-points", "--below", 1]
+    call += [part for setting in sets for part in ("--set", setting)]
+    return lambda *further: run(monkeypatch, *call, *further)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--seed", 2, "256-points.jsonl has seed 1, this call 2; name another folder"),
+        ("--gpus", 2, "256-points.jsonl has world_size 1, this call 2; name another folder"),
+        ("--set", "train.updates=300", "256-points.jsonl has config_hash "),
+    ],
+)
+def test_what_another_call_has_measured_is_not_taken_for_this_ones(
+    measured_before, capsys, option, value, told
+):
     with pytest.raises(SystemExit):
-        run(monkeypatch, *call, "--set", "train.pairs_per_update=64", option, value)
-    assert f"256-points.jsonl has {told}; name another folder" in capsys.readouterr().err
+        measured_before(option, value)
+    assert told in capsys.readouterr().err
+
+
+def test_pairs_that_the_ranks_cannot_share_are_refused_before_a_launch(measured_before, capsys):
     with pytest.raises(SystemExit):
-        run(monkeypatch, *call, "--set", "train.pairs_per_update=128")
-    assert "256-points.jsonl has config_hash" in capsys.readouterr().err
+        measured_before("--set", "train.pairs_per_update=80", "--gpus", 2)
+    assert "got 80, expected a multiple of world size 2" in capsys.readouterr().err
+
+
+def test_a_schedule_longer_than_the_training_is_refused(measured_before, capsys):
+    with pytest.raises(SystemExit):
+        measured_before("--only", "cut-4-falling-180", "--set", "train.updates=100")
+    assert "train.updates: got 100, but the rate of cut-4-falling-180 falls" in capsys.readouterr().err
+
+
+def test_one_that_a_higher_limit_ended_is_trained_again(measured_before, monkeypatch, capsys):
+    monkeypatch.setattr(recipes, "_train", lambda name, _: print(f"trained {name}"))
+    assert measured_before() == 1
+    assert "trained 256-points" in capsys.readouterr().out
 
 
 def test_a_training_ends_when_it_is_good_enough_and_is_kept(tmp_path, monkeypatch, capsys):
