@@ -232,7 +232,7 @@ def expected_read_backs(case: Case, pairs: int = 384, updates: int = 24) -> dict
 
 
 def of_old(record: dict) -> dict:
-    """One of before records had a version, as it would be if asked for what came after it, which was off."""
+    """A record without a version, with what its code could not read back filled in as off."""
     effective = record.get("effective")  # none of what failed
     if effective is None or "version" in record:
         return record

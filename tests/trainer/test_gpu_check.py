@@ -560,6 +560,18 @@ def test_a_record_is_shown_with_its_verdict_where_there_is_no_gpu(file, cut_off,
     assert [line.split()[0] for line in shown[2 : 2 + len(cases_of_it)]] == cases_of_it
     assert shown[2 + len(cases_of_it) : -1] == [f"{name}: cut off, and not judged" for name in cut_off]
     assert shown[-1] == "each was on as asked, and kept the numbers"
+    assert not any("learning_rate_schedule" in line for line in shown)  # which is newer than they are
+
+
+def test_the_check_tries_itself_on_the_cpu(tmp_path, monkeypatch, capsys):
+    command = ["gpu_check.py", "--device", "cpu", "--processes", "1", "--only", "fused-adamw-fp32"]
+    monkeypatch.setattr(sys, "argv", [*command, "--out", str(tmp_path)])
+    assert gpu_check.main() == 0
+    assert "learning_rate_schedule=lowest from update 24 of 24" in capsys.readouterr().out
+    records = [json.loads(line) for line in (tmp_path / "gpu-check.jsonl").read_text().splitlines()]
+    measured = [record for record in records if "step_seconds" in record]
+    assert [record["case"] for record in measured] == ["plain-fp32", "fused-adamw-fp32"]
+    assert [of_old(record) is record for record in measured] == [True, True]
 
 
 def test_a_record_that_is_not_as_it_must_be_ends_with_1_and_says_so(tmp_path, monkeypatch, capsys):
@@ -814,9 +826,7 @@ def test_a_check_does_not_go_on_with_what_other_code_or_settings_measured(cut_of
 
 @pytest.mark.parametrize("key", ["joint_decodes", "learning_rate_schedule"])
 def test_only_what_is_older_than_a_read_back_may_lack_it(key):
-    (old,) = (
-        {**record, "effective": {name: on for name, on in record["effective"].items() if name != key}}
-        for record in (ALL["trace"]["plain"],)
-    )
+    record = ALL["trace"]["plain"]
+    old = {**record, "effective": {name: on for name, on in record["effective"].items() if name != key}}
     assert wrong(of_old(old), CASES["plain"], None) == [NOT_SHOWN]
     assert any(key in text for text in wrong(of_old({**old, "version": 1}), CASES["plain"], None))

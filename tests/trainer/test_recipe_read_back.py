@@ -98,3 +98,18 @@ def test_without_a_term_that_decodes_nothing_is_decoded(tmp_path):
     one = ["data.tasks=[advection1d]", "model.trained=operator", "recipe.query_points=8"]
     found = read_back(tmp_path, *off, *one)
     assert (found["decoded_points"], found["prior_terms"]) == ("advection1d none", "none")
+
+
+@pytest.mark.parametrize(
+    ("sets", "told"),
+    [
+        # Shorter than two warm-ups: a cosine that ran backwards would be at its lowest in the warm-up.
+        (["optimizer.warmup_updates=4", "recipe.schedule_updates=6"], "lowest from update 6 of 12"),
+        # Two parts of three a step after update 4, so that one ends at 6 1/3.
+        (["recipe.batch_cut_into=3", "recipe.batch_doubles_after=[5]"], "lowest from update 7 of 13"),
+    ],
+)
+def test_the_schedule_reads_back_from_the_update_in_which_its_lowest_rate_begins(tmp_path, sets, told):
+    grown = ["train.updates=13", "train.pairs_per_update=48", "recipe.schedule_updates=6"]
+    config = tiny_config(tmp_path, *(grown if "13" in told else ["train.updates=12"]), *sets)
+    assert read_back_schedule(config) == told

@@ -11,7 +11,7 @@ from tiny import ROOT, tiny_file
 
 from benchmarks.learning import recipes
 from trainer.config import load_config
-from trainer.config.load import config_hash
+from trainer.config.load import config_hash, to_plain
 
 
 def an_evaluation(step: int, val_loss: float) -> dict:
@@ -85,7 +85,7 @@ def test_a_recipe_is_trained_on_as_many_gpus_as_are_named(tmp_path, monkeypatch,
 
     subprocess_popen = subprocess.Popen
     monkeypatch.setattr(recipes.subprocess, "Popen", launch)
-    run(monkeypatch, "--out", tmp_path, "--below", 1, "--only", "cut-4-falling-90", "--gpus", gpus)
+    run(monkeypatch, "--out", tmp_path, "--below", 1, "--only", "256-points-16th-falling-90", "--gpus", gpus)
     ((_, *command),) = launches
     config = f"configs/train/two-task-{gpus}gpu-recipe.yaml"
     assert command[: len(launched_by) + 5] == [*launched_by, "-m", "trainer", "train", "--config", config]
@@ -97,7 +97,10 @@ def measured_before(tmp_path, monkeypatch):
     """A call on a folder in which another one has measured 256-points; further options are appended."""
     config, sets = tiny_file(tmp_path), ("train.pairs_per_update=64", "speed.wrapper=ddp")
     trained = load_config(config, recipes.settings("256-points", sets))
-    start = {"event": "run_start", "config_hash": config_hash(trained), "seed": 1, "world_size": 1}
+    start = {
+        **{"event": "run_start", "config": to_plain(trained), "config_hash": config_hash(trained)},
+        **{"seed": 1, "world_size": 1},
+    }
     (tmp_path / "256-points.jsonl").write_text(f"{json.dumps(start)}\n")
     call = ["--out", tmp_path, "--config", config, "--only", "256-points", "--below", 1]
     call += [part for setting in sets for part in ("--set", setting)]
@@ -128,14 +131,35 @@ def test_pairs_that_the_ranks_cannot_share_are_refused_before_a_launch(measured_
 
 def test_a_schedule_longer_than_the_training_is_refused(measured_before, capsys):
     with pytest.raises(SystemExit):
-        measured_before("--only", "cut-4-falling-180", "--set", "train.updates=100")
-    assert "train.updates: got 100, but the rate of cut-4-falling-180 falls" in capsys.readouterr().err
+        measured_before("--only", "256-points-16th-falling-180", "--set", "train.updates=100")
+    assert (
+        "train.updates: got 100, but the rate of 256-points-16th-falling-180 falls" in capsys.readouterr().err
+    )
 
 
-def test_one_that_a_higher_limit_ended_is_trained_again(measured_before, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("held_out", "more", "trained"),
+    [(1.5, [], "trained 256-points"), (1.5, [{"event": "run_end"}], ""), (0.5, [], "")],
+)
+def test_one_that_a_higher_limit_ended_is_trained_again(
+    measured_before, tmp_path, monkeypatch, capsys, held_out, more, trained
+):
+    _, *events = [*a_training(an_evaluation(2, held_out)), *more]
+    with (tmp_path / "256-points.jsonl").open("a") as record:
+        record.writelines(f"{json.dumps(event)}\n" for event in events)
     monkeypatch.setattr(recipes, "_train", lambda name, _: print(f"trained {name}"))
-    assert measured_before() == 1
-    assert "trained 256-points" in capsys.readouterr().out
+    assert measured_before() == (1 if trained else 0)
+    assert capsys.readouterr().out.startswith(trained or "| recipe ")
+
+
+def test_what_is_shown_is_what_was_measured_whatever_call_made_it(monkeypatch, capsys):
+    assert (
+        run(monkeypatch, "--out", ROOT / "benchmarks/learning/recipes-h200", "--below", 0.00137, "--show")
+        == 0
+    )
+    told = capsys.readouterr().out
+    assert all(f"| {name} | " in told for name in RECORDS)
+    assert "not measured" not in told
 
 
 def test_a_training_ends_when_it_is_good_enough_and_is_kept(tmp_path, monkeypatch, capsys):
@@ -181,6 +205,13 @@ def test_what_lies_behind_the_last_whole_line_is_not_read(tmp_path):
     lines = [json.dumps(event) for event in a_training(an_evaluation(2, 0.5))]
     (tmp_path / "1024-points.jsonl").write_text("\n".join([*lines, '{"event": "eval']))
     assert "| 0.50000 |" in recipes.table(tmp_path, ["1024-points"], 0.6)
+
+
+def test_a_training_without_time_is_refused(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "--out", tmp_path / "out", "--below", 1, "--case-seconds", 0)
+    assert "--case-seconds: got 0, expected more than 0" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("below", ["nan", "inf", "0", "-1"])

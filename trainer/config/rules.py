@@ -147,7 +147,7 @@ def _pairs(config: Config) -> Iterator[Problem]:
 
 
 def _schedule(config: Config) -> Iterator[Problem]:
-    """One that ends after the training is no mistake: a short launch to warm caches up has its settings."""
+    """A schedule may end after the training: a short launch to warm caches up has a whole one's settings."""
     warm_up, end = config.optimizer.warmup_updates, config.recipe.schedule_updates
     if warm_up >= config.train.updates:
         yield Problem(

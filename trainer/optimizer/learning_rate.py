@@ -20,8 +20,8 @@ def learning_rate(config: Config, step: int) -> float:
 
 def read_back_schedule(config: Config) -> str:
     """From which update on the rate is at its lowest, by what makes the rates of all steps."""
-    updates = [config.growth.position(step) for step in range(1, config.growth.steps + 1)]
-    falling = [update for update in updates if update > config.optimizer.warmup_updates]
+    positions = (config.growth.position(step) for step in range(1, config.growth.steps + 1))
+    falling = (update for update in positions if update > config.optimizer.warmup_updates)
     lowest = config.optimizer.final_fraction
     first = next((update for update in falling if _falling(config, update) == lowest), None)
     if first is None:
