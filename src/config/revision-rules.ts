@@ -1,8 +1,8 @@
 // What an experiment may say about revisions: one training at two of them, found inside of each.
 import { isAbsolute } from 'node:path'
 import { ConfigError } from '../errors.ts'
+import { differencesOf } from './differences.ts'
 import type { Experiment } from './experiment.ts'
-import { differencesOf } from './same-work.ts'
 
 /** Of a variant: the commit from which the branch that is checked out parted from its base. */
 export const MERGE_BASE = 'merge-base'

@@ -1,13 +1,8 @@
-// Which keys two resolved trainer configs differ in, and whether the experiment's kind allows it.
+// Whether what two resolved trainer configs differ in is allowed by the experiment's kind.
 import { ConfigError } from '../errors.ts'
+import { type Difference, differencesOf } from './differences.ts'
 import type { Experiment, Variant } from './experiment.ts'
 import { comparesRevisions } from './revision-rules.ts'
-
-export interface Difference {
-  readonly key: string
-  readonly baseline: unknown
-  readonly optimized: unknown
-}
 
 export type TrainerConfig = Readonly<Record<string, unknown>>
 export type ResolvedConfigs = Readonly<Record<Variant, TrainerConfig>>
@@ -77,27 +72,6 @@ export function differencesOutside(
   return checked
     .filter((section) => keys === 'in either' || (section in one && section in other))
     .flatMap((section) => differencesOf(one[section], other[section], [section], keys))
-}
-
-/** Every key in which two values differ, by its path; what one of them lacks is null. */
-export function differencesOf(
-  baseline: unknown,
-  optimized: unknown,
-  path: readonly string[],
-  compared: 'in both' | 'in either' = 'in either',
-): Difference[] {
-  if (isMapping(baseline) && isMapping(optimized)) {
-    const keys = [...new Set([...Object.keys(baseline), ...Object.keys(optimized)])]
-      .filter((key) => compared === 'in either' || (key in baseline && key in optimized))
-      .sort()
-    return keys.flatMap((key) => differencesOf(baseline[key], optimized[key], [...path, key], compared))
-  }
-  if (JSON.stringify(baseline) === JSON.stringify(optimized)) return []
-  return [{ key: path.join('.'), baseline: baseline ?? null, optimized: optimized ?? null }]
-}
-
-export function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function show(value: unknown): string {

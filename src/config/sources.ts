@@ -1,7 +1,7 @@
 // Where the code of each variant comes from: its revision, and the lock that its Python packages are made from.
 import { z } from 'zod'
+import { type Difference, differencesOf } from './differences.ts'
 import type { Variant } from './experiment.ts'
-import { type Difference, differencesOf } from './same-work.ts'
 
 const lockSchema = z.object({
   sha256: z.string().regex(/^[0-9a-f]{64}$/, 'a SHA-256 in hexadecimal digits'),

@@ -1,10 +1,10 @@
 // Reads a recorded experiment back: its plan, its launches and the raw metrics beside result.json.
 import { dirname } from 'node:path'
+import { isMapping } from '../config/differences.ts'
 import { type Experiment, gatesOf } from '../config/experiment.ts'
 import { parseStrictly } from '../config/explain.ts'
 import { gatesFile } from '../config/gates.ts'
 import { applyOverrides, type Overrides } from '../config/overrides.ts'
-import { isMapping } from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
 import { standingOf, withUnlaunched } from '../judge/repeat.ts'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMapping } from '../config/same-work.ts'
+import { isMapping } from '../config/differences.ts'
 import { ConfigError } from '../errors.ts'
 import { readText } from './read-text.ts'
 

@@ -1,5 +1,5 @@
 // Which of its two records Speedproof was given: the other one is answered with the command that reads it.
-import { isMapping } from '../config/same-work.ts'
+import { isMapping } from '../config/differences.ts'
 import { ConfigError } from '../errors.ts'
 import { shellQuote } from '../text/shell-quote.ts'
 

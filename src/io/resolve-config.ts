@@ -1,8 +1,9 @@
 // Has a variant's trainer config resolved: by the trainer itself, or by taking its YAML as it is.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { isMapping } from '../config/differences.ts'
 import type { Experiment, Variant } from '../config/experiment.ts'
-import { isMapping, type TrainerConfig } from '../config/same-work.ts'
+import type { TrainerConfig } from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
 import { entry } from '../plan/torchrun.ts'

@@ -1,8 +1,8 @@
 // Opens the output folder of each experiment: empty, or with what an interrupted one has finished there.
 import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
+import { type Difference, differencesOf } from '../config/differences.ts'
 import { VARIANTS } from '../config/experiment.ts'
-import { type Difference, differencesOf } from '../config/same-work.ts'
 import { ResumeError } from '../errors.ts'
 import { standingOf } from '../judge/repeat.ts'
 import type { LockFacts } from '../measure/machine-record.ts'

@@ -1,6 +1,7 @@
 // The launches of a ladder -> what each rung gives, alone and on top of those before it.
+
+import { type Difference, differencesOf } from '../config/differences.ts'
 import type { Experiment } from '../config/experiment.ts'
-import { type Difference, differencesOf } from '../config/same-work.ts'
 import type { LadderRecord, LadderRung, TrainingHash } from '../measure/ladder.ts'
 import { MATTERS } from '../measure/steady-state.ts'
 import { type RunSummary, summarizeRuns } from '../measure/summary.ts'

@@ -1,8 +1,9 @@
 // A noise floor: how runs of one training scatter on one machine, and when a stored one still holds.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { isMapping } from '../config/differences.ts'
 import type { Experiment, Variant } from '../config/experiment.ts'
-import { isMapping, type ResolvedConfigs } from '../config/same-work.ts'
+import type { ResolvedConfigs } from '../config/same-work.ts'
 import type { Preflight } from '../measure/machine-record.ts'
 import type { RunSummary } from '../measure/summary.ts'
 

@@ -1,6 +1,7 @@
 // Was it measured by the experiment that it is judged by? Other gates are; another trainer, variant or environment is not.
+
+import { type Difference, differencesOf } from '../config/differences.ts'
 import type { Experiment } from '../config/experiment.ts'
-import { type Difference, differencesOf } from '../config/same-work.ts'
 
 /** By these it is judged, or they say no more than where an interpreter is and how long one waits. */
 const HARMLESS = [

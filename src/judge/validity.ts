@@ -1,8 +1,9 @@
 // Are the runs comparable at all? Equal work, one machine, a steady state, clocks that agree.
 
+import { differencesOf } from '../config/differences.ts'
 import { type Experiment, VARIANTS, type Variant } from '../config/experiment.ts'
 import { mayDifferInPackages } from '../config/revision-rules.ts'
-import { differencesOf, differencesOutside } from '../config/same-work.ts'
+import { differencesOutside } from '../config/same-work.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { checkCode } from './code-check.ts'

@@ -1,5 +1,6 @@
 // Everything in which the variants are known to differ before they run: code, packages, config, environment.
-import { type Difference, declaredDifferences, environmentDifferences } from '../config/same-work.ts'
+import type { Difference } from '../config/differences.ts'
+import { declaredDifferences, environmentDifferences } from '../config/same-work.ts'
 import { sourceDifferences } from '../config/sources.ts'
 import type { Request } from './result.ts'
 

@@ -1,9 +1,10 @@
 // Everything about an experiment in one value: what result.json holds and what every report is rendered from.
 import { z } from 'zod'
+import type { Difference } from '../config/differences.ts'
 import { type Experiment, experimentFile } from '../config/experiment.ts'
 import { parseStrictly } from '../config/explain.ts'
 import { type Overrides, overridesSchema } from '../config/overrides.ts'
-import type { Difference, ResolvedConfigs } from '../config/same-work.ts'
+import type { ResolvedConfigs } from '../config/same-work.ts'
 import { type Sources, sourcesSchema } from '../config/sources.ts'
 import type { MachineCheck } from '../judge/machine-check.ts'
 import { type NoiseFloor, noiseFloorSchema } from '../judge/noise-floor.ts'

@@ -1,6 +1,6 @@
 // What the report of a privileged job adds: whose experiment and gates it judged by, or why there is no verdict.
 import { markdownTable } from 'markdown-table'
-import type { Difference } from '../config/same-work.ts'
+import type { Difference } from '../config/differences.ts'
 import type { CommentSection } from './comment.ts'
 import { escapeCell } from './escape.ts'
 import { settingText } from './setting.ts'

@@ -1,0 +1,28 @@
+// In which keys two parsed values differ.
+
+export interface Difference {
+  readonly key: string
+  readonly baseline: unknown
+  readonly optimized: unknown
+}
+
+/** Every key in which two values differ, by its path; what one of them lacks is null. */
+export function differencesOf(
+  baseline: unknown,
+  optimized: unknown,
+  path: readonly string[],
+  compared: 'in both' | 'in either' = 'in either',
+): Difference[] {
+  if (isMapping(baseline) && isMapping(optimized)) {
+    const keys = [...new Set([...Object.keys(baseline), ...Object.keys(optimized)])]
+      .filter((key) => compared === 'in either' || (key in baseline && key in optimized))
+      .sort()
+    return keys.flatMap((key) => differencesOf(baseline[key], optimized[key], [...path, key], compared))
+  }
+  if (JSON.stringify(baseline) === JSON.stringify(optimized)) return []
+  return [{ key: path.join('.'), baseline: baseline ?? null, optimized: optimized ?? null }]
+}
+
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
