@@ -11,9 +11,9 @@
 # packages from benchmarks/pack.sh.
 set -euo pipefail
 parts=(data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu
-  recipes-2gpu recipe-2gpu plan-2gpu floor-1gpu gate-1gpu recipes-1gpu recipe-1gpu plan-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu
-  speed-cases-4gpu speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu rivals-1gpu breakdown-4gpu
-  breakdown-2gpu breakdown-1gpu learning memory)
+  recipes-2gpu recipe-2gpu plan-2gpu floor-1gpu gate-1gpu recipes-1gpu recipe-1gpu plan-1gpu ladder-1gpu
+  ladder-4gpu parity operator-1gpu speed-cases-4gpu speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu
+  rivals-1gpu breakdown-4gpu breakdown-2gpu breakdown-1gpu learning memory)
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2

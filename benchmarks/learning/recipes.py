@@ -74,9 +74,12 @@ def main() -> int:
     options = _options()
     end_by_exception()
     with refused_in_words():
+        for name in options.only:
+            _events(options.out / f"{name}.jsonl")  # damaged or not
         for name in () if options.show else options.only:
             _require_possible(name, options, load_config(options.config, settings(name, options.set)))
-    options.out.mkdir(parents=True, exist_ok=True)
+    if not options.show:
+        options.out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     for name in () if options.show else options.only:
         if _is_enough(_events(options.out / f"{name}.jsonl"), options.below):
@@ -204,9 +207,20 @@ def _evaluations(events: list[dict]) -> list[tuple[int, float]]:
 
 
 def _events(path: Path) -> list[dict]:
-    """Whole lines alone: the last one may be half written."""
-    text = path.read_text() if path.exists() else ""
-    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    """Whole lines alone: the last one may be half written. ConfigError where one is no event."""
+    text = path.read_text(errors="replace") if path.exists() else ""
+    events = []
+    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict) or "event" not in event:
+            raise ConfigError(
+                f"--out: line {number} of {path} is no event; move it away, or name another folder"
+            )
+        events.append(event)
+    return events
 
 
 def _options() -> argparse.Namespace:
@@ -231,6 +245,10 @@ def _options() -> argparse.Namespace:
     found = [name for name in RECIPES if (options.out / f"{name}.jsonl").exists()]
     options.only = options.only or (found if options.show else list(RECIPES))
     options.config = options.config or Path(f"configs/train/two-task-{options.gpus}gpu-recipe.yaml")
+    if not options.only:
+        parser.error(
+            f"--show: {options.out} has no RECIPE.jsonl of a recipe in it; name the --out of an earlier call"
+        )
     if not 0 < options.below < math.inf:
         parser.error(f"--below: got {options.below:g}, expected a held-out loss such as 0.001")
     if not options.case_seconds > 0:

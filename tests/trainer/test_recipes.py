@@ -162,6 +162,26 @@ def test_what_is_shown_is_what_was_measured_whatever_call_made_it(monkeypatch, c
     assert "not measured" not in told
 
 
+def test_a_folder_without_a_measured_recipe_is_not_shown_as_one(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, "--out", tmp_path / "none", "--below", 1, "--show")
+    assert ended.value.code == 2
+    assert f"--show: {tmp_path / 'none'} has no RECIPE.jsonl of a recipe in it" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "{}", "\x00"])
+@pytest.mark.parametrize("further", [(), ("--show",)])
+def test_a_damaged_record_is_named_and_kept(measured_before, tmp_path, capsys, line, further):
+    record = tmp_path / "256-points.jsonl"
+    record.write_text(damaged := f"{record.read_text()}{line}\n")
+    with pytest.raises(SystemExit) as ended:
+        measured_before(*further)
+    assert ended.value.code == 2
+    assert f"--out: line 2 of {record} is no event; move it away" in capsys.readouterr().err
+    assert record.read_text() == damaged
+
+
 def test_a_training_ends_when_it_is_good_enough_and_is_kept(tmp_path, monkeypatch, capsys):
     endless = [
         "train.updates=100000",
