@@ -57,6 +57,8 @@ RECIPES: dict[str, RecipeConfig] = {
     "256-points-16th-falling-120": _falling(4, 120),
     "256-points-16th-falling-90": _falling(4, 90),
     "256-points-16th-cut-6-falling-120": _falling(6, 120),
+    "256-points-16th-cut-6-falling-90": _falling(6, 90),
+    "256-points-16th-cut-8-falling-120": _falling(8, 120),
 }
 
 
