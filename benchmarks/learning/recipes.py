@@ -55,6 +55,7 @@ RECIPES: dict[str, RecipeConfig] = {
     "256-points-16th-cut-2-falling-120": _falling(2, 120),
     "256-points-16th-falling-180": _falling(4, 180),
     "256-points-16th-falling-120": _falling(4, 120),
+    "256-points-16th-falling-100": _falling(4, 100),
     "256-points-16th-falling-90": _falling(4, 90),
     "256-points-16th-cut-6-falling-120": _falling(6, 120),
     "256-points-16th-cut-6-falling-90": _falling(6, 90),
