@@ -38,15 +38,17 @@ def one_tile_errors(
     qkv = torch.randn(pairs, tokens, 3 * heads * dim, device=device).to(dtype)
     out_gradient = torch.randn(pairs, tokens, heads * dim, device=device).to(dtype)
 
-    own = [part.clone().requires_grad_() for part in (qkv, *norms)]
+    bias = torch.zeros(3 * heads * dim, device=device)  # in qkv already, whatever it is
+    own = [part.clone().requires_grad_() for part in (qkv, bias, *norms)]
     out = one_tile_attention(*own, heads, plain.query_norm.eps)
     results = [out, *torch.autograd.grad(out, own, out_gradient)]
 
     plain.double()
-    exact_inputs = [qkv.double().requires_grad_(), plain.query_norm.weight, plain.key_norm.weight]
-    exact_out = plain.mix(exact_inputs[0])
+    exact_inputs = [part.double().requires_grad_() for part in (qkv, bias)]
+    exact_out = plain.mix(exact_inputs[0] + exact_inputs[1])
+    exact_inputs += [plain.query_norm.weight, plain.key_norm.weight]
     exact = [exact_out, *torch.autograd.grad(exact_out, exact_inputs, out_gradient.double())]
-    names = ("out", "qkv_gradient", "query_norm_gradient", "key_norm_gradient")
+    names = ("out", "qkv_gradient", "bias_gradient", "query_norm_gradient", "key_norm_gradient")
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
 
 

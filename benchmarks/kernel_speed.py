@@ -88,7 +88,7 @@ def _self_attention(pairs: int, place: dict) -> tuple:
     qkv = torch.randn(pairs, TOKENS, 3 * DIM, **place).requires_grad_()
 
     def ours(qkv: Tensor) -> Tensor:
-        return one_tile_attention(qkv, *norms, SELF_HEADS, plain.query_norm.eps)
+        return one_tile_attention(qkv, None, *norms, SELF_HEADS, plain.query_norm.eps)
 
     # Read qkv, write out; read both and the gradient of out, write that of qkv.
     return "self-attention", ours, plain.mix, [qkv], [_ms(qkv, 4 / 3), _ms(qkv, 7 / 3)]

@@ -67,7 +67,12 @@ def of_cross_attention() -> tuple:
 
 
 def of_one_tile_attention() -> tuple:
-    return strided(PAIRS, TOKENS, 3 * DIM), wanted(DIM // 2), wanted(DIM // 2), 2, 1e-6
+    return strided(PAIRS, TOKENS, 3 * DIM), wanted(3 * DIM), wanted(DIM // 2), wanted(DIM // 2), 2, 1e-6
+
+
+def of_one_tile_attention_without_bias() -> tuple:
+    qkv, _, *rest = of_one_tile_attention()
+    return qkv, None, *rest
 
 
 OPERATORS = [
@@ -77,6 +82,7 @@ OPERATORS = [
     (decoder_tail, of_last_decoder_tail),
     (cross_attention, of_cross_attention),
     (one_tile_attention, of_one_tile_attention),
+    (one_tile_attention, of_one_tile_attention_without_bias),
 ]
 
 
@@ -191,6 +197,7 @@ def test_layers_that_hand_on_rows_before_weight_and_shift_have_the_gradients_of_
     [
         [],
         ["speed.compile=model"],
+        ["speed.attention=one-tile"],  # which makes the gradient of the bias in front of it
         ["recipe.query_strategy=lattice", "recipe.query_points=4"],  # each pair has one of several rows
         ["loss.inverse_encoding=0.01", "speed.joint_decode=true"],  # and a head reads two fields
         [

@@ -16,9 +16,13 @@ FORWARD_WARPS, BACKWARD_WARPS = 8, 8  # fastest of 2 and 3 tried on an H200 at 3
 
 @custom_op
 def one_tile_attention(
-    qkv: Tensor, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
+    qkv: Tensor, bias: Tensor | None, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
 ) -> Tensor:
-    """Return (pairs, tokens, dim) of qkv (pairs, tokens, 3 dim), which holds q, k and v side by side."""
+    """Return (pairs, tokens, dim) of qkv (pairs, tokens, 3 dim), which holds q, k and v side by side.
+
+    bias (3 dim) is what the layer that made qkv has added. Where it is given its gradient is this operator's,
+    which sums it up while it holds the tile; that layer then has none for it.
+    """
     qkv = qkv.contiguous()
     pairs, tokens, width = qkv.shape
     out = qkv.new_empty(pairs, tokens, width // 3)
@@ -31,12 +35,13 @@ def one_tile_attention(
 @gradient_op
 def one_tile_attention_backward(
     out_gradient: Tensor, qkv: Tensor, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
-) -> tuple[Tensor, Tensor]:
-    """Return the gradients of qkv and of both norms' weights, (2, head dim)."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of qkv, of both norms' weights, (2, head dim), and of bias by pair, as float32."""
     qkv, out_gradient = qkv.contiguous(), out_gradient.contiguous()
     programs = len(qkv) * heads
     qkv_gradient = torch.empty_like(qkv)
     parts = qkv.new_empty(2, programs, len(query_weight), dtype=torch.float32)
+    of_bias = qkv.new_empty(len(qkv), qkv.shape[2], dtype=torch.float32)
     one_tile_backward[(programs,)](
         qkv,
         query_weight,
@@ -44,13 +49,14 @@ def one_tile_attention_backward(
         out_gradient,
         qkv_gradient,
         parts,
+        of_bias,
         heads,
         programs,
         eps,
         **_tile(qkv, heads),
         num_warps=BACKWARD_WARPS,
     )
-    return qkv_gradient, parts.sum(dim=1).to(query_weight.dtype)
+    return qkv_gradient, parts.sum(dim=1).to(query_weight.dtype), of_bias
 
 
 def _tile(qkv: Tensor, heads: int) -> dict[str, int | float]:
@@ -65,23 +71,27 @@ def _tile(qkv: Tensor, heads: int) -> dict[str, int | float]:
 
 
 @torch.library.register_fake(one_tile_attention)
-def _(qkv, query_weight, key_weight, heads, eps):
+def _(qkv, bias, query_weight, key_weight, heads, eps):
     return qkv.new_empty(*qkv.shape[:2], qkv.shape[2] // 3)
 
 
 @torch.library.register_fake(one_tile_attention_backward)
 def _(out_gradient, qkv, query_weight, key_weight, heads, eps):
-    return qkv.new_empty(qkv.shape), query_weight.new_empty(2, len(query_weight))
+    of_bias = qkv.new_empty(qkv.shape[0], qkv.shape[2], dtype=torch.float32)
+    return qkv.new_empty(qkv.shape), query_weight.new_empty(2, len(query_weight)), of_bias
 
 
 def _remember(ctx, inputs, output) -> None:
-    qkv, query_weight, key_weight, ctx.heads, ctx.eps = inputs
+    qkv, bias, query_weight, key_weight, ctx.heads, ctx.eps = inputs
+    ctx.bias_format = None if bias is None else bias.dtype
     ctx.save_for_backward(qkv, query_weight, key_weight)
 
 
 def _gradient(ctx, out_gradient):
-    of_qkv, of_norms = one_tile_attention_backward(out_gradient, *ctx.saved_tensors, ctx.heads, ctx.eps)
-    return of_qkv, *of_norms.unbind(), None, None
+    kept = ctx.saved_tensors
+    of_qkv, of_norms, by_pair = one_tile_attention_backward(out_gradient, *kept, ctx.heads, ctx.eps)
+    of_bias = None if ctx.bias_format is None else by_pair.sum(dim=0).to(ctx.bias_format)
+    return of_qkv, of_bias, *of_norms.unbind(), None, None
 
 
 torch.library.register_autograd(one_tile_attention, _gradient, setup_context=_remember)

@@ -12,6 +12,7 @@ def one_tile_backward(
     out_gradient_ptr,  # (pairs, TOKENS, heads, DIM), contiguous
     qkv_gradient_ptr,  # as qkv
     weight_gradient_ptr,  # (2, pairs * heads, DIM) float32: each program's part for query and key
+    bias_gradient_ptr,  # (pairs, 3, heads, DIM) float32: sums of qkv_gradient over the tokens, unrounded
     heads,
     programs,
     eps,
@@ -35,6 +36,7 @@ def one_tile_backward(
     out_gradient = tl.load(out_gradient_ptr + out_place, mask=inside, other=0.0)
     query_weight = tl.load(query_weight_ptr + column, mask=column < DIM, other=0.0).to(tl.float32)
     key_weight = tl.load(key_weight_ptr + column, mask=column < DIM, other=0.0).to(tl.float32)
+    bias_gradient_ptr += pair.to(tl.int64) * 3 * width + head * DIM + column
     format = value.dtype
 
     query_scale = tl.rsqrt(tl.sum(query * query, axis=1) / DIM + eps)[:, None]
@@ -48,6 +50,7 @@ def one_tile_backward(
 
     value_gradient = tl.dot(tl.trans(weights.to(format)), out_gradient, input_precision="ieee")
     tl.store(qkv_gradient_ptr + place + 2 * width, value_gradient.to(format), mask=inside)
+    tl.store(bias_gradient_ptr + 2 * width, tl.sum(value_gradient, axis=0)[None, :], mask=column < DIM)
     weights_gradient = tl.dot(out_gradient, tl.trans(value), input_precision="ieee")
     through_softmax = weights_gradient - tl.sum(weights * weights_gradient, axis=1)[:, None]
     scores_gradient = (weights * through_softmax * scale).to(format)
@@ -57,12 +60,14 @@ def one_tile_backward(
     tl.store(part, tl.sum(gradient * query * query_scale, axis=0)[None, :], mask=column < DIM)
     gradient = _through_norm(gradient * query_weight, query, query_scale, DIM)
     tl.store(qkv_gradient_ptr + place, gradient.to(format), mask=inside)
+    tl.store(bias_gradient_ptr, tl.sum(gradient, axis=0)[None, :], mask=column < DIM)
 
     gradient = tl.dot(tl.trans(scores_gradient), normal_query, input_precision="ieee")
     part += programs * DIM
     tl.store(part, tl.sum(gradient * key * key_scale, axis=0)[None, :], mask=column < DIM)
     gradient = _through_norm(gradient * key_weight, key, key_scale, DIM)
     tl.store(qkv_gradient_ptr + place + width, gradient.to(format), mask=inside)
+    tl.store(bias_gradient_ptr + width, tl.sum(gradient, axis=0)[None, :], mask=column < DIM)
 
 
 @triton.jit

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import rms_norm, scaled_dot_product_attention
+from torch.nn.functional import linear, rms_norm, scaled_dot_product_attention
 
 # Of query and key weights: scores are 16 times as large. benchmarks/learning compares 1, 4 and 8.
 FIRST_SCALE = 4.0
@@ -26,6 +26,12 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Float[Tensor, "pairs tokens dim"]) -> Float[Tensor, "pairs tokens dim"]:
         return self.out(self.mix(self.qkv(x)))
+
+    def attend(
+        self, x: Float[Tensor, "pairs tokens dim"], qkv_weight: Float[Tensor, "packed dim"]
+    ) -> Float[Tensor, "pairs tokens dim"]:
+        """The heads' results side by side, by a weight of qkv that is in the format of x."""
+        return self.mix(linear(x, qkv_weight, self.qkv.bias))
 
     def mix(self, qkv: Float[Tensor, "pairs tokens packed"]) -> Float[Tensor, "pairs tokens dim"]:
         """Values weighted by the softmax of queries and keys: what an attention kernel replaces."""

@@ -15,6 +15,7 @@ from torch.nn.attention import (
     restore_flash_attention_impl,
     sdpa_kernel,
 )
+from torch.nn.functional import linear
 
 from trainer.errors import ConfigError
 from trainer.model.attention import CrossAttention, SelfAttention
@@ -37,6 +38,8 @@ def replace_self_attention(model: LatentPdeOperator, attention: Attention) -> No
     for block in model.operator.blocks:
         mix = _flex if attention == "flex" else _one_tile
         block.attention.mix = partial(mix, block.attention)
+        if attention == "one-tile":
+            block.attention.attend = partial(_one_tile_behind, block.attention)
 
 
 def replace_cross_attention(model: LatentPdeOperator) -> None:
@@ -99,12 +102,17 @@ def _flex(attention: SelfAttention, qkv: Tensor) -> Tensor:
     return flex_attention(query, key, value).transpose(1, 2).flatten(2)
 
 
-def _one_tile(attention: SelfAttention, qkv: Tensor) -> Tensor:
+def _one_tile(attention: SelfAttention, qkv: Tensor, bias: Tensor | None = None) -> Tensor:
     from trainer.kernels.one_tile_attention import one_tile_attention  # needs Triton
 
-    return one_tile_attention(
-        qkv, attention.query_norm.weight, attention.key_norm.weight, attention.heads, attention.query_norm.eps
-    )
+    norms = attention.query_norm, attention.key_norm
+    return one_tile_attention(qkv, bias, *(n.weight for n in norms), attention.heads, norms[0].eps)
+
+
+def _one_tile_behind(attention: SelfAttention, x: Tensor, qkv_weight: Tensor) -> Tensor:
+    """SelfAttention.attend where the kernel, which has the gradient of qkv at hand, makes that of its bias."""
+    bias = attention.qkv.bias
+    return _one_tile(attention, linear(x, qkv_weight, bias.detach()), bias)
 
 
 def _one_tile_cross(attention: CrossAttention, query: Tensor, key_value: Tensor) -> Tensor:

@@ -50,7 +50,7 @@ def fused_blocks(
     normal = blocks[0].attention_norm(x) * scale_a[0][:, None] + shift_a[0][:, None]
     for number, block in enumerate(blocks):
         attention, (first_layer, _, last_layer) = block.attention, block.mlp
-        branch = linear(attention.mix(linear(normal, qkv[number], attention.qkv.bias)), out[number])
+        branch = linear(attention.attend(normal, qkv[number]), out[number])
         modulation = gate_a[number], scale_m[number], shift_m[number]
         x, normal, _ = gated_norm(x, branch, attention.out.bias, *modulation, block.mlp_norm.eps)
         branch, _ = feed_forward(normal, first[number], first_layer.bias, last[number])
