@@ -183,7 +183,7 @@ def test_a_learning_rate_in_a_tensor_is_read_where_it_lies(tmp_path):
 
 
 @pytest.mark.parametrize("size", [1e-4, 1.0])  # of the gradients
-@pytest.mark.parametrize("shape", [(3, 24, 8), (3, 8, 24), (2, 16, 16)])
+@pytest.mark.parametrize("shape", [(3, 8, 24), (2, 16, 16)])
 def test_singular_values_come_near_one(shape, size):
     random = torch.Generator().manual_seed(0)
     values = torch.linalg.svdvals(orthogonalised(size * torch.randn(shape, generator=random)).float())

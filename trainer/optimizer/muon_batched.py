@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 import torch.distributed as dist
@@ -21,26 +23,54 @@ MATCH_ADAMW = 0.2  # update RMS of AdamW; with it one learning rate serves both 
 
 @dataclass(frozen=True)
 class _Stack:
-    """Matrices of one shape and their momentum, (matrices, rows, columns), whole on every rank."""
+    """Matrices of one shape, and behind them those of that shape once transposed."""
 
-    matrices: list[Matrix]
-    momentum: Tensor
+    wide: list[Matrix]
+    tall: list[Matrix]
 
-    def next_direction(self, gradients: dict[nn.Parameter, Tensor]) -> Tensor:
-        """Return Nesterov's look-ahead of the momentum after these gradients."""
-        stacked = torch.stack([matrix.of(gradients[matrix.parameter]) for matrix in self.matrices])
-        self.momentum.lerp_(stacked, 1 - MOMENTUM)
-        return stacked.lerp_(self.momentum, MOMENTUM)
+    @staticmethod
+    def of(matrices: list[Matrix]) -> _Stack:
+        tall = [matrix for matrix in matrices if _is_tall(matrix)]
+        return _Stack([matrix for matrix in matrices if not _is_tall(matrix)], tall)
 
     @property
-    def update_scale(self) -> float:
-        return MATCH_ADAMW * math.sqrt(max(self.momentum.shape[1:]))
+    def matrices(self) -> list[Matrix]:
+        return [*self.wide, *self.tall]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = sorted(self.matrices[0].shape)
+        return rows, columns
+
+    def changes(self, directions: Tensor, rate: float | Tensor) -> Iterator[tuple[nn.Parameter, Tensor]]:
+        """Yield what to add to each parameter, by the directions of all matrices, (matrices, *shape)."""
+        factor = -MATCH_ADAMW * math.sqrt(self.shape[1]) * rate
+        # With as many axes as the directions: one kernel reads their format and multiplies in float32.
+        if isinstance(factor, Tensor):
+            factor = factor.view(1, 1, 1)
+        else:
+            factor = torch.full((1, 1, 1), factor, device=directions.device)
+        wide, tall = directions.split([len(self.wide), len(self.tall)])
+        for matrices, turned in ((self.wide, wide), (self.tall, tall.mT)):
+            change = torch.mul(turned, factor, out=factor.new_empty(turned.shape))
+            end = 0
+            # Those of a packed parameter lie one behind another, in the order of its rows.
+            for _, packed in groupby(matrices, lambda matrix: id(matrix.parameter)):
+                begin, (first, *more) = end, packed
+                end += 1 + len(more)
+                yield first.parameter, change[begin:end].flatten(0, 1)
+
+
+def _is_tall(matrix: Matrix) -> bool:
+    rows, columns = matrix.shape
+    return rows > columns
 
 
 class BatchedMuon:
     """One batched product over all matrices of a shape; of several `ranks` each takes its part of them.
 
-    Nothing in a step waits for the device, and a learning rate that is a tensor stays there.
+    Nothing in a step waits for the device, and a learning rate that is a tensor stays there. Momentum is
+    whole on every rank.
     """
 
     def __init__(
@@ -49,14 +79,13 @@ class BatchedMuon:
         self.rank, self.ranks = rank, ranks
         self.weight_decay = config.weight_decay
         self.learning_rate: float | Tensor = config.learning_rate
-        self.parameters = list(dict.fromkeys(matrix.parameter for matrix in matrices))
-        by_shape: dict[tuple[int, int], list[Matrix]] = defaultdict(list)
+        by_shape: dict[tuple[int, ...], list[Matrix]] = defaultdict(list)
         for matrix in matrices:
-            by_shape[matrix.shape].append(matrix)
-        self.stacks = [
-            _Stack(equal, torch.zeros(len(equal), *shape, device=equal[0].parameter.device))
-            for shape, equal in by_shape.items()
-        ]
+            by_shape[tuple(sorted(matrix.shape))].append(matrix)
+        self.matrices = matrices
+        self.stacks = [_Stack.of(equal) for equal in by_shape.values()]
+        device = matrices[0].parameter.device
+        self.momentum = {m.name: torch.zeros(m.shape, device=device) for m in matrices}
 
     @property
     def implementation(self) -> str:
@@ -70,45 +99,54 @@ class BatchedMuon:
 
     @torch.no_grad()
     def step(self) -> None:
-        gradients = {parameter: whole(parameter.grad) for parameter in self.parameters}
-        updates: dict[nn.Parameter, list[Tensor]] = defaultdict(list)
-        for stack in self.stacks:
-            direction = self._orthogonalised(stack.next_direction(gradients))
-            change = direction.to(torch.float32, memory_format=torch.contiguous_format)
-            change = change * (-stack.update_scale * self.learning_rate)
-            for matrix, part in zip(stack.matrices, change.unbind(), strict=True):
-                updates[matrix.parameter].append(part)
-        changes = [_packed(updates[parameter], parameter) for parameter in self.parameters]
-        weights = [local(parameter) for parameter in self.parameters]
+        parameters = dict.fromkeys(matrix.parameter for matrix in self.matrices)
+        whole_gradients = {parameter: whole(parameter.grad) for parameter in parameters}
+        gradients = {m.name: m.of(whole_gradients[m.parameter]) for m in self.matrices}
+        momentum = [self.momentum[name] for name in gradients]
+        torch._foreach_lerp_(momentum, list(gradients.values()), 1 - MOMENTUM)
+        # All are on their way before the first is waited for: products of one, the exchange of another.
+        found = [_Directions(self._mine(stack, gradients), self.ranks) for stack in self.stacks]
+        changes: dict[nn.Parameter, Tensor] = {}
+        for stack, directions in zip(self.stacks, found, strict=True):
+            everyone = directions.everyone()[: len(stack.matrices)]
+            changes |= stack.changes(everyone, self.learning_rate)
+        weights = [local(parameter) for parameter in changes]
         torch._foreach_mul_(weights, 1 - self.learning_rate * self.weight_decay)
-        torch._foreach_add_(weights, changes)
+        torch._foreach_add_(weights, [local(share_of(c, parameter)) for parameter, c in changes.items()])
 
     def state(self) -> dict[str, dict[str, Tensor]]:
         """Momentum by the name of its matrix; zero before the first step."""
-        return {
-            matrix.name: {"momentum": momentum}
-            for stack in self.stacks
-            for matrix, momentum in zip(stack.matrices, stack.momentum.unbind(), strict=True)
-        }
+        return {name: {"momentum": momentum} for name, momentum in self.momentum.items()}
 
     def load_state(self, state: dict[str, dict[str, Tensor]]) -> None:
-        for name, own in self.state().items():
-            own["momentum"].copy_(state[name]["momentum"])
+        for name, momentum in self.momentum.items():
+            momentum.copy_(state[name]["momentum"])
 
-    def _orthogonalised(self, directions: Tensor) -> Tensor:
+    def _mine(self, stack: _Stack, gradients: dict[str, Tensor]) -> Tensor:
+        """Nesterov's look-ahead of this rank's part of a stack, orthogonalised: (part, *shape)."""
+        part = math.ceil(len(stack.matrices) / self.ranks)
+        mine = stack.matrices[self.rank * part : (self.rank + 1) * part]
+        names = [matrix.name for matrix in mine]
+        ahead = [gradients[name] for name in names], [self.momentum[name] for name in names]
+        ahead = torch._foreach_lerp(*ahead, MOMENTUM) if mine else []
+        turned = [a.mT if _is_tall(matrix) else a for matrix, a in zip(mine, ahead, strict=True)]
+        # Ranks exchange equal parts: zeros fill up what is missing.
+        device = self.momentum[stack.matrices[0].name].device
+        missing = torch.zeros(part - len(mine), *stack.shape, device=device)
+        return orthogonalised(torch.stack([*turned, *missing]))
+
+
+class _Directions:
+    """Of a stack, those of all ranks, which are on their way."""
+
+    def __init__(self, mine: Tensor, ranks: int) -> None:
+        self.mine, self.ranks = mine, ranks  # until all have been exchanged, it may not be freed
+        if ranks > 1:
+            self.all = mine.new_empty(ranks * len(mine), *mine.shape[1:])
+            self.exchange = dist.all_gather_into_tensor(self.all, mine, async_op=True)
+
+    def everyone(self) -> Tensor:
         if self.ranks == 1:
-            return orthogonalised(directions)
-        count = len(directions)
-        share = math.ceil(count / self.ranks)
-        mine = directions.new_zeros(share, *directions.shape[1:])
-        held = directions[self.rank * share : (self.rank + 1) * share]
-        mine[: len(held)] = held
-        mine = orthogonalised(mine).contiguous()
-        everyone = mine.new_empty(self.ranks * share, *mine.shape[1:])
-        dist.all_gather_into_tensor(everyone, mine)
-        return everyone[:count]
-
-
-def _packed(parts: list[Tensor], parameter: nn.Parameter) -> Tensor:
-    """The parts of one parameter as this rank holds that parameter."""
-    return local(share_of(parts[0] if len(parts) == 1 else torch.cat(parts), parameter))
+            return self.mine
+        self.exchange.wait()
+        return self.all

@@ -18,14 +18,15 @@ SMALLEST_NORM = 1e-7
 def orthogonalised(
     matrices: Float[Tensor, "matrices rows columns"],
 ) -> BFloat16[Tensor, "matrices rows columns"]:
-    """Return about U V^T of each matrix U S V^T, its singular values only near 1; products in bfloat16."""
+    """Return about U V^T of each matrix U S V^T, its singular values only near 1; products in bfloat16.
+
+    Lay tall matrices on their side: of more rows than columns the Gram matrix is the dearer one.
+    """
     a, b, c = COEFFICIENTS
-    tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.to(torch.bfloat16)
-    x = x.mT if tall else x  # the Gram matrix of the shorter side is the cheaper one
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp_min(SMALLEST_NORM)
     for _ in range(STEPS):
         gram = x @ x.mT
         polynomial = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
         x = torch.baddbmm(x, polynomial, x, beta=a)
-    return x.mT if tall else x
+    return x

@@ -23,14 +23,20 @@ class Flat:
         self.buffer = torch.zeros(sum(spaces), device=world.device)
         for parameter, space in zip(self.parameters, self.buffer.split(spaces), strict=True):
             parameter.grad = space[: parameter.numel()].view_as(parameter)
+        self.cleared = True
 
     def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
         return nullcontext()
 
     def backward(self, loss: Tensor) -> None:
-        """Add all gradients in a few launches; the autograd engine would add them one by one."""
+        """Add all gradients in a few launches; the autograd engine would add them one by one.
+
+        The first ones of an update are put in place: to fill the buffer with zeros first is a pass over it.
+        """
         gradients = torch.autograd.grad(loss, self.parameters)
-        torch._foreach_add_([parameter.grad for parameter in self.parameters], gradients)
+        put = torch._foreach_copy_ if self.cleared else torch._foreach_add_
+        put([parameter.grad for parameter in self.parameters], gradients)
+        self.cleared = False
 
     def reduce(self, *, last: bool) -> None:
         """What was averaged before is equal on all ranks, so that averaging it once more leaves it."""
@@ -42,7 +48,7 @@ class Flat:
             dist.all_reduce(self.buffer.div_(self.world.size))
 
     def clear_gradients(self) -> None:
-        self.buffer.zero_()
+        self.cleared = True
 
     def effective(self) -> dict[str, str | int]:
         place = self.buffer.untyped_storage().data_ptr()
