@@ -102,9 +102,20 @@ def feed_forward_errors(
 
 
 def gated_norm_errors(
-    device: torch.device, dtype: torch.dtype, pairs: int, tokens: int, heads: int, dim: int
+    device: torch.device,
+    dtype: torch.dtype,
+    pairs: int,
+    tokens: int,
+    heads: int,
+    dim: int,
+    *,
+    first: bool = False,
+    last: bool = False,
 ) -> dict[str, float]:
-    """The same of a gated residual sum and its norm in the operator, whose stream is float32."""
+    """The same of a gated residual sum and its norm in the operator, whose stream is float32.
+
+    The first has no stream in front of it, and behind the last nothing but the norm reads the sum.
+    """
     torch.manual_seed(0)
     stream, of_stream = torch.randn(2, pairs, tokens, heads * dim, device=device)
     branch, of_norm = torch.randn(2, pairs, tokens, heads * dim, device=device).to(dtype)
@@ -112,19 +123,26 @@ def gated_norm_errors(
         torch.randn(heads * dim, device=device),
         torch.randn(3, pairs, heads * dim, device=device),
     )
-    own = [part.clone().requires_grad_() for part in (stream, branch, bias, *modulation)]
-    total, normal, _ = gated_norm(*own, 1e-5)
-    results = [total, normal, *torch.autograd.grad([total, normal], own, [of_stream, of_norm])]
-    exact_inputs = [part.detach().double().requires_grad_() for part in own]
-    x, branch, bias, *modulation = exact_inputs
-    gate, scale, shift = (part[:, None] for part in modulation)
-    exact_total = x + gate * (branch + bias)
+    parts = stream, branch, bias, *modulation
+    inputs = dict(zip(("x", "branch", "bias", "gate", "scale", "shift"), parts, strict=True))
+    if first:
+        del inputs["x"]
+    own = {name: part.clone().requires_grad_() for name, part in inputs.items()}
+    total, normal, _ = gated_norm(None, *own.values(), 1e-5) if first else gated_norm(*own.values(), 1e-5)
+    of_results = {"normal": of_norm} if last else {"total": of_stream, "normal": of_norm}
+    results = {"total": total, "normal": normal}
+    read = [results[name] for name in of_results]
+    found = [*results.values(), *torch.autograd.grad(read, own.values(), of_results.values())]
+
+    exact_own = {name: part.detach().double().requires_grad_() for name, part in own.items()}
+    gate, scale, shift = (exact_own[name][:, None] for name in ("gate", "scale", "shift"))
+    exact_total = exact_own.get("x", 0) + gate * (exact_own["branch"] + exact_own["bias"])
     exact_normal = nn.functional.layer_norm(exact_total, exact_total.shape[2:]) * scale + shift
-    wanted = [of_stream.double(), of_norm.double()]
-    exact = [exact_total, exact_normal]
-    exact += torch.autograd.grad(exact, exact_inputs, wanted)
-    names = ("total", "normal", "x", "branch", "bias", "gate", "scale", "shift")
-    return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
+    exact_results = {"total": exact_total, "normal": exact_normal}
+    read = [exact_results[name] for name in of_results]
+    wanted = [gradient.double() for gradient in of_results.values()]
+    exact = [*exact_results.values(), *torch.autograd.grad(read, exact_own.values(), wanted)]
+    return {n: _relative(a, b) for n, a, b in zip([*results, *own], found, exact, strict=True)}
 
 
 def decoder_tail_errors(
@@ -208,6 +226,8 @@ def main() -> None:
         "one-tile attention": one_tile_errors(*sizes),
         "feed-forward": feed_forward_errors(*sizes),
         "gate, sum and norm": gated_norm_errors(*sizes),
+        "first norm": gated_norm_errors(*sizes, first=True),
+        "last norm": gated_norm_errors(*sizes, last=True),
         "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
         "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),
         "decoder tail behind another": decoder_tail_errors(*sizes, rows=pairs, behind_layer=True),

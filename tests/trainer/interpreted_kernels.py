@@ -45,6 +45,10 @@ def of_gated_norm() -> tuple:
     return wanted(PAIRS, TOKENS, DIM), strided(PAIRS, TOKENS, DIM), wanted(DIM), *modulation, 1e-5
 
 
+def of_first_gated_norm() -> tuple:
+    return None, *of_gated_norm()[1:]
+
+
 def of_decoder_tail() -> tuple:
     matrices = [wanted(DIM, DIM, dtype=PRODUCTS) for _ in range(3)]
     out, first, second = ([matrix, wanted(DIM)] for matrix in matrices)
@@ -78,6 +82,7 @@ def of_one_tile_attention_without_bias() -> tuple:
 OPERATORS = [
     (feed_forward, of_feed_forward),
     (gated_norm, of_gated_norm),
+    (gated_norm, of_first_gated_norm),
     (decoder_tail, of_decoder_tail),
     (decoder_tail, of_last_decoder_tail),
     (cross_attention, of_cross_attention),
@@ -98,6 +103,7 @@ def test_a_compiler_is_told_the_shapes_formats_and_strides_that_come(operator, i
         (feed_forward, of_feed_forward),
         (decoder_tail, of_decoder_tail),
         (cross_attention, of_cross_attention),
+        (gated_norm, of_gated_norm),
     ],
 )
 def test_no_gradient_is_made_up_for_what_is_only_kept(operator, inputs):
@@ -131,8 +137,9 @@ def test_gradients_of_attention_to_a_tile_of_keys_are_those_in_float64(rows, tok
 
 
 @pytest.mark.parametrize("dim", [48, 50])  # cut into 32 and 16 columns, and into 32 and 18 of 32
-def test_gradients_of_a_gated_norm_are_those_in_float64(dim):
-    errors = gated_norm_errors(torch.device("cpu"), torch.float32, 3, 20, 1, dim)
+@pytest.mark.parametrize("place", [{}, {"first": True}, {"last": True}])
+def test_gradients_of_a_gated_norm_are_those_in_float64(dim, place):
+    errors = gated_norm_errors(torch.device("cpu"), torch.float32, 3, 20, 1, dim, **place)
     assert {name: error for name, error in errors.items() if error > 2e-6} == {}
 
 
@@ -154,16 +161,17 @@ def test_the_stream_between_fused_blocks_is_float32_as_between_plain_ones(tmp_pa
     fuse_pointwise(model)
     formats: Counter[torch.dtype] = Counter()
 
-    def observed(stream: Tensor, *rest: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:
-        formats[stream.dtype] += 1
-        return gated_norm(stream, *rest)
+    def observed(*parts: Tensor | float | None) -> tuple[Tensor, Tensor, Tensor]:
+        total, *rest = gated_norm(*parts)
+        formats[total.dtype] += 1
+        return total, *rest
 
     monkeypatch.setattr("trainer.kernels.gated_norm.gated_norm", observed)
     latent = torch.randn(PAIRS, config.model.tokens, config.model.latent_dim)
     condition = torch.randn(PAIRS, condition_size(config.data.tasks))
     with torch.autocast("cpu", torch.bfloat16):
         model.operator(latent, condition, torch.ones(config.model.depth, PAIRS))
-    assert formats == {torch.float32: 2 * config.model.depth - 1}
+    assert formats == {torch.float32: 2 * config.model.depth + 1}
 
 
 @pytest.mark.parametrize(("rows", "spread"), [(PAIRS, False), (1, False), (2, True)])

@@ -1,7 +1,8 @@
 """A gated residual sum and the modulated norm of it, forward and backward, each in one pass over memory.
 
 Between two products of the operator: x' = x + gate (branch + bias), then norm(x') scale + shift, where gate,
-scale and shift are of each pair.
+scale and shift are of each pair. In front of the first block there is no x yet, and behind the last one
+nothing else reads x'.
 """
 
 import torch
@@ -19,20 +20,27 @@ SUMS = 4  # of the backward pass over tokens
 
 @custom_op
 def gated_norm(
-    x: Tensor, branch: Tensor, bias: Tensor, gate: Tensor, scale: Tensor, shift: Tensor, eps: float
+    x: Tensor | None,
+    branch: Tensor,
+    bias: Tensor,
+    gate: Tensor,
+    scale: Tensor,
+    shift: Tensor,
+    eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return x' as x (pairs, tokens, dim), its norm as branch, and (pairs, tokens, 2) mean and deviation^-1.
 
-    branch is as x, bias (dim), gate, scale and shift are (pairs, dim).
+    branch is as x, bias (dim), gate, scale and shift are (pairs, dim). No x is one of zeros in float32.
     """
-    x, branch, gate, scale, shift = (part.contiguous() for part in (x, branch, gate, scale, shift))
-    pairs, tokens, dim = x.shape
-    total, out = torch.empty_like(x), torch.empty_like(branch)
-    moments = x.new_empty(pairs, tokens, 2, dtype=torch.float32)
+    branch, gate, scale, shift = (part.contiguous() for part in (branch, gate, scale, shift))
+    pairs, tokens, dim = branch.shape
+    total = torch.empty(branch.shape, dtype=_stream(x), device=branch.device)
+    out, moments = torch.empty_like(branch), _moments(branch)
     grid = (pairs, triton.cdiv(tokens, FORWARD_TOKENS))
     _forward[grid](
-        *(x, branch, bias, gate, scale, shift, total, out, moments, eps, tokens),
-        *(dim, triton.next_power_of_2(dim), FORWARD_TOKENS),
+        *(None if x is None else x.contiguous(), branch, bias, gate, scale, shift),
+        *(total, out, moments, eps, tokens),
+        *(x is not None, dim, triton.next_power_of_2(dim), FORWARD_TOKENS),
         num_warps=FORWARD_WARPS,
     )
     return total, out, moments
@@ -40,7 +48,7 @@ def gated_norm(
 
 @gradient_op
 def gated_norm_backward(
-    total_gradient: Tensor,
+    total_gradient: Tensor | None,
     out_gradient: Tensor,
     total: Tensor,
     branch: Tensor,
@@ -48,24 +56,37 @@ def gated_norm_backward(
     bias: Tensor,
     gate: Tensor,
     scale: Tensor,
+    has_x: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of x and of branch, and parts of four sums over tokens, (4, pairs, parts, dim).
 
-    These are the gradients of gate, scale and shift, and what times the gate is that of bias.
+    These are the gradients of gate, scale and shift, and what times the gate is that of bias. Without x its
+    gradient is empty.
     """
-    total_gradient, out_gradient = total_gradient.contiguous(), out_gradient.contiguous()
-    branch, gate, scale = branch.contiguous(), gate.contiguous(), scale.contiguous()
+    out_gradient, branch = out_gradient.contiguous(), branch.contiguous()
+    gate, scale = gate.contiguous(), scale.contiguous()
+    given = total_gradient is not None
     pairs, tokens, dim = total.shape
-    x_gradient, branch_gradient = torch.empty_like(total), torch.empty_like(branch)
+    x_gradient = torch.empty_like(total) if has_x else total.new_empty(0)
+    branch_gradient = torch.empty_like(branch)
     parts = triton.cdiv(tokens, BACKWARD_TOKENS)
     sums = total.new_empty(SUMS, pairs, parts, dim, dtype=torch.float32)
     _backward[(pairs, parts)](
-        *(total_gradient, out_gradient, total, branch, moments, bias, gate, scale),
+        *(total_gradient.contiguous() if given else None, out_gradient),
+        *(total, branch, moments, bias, gate, scale),
         *(x_gradient, branch_gradient, sums, tokens),
-        *(dim, *_cut(dim), BACKWARD_TOKENS),
+        *(given, has_x, dim, *_cut(dim), BACKWARD_TOKENS),
         num_warps=BACKWARD_WARPS,
     )
     return x_gradient, branch_gradient, sums
+
+
+def _stream(x: Tensor | None) -> torch.dtype:
+    return torch.float32 if x is None else x.dtype
+
+
+def _moments(branch: Tensor) -> Tensor:
+    return branch.new_empty(*branch.shape[:2], 2, dtype=torch.float32)
 
 
 def _cut(dim: int) -> tuple[int, int]:
@@ -76,28 +97,33 @@ def _cut(dim: int) -> tuple[int, int]:
 
 @torch.library.register_fake(gated_norm)
 def _(x, branch, bias, gate, scale, shift, eps):
-    moments = x.new_empty(*x.shape[:2], 2, dtype=torch.float32)
-    return x.new_empty(x.shape), branch.new_empty(branch.shape), moments
+    total = branch.new_empty(branch.shape, dtype=_stream(x))
+    return total, branch.new_empty(branch.shape), _moments(branch)
 
 
 @torch.library.register_fake(gated_norm_backward)
-def _(total_gradient, out_gradient, total, branch, moments, bias, gate, scale):
+def _(total_gradient, out_gradient, total, branch, moments, bias, gate, scale, has_x):
     pairs, tokens, dim = total.shape
     sums = gate.new_empty(SUMS, pairs, -(-tokens // BACKWARD_TOKENS), dim)
-    return total.new_empty(total.shape), branch.new_empty(branch.shape), sums
+    return total.new_empty(total.shape if has_x else 0), branch.new_empty(branch.shape), sums
 
 
 def _remember(ctx, inputs, output) -> None:
-    _, branch, bias, gate, scale, _, _ = inputs
+    x, branch, bias, gate, scale, _, _ = inputs
     total, _, moments = output
+    ctx.has_x = x is not None
+    ctx.set_materialize_grads(False)  # of zeros, as large as the stream
     ctx.mark_non_differentiable(moments)
     ctx.save_for_backward(total, branch, moments, bias, gate, scale)
 
 
 def _gradient(ctx, total_gradient, out_gradient, _):
-    *_, gate, _ = kept = ctx.saved_tensors
-    of_x, of_branch, sums = gated_norm_backward(total_gradient, out_gradient, *kept)
+    _, branch, *_, gate, _ = kept = ctx.saved_tensors
+    if out_gradient is None:
+        out_gradient = torch.zeros_like(branch)
+    of_x, of_branch, sums = gated_norm_backward(total_gradient, out_gradient, *kept, ctx.has_x)
     of_gate, of_scale, of_shift, of_total = sums.sum(dim=2).unbind()
+    of_x = of_x if ctx.has_x else None
     return of_x, of_branch, (gate * of_total).sum(dim=0), of_gate, of_scale, of_shift, None
 
 
@@ -117,6 +143,7 @@ def _forward(
     moments_ptr,
     eps,
     tokens,
+    HAS_X: tl.constexpr,
     DIM: tl.constexpr,
     COLUMNS: tl.constexpr,
     TOKENS: tl.constexpr,
@@ -133,7 +160,9 @@ def _forward(
         row = pair.to(tl.int64) * tokens + token
         place = row * DIM + column
         branch = tl.load(branch_ptr + place, mask=filled, other=0.0).to(tl.float32) + bias
-        total = tl.load(x_ptr + place, mask=filled, other=0.0).to(tl.float32) + gate * branch
+        total = gate * branch
+        if HAS_X:
+            total += tl.load(x_ptr + place, mask=filled, other=0.0).to(tl.float32)
         tl.store(total_ptr + place, total.to(total_ptr.dtype.element_ty), mask=filled)
         mean = tl.sum(total) / DIM
         centred = tl.where(filled, total - mean, 0.0)
@@ -158,6 +187,8 @@ def _backward(
     branch_gradient_ptr,
     sums_ptr,  # (4, pairs, parts, DIM) float32: each program's part for gate, scale, shift and bias
     tokens,
+    TOTAL_IS_READ: tl.constexpr,  # by others than the norm
+    HAS_X: tl.constexpr,
     DIM: tl.constexpr,
     FIRST: tl.constexpr,  # columns, and the rest rounded up to a power of two
     REST: tl.constexpr,
@@ -188,8 +219,9 @@ def _backward(
         rest_total = tl.load(total_ptr + start + rest, mask=filled, other=0.0).to(tl.float32)
         first_gradient = tl.load(out_gradient_ptr + start + first).to(tl.float32)
         rest_gradient = tl.load(out_gradient_ptr + start + rest, mask=filled, other=0.0).to(tl.float32)
-        first_passed_on = tl.load(total_gradient_ptr + start + first).to(tl.float32)
-        rest_passed_on = tl.load(total_gradient_ptr + start + rest, mask=filled, other=0.0).to(tl.float32)
+        if TOTAL_IS_READ:
+            first_passed_on = tl.load(total_gradient_ptr + start + first).to(tl.float32)
+            rest_passed_on = tl.load(total_gradient_ptr + start + rest, mask=filled, other=0.0).to(tl.float32)
         first_branch = tl.load(branch_ptr + start + first)
         rest_branch = tl.load(branch_ptr + start + rest, mask=filled, other=0.0)
 
@@ -204,8 +236,11 @@ def _backward(
         rest_gradient *= rest_scale
         along = (tl.sum(first_gradient * first_normal) + tl.sum(rest_gradient * rest_normal)) / DIM
         level = (tl.sum(first_gradient) + tl.sum(rest_gradient)) / DIM
-        first_gradient = first_passed_on + (first_gradient - level - first_normal * along) * over_deviation
-        rest_gradient = rest_passed_on + (rest_gradient - level - rest_normal * along) * over_deviation
+        first_gradient = (first_gradient - level - first_normal * along) * over_deviation
+        rest_gradient = (rest_gradient - level - rest_normal * along) * over_deviation
+        if TOTAL_IS_READ:
+            first_gradient += first_passed_on
+            rest_gradient += rest_passed_on
         of_first_total += first_gradient
         of_rest_total += rest_gradient
         of_first_gate += first_gradient * first_branch.to(tl.float32)
@@ -214,9 +249,10 @@ def _backward(
         # From the nearest cache: in registers the gate would take the room of two other programs.
         first_gate = tl.load(gate_ptr + first)
         rest_gate = tl.load(gate_ptr + rest, mask=filled, other=0.0)
-        format = x_gradient_ptr.dtype.element_ty
-        tl.store(x_gradient_ptr + start + first, first_gradient.to(format))
-        tl.store(x_gradient_ptr + start + rest, rest_gradient.to(format), mask=filled)
+        if HAS_X:
+            format = x_gradient_ptr.dtype.element_ty
+            tl.store(x_gradient_ptr + start + first, first_gradient.to(format))
+            tl.store(x_gradient_ptr + start + rest, rest_gradient.to(format), mask=filled)
         format = branch_gradient_ptr.dtype.element_ty
         tl.store(branch_gradient_ptr + start + first, (first_gradient * first_gate).to(format))
         tl.store(branch_gradient_ptr + start + rest, (rest_gradient * rest_gate).to(format), mask=filled)

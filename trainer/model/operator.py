@@ -59,20 +59,19 @@ class LatentOperator(nn.Module):
         condition: Float[Tensor, "pairs conditions"],
         branch_scale: Float[Tensor, "depth pairs"],
     ) -> Float[Tensor, "pairs tokens latent"]:
-        embedded = self.embed_condition(condition)
-        return latent + self.project(self.norm(self.through(self.embed(latent), embedded, branch_scale)))
+        return latent + self.project(self.through(latent, self.embed_condition(condition), branch_scale))
 
     def through(
         self,
-        x: Float[Tensor, "pairs tokens dim"],
+        latent: Float[Tensor, "pairs tokens latent"],
         condition: Float[Tensor, "pairs condition"],
         branch_scale: Float[Tensor, "depth pairs"],
     ) -> Float[Tensor, "pairs tokens dim"]:
-        """Through all blocks: what kernels replace that work across the border of two.
+        """All between the embedding and the last norm: what kernels replace that work across borders.
 
         The stream is float32, whatever format the branches are in.
         """
-        x = x.float()
+        x = self.embed(latent).float()
         for block, scale in zip(self.blocks, branch_scale[..., None, None], strict=True):
             x = block(x, condition, scale)
-        return x
+        return self.norm(x)

@@ -110,7 +110,7 @@ def _one_tile(attention: SelfAttention, qkv: Tensor, bias: Tensor | None = None)
 
 
 def _one_tile_behind(attention: SelfAttention, x: Tensor, qkv_weight: Tensor) -> Tensor:
-    """SelfAttention.attend where the kernel, which has the gradient of qkv at hand, makes that of its bias."""
+    """SelfAttention.attend where the kernel, which has the gradient of qkv, makes that of its bias too."""
     bias = attention.qkv.bias
     return _one_tile(attention, linear(x, qkv_weight, bias.detach()), bias)
 

@@ -32,33 +32,40 @@ def observed_fused_layers(model: LatentPdeOperator) -> int:
 
 def fused_blocks(
     operator: LatentOperator,
-    x: Float[Tensor, "pairs tokens dim"],
+    latent: Float[Tensor, "pairs tokens latent"],
     condition: Float[Tensor, "pairs condition"],
     branch_scale: Float[Tensor, "depth pairs"],
 ) -> Float[Tensor, "pairs tokens dim"]:
-    """What takes the place of LatentOperator.through: a block's last sum goes with the norm of the next."""
+    """What takes the place of LatentOperator.through: a block's last sum goes with the norm of the next.
+
+    So does the embedding's bias with the first norm, and the last sum with the last norm. The stream between
+    is float32, as the plain one.
+    """
     from trainer.kernels.feed_forward import feed_forward  # needs Triton, as all of them do
     from trainer.kernels.gated_norm import gated_norm
 
-    blocks, format = operator.blocks, x.dtype  # which a product gave it
+    blocks, embedded = operator.blocks, linear(latent, operator.embed.weight)
+    format = embedded.dtype
     qkv = _in_one_format([block.attention.qkv.weight for block in blocks], format)
     out = _in_one_format([block.attention.out.weight for block in blocks], format)
     first = _in_one_format([block.mlp[0].weight for block in blocks], format)
     last = _in_one_format([block.mlp[2].weight for block in blocks], format)
     shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = _modulations(blocks, condition, branch_scale)
-    x = x.float()  # as the plain sums are, which meet a branch scale in float32
-    normal = blocks[0].attention_norm(x) * scale_a[0][:, None] + shift_a[0][:, None]
+    # Scale and shift behind each norm, and behind the last one the same of every pair.
+    last_norm = operator.norm.weight.expand_as(gate_m[-1]), operator.norm.bias.expand_as(gate_m[-1])
+    next_norms = [*zip(scale_a, shift_a, strict=True), last_norm]
+    next_eps = [*(block.attention_norm.eps for block in blocks), operator.norm.eps]
+    every = torch.ones_like(gate_a[0])
+    x, normal, _ = gated_norm(None, embedded, operator.embed.bias, every, *next_norms[0], next_eps[0])
     for number, block in enumerate(blocks):
         attention, (first_layer, _, last_layer) = block.attention, block.mlp
         branch = linear(attention.attend(normal, qkv[number]), out[number])
         modulation = gate_a[number], scale_m[number], shift_m[number]
         x, normal, _ = gated_norm(x, branch, attention.out.bias, *modulation, block.mlp_norm.eps)
         branch, _ = feed_forward(normal, first[number], first_layer.bias, last[number])
-        if number + 1 < len(blocks):
-            modulation = gate_m[number], scale_a[number + 1], shift_a[number + 1]
-            following = blocks[number + 1].attention_norm
-            x, normal, _ = gated_norm(x, branch, last_layer.bias, *modulation, following.eps)
-    return x + gate_m[-1][:, None] * (branch + last_layer.bias)
+        modulation = gate_m[number], *next_norms[number + 1]
+        x, normal, _ = gated_norm(x, branch, last_layer.bias, *modulation, next_eps[number + 1])
+    return normal
 
 
 def _in_one_format(weights: list[Tensor], format: torch.dtype) -> tuple[Tensor, ...]:
