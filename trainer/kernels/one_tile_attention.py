@@ -11,6 +11,7 @@ from trainer.kernels.custom_op import custom_op, gradient_op
 from trainer.kernels.one_tile_backward import one_tile_backward
 from trainer.kernels.one_tile_forward import one_tile_forward
 
+SUMS = 5  # of the backward pass over tokens: bias of q, k and v, and weight of both norms
 FORWARD_WARPS, BACKWARD_WARPS = 8, 8  # fastest of 2 and 3 tried on an H200 at 384 pairs, 8 heads of 48
 
 
@@ -35,28 +36,18 @@ def one_tile_attention(
 @gradient_op
 def one_tile_attention_backward(
     out_gradient: Tensor, qkv: Tensor, query_weight: Tensor, key_weight: Tensor, heads: int, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of qkv, of both norms' weights, (2, head dim), and of bias by pair, as float32."""
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of qkv, and of bias and of both norms' weights by head, (5, heads, head dim)."""
     qkv, out_gradient = qkv.contiguous(), out_gradient.contiguous()
-    programs = len(qkv) * heads
     qkv_gradient = torch.empty_like(qkv)
-    parts = qkv.new_empty(2, programs, len(query_weight), dtype=torch.float32)
-    of_bias = qkv.new_empty(len(qkv), qkv.shape[2], dtype=torch.float32)
-    one_tile_backward[(programs,)](
-        qkv,
-        query_weight,
-        key_weight,
-        out_gradient,
-        qkv_gradient,
-        parts,
-        of_bias,
-        heads,
-        programs,
-        eps,
+    # All sums in one over the pairs: by themselves those of the norms have too few columns to fill a GPU.
+    parts = qkv.new_empty(len(qkv), SUMS, heads, len(query_weight), dtype=torch.float32)
+    one_tile_backward[(len(qkv) * heads,)](
+        *(qkv, query_weight, key_weight, out_gradient, qkv_gradient, parts, heads, eps),
         **_tile(qkv, heads),
         num_warps=BACKWARD_WARPS,
     )
-    return qkv_gradient, parts.sum(dim=1).to(query_weight.dtype), of_bias
+    return qkv_gradient, parts.sum(dim=0)
 
 
 def _tile(qkv: Tensor, heads: int) -> dict[str, int | float]:
@@ -77,8 +68,8 @@ def _(qkv, bias, query_weight, key_weight, heads, eps):
 
 @torch.library.register_fake(one_tile_attention_backward)
 def _(out_gradient, qkv, query_weight, key_weight, heads, eps):
-    of_bias = qkv.new_empty(qkv.shape[0], qkv.shape[2], dtype=torch.float32)
-    return qkv.new_empty(qkv.shape), query_weight.new_empty(2, len(query_weight)), of_bias
+    sums = qkv.new_empty(SUMS, heads, len(query_weight), dtype=torch.float32)
+    return qkv.new_empty(qkv.shape), sums
 
 
 def _remember(ctx, inputs, output) -> None:
@@ -88,9 +79,10 @@ def _remember(ctx, inputs, output) -> None:
 
 
 def _gradient(ctx, out_gradient):
-    kept = ctx.saved_tensors
-    of_qkv, of_norms, by_pair = one_tile_attention_backward(out_gradient, *kept, ctx.heads, ctx.eps)
-    of_bias = None if ctx.bias_format is None else by_pair.sum(dim=0).to(ctx.bias_format)
+    _, query_weight, _ = kept = ctx.saved_tensors
+    of_qkv, sums = one_tile_attention_backward(out_gradient, *kept, ctx.heads, ctx.eps)
+    of_bias = None if ctx.bias_format is None else sums[:3].flatten().to(ctx.bias_format)
+    of_norms = sums[3:].sum(dim=1).to(query_weight.dtype)
     return of_qkv, of_bias, *of_norms.unbind(), None, None
 
 

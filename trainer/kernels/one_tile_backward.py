@@ -11,10 +11,8 @@ def one_tile_backward(
     key_weight_ptr,
     out_gradient_ptr,  # (pairs, TOKENS, heads, DIM), contiguous
     qkv_gradient_ptr,  # as qkv
-    weight_gradient_ptr,  # (2, pairs * heads, DIM) float32: each program's part for query and key
-    bias_gradient_ptr,  # (pairs, 3, heads, DIM) float32: sums of qkv_gradient over the tokens, unrounded
+    part_ptr,  # (pairs, 5, heads, DIM) float32: sums over tokens for bias of q, k, v and weight of both norms
     heads,
-    programs,
     eps,
     scale,
     TOKENS: tl.constexpr,
@@ -23,8 +21,7 @@ def one_tile_backward(
     COLUMNS: tl.constexpr,
 ):
     """Gradients of one pair and head; products in the format of qkv, sums in float32."""
-    program = tl.program_id(0)
-    pair, head = program // heads, program % heads
+    pair, head = tl.program_id(0) // heads, tl.program_id(0) % heads
     row, column = tl.arange(0, ROWS)[:, None], tl.arange(0, COLUMNS)[None, :]
     inside = (row < TOKENS) & (column < DIM)
     width = heads * DIM
@@ -36,7 +33,7 @@ def one_tile_backward(
     out_gradient = tl.load(out_gradient_ptr + out_place, mask=inside, other=0.0)
     query_weight = tl.load(query_weight_ptr + column, mask=column < DIM, other=0.0).to(tl.float32)
     key_weight = tl.load(key_weight_ptr + column, mask=column < DIM, other=0.0).to(tl.float32)
-    bias_gradient_ptr += pair.to(tl.int64) * 3 * width + head * DIM + column
+    part_ptr += pair.to(tl.int64) * 5 * width + head * DIM + column
     format = value.dtype
 
     query_scale = tl.rsqrt(tl.sum(query * query, axis=1) / DIM + eps)[:, None]
@@ -50,24 +47,24 @@ def one_tile_backward(
 
     value_gradient = tl.dot(tl.trans(weights.to(format)), out_gradient, input_precision="ieee")
     tl.store(qkv_gradient_ptr + place + 2 * width, value_gradient.to(format), mask=inside)
-    tl.store(bias_gradient_ptr + 2 * width, tl.sum(value_gradient, axis=0)[None, :], mask=column < DIM)
+    tl.store(part_ptr + 2 * width, tl.sum(value_gradient, axis=0)[None, :], mask=column < DIM)
     weights_gradient = tl.dot(out_gradient, tl.trans(value), input_precision="ieee")
     through_softmax = weights_gradient - tl.sum(weights * weights_gradient, axis=1)[:, None]
     scores_gradient = (weights * through_softmax * scale).to(format)
 
     gradient = tl.dot(scores_gradient, normal_key, input_precision="ieee")
-    part = weight_gradient_ptr + program.to(tl.int64) * DIM + column
-    tl.store(part, tl.sum(gradient * query * query_scale, axis=0)[None, :], mask=column < DIM)
+    of_weight = tl.sum(gradient * query * query_scale, axis=0)[None, :]
+    tl.store(part_ptr + 3 * width, of_weight, mask=column < DIM)
     gradient = _through_norm(gradient * query_weight, query, query_scale, DIM)
     tl.store(qkv_gradient_ptr + place, gradient.to(format), mask=inside)
-    tl.store(bias_gradient_ptr, tl.sum(gradient, axis=0)[None, :], mask=column < DIM)
+    tl.store(part_ptr, tl.sum(gradient, axis=0)[None, :], mask=column < DIM)
 
     gradient = tl.dot(tl.trans(scores_gradient), normal_query, input_precision="ieee")
-    part += programs * DIM
-    tl.store(part, tl.sum(gradient * key * key_scale, axis=0)[None, :], mask=column < DIM)
+    of_weight = tl.sum(gradient * key * key_scale, axis=0)[None, :]
+    tl.store(part_ptr + 4 * width, of_weight, mask=column < DIM)
     gradient = _through_norm(gradient * key_weight, key, key_scale, DIM)
     tl.store(qkv_gradient_ptr + place + width, gradient.to(format), mask=inside)
-    tl.store(bias_gradient_ptr + width, tl.sum(gradient, axis=0)[None, :], mask=column < DIM)
+    tl.store(part_ptr + width, tl.sum(gradient, axis=0)[None, :], mask=column < DIM)
 
 
 @triton.jit
