@@ -28,6 +28,7 @@ from trainer.data.batch import Batch
 from trainer.data.conditions import condition_size
 from trainer.data.mixture import part_sizes
 from trainer.data.tasks import TASKS
+from trainer.kernels.custom_op import VERSION
 from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
@@ -96,7 +97,7 @@ class Operations(TorchDispatchMode):
 def _place() -> tuple[str, str]:
     """Forward: the innermost file of ours; backward: the step of autograd, which knows no more."""
     if node := torch._C._current_autograd_node():
-        return "backward", node.name().removeprefix("GeneratedBackwardFor_speedproof_").split("_default")[0]
+        return "backward", node.name().removeprefix("GeneratedBackwardFor_speedproof_").split(f"_{VERSION}")[0]
     ours = [call.filename for call in traceback.extract_stack() if call.filename.startswith(OWN_CODE)]
     return "forward", str(Path(ours[-1]).relative_to(OWN_CODE)) if ours else "torch"
 

@@ -13,3 +13,47 @@ def test_our_kernels_keep_their_promises_in_tritons_interpreter():
     chosen = {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(program, cwd=ROOT, env={**os.environ, **chosen}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+SCALED = """
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from trainer.kernels import custom_op as operators
+
+folder = Path(sys.argv[1])
+operators.VERSION = operators.version_of(folder)
+
+
+@operators.custom_op
+def scaled(x: Tensor) -> Tensor:
+    return 2 * x
+
+
+torch.library.register_fake(scaled)(torch.empty_like)
+factor = float((folder / "gradient.py").read_text())
+torch.library.register_autograd(scaled, lambda ctx, gradient: factor * gradient)
+x = torch.ones(3, requires_grad=True)
+torch.compile(lambda x: 5 * scaled(x))(x).sum().backward()
+print(x.grad.tolist())
+"""
+
+
+def test_a_compilers_cache_keeps_no_gradient_of_an_earlier_version(tmp_path):
+    kernels, script, cache = tmp_path / "kernels", tmp_path / "scaled.py", tmp_path / "cache"
+    kernels.mkdir()
+    script.write_text(SCALED)
+    for factor in (2, 3):
+        (kernels / "gradient.py").write_text(f"{factor}")
+        done = subprocess.run(
+            [sys.executable, script, kernels],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TORCHINDUCTOR_CACHE_DIR": str(cache)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == str([5.0 * factor] * 3)
+    assert any(cache.rglob("aotautograd/*"))  # or nothing was kept, whatever it is found by

@@ -60,8 +60,8 @@ def gated_norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of x and of branch, and parts of four sums over tokens, (4, pairs, parts, dim).
 
-    These are the gradients of gate, scale and shift, and what times the gate is that of bias. Without x its
-    gradient is empty.
+    These are the gradients of gate, scale and shift, and by pair that of bias. Without x its gradient is
+    empty.
     """
     out_gradient, branch = out_gradient.contiguous(), branch.contiguous()
     gate, scale = gate.contiguous(), scale.contiguous()
@@ -118,13 +118,13 @@ def _remember(ctx, inputs, output) -> None:
 
 
 def _gradient(ctx, total_gradient, out_gradient, _):
-    _, branch, *_, gate, _ = kept = ctx.saved_tensors
+    _, branch, *_ = kept = ctx.saved_tensors
     if out_gradient is None:
         out_gradient = torch.zeros_like(branch)
     of_x, of_branch, sums = gated_norm_backward(total_gradient, out_gradient, *kept, ctx.has_x)
-    of_gate, of_scale, of_shift, of_total = sums.sum(dim=2).unbind()
+    of_gate, of_scale, of_shift, of_bias = sums.sum(dim=2).unbind()
     of_x = of_x if ctx.has_x else None
-    return of_x, of_branch, (gate * of_total).sum(dim=0), of_gate, of_scale, of_shift, None
+    return of_x, of_branch, of_bias.sum(dim=0), of_gate, of_scale, of_shift, None
 
 
 torch.library.register_autograd(gated_norm, _gradient, setup_context=_remember)
@@ -256,6 +256,8 @@ def _backward(
         format = branch_gradient_ptr.dtype.element_ty
         tl.store(branch_gradient_ptr + start + first, (first_gradient * first_gate).to(format))
         tl.store(branch_gradient_ptr + start + rest, (rest_gradient * rest_gate).to(format), mask=filled)
+    first_gate = tl.load(gate_ptr + first)
+    rest_gate = tl.load(gate_ptr + rest, mask=filled, other=0.0)
     first_bias = tl.load(bias_ptr + first).to(tl.float32)
     rest_bias = tl.load(bias_ptr + rest, mask=filled, other=0.0).to(tl.float32)
     part = pair.to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
@@ -270,5 +272,5 @@ def _backward(
     tl.store(sums_ptr + first, of_first_shift)
     tl.store(sums_ptr + rest, of_rest_shift, mask=filled)
     sums_ptr += stride
-    tl.store(sums_ptr + first, of_first_total)
-    tl.store(sums_ptr + rest, of_rest_total, mask=filled)
+    tl.store(sums_ptr + first, first_gate * of_first_total)
+    tl.store(sums_ptr + rest, rest_gate * of_rest_total, mask=filled)
