@@ -1,6 +1,7 @@
-"""Relative errors of our kernels against float64, as JSON; on a CPU run it with TRITON_INTERPRET=1.
+"""Relative errors of our kernels against float64, as JSON.
 
 python -m benchmarks.kernel_errors bfloat16 [PAIRS TOKENS HEADS DIM]
+TRITON_INTERPRET=1 python -m benchmarks.kernel_errors float16 3 20 2 16   on a CPU
 """
 
 import argparse
@@ -17,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from trainer.kernels.cross_attention import cross_attention
 from trainer.kernels.feed_forward import feed_forward
 from trainer.kernels.gated_norm import gated_norm
+from trainer.kernels.head_parts import head_parts
 from trainer.kernels.one_tile_attention import one_tile_attention
 from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.decoder import DecoderLayer
@@ -264,6 +266,15 @@ def _options() -> argparse.Namespace:
         )
     if not torch.cuda.is_available() and not os.environ.get("TRITON_INTERPRET"):
         parser.error("there is no GPU; set TRITON_INTERPRET=1 to run the kernels on the CPU")
+    if options.dtype == "bfloat16" and os.environ.get("TRITON_INTERPRET"):
+        parser.error("bfloat16: Triton's interpreter multiplies it wrongly; take float16, float32, or a GPU")
+    heads, dim = options.sizes[2:]
+    of_decoder = heads * dim // max(1, heads // 2)
+    if head_parts(of_decoder) is None:
+        parser.error(
+            f"SIZE: {heads} heads of {dim} are heads of {of_decoder} in the decoder, expected a power of two "
+            "from 16, or a sum of two"
+        )
     return options
 
 

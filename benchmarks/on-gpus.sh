@@ -125,10 +125,11 @@ measure() {
       ;;
     speed-cases-?gpu) python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1" ;;
     recipes-?gpu)
-      local below=0.00095 # on one GPU the limit of the table in benchmarks/learning
-      [ "$count" -eq 1 ] || below=0.00114 # on two the lowest that the gate's baselines end with
-      # Seed 0 is none of the gate's, which is to prove what is chosen here.
-      python3 -m benchmarks.learning.recipes --gpus "$count" --out "$out/$1" --below "$below" --seed 0 \
+      # On one GPU as in the table of benchmarks/learning. On two the lowest that the gate's baselines end with,
+      # and a seed that is none of the gate's, which is to prove what is chosen here.
+      local below=0.00095 seed=1
+      [ "$count" -eq 1 ] || below=0.00114 seed=0
+      python3 -m benchmarks.learning.recipes --gpus "$count" --out "$out/$1" --below "$below" --seed "$seed" \
         --set evaluation.every_updates=30 --set data.held_out_fraction=0.01 \
         --set evaluation.rollout_trajectories=0 > "$out/$1.txt"
       ;;

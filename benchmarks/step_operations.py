@@ -97,7 +97,8 @@ class Operations(TorchDispatchMode):
 def _place() -> tuple[str, str]:
     """Forward: the innermost file of ours; backward: the step of autograd, which knows no more."""
     if node := torch._C._current_autograd_node():
-        return "backward", node.name().removeprefix("GeneratedBackwardFor_speedproof_").split(f"_{VERSION}")[0]
+        name = node.name().removeprefix("GeneratedBackwardFor_speedproof_")
+        return "backward", name.split(f"_{VERSION}")[0]
     ours = [call.filename for call in traceback.extract_stack() if call.filename.startswith(OWN_CODE)]
     return "forward", str(Path(ours[-1]).relative_to(OWN_CODE)) if ours else "torch"
 

@@ -218,12 +218,19 @@ def _events(path: Path) -> list[dict]:
             event = json.loads(line)
         except ValueError:
             event = None
-        if not isinstance(event, dict) or "event" not in event:
+        wanted = "run_start" if number == 1 else "event"
+        if not _is_event(event) or (number == 1 and event["event"] != "run_start"):
             raise ConfigError(
-                f"--out: line {number} of {path} is no event; move it away, or name another folder"
+                f"--out: line {number} of {path} is no {wanted}; move it away, or name another folder"
             )
         events.append(event)
     return events
+
+
+def _is_event(event: object) -> bool:
+    if not isinstance(event, dict) or "event" not in event:
+        return False
+    return event["event"] != "evaluation" or isinstance(event.get("val_loss"), float)
 
 
 def _options() -> argparse.Namespace:
@@ -254,8 +261,11 @@ def _options() -> argparse.Namespace:
         )
     if not 0 < options.below < math.inf:
         parser.error(f"--below: got {options.below:g}, expected a held-out loss such as 0.001")
-    if not options.case_seconds > 0:
-        parser.error(f"--case-seconds: got {options.case_seconds:g}, expected more than 0 such as 120")
+    if options.seed < 0:
+        parser.error(f"--seed: got {options.seed}, expected 0 or more")
+    for option, seconds in (("--seconds", options.seconds), ("--case-seconds", options.case_seconds)):
+        if not 0 < seconds < math.inf:
+            parser.error(f"{option}: got {seconds:g}, expected more than 0 such as 120")
     return options
 
 

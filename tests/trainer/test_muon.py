@@ -148,7 +148,7 @@ def test_the_state_of_one_form_continues_in_the_other(tmp_path):
 
 
 def test_ranks_that_share_the_matrices_take_the_same_step(tmp_path):
-    """Of a shape there are 15 and two matrices and one, which four ranks cannot share out evenly."""
+    """Of two shapes there are 15 matrices and one, which four ranks cannot share out evenly."""
     ranks = 4
     torch.multiprocessing.spawn(_step_in_a_rank, (ranks, tmp_path), nprocs=ranks)
     alone, _ = trained_by(BatchedMuon, tmp_path, steps=1)

@@ -57,19 +57,22 @@ def test_a_recipe_is_the_same_whatever_the_shipped_one_is(gpus):
             assert load_config(shipped, [*sets, *recipes.settings(name)]).recipe == recipe
 
 
-RECORDS = {path.stem: path for path in (ROOT / "benchmarks/learning/recipes-h200").glob("*.jsonl")}
+LEARNING = ROOT / "benchmarks/learning"
+RECORDS = [*LEARNING.glob("recipes-h200/*.jsonl"), *LEARNING.glob("recipes-2gpu-h100/seed-*/*.jsonl")]
 
 
-@pytest.mark.parametrize("name", RECORDS)
-def test_what_is_recorded_is_the_recipe_of_its_name(name):
-    recorded = json.loads(RECORDS[name].read_text().splitlines()[0])["config"]["recipe"]
-    newer = {"schedule_updates": None}  # than these records
-    assert {**newer, **recorded} == json.loads(json.dumps(asdict(recipes.RECIPES[name])))
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_what_is_recorded_is_the_recipe_of_its_name(record):
+    recorded = json.loads(record.read_text().splitlines()[0])["config"]["recipe"]
+    newer = {"schedule_updates": None}  # than the first of these records
+    assert {**newer, **recorded} == json.loads(json.dumps(asdict(recipes.RECIPES[record.stem])))
 
 
-def test_the_shipped_recipe_is_one_of_those_that_are_recorded():
-    shipped = load_config(ROOT / "configs/train/two-task-1gpu-recipe.yaml").recipe
-    assert shipped in [recipes.RECIPES[name] for name in RECORDS]
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_the_shipped_recipe_is_one_of_those_that_are_recorded(gpus):
+    shipped = load_config(ROOT / f"configs/train/two-task-{gpus}gpu-recipe.yaml").recipe
+    measured = "recipes-h200" if gpus == 1 else "seed-0"
+    assert shipped in [recipes.RECIPES[record.stem] for record in RECORDS if record.parent.name == measured]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +161,9 @@ def test_what_is_shown_is_what_was_measured_whatever_call_made_it(monkeypatch, c
         == 0
     )
     told = capsys.readouterr().out
-    assert all(f"| {name} | " in told for name in RECORDS)
+    measured = [record.stem for record in RECORDS if record.parent.name == "recipes-h200"]
+    assert measured
+    assert all(f"| {name} | " in told for name in measured)
     assert "not measured" not in told
 
 
@@ -170,7 +175,9 @@ def test_a_folder_without_a_measured_recipe_is_not_shown_as_one(tmp_path, monkey
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("line", ["{", "[]", "{}", "\x00"])
+@pytest.mark.parametrize(
+    "line", ["{", "[]", "{}", "\x00", '{"event": "evaluation", "step": 2, "val_loss": null}']
+)
 @pytest.mark.parametrize("further", [(), ("--show",)])
 def test_a_damaged_record_is_named_and_kept(measured_before, tmp_path, capsys, line, further):
     record = tmp_path / "256-points.jsonl"
@@ -227,10 +234,26 @@ def test_what_lies_behind_the_last_whole_line_is_not_read(tmp_path):
     assert "| 0.50000 |" in recipes.table(tmp_path, ["1024-points"], 0.6)
 
 
-def test_a_training_without_time_is_refused(tmp_path, monkeypatch, capsys):
+def test_a_record_without_its_start_is_named(tmp_path, monkeypatch, capsys):
+    events = a_training(an_evaluation(2, 0.5))[1:]
+    (tmp_path / "256-points.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in events))
     with pytest.raises(SystemExit):
-        run(monkeypatch, "--out", tmp_path / "out", "--below", 1, "--case-seconds", 0)
-    assert "--case-seconds: got 0, expected more than 0" in capsys.readouterr().err
+        run(monkeypatch, "--out", tmp_path, "--below", 1, "--show")
+    assert "256-points.jsonl is no run_start; move it away" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--case-seconds", 0, "--case-seconds: got 0, expected more than 0"),
+        ("--seconds", "nan", "--seconds: got nan, expected more than 0"),
+        ("--seed", -1, "--seed: got -1, expected 0 or more"),
+    ],
+)
+def test_a_training_without_time_or_seed_is_refused(tmp_path, monkeypatch, capsys, option, value, told):
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "--out", tmp_path / "out", "--below", 1, option, value)
+    assert told in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

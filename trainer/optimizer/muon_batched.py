@@ -140,7 +140,7 @@ class _Directions:
     """Of a stack, those of all ranks, which are on their way."""
 
     def __init__(self, mine: Tensor, ranks: int) -> None:
-        self.mine, self.ranks = mine, ranks  # until all have been exchanged, it may not be freed
+        self.mine, self.ranks = mine, ranks
         if ranks > 1:
             self.all = mine.new_empty(ranks * len(mine), *mine.shape[1:])
             self.exchange = dist.all_gather_into_tensor(self.all, mine, async_op=True)
