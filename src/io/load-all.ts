@@ -24,7 +24,8 @@ export async function loadAll(sources: AllSources): Promise<AllLoaded> {
   await using taking = new AsyncDisposableStack()
   const loaded: Loaded[] = []
   for (const experimentFile of experimentFiles) {
-    const one = taking.use(await loadExperiment({ ...sources, experimentFile, outDirectoryOf }))
+    const loading = loadExperiment({ ...sources, experimentFile, outDirectoryOf })
+    const one = taking.use(await (isAlone ? loading : namingItsFile(loading, experimentFile)))
     refuseSameName(one, loaded)
     loaded.push(one)
   }
@@ -32,6 +33,18 @@ export async function loadAll(sources: AllSources): Promise<AllLoaded> {
   noteUnusedPreset(loaded, sources)
   const taken = taking.move()
   return { loaded, [Symbol.asyncDispose]: () => taken.disposeAsync() }
+}
+
+/** Of several files, whatever is wrong with one has to say which; most errors do anyway. */
+async function namingItsFile(loading: Promise<Loaded>, experimentFile: string): Promise<Loaded> {
+  try {
+    return await loading
+  } catch (error) {
+    if (error instanceof ConfigError && !error.message.includes(experimentFile)) {
+      error.message = `${experimentFile}: ${error.message}`
+    }
+    throw error
+  }
 }
 
 function refuseSameName({ request }: Loaded, others: readonly Loaded[]): void {
