@@ -17,6 +17,7 @@ from trainer.kernels.decoder_tail import decoder_tail
 from trainer.kernels.feed_forward import feed_forward
 from trainer.kernels.gated_norm import gated_norm
 from trainer.kernels.one_tile_attention import one_tile_attention
+from trainer.kernels.row_parts import MOST_PROGRAMS, added_up
 from trainer.model.attention import CrossAttention
 from trainer.model.decoder import AnyPointDecoder
 from trainer.model.latent_operator import LatentPdeOperator
@@ -226,6 +227,12 @@ def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_p
     fused, same, _ = an_objective(tmp_path, *overrides, "speed.fused_pointwise=true", *chosen)
     assert same == pytest.approx(loss, rel=1e-6)
     torch.testing.assert_close(gradients(fused), gradients(plain), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("programs", [1, MOST_PROGRAMS - 1, MOST_PROGRAMS])
+def test_all_parts_are_added_up(programs):
+    parts = torch.arange(3 * programs).view(programs, 3).float()
+    assert torch.equal(added_up(parts), parts.double().sum(dim=0).float())
 
 
 def test_the_gradient_of_a_gradient_is_refused():

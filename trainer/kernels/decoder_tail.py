@@ -24,7 +24,7 @@ from trainer.kernels.add_norm import (
 )
 from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
 from trainer.kernels.custom_op import custom_op, gradient_op
-from trainer.kernels.row_parts import row_parts
+from trainer.kernels.row_parts import added_up, row_parts
 
 KEPT = 6  # for the backward pass, beside weights and what was attended to
 VECTORS = 7  # among the weights: biases, and weights and shifts of norms
@@ -112,7 +112,7 @@ def decoder_tail_backward(
     of_x = of_sum.view(attended.shape)
     if x_pairs < len(attended):
         of_x = of_x.sum(dim=0, keepdim=True)
-    return [of_x, of_attended, of_out, of_second, against_normal, against_last, parts.sum(dim=0)]
+    return [of_x, of_attended, of_out, of_second, against_normal, against_last, added_up(parts)]
 
 
 def _rows(gradient: Tensor | None, format: torch.dtype) -> Tensor | None:
