@@ -1,6 +1,9 @@
 """A whole training in this process: what it writes, and that the way it is cut does not change it."""
 
 import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import jsonschema
@@ -23,7 +26,7 @@ from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
 from trainer.run.training import Progress, run_training
 from trainer.run.window import StepRecord, Window
-from trainer.run.world import World
+from trainer.run.world import World, open_world
 
 ROLLOUT_ERRORS = (
     "rmse",
@@ -34,6 +37,7 @@ ROLLOUT_ERRORS = (
     "frmse_low",
     "frmse_mid",
 )  # 16 points have no more
+JOINING_SECONDS = 1.0  # more than all else that builds the tiny model
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 
 
@@ -62,6 +66,21 @@ def test_set_up_is_made_of_phases_in_their_order(plain):
     phases = [event for event in events(plain, "phase") if event["name"] != "checkpoint"]
     assert [phase["name"] for phase in phases] == ["import", "data", "build"]
     assert all(phase["seconds"] > 0 for phase in phases)
+
+
+def test_joining_the_ranks_is_part_of_building(tmp_path, monkeypatch):
+    """What lies in no phase would be no set-up, however long it takes."""
+
+    @contextmanager
+    def joined(timeout_seconds: float) -> Iterator[World]:
+        time.sleep(JOINING_SECONDS)
+        with open_world(timeout_seconds) as world:
+            yield world
+
+    monkeypatch.setattr("trainer.run.training.open_world", joined)
+    run_training(tiny_config(tmp_path, "train.updates=1"), tmp_path, 3, Progress())
+    (build,) = [event["seconds"] for event in events(tmp_path, "phase") if event["name"] == "build"]
+    assert build > JOINING_SECONDS
 
 
 def test_every_step_is_reported_once(plain):

@@ -40,8 +40,10 @@ class Progress:
 def run_training(config: Config, out: Path, seed: int, progress: Progress, *, resume: bool = False) -> None:
     """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0, or continues them."""
     import_seconds = seconds_since_start()
+    joining = time.perf_counter()
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):
+        join_seconds = time.perf_counter() - joining
         require_world_fits(config, world.size)
         require_device_fits(config, world.device.type, world.size)
         earlier = earlier_part(out, config, seed) if resume else Earlier()
@@ -72,7 +74,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         capture_seconds = graph.seconds if graph else 0.0
         metrics.phase("import", import_seconds)
         metrics.phase("data", data_seconds)
-        metrics.phase("build", time.perf_counter() - building - capture_seconds)
+        metrics.phase("build", join_seconds + time.perf_counter() - building - capture_seconds)
         if graph:
             metrics.phase("capture", capture_seconds)
 
