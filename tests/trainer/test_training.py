@@ -78,7 +78,7 @@ def test_joining_the_ranks_is_part_of_building(tmp_path, monkeypatch):
             yield world
 
     monkeypatch.setattr("trainer.run.training.open_world", joined)
-    run_training(tiny_config(tmp_path, "train.updates=1"), tmp_path, 3, Progress())
+    run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
     (build,) = [event["seconds"] for event in events(tmp_path, "phase") if event["name"] == "build"]
     assert build > JOINING_SECONDS
 
