@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -27,10 +28,20 @@ from trainer.switches.fp8_products import Fp8Linear, has_fp8
 from trainer.switches.fused_pointwise import fused_tail
 
 
-def one_tile_errors(
-    device: torch.device, dtype: torch.dtype, pairs: int, tokens: int, heads: int, dim: int
-) -> dict[str, float]:
+class Case(NamedTuple):
+    """Of the kernels' inputs: where, their format, and how many of what."""
+
+    device: torch.device
+    dtype: torch.dtype
+    pairs: int
+    tokens: int  # or queries
+    heads: int
+    dim: int  # of a head
+
+
+def one_tile_errors(case: Case) -> dict[str, float]:
     """Largest error of output and gradients of one-tile attention, relative to the largest exact value."""
+    device, dtype, pairs, tokens, heads, dim = case
     torch.manual_seed(0)
     plain = SelfAttention(heads * dim, heads).to(device)
     with torch.no_grad():
@@ -55,17 +66,13 @@ def one_tile_errors(
 
 
 def cross_attention_errors(
-    device: torch.device,
-    dtype: torch.dtype,
-    pairs: int,
-    tokens: int,
-    heads: int,
-    dim: int,
+    case: Case,
     *,
     queries: int,
     rows: int,
 ) -> dict[str, float]:
     """The same of the decoder's attention to some queries, of which there are `rows` rows for all pairs."""
+    device, dtype, pairs, tokens, heads, dim = case
     torch.manual_seed(0)
     plain = CrossAttention(heads * dim, heads)
     # Scores of deviation 3, up to 11 and more above the mean: what the model begins with.
@@ -82,10 +89,9 @@ def cross_attention_errors(
     return {name: _relative(a, b) for name, a, b in zip(names, results, exact, strict=True)}
 
 
-def feed_forward_errors(
-    device: torch.device, dtype: torch.dtype, pairs: int, tokens: int, heads: int, dim: int
-) -> dict[str, float]:
+def feed_forward_errors(case: Case) -> dict[str, float]:
     """The same of the operator's feed-forward half."""
+    device, dtype, pairs, tokens, heads, dim = case
     torch.manual_seed(0)
     plain = FeedForward(heads * dim, 4 * heads * dim).to(device)
     x, out_gradient = torch.randn(2, pairs, tokens, heads * dim, device=device).to(dtype)
@@ -104,12 +110,7 @@ def feed_forward_errors(
 
 
 def gated_norm_errors(
-    device: torch.device,
-    dtype: torch.dtype,
-    pairs: int,
-    tokens: int,
-    heads: int,
-    dim: int,
+    case: Case,
     *,
     first: bool = False,
     last: bool = False,
@@ -118,6 +119,7 @@ def gated_norm_errors(
 
     The first has no stream in front of it, and behind the last nothing but the norm reads the sum.
     """
+    device, dtype, pairs, tokens, heads, dim = case
     torch.manual_seed(0)
     stream, of_stream = torch.randn(2, pairs, tokens, heads * dim, device=device)
     branch, of_norm = torch.randn(2, pairs, tokens, heads * dim, device=device).to(dtype)
@@ -148,12 +150,7 @@ def gated_norm_errors(
 
 
 def decoder_tail_errors(
-    device: torch.device,
-    dtype: torch.dtype,
-    pairs: int,
-    queries: int,
-    heads: int,
-    dim: int,
+    case: Case,
     *,
     rows: int,
     fields: int | None = None,
@@ -164,6 +161,7 @@ def decoder_tail_errors(
     There are `rows` rows of queries for all pairs. Behind a layer they are what its last norm has before
     weight and shift. Then and in the result, what such rows stand for is compared.
     """
+    device, dtype, pairs, queries, heads, dim = case
     torch.manual_seed(0)
     dim = heads * dim
     layer = DecoderLayer(dim, heads).to(device)
@@ -198,8 +196,9 @@ def _scaled(normal: Tensor, norm: nn.LayerNorm | None) -> Tensor:
     return exact if norm is None else exact * norm.weight.detach().double() + norm.bias.detach().double()
 
 
-def fp8_errors(device: torch.device, pairs: int, tokens: int, heads: int, dim: int) -> dict[str, float]:
+def fp8_errors(case: Case) -> dict[str, float]:
     """The same of a linear layer of the operator's blocks with FP8 products, from bf16."""
+    device, _, pairs, tokens, heads, dim = case
     torch.manual_seed(0)
     plain = nn.Linear(heads * dim, 4 * heads * dim).to(device)
     x = torch.randn(pairs, tokens, heads * dim, device=device).to(torch.bfloat16).requires_grad_()
@@ -223,26 +222,26 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     dtype = getattr(torch, options.dtype)
     pairs, tokens, heads, dim = options.sizes
-    sizes = device, dtype, pairs, tokens, heads, dim
+    case = Case(device, dtype, pairs, tokens, heads, dim)
     errors = {
-        "one-tile attention": one_tile_errors(*sizes),
-        "feed-forward": feed_forward_errors(*sizes),
-        "gate, sum and norm": gated_norm_errors(*sizes),
-        "first norm": gated_norm_errors(*sizes, first=True),
-        "last norm": gated_norm_errors(*sizes, last=True),
-        "decoder tail": decoder_tail_errors(*sizes, rows=pairs),
-        "decoder tail, queries in common": decoder_tail_errors(*sizes, rows=1),
-        "decoder tail behind another": decoder_tail_errors(*sizes, rows=pairs, behind_layer=True),
-        "decoder tail and head": decoder_tail_errors(*sizes, rows=pairs, fields=2, behind_layer=True),
+        "one-tile attention": one_tile_errors(case),
+        "feed-forward": feed_forward_errors(case),
+        "gate, sum and norm": gated_norm_errors(case),
+        "first norm": gated_norm_errors(case, first=True),
+        "last norm": gated_norm_errors(case, last=True),
+        "decoder tail": decoder_tail_errors(case, rows=pairs),
+        "decoder tail, queries in common": decoder_tail_errors(case, rows=1),
+        "decoder tail behind another": decoder_tail_errors(case, rows=pairs, behind_layer=True),
+        "decoder tail and head": decoder_tail_errors(case, rows=pairs, fields=2, behind_layer=True),
     }
     # The decoder has half as many heads, and 1,024 queries.
     if device.type == "cpu" or dtype != torch.float32:  # its forward pass on a GPU is cuDNN's
         fewer = max(1, heads // 2)
-        of_decoder = device, dtype, pairs, tokens, fewer, heads * dim // fewer
+        of_decoder = case._replace(heads=fewer, dim=heads * dim // fewer)
         for name, rows in {"cross-attention": pairs, "cross-attention, queries in common": 1}.items():
-            errors[name] = cross_attention_errors(*of_decoder, queries=8 * tokens, rows=rows)
+            errors[name] = cross_attention_errors(of_decoder, queries=8 * tokens, rows=rows)
     if dtype == torch.bfloat16:
-        errors["FP8 products"] = fp8_errors(device, *sizes[2:]) if has_fp8(device) else None
+        errors["FP8 products"] = fp8_errors(case) if has_fp8(device) else None
     print(json.dumps(errors))
 
 

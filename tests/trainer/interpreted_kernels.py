@@ -10,7 +10,7 @@ from tiny import tiny_config
 from torch import Tensor, nn
 from torch.library import opcheck
 
-from benchmarks.kernel_errors import gated_norm_errors
+from benchmarks.kernel_errors import Case, gated_norm_errors
 from trainer.data.conditions import condition_size
 from trainer.kernels.cross_attention import cross_attention
 from trainer.kernels.decoder_tail import decoder_tail
@@ -140,7 +140,7 @@ def test_gradients_of_attention_to_a_tile_of_keys_are_those_in_float64(rows, tok
 @pytest.mark.parametrize("dim", [48, 50])  # cut into 32 and 16 columns, and into 32 and 18 of 32
 @pytest.mark.parametrize("place", [{}, {"first": True}, {"last": True}])
 def test_gradients_of_a_gated_norm_are_those_in_float64(dim, place):
-    errors = gated_norm_errors(torch.device("cpu"), torch.float32, 3, 20, 1, dim, **place)
+    errors = gated_norm_errors(Case(torch.device("cpu"), torch.float32, 3, 20, 1, dim), **place)
     assert {name: error for name, error in errors.items() if error > 2e-6} == {}
 
 
