@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import gc
 import json
 import math
 import multiprocessing
@@ -15,10 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from trainer.ahead import open_driver
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import CannotWrite, ConfigError
-from trainer.ranks import is_first_rank
+from trainer.ranks import is_first_rank, rank_from_environment
 from trainer.terminal import answer, say
 
 FAILED = 1
@@ -80,9 +82,13 @@ def _is_unread() -> bool:
 
 
 def train(options: argparse.Namespace) -> int:
-    from trainer.run.entry import train_one_rank
-
     config = load_config(options.config, options.set)
+    open_driver(rank_from_environment()[2])
+    gc.disable()  # imports leave no garbage: to look for it takes time and finds none
+    from trainer.run.entry import train_one_rank  # torch, while the driver opens
+
+    gc.freeze()  # nor does a capture look through what is there now
+    gc.enable()
     return train_one_rank(config, options.out, options.seed, resume=options.resume)
 
 

@@ -19,10 +19,12 @@ from processes import is_there
 from tiny import ROOT, ensure_files, events, launch, tiny_config
 
 from trainer.cli import BAD_INPUT, main
+from trainer.config import Config
 from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import FieldUnits
 from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError
+from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.evaluate import _take_gpu, _write_whole, evaluate_checkpoint, evaluate_runs
 from trainer.run.evaluation import Evaluator
 from trainer.run.evaluation_rollouts import Rollouts, _sums
@@ -68,6 +70,10 @@ class WaveOff(torch.nn.Module):
 def rollouts_of(folder, task: str, *overrides: str) -> Rollouts:
     config = tiny_config(folder, f"data.tasks=[{task}]", *overrides)
     return Rollouts(open_data(config).held_out.tasks[0], 2, ALONE, at_once=4)
+
+
+def drawn_weights(config: Config) -> dict[str, torch.Tensor]:
+    return LatentPdeOperator(config).state_dict()
 
 
 def errors(rollouts: Rollouts, error: torch.Tensor) -> dict[str, float]:
@@ -222,10 +228,20 @@ def test_a_coarser_grid_is_evaluated_in_batches_of_as_many_points(tmp_path):
     points = {task: math.prod(grid) for task, grid in config.grids.items()}
     seen = {task: [] for task in points}
     evaluator.model.register_forward_pre_hook(lambda _, given: seen[given[0]].append(len(given[1])))
-    evaluator.errors(evaluator.model.state_dict())
+    evaluator.errors(drawn_weights(config))
     largest = {task: max(pairs) for task, pairs in seen.items()}
     assert points["darcy2d"] > points["advection1d"]
     assert largest == {"darcy2d": 2, "advection1d": 2 * points["darcy2d"] // points["advection1d"]}
+
+
+def test_an_evaluator_leaves_random_numbers_as_they_are(tmp_path):
+    config = tiny_config(tmp_path, BOTH)
+    held_out, before = open_data(config).held_out, torch.get_rng_state()
+    model = Evaluator(config, held_out, ALONE).model
+    assert torch.equal(torch.get_rng_state(), before)
+    of_it, of_a_drawn_one = dict(model.named_buffers()), dict(LatentPdeOperator(config).named_buffers())
+    assert of_it.keys() == of_a_drawn_one.keys()
+    assert all(torch.equal(buffer, of_a_drawn_one[name]) for name, buffer in of_it.items())
 
 
 def test_ranks_share_the_trajectories(tmp_path):
@@ -237,9 +253,7 @@ def test_ranks_share_the_trajectories(tmp_path):
 def test_ranks_find_together_what_one_finds_alone(tmp_path, monkeypatch):
     config = tiny_config(tmp_path, BOTH)
     held_out = open_data(config).held_out
-    weights = {
-        name: part + 0.1 for name, part in Evaluator(config, held_out, ALONE).model.state_dict().items()
-    }
+    weights = {name: part + 0.1 for name, part in drawn_weights(config).items()}
 
     def found(world: World) -> dict[str, float]:
         evaluator = Evaluator(config, held_out, world)
@@ -291,7 +305,7 @@ def test_a_known_error_of_one_step_comes_out_as_the_number_that_it_is(tmp_path):
 def test_every_task_counts_the_same(tmp_path):
     config = tiny_config(tmp_path, BOTH)
     evaluator = Evaluator(config, open_data(config).held_out, ALONE)
-    found = evaluator.errors(evaluator.model.state_dict())
+    found = evaluator.errors(drawn_weights(config))
     parts = found.metrics()
     for name, value in {"val_loss": found.val_loss, **parts}.items():
         if "/" not in name:
@@ -308,7 +322,7 @@ def test_the_mean_solution_is_what_darcy_is_measured_against(tmp_path):
     means = [train[:6].mean(dim=0), train[6:].mean(dim=0)]  # by file
     expected = torch.stack([held_out[:2] - means[0], held_out[2:] - means[1]]).square().mean().item()
     evaluator = Evaluator(config, data.held_out, ALONE)
-    found = evaluator.errors(evaluator.model.state_dict()).metrics()
+    found = evaluator.errors(drawn_weights(config)).metrics()
     assert found["persistence_loss/darcy2d"] == pytest.approx(expected, rel=1e-5)
 
 

@@ -15,6 +15,7 @@ from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import physical
 from trainer.data.paths import MappedPairs
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.model.undrawn import Undrawn
 from trainer.run.evaluation_rollouts import Rollouts
 from trainer.run.world import World
 from trainer.terminal import show_progress
@@ -52,7 +53,7 @@ class HeldOutErrors:
 
 
 class Evaluator:
-    """Has a model of its own, never compiled nor wrapped, into which weights are copied."""
+    """Has a model of its own, never compiled nor wrapped, whose weights are nothing until some are copied."""
 
     def __init__(self, config: Config, held_out: TaskSet, world: World) -> None:
         self.held_out, self.world = held_out, world
@@ -68,7 +69,7 @@ class Evaluator:
             for pairs in held_out.tasks
             if trajectories
         ]
-        with torch.random.fork_rng(devices=[]):
+        with Undrawn():
             self.model = LatentPdeOperator(config).to(world.device).eval()
 
     @torch.no_grad()

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainer.ahead import load_kernels
 from trainer.clock import seconds_since_start
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
@@ -26,6 +27,7 @@ from trainer.run.start import start
 from trainer.run.window import Window
 from trainer.run.world import open_world
 from trainer.switches.nccl import set_nccl_environment
+from trainer.switches.on_model import runs_kernels
 from trainer.switches.process_switches import ProcessSwitches, anomaly_named
 from trainer.terminal import say, show_progress
 
@@ -40,6 +42,8 @@ class Progress:
 def run_training(config: Config, out: Path, seed: int, progress: Progress, *, resume: bool = False) -> None:
     """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0, or continues them."""
     import_seconds = seconds_since_start()
+    if runs_kernels(config.speed):
+        load_kernels()
     joining = time.perf_counter()
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):

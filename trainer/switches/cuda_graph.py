@@ -7,6 +7,7 @@ import time
 
 import torch
 
+from trainer.config.schema import SpeedConfig
 from trainer.data.feed import Feed, ResidentFeed
 from trainer.losses.choices import Phase
 from trainer.optimizer.learning_rate import learning_rate
@@ -14,8 +15,6 @@ from trainer.run.learner import Learner
 from trainer.run.static_update import StaticUpdate
 from trainer.run.undo import undone
 from trainer.run.window import StepRecord
-
-WARM_UPS = 3  # until compiled code, library workspaces and NCCL's channels have settled
 
 
 class GraphedUpdate:
@@ -26,7 +25,7 @@ class GraphedUpdate:
         self.learner = learner
         self.static = StaticUpdate(learner, feed)
         phases = {learner.choices.phase(step) for step in range(1, learner.config.growth.steps + 1)}
-        self.graphs = _captured(self.static, sorted(phases))
+        self.graphs = _captured(self.static, sorted(phases), _warm_ups(learner.config.speed))
         self.seconds = time.perf_counter() - started
 
     def update(self, step: int, feed: Feed) -> StepRecord:
@@ -49,14 +48,19 @@ class GraphedUpdate:
         self.graphs = {}
 
 
-def _captured(static: StaticUpdate, phases: list[Phase]) -> dict[Phase, torch.cuda.CUDAGraph]:
+def _warm_ups(speed: SpeedConfig) -> int:
+    """One update brings workspaces and NCCL's channels; compiled code and DDP's buckets change after it."""
+    return 3 if speed.compile != "off" or speed.wrapper == "ddp" else 1
+
+
+def _captured(static: StaticUpdate, phases: list[Phase], warm_ups: int) -> dict[Phase, torch.cuda.CUDAGraph]:
     """Warm up on the stream of the capture, undo that, then record an update of each phase, running none."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         static.put(1)
         with undone(static.learner):
-            for phase in phases * WARM_UPS:
+            for phase in phases * warm_ups:
                 static.run(phase)
     torch.cuda.current_stream().wait_stream(stream)
     graphs = {phase: torch.cuda.CUDAGraph() for phase in phases}

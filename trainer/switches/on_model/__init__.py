@@ -24,6 +24,11 @@ def put_on_model(objective: Objective, speed: SpeedConfig) -> None:
         switch.put_on(objective, speed)
 
 
+def runs_kernels(speed: SpeedConfig) -> bool:
+    """Whether a training runs kernels of our own."""
+    return any(switch.runs_kernels(speed) for switch in MODEL_SWITCHES)
+
+
 def read_back_model(
     objective: Objective, speed: SpeedConfig, product_dtype: torch.dtype
 ) -> dict[str, str | int]:

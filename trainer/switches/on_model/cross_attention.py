@@ -64,5 +64,6 @@ SWITCH = ModelSwitch(
     read_back=read_back,
     broken_rules=broken_rules,
     without_gpu=without_gpu,
+    runs_kernels=lambda speed: speed.cross_attention == "one-tile",
     may_fail=True,
 )

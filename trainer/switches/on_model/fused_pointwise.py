@@ -69,5 +69,6 @@ SWITCH = ModelSwitch(
     read_back=read_back,
     broken_rules=broken_rules,
     without_gpu=without_gpu,
+    runs_kernels=lambda speed: speed.fused_pointwise,
     may_fail=True,
 )

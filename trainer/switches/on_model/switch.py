@@ -36,6 +36,7 @@ class ModelSwitch:
     read_back: Callable[[Objective, SpeedConfig, torch.dtype], dict[str, str | int]]
     broken_rules: Callable[[Config], Iterator[Problem]] = lambda config: iter(())  # whatever the device
     without_gpu: Callable[[SpeedConfig], str | None] = lambda speed: None  # what to do if there has to be one
+    runs_kernels: Callable[[SpeedConfig], bool] = lambda speed: False  # those of trainer/kernels
     may_fail: bool = False  # for reasons that no config shows: a compiler, a package, a driver
 
     @property

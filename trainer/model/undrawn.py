@@ -1,0 +1,27 @@
+"""A model whose weights are loaded next, made without drawing them first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+
+class Undrawn(TorchFunctionMode):
+    """Under it weights stay what their memory holds, and random generators as they are.
+
+    A mode of a lower level would import torch._dynamo, which takes seconds.
+    """
+
+    def __torch_function__(
+        self,
+        function: Callable,
+        types: Sequence[type],
+        arguments: Sequence[object] = (),
+        options: Mapping[str, object] | None = None,
+    ) -> object:
+        options = options or {}
+        if getattr(function, "__module__", "") != nn.init.__name__:
+            return function(*arguments, **options)
+        return options["tensor"] if "tensor" in options else arguments[0]  # as those that fill in place do
