@@ -22,12 +22,20 @@ def open_driver(device: int) -> threading.Thread:
     return _begun(_make_context, device)
 
 
-def load_kernels() -> threading.Thread:
-    """Import our kernels with Triton, and hash what Triton looks up compiled ones by; a second.
+def hash_triton() -> threading.Thread:
+    """Let Triton hash itself, by which it looks up what it compiled: libraries of half a gigabyte.
 
     Once torch is imported: what imports it beside this could meet it half made.
     """
-    return _begun(_hash_kernels)
+    return _begun(_hash_triton)
+
+
+def load_kernels() -> threading.Thread:
+    """Import our kernels and hash their sources; half a second of Python.
+
+    Beside what does not run Python, such as the drawing of weights: threads that read data wait for it.
+    """
+    return _begun(_load_kernels)
 
 
 def _make_context(device: int) -> None:
@@ -38,9 +46,13 @@ def _make_context(device: int) -> None:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle)
 
 
-def _hash_kernels() -> None:
-    """Of each kernel, and of Triton with its libraries of half a gigabyte; all of them keep theirs."""
+def _hash_triton() -> None:
     from triton.runtime.cache import triton_key
+
+    triton_key()  # keeps what it returns
+
+
+def _load_kernels() -> None:
     from triton.runtime.jit import JITFunction
 
     import trainer.kernels
@@ -48,8 +60,7 @@ def _hash_kernels() -> None:
     for found in iter_modules(trainer.kernels.__path__, f"{trainer.kernels.__name__}."):
         for member in vars(import_module(found.name)).values():
             if isinstance(member, JITFunction):
-                _ = member.cache_key
-    triton_key()
+                _ = member.cache_key  # keeps it
 
 
 def _begun(action: Callable[..., None], *arguments: object) -> threading.Thread:

@@ -4,7 +4,8 @@
     python -m benchmarks.learning.recipes --out out/recipes --below 0.00098 --show
 
 Each recipe is the shipped config with another `recipe`; a training ends behind the first evaluation that
-is below. Metrics stay in OUT/RECIPE.jsonl, and what has been measured is kept, so a second call goes on.
+is below, or when its time is over. Metrics stay in OUT/RECIPE.jsonl. A second call trains only those again
+that had no time to get there, whose earlier metrics it replaces.
 The time to quality of the gate is that of steps and of set-up, which here depends on whose caches are warm.
 """
 
@@ -143,6 +144,7 @@ def _train(name: str, options: argparse.Namespace) -> None:
     events = _events(metrics)
     if not _is_enough(events, options.below):
         print(f"{name}: ended before it was good enough; see {options.out / name}.log", flush=True)
+    if not _evaluations(events):
         return
     partial = shutil.copy(metrics, options.out / f"{name}.partial")
     partial.rename(options.out / f"{name}.jsonl")

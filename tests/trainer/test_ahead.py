@@ -83,6 +83,7 @@ def test_triton_finds_its_hash_and_those_of_our_kernels():
     """In a process of its own: others here have asked for them."""
     program = """
 from trainer import ahead
+ahead.hash_triton().join()
 ahead.load_kernels().join()
 from triton.runtime.cache import triton_key
 from trainer.kernels.gated_norm import _forward
@@ -108,7 +109,6 @@ def test_whose_kernels_are_ours(switch, expected, tmp_path):
 
 
 def test_only_a_training_with_our_kernels_loads_them(tmp_path, monkeypatch):
-    loaded = []
-    monkeypatch.setattr(training, "load_kernels", lambda: loaded.append(True))
+    for name in ("hash_triton", "load_kernels"):
+        monkeypatch.setattr(training, name, lambda: pytest.fail("loads what it has no use for"))
     run_training(tiny_config(tmp_path), tmp_path / "out", 0, Progress())
-    assert loaded == []

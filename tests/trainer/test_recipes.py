@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tiny import ROOT, tiny_file
@@ -203,6 +204,30 @@ def test_a_training_ends_when_it_is_good_enough_and_is_kept(tmp_path, monkeypatc
     assert not list((tmp_path / "out/runs").iterdir())
     monkeypatch.setattr(recipes.subprocess, "Popen", lambda *_, **__: pytest.fail("trained again"))
     assert run(monkeypatch, *options, "--below", 100) == 0
+
+
+def test_what_a_training_has_learned_is_kept_when_its_time_is_over(tmp_path, monkeypatch, capsys):
+    endless = ["train.updates=100000", "train.pairs_per_update=64", "evaluation.every_updates=2"]
+    sets = [part for setting in endless for part in ("--set", setting)]
+    record = tmp_path / "out/1024-points.jsonl"
+
+    def has_learned(metrics: list[dict], _: float) -> bool:
+        """In place of a clock, so that it is over behind an evaluation, however slow the machine."""
+        if recipes._evaluations(metrics):
+            monkeypatch.setattr(recipes, "time", SimpleNamespace(monotonic=lambda: float("inf"), sleep=id))
+        return False
+
+    monkeypatch.setattr(recipes, "_is_reached", has_learned)
+    options = ["--out", tmp_path / "out", "--config", tiny_file(tmp_path), "--only", "1024-points", *sets]
+    assert run(monkeypatch, *options, "--below", 1e-9) == 1
+    assert "| 1024-points | " in capsys.readouterr().out
+    assert recipes._evaluations(recipes._events(record))
+    monkeypatch.undo()
+    monkeypatch.setattr(recipes, "_train", lambda name, _: print(f"trained {name}"))
+    assert run(monkeypatch, *options, "--below", 1e-9) == 1
+    told = capsys.readouterr().out
+    assert told.startswith("trained 1024-points")
+    assert "| ended before |" in told
 
 
 def test_a_training_that_never_began_is_not_measured(tmp_path, monkeypatch, capsys):

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer.ahead import load_kernels
+from trainer.ahead import hash_triton, load_kernels
 from trainer.clock import seconds_since_start
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
@@ -43,7 +43,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
     """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0, or continues them."""
     import_seconds = seconds_since_start()
     if runs_kernels(config.speed):
-        load_kernels()
+        hash_triton()
     joining = time.perf_counter()
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):
@@ -63,6 +63,8 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         first, growth = earlier.step + 1, config.growth
         feed = open_feed(data.train, share, growth.steps, config.speed, world.device, first)
         data_seconds = time.perf_counter() - opening
+        if runs_kernels(config.speed):
+            load_kernels()
         if world.rank == 0 and not resume:
             set_aside(out)
         metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
