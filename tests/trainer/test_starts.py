@@ -101,3 +101,8 @@ def test_starts_of_another_question_are_not_taken_for_these(tmp_path, monkeypatc
     with pytest.raises(SystemExit):
         run(monkeypatch, *call, "--set", "train.updates=2")
     assert "has starts with set [], this call has ['train.updates=2']" in capsys.readouterr().err
+
+
+def test_the_table_that_is_told_is_that_of_its_records():
+    told = (ROOT / "benchmarks/starts/README.md").read_text()
+    assert starts.table(ROOT / "benchmarks/starts/h100-2gpu") in told
