@@ -13,8 +13,9 @@ SURRENDER_SECONDS = 60.0  # torchrun gives its ranks 30 to end
 
 
 def end_by_exception() -> None:
-    """Let a termination of this process, as by `timeout`, go through its `finally` clauses."""
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    """Let a termination of this process, as by `timeout` or Ctrl-C, go through its `finally` clauses."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _frame: sys.exit(128 + number))
 
 
 def end(launch: subprocess.Popen) -> None:

@@ -1,17 +1,19 @@
-"""What the start of a training waits for, begun by threads beside what else it does.
+"""What the start of a training waits for, begun by threads while it does something else.
 
-Whoever needs it asks for it as ever and finds it done, or waits for what is left of it. What fails here is
-not told: it fails again there.
+Who needs it asks for it as ever and finds it done, or waits for the rest of it. A failure here says nothing:
+who needs it fails the same way, and says so.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
-from pkgutil import iter_modules
+
+DRIVER_SECONDS = 10.0  # the most that the end of a process waits for a driver that is still opening
 
 
 def open_driver(device: int) -> threading.Thread:
@@ -19,23 +21,22 @@ def open_driver(device: int) -> threading.Thread:
 
     Without torch, whose import takes as long and may go on meanwhile.
     """
-    return _begun(_make_context, device)
+    # As torch sets it, which the driver reads when it opens: else older ones load every kernel of torch.
+    os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")
+    thread = _in_background(_make_context, device)
+    atexit.register(thread.join, DRIVER_SECONDS)  # a process that ends while its driver opens could crash
+    return thread
 
 
 def hash_triton() -> threading.Thread:
     """Let Triton hash itself, by which it looks up what it compiled: libraries of half a gigabyte.
 
-    Once torch is imported: what imports it beside this could meet it half made.
+    Until it is joined nothing may import what belongs to Triton: it imports its parts as well, and two
+    threads that do so wait for each other.
     """
-    return _begun(_hash_triton)
-
-
-def load_kernels() -> threading.Thread:
-    """Import our kernels and hash their sources; half a second of Python.
-
-    Beside what does not run Python, such as the drawing of weights: threads that read data wait for it.
-    """
-    return _begun(_load_kernels)
+    with suppress(ImportError):
+        import triton  # noqa: F401 - whole, before there is a thread
+    return _in_background(_hash_triton)
 
 
 def _make_context(device: int) -> None:
@@ -52,23 +53,12 @@ def _hash_triton() -> None:
     triton_key()  # keeps what it returns
 
 
-def _load_kernels() -> None:
-    from triton.runtime.jit import JITFunction
-
-    import trainer.kernels
-
-    for found in iter_modules(trainer.kernels.__path__, f"{trainer.kernels.__name__}."):
-        for member in vars(import_module(found.name)).values():
-            if isinstance(member, JITFunction):
-                _ = member.cache_key  # keeps it
-
-
-def _begun(action: Callable[..., None], *arguments: object) -> threading.Thread:
+def _in_background(action: Callable[..., None], *arguments: object) -> threading.Thread:
     def quietly() -> None:
         with suppress(Exception):
             action(*arguments)
 
-    # No daemon: a process that ends while its driver starts could crash.
-    thread = threading.Thread(target=quietly, name=action.__name__)
+    # A daemon, since an interrupted training ends at once but for a checkpoint that is being written.
+    thread = threading.Thread(target=quietly, name=action.__name__, daemon=True)
     thread.start()
     return thread

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -84,12 +84,22 @@ def _is_unread() -> bool:
 def train(options: argparse.Namespace) -> int:
     config = load_config(options.config, options.set)
     open_driver(rank_from_environment()[2])
-    gc.disable()  # imports leave no garbage: to look for it takes time and finds none
-    from trainer.run.entry import train_one_rank  # torch, while the driver opens
+    with _uncollected():
+        from trainer.run.entry import train_one_rank  # torch, while the driver opens
 
-    gc.freeze()  # nor does a capture look through what is there now
-    gc.enable()
     return train_one_rank(config, options.out, options.seed, resume=options.resume)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """For imports, which leave no garbage: not looked for meanwhile, nor among what they made ever after."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():  # in a process that trains again, the rest is the garbage of before
+            gc.freeze()
+        gc.enable()
 
 
 def validate_config(options: argparse.Namespace) -> int:

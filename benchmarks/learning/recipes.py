@@ -4,9 +4,10 @@
     python -m benchmarks.learning.recipes --out out/recipes --below 0.00098 --show
 
 Each recipe is the shipped config with another `recipe`; a training ends behind the first evaluation that
-is below, or when its time is over. Metrics stay in OUT/RECIPE.jsonl. A second call trains only those again
-that had no time to get there, whose earlier metrics it replaces.
-The time to quality of the gate is that of steps and of set-up, which here depends on whose caches are warm.
+is below, and each task where --each-below says so, or when its time is over. Metrics stay in
+OUT/RECIPE.jsonl. A second call trains only those again that had no time to get there, whose metrics it
+replaces if it gets further. The time to quality of the gate is that of steps and of set-up, which here
+depends on whose caches are warm.
 """
 
 from __future__ import annotations
@@ -18,18 +19,22 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from benchmarks.bad_input import refused_in_words
 from benchmarks.ending import end, end_by_exception
+from benchmarks.metrics_file import events as events_of
 from trainer.config import load_config
 from trainer.config.load import config_hash
 from trainer.config.rules import require_world_fits
 from trainer.config.schema import Config, RecipeConfig
+from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
+from trainer.folders import make_folder
 
 ROOT = Path(__file__).parents[2]
 POLL_SECONDS = 0.2
@@ -55,6 +60,8 @@ RECIPES: dict[str, RecipeConfig] = {
     "256-points-16th-cut-2-falling-180": _falling(2, 180),
     "256-points-16th-cut-2-falling-120": _falling(2, 120),
     "256-points-16th-falling-180": _falling(4, 180),
+    "256-points-16th-falling-160": _falling(4, 160),
+    "256-points-16th-falling-140": _falling(4, 140),
     "256-points-16th-falling-120": _falling(4, 120),
     "256-points-16th-falling-100": _falling(4, 100),
     "256-points-16th-falling-90": _falling(4, 90),
@@ -62,6 +69,9 @@ RECIPES: dict[str, RecipeConfig] = {
     "256-points-16th-cut-6-falling-90": _falling(6, 90),
     "256-points-16th-cut-8-falling-120": _falling(8, 120),
 }
+
+
+NO_TASK: Mapping[str, float] = MappingProxyType({})
 
 
 class Reached(NamedTuple):
@@ -72,6 +82,7 @@ class Reached(NamedTuple):
     training_seconds: float | None  # of steps
     share_of_samples: float | None
     least_val_loss: float
+    each_seconds: float | None  # of steps, until every task is below its own limit
 
 
 def main() -> int:
@@ -82,19 +93,19 @@ def main() -> int:
             _events(options.out / f"{name}.jsonl")  # damaged or not
         for name in () if options.show else options.only:
             _require_possible(name, options, load_config(options.config, settings(name, options.set)))
-    if not options.show:
-        options.out.mkdir(parents=True, exist_ok=True)
+        if not options.show:
+            make_folder(options.out, "--out")
     started = time.monotonic()
     for name in () if options.show else options.only:
-        if _is_enough(_events(options.out / f"{name}.jsonl"), options.below):
+        if _is_enough(_events(options.out / f"{name}.jsonl"), options.below, options.each_below):
             continue
         if time.monotonic() - started + options.case_seconds > options.seconds:
             print(f"{name}: not started, {options.seconds:.0f} s would not do", flush=True)
             continue
         _train(name, options)
-    print(table(options.out, options.only, options.below))
+    print(table(options.out, options.only, options.below, options.each_below))
     measured = [_events(options.out / f"{name}.jsonl") for name in options.only]
-    return 0 if all(_is_enough(events, options.below) for events in measured) else 1
+    return 0 if all(_is_enough(events, options.below, options.each_below) for events in measured) else 1
 
 
 def settings(name: str, further: Sequence[str] = ()) -> list[str]:
@@ -136,71 +147,92 @@ def _train(name: str, options: argparse.Namespace) -> None:
         launch = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
         try:
             while launch.poll() is None and time.monotonic() < deadline:
-                if _is_reached(_events(metrics), options.below):
+                if _is_reached(_events(metrics), options.below, options.each_below):
                     break
                 time.sleep(POLL_SECONDS)
         finally:
             end(launch)
     events = _events(metrics)
-    if not _is_enough(events, options.below):
+    if not _is_enough(events, options.below, options.each_below):
         print(f"{name}: ended before it was good enough; see {options.out / name}.log", flush=True)
-    if not _evaluations(events):
-        return
+        if len(_evaluations(events)) <= len(_evaluations(_events(options.out / f"{name}.jsonl"))):
+            return  # what an earlier call kept is as much
     partial = shutil.copy(metrics, options.out / f"{name}.partial")
     partial.rename(options.out / f"{name}.jsonl")
     shutil.rmtree(run)  # its checkpoint is large
-    print(f"{name}: {reached(_events(options.out / f'{name}.jsonl'), options.below)}", flush=True)
+    print(table(options.out, [name], options.below, options.each_below).splitlines()[-1], flush=True)
 
 
-def table(out: Path, names: list[str], below: float) -> str:
+def table(out: Path, names: list[str], below: float, each_below: Mapping[str, float] = NO_TASK) -> str:
+    limits = " and ".join(f"{task} {limit:g}" for task, limit in each_below.items())
     lines = [
-        f"| recipe | ms a step | {below:g} after steps of | samples | least held-out loss | set-up |",
-        "| --- | --- | --- | --- | --- | --- |",
+        f"| recipe | ms a step | {below:g} after steps of | samples | least held-out loss | set-up |"
+        + (f" {limits} after |" if limits else ""),
+        "| --- | --- | --- | --- | --- | --- |" + (" --- |" if limits else ""),
     ]
     for name in names:
         events = _events(out / f"{name}.jsonl")
         if not _evaluations(events):
-            lines.append(f"| {name} | not measured | | | | |")
+            lines.append(f"| {name} | not measured | | | | |" + (" |" if limits else ""))
             continue
-        found = reached(events, below)
+        found = reached(events, below, each_below)
         unreached = "not reached" if _has_ended(events) else "ended before"
-        when = unreached if found.training_seconds is None else f"{found.training_seconds:.1f} s"
+        when = _when(found.training_seconds, unreached)
         share = "" if found.share_of_samples is None else f"{found.share_of_samples:.0%}"
         lines.append(
             f"| {name} | {found.step_milliseconds:.1f} | {when} | {share} | {found.least_val_loss:.5f} "
             f"| {found.set_up_seconds:.1f} s |"
+            + (f" {_when(found.each_seconds, unreached)} |" if limits else "")
         )
     return "\n".join(lines)
 
 
-def reached(events: list[dict], below: float) -> Reached:
+def _when(seconds: float | None, unreached: str) -> str:
+    return unreached if seconds is None else f"{seconds:.1f} s"
+
+
+def reached(events: list[dict], below: float, each_below: Mapping[str, float] = NO_TASK) -> Reached:
     """Linear between two evaluations, as the gate has it."""
     steps = [seconds for event in events if event["event"] == "steps" for seconds in event["step_seconds"]]
     config = next(event for event in events if event["event"] == "run_start")["config"]
     samples = config["train"]["updates"] * config["train"]["pairs_per_update"]
     set_up = sum(e["seconds"] for e in events if e["event"] == "phase" and e["name"] != "checkpoint")
-    curve = [
-        (sum(steps[: e["step"]]), e["samples_seen"] / samples, e["val_loss"])
-        for e in events
-        if e["event"] == "evaluation"
-    ]
-    at = next((place for place, (*_, loss) in enumerate(curve) if loss <= below), None)
-    seconds = share = None
-    if at is not None:
-        (*start, before), (*stop, after) = curve[max(at - 1, 0)], curve[at]
-        passed = (before - below) / (before - after) if at else 1.0
-        seconds, share = (a + passed * (b - a) for a, b in zip(start, stop, strict=True))
-    least = min(loss for *_, loss in curve)
-    return Reached(1e3 * sum(steps) / len(steps), set_up, seconds, share, least)
+    evaluations = [e for e in events if e["event"] == "evaluation"]
+    places = [(sum(steps[: e["step"]]), e["samples_seen"] / samples) for e in evaluations]
+    losses = [e["val_loss"] for e in evaluations]
+    seconds, share = _place(places, losses, below) or (None, None)
+    each = [_place(places, _of_task(evaluations, task), limit) for task, limit in each_below.items()]
+    each_seconds = max(place[0] for place in each if place) if each and all(each) else None
+    return Reached(1e3 * sum(steps) / len(steps), set_up, seconds, share, min(losses), each_seconds)
 
 
-def _is_enough(events: list[dict], below: float) -> bool:
+def _place(
+    places: list[tuple[float, float]], losses: list[float], below: float
+) -> tuple[float, float] | None:
+    """Seconds of steps and share of the samples at which a loss is first below."""
+    at = next((place for place, loss in enumerate(losses) if loss <= below), None)
+    if at is None:
+        return None
+    before = max(at - 1, 0)
+    passed = (losses[before] - below) / (losses[before] - losses[at]) if at else 1.0
+    (seconds, share), (next_seconds, next_share) = places[before], places[at]
+    return seconds + passed * (next_seconds - seconds), share + passed * (next_share - share)
+
+
+def _of_task(evaluations: list[dict], task: str) -> list[float]:
+    return [e["metrics"][f"val_loss/{task}"] for e in evaluations]
+
+
+def _is_enough(events: list[dict], below: float, each_below: Mapping[str, float]) -> bool:
     """Whether it says all that is asked; one that a higher limit has ended is trained again."""
-    return _has_ended(events) or _is_reached(events, below)
+    return _has_ended(events) or _is_reached(events, below, each_below)
 
 
-def _is_reached(events: list[dict], below: float) -> bool:
-    return any(loss <= below for _, loss in _evaluations(events))
+def _is_reached(events: list[dict], below: float, each_below: Mapping[str, float]) -> bool:
+    evaluations = [event for event in events if event["event"] == "evaluation"]
+    return any(e["val_loss"] <= below for e in evaluations) and all(
+        any(loss <= limit for loss in _of_task(evaluations, task)) for task, limit in each_below.items()
+    )
 
 
 def _has_ended(events: list[dict]) -> bool:
@@ -212,27 +244,18 @@ def _evaluations(events: list[dict]) -> list[tuple[int, float]]:
 
 
 def _events(path: Path) -> list[dict]:
-    """Whole lines alone: the last one may be half written. ConfigError where one is no event."""
-    text = path.read_text(errors="replace") if path.exists() else ""
-    events = []
-    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            event = None
-        wanted = "run_start" if number == 1 else "event"
-        if not _is_event(event) or (number == 1 and event["event"] != "run_start"):
-            raise ConfigError(
-                f"--out: line {number} of {path} is no {wanted}; move it away, or name another folder"
-            )
-        events.append(event)
-    return events
+    return events_of(path, first="run_start")
 
 
-def _is_event(event: object) -> bool:
-    if not isinstance(event, dict) or "event" not in event:
-        return False
-    return event["event"] != "evaluation" or isinstance(event.get("val_loss"), float)
+def _task_and_loss(text: str) -> tuple[str, float]:
+    task, _, loss = text.partition("=")
+    try:
+        limit = float(loss)
+    except ValueError:
+        limit = math.nan
+    if task not in TASKS or not 0 < limit < math.inf:
+        raise argparse.ArgumentTypeError(f'got "{text}", expected a task and its loss such as darcy2d=0.002')
+    return task, limit
 
 
 def _options() -> argparse.Namespace:
@@ -241,6 +264,14 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--below", type=float, required=True, help="held-out loss of the trained baseline")
+    parser.add_argument(
+        "--each-below",
+        type=_task_and_loss,
+        action="append",
+        default=[],
+        metavar="TASK=LOSS",
+        help="held-out loss of one task, as the trained baseline has it",
+    )
     parser.add_argument("--show", action="store_true", help="only print what OUT holds")
     parser.add_argument(
         "--only", nargs="+", choices=RECIPES, metavar="RECIPE", help="all, or what --show finds"
@@ -255,6 +286,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
     options = parser.parse_args()
     found = [name for name in RECIPES if (options.out / f"{name}.jsonl").exists()]
+    options.each_below = dict(options.each_below)
     options.only = options.only or (found if options.show else list(RECIPES))
     options.config = options.config or Path(f"configs/train/two-task-{options.gpus}gpu-recipe.yaml")
     if not options.only:

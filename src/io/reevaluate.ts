@@ -64,12 +64,11 @@ export async function reevaluate(
   return readReevaluationFiles(record, files)
 }
 
-/** Null `launch`: the experiment was not evaluated again. */
+/** Null `launch`: the experiment was not evaluated again, or not to its end. */
 export async function readReevaluationFiles(
   launch: LaunchRecord | null,
   { numbersFile }: EvaluationFiles,
 ): Promise<Reevaluation> {
-  if (launch === null) return NOT_REEVALUATED
   const text = await readText(numbersFile, numbersFile, MAX_BYTES).catch(() => '')
   return readReevaluation(
     launch,

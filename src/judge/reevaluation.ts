@@ -45,7 +45,8 @@ export function checkReevaluation(
   const name = 'evaluation'
   const skipped = whyNotReevaluated(experiment)
   if (skipped !== null) return { name, state: 'not measured', detail: skipped }
-  if (launch === null) return { name, state: 'inconclusive', detail: `not re-evaluated: ${problem}` }
+  if (launch === null && numbers.size === 0)
+    return { name, state: 'inconclusive', detail: `not re-evaluated: ${problem}` }
   const gates = gatesOf(experiment).filter(isHeldOutQuality)
   const disagreements = runs.flatMap((run) => {
     const again = numbers.get(run.runId)

@@ -12,7 +12,7 @@ export const reevaluationLine = z.object({
 })
 
 export interface Reevaluation {
-  /** Kept in result.json; null if there was none. */
+  /** Kept in result.json; null if there was none, or the experiment ended with it. */
   readonly launch: LaunchRecord | null
   /** By run id; metrics as gates name them. */
   readonly numbers: ReadonlyMap<string, RunSummary['metrics']>
@@ -29,8 +29,11 @@ export const NOT_REEVALUATED: Reevaluation = {
   doubled: [],
 }
 
-/** What a process that failed has written before counts; a line that is none ends the reading. */
-export function readReevaluation(launch: LaunchRecord, lines: readonly string[]): Reevaluation {
+/**
+ * What a process that failed has written before counts, also where the experiment ended with it, so that there
+ * is no record of it; a line that is none ends the reading.
+ */
+export function readReevaluation(launch: LaunchRecord | null, lines: readonly string[]): Reevaluation {
   const numbers = new Map<string, RunSummary['metrics']>()
   const lineOf = new Map<string, number>()
   const doubled: string[] = []
@@ -60,7 +63,8 @@ function parseLine(line: string) {
   }
 }
 
-function problemOf(launch: LaunchRecord): string | null {
+function problemOf(launch: LaunchRecord | null): string | null {
+  if (launch === null) return NOT_REEVALUATED.problem
   const { result, errors } = launch
   const [error] = errors
   const because = error === undefined ? '' : `: ${error.message}`

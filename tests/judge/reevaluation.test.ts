@@ -73,6 +73,18 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     expect(failed.reason).toContain('evaluation: not all checkpoints were evaluated again: exit code 1')
   })
 
+  test('says how far an evaluation came with which the experiment ended, and what it found counts', async () => {
+    const ended = { launch: null, problem: 'the experiment ended before that' }
+    const first = '03-block-1-baseline'
+    const some = await assessed((id) => (id === first ? 0.02 : null), ended)
+    expect(some.verdict).toBe('inconclusive')
+    expect(some.reason).toMatchInlineSnapshot(`"evaluation: not all checkpoints were evaluated again, 7 of 8 runs are missing: the experiment ended before that"`)
+    const every = await assessed(() => 0.02, ended)
+    expect(every.verdict).toBe('inconclusive')
+    const wrong = await assessed((id) => (id === first ? 0.9 : null), ended)
+    expect(wrong).toMatchObject({ verdict: 'invalid', evaluation: { state: 'failed' } })
+  })
+
   test('has to agree with the strictest of the gates of a number', async () => {
     const interval = { severity: 'required', evidence: 'interval' } as const
     const experiment = evaluated({

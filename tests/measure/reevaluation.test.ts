@@ -57,3 +57,8 @@ describe('a process that did not end well says why', () => {
     expect(numbers.size).toBe(1)
   })
 })
+
+test('an evaluation with which the experiment ended has no record, and what it wrote counts', () => {
+  const { launch, numbers, problem } = readReevaluation(null, [LINE])
+  expect([launch, [...numbers.keys()], problem]).toEqual([null, ['a'], 'the experiment ended before that'])
+})

@@ -1,8 +1,9 @@
-"""What is begun before it is needed: by whom it is needed finds it done, and nobody is told of a failure."""
+"""What is begun before it is needed: it is done when it is asked for, and its failures are told by others."""
 
 import ctypes
 import subprocess
 import sys
+import threading
 
 import pytest
 from tiny import ROOT, tiny_config, tiny_file
@@ -13,14 +14,27 @@ from trainer.run.training import Progress, run_training
 from trainer.switches.on_model import runs_kernels
 
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
-ASKED = """
-import sys
+AS_A_RANK = """
+import gc, os, sys
 from trainer import cli
 def asked(device):
     print("asked for", device, "torch" in sys.modules)
+def trained(*_, **__):
+    print("trains", gc.isenabled(), gc.get_freeze_count() > 100_000)
+    return 0
 cli.open_driver = asked
+os.environ |= {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
+import trainer.run
+class Entry:
+    train_one_rank = trained
+sys.modules["trainer.run.entry"] = Entry
 sys.exit(cli.main(["train", "--config", sys.argv[1], "--seed", "0", "--out", sys.argv[2]]))
 """
+
+
+def in_a_process(program: str, *arguments: object) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
 class Driver:
@@ -59,38 +73,38 @@ def test_the_context_is_made_of_the_gpu_of_the_rank(failing, calls, monkeypatch)
     assert driver.calls == calls
 
 
-def test_a_machine_without_a_driver_is_not_told_so(monkeypatch, capfd):
+def test_a_machine_without_a_driver_is_not_told_so(monkeypatch):
+    told = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+
     def absent(name: str) -> None:
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(ahead.ctypes, "CDLL", absent)
     ahead.open_driver(0).join()
-    assert capfd.readouterr() == ("", "")
+    assert told == []
 
 
-def test_a_training_asks_for_its_gpu_before_torch_is_imported(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", ASKED, str(tiny_file(tmp_path)), str(tmp_path / "out")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == "asked for 0 False"
+def test_a_driver_that_does_not_open_holds_up_no_interrupted_training(monkeypatch):
+    assert not ahead.open_driver(0).daemon ^ ahead.hash_triton().daemon
+    assert ahead.open_driver(0).daemon  # trainer/cli.py waits for all others
 
 
-def test_triton_finds_its_hash_and_those_of_our_kernels():
-    """In a process of its own: others here have asked for them."""
+def test_a_rank_asks_for_its_gpu_before_torch_is_imported(tmp_path):
+    done = in_a_process(AS_A_RANK, tiny_file(tmp_path), tmp_path / "out")
+    assert done.stdout.splitlines()[0] == "asked for 1 False", done.stderr
+
+
+def test_triton_finds_its_hash():
+    """In a process of its own: others here have asked for it."""
     program = """
 from trainer import ahead
 ahead.hash_triton().join()
-ahead.load_kernels().join()
 from triton.runtime.cache import triton_key
-from trainer.kernels.gated_norm import _forward
-print(triton_key.cache_info().currsize, _forward.hash is not None)
+print(triton_key.cache_info().currsize)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.split() == ["1", "True"], done.stderr
+    done = in_a_process(program)
+    assert done.stdout.split() == ["1"], done.stderr
 
 
 @pytest.mark.parametrize(
@@ -108,7 +122,25 @@ def test_whose_kernels_are_ours(switch, expected, tmp_path):
     assert runs_kernels(config.speed) is expected
 
 
-def test_only_a_training_with_our_kernels_loads_them(tmp_path, monkeypatch):
-    for name in ("hash_triton", "load_kernels"):
-        monkeypatch.setattr(training, name, lambda: pytest.fail("loads what it has no use for"))
-    run_training(tiny_config(tmp_path), tmp_path / "out", 0, Progress())
+@pytest.mark.parametrize("has_kernels", [False, True])
+def test_a_training_with_our_kernels_has_the_hash_when_it_starts(tmp_path, monkeypatch, has_kernels):
+    happened = []
+
+    class Hashing:
+        def join(self) -> None:
+            happened.append("is there")
+
+    def begin() -> Hashing:
+        happened.append("begins")
+        return Hashing()
+
+    def start(*_: object) -> None:
+        happened.append("start")
+        raise InterruptedError
+
+    monkeypatch.setattr(training, "runs_kernels", lambda speed: has_kernels)
+    monkeypatch.setattr(training, "hash_triton", begin)
+    monkeypatch.setattr(training, "start", start)
+    with pytest.raises(InterruptedError):
+        run_training(tiny_config(tmp_path), tmp_path / "out", 0, Progress())
+    assert happened == (["begins", "is there"] if has_kernels else []) + ["start"]

@@ -40,13 +40,41 @@ def run(monkeypatch, *arguments: object) -> int:
 def test_quality_is_reached_between_two_evaluations():
     events = a_training(an_evaluation(2, 0.9), an_evaluation(4, 0.5), an_evaluation(6, 0.1))
     # From 10 seconds of steps to 21, a quarter of the way; of 100 pairs from 40 to 60.
-    assert recipes.reached(events, 0.4) == pytest.approx((5500.0, 7.0, 12.75, 0.45, 0.1))
+    assert recipes.reached(events, 0.4) == pytest.approx((5500.0, 7.0, 12.75, 0.45, 0.1, None))
 
 
 def test_quality_may_be_reached_at_the_first_evaluation_or_never():
     events = a_training(an_evaluation(2, 0.9), an_evaluation(4, 0.5))
     assert recipes.reached(events, 0.95)[2:4] == pytest.approx((3.0, 0.2))
-    assert recipes.reached(events, 0.1)[2:] == (None, None, 0.5)
+    assert recipes.reached(events, 0.1)[2:] == (None, None, 0.5, None)
+
+
+def test_each_task_is_reached_when_the_last_one_is():
+    losses = [(0.9, 0.9), (0.5, 0.1), (0.1, 0.3)]
+    events = a_training(
+        *(
+            {
+                **an_evaluation(step, (a + b) / 2),
+                "metrics": {"val_loss/advection1d": a, "val_loss/darcy2d": b},
+            }
+            for step, (a, b) in zip((2, 4, 6), losses, strict=True)
+        )
+    )
+    limits = {"advection1d": 0.3, "darcy2d": 0.5}
+    # Half of the way from 10 seconds of steps to 21; the other from 3 to 10, and it may rise again.
+    assert recipes.reached(events, 0.6, limits).each_seconds == pytest.approx(15.5)
+    assert recipes._is_reached(events, 0.6, limits)
+    unreached = {**limits, "darcy2d": 0.05}
+    assert recipes.reached(events, 0.6, unreached).each_seconds is None
+    assert not recipes._is_reached(events, 0.6, unreached)
+    assert not recipes._is_reached(events, 0.1, limits)
+
+
+@pytest.mark.parametrize("each", ["heat=1", "darcy2d", "darcy2d=nan", "darcy2d=-1"])
+def test_a_task_or_loss_that_is_none_is_refused(tmp_path, monkeypatch, capsys, each):
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "--out", tmp_path / "out", "--below", 1, "--each-below", each)
+    assert f'got "{each}", expected a task and its loss such as darcy2d=0.002' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("gpus", [1, 2, 4])
@@ -211,7 +239,7 @@ def test_what_a_training_has_learned_is_kept_when_its_time_is_over(tmp_path, mon
     sets = [part for setting in endless for part in ("--set", setting)]
     record = tmp_path / "out/1024-points.jsonl"
 
-    def has_learned(metrics: list[dict], _: float) -> bool:
+    def has_learned(metrics: list[dict], *_: object) -> bool:
         """In place of a clock, so that it is over behind an evaluation, however slow the machine."""
         if recipes._evaluations(metrics):
             monkeypatch.setattr(recipes, "time", SimpleNamespace(monotonic=lambda: float("inf"), sleep=id))

@@ -1,10 +1,12 @@
 """The benchmark that starts a training in several source trees in turn."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import commands_with
 from tiny import ROOT, tiny_file
 
 from benchmarks import starts
@@ -43,7 +45,7 @@ def test_what_is_started_is_the_trainer_of_the_tree_and_what_is_kept_is_not_star
     tmp_path, monkeypatch, capsys
 ):
     trees = [a_tree(tmp_path / name) for name in ("one", "two")]
-    call = [*trees, "--out", tmp_path / "out", "--config", tmp_path / "any.yaml"]
+    call = [*trees, "--out", tmp_path / "out", "--config", tiny_file(tmp_path)]
     assert run(monkeypatch, *call, "--starts", 1) == 0
     assert run(monkeypatch, *call, "--starts", 2) == 0
     launched = (tmp_path / "launches.txt").read_text().split()
@@ -55,6 +57,7 @@ def test_a_real_training_is_ended_behind_its_start(tmp_path, monkeypatch, capsys
     sets = ["--set", "train.updates=100000"]
     call = [ROOT, "--out", tmp_path / "out", "--config", tiny_file(tmp_path), "--starts", 1, *sets]
     assert run(monkeypatch, *call) == 0
+    assert commands_with(str(tmp_path)) == []
     names = [path.name for path in sorted((tmp_path / "out").iterdir())]
     assert names == ["1-0.jsonl", "1-0.log", "1-1.jsonl", "1-1.log", "asked.json"]
     assert "| 1 | 1 | " in capsys.readouterr().out
@@ -69,22 +72,28 @@ def test_the_table_has_medians_and_paired_differences_of_all_but_the_first(tmp_p
             )
     _, _, first, second = starts.table(tmp_path).splitlines()
     assert "| 6.00 s (5.00 to 7.00) | 1.00 s (1.00 to 1.00) | 7.00 s (6.00 to 8.00) |  |" in first
-    assert "| 5.00 s (4.00 to 5.00) | 1.00 s (1.00 to 1.00) | 6.00 s (5.00 to 6.00) | +1.33 s |" in second
+    assert (
+        "| 5.00 s (4.00 to 5.00) | 1.00 s (1.00 to 1.00) | 6.00 s (5.00 to 6.00) | 1.00 s (1.00 to 2.00) |"
+        in second
+    )
 
 
 def test_one_that_does_not_start_is_told_with_its_log(tmp_path, monkeypatch, capsys):
-    call = ["--out", tmp_path / "out", "--config", tmp_path / "none.yaml"]
-    assert run(monkeypatch, *call) == 1
+    (tmp_path / "taken").write_text("")
+    call = ["--out", tmp_path / "out", "--config", tiny_file(tmp_path)]
+    assert run(monkeypatch, *call, "--set", f"data.root={tmp_path / 'taken'}") == 1
     assert f"1-0: did not start; see {tmp_path}/out/1-0.log" in capsys.readouterr().out
-    assert "none.yaml" in (tmp_path / "out/1-0.log").read_text()
+    assert "taken" in (tmp_path / "out/1-0.log").read_text()
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["--starts", 0], "--starts: got 0, expected 1 or more"),
-        (["--show"], "has no NUMBER-START.jsonl; name the --out of an earlier call"),
+        (["--show"], "has no counted start; name the --out of an earlier call"),
         (["nowhere"], "TREE: nowhere has no folder trainer; name the root of a checkout"),
+        (["--config", "none.yaml"], "none.yaml"),
+        (["--gpus", 4, "--set", "train.pairs_per_update=1032"], "expected a multiple of"),
     ],
 )
 def test_bad_input_is_refused_in_words(tmp_path, monkeypatch, capsys, arguments, told):
@@ -94,13 +103,74 @@ def test_bad_input_is_refused_in_words(tmp_path, monkeypatch, capsys, arguments,
     assert told in capsys.readouterr().err
 
 
-def test_starts_of_another_question_are_not_taken_for_these(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("changed", ["training", "sources"])
+def test_starts_of_another_question_are_not_taken_for_these(tmp_path, monkeypatch, capsys, changed):
     tree = a_tree(tmp_path / "one")
-    call = [tree, "--out", tmp_path / "out", "--starts", 1]
+    call = [tree, "--out", tmp_path / "out", "--config", tiny_file(tmp_path), "--starts", 1]
     assert run(monkeypatch, *call) == 0
+    if changed == "sources":
+        (tree / "trainer/more.py").touch()
+    further = ["--set", "train.updates=3"] if changed == "training" else []
+    told = {"training": "has starts with config ", "sources": "has starts with sources of tree 1 "}[changed]
     with pytest.raises(SystemExit):
-        run(monkeypatch, *call, "--set", "train.updates=2")
-    assert "has starts with set [], this call has ['train.updates=2']" in capsys.readouterr().err
+        run(monkeypatch, *call, *further)
+    assert told in capsys.readouterr().err
+
+
+def test_ranks_and_settings_are_those_that_are_asked_for(tmp_path, monkeypatch):
+    launched = []
+
+    def launch(command: list[str], **_: object) -> subprocess.Popen:
+        launched.append(command[1:])
+        return popen(["false"])
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(starts.subprocess, "Popen", launch)
+    call = ["--out", tmp_path, "--config", tiny_file(tmp_path), "--gpus", 2, "--set", "train.updates=3"]
+    assert run(monkeypatch, *call) == 1
+    ((*command,),) = launched
+    assert command[:5] == ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    assert "train.updates=3" in command
+
+
+@pytest.mark.parametrize(
+    ("damaged", "told"),
+    [
+        ("", "1-1.jsonl ends before its first steps; move it away"),
+        ('{"event": "phase", "name": "build", "seconds": 1.0}\n', "1-1.jsonl ends before its first steps"),
+        ("{\n", "line 1 of "),
+        ('{"event": "phase", "name": "build", "seconds": NaN}\n{"event": "steps"}\n', "line 1 of "),
+    ],
+)
+@pytest.mark.parametrize("further", [(), ("--show",)])
+def test_a_damaged_start_is_named_and_counts_as_none(tmp_path, monkeypatch, capsys, damaged, told, further):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "1-1.jsonl").write_text(damaged)
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, "--out", out, "--config", tiny_file(tmp_path), *further)
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_what_is_no_start_is_not_shown_as_one(tmp_path, monkeypatch, capsys):
+    (tmp_path / "256-points.jsonl").write_text("{}\n")
+    (tmp_path / "1-0.jsonl").write_text(a_start(build=1.0))
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "--out", tmp_path, "--show")
+    assert "has no counted start" in capsys.readouterr().err
+
+
+def test_a_damaged_question_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "asked.json").write_text("{")
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "--out", tmp_path, "--config", tiny_file(tmp_path))
+    assert f"--out: {tmp_path}/asked.json is not what a call wrote" in capsys.readouterr().err
+
+
+def test_a_line_that_is_half_written_is_not_read(tmp_path):
+    (tmp_path / "1-1.jsonl").write_text(a_start(build=2.0) + '{"event": "pha')
+    assert "| 2.00 s (2.00 to 2.00) |" in starts.table(tmp_path)
 
 
 def test_the_table_that_is_told_is_that_of_its_records():

@@ -9,9 +9,10 @@ from torch.overrides import TorchFunctionMode
 
 
 class Undrawn(TorchFunctionMode):
-    """Under it weights stay what their memory holds, and random generators as they are.
+    """Under it weights stay what their memory holds, for as far as torch.nn.init lets itself be overridden.
 
-    A mode of a lower level would import torch._dynamo, which takes seconds.
+    It does in what nn.Linear and LayerNorm use, and draws as ever in some of the rest. A mode of a lower
+    level would cover all of it, but import torch._dynamo, which takes seconds.
     """
 
     def __torch_function__(

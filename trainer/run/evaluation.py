@@ -53,7 +53,7 @@ class HeldOutErrors:
 
 
 class Evaluator:
-    """Has a model of its own, never compiled nor wrapped, whose weights are nothing until some are copied."""
+    """Has a model of its own, never compiled nor wrapped; its weights mean nothing until some are copied."""
 
     def __init__(self, config: Config, held_out: TaskSet, world: World) -> None:
         self.held_out, self.world = held_out, world
@@ -69,7 +69,7 @@ class Evaluator:
             for pairs in held_out.tasks
             if trajectories
         ]
-        with Undrawn():
+        with torch.random.fork_rng(devices=[]), Undrawn():
             self.model = LatentPdeOperator(config).to(world.device).eval()
 
     @torch.no_grad()

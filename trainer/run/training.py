@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer.ahead import hash_triton, load_kernels
+from trainer.ahead import hash_triton
 from trainer.clock import seconds_since_start
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
@@ -42,8 +42,7 @@ class Progress:
 def run_training(config: Config, out: Path, seed: int, progress: Progress, *, resume: bool = False) -> None:
     """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0, or continues them."""
     import_seconds = seconds_since_start()
-    if runs_kernels(config.speed):
-        hash_triton()
+    hashing = hash_triton() if runs_kernels(config.speed) else None
     joining = time.perf_counter()
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):
@@ -63,13 +62,13 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         first, growth = earlier.step + 1, config.growth
         feed = open_feed(data.train, share, growth.steps, config.speed, world.device, first)
         data_seconds = time.perf_counter() - opening
-        if runs_kernels(config.speed):
-            load_kernels()
         if world.rank == 0 and not resume:
             set_aside(out)
         metrics = MetricsFile(out / "metrics.jsonl" if world.rank == 0 else None, earlier.metrics)
 
         building = time.perf_counter()
+        if hashing:
+            hashing.join()
         started = start(config, seed, world, feed, earlier.state, requested_fault())
         learner, graph = started.learner, started.graph
         update = graph.update if graph else learner.update

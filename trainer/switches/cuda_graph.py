@@ -49,8 +49,11 @@ class GraphedUpdate:
 
 
 def _warm_ups(speed: SpeedConfig) -> int:
-    """One update brings workspaces and NCCL's channels; compiled code and DDP's buckets change after it."""
-    return 3 if speed.compile != "off" or speed.wrapper == "ddp" else 1
+    """Updates until workspaces and NCCL's channels are there and, where there is, compiled code has settled.
+
+    No wrapper changes after the first: with a graph ranks have Flat, and one rank alone has Plain.
+    """
+    return 1 if speed.compile == "off" else 3
 
 
 def _captured(static: StaticUpdate, phases: list[Phase], warm_ups: int) -> dict[Phase, torch.cuda.CUDAGraph]:
