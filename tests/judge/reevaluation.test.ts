@@ -78,7 +78,9 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     const first = '03-block-1-baseline'
     const some = await assessed((id) => (id === first ? 0.02 : null), ended)
     expect(some.verdict).toBe('inconclusive')
-    expect(some.reason).toMatchInlineSnapshot(`"evaluation: not all checkpoints were evaluated again, 7 of 8 runs are missing: the experiment ended before that"`)
+    expect(some.reason).toMatchInlineSnapshot(
+      `"evaluation: not all checkpoints were evaluated again, 7 of 8 runs are missing: the experiment ended before that"`,
+    )
     const every = await assessed(() => 0.02, ended)
     expect(every.verdict).toBe('inconclusive')
     const wrong = await assessed((id) => (id === first ? 0.9 : null), ended)

@@ -7,7 +7,6 @@ import time
 
 import torch
 
-from trainer.config.schema import SpeedConfig
 from trainer.data.feed import Feed, ResidentFeed
 from trainer.losses.choices import Phase
 from trainer.optimizer.learning_rate import learning_rate
@@ -25,7 +24,7 @@ class GraphedUpdate:
         self.learner = learner
         self.static = StaticUpdate(learner, feed)
         phases = {learner.choices.phase(step) for step in range(1, learner.config.growth.steps + 1)}
-        self.graphs = _captured(self.static, sorted(phases), _warm_ups(learner.config.speed))
+        self.graphs = _captured(self.static, sorted(phases))
         self.seconds = time.perf_counter() - started
 
     def update(self, step: int, feed: Feed) -> StepRecord:
@@ -48,23 +47,12 @@ class GraphedUpdate:
         self.graphs = {}
 
 
-def _warm_ups(speed: SpeedConfig) -> int:
-    """Updates until workspaces and NCCL's channels are there and, where there is, compiled code has settled.
-
-    No wrapper changes after the first: with a graph ranks have Flat, and one rank alone has Plain.
-    """
-    return 1 if speed.compile == "off" else 3
-
-
-def _captured(static: StaticUpdate, phases: list[Phase], warm_ups: int) -> dict[Phase, torch.cuda.CUDAGraph]:
-    """Warm up on the stream of the capture, undo that, then record an update of each phase, running none."""
+def _captured(static: StaticUpdate, phases: list[Phase]) -> dict[Phase, torch.cuda.CUDAGraph]:
+    """Warm up on the stream of the capture, then record an update of each phase, running none."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        static.put(1)
-        with undone(static.learner):
-            for phase in phases * warm_ups:
-                static.run(phase)
+        warm_up(static, phases)
     torch.cuda.current_stream().wait_stream(stream)
     graphs = {phase: torch.cuda.CUDAGraph() for phase in phases}
     pool = torch.cuda.graph_pool_handle()  # one for all: they never run at the same time
@@ -78,3 +66,15 @@ def _captured(static: StaticUpdate, phases: list[Phase], warm_ups: int) -> dict[
     finally:
         gc.enable()
     return graphs
+
+
+def warm_up(static: StaticUpdate, phases: list[Phase]) -> None:
+    """Update until workspaces and NCCL's channels are there and compiled code has settled, and undo that.
+
+    No wrapper changes after its first update: with a graph ranks have Flat, and one rank alone has Plain.
+    """
+    updates = 1 if static.learner.config.speed.compile == "off" else 3
+    static.put(1)
+    with undone(static.learner):
+        for phase in phases * updates:
+            static.run(phase)
