@@ -13,7 +13,7 @@ set -euo pipefail
 parts=(data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu
   recipes-2gpu recipe-2gpu plan-2gpu floor-1gpu gate-1gpu recipes-1gpu recipe-1gpu plan-1gpu ladder-1gpu
   ladder-4gpu parity operator-1gpu speed-cases-4gpu speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu
-  rivals-1gpu breakdown-4gpu breakdown-2gpu breakdown-1gpu learning memory)
+  rivals-1gpu starts-4gpu starts-2gpu starts-1gpu breakdown-4gpu breakdown-2gpu breakdown-1gpu learning memory)
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
@@ -124,6 +124,7 @@ measure() {
         --whole "$out/$1/whole/metrics.jsonl" > "$out/$1.txt"
       ;;
     speed-cases-?gpu) python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1" ;;
+    starts-?gpu) python3 -m benchmarks.starts --gpus "$count" --out "$out/$1" > "$out/$1.txt" ;;
     recipes-?gpu)
       # On one GPU as in the table of benchmarks/learning. On two the lowest that the gate's baselines end with,
       # and a seed that is none of the gate's, which is to prove what is chosen here.
