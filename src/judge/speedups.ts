@@ -11,6 +11,8 @@ export interface Speedups {
   readonly total: PairedEstimate | null
   /** Until the baseline's final held-out loss; null where a run was evaluated only once or never got there. */
   readonly toQuality: PairedEstimate | null
+  /** Until it and the held-out loss of each part; null also where the trainer tells of no part. */
+  readonly toEachQuality: PairedEstimate | null
   /** In clock cycles per sample: as if all runs had gone at one clock. Null where a clock was not measured. */
   readonly atOneClock: PairedEstimate | null
   readonly breakEven: BreakEven
@@ -29,6 +31,7 @@ export function speedupsOf(blocks: readonly Block[], confidence: number): Speedu
     steady: speedupOf('seconds_per_sample', blocks, confidence),
     total: speedupOf('total_seconds', blocks, confidence),
     toQuality: speedupOf('time_to_quality_seconds', blocks, confidence),
+    toEachQuality: speedupOf('time_to_each_quality_seconds', blocks, confidence),
     atOneClock: speedupOf('sm_cycles_per_sample', blocks, confidence),
     breakEven: breakEvenOf(blocks),
   }

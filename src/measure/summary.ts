@@ -6,7 +6,7 @@ import type { Evaluation } from './metrics-schema.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
 import { compareSameSeed, type SameSeed } from './same-seed.ts'
 import { declaredWarmUp, logStandardError, logTrend, settledAfter } from './steady-state.ts'
-import { misplacedEvaluation, secondsToQuality } from './time-to-quality.ts'
+import { misplacedEvaluation, secondsToEachQuality, secondsToQuality } from './time-to-quality.ts'
 
 export type FinishedRun = Extract<RunOutcome, { status: 'finished' }>
 
@@ -111,6 +111,7 @@ function summarize(
   const hasDataWait = steps.dataWaitSeconds.length === steps.seconds.length && timedSeconds > 0
   const evaluationSeconds = sumOf(metrics.evaluations.map(({ seconds }) => seconds ?? 0))
   const phaseSeconds = (phases: WholeMetrics['phases']) => sumOf(phases.map(({ seconds }) => seconds))
+  const quality = baseline?.evaluations.at(-1)
   const dataWaitShare = hasDataWait ? sumOf(steps.dataWaitSeconds.slice(...timed)) / timedSeconds : null
   return {
     ...identity(run),
@@ -153,7 +154,8 @@ function summarize(
       ...reportedMetrics(metrics),
       seconds_per_sample: secondsPerSample,
       data_wait_share: dataWaitShare,
-      time_to_quality_seconds: timeToBaselineQuality(metrics, baseline),
+      time_to_quality_seconds: quality && secondsToQuality(metrics, quality.val_loss),
+      time_to_each_quality_seconds: quality && secondsToEachQuality(metrics, quality),
       // The GPUs are taken from the launch to its end, so this is the supervisor's clock.
       gpu_hours: (wallSeconds * start.world_size) / 3600,
     }),
@@ -163,11 +165,6 @@ function summarize(
 /** A phase with a step did, and a compilation may not know it; a checkpoint may be written beside the steps. */
 function mayLieInStep({ name, step }: WholeMetrics['phases'][number]): boolean {
   return step !== null || !['import', 'data', 'build'].includes(name)
-}
-
-function timeToBaselineQuality(run: WholeMetrics, baseline: WholeMetrics | null): number | null {
-  const quality = baseline?.evaluations.at(-1)?.val_loss
-  return quality === undefined ? null : secondsToQuality(run, quality)
 }
 
 function identity({ id, variant, block, seed }: PlannedRun) {

@@ -8,12 +8,13 @@ import { looksTaken } from './looks.ts'
 
 export function besideTheGates(result: Result): string[] {
   const { verdict, runs, measuredFloor } = result
-  const { steady, total, toQuality, atOneClock, breakEven } = verdict.speedups
+  const { steady, total, toQuality, toEachQuality, atOneClock, breakEven } = verdict.speedups
   // Two halves of one training have no speedup to win back.
   if (verdict.aa !== null) return [...sameSeed(runs), ...noiseFloor(measuredFloor)]
   return [
     ...looksTaken(result),
     `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${toQualityText(toQuality, runs)}.`,
+    ...(toQuality === null ? [] : toEachQualityText(toEachQuality, runs)),
     ...atOneClockText(atOneClock),
     breakEvenText(breakEven),
     ...sameSeed(runs),
@@ -26,6 +27,17 @@ function estimate(found: PairedEstimate | null): string {
 
 function toQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]): string {
   return found === null ? `not measured, since ${whyNoTimeToQuality(runs)}` : ratio(found.estimate)
+}
+
+/** Nothing where the trainer tells of no part of its held-out pairs. */
+function toEachQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]): string[] {
+  const measured = runs.filter(({ block }) => block !== null)
+  const isOfPart = (name: string) => name.startsWith('evaluation.val_loss/')
+  if (!measured.some(({ metrics }) => Object.keys(metrics).some(isOfPart))) return []
+  const late = measured.filter(({ metrics }) => metrics.time_to_each_quality_seconds === undefined)
+  const text =
+    found === null ? `${late.length} of ${measured.length} runs never got there` : ratio(found.estimate)
+  return [`Each part: time to the held-out losses that the baseline ends with, of every part: ${text}.`]
 }
 
 function whyNoTimeToQuality(runs: readonly RunSummary[]): string {

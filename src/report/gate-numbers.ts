@@ -19,7 +19,11 @@ import {
   withDigits,
 } from '../text/numbers.ts'
 
-const SECONDS: readonly string[] = ['total_seconds', 'time_to_quality_seconds']
+const SECONDS: readonly string[] = [
+  'total_seconds',
+  'time_to_quality_seconds',
+  'time_to_each_quality_seconds',
+]
 const COUNTS: readonly string[] = ['allocation_retries']
 
 /** Of a run, in the unit of the metric. */

@@ -130,6 +130,8 @@ function metricMeaning(gate: Gate): string {
     seconds_per_sample: 'seconds per sample in the steady state',
     total_seconds: 'seconds from process start to the end of the training, set-up included',
     time_to_quality_seconds: 'seconds until the held-out loss that the baseline ends with',
+    time_to_each_quality_seconds:
+      'seconds until the held-out losses that the baseline ends with, of the whole and of each part',
     data_wait_share: 'share of the step seconds that waited for data',
     gpu_hours: 'GPU hours of a run from launch to end, each process counted as a GPU',
     gpu_utilization:
@@ -153,6 +155,7 @@ function needs(metric: string): string | null {
 /** What a trainer need not report, and a machine may not have. */
 const NEEDS: Readonly<Record<string, string>> = {
   time_to_quality_seconds: 'needs evaluations during the training',
+  time_to_each_quality_seconds: 'needs evaluations during the training, with metrics val_loss/<part>',
   peak_memory_reserved_bytes: 'needs a GPU, and peak_memory_reserved_bytes in run_end',
   peak_memory_allocated_bytes: 'needs a GPU, and peak_memory_allocated_bytes in run_end',
   allocation_retries: 'needs a GPU, and allocation_retries in run_end',

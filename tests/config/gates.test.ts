@@ -54,7 +54,7 @@ describe('a gate', () => {
 
   test('that is unknown is answered with the known ones', () => {
     expect(refused('{ speed_up: { at_least: 3 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.speed_up: unknown gate; use one of speedup, total_speedup, time_to_quality_speedup, loss_delta, loss_ratio, nrmse_ratio, nrmse_delta, peak_memory_gb, peak_memory_allocated_gb, allocation_retries, data_wait_share, gpu_utilization, energy_per_sample, energy_ratio, cost_per_run, or give it a metric and a statistic"`,
+      `"x.yaml: gates.speed_up: unknown gate; use one of speedup, total_speedup, time_to_quality_speedup, time_to_each_quality_speedup, loss_delta, loss_ratio, nrmse_ratio, nrmse_delta, peak_memory_gb, peak_memory_allocated_gb, allocation_retries, data_wait_share, gpu_utilization, energy_per_sample, energy_ratio, cost_per_run, or give it a metric and a statistic"`,
     )
     expect(refused('{ constructor: { below: 3 } }')).toContain('unknown gate')
     expect(refused('{ __proto__: { at_least: 3 }, speedup: { at_least: 3 } }')).toContain(
@@ -70,7 +70,7 @@ describe('a gate', () => {
 
   test('has a metric that is reported', () => {
     expect(refused('{ mine: { metric: loss, statistic: ratio, at_most: 1 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, time_to_quality_seconds, val_loss, peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries, data_wait_share, gpu_hours, gpu_utilization, energy_joules_per_sample, or evaluation.<a metric of the trainer's evaluation events>"`,
+      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, time_to_quality_seconds, time_to_each_quality_seconds, val_loss, peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries, data_wait_share, gpu_hours, gpu_utilization, energy_joules_per_sample, or evaluation.<a metric of the trainer's evaluation events>"`,
     )
     expect(refused('{ mine: { metric: evaluation., statistic: ratio, at_most: 1 } }')).toContain(
       'got "evaluation."',

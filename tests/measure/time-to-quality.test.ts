@@ -1,6 +1,10 @@
 // When a run first reached a held-out loss.
 import { expect, test } from 'vitest'
-import { misplacedEvaluation, secondsToQuality } from '../../src/measure/time-to-quality.ts'
+import {
+  misplacedEvaluation,
+  secondsToEachQuality,
+  secondsToQuality,
+} from '../../src/measure/time-to-quality.ts'
 import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
 
 /** 40 steps of 0.1 s after 3 s of set-up, with these losses at these steps. */
@@ -85,4 +89,28 @@ test('is not known from the last evaluation alone, or when it was never reached'
     [40, 0.2],
   ])
   expect(secondsToQuality(metrics, 0.1)).toBeNull()
+})
+
+test('of each part is that of the last one, and of the whole, and none where one never gets there', async () => {
+  const metrics = await run([
+    [10, 0.4],
+    [20, 0.2],
+    [40, 0.1],
+  ])
+  const parts = [
+    { 'val_loss/small': 0.1, 'val_loss/large': 0.7, nrmse: 0.5 },
+    { 'val_loss/small': 0.06, 'val_loss/large': 0.3, nrmse: 0.5 },
+    { 'val_loss/small': 0.04, 'val_loss/large': 0.2, nrmse: 0.5 },
+  ]
+  const evaluations = metrics.evaluations.map((evaluation, n) => ({ ...evaluation, metrics: parts[n] }))
+  const quality = (val_loss: number, of: Record<string, number>) =>
+    secondsToEachQuality(
+      { ...metrics, evaluations },
+      { event: 'evaluation', step: 40, samples_seen: 640, val_loss, metrics: of },
+    )
+  expect(quality(0.3, { 'val_loss/small': 0.05, 'val_loss/large': 0.3 })).toBeCloseTo(3 + 3, 12)
+  expect(quality(0.1, { 'val_loss/small': 0.05, 'val_loss/large': 0.3 })).toBeCloseTo(3 + 4, 12)
+  expect(quality(0.3, { 'val_loss/small': 0.03, 'val_loss/large': 0.3 })).toBeNull()
+  expect(quality(0.3, { 'val_loss/other': 0.03 })).toBeNull()
+  expect(quality(0.3, { nrmse: 0.9 })).toBeNull()
 })

@@ -1,11 +1,13 @@
 // Where there is no time to the baseline's held-out loss, the report says why.
 import { expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
+import { pairedRatio } from '../../src/judge/paired.ts'
 import type { Result } from '../../src/record/result.ts'
 import { besideTheGates } from '../../src/report/beside.ts'
 import { aRequest, aResult } from '../fixtures/builders.ts'
 
 const result = await aResult()
+const PAIRS = [2, 2.1, 1.9].map((numerator) => ({ numerator, denominator: 1 }))
 const timeToQuality = (of: Result) =>
   besideTheGates(of)
     .find((line) => line.startsWith('Speedups:'))
@@ -44,4 +46,26 @@ test('a step that is none of the run stands there with what it says', () => {
 
 test('without runs there is nothing to time', () => {
   expect(timeToQuality(assess(aRequest(), []))).toBe('not measured, since no block has two finished runs.')
+})
+
+test('where a trainer tells of parts, the time until each is as good stands there too', () => {
+  const eachPart = (reach: (block: number) => boolean, parts = { 'evaluation.val_loss/darcy2d': 0.01 }) => {
+    const runs = result.runs.map((run) => ({
+      ...run,
+      metrics: {
+        ...run.metrics,
+        ...parts,
+        ...(run.variant === 'baseline' || reach(run.block ?? 1) ? { time_to_each_quality_seconds: 5 } : {}),
+      },
+    }))
+    const speedup = pairedRatio(PAIRS, 0.95)
+    const toEachQuality = runs.every(({ metrics }) => metrics.time_to_each_quality_seconds) ? speedup : null
+    const speedups = { ...result.verdict.speedups, toQuality: speedup, toEachQuality }
+    const beside = besideTheGates({ ...result, runs, verdict: { ...result.verdict, speedups } })
+    return beside.find((line) => line.startsWith('Each part:'))
+  }
+  const told = 'Each part: time to the held-out losses that the baseline ends with, of every part:'
+  expect(eachPart(() => true)).toBe(`${told} 2.00x.`)
+  expect(eachPart((block) => block === 1)).toBe(`${told} 3 of 8 runs never got there.`)
+  expect(eachPart(() => true, {} as never)).toBeUndefined()
 })
