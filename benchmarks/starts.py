@@ -102,7 +102,7 @@ def _launch(options: argparse.Namespace, tree: Path, record: Path) -> bool:
 
     def from_tree(path: Path) -> str:
         """The trainer is the tree's, since it is launched there; config, data and OUT are those of here."""
-        return os.path.relpath(path, tree)
+        return os.path.relpath(path.resolve(), tree.resolve())
 
     data = Path(load_config(options.config, options.set).data.root)
     command = [sys.executable]

@@ -90,7 +90,9 @@ def main() -> int:
     end_by_exception()
     with refused_in_words():
         for name in options.only:
-            _events(options.out / f"{name}.jsonl")  # damaged or not
+            _is_enough(
+                _events(options.out / f"{name}.jsonl"), options.below, options.each_below
+            )  # or damaged
         for name in () if options.show else options.only:
             _require_possible(name, options, load_config(options.config, settings(name, options.set)))
         if not options.show:
@@ -116,6 +118,9 @@ def settings(name: str, further: Sequence[str] = ()) -> list[str]:
 def _require_possible(name: str, options: argparse.Namespace, config: Config) -> None:
     """Raise ConfigError if it cannot be trained, or OUT has it of another call, which would pass for ours."""
     require_world_fits(config, options.gpus)
+    for task in options.each_below:
+        if task not in config.data.tasks:
+            raise ConfigError(f"--each-below: {task} is none of data.tasks, {', '.join(config.data.tasks)}")
     if config.schedule_updates > config.train.updates:
         raise ConfigError(
             f"train.updates: got {config.train.updates}, but the rate of {name} falls until update "
@@ -156,7 +161,8 @@ def _train(name: str, options: argparse.Namespace) -> None:
     if not _is_enough(events, options.below, options.each_below):
         print(f"{name}: ended before it was good enough; see {options.out / name}.log", flush=True)
         if len(_evaluations(events)) <= len(_evaluations(_events(options.out / f"{name}.jsonl"))):
-            return  # what an earlier call kept is as much
+            shutil.rmtree(run)  # what an earlier call kept is as much
+            return
     partial = shutil.copy(metrics, options.out / f"{name}.partial")
     partial.rename(options.out / f"{name}.jsonl")
     shutil.rmtree(run)  # its checkpoint is large
@@ -199,28 +205,41 @@ def reached(events: list[dict], below: float, each_below: Mapping[str, float] = 
     set_up = sum(e["seconds"] for e in events if e["event"] == "phase" and e["name"] != "checkpoint")
     evaluations = [e for e in events if e["event"] == "evaluation"]
     places = [(sum(steps[: e["step"]]), e["samples_seen"] / samples) for e in evaluations]
-    losses = [e["val_loss"] for e in evaluations]
-    seconds, share = _place(places, losses, below) or (None, None)
-    each = [_place(places, _of_task(evaluations, task), limit) for task, limit in each_below.items()]
-    each_seconds = max(place[0] for place in each if place) if each and all(each) else None
-    return Reached(1e3 * sum(steps) / len(steps), set_up, seconds, share, min(losses), each_seconds)
+    whole = [([e["val_loss"] for e in evaluations], below)]
+    parts = [(_of_task(evaluations, task), limit) for task, limit in each_below.items()]
+    seconds, share = _place(places, whole) or (None, None)
+    each_seconds, _ = (_place(places, whole + parts) if parts else None) or (None, None)
+    return Reached(1e3 * sum(steps) / len(steps), set_up, seconds, share, min(whole[0][0]), each_seconds)
 
 
 def _place(
-    places: list[tuple[float, float]], losses: list[float], below: float
+    places: list[tuple[float, float]], wanted: list[tuple[list[float], float]]
 ) -> tuple[float, float] | None:
-    """Seconds of steps and share of the samples at which a loss is first below."""
-    at = next((place for place, loss in enumerate(losses) if loss <= below), None)
-    if at is None:
-        return None
-    before = max(at - 1, 0)
-    passed = (losses[before] - below) / (losses[before] - losses[at]) if at else 1.0
-    (seconds, share), (next_seconds, next_share) = places[before], places[at]
+    """Seconds of steps and share of the samples at which first all losses are at most their limits."""
+    at = _first_reached(wanted)
+    if at is None or at == 0:
+        return None if at is None else places[0]
+    passed = max(
+        (losses[at - 1] - limit) / (losses[at - 1] - losses[at])
+        for losses, limit in wanted
+        if losses[at - 1] > limit
+    )
+    (seconds, share), (next_seconds, next_share) = places[at - 1], places[at]
     return seconds + passed * (next_seconds - seconds), share + passed * (next_share - share)
 
 
+def _first_reached(wanted: list[tuple[list[float], float]]) -> int | None:
+    """The first evaluation at which all losses are at most their limits."""
+    reached_at = zip(*([loss <= limit for loss in losses] for losses, limit in wanted), strict=True)
+    return next((place for place, reached in enumerate(reached_at) if all(reached)), None)
+
+
 def _of_task(evaluations: list[dict], task: str) -> list[float]:
-    return [e["metrics"][f"val_loss/{task}"] for e in evaluations]
+    """ConfigError where the training had no such task."""
+    name = f"val_loss/{task}"
+    if not all(name in e.get("metrics", {}) for e in evaluations):
+        raise ConfigError(f"--each-below: {task} is no task of what was trained; leave it out")
+    return [e["metrics"][name] for e in evaluations]
 
 
 def _is_enough(events: list[dict], below: float, each_below: Mapping[str, float]) -> bool:
@@ -230,9 +249,8 @@ def _is_enough(events: list[dict], below: float, each_below: Mapping[str, float]
 
 def _is_reached(events: list[dict], below: float, each_below: Mapping[str, float]) -> bool:
     evaluations = [event for event in events if event["event"] == "evaluation"]
-    return any(e["val_loss"] <= below for e in evaluations) and all(
-        any(loss <= limit for loss in _of_task(evaluations, task)) for task, limit in each_below.items()
-    )
+    parts = [(_of_task(evaluations, task), limit) for task, limit in each_below.items()]
+    return _first_reached([([e["val_loss"] for e in evaluations], below), *parts]) is not None
 
 
 def _has_ended(events: list[dict]) -> bool:

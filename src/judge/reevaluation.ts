@@ -55,6 +55,12 @@ export function checkReevaluation(
   const wrong = [...doubled, ...disagreements]
   if (wrong.length > 0) return { name, state: 'failed', detail: wrong.slice(0, 4).join('; ') }
   const missing = runs.filter(({ runId }) => !numbers.has(runId))
+  if (launch === null && missing.length === 0)
+    return {
+      name,
+      state: 'inconclusive',
+      detail: 'the experiment ended during the evaluation, of which there is no record',
+    }
   if (problem !== null || missing.length > 0) {
     const which = missing.length === 0 ? '' : `, ${missing.length} of ${runs.length} runs are missing`
     return {

@@ -5,45 +5,55 @@ import type { WholeMetrics } from './outcome.ts'
 
 const PART = 'val_loss/'
 
+/** A held-out loss that is to be reached. */
+interface Wanted {
+  readonly lossOf: (evaluation: Evaluation) => number | undefined
+  readonly limit: number
+}
+
 /**
  * Seconds of set-up and training steps until the held-out loss was first at most `valLoss`, linear between two
  * evaluations; evaluations and checkpoints themselves are not counted. Null if it never was, or if nobody knows when:
  * the run was evaluated only once, or at steps that are none of its own.
  */
 export function secondsToQuality(run: WholeMetrics, valLoss: number): number | null {
-  return secondsUntil(run, ({ val_loss }) => val_loss, valLoss)
+  return secondsUntil(run, [{ lossOf: ({ val_loss }) => val_loss, limit: valLoss }])
 }
 
 /**
- * The same, until every held-out loss of `quality` has been reached: the whole one and those that its metrics call
- * `val_loss/<part>`, since a mean over parts tells only of those with large errors. Null without such parts.
+ * The same, until first all held-out losses of `quality` were reached at once: the whole one and those that its metrics
+ * call `val_loss/<part>`, since a mean over parts tells only of those with large errors. Null without such parts.
  */
 export function secondsToEachQuality(run: WholeMetrics, quality: Evaluation): number | null {
   const parts = Object.entries(quality.metrics ?? {}).filter(([name]) => name.startsWith(PART))
   if (parts.length === 0) return null
-  const seconds = [
-    secondsToQuality(run, quality.val_loss),
-    ...parts.map(([name, loss]) => secondsUntil(run, ({ metrics }) => metrics?.[name] ?? Number.NaN, loss)),
-  ]
-  return seconds.includes(null) ? null : Math.max(...seconds.map(Number))
+  return secondsUntil(run, [
+    { lossOf: ({ val_loss }) => val_loss, limit: quality.val_loss },
+    ...parts.map(([name, limit]) => ({ lossOf: ({ metrics }: Evaluation) => metrics?.[name], limit })),
+  ])
 }
 
-function secondsUntil(
-  run: WholeMetrics,
-  lossOf: (evaluation: Evaluation) => number,
-  limit: number,
-): number | null {
+function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | null {
   if (misplacedEvaluation(run) !== null) return null
-  const curve = run.evaluations.toSorted((a, b) => a.step - b.step)
-  const reached = curve.findIndex((evaluation) => lossOf(evaluation) <= limit)
+  const told = run.evaluations.filter((evaluation) =>
+    wanted.every(({ lossOf }) => lossOf(evaluation) !== undefined),
+  )
+  const curve = told.toSorted((a, b) => a.step - b.step)
+  const isReached = ({ lossOf, limit }: Wanted, at: Evaluation) => (lossOf(at) ?? Number.NaN) <= limit
+  const reached = curve.findIndex((evaluation) => wanted.every((loss) => isReached(loss, evaluation)))
   const at = curve[reached]
   if (curve.length < 2 || !at) return null
   const seconds = secondsAt(run, at.step)
   const before = curve[reached - 1]
   if (!before) return seconds
-  const share = (lossOf(before) - limit) / (lossOf(before) - lossOf(at))
   const start = secondsAt(run, before.step)
-  const found = start + share * (seconds - start)
+  const shares = wanted
+    .filter((loss) => !isReached(loss, before))
+    .map(({ lossOf, limit }) => {
+      const [from, to] = [lossOf(before) ?? Number.NaN, lossOf(at) ?? Number.NaN]
+      return (from - limit) / (from - to)
+    })
+  const found = start + Math.max(...shares) * (seconds - start)
   return Number.isFinite(found) ? found : null
 }
 

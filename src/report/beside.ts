@@ -36,7 +36,9 @@ function toEachQualityText(found: PairedEstimate | null, runs: readonly RunSumma
   if (!measured.some(({ metrics }) => Object.keys(metrics).some(isOfPart))) return []
   const late = measured.filter(({ metrics }) => metrics.time_to_each_quality_seconds === undefined)
   const text =
-    found === null ? `${late.length} of ${measured.length} runs never got there` : ratio(found.estimate)
+    found === null
+      ? `not measured, since ${late.length} of ${measured.length} runs never got there or do not tell of each part`
+      : ratio(found.estimate)
   return [`Each part: time to the held-out losses that the baseline ends with, of every part: ${text}.`]
 }
 

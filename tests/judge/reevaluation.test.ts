@@ -82,7 +82,10 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       `"evaluation: not all checkpoints were evaluated again, 7 of 8 runs are missing: the experiment ended before that"`,
     )
     const every = await assessed(() => 0.02, ended)
-    expect(every.verdict).toBe('inconclusive')
+    expect([every.verdict, every.reason]).toEqual([
+      'inconclusive',
+      'evaluation: the experiment ended during the evaluation, of which there is no record',
+    ])
     const wrong = await assessed((id) => (id === first ? 0.9 : null), ended)
     expect(wrong).toMatchObject({ verdict: 'invalid', evaluation: { state: 'failed' } })
   })

@@ -98,9 +98,9 @@ test('of each part is that of the last one, and of the whole, and none where one
     [40, 0.1],
   ])
   const parts = [
-    { 'val_loss/small': 0.1, 'val_loss/large': 0.7, nrmse: 0.5 },
-    { 'val_loss/small': 0.06, 'val_loss/large': 0.3, nrmse: 0.5 },
-    { 'val_loss/small': 0.04, 'val_loss/large': 0.2, nrmse: 0.5 },
+    { 'val_loss/small': 0.1, 'val_loss/large': 0.7, val_loss_ema: 9 },
+    { 'val_loss/small': 0.06, 'val_loss/large': 0.3, val_loss_ema: 9 },
+    { 'val_loss/small': 0.04, 'val_loss/large': 0.2, val_loss_ema: 9 },
   ]
   const evaluations = metrics.evaluations.map((evaluation, n) => ({ ...evaluation, metrics: parts[n] }))
   const quality = (val_loss: number, of: Record<string, number>) =>
@@ -108,9 +108,38 @@ test('of each part is that of the last one, and of the whole, and none where one
       { ...metrics, evaluations },
       { event: 'evaluation', step: 40, samples_seen: 640, val_loss, metrics: of },
     )
-  expect(quality(0.3, { 'val_loss/small': 0.05, 'val_loss/large': 0.3 })).toBeCloseTo(3 + 3, 12)
+  expect(quality(0.3, { 'val_loss/small': 0.05, 'val_loss/large': 0.3, val_loss_ema: 1 })).toBeCloseTo(
+    3 + 3,
+    12,
+  )
   expect(quality(0.1, { 'val_loss/small': 0.05, 'val_loss/large': 0.3 })).toBeCloseTo(3 + 4, 12)
   expect(quality(0.3, { 'val_loss/small': 0.03, 'val_loss/large': 0.3 })).toBeNull()
   expect(quality(0.3, { 'val_loss/other': 0.03 })).toBeNull()
   expect(quality(0.3, { nrmse: 0.9 })).toBeNull()
+})
+
+test('of each part is a time at which all are reached, not the last of those at which one was', async () => {
+  const metrics = await run([
+    [10, 0.4],
+    [20, 0.3],
+    [40, 0.3],
+  ])
+  const parts = [
+    { 'val_loss/one': 0.1, 'val_loss/other': 0.9 },
+    { 'val_loss/one': 0.9, 'val_loss/other': 0.9 },
+    { 'val_loss/one': 0.9, 'val_loss/other': 0.1 },
+  ]
+  const evaluations = metrics.evaluations.map((evaluation, n) => ({ ...evaluation, metrics: parts[n] }))
+  const limits = { 'val_loss/one': 0.2, 'val_loss/other': 0.2 }
+  const quality = {
+    event: 'evaluation',
+    step: 40,
+    samples_seen: 640,
+    val_loss: 0.5,
+    metrics: limits,
+  } as const
+  expect(secondsToEachQuality({ ...metrics, evaluations }, quality)).toBeNull()
+  const [first, second, third] = evaluations
+  const untold = [first, { ...second, metrics: {} }, { ...third, metrics: { ...limits } }]
+  expect(secondsToEachQuality({ ...metrics, evaluations: untold as never }, quality)).toBeCloseTo(3 + 4, 12)
 })

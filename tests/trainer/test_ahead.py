@@ -1,6 +1,7 @@
 """What is begun before it is needed: it is done when it is asked for, and its failures are told by others."""
 
 import ctypes
+import os
 import subprocess
 import sys
 import threading
@@ -15,18 +16,15 @@ from trainer.switches.on_model import runs_kernels
 
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 AS_A_RANK = """
-import gc, os, sys
+import os, sys
 from trainer import cli
 def asked(device):
     print("asked for", device, "torch" in sys.modules)
-def trained(*_, **__):
-    print("trains", gc.isenabled(), gc.get_freeze_count() > 100_000)
-    return 0
 cli.open_driver = asked
 os.environ |= {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
 import trainer.run
 class Entry:
-    train_one_rank = trained
+    train_one_rank = lambda *_, **__: 0
 sys.modules["trainer.run.entry"] = Entry
 sys.exit(cli.main(["train", "--config", sys.argv[1], "--seed", "0", "--out", sys.argv[2]]))
 """
@@ -69,8 +67,10 @@ class Driver:
 def test_the_context_is_made_of_the_gpu_of_the_rank(failing, calls, monkeypatch):
     driver = Driver(failing)
     monkeypatch.setattr(ahead.ctypes, "CDLL", lambda name: driver)
+    monkeypatch.delenv("CUDA_MODULE_LOADING", raising=False)
     ahead.open_driver(3).join()
     assert driver.calls == calls
+    assert os.environ["CUDA_MODULE_LOADING"] == "LAZY"
 
 
 def test_a_machine_without_a_driver_is_not_told_so(monkeypatch):
@@ -93,6 +93,25 @@ def test_a_driver_that_does_not_open_holds_up_no_interrupted_training(monkeypatc
 def test_a_rank_asks_for_its_gpu_before_torch_is_imported(tmp_path):
     done = in_a_process(AS_A_RANK, tiny_file(tmp_path), tmp_path / "out")
     assert done.stdout.splitlines()[0] == "asked for 1 False", done.stderr
+
+
+def test_imports_are_not_searched_for_garbage_and_what_comes_after_is():
+    program = """
+import gc
+from trainer import cli
+with cli._uncollected():
+    print(gc.isenabled())
+    import torch
+print(gc.isenabled(), gc.get_freeze_count() > 100_000)
+frozen = gc.get_freeze_count()
+try:
+    with cli._uncollected():
+        raise ImportError
+except ImportError:
+    print(gc.isenabled(), gc.get_freeze_count() <= frozen)
+"""
+    done = in_a_process(program)
+    assert done.stdout.split() == ["False", "True", "True", "True", "True"], done.stderr
 
 
 def test_triton_finds_its_hash():

@@ -49,25 +49,39 @@ def test_quality_may_be_reached_at_the_first_evaluation_or_never():
     assert recipes.reached(events, 0.1)[2:] == (None, None, 0.5, None)
 
 
-def test_each_task_is_reached_when_the_last_one_is():
-    losses = [(0.9, 0.9), (0.5, 0.1), (0.1, 0.3)]
-    events = a_training(
+def of_tasks(*losses: tuple[float, float]) -> list[dict]:
+    """A training that was evaluated at steps 2, 4 and so on."""
+    return a_training(
         *(
             {
                 **an_evaluation(step, (a + b) / 2),
                 "metrics": {"val_loss/advection1d": a, "val_loss/darcy2d": b},
             }
-            for step, (a, b) in zip((2, 4, 6), losses, strict=True)
+            for step, (a, b) in zip(range(2, 11, 2), losses, strict=False)
         )
     )
+
+
+def test_each_task_is_reached_when_all_are_at_once():
     limits = {"advection1d": 0.3, "darcy2d": 0.5}
-    # Half of the way from 10 seconds of steps to 21; the other from 3 to 10, and it may rise again.
+    # Half of the way from 10 seconds of steps to 21.
+    events = of_tasks((0.9, 0.9), (0.5, 0.1), (0.1, 0.3))
     assert recipes.reached(events, 0.6, limits).each_seconds == pytest.approx(15.5)
     assert recipes._is_reached(events, 0.6, limits)
-    unreached = {**limits, "darcy2d": 0.05}
-    assert recipes.reached(events, 0.6, unreached).each_seconds is None
-    assert not recipes._is_reached(events, 0.6, unreached)
-    assert not recipes._is_reached(events, 0.1, limits)
+    # One that rises again when the other comes down.
+    for training, below in ((of_tasks((0.1, 0.9), (0.9, 0.1)), 0.6), (events, 0.1)):
+        assert recipes.reached(training, below, limits).each_seconds is None
+        assert not recipes._is_reached(training, below, limits)
+
+
+def test_a_task_that_was_not_trained_is_named(measured_before, tmp_path, capsys):
+    for further in ((), ("--show",)):
+        with (tmp_path / "256-points.jsonl").open("a") as record:
+            record.write(f"{json.dumps(an_evaluation(2, 0.5))}\n")
+        with pytest.raises(SystemExit) as ended:
+            measured_before("--each-below", "darcy2d=1", *further)
+        assert ended.value.code == 2
+        assert "--each-below: darcy2d is no" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("each", ["heat=1", "darcy2d", "darcy2d=nan", "darcy2d=-1"])

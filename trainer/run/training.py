@@ -42,8 +42,8 @@ class Progress:
 def run_training(config: Config, out: Path, seed: int, progress: Progress, *, resume: bool = False) -> None:
     """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0, or continues them."""
     import_seconds = seconds_since_start()
-    hashing = hash_triton() if runs_kernels(config.speed) else None
     joining = time.perf_counter()
+    hashing = hash_triton() if runs_kernels(config.speed) else None
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):
         join_seconds = time.perf_counter() - joining
