@@ -3,14 +3,16 @@ import { type Experiment, gatesOf } from '../config/experiment.ts'
 import type { Gate } from '../config/gates.ts'
 import type { Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { isLossOfPart } from '../measure/time-to-quality.ts'
 import { number } from '../text/numbers.ts'
 import { isHeldOutQuality, isLevel, unitOf } from './gate-kind.ts'
 import type { Check } from './validity.ts'
 
 /** Of what a gate's limit allows: a disagreement that small moves no verdict but one that hangs by a thread. */
 const SHARE_OF_LIMIT = 0.1
-/** Of a level's limit, and of any reported number: other batches and devices add in another order. */
+/** Of a level's limit, and of a loss that only a time rests on. */
 const SHARE_OF_LEVEL = 0.01
+/** Of any reported number: other batches and devices add in another order. */
 const ROUNDING = 1e-4
 
 /** Nothing is asked of a trainer that cannot, of an A/A, or where no gate looks at held-out numbers. */
@@ -18,9 +20,23 @@ export function whyNotReevaluated(experiment: Experiment): string | null {
   if (experiment.trainer.evaluate_command === undefined)
     return 'not re-evaluated: the experiment names no trainer.evaluate_command'
   if (experiment.mode === 'aa') return 'not re-evaluated: an A/A proves nothing about quality'
-  return gatesOf(experiment).some(isHeldOutQuality)
+  return gatesOf(experiment).some(restsOnHeldOut)
     ? null
     : 'not re-evaluated: no gate looks at held-out numbers'
+}
+
+/** A time to quality ends where the baseline's last losses are reached: the larger they are, the shorter it is. */
+function restsOnHeldOut(gate: Gate): boolean {
+  return isHeldOutQuality(gate) || TIMES.includes(gate.metric)
+}
+
+const TIMES: readonly string[] = ['time_to_quality_seconds', 'time_to_each_quality_seconds']
+
+/** What a gate looks at of a run's end. */
+function lastNumbersOf({ metric }: Gate, { metrics }: RunSummary): string[] {
+  if (!TIMES.includes(metric)) return [metric]
+  const parts = metric === 'time_to_quality_seconds' ? [] : Object.keys(metrics).filter(isLossOfPart)
+  return ['val_loss', ...parts]
 }
 
 interface Judged {
@@ -47,7 +63,7 @@ export function checkReevaluation(
   if (skipped !== null) return { name, state: 'not measured', detail: skipped }
   if (launch === null && numbers.size === 0)
     return { name, state: 'inconclusive', detail: `not re-evaluated: ${problem}` }
-  const gates = gatesOf(experiment).filter(isHeldOutQuality)
+  const gates = gatesOf(experiment).filter(restsOnHeldOut)
   const disagreements = runs.flatMap((run) => {
     const again = numbers.get(run.runId)
     return again === undefined ? [] : disagreementsOf(run, again, gates)
@@ -69,7 +85,9 @@ export function checkReevaluation(
       detail: `not all checkpoints were evaluated again${which}: ${problem ?? 'the process left them out'}`,
     }
   }
-  const metrics = [...new Set(gates.map(({ metric }) => metric))].join(', ')
+  const metrics = [...new Set(runs.flatMap((run) => gates.flatMap((gate) => lastNumbersOf(gate, run))))].join(
+    ', ',
+  )
   return {
     name,
     state: 'passed',
@@ -78,18 +96,17 @@ export function checkReevaluation(
 }
 
 /** A gate's metric that a run did not report is the gate's own affair; one that does not come again is ours. */
-function disagreementsOf(
-  { runId, metrics }: RunSummary,
-  again: RunSummary['metrics'],
-  gates: readonly Gate[],
-): string[] {
-  return [...new Set(gates.map(({ metric }) => metric))].flatMap((metric) => {
-    const [reported, found] = [metrics[metric], again[metric]]
+function disagreementsOf(run: RunSummary, again: RunSummary['metrics'], gates: readonly Gate[]): string[] {
+  const { runId } = run
+  return [...new Set(gates.flatMap((gate) => lastNumbersOf(gate, run)))].flatMap((metric) => {
+    const [reported, found] = [run.metrics[metric], again[metric]]
     if (reported === undefined) return []
     if (found === undefined) return [`${runId}: ${metric} does not come again`]
-    const tolerance = Math.min(
-      ...gates.filter((gate) => gate.metric === metric).map((gate) => toleranceOf(gate, reported)),
-    )
+    const own = gates.filter((gate) => gate.metric === metric)
+    const tolerance =
+      own.length > 0
+        ? Math.min(...own.map((gate) => toleranceOf(gate, reported)))
+        : SHARE_OF_LEVEL * Math.abs(reported)
     return Math.abs(found - reported) <= tolerance
       ? []
       : [

@@ -5,6 +5,11 @@ import type { WholeMetrics } from './outcome.ts'
 
 const PART = 'val_loss/'
 
+/** Whether a run's metric, as gates name it, is the held-out loss of a part. */
+export function isLossOfPart(metric: string): boolean {
+  return metric.startsWith(`evaluation.${PART}`)
+}
+
 /** A held-out loss that is to be reached. */
 interface Wanted {
   readonly lossOf: (evaluation: Evaluation) => number | undefined

@@ -2,6 +2,7 @@
 import type { PairedEstimate } from '../judge/paired.ts'
 import type { BreakEven } from '../judge/speedups.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { isLossOfPart } from '../measure/time-to-quality.ts'
 import type { Result } from '../record/result.ts'
 import { number, percent, ratio } from '../text/numbers.ts'
 import { looksTaken } from './looks.ts'
@@ -32,8 +33,7 @@ function toQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]
 /** Nothing where the trainer tells of no part of its held-out pairs. */
 function toEachQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]): string[] {
   const measured = runs.filter(({ block }) => block !== null)
-  const isOfPart = (name: string) => name.startsWith('evaluation.val_loss/')
-  if (!measured.some(({ metrics }) => Object.keys(metrics).some(isOfPart))) return []
+  if (!measured.some(({ metrics }) => Object.keys(metrics).some(isLossOfPart))) return []
   const late = measured.filter(({ metrics }) => metrics.time_to_each_quality_seconds === undefined)
   const text =
     found === null

@@ -120,6 +120,29 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     expect(await evaluationWith()).toBe('passed')
   })
 
+  test('holds the losses that a time to quality ends at to a hundredth, those of parts too', async () => {
+    const partLoss = 'evaluation.val_loss/small'
+    const evaluationWith = async (gate: string, found: number, valLoss = 0.02) => {
+      const gates = { [gate]: { at_least: 2, severity: 'required', evidence: 'interval' } } as const
+      const experiment = evaluated({ gates })
+      const launched = await launchedPlan(experiment, () => ({
+        evaluation: { metrics: { 'val_loss/small': 0.001 } },
+      }))
+      const again = { val_loss: valLoss, [partLoss]: found }
+      const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, again]))
+      const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
+      const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
+      return verdict.checks.find(({ name }) => name === 'evaluation')
+    }
+    const [whole, each] = ['time_to_quality_speedup', 'time_to_each_quality_speedup']
+    expect(await evaluationWith(each, 0.001009)).toMatchObject({ state: 'passed' })
+    expect((await evaluationWith(each, 0.001009))?.detail).toContain(`val_loss, ${partLoss}`)
+    expect(await evaluationWith(each, 0.00102)).toMatchObject({ state: 'failed' })
+    expect(await evaluationWith(each, 0.001, 0.0203)).toMatchObject({ state: 'failed' })
+    expect(await evaluationWith(whole, 0.00102)).toMatchObject({ state: 'passed' })
+    expect(await evaluationWith(whole, 0.001, 0.0203)).toMatchObject({ state: 'failed' })
+  })
+
   test('needs every metric that a gate looks at', async () => {
     const experiment = evaluated({
       gates: { nrmse_ratio: { at_most: 1.03, severity: 'required', evidence: 'interval' } },

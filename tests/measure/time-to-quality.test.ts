@@ -7,8 +7,11 @@ import {
 } from '../../src/measure/time-to-quality.ts'
 import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
 
-/** 40 steps of 0.1 s after 3 s of set-up, with these losses at these steps. */
-async function run(losses: readonly [step: number, valLoss: number][], difference: MetricsDifference = {}) {
+/** 40 steps of 0.1 s after 3 s of set-up, with these losses, and those of parts, at these steps. */
+async function run(
+  losses: readonly [step: number, valLoss: number, metrics?: Record<string, number>][],
+  difference: MetricsDifference = {},
+) {
   const phases = [
     { event: 'phase', name: 'import', seconds: 2 },
     { event: 'phase', name: 'data', seconds: 1 },
@@ -16,11 +19,12 @@ async function run(losses: readonly [step: number, valLoss: number][], differenc
     { event: 'phase', name: 'checkpoint', seconds: 50 },
   ] as const
   const { metrics } = await aFinishedRun({}, { stepSeconds: 0.1, phases, ...difference })
-  const evaluations = losses.map(([step, val_loss]) => ({
+  const evaluations = losses.map(([step, val_loss, metrics]) => ({
     event: 'evaluation' as const,
     step,
     samples_seen: step * 16,
     val_loss,
+    ...(metrics && { metrics }),
   }))
   return { ...metrics, evaluations }
 }
@@ -91,55 +95,42 @@ test('is not known from the last evaluation alone, or when it was never reached'
   expect(secondsToQuality(metrics, 0.1)).toBeNull()
 })
 
+/** As a baseline that ends with these. */
+const ending = (val_loss: number, metrics: Record<string, number>) =>
+  ({ event: 'evaluation', step: 40, samples_seen: 640, val_loss, metrics }) as const
+
 test('of each part is that of the last one, and of the whole, and none where one never gets there', async () => {
   const metrics = await run([
-    [10, 0.4],
-    [20, 0.2],
-    [40, 0.1],
+    [10, 0.4, { 'val_loss/small': 0.1, 'val_loss/large': 0.7, val_loss_ema: 9 }],
+    [20, 0.2, { 'val_loss/small': 0.06, 'val_loss/large': 0.3, val_loss_ema: 9 }],
+    [40, 0.1, { 'val_loss/small': 0.04, 'val_loss/large': 0.2, val_loss_ema: 9 }],
   ])
-  const parts = [
-    { 'val_loss/small': 0.1, 'val_loss/large': 0.7, val_loss_ema: 9 },
-    { 'val_loss/small': 0.06, 'val_loss/large': 0.3, val_loss_ema: 9 },
-    { 'val_loss/small': 0.04, 'val_loss/large': 0.2, val_loss_ema: 9 },
-  ]
-  const evaluations = metrics.evaluations.map((evaluation, n) => ({ ...evaluation, metrics: parts[n] }))
-  const quality = (val_loss: number, of: Record<string, number>) =>
-    secondsToEachQuality(
-      { ...metrics, evaluations },
-      { event: 'evaluation', step: 40, samples_seen: 640, val_loss, metrics: of },
-    )
-  expect(quality(0.3, { 'val_loss/small': 0.05, 'val_loss/large': 0.3, val_loss_ema: 1 })).toBeCloseTo(
-    3 + 3,
-    12,
-  )
-  expect(quality(0.1, { 'val_loss/small': 0.05, 'val_loss/large': 0.3 })).toBeCloseTo(3 + 4, 12)
-  expect(quality(0.3, { 'val_loss/small': 0.03, 'val_loss/large': 0.3 })).toBeNull()
-  expect(quality(0.3, { 'val_loss/other': 0.03 })).toBeNull()
-  expect(quality(0.3, { nrmse: 0.9 })).toBeNull()
+  const until = (valLoss: number, parts: Record<string, number>) =>
+    secondsToEachQuality(metrics, ending(valLoss, parts))
+  const limits = { 'val_loss/small': 0.05, 'val_loss/large': 0.3, val_loss_ema: 1 }
+  expect(until(0.3, limits)).toBeCloseTo(3 + 3, 12)
+  expect(until(0.1, limits)).toBeCloseTo(3 + 4, 12)
+  expect(until(0.3, { ...limits, 'val_loss/small': 0.03 })).toBeNull()
+  expect(until(0.3, { 'val_loss/other': 0.03 })).toBeNull()
+  expect(until(0.3, { nrmse: 0.9 })).toBeNull()
 })
 
 test('of each part is a time at which all are reached, not the last of those at which one was', async () => {
-  const metrics = await run([
-    [10, 0.4],
-    [20, 0.3],
-    [40, 0.3],
-  ])
-  const parts = [
-    { 'val_loss/one': 0.1, 'val_loss/other': 0.9 },
-    { 'val_loss/one': 0.9, 'val_loss/other': 0.9 },
-    { 'val_loss/one': 0.9, 'val_loss/other': 0.1 },
-  ]
-  const evaluations = metrics.evaluations.map((evaluation, n) => ({ ...evaluation, metrics: parts[n] }))
   const limits = { 'val_loss/one': 0.2, 'val_loss/other': 0.2 }
-  const quality = {
-    event: 'evaluation',
-    step: 40,
-    samples_seen: 640,
-    val_loss: 0.5,
-    metrics: limits,
-  } as const
-  expect(secondsToEachQuality({ ...metrics, evaluations }, quality)).toBeNull()
-  const [first, second, third] = evaluations
-  const untold = [first, { ...second, metrics: {} }, { ...third, metrics: { ...limits } }]
-  expect(secondsToEachQuality({ ...metrics, evaluations: untold as never }, quality)).toBeCloseTo(3 + 4, 12)
+  const metrics = await run([
+    [10, 0.4, { 'val_loss/one': 0.1, 'val_loss/other': 0.9 }],
+    [20, 0.3, { 'val_loss/one': 0.9, 'val_loss/other': 0.9 }],
+    [40, 0.3, { 'val_loss/one': 0.9, 'val_loss/other': 0.1 }],
+  ])
+  expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeNull()
+})
+
+test('of each part passes over an evaluation that does not tell of all', async () => {
+  const limits = { 'val_loss/one': 0.2, 'val_loss/other': 0.2 }
+  const metrics = await run([
+    [10, 0.4, { 'val_loss/one': 0.1, 'val_loss/other': 0.9 }],
+    [20, 0.3, { 'val_loss/one': 0.1 }],
+    [40, 0.3, limits],
+  ])
+  expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeCloseTo(3 + 4, 12)
 })
