@@ -42,11 +42,13 @@ export function assess(
     summarizeMachines(finishedOf(outcomesOf(launched)), watched),
   )
   const runs = unwatched.map((run) => withMachineMetrics(run, machines))
+  const warmUpSteps = new Map(runs.map((run) => [run.runId, run.warmUpSteps]))
+  const warmUpStepsOf = ({ run }: FinishedRun) => warmUpSteps.get(run.id) ?? 0
   const machineChecks = [
     ...checkMachine(watched.preflight, runs, machines),
     checkCaches(standing.counting),
     ...checkRepeats(standing),
-    ...checkStepClock(finishedOf(outcomes), runs[0]?.warmUpSteps ?? 0, watched),
+    ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),
   ]
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
   const keyOf = (variant: Variant) =>
@@ -73,7 +75,7 @@ export function assess(
     outcomes: launched.map(outcomeLine),
     runs,
     // Over the samples of both, which must be the same.
-    curves: hasEqualWork(verdict) ? curvesOf(finishedOf(outcomes), runs[0]?.warmUpSteps ?? 0) : [],
+    curves: hasEqualWork(verdict) ? curvesOf(finishedOf(outcomes), warmUpStepsOf) : [],
     setAside: standing.setAside.map(setAsideLine),
     preflight: watched.preflight,
     machines,

@@ -13,16 +13,18 @@ const LOOK_SECONDS = 0.5
 
 /**
  * A warning, not a failure: a trainer whose first lines wait in a buffer looks the same. Nothing where all fits, or
- * where no two reports were seen apart. `warmUpSteps` are left out, since some compile while they are reported.
+ * where no two reports were seen apart. Warm-up steps are left out, since some compile while they are reported.
  */
 export function checkStepClock(
   runs: readonly FinishedRun[],
-  warmUpSteps: number,
+  warmUpStepsOf: (run: FinishedRun) => number,
   { records }: Watched,
 ): MachineCheck[] {
-  const excessive = runs.flatMap(({ run, metrics }) => {
+  const excessive = runs.flatMap((finished) => {
+    const { run, metrics } = finished
     const record = records.get(run.id)
-    const excess = run.block !== null && record ? excessOf(metrics.steps.seconds, warmUpSteps, record) : 0
+    const excess =
+      run.block !== null && record ? excessOf(metrics.steps.seconds, warmUpStepsOf(finished), record) : 0
     return excess > MAX_EXCESS ? [`${run.id} (${percent(excess)})`] : []
   })
   if (excessive.length === 0) return []

@@ -40,11 +40,7 @@ export function checkValidity(experiment: Experiment, runs: readonly RunSummary[
     check('equal work', equalWorkProblems(experiment, runs), equalWorkDetail(runs)),
     checkCode(experiment, runs),
     check('same machine', machineProblems(experiment, runs), machineDetail(runs)),
-    check(
-      'steady state',
-      steadyStateProblems(runs),
-      `timed after ${runs[0]?.warmUpSteps} warm-up steps, the same for all runs`,
-    ),
+    check('steady state', steadyStateProblems(runs), steadyStateDetail(runs)),
     check('clocks', clockProblems(runs), 'what the runs report fits into the time that their processes took'),
   ]
 }
@@ -153,6 +149,17 @@ function versionsText(versions: RunSummary['versions']): string {
 
 function steadyStateProblems(runs: readonly RunSummary[]): string[] {
   return [...runs.flatMap(warmUpProblems), ...VARIANTS.flatMap((variant) => trendProblems(variant, runs))]
+}
+
+/** A recipe may take another number of steps for the same samples. */
+function steadyStateDetail(runs: readonly RunSummary[]): string {
+  const stepsOf = VARIANTS.flatMap((variant) => {
+    const run = runs.find((candidate) => candidate.variant === variant)
+    return run ? [{ variant, steps: run.warmUpSteps }] : []
+  })
+  return new Set(stepsOf.map(({ steps }) => steps)).size > 1
+    ? `timed after the same samples in all runs, warm-up steps: ${stepsOf.map(({ variant, steps }) => `${steps} of the ${variant}`).join(', ')}`
+    : `timed after ${runs[0]?.warmUpSteps} warm-up steps, the same for all runs`
 }
 
 function warmUpProblems({ runId, warmUpSteps, steps, secondsPerSample }: RunSummary): string[] {

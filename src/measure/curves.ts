@@ -18,27 +18,31 @@ const PARTS = 24
  * Only what every measured run of both variants reports for each of its steps. Times begin after the warm-up steps:
  * a compile of seconds would flatten all else.
  */
-export function curvesOf(runs: readonly FinishedRun[], warmUpSteps: number): Curve[] {
+export function curvesOf(runs: readonly FinishedRun[], warmUpStepsOf: (run: FinishedRun) => number): Curve[] {
   const measured = runs.filter(({ run }) => run.purpose === 'measured')
   if (VARIANTS.some((variant) => !measured.some(({ run }) => run.variant === variant))) return []
   const haveLosses = measured.every(
     ({ metrics: { steps } }) => steps.trainLoss.length === steps.seconds.length,
   )
   return [
-    ...(haveLosses ? curve(measured, 'train_loss', 0) : []),
-    ...curve(measured, 'seconds_per_sample', warmUpSteps),
+    ...(haveLosses ? curve(measured, 'train_loss', () => 0) : []),
+    ...curve(measured, 'seconds_per_sample', warmUpStepsOf),
   ]
 }
 
-function curve(runs: readonly FinishedRun[], metric: Curve['metric'], from: number): Curve[] {
-  const shortest = Math.min(...runs.map(({ metrics }) => metrics.steps.seconds.length - from))
+function curve(
+  runs: readonly FinishedRun[],
+  metric: Curve['metric'],
+  fromOf: (run: FinishedRun) => number,
+): Curve[] {
+  const shortest = Math.min(...runs.map((run) => run.metrics.steps.seconds.length - fromOf(run)))
   const parts = Math.min(PARTS, shortest)
   const [first] = runs
   if (!first || parts < 2) return []
   const { samples } = first.metrics.steps
-  const [skipped, total] = [sumOf(samples.slice(0, from)), sumOf(samples)]
+  const [skipped, total] = [sumOf(samples.slice(0, fromOf(first))), sumOf(samples)]
   const ofRun = (run: FinishedRun) =>
-    metric === 'train_loss' ? lossParts(run, parts) : secondsParts(run, from, parts)
+    metric === 'train_loss' ? lossParts(run, parts) : secondsParts(run, fromOf(run), parts)
   return [
     {
       metric,

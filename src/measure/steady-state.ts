@@ -25,6 +25,24 @@ export function declaredWarmUp({ steps, phases }: WholeMetrics): number {
   return Math.max(10, Math.ceil(steps.seconds.length / 10), last)
 }
 
+/** Samples that a run has seen after so many steps; beyond its end as if it went on like its last. */
+export function samplesAfter({ steps: { samples } }: WholeMetrics, count: number): number {
+  return sumOf(samples.slice(0, count)) + Math.max(0, count - samples.length) * (samples.at(-1) ?? 0)
+}
+
+/** The first number of steps after which a run has seen so many samples; beyond its end likewise. */
+export function stepsUntil({ steps: { samples } }: WholeMetrics, wanted: number): number {
+  let missing = wanted
+  const within = samples.findIndex((count) => {
+    if (missing <= 0) return true
+    missing -= count
+    return false
+  })
+  if (within >= 0) return within
+  const last = samples.at(-1) ?? 0
+  return samples.length + (missing > 0 && last > 0 ? Math.ceil(missing / last) : 0)
+}
+
 /**
  * Steps after which the runs of one variant have settled: at least `warmUp`, later at a change point that they share.
  * For each split, the mean log step time before it less the one after it is one number of a run; a shared change is

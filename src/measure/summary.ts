@@ -5,7 +5,14 @@ import { medianOf, sumOf } from '../statistics/averages.ts'
 import type { Evaluation } from './metrics-schema.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
 import { compareSameSeed, type SameSeed } from './same-seed.ts'
-import { declaredWarmUp, logStandardError, logTrend, settledAfter } from './steady-state.ts'
+import {
+  declaredWarmUp,
+  logStandardError,
+  logTrend,
+  samplesAfter,
+  settledAfter,
+  stepsUntil,
+} from './steady-state.ts'
 import { misplacedEvaluation, secondsToEachQuality, secondsToQuality } from './time-to-quality.ts'
 
 export type FinishedRun = Extract<RunOutcome, { status: 'finished' }>
@@ -67,28 +74,33 @@ export interface RunSummary {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** All runs share one warm-up, the longest of the measured ones, so that both variants are timed over the same steps. */
+/**
+ * All runs share one warm-up, the longest of the measured ones, so that both variants are timed over the same samples:
+ * the same steps too, but for a recipe that takes more or fewer steps for them.
+ */
 export function summarizeRuns(runs: readonly FinishedRun[]): RunSummary[] {
-  const warmUp = sharedWarmUp(runs)
+  const warmUpSamples = sharedWarmUpSamples(runs)
   return runs.map((run) => {
     const baseline = baselineOf(run, runs)
-    return summarize(run, warmUp, baseline?.metrics ?? null)
+    return summarize(run, stepsUntil(run.metrics, warmUpSamples), baseline?.metrics ?? null)
   })
 }
 
-function sharedWarmUp(runs: readonly FinishedRun[]): number {
+function sharedWarmUpSamples(runs: readonly FinishedRun[]): number {
   const measured = runs.filter(({ run }) => run.block !== null)
   // A warm-up launch may have other steps than those that are timed.
   const declaring = measured.length > 0 ? measured : runs
-  const declared = Math.max(0, ...declaring.map(({ metrics }) => declaredWarmUp(metrics)))
+  const declared = declaring.map(({ metrics }) => samplesAfter(metrics, declaredWarmUp(metrics)))
+  const warmUpSamples = Math.max(0, ...declared)
   const settled = VARIANTS.map((variant) => {
-    const ofVariant = measured.filter(({ run }) => run.variant === variant)
-    return settledAfter(
-      ofVariant.map(({ metrics }) => metrics),
-      declared,
+    const ofVariant = measured.flatMap(({ run, metrics }) => (run.variant === variant ? [metrics] : []))
+    const steps = settledAfter(
+      ofVariant,
+      Math.max(0, ...ofVariant.map((run) => stepsUntil(run, warmUpSamples))),
     )
+    return Math.max(0, ...ofVariant.map((run) => samplesAfter(run, steps)))
   })
-  return Math.max(declared, ...settled)
+  return Math.max(warmUpSamples, ...settled)
 }
 
 /** The baseline run of the same block; of a baseline run that is itself. */

@@ -162,6 +162,18 @@ describe('a steady state', () => {
     `)
   })
 
+  test('names the warm-up steps of each variant where a recipe has others', () => {
+    const detailOf = (warmUpSteps: number) =>
+      checkValidity(anExperiment({ kind: 'recipe' }), [
+        aRunSummary({ variant: 'baseline', warmUpSteps: 10 }),
+        aRunSummary({ variant: 'optimized', warmUpSteps }),
+      ]).find(({ name }) => name === 'steady state')?.detail
+    expect(detailOf(10)).toBe('timed after 10 warm-up steps, the same for all runs')
+    expect(detailOf(20)).toBe(
+      'timed after the same samples in all runs, warm-up steps: 10 of the baseline, 20 of the optimized',
+    )
+  })
+
   test('has a whole period', () => {
     expect(problemsOf({ secondsPerSample: null })).toMatchInlineSnapshot(`
       [

@@ -13,7 +13,7 @@ it('a curve has the mean of the runs at each part of the training', async () => 
       await aFinishedRun({}, { stepSeconds: steps.map((seconds) => seconds * 3) }),
       await aFinishedRun(OPTIMIZED, { stepSeconds: steps.map((seconds) => seconds / 2) }),
     ],
-    0,
+    () => 0,
   )
   expect(curve).toMatchObject({ metric: 'seconds_per_sample' })
   expect(curve?.samples.at(0)).toBe(32)
@@ -30,20 +30,20 @@ it('losses have a curve of their own where every run reports them, from the firs
     return { ...run, metrics: { ...run.metrics, steps: { ...run.metrics.steps, trainLoss } } }
   }
   const runs = [await withLoss('baseline', 1), await withLoss('baseline', 3), await withLoss('optimized', 4)]
-  const [losses, seconds] = curvesOf(runs, 10)
+  const [losses, seconds] = curvesOf(runs, () => 10)
   expect([losses?.metric, seconds?.metric]).toEqual(['train_loss', 'seconds_per_sample'])
   // 40 steps in 24 parts: the first has 2 of them.
   expect(losses?.values.baseline.at(0)).toBeCloseTo((2 * (40 + 39)) / 2)
   expect(losses?.values.optimized.at(-1)).toBeCloseTo((4 * (1 + 2)) / 2)
   const unlike = [...runs, await aFinishedRun({ variant: 'optimized' })]
-  expect(curvesOf(unlike, 10).map(({ metric }) => metric)).toEqual(['seconds_per_sample'])
+  expect(curvesOf(unlike, () => 10).map(({ metric }) => metric)).toEqual(['seconds_per_sample'])
 })
 
 it('there is none without a measured run of both variants, nor of losses that are not reported', async () => {
   const baseline = await aFinishedRun()
   const warmUp = await aFinishedRun({ ...OPTIMIZED, purpose: 'warm-up', block: null })
-  expect(curvesOf([baseline, warmUp], 0)).toEqual([])
-  const both = curvesOf([baseline, await aFinishedRun(OPTIMIZED)], 0)
+  expect(curvesOf([baseline, warmUp], () => 0)).toEqual([])
+  const both = curvesOf([baseline, await aFinishedRun(OPTIMIZED)], () => 0)
   expect(both.map(({ metric }) => metric)).toEqual(['seconds_per_sample'])
 })
 
@@ -53,8 +53,20 @@ it('times begin after the warm-up steps, whose compile would flatten all else', 
     await aFinishedRun({}, { stepSeconds: steps }),
     await aFinishedRun(OPTIMIZED, { stepSeconds: steps }),
   ]
-  const [curve] = curvesOf(runs, 10)
+  const [curve] = curvesOf(runs, () => 10)
   expect(Math.max(...(curve?.values.baseline ?? []))).toBeCloseTo(0.005)
   expect(curve?.samples.at(-1)).toBe(640)
   expect(curve?.samples.at(0)).toBeGreaterThan(160)
+})
+
+it('times begin after the warm-up steps of each run, of which a recipe may have more', async () => {
+  const steps = (count: number, slow: number) =>
+    Array.from({ length: count }, (_, step) => (step < slow ? 60 : 0.08))
+  const runs = [
+    await aFinishedRun({}, { stepSeconds: steps(40, 10) }),
+    await aFinishedRun(OPTIMIZED, { stepSeconds: steps(80, 20), samplesPerStep: 8 }),
+  ]
+  const [curve] = curvesOf(runs, ({ run }) => (run.variant === 'optimized' ? 20 : 10))
+  expect(Math.max(...(curve?.values.baseline ?? []))).toBeCloseTo(0.005)
+  expect(Math.max(...(curve?.values.optimized ?? []))).toBeCloseTo(0.01)
 })

@@ -77,14 +77,37 @@ describe('the warm-up', () => {
 
   test('is the longest of all runs, for all runs', async () => {
     const runs = summarizeRuns([
-      await aFinishedRun(
-        { variant: 'baseline' },
-        { stepSeconds: steps([14, 0.5], [26, 0.1]), samplesPerStep: 1 },
-      ),
+      await aFinishedRun({ variant: 'baseline' }, { stepSeconds: steps([14, 1.6], [26, 0.32]) }),
       await aFinishedRun({ variant: 'optimized' }, { phases: [compile(14)] }),
     ])
     expect(runs.map(({ warmUpSteps }) => warmUpSteps)).toEqual([14, 14])
-    expect(runs[0]?.secondsPerSample).toBeCloseTo(0.1, 12)
+    expect(runs[0]?.secondsPerSample).toBeCloseTo(0.02, 12)
+  })
+
+  test('is of the same samples where a recipe takes more steps for them', async () => {
+    const runsOf = async (phases: MetricsDifference['phases'] = []) =>
+      summarizeRuns([
+        await aFinishedRun({ variant: 'baseline' }, { stepSeconds: steps([100, 0.6]), samplesPerStep: 6 }),
+        await aFinishedRun(
+          { variant: 'optimized' },
+          { stepSeconds: steps([600, 0.1]), samplesPerStep: 1, phases },
+        ),
+      ])
+    // A tenth of the steps of each, so not the 60 of the recipe of the baseline's 100.
+    expect((await runsOf()).map(({ warmUpSteps }) => warmUpSteps)).toEqual([10, 60])
+    // Its 73 samples end within the baseline's 13th step.
+    expect((await runsOf([compile(73)])).map(({ warmUpSteps }) => warmUpSteps)).toEqual([13, 78])
+  })
+
+  test('of a run with fewer samples than that is as long as if it went on', async () => {
+    const [short] = summarizeRuns([
+      await aFinishedRun({ variant: 'baseline' }, { stepSeconds: steps([20, 0.1]), samplesPerStep: 4 }),
+      await aFinishedRun(
+        { variant: 'optimized' },
+        { stepSeconds: steps([100, 0.1]), samplesPerStep: 4, phases: [compile(30)] },
+      ),
+    ])
+    expect(short).toMatchObject({ steps: 20, warmUpSteps: 30, secondsPerSample: null })
   })
 
   test('lasts until the runs of each variant have settled', async () => {
