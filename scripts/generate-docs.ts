@@ -31,11 +31,16 @@ const inputs = Object.entries(action.inputs).map(([name, input]) => [
 ])
 const outputs = Object.entries(action.outputs).map(([name, { description }]) => [`\`${name}\``, description])
 
+const gates = Object.entries(await gateTables())
+const readme = readFileSync('README.md', 'utf8')
+const isShown = ([name]: readonly [string, string]) => readme.includes(`<!-- ${name} -->`)
 write('README.md', {
   inputs: markdownTable([['input', 'meaning', 'default'], ...inputs]),
   outputs: markdownTable([['output', 'meaning'], ...outputs]),
-  ...(await gateTables()),
+  ...Object.fromEntries(gates.filter(isShown)),
 })
+// What the README does not show stands with the records.
+write(`${GATES}/README.md`, Object.fromEntries(gates.filter((gate) => !isShown(gate))))
 write('docs/training-optimizations.md', { ladder: await ladderTable() })
 
 /** The gates of every recorded experiment, judged again from its raw metrics, by its folder. */

@@ -5,11 +5,13 @@ import type { Gate, Statistic } from './gates.ts'
 type Better = 'less' | 'more'
 type Compared = Pick<Gate, 'metric' | 'statistic' | 'direction'>
 
+/** By the contract with a trainer: over all held-out samples, or over a part of them such as a task. */
+const HELD_OUT_ERRORS = /^(val_loss|evaluation\.val_loss\/.+|evaluation\.nrmse(\/.+)?)$/
+
 /** What the number is that is compared; null for what only the experiment knows, such as an accuracy. */
 export function betterOf(metric: string): Better | null {
   if (metric === 'gpu_utilization') return 'more'
-  const isForeign = isHeldOutMetric(metric) && metric !== 'val_loss' && metric !== 'evaluation.nrmse'
-  return isForeign && !isTimeMetric(metric) ? null : 'less'
+  return isHeldOutMetric(metric) && !HELD_OUT_ERRORS.test(metric) && !isTimeMetric(metric) ? null : 'less'
 }
 
 export function isHeldOutMetric(metric: string): boolean {
