@@ -40,10 +40,15 @@ ROOT = Path(__file__).parents[2]
 POLL_SECONDS = 0.2
 
 
-def _falling(cut_into: int, updates: int) -> RecipeConfig:
-    """With the learning rate at its lowest after so many updates."""
+def _falling(cut_into: int, updates: int, warm_up: int | None = None) -> RecipeConfig:
+    """With the learning rate at its lowest after so many updates, and at its largest after `warm_up`."""
     return RecipeConfig(
-        256, "lattice", inverse_every_nth_pair=16, batch_cut_into=cut_into, schedule_updates=updates
+        256,
+        "lattice",
+        inverse_every_nth_pair=16,
+        batch_cut_into=cut_into,
+        warmup_updates=warm_up,
+        schedule_updates=updates,
     )
 
 
@@ -68,6 +73,11 @@ RECIPES: dict[str, RecipeConfig] = {
     "256-points-16th-cut-6-falling-120": _falling(6, 120),
     "256-points-16th-cut-6-falling-90": _falling(6, 90),
     "256-points-16th-cut-8-falling-120": _falling(8, 120),
+    "256-points-16th-warm-15-falling-120": _falling(4, 120, 15),
+    "256-points-16th-warm-15-falling-100": _falling(4, 100, 15),
+    "256-points-16th-cut-6-warm-15-falling-120": _falling(6, 120, 15),
+    "256-points-16th-cut-6-warm-15-falling-100": _falling(6, 100, 15),
+    "256-points-16th-cut-6-warm-15-falling-90": _falling(6, 90, 15),
 }
 
 

@@ -164,6 +164,16 @@ def test_a_shorter_schedule_has_its_rates_sooner_and_stays_at_its_lowest(tmp_pat
     assert learning_rate(sooner, 11) > lowest.pop()
 
 
+def test_a_recipe_may_warm_up_in_fewer_updates(tmp_path):
+    cut = ["train.updates=12", "train.pairs_per_update=64", "recipe.batch_cut_into=2"]
+    declared = tiny_config(tmp_path, *cut, "optimizer.warmup_updates=2")
+    own = tiny_config(tmp_path, *cut, "optimizer.warmup_updates=6", "recipe.warmup_updates=2")
+    rates = [[learning_rate(config, step) for step in range(1, 25)] for config in (declared, own)]
+    assert rates[0] == rates[1]
+    without = tiny_config(tmp_path, *cut, "optimizer.warmup_updates=6", "recipe.warmup_updates=0")
+    assert learning_rate(without, 1) > learning_rate(without, 2) > 0
+
+
 def test_a_run_by_a_shorter_schedule_is_the_shorter_training_and_then_goes_on_at_its_lowest_rate(tmp_path):
     sets = ["train.pairs_per_update=32", "recipe.batch_cut_into=2", "optimizer.final_fraction=0.5"]
     runs = {"short": ["train.updates=4"], "long": ["train.updates=6", "recipe.schedule_updates=4"]}

@@ -11,7 +11,7 @@ from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
 from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.optimizer.learning_rate import read_back_schedule
+from trainer.optimizer.learning_rate import read_back_schedule, read_back_warm_up
 
 TWO_TASKS = [
     "data.tasks=[advection1d, darcy2d]",
@@ -47,6 +47,8 @@ CHANGED = {
         "inverse_terms": "1 of 1 pairs, 7 of 7 steps from 1",
         "prior_terms": "7 of 7 steps from 1",
     },
+    "warmup_updates=4": {"learning_rate_warm_up": "largest at update 4"},
+    "warmup_updates=0": {"learning_rate_warm_up": "none"},
     "schedule_updates=6": {"learning_rate_schedule": "lowest from update 6 of 12"},
     "schedule_updates=24": {"learning_rate_schedule": "never lowest in 12 updates"},
     "task_shares=[3, 1]": {"task_pairs": "advection1d 12 of 16, darcy2d 4 of 16"},
@@ -56,7 +58,11 @@ CHANGED = {
 def read_back(folder, *overrides: str) -> dict[str, str]:
     config = tiny_config(folder, *TWO_TASKS, *overrides)
     of_steps = read_back_recipe(Objective(LatentPdeOperator(config), config), StepChoices.of(config, 0))
-    return {**of_steps, "learning_rate_schedule": read_back_schedule(config)}
+    rates = {
+        "learning_rate_warm_up": read_back_warm_up(config),
+        "learning_rate_schedule": read_back_schedule(config),
+    }
+    return {**of_steps, **rates}
 
 
 def test_every_key_of_the_recipe_is_here():
@@ -65,6 +71,7 @@ def test_every_key_of_the_recipe_is_here():
 
 def test_without_a_recipe_it_is_the_whole_work(tmp_path):
     assert read_back(tmp_path) == {
+        "learning_rate_warm_up": "largest at update 2",
         "learning_rate_schedule": "lowest from update 12 of 12",
         "task_pairs": "advection1d 8 of 16, darcy2d 8 of 16",
         "decoded_points": "advection1d 16 of 16, darcy2d 64 of 64",

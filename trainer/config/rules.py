@@ -148,12 +148,17 @@ def _pairs(config: Config) -> Iterator[Problem]:
 
 def _schedule(config: Config) -> Iterator[Problem]:
     """A schedule may end after the training: a short launch to warm caches up has a whole one's settings."""
-    warm_up, end = config.optimizer.warmup_updates, config.recipe.schedule_updates
-    if warm_up >= config.train.updates:
-        yield Problem(
-            "optimizer.warmup_updates",
-            f"got {warm_up}, expected less than the {config.train.updates} updates",
-        )
+    end, warm_ups = (
+        config.recipe.schedule_updates,
+        {
+            "optimizer.warmup_updates": config.optimizer.warmup_updates,
+            "recipe.warmup_updates": config.recipe.warmup_updates,
+        },
+    )
+    for key, warm_up in warm_ups.items():
+        if warm_up is not None and warm_up >= config.train.updates:
+            yield Problem(key, f"got {warm_up}, expected less than the {config.train.updates} updates")
+    warm_up = config.warmup_updates
     if end is not None and end <= warm_up:
         yield Problem(
             "recipe.schedule_updates", f"got {end}, expected more than the {warm_up} updates of the warm-up"
@@ -166,7 +171,7 @@ def _growth(config: Config) -> Iterator[Problem]:
         config.train.updates,
         config.recipe.batch_cut_into,
     )
-    warm_up, key = config.optimizer.warmup_updates, "recipe.batch_doubles_after"
+    warm_up, key = config.warmup_updates, "recipe.batch_doubles_after"
     edges = (warm_up, *after, updates)
     if after and any(start >= end for start, end in pairwise(edges)):
         yield Problem(

@@ -75,7 +75,7 @@ LossConfig = make_dataclass(
 class OptimizerConfig:
     """Linear warm-up, then a cosine to final_fraction of the learning rate, the same for both optimizers.
 
-    It ends with the training, or after recipe.schedule_updates.
+    It ends with the training. A recipe may end it sooner, and have another warm-up.
     """
 
     matrices: Literal["muon", "adamw"] = "muon"  # inside, as optimizer/matrices.py says; all else is AdamW's
@@ -163,7 +163,9 @@ class RecipeConfig:
     # power.
     batch_cut_into: Count = 1  # steps that take the place of an update
     batch_doubles_after: tuple[Count, ...] = ()  # updates after which the batch of a step doubles
-    # Updates in which the learning rate warms up and falls, lowest from there on; null = train.updates.
+    # Updates in which the learning rate warms up; null = optimizer.warmup_updates.
+    warmup_updates: CountOrZero | None = None
+    # Updates in which it warms up and falls, lowest from there on; null = train.updates.
     schedule_updates: Count | None = None
     task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal
 
@@ -187,6 +189,11 @@ class Config:
     @property
     def task_shares(self) -> tuple[int, ...]:
         return self.recipe.task_shares or (1,) * len(self.data.tasks)
+
+    @property
+    def warmup_updates(self) -> int:
+        own = self.recipe.warmup_updates
+        return self.optimizer.warmup_updates if own is None else own
 
     @property
     def schedule_updates(self) -> int:

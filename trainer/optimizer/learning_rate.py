@@ -11,8 +11,8 @@ def learning_rate(config: Config, step: int) -> float:
     A batch k times as large gets sqrt(k) of it: Adam's rule (Malladi et al. 2022, arXiv:2205.10287), and
     Muon's updates are scaled to the size of Adam's.
     """
-    warm_up, update = config.optimizer.warmup_updates, config.growth.position(step)
-    largest = config.optimizer.learning_rate * math.sqrt(config.growth.factor(step))
+    warm_up, update = config.warmup_updates, config.growth.position(step)
+    largest = _largest(config, step)
     if update <= warm_up:
         return largest * update / warm_up
     return largest * _falling(config, update)
@@ -21,7 +21,7 @@ def learning_rate(config: Config, step: int) -> float:
 def read_back_schedule(config: Config) -> str:
     """From which update on the rate is at its lowest, by what makes the rates of all steps."""
     positions = (config.growth.position(step) for step in range(1, config.growth.steps + 1))
-    falling = (update for update in positions if update > config.optimizer.warmup_updates)
+    falling = (update for update in positions if update > config.warmup_updates)
     lowest = config.optimizer.final_fraction
     first = next((update for update in falling if _falling(config, update) == lowest), None)
     if first is None:
@@ -29,9 +29,21 @@ def read_back_schedule(config: Config) -> str:
     return f"lowest from update {math.ceil(first)} of {config.train.updates}"
 
 
+def read_back_warm_up(config: Config) -> str:
+    """Until which update the rate rises, by the rates themselves."""
+    for step in range(1, config.growth.steps + 1):
+        if math.isclose(learning_rate(config, step), _largest(config, step)):
+            return f"largest at update {math.ceil(config.growth.position(step))}"
+    return "none"
+
+
+def _largest(config: Config, step: int) -> float:
+    return config.optimizer.learning_rate * math.sqrt(config.growth.factor(step))
+
+
 def _falling(config: Config, update: float) -> float:
     """Share of the largest rate after the warm-up."""
-    warm_up, lowest = config.optimizer.warmup_updates, config.optimizer.final_fraction
+    warm_up, lowest = config.warmup_updates, config.optimizer.final_fraction
     progress = (update - warm_up) / (config.schedule_updates - warm_up)
     cosine = 0.5 * (1 + math.cos(math.pi * min(1, progress)))
     return lowest + (1 - lowest) * cosine

@@ -71,7 +71,7 @@ def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
         config,
         train=replace(config.train, pairs_per_update=pairs, updates=TRIAL_UPDATES),
         optimizer=replace(config.optimizer, warmup_updates=0),
-        recipe=replace(config.recipe, batch_cut_into=1),
+        recipe=replace(config.recipe, batch_cut_into=1, warmup_updates=None),
         speed=replace(config.speed, accumulation_steps=1, cuda_graph=False, wrapper="none"),
     )
     try:
