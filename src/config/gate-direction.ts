@@ -6,7 +6,7 @@ type Better = 'less' | 'more'
 type Compared = Pick<Gate, 'metric' | 'statistic' | 'direction'>
 
 /** By the contract with a trainer: over all held-out samples, or over a part of them such as a task. */
-const HELD_OUT_ERRORS = /^(val_loss|evaluation\.val_loss\/.+|evaluation\.nrmse(\/.+)?)$/
+const HELD_OUT_ERRORS = /^(val_loss|evaluation\.(val_loss|nrmse)(\/.+)?)$/
 
 /** What the number is that is compared; null for what only the experiment knows, such as an accuracy. */
 export function betterOf(metric: string): Better | null {

@@ -9,7 +9,7 @@ export interface Speedups {
   readonly steady: PairedEstimate | null
   /** Process start to end at equal samples: set-up, evaluations and checkpoints included. */
   readonly total: PairedEstimate | null
-  /** Until the baseline's final held-out loss; null where a run was evaluated only once or never got there. */
+  /** Until the baseline's final held-out loss; null where a run was evaluated only once or ends above it. */
   readonly toQuality: PairedEstimate | null
   /** Until it and the held-out loss of each part; null also where the trainer tells of no part. */
   readonly toEachQuality: PairedEstimate | null

@@ -1,4 +1,4 @@
-// When a training first reached a given held-out loss.
+// When a training reached a given held-out loss for good.
 import { sumOf } from '../statistics/averages.ts'
 import type { Evaluation } from './metrics-schema.ts'
 import type { WholeMetrics } from './outcome.ts'
@@ -17,16 +17,17 @@ interface Wanted {
 }
 
 /**
- * Seconds of set-up and training steps until the held-out loss was first at most `valLoss`, linear between two
- * evaluations; evaluations and checkpoints themselves are not counted. Null if it never was, or if nobody knows when:
- * the run was evaluated only once, or at steps that are none of its own.
+ * Seconds of set-up and training steps until the held-out loss is at most `valLoss` and stays so to the end, linear
+ * between two evaluations; evaluations and checkpoints themselves are not counted. Not until it first was: a loss that
+ * scatters is below by luck before it is by rights. Null if it ends above, or if nobody knows when: the run was
+ * evaluated only once, or at steps that are none of its own.
  */
 export function secondsToQuality(run: WholeMetrics, valLoss: number): number | null {
   return secondsUntil(run, [{ lossOf: ({ val_loss }) => val_loss, limit: valLoss }])
 }
 
 /**
- * The same, until first all held-out losses of `quality` were reached at once: the whole one and those that its metrics
+ * The same, until all held-out losses of `quality` are reached at once, and stay so: the whole one and those that its metrics
  * call `val_loss/<part>`, since a mean over parts tells only of those with large errors. Null without such parts.
  */
 export function secondsToEachQuality(run: WholeMetrics, quality: Evaluation): number | null {
@@ -45,7 +46,8 @@ function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | nu
   )
   const curve = told.toSorted((a, b) => a.step - b.step)
   const isReached = ({ lossOf, limit }: Wanted, at: Evaluation) => (lossOf(at) ?? Number.NaN) <= limit
-  const reached = curve.findIndex((evaluation) => wanted.every((loss) => isReached(loss, evaluation)))
+  const reached =
+    1 + curve.findLastIndex((evaluation) => !wanted.every((loss) => isReached(loss, evaluation)))
   const at = curve[reached]
   if (curve.length < 2 || !at) return null
   const seconds = secondsAt(run, at.step)

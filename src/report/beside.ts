@@ -37,7 +37,7 @@ function toEachQualityText(found: PairedEstimate | null, runs: readonly RunSumma
   const late = measured.filter(({ metrics }) => metrics.time_to_each_quality_seconds === undefined)
   const text =
     found === null
-      ? `not measured, since ${late.length} of ${measured.length} runs never got there or do not tell of each part`
+      ? `not measured, since ${late.length} of ${measured.length} runs do not end there or do not tell of each part`
       : ratio(found.estimate)
   return [`Each part: time to the held-out losses that the baseline ends with, of every part: ${text}.`]
 }
@@ -54,7 +54,7 @@ function whyNoTimeToQuality(runs: readonly RunSummary[]): string {
     const { step, samples_seen } = misplaced.misplacedEvaluation
     return `${misplaced.runId} has an evaluation at step ${step} after ${samples_seen} samples, which are not those of its first ${step} steps: step counts optimizer steps`
   }
-  return late.length > 0 ? `${shares(late)} never got there` : 'no block has two finished runs'
+  return late.length > 0 ? `${shares(late)} do not end there` : 'no block has two finished runs'
 }
 
 /** Nothing where no clock was measured: the section on the machine says so. */

@@ -212,6 +212,7 @@ describe('a limit', () => {
   test.each([
     ['val_loss', 'difference', 'at_least: -0.1', 'at_most or below, since down is good'],
     ['evaluation.nrmse', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
+    ['evaluation.val_loss', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
     ['evaluation.nrmse/darcy2d', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
     ['evaluation.val_loss/darcy2d', 'difference', 'at_least: -0.1', 'at_most or below, since down is good'],
     ['evaluation.latency_seconds', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],

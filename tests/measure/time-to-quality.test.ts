@@ -1,4 +1,4 @@
-// When a run first reached a held-out loss.
+// When a run reached a held-out loss for good.
 import { expect, test } from 'vitest'
 import {
   misplacedEvaluation,
@@ -51,13 +51,16 @@ test('is the first evaluation when that is already good enough', async () => {
   ).toBeCloseTo(4, 12)
 })
 
-test('is the first time, when the loss grows again', async () => {
+test('is when it stays below: before, and where it ends above, it was below by luck', async () => {
   const metrics = await run([
     [10, 0.4],
     [20, 0.2],
+    [30, 0.4],
     [40, 0.3],
   ])
-  expect(secondsToQuality(metrics, 0.3)).toBeCloseTo(3 + 1.5, 12)
+  expect(secondsToQuality(metrics, 0.35)).toBeCloseTo(3 + 3.5, 12)
+  expect(secondsToQuality(metrics, 0.4)).toBeCloseTo(3 + 1, 12)
+  expect(secondsToQuality(metrics, 0.25)).toBeNull()
 })
 
 test('is not known where an evaluation names a step that is not its own, such as an epoch', async () => {
@@ -123,6 +126,16 @@ test('of each part is a time at which all are reached, not the last of those at 
     [40, 0.3, { 'val_loss/one': 0.9, 'val_loss/other': 0.1 }],
   ])
   expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeNull()
+})
+
+test('of each part is when all of them stay reached', async () => {
+  const limits = { 'val_loss/one': 0.2, 'val_loss/other': 0.2 }
+  const metrics = await run([
+    [10, 0.4, limits],
+    [20, 0.3, { ...limits, 'val_loss/other': 0.3 }],
+    [40, 0.3, { ...limits, 'val_loss/other': 0.1 }],
+  ])
+  expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeCloseTo(3 + 3, 12)
 })
 
 test('of each part passes over an evaluation that does not tell of all', async () => {

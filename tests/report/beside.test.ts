@@ -28,7 +28,7 @@ test('a run that was evaluated more often may never get there', () => {
       ...(run.variant === 'baseline' || run.block === 1 ? { time_to_quality_seconds: 5 } : {}),
     },
   }))
-  expect(timeToQuality({ ...result, runs })).toBe('not measured, since 3 of 8 runs never got there.')
+  expect(timeToQuality({ ...result, runs })).toBe('not measured, since 3 of 8 runs do not end there.')
 })
 
 test('a step that is none of the run stands there with what it says', () => {
@@ -67,7 +67,7 @@ test('where a trainer tells of parts, the time until each is as good stands ther
   const told = 'Each part: time to the held-out losses that the baseline ends with, of every part:'
   expect(eachPart(() => true)).toBe(`${told} 2.00x.`)
   expect(eachPart((block) => block === 1)).toBe(
-    `${told} not measured, since 3 of 8 runs never got there or do not tell of each part.`,
+    `${told} not measured, since 3 of 8 runs do not end there or do not tell of each part.`,
   )
   expect(eachPart(() => true, {} as never)).toBeUndefined()
 })

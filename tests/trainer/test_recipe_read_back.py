@@ -81,6 +81,13 @@ def test_without_a_recipe_it_is_the_whole_work(tmp_path):
     }
 
 
+def test_a_short_launch_ends_in_the_warm_up_of_a_whole_one(tmp_path):
+    short = ["recipe.warmup_updates=20", "recipe.schedule_updates=30"]
+    found = read_back(tmp_path, *short)
+    assert found["learning_rate_warm_up"] == "never largest in 12 updates"
+    assert found["learning_rate_schedule"] == "never lowest in 12 updates"
+
+
 @pytest.mark.parametrize("change", CHANGED)
 def test_each_part_of_it_reads_back_and_nothing_else(tmp_path, change):
     needs = {"query_strategy": "recipe.query_points=8", "batch_cut_into": "train.pairs_per_update=64"}

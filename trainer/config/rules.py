@@ -148,17 +148,12 @@ def _pairs(config: Config) -> Iterator[Problem]:
 
 def _schedule(config: Config) -> Iterator[Problem]:
     """A schedule may end after the training: a short launch to warm caches up has a whole one's settings."""
-    end, warm_ups = (
-        config.recipe.schedule_updates,
-        {
-            "optimizer.warmup_updates": config.optimizer.warmup_updates,
-            "recipe.warmup_updates": config.recipe.warmup_updates,
-        },
-    )
-    for key, warm_up in warm_ups.items():
-        if warm_up is not None and warm_up >= config.train.updates:
-            yield Problem(key, f"got {warm_up}, expected less than the {config.train.updates} updates")
-    warm_up = config.warmup_updates
+    shared, warm_up, updates = config.optimizer.warmup_updates, config.warmup_updates, config.train.updates
+    end = config.recipe.schedule_updates
+    if shared >= updates:
+        yield Problem("optimizer.warmup_updates", f"got {shared}, expected less than the {updates} updates")
+    if end is None and config.recipe.warmup_updates is not None and warm_up >= updates:
+        yield Problem("recipe.warmup_updates", f"got {warm_up}, expected less than the {updates} updates")
     if end is not None and end <= warm_up:
         yield Problem(
             "recipe.schedule_updates", f"got {end}, expected more than the {warm_up} updates of the warm-up"

@@ -34,7 +34,7 @@ def read_back_warm_up(config: Config) -> str:
     for step in range(1, config.growth.steps + 1):
         if math.isclose(learning_rate(config, step), _largest(config, step)):
             return f"largest at update {math.ceil(config.growth.position(step))}"
-    return "none"
+    return "none" if config.warmup_updates == 0 else f"never largest in {config.train.updates} updates"
 
 
 def _largest(config: Config, step: int) -> float:
