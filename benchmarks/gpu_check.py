@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 from ending import end, end_by_exception  # noqa: E402
-from gpu_check_cases import PLAIN, Case, cases  # noqa: E402
+from gpu_check_cases import PLAIN, Case, cases, warm_up_updates  # noqa: E402
 from gpu_check_table import table  # noqa: E402
 from gpu_check_verdict import of_old, wrong, wrong_kernels  # noqa: E402
 
@@ -271,7 +271,7 @@ def _settings(options: argparse.Namespace) -> list[str]:
     """Those of all cases; the last of two counts."""
     return [
         *(f"train.updates={options.updates}", f"train.window_updates={options.updates}"),
-        *(f"optimizer.warmup_updates={min(5, options.updates // 2)}", f"data.root={options.data}"),
+        *(f"optimizer.warmup_updates={warm_up_updates(options.updates)}", f"data.root={options.data}"),
         f"optimizer.learning_rate={LEARNING_RATE}",
         *(TINY if options.device == "cpu" else SMALL_DATA),
         *options.set,

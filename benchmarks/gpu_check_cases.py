@@ -103,6 +103,11 @@ class Case:
         return any("checkpoint" in override for override in self.overrides)
 
 
+def warm_up_updates(updates: int) -> int:
+    """Of a case of so many updates."""
+    return min(5, updates // 2)
+
+
 def cases(device: str) -> list[Case]:
     """Return all cases of a device, those on one process first."""
     on_two = [

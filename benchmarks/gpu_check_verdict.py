@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gpu_check_cases import FLOAT, PLAIN, Case
+from gpu_check_cases import FLOAT, PLAIN, Case, warm_up_updates
 
 ON = object()  # anything but what stands for off
 LAST_LOSSES = 4  # their mean, where updates were skipped: without training it would be 0.6 off
@@ -114,6 +114,14 @@ READS_BACK: dict[str, dict[str, dict[str, object]]] = {
 }
 
 
+def _rates(updates: int) -> dict[str, object]:
+    warm_up = warm_up_updates(updates)
+    return {
+        "learning_rate_warm_up": f"largest at update {warm_up}" if warm_up else "none",
+        "learning_rate_schedule": f"lowest from update {updates} of {updates}",
+    }
+
+
 def _recipe(pairs: int, updates: int, nth: str) -> dict[str, dict[str, object]]:
     """What is read back without a recipe, under "", and what parts of one change.
 
@@ -131,7 +139,7 @@ def _recipe(pairs: int, updates: int, nth: str) -> dict[str, dict[str, object]]:
     cut, grown = 4 * updates, 8 + (updates - 8) // 2
     return {
         "": {
-            "learning_rate_schedule": f"lowest from update {updates} of {updates}",
+            **_rates(updates),
             "decoded_points": "advection1d 1024 of 1024, darcy2d 1024 of 16384 lattice",
             "step_pairs": f"{pairs} in {updates} steps",
             "task_pairs": shares(pairs // 2, pairs),
@@ -232,13 +240,16 @@ def expected_read_backs(case: Case, pairs: int = 384, updates: int = 24) -> dict
 
 
 def of_old(record: dict) -> dict:
-    """A record without a version, with what its code could not read back filled in as off."""
-    effective = record.get("effective")  # none of what failed
-    if effective is None or "version" in record:
+    """A record of an earlier version, with what its code could not read back filled in as plain."""
+    effective, version = record.get("effective"), record.get("version", 0)
+    if effective is None or version >= 2:  # it has none where the case failed
         return record
-    updates = record.get("updates", 0)
-    schedule = {"learning_rate_schedule": f"lowest from update {updates} of {updates}"}
-    return {**record, "effective": {**NEWER_THAN_SOME_RECORDS, **schedule, **effective}}
+    newer = _rates(record.get("updates", 0))
+    if version >= 1:  # the first that is named, which has the schedule
+        del newer["learning_rate_schedule"]
+    else:
+        newer |= NEWER_THAN_SOME_RECORDS
+    return {**record, "effective": {**newer, **effective}}
 
 
 def _wrong_switches(record: dict, case: Case) -> list[str]:

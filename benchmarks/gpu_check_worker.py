@@ -114,7 +114,7 @@ def _trained(
     pairs = sum(map(config.step_pairs, timed_steps))
     flops = flops_per_pair(config, timed_steps)["all"] * pairs
     result = {
-        "version": 1,  # the first that is named; of_old of gpu_check_verdict.py reads those before it
+        "version": 2,  # of_old of gpu_check_verdict.py reads those before it
         "updates": config.train.updates,
         "update_pairs": config.train.pairs_per_update,
         "effective": {

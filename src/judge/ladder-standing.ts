@@ -59,7 +59,7 @@ export function standingOf(
 
 function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: LadderRecord): Finished {
   const baselines = baselineRuns(record, launch.sitting)
-  // Timed over the same steps as all baseline launches of its sitting, so that these tell when it has settled.
+  // Timed over the same samples as all baseline launches of its sitting, so that these tell when it has settled.
   const isOther = ({ run }: FinishedRun) => run.id !== outcome.run.id
   const summaries = summarizeRuns([...baselines.filter(isOther), outcome])
   const order = record.launches.map(({ launched }) => launched.outcome.run.id)

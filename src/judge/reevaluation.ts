@@ -10,7 +10,7 @@ import type { Check } from './validity.ts'
 
 /** Of what a gate's limit allows: a disagreement that small moves no verdict but one that hangs by a thread. */
 const SHARE_OF_LIMIT = 0.1
-/** Of a level's limit, and of a loss that only a time rests on. */
+/** Of a level's limit, and of a loss that a time rests on. */
 const SHARE_OF_LEVEL = 0.01
 /** Of any reported number: other batches and devices add in another order. */
 const ROUNDING = 1e-4
@@ -30,12 +30,13 @@ function restsOnHeldOut(gate: Gate): boolean {
   return isHeldOutQuality(gate) || TIMES.includes(gate.metric)
 }
 
-const TIMES: readonly string[] = ['time_to_quality_seconds', 'time_to_each_quality_seconds']
+const EACH_QUALITY = 'time_to_each_quality_seconds'
+const TIMES: readonly string[] = ['time_to_quality_seconds', EACH_QUALITY]
 
 /** What a gate looks at of a run's end. */
 function lastNumbersOf({ metric }: Gate, { metrics }: RunSummary): string[] {
   if (!TIMES.includes(metric)) return [metric]
-  const parts = metric === 'time_to_quality_seconds' ? [] : Object.keys(metrics).filter(isLossOfPart)
+  const parts = metric === EACH_QUALITY ? Object.keys(metrics).filter(isLossOfPart) : []
   return ['val_loss', ...parts]
 }
 
@@ -98,21 +99,27 @@ export function checkReevaluation(
 /** A gate's metric that a run did not report is the gate's own affair; one that does not come again is ours. */
 function disagreementsOf(run: RunSummary, again: RunSummary['metrics'], gates: readonly Gate[]): string[] {
   const { runId } = run
-  return [...new Set(gates.flatMap((gate) => lastNumbersOf(gate, run)))].flatMap((metric) => {
+  const disagreements = [...new Set(gates.flatMap((gate) => lastNumbersOf(gate, run)))].flatMap((metric) => {
     const [reported, found] = [run.metrics[metric], again[metric]]
     if (reported === undefined) return []
     if (found === undefined) return [`${runId}: ${metric} does not come again`]
-    const own = gates.filter((gate) => gate.metric === metric)
-    const tolerance =
-      own.length > 0
-        ? Math.min(...own.map((gate) => toleranceOf(gate, reported)))
-        : SHARE_OF_LEVEL * Math.abs(reported)
+    const tolerances = gates
+      .filter((gate) => lastNumbersOf(gate, run).includes(metric))
+      .map((gate) =>
+        gate.metric === metric ? toleranceOf(gate, reported) : SHARE_OF_LEVEL * Math.abs(reported),
+      )
+    const tolerance = Math.min(...tolerances)
     return Math.abs(found - reported) <= tolerance
       ? []
       : [
           `${runId}: reported ${metric} ${number(reported, 5)}, evaluated again ${number(found, 5)} (tolerance ${number(tolerance, 2)})`,
         ]
   })
+  // A part that a training keeps to itself could be as bad as it likes.
+  const kept = gates.some(({ metric }) => metric === EACH_QUALITY)
+    ? Object.keys(again).filter((metric) => isLossOfPart(metric) && run.metrics[metric] === undefined)
+    : []
+  return [...disagreements, ...kept.map((metric) => `${runId}: ${metric} was not reported`)]
 }
 
 /** In the unit of the metric. */

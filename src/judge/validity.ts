@@ -56,7 +56,11 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     spread('training samples', runs, (run) => run.samples),
     ...(experiment.kind === 'recipe'
       ? []
-      : [spread('attempted updates', runs, (run) => run.attemptedUpdates)]),
+      : [
+          spread('attempted updates', runs, (run) => run.attemptedUpdates) ??
+            // Steps of other samples would make the warm-up longer, and hide slow ones in it.
+            spread('steps for the samples of the warm-up', runs, (run) => run.warmUpSteps),
+        ]),
     spread('world sizes', runs, (run) => run.worldSize),
     spread('parameter counts', runs, (run) => run.parameterCount),
     spread('data hashes', runs, (run) => run.dataHash),
@@ -119,10 +123,26 @@ function changedWithin(variant: Variant, runs: readonly RunSummary[], told: Read
     .map((key) => `the ${variant} runs report different values of ${key}`)
 }
 
-function equalWorkDetail([run]: readonly RunSummary[]): string {
-  return run
-    ? `${run.samples} samples, ${run.attemptedUpdates} updates, ${run.parameterCount} parameters in every run`
-    : ''
+function equalWorkDetail(runs: readonly RunSummary[]): string {
+  const [run] = runs
+  if (!run) return ''
+  const { all, each } = perVariant(runs, ({ attemptedUpdates }) => attemptedUpdates)
+  return all === null
+    ? `${run.samples} samples and ${run.parameterCount} parameters in every run, updates: ${each}`
+    : `${run.samples} samples, ${all} updates, ${run.parameterCount} parameters in every run`
+}
+
+/** A recipe may take another number of steps for the same samples; the number of all runs, or null where they differ. */
+function perVariant(runs: readonly RunSummary[], of: (run: RunSummary) => number) {
+  const numbers = VARIANTS.flatMap((variant) => {
+    const run = runs.find((candidate) => candidate.variant === variant)
+    return run ? [{ variant, number: of(run) }] : []
+  })
+  const [all = null, ...others] = new Set(numbers.map(({ number }) => number))
+  return {
+    all: others.length > 0 ? null : all,
+    each: numbers.map(({ variant, number }) => `${number} of the ${variant}`).join(', '),
+  }
 }
 
 function machineProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
@@ -151,20 +171,25 @@ function steadyStateProblems(runs: readonly RunSummary[]): string[] {
   return [...runs.flatMap(warmUpProblems), ...VARIANTS.flatMap((variant) => trendProblems(variant, runs))]
 }
 
-/** A recipe may take another number of steps for the same samples. */
 function steadyStateDetail(runs: readonly RunSummary[]): string {
-  const stepsOf = VARIANTS.flatMap((variant) => {
-    const run = runs.find((candidate) => candidate.variant === variant)
-    return run ? [{ variant, steps: run.warmUpSteps }] : []
-  })
-  return new Set(stepsOf.map(({ steps }) => steps)).size > 1
-    ? `timed after the same samples in all runs, warm-up steps: ${stepsOf.map(({ variant, steps }) => `${steps} of the ${variant}`).join(', ')}`
-    : `timed after ${runs[0]?.warmUpSteps} warm-up steps, the same for all runs`
+  const { all, each } = perVariant(runs, ({ warmUpSteps }) => warmUpSteps)
+  return all === null
+    ? `timed after the same samples in all runs, warm-up steps: ${each}`
+    : `timed after ${all} warm-up steps, the same for all runs`
 }
 
-function warmUpProblems({ runId, warmUpSteps, steps, secondsPerSample }: RunSummary): string[] {
-  if (warmUpSteps * 2 > steps)
-    return [`${runId}: ${warmUpSteps} of ${steps} steps are warm-up; a run needs at least ${warmUpSteps * 2}`]
+/** As many as the shortest warm-up has. */
+const MIN_TIMED_STEPS = 10
+
+function warmUpProblems({ runId, warmUpSteps, warmUpSamples, steps, samples, secondsPerSample }: RunSummary) {
+  if (warmUpSamples * 2 > samples)
+    return [
+      `${runId}: ${warmUpSteps} of ${steps} steps are warm-up, with ${warmUpSamples} of ${samples} samples; a run needs at least ${warmUpSamples * 2}`,
+    ]
+  if (steps - warmUpSteps < MIN_TIMED_STEPS)
+    return [
+      `${runId}: ${steps - warmUpSteps} steps are left after ${warmUpSteps} warm-up steps; a run needs at least ${MIN_TIMED_STEPS}`,
+    ]
   return secondsPerSample === null
     ? [
         `${runId}: ${steps} steps leave no whole period after ${warmUpSteps} warm-up steps; make the run longer`,

@@ -51,6 +51,8 @@ export interface RunSummary {
   readonly steps: number
   /** The first steps, which train and count as samples, but not as timing. */
   readonly warmUpSteps: number
+  /** Those of the warm-up steps; beyond the end of the run as if it went on. */
+  readonly warmUpSamples: number
   /** Sum of step seconds / sum of samples over whole periods after the warm-up; null if nothing is left. */
   readonly secondsPerSample: number | null
   /** Change of ln(seconds per sample) over the timed steps: 0.02 is 2% slower at the end; null if there are too few. */
@@ -148,6 +150,7 @@ function summarize(
     skippedUpdates: end.skipped_updates,
     steps: steps.seconds.length,
     warmUpSteps: warmUp,
+    warmUpSamples: samplesAfter(metrics, warmUp),
     secondsPerSample,
     logTrend: logTrend(metrics, warmUp),
     logStandardError: logStandardError(metrics, warmUp),

@@ -28,15 +28,30 @@ export function secondsToQuality(run: WholeMetrics, valLoss: number): number | n
 
 /**
  * The same, until all held-out losses of `quality` are reached at once, and stay so: the whole one and those that its metrics
- * call `val_loss/<part>`, since a mean over parts tells only of those with large errors. Null without such parts.
+ * call `val_loss/<part>`, since a mean over parts tells only of those with large errors. Null without such parts, or
+ * where the run does not end with the same.
  */
 export function secondsToEachQuality(run: WholeMetrics, quality: Evaluation): number | null {
-  const parts = Object.entries(quality.metrics ?? {}).filter(([name]) => name.startsWith(PART))
-  if (parts.length === 0) return null
+  const parts = partsOf(quality)
+  const own = run.evaluations.at(-1)
+  if (parts.length === 0 || !own || namesOf(partsOf(own)) !== namesOf(parts)) return null
   return secondsUntil(run, [
     { lossOf: ({ val_loss }) => val_loss, limit: quality.val_loss },
     ...parts.map(([name, limit]) => ({ lossOf: ({ metrics }: Evaluation) => metrics?.[name], limit })),
   ])
+}
+
+type Part = readonly [name: string, loss: number]
+
+function partsOf({ metrics = {} }: Evaluation): Part[] {
+  return Object.entries(metrics).filter(([name]) => name.startsWith(PART))
+}
+
+function namesOf(parts: readonly Part[]): string {
+  return parts
+    .map(([name]) => name)
+    .sort()
+    .join('\n')
 }
 
 function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | null {

@@ -143,6 +143,37 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     expect(await evaluationWith(whole, 0.001, 0.0203)).toMatchObject({ state: 'failed' })
   })
 
+  test('holds a loss to a hundredth for its time also where a gate of its own would allow more', async () => {
+    const interval = { severity: 'required', evidence: 'interval' } as const
+    const gates = {
+      time_to_quality_speedup: { at_least: 2, ...interval },
+      loss_delta: { below: 0.01, ...interval },
+    }
+    const experiment = evaluated({ gates })
+    const launched = await launchedPlan(experiment)
+    const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, { val_loss: 0.0203 }]))
+    const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
+    const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
+    expect(verdict.reason).toContain('tolerance 0.00020')
+  })
+
+  test('does not let a training keep a part to itself', async () => {
+    const gates = {
+      time_to_each_quality_speedup: { at_least: 2, severity: 'required', evidence: 'interval' },
+    } as const
+    const experiment = evaluated({ gates })
+    const launched = await launchedPlan(experiment, () => ({
+      evaluation: { metrics: { 'val_loss/a': 0.01 } },
+    }))
+    const again = { val_loss: 0.02, 'evaluation.val_loss/a': 0.01, 'evaluation.val_loss/b': 0.9 }
+    const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, again]))
+    const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
+    const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
+    expect(verdict.checks.find(({ name }) => name === 'evaluation')?.detail).toContain(
+      'evaluation.val_loss/b was not reported',
+    )
+  })
+
   test('needs every metric that a gate looks at', async () => {
     const experiment = evaluated({
       gates: { nrmse_ratio: { at_most: 1.03, severity: 'required', evidence: 'interval' } },

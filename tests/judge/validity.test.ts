@@ -93,7 +93,7 @@ describe('work is unequal', () => {
       [
         "training samples differ: 640 / 320",
         "attempted updates differ: 40 / 20",
-        "block-1-optimized: reports 20 steps, its run_end says 40 attempted updates; a step is an update",
+        "steps for the samples of the warm-up differ: 10 / 5; block-1-optimized: reports 20 steps, its run_end says 40 attempted updates; a step is an update",
         "world sizes differ: 2 / 4; block-1-optimized: ran with seed 1 on 4 processes, planned were seed 1 and 2",
         "parameter counts differ: 1000 / 500",
         "data hashes differ: da7a / beef",
@@ -153,11 +153,21 @@ test('other devices or versions are another machine', () => {
 })
 
 describe('a steady state', () => {
-  test('has at most half of the steps as warm-up', () => {
-    expect(problemsOf({ warmUpSteps: 20 })).toEqual([])
-    expect(problemsOf({ warmUpSteps: 21 })).toMatchInlineSnapshot(`
+  test('has at most half of the samples as warm-up', () => {
+    expect(problemsOf({ warmUpSamples: 320 })).toEqual([])
+    expect(problemsOf({ warmUpSamples: 321 })).toMatchInlineSnapshot(`
       [
-        "steady state failed: block-1-optimized: 21 of 40 steps are warm-up; a run needs at least 42",
+        "steady state failed: block-1-optimized: 10 of 40 steps are warm-up, with 321 of 640 samples; a run needs at least 642",
+      ]
+    `)
+  })
+
+  test('has ten steps at least that are timed, of a recipe with few large ones too', () => {
+    const recipe = anExperiment({ kind: 'recipe' })
+    expect(problemsOf({ warmUpSteps: 30, warmUpSamples: 64 }, recipe)).toEqual([])
+    expect(problemsOf({ warmUpSteps: 31, warmUpSamples: 64 }, recipe)).toMatchInlineSnapshot(`
+      [
+        "steady state failed: block-1-optimized: 9 steps are left after 31 warm-up steps; a run needs at least 10",
       ]
     `)
   })

@@ -106,7 +106,7 @@ test('of each part is that of the last one, and of the whole, and none where one
   const metrics = await run([
     [10, 0.4, { 'val_loss/small': 0.1, 'val_loss/large': 0.7, val_loss_ema: 9 }],
     [20, 0.2, { 'val_loss/small': 0.06, 'val_loss/large': 0.3, val_loss_ema: 9 }],
-    [40, 0.1, { 'val_loss/small': 0.04, 'val_loss/large': 0.2, val_loss_ema: 9 }],
+    [40, 0.1, { 'val_loss/large': 0.2, 'val_loss/small': 0.04, val_loss_ema: 9 }],
   ])
   const until = (valLoss: number, parts: Record<string, number>) =>
     secondsToEachQuality(metrics, ending(valLoss, parts))
@@ -136,6 +136,22 @@ test('of each part is when all of them stay reached', async () => {
     [40, 0.3, { ...limits, 'val_loss/other': 0.1 }],
   ])
   expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeCloseTo(3 + 3, 12)
+})
+
+test('of each part is not known where a run does not end with the parts of the baseline', async () => {
+  const parts = { 'val_loss/one': 0.1, 'val_loss/other': 0.1 }
+  const until = async (last: Record<string, number>, quality: Record<string, number>) =>
+    secondsToEachQuality(
+      await run([
+        [10, 0.4, parts],
+        [20, 0.3, parts],
+        [40, 0.3, last],
+      ]),
+      ending(0.5, quality),
+    )
+  expect(await until(parts, parts)).toBeCloseTo(3 + 1, 12)
+  expect(await until({ 'val_loss/one': 0.1 }, parts)).toBeNull()
+  expect(await until(parts, { 'val_loss/one': 0.1 })).toBeNull()
 })
 
 test('of each part passes over an evaluation that does not tell of all', async () => {

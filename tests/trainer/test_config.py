@@ -206,6 +206,10 @@ def test_an_override_wins_over_the_file(tmp_path):
             "{optimizer: {warmup_updates: 9}, recipe: {warmup_updates: 20, schedule_updates: 20}}",
             "recipe.schedule_updates: got 20, expected more than the 20 updates of the warm-up",
         ),
+        (
+            "{optimizer: {warmup_updates: 9}, recipe: {warmup_updates: 20, batch_doubles_after: [15]}}",
+            "batch_doubles_after: got [15], expected numbers that rise from the 20 updates of the warm-up",
+        ),
         ("train: {updates: 100}", "optimizer.warmup_updates: got 100, expected less than the 100 updates"),
         (
             "{train: {updates: 120}, recipe: {warmup_updates: 120}}",

@@ -25,7 +25,7 @@ from trainer.losses.choices import StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.optimizer.learning_rate import read_back_schedule
+from trainer.optimizer.learning_rate import read_back_rates
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
@@ -633,7 +633,7 @@ def read_back(case: Case, pairs: int, updates: int) -> tuple[dict[str, str], int
     with torch.device("meta"):
         objective = Objective(LatentPdeOperator(config), config)
     of_steps = read_back_recipe(objective, StepChoices.of(config, 0))
-    return {**of_steps, "learning_rate_schedule": read_back_schedule(config)}, config.growth.steps
+    return {**of_steps, **read_back_rates(config)}, config.growth.steps
 
 
 def of_recipe_alone(case: Case) -> Case:
@@ -824,9 +824,9 @@ def test_a_check_does_not_go_on_with_what_other_code_or_settings_measured(cut_of
     assert (options.out / "gpu-check.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize("key", ["joint_decodes", "learning_rate_schedule"])
+@pytest.mark.parametrize("key", ["joint_decodes", "learning_rate_warm_up", "learning_rate_schedule"])
 def test_only_what_is_older_than_a_read_back_may_lack_it(key):
     record = ALL["trace"]["plain"]
     old = {**record, "effective": {name: on for name, on in record["effective"].items() if name != key}}
     assert wrong(of_old(old), CASES["plain"], None) == [NOT_SHOWN]
-    assert any(key in text for text in wrong(of_old({**old, "version": 1}), CASES["plain"], None))
+    assert any(key in text for text in wrong(of_old({**old, "version": 2}), CASES["plain"], None))

@@ -11,7 +11,7 @@ from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
 from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.optimizer.learning_rate import read_back_schedule, read_back_warm_up
+from trainer.optimizer.learning_rate import read_back_rates
 
 TWO_TASKS = [
     "data.tasks=[advection1d, darcy2d]",
@@ -58,11 +58,7 @@ CHANGED = {
 def read_back(folder, *overrides: str) -> dict[str, str]:
     config = tiny_config(folder, *TWO_TASKS, *overrides)
     of_steps = read_back_recipe(Objective(LatentPdeOperator(config), config), StepChoices.of(config, 0))
-    rates = {
-        "learning_rate_warm_up": read_back_warm_up(config),
-        "learning_rate_schedule": read_back_schedule(config),
-    }
-    return {**of_steps, **rates}
+    return {**of_steps, **read_back_rates(config)}
 
 
 def test_every_key_of_the_recipe_is_here():
@@ -119,6 +115,11 @@ def test_without_a_term_that_decodes_nothing_is_decoded(tmp_path):
     [
         # Shorter than two warm-ups: a cosine that ran backwards would be at its lowest in the warm-up.
         (["optimizer.warmup_updates=4", "recipe.schedule_updates=6"], "lowest from update 6 of 12"),
+        # The recipe's own warm-up, as short as its schedule has to be longer.
+        (
+            ["optimizer.warmup_updates=9", "recipe.warmup_updates=2", "recipe.schedule_updates=6"],
+            "lowest from update 6 of 12",
+        ),
         # Two parts of three a step after update 4, so that one ends at 6 1/3.
         (["recipe.batch_cut_into=3", "recipe.batch_doubles_after=[5]"], "lowest from update 7 of 13"),
     ],
@@ -126,4 +127,4 @@ def test_without_a_term_that_decodes_nothing_is_decoded(tmp_path):
 def test_the_schedule_reads_back_from_the_update_in_which_its_lowest_rate_begins(tmp_path, sets, told):
     grown = ["train.updates=13", "train.pairs_per_update=48", "recipe.schedule_updates=6"]
     config = tiny_config(tmp_path, *(grown if "13" in told else ["train.updates=12"]), *sets)
-    assert read_back_schedule(config) == told
+    assert read_back_rates(config)["learning_rate_schedule"] == told

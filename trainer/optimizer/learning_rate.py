@@ -18,8 +18,21 @@ def learning_rate(config: Config, step: int) -> float:
     return largest * _falling(config, update)
 
 
-def read_back_schedule(config: Config) -> str:
-    """From which update on the rate is at its lowest, by what makes the rates of all steps."""
+def read_back_rates(config: Config) -> dict[str, str]:
+    """When the rate is at its largest, and from when on at its lowest, by the rates of all steps."""
+    return {"learning_rate_warm_up": _warm_up(config), "learning_rate_schedule": _schedule(config)}
+
+
+def _warm_up(config: Config) -> str:
+    if config.warmup_updates == 0:
+        return "none"
+    for step in range(1, config.growth.steps + 1):
+        if math.isclose(learning_rate(config, step), _largest(config, step)):
+            return f"largest at update {math.ceil(config.growth.position(step))}"
+    return f"never largest in {config.train.updates} updates"
+
+
+def _schedule(config: Config) -> str:
     positions = (config.growth.position(step) for step in range(1, config.growth.steps + 1))
     falling = (update for update in positions if update > config.warmup_updates)
     lowest = config.optimizer.final_fraction
@@ -27,14 +40,6 @@ def read_back_schedule(config: Config) -> str:
     if first is None:
         return f"never lowest in {config.train.updates} updates"
     return f"lowest from update {math.ceil(first)} of {config.train.updates}"
-
-
-def read_back_warm_up(config: Config) -> str:
-    """Until which update the rate rises, by the rates themselves."""
-    for step in range(1, config.growth.steps + 1):
-        if math.isclose(learning_rate(config, step), _largest(config, step)):
-            return f"largest at update {math.ceil(config.growth.position(step))}"
-    return "none" if config.warmup_updates == 0 else f"never largest in {config.train.updates} updates"
 
 
 def _largest(config: Config, step: int) -> float:

@@ -20,7 +20,7 @@ from trainer.losses.read_back import read_back_recipe
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.hybrid import make_optimizer
-from trainer.optimizer.learning_rate import learning_rate, read_back_schedule, read_back_warm_up
+from trainer.optimizer.learning_rate import learning_rate, read_back_rates
 from trainer.optimizer.scaled_step import ScaledStep
 from trainer.run.faults import Fault
 from trainer.run.window import StepRecord
@@ -117,8 +117,7 @@ class Learner:
             **read_back_recipe(self.objective, self.choices),
             "precision": str(product_dtype).removeprefix("torch."),
             "optimizer": self.optimizer.implementation,
-            "learning_rate_warm_up": read_back_warm_up(self.config),
-            "learning_rate_schedule": read_back_schedule(self.config),
+            **read_back_rates(self.config),
             "ema": self.ema.implementation,
         }
 

@@ -1,0 +1,62 @@
+// What is judged together: each run of a recipe is timed after warm-up steps of its own.
+import { expect, test } from 'vitest'
+import { assess } from '../src/assess.ts'
+import { anExperiment, aRequest, launchedPlan } from './fixtures/builders.ts'
+import { aMachineRecord } from './fixtures/machine/records.ts'
+
+test('clock and curves leave out the warm-up steps of each run, not those of another', async () => {
+  const experiment = anExperiment({ kind: 'recipe' })
+  const slowFor = (slow: number, steps: number) =>
+    Array.from({ length: steps }, (_, step) => (step < slow ? 1 : 0.01))
+  const launched = await launchedPlan(experiment, ({ variant }) =>
+    variant === 'baseline'
+      ? { stepSeconds: slowFor(10, 100), samplesPerStep: 6 }
+      : { stepSeconds: slowFor(60, 600), samplesPerStep: 1 },
+  )
+  // The first reports of an optimized run come late and together; of its last 540 steps they tell the truth.
+  const reports = [10, 60, 600].map((last_step) => ({
+    event: 'steps' as const,
+    last_step,
+    seconds: 60 + (last_step === 600 ? 5.4 : 0),
+  }))
+  const records = new Map(
+    launched.flatMap(({ outcome: { run } }) =>
+      run.variant === 'optimized' ? [[run.id, aMachineRecord({ steps: reports })] as const] : [],
+    ),
+  )
+  const { curves, machineChecks, verdict } = assess(aRequest({ experiment }), launched, {
+    preflight: null,
+    records,
+  })
+  expect(machineChecks.map(({ name }) => name)).not.toContain('step clock')
+  const seconds = curves.find(({ metric }) => metric === 'seconds_per_sample')
+  expect(Math.max(...(seconds?.values.baseline ?? []))).toBeCloseTo(0.01 / 6, 12)
+  expect(Math.max(...(seconds?.values.optimized ?? []))).toBeCloseTo(0.01, 12)
+  const details = Object.fromEntries(verdict.checks.map(({ name, detail }) => [name, detail]))
+  expect(details['steady state']).toBe(
+    'timed after the same samples in all runs, warm-up steps: 10 of the baseline, 60 of the optimized',
+  )
+  expect(details['equal work']).toBe(
+    '600 samples and 1000 parameters in every run, updates: 100 of the baseline, 600 of the optimized',
+  )
+})
+
+test('steps of other samples make no longer warm-up of the same work, in which slow ones could hide', async () => {
+  const launched = await launchedPlan(anExperiment(), () => ({ stepSeconds: Array<number>(300).fill(0.01) }))
+  const early = launched.map((one) => {
+    const { outcome } = one
+    if (outcome.status !== 'finished' || outcome.run.variant === 'baseline') return one
+    // 4,800 samples as well: few in each of the first 130 steps, the rest in those that are timed.
+    const samples = Array.from<unknown, number>({ length: 300 }, (_, step) => (step < 130 ? 1 : 27)).with(
+      299,
+      4800 - 130 - 169 * 27,
+    )
+    return {
+      ...one,
+      outcome: { ...outcome, metrics: { ...outcome.metrics, steps: { ...outcome.metrics.steps, samples } } },
+    }
+  })
+  const { verdict } = assess(aRequest({ experiment: anExperiment() }), early)
+  expect(verdict.verdict).toBe('invalid')
+  expect(verdict.reason).toContain('steps for the samples of the warm-up differ: 31 / 143')
+})
