@@ -56,11 +56,7 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     spread('training samples', runs, (run) => run.samples),
     ...(experiment.kind === 'recipe'
       ? []
-      : [
-          spread('attempted updates', runs, (run) => run.attemptedUpdates) ??
-            // Steps of other samples would make the warm-up longer, and hide slow ones in it.
-            spread('steps for the samples of the warm-up', runs, (run) => run.warmUpSteps),
-        ]),
+      : [spread('attempted updates', runs, (run) => run.attemptedUpdates) ?? unequalWarmUp(runs)]),
     spread('world sizes', runs, (run) => run.worldSize),
     spread('parameter counts', runs, (run) => run.parameterCount),
     spread('data hashes', runs, (run) => run.dataHash),
@@ -96,6 +92,15 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     ),
     ...reportedConfigProblems(experiment, runs),
   ]
+}
+
+/** Steps of other samples would make the warm-up longer, and hide slow ones in it; their order may go by the seed. */
+function unequalWarmUp(runs: readonly RunSummary[]): string | null {
+  const blocks = [...Map.groupBy(runs, ({ block }) => block).values()]
+  const problems = blocks.map((block) =>
+    spread('steps for the samples of the warm-up', block, (run) => run.warmUpSteps),
+  )
+  return problems.find((problem) => problem !== null) ?? null
 }
 
 /** The configs as the trainings report them, not as they were handed over. */
@@ -184,7 +189,7 @@ const MIN_TIMED_STEPS = 10
 function warmUpProblems({ runId, warmUpSteps, warmUpSamples, steps, samples, secondsPerSample }: RunSummary) {
   if (warmUpSamples * 2 > samples)
     return [
-      `${runId}: ${warmUpSteps} of ${steps} steps are warm-up, with ${warmUpSamples} of ${samples} samples; a run needs at least ${warmUpSamples * 2}`,
+      `${runId}: ${warmUpSteps} of ${steps} steps are warm-up, with ${warmUpSamples} of ${samples} samples; a run needs at least ${warmUpSamples * 2} samples`,
     ]
   if (steps - warmUpSteps < MIN_TIMED_STEPS)
     return [

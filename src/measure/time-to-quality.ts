@@ -56,21 +56,22 @@ function namesOf(parts: readonly Part[]): string {
 
 function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | null {
   if (misplacedEvaluation(run) !== null) return null
-  const told = run.evaluations.filter((evaluation) =>
-    wanted.every(({ lossOf }) => lossOf(evaluation) !== undefined),
-  )
-  const curve = told.toSorted((a, b) => a.step - b.step)
-  const isReached = ({ lossOf, limit }: Wanted, at: Evaluation) => (lossOf(at) ?? Number.NaN) <= limit
-  const reached =
-    1 + curve.findLastIndex((evaluation) => !wanted.every((loss) => isReached(loss, evaluation)))
-  const at = curve[reached]
-  if (curve.length < 2 || !at) return null
+  const curve = run.evaluations.toSorted((a, b) => a.step - b.step)
+  if (curve.length < 2) return null
+  // What an evaluation does not tell of is not above its limit, but not reached either.
+  const isAbove = ({ lossOf, limit }: Wanted, evaluation: Evaluation) =>
+    !((lossOf(evaluation) ?? limit) <= limit)
+  const tellsOfAll = (evaluation: Evaluation) =>
+    wanted.every(({ lossOf }) => lossOf(evaluation) !== undefined)
+  const last = curve.findLastIndex((evaluation) => wanted.some((loss) => isAbove(loss, evaluation)))
+  const at = curve.slice(last + 1).find(tellsOfAll)
+  if (!at) return null
   const seconds = secondsAt(run, at.step)
-  const before = curve[reached - 1]
-  if (!before) return seconds
+  const before = curve[last]
+  if (!before || !tellsOfAll(before)) return seconds
   const start = secondsAt(run, before.step)
   const shares = wanted
-    .filter((loss) => !isReached(loss, before))
+    .filter((loss) => isAbove(loss, before))
     .map(({ lossOf, limit }) => {
       const [from, to] = [lossOf(before) ?? Number.NaN, lossOf(at) ?? Number.NaN]
       return (from - limit) / (from - to)

@@ -37,7 +37,7 @@ function toEachQualityText(found: PairedEstimate | null, runs: readonly RunSumma
   const late = measured.filter(({ metrics }) => metrics.time_to_each_quality_seconds === undefined)
   const text =
     found === null
-      ? `not measured, since ${late.length} of ${measured.length} runs do not end there or do not tell of each part`
+      ? `not measured, since ${late.length} of ${measured.length} runs do not end there or do not tell of the same parts`
       : ratio(found.estimate)
   return [`Each part: time to the held-out losses that the baseline ends with, of every part: ${text}.`]
 }

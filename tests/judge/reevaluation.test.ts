@@ -146,8 +146,8 @@ describe('an experiment whose checkpoints were evaluated again', () => {
   test('holds a loss to a hundredth for its time also where a gate of its own would allow more', async () => {
     const interval = { severity: 'required', evidence: 'interval' } as const
     const gates = {
-      time_to_quality_speedup: { at_least: 2, ...interval },
       loss_delta: { below: 0.01, ...interval },
+      time_to_quality_speedup: { at_least: 2, ...interval },
     }
     const experiment = evaluated({ gates })
     const launched = await launchedPlan(experiment)
@@ -157,21 +157,31 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     expect(verdict.reason).toContain('tolerance 0.00020')
   })
 
-  test('does not let a training keep a part to itself', async () => {
-    const gates = {
-      time_to_each_quality_speedup: { at_least: 2, severity: 'required', evidence: 'interval' },
-    } as const
-    const experiment = evaluated({ gates })
-    const launched = await launchedPlan(experiment, () => ({
-      evaluation: { metrics: { 'val_loss/a': 0.01 } },
-    }))
-    const again = { val_loss: 0.02, 'evaluation.val_loss/a': 0.01, 'evaluation.val_loss/b': 0.9 }
-    const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, again]))
-    const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
-    const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
-    expect(verdict.checks.find(({ name }) => name === 'evaluation')?.detail).toContain(
-      'evaluation.val_loss/b was not reported',
-    )
+  test('does not let a training keep a part to itself, where a time rests on the parts', async () => {
+    const evaluationWith = async (gate: string, evaluations: number, further: Record<string, number>) => {
+      const gates = { [gate]: { at_least: 2, severity: 'required', evidence: 'interval' } } as const
+      const experiment = evaluated({ gates })
+      const launched = (
+        await launchedPlan(experiment, () => ({ evaluation: { metrics: { 'val_loss/a': 0.01 } } }))
+      ).map((one) => {
+        const { outcome } = one
+        if (outcome.status !== 'finished') throw new Error('not finished')
+        const last = outcome.metrics.evaluations.slice(-1)
+        const earlier = last.map((evaluation) => ({ ...evaluation, step: 20, samples_seen: 320 }))
+        const metrics = { ...outcome.metrics, evaluations: [...earlier, ...last].slice(-evaluations) }
+        return { ...one, outcome: { ...outcome, metrics } }
+      })
+      const again = { val_loss: 0.02, 'evaluation.val_loss/a': 0.01, ...further }
+      const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, again]))
+      const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
+      const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
+      return verdict.checks.find(({ name }) => name === 'evaluation')
+    }
+    const [each, part] = ['time_to_each_quality_speedup', { 'evaluation.val_loss/b': 0.9 }]
+    expect((await evaluationWith(each, 2, part))?.detail).toContain('evaluation.val_loss/b was not reported')
+    expect((await evaluationWith(each, 1, part))?.state).toBe('passed')
+    expect((await evaluationWith(each, 2, { 'evaluation.rollout_nrmse/a': 0.9 }))?.state).toBe('passed')
+    expect((await evaluationWith('time_to_quality_speedup', 2, part))?.state).toBe('passed')
   })
 
   test('needs every metric that a gate looks at', async () => {

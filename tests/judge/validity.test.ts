@@ -157,7 +157,7 @@ describe('a steady state', () => {
     expect(problemsOf({ warmUpSamples: 320 })).toEqual([])
     expect(problemsOf({ warmUpSamples: 321 })).toMatchInlineSnapshot(`
       [
-        "steady state failed: block-1-optimized: 10 of 40 steps are warm-up, with 321 of 640 samples; a run needs at least 642",
+        "steady state failed: block-1-optimized: 10 of 40 steps are warm-up, with 321 of 640 samples; a run needs at least 642 samples",
       ]
     `)
   })

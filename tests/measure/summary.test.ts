@@ -129,6 +129,15 @@ describe('the warm-up', () => {
     expect(runs.map(({ warmUpSteps }) => warmUpSteps)).toEqual([10, 10])
   })
 
+  test('has its samples, beyond the end of a run too', async () => {
+    const declaring = await aFinishedRun(
+      { variant: 'optimized' },
+      { stepSeconds: steps([100, 0.1]), phases: [compile(30)] },
+    )
+    const short = await aFinishedRun({ variant: 'baseline' }, { stepSeconds: steps([20, 0.1]) })
+    expect(summarizeRuns([declaring, short]).map(({ warmUpSamples }) => warmUpSamples)).toEqual([480, 480])
+  })
+
   test('is what warm-up launches declare as long as nothing else is known', async () => {
     const [summary] = summarizeRuns([
       await aFinishedRun({ block: null }, { stepSeconds: steps([60, 0.1]), phases: [compile(30)] }),

@@ -138,6 +138,18 @@ test('of each part is when all of them stay reached', async () => {
   expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeCloseTo(3 + 3, 12)
 })
 
+test('of each part is not before that of the whole, whatever an evaluation leaves out', async () => {
+  const parts = { 'val_loss/one': 0.1, 'val_loss/other': 0.1 }
+  const metrics = await run([
+    [5, 0.9, { 'val_loss/one': 0.9, 'val_loss/other': 0.9 }],
+    [10, 0.1, parts],
+    [20, 0.9],
+    [30, 0.1, { 'val_loss/one': 0.9 }],
+    [40, 0.1, parts],
+  ])
+  expect(secondsToEachQuality(metrics, ending(0.1, parts))).toBeCloseTo(3 + 4, 12)
+})
+
 test('of each part is not known where a run does not end with the parts of the baseline', async () => {
   const parts = { 'val_loss/one': 0.1, 'val_loss/other': 0.1 }
   const until = async (last: Record<string, number>, quality: Record<string, number>) =>
@@ -151,6 +163,7 @@ test('of each part is not known where a run does not end with the parts of the b
     )
   expect(await until(parts, parts)).toBeCloseTo(3 + 1, 12)
   expect(await until({ 'val_loss/one': 0.1 }, parts)).toBeNull()
+  expect(await until({ 'val_loss/one': 0.1, 'val_loss/another': 0.1 }, parts)).toBeNull()
   expect(await until(parts, { 'val_loss/one': 0.1 })).toBeNull()
 })
 

@@ -67,7 +67,7 @@ test('where a trainer tells of parts, the time until each is as good stands ther
   const told = 'Each part: time to the held-out losses that the baseline ends with, of every part:'
   expect(eachPart(() => true)).toBe(`${told} 2.00x.`)
   expect(eachPart((block) => block === 1)).toBe(
-    `${told} not measured, since 3 of 8 runs do not end there or do not tell of each part.`,
+    `${told} not measured, since 3 of 8 runs do not end there or do not tell of the same parts.`,
   )
   expect(eachPart(() => true, {} as never)).toBeUndefined()
 })

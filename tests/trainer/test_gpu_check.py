@@ -830,3 +830,5 @@ def test_only_what_is_older_than_a_read_back_may_lack_it(key):
     old = {**record, "effective": {name: on for name, on in record["effective"].items() if name != key}}
     assert wrong(of_old(old), CASES["plain"], None) == [NOT_SHOWN]
     assert any(key in text for text in wrong(of_old({**old, "version": 2}), CASES["plain"], None))
+    since = 2 if key == "learning_rate_warm_up" else 1  # the version that has it
+    assert any(key in text for text in wrong(of_old({**old, "version": since}), CASES["plain"], None))
