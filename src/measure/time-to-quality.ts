@@ -27,9 +27,9 @@ export function secondsToQuality(run: WholeMetrics, valLoss: number): number | n
 }
 
 /**
- * The same, until all held-out losses of `quality` are reached at once, and stay so: the whole one and those that its metrics
- * call `val_loss/<part>`, since a mean over parts tells only of those with large errors. Null without such parts, or
- * where the run does not end with the same.
+ * The same, until all held-out losses of `quality` are reached at once, and stay so: the whole one and those that its
+ * metrics call `val_loss/<part>`, since a mean over parts tells only of those with large errors. An evaluation that
+ * leaves one out has not reached it. Null without such parts, or where the run does not end with the same.
  */
 export function secondsToEachQuality(run: WholeMetrics, quality: Evaluation): number | null {
   const parts = partsOf(quality)
@@ -58,20 +58,18 @@ function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | nu
   if (misplacedEvaluation(run) !== null) return null
   const curve = run.evaluations.toSorted((a, b) => a.step - b.step)
   if (curve.length < 2) return null
-  // What an evaluation does not tell of is not above its limit, but not reached either.
-  const isAbove = ({ lossOf, limit }: Wanted, evaluation: Evaluation) =>
-    !((lossOf(evaluation) ?? limit) <= limit)
-  const tellsOfAll = (evaluation: Evaluation) =>
-    wanted.every(({ lossOf }) => lossOf(evaluation) !== undefined)
-  const last = curve.findLastIndex((evaluation) => wanted.some((loss) => isAbove(loss, evaluation)))
-  const at = curve.slice(last + 1).find(tellsOfAll)
+  const isTold = ({ lossOf }: Wanted, evaluation: Evaluation) => lossOf(evaluation) !== undefined
+  const isReached = ({ lossOf, limit }: Wanted, evaluation: Evaluation) =>
+    (lossOf(evaluation) ?? Number.NaN) <= limit
+  const last = curve.findLastIndex((evaluation) => !wanted.every((loss) => isReached(loss, evaluation)))
+  const [before, at] = [curve[last], curve[last + 1]]
   if (!at) return null
   const seconds = secondsAt(run, at.step)
-  const before = curve[last]
-  if (!before || !tellsOfAll(before)) return seconds
+  // What an evaluation leaves out may have been reached at any time since, so at the latest.
+  if (!before || !wanted.every((loss) => isTold(loss, before))) return seconds
   const start = secondsAt(run, before.step)
   const shares = wanted
-    .filter((loss) => isAbove(loss, before))
+    .filter((loss) => !isReached(loss, before))
     .map(({ lossOf, limit }) => {
       const [from, to] = [lossOf(before) ?? Number.NaN, lossOf(at) ?? Number.NaN]
       return (from - limit) / (from - to)

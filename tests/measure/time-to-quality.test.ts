@@ -167,7 +167,7 @@ test('of each part is not known where a run does not end with the parts of the b
   expect(await until(parts, { 'val_loss/one': 0.1 })).toBeNull()
 })
 
-test('of each part passes over an evaluation that does not tell of all', async () => {
+test('of each part has not come while an evaluation leaves one out, which may be as bad as it likes', async () => {
   const limits = { 'val_loss/one': 0.2, 'val_loss/other': 0.2 }
   const metrics = await run([
     [10, 0.4, { 'val_loss/one': 0.1, 'val_loss/other': 0.9 }],
@@ -175,4 +175,11 @@ test('of each part passes over an evaluation that does not tell of all', async (
     [40, 0.3, limits],
   ])
   expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeCloseTo(3 + 4, 12)
+  const silent = await run([
+    [10, 0.4, limits],
+    [20, 0.3],
+    [30, 0.3, { 'val_loss/one': 0.1 }],
+    [40, 0.3, limits],
+  ])
+  expect(secondsToEachQuality(silent, ending(0.5, limits))).toBeCloseTo(3 + 4, 12)
 })
