@@ -1,4 +1,4 @@
-// The three speedups of an experiment, and how long a training must be for its set-up to pay off.
+// The speedups of an experiment, and how long a training must be for its set-up to pay off.
 import type { RunSummary } from '../measure/summary.ts'
 import { meanOf } from '../statistics/averages.ts'
 import { type Block, speedupOf } from './blocks.ts'
@@ -15,6 +15,8 @@ export interface Speedups {
   readonly toEachQuality: PairedEstimate | null
   /** In clock cycles per sample: as if all runs had gone at one clock. Null where a clock was not measured. */
   readonly atOneClock: PairedEstimate | null
+  /** Had no timed step taken longer than the fastest tenth of its run. */
+  readonly atFastestSteps: Readonly<Record<'steady' | 'toQuality' | 'toEachQuality', PairedEstimate | null>>
   readonly breakEven: BreakEven
 }
 
@@ -33,6 +35,11 @@ export function speedupsOf(blocks: readonly Block[], confidence: number): Speedu
     toQuality: speedupOf('time_to_quality_seconds', blocks, confidence),
     toEachQuality: speedupOf('time_to_each_quality_seconds', blocks, confidence),
     atOneClock: speedupOf('sm_cycles_per_sample', blocks, confidence),
+    atFastestSteps: {
+      steady: speedupOf('seconds_per_sample_at_fastest_steps', blocks, confidence),
+      toQuality: speedupOf('time_to_quality_seconds_at_fastest_steps', blocks, confidence),
+      toEachQuality: speedupOf('time_to_each_quality_seconds_at_fastest_steps', blocks, confidence),
+    },
     breakEven: breakEvenOf(blocks),
   }
 }

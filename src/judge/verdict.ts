@@ -14,6 +14,7 @@ import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseCompar
 import { type Precision, precisionOf } from './precision.ts'
 import { checkReevaluation } from './reevaluation.ts'
 import { scatterWarnings } from './scatter.ts'
+import { slowStepWarnings } from './slow-steps.ts'
 import type { Speedups } from './speedups.ts'
 import { type Check, checkValidity } from './validity.ts'
 import { wideFloorWarnings } from './wide-floor.ts'
@@ -69,6 +70,7 @@ export function judge(
     warnings: [
       ...gateWarnings(gates),
       ...improvementWarnings(experiment, gates),
+      ...slowStepWarnings(gates, comparison.speedups),
       ...scatterWarnings(measured),
       ...allocationWarnings(measured),
       ...wideFloorWarnings(gatesOf(experiment), noise, {

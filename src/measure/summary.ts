@@ -2,6 +2,7 @@
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { medianOf, sumOf } from '../statistics/averages.ts'
+import { withoutSlowSteps } from './fastest-steps.ts'
 import type { Evaluation } from './metrics-schema.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
 import { compareSameSeed, type SameSeed } from './same-seed.ts'
@@ -119,9 +120,7 @@ function summarize(
   const { start, end, steps } = metrics
   const timed = timedRange(steps.seconds.length, warmUp, start.period_steps ?? 1)
   const timedSeconds = sumOf(steps.seconds.slice(...timed))
-  const timedSamples = sumOf(steps.samples.slice(...timed))
-  const secondsPerSample =
-    timedSamples > 0 && Number.isFinite(timedSeconds) ? timedSeconds / timedSamples : null
+  const secondsPerSample = timePerSample(metrics, timed)
   const hasDataWait = steps.dataWaitSeconds.length === steps.seconds.length && timedSeconds > 0
   const evaluationSeconds = sumOf(metrics.evaluations.map(({ seconds }) => seconds ?? 0))
   const phaseSeconds = (phases: WholeMetrics['phases']) => sumOf(phases.map(({ seconds }) => seconds))
@@ -171,6 +170,7 @@ function summarize(
       data_wait_share: dataWaitShare,
       time_to_quality_seconds: quality && secondsToQuality(metrics, quality.val_loss),
       time_to_each_quality_seconds: quality && secondsToEachQuality(metrics, quality),
+      ...atFastestSteps(withoutSlowSteps(metrics, timed), timed, quality),
       // The GPUs are taken from the launch to its end, so this is the supervisor's clock.
       gpu_hours: (wallSeconds * start.world_size) / 3600,
     }),
@@ -184,6 +184,24 @@ function mayLieInStep({ name, step }: WholeMetrics['phases'][number]): boolean {
 
 function identity({ id, variant, block, seed }: PlannedRun) {
   return { runId: id, variant, block, seed }
+}
+
+/** Not for gates: no run was so fast. */
+function atFastestSteps(
+  run: WholeMetrics,
+  timed: readonly [number, number],
+  quality: Evaluation | undefined,
+): MaybeMetrics {
+  return {
+    seconds_per_sample_at_fastest_steps: timePerSample(run, timed),
+    time_to_quality_seconds_at_fastest_steps: quality && secondsToQuality(run, quality.val_loss),
+    time_to_each_quality_seconds_at_fastest_steps: quality && secondsToEachQuality(run, quality),
+  }
+}
+
+function timePerSample({ steps }: WholeMetrics, timed: readonly [number, number]): number | null {
+  const [seconds, samples] = [sumOf(steps.seconds.slice(...timed)), sumOf(steps.samples.slice(...timed))]
+  return samples > 0 && Number.isFinite(seconds) ? seconds / samples : null
 }
 
 /** First and last (exclusive) timed step; a part period at the end is left out. */

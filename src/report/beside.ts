@@ -1,6 +1,6 @@
-// The evidence beside the gates -> sentences: three speedups, the same-seed losses, the noise of the machine.
+// The evidence beside the gates -> sentences: the speedups, the same-seed losses, the noise of the machine.
 import type { PairedEstimate } from '../judge/paired.ts'
-import type { BreakEven } from '../judge/speedups.ts'
+import type { BreakEven, Speedups } from '../judge/speedups.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { isLossOfPart } from '../measure/time-to-quality.ts'
 import type { Result } from '../record/result.ts'
@@ -9,13 +9,14 @@ import { looksTaken } from './looks.ts'
 
 export function besideTheGates(result: Result): string[] {
   const { verdict, runs, measuredFloor } = result
-  const { steady, total, toQuality, toEachQuality, atOneClock, breakEven } = verdict.speedups
+  const { steady, total, toQuality, toEachQuality, atOneClock, atFastestSteps, breakEven } = verdict.speedups
   // Two halves of one training have no speedup to win back.
   if (verdict.aa !== null) return [...sameSeed(runs), ...noiseFloor(measuredFloor)]
   return [
     ...looksTaken(result),
     `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${toQualityText(toQuality, runs)}.`,
     ...(toQuality === null ? [] : toEachQualityText(toEachQuality, runs)),
+    ...atFastestStepsText(atFastestSteps),
     ...atOneClockText(atOneClock),
     breakEvenText(breakEven),
     ...sameSeed(runs),
@@ -55,6 +56,16 @@ function whyNoTimeToQuality(runs: readonly RunSummary[]): string {
     return `${misplaced.runId} has an evaluation at step ${step} after ${samples_seen} samples, which are not those of its first ${step} steps: step counts optimizer steps`
   }
   return late.length > 0 ? `${shares(late)} do not end there` : 'no block has two finished runs'
+}
+
+function atFastestStepsText({ steady, toQuality, toEachQuality }: Speedups['atFastestSteps']): string[] {
+  if (steady === null) return []
+  const each = toEachQuality === null ? '' : `, to those of every part ${ratio(toEachQuality.estimate)}`
+  const quality =
+    toQuality === null ? '' : `, and to the held-out loss of the baseline ${ratio(toQuality.estimate)}${each}`
+  return [
+    `Fastest steps: had no step after the warm-up taken longer than the fastest tenth of its run, the speedup would be ${ratio(steady.estimate)}${quality}.`,
+  ]
 }
 
 /** Nothing where no clock was measured: the section on the machine says so. */
