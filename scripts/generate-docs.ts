@@ -8,11 +8,25 @@ import { readRecorded } from '../src/io/analyze.ts'
 import { readShared } from '../src/io/ladder/ladder-file.ts'
 import { type JudgedRung, judgeLadder, type RungResult } from '../src/judge/ladder.ts'
 import type { Standing } from '../src/judge/ladder-standing.ts'
+import type { PairedEstimate } from '../src/judge/paired.ts'
+import type { JudgedGate } from '../src/judge/verdict.ts'
+import type { Result } from '../src/record/result.ts'
 import { gateCells, TABLE_HEAD } from '../src/report/gate-row.ts'
+import { VERDICT_ICON } from '../src/report/markdown.ts'
 import { number, percent, ratio, seconds, signed } from '../src/text/numbers.ts'
 
 const GATES = 'benchmarks/gate'
 const LADDER = 'benchmarks/ladder/1gpu'
+
+/** What the README tells of first, and what each asked. */
+const SUMMARY = {
+  'two-task-1gpu': 'the same work',
+  'two-task-2gpu': 'the same work, earlier code',
+  'two-task-4gpu': 'the same work, earlier code',
+  'two-task-2gpu-recipe': 'less work, as good a model',
+  'two-task-1gpu-recipe': 'less work, as good a model, an earlier form',
+  'plan-1gpu': "the speed plan's own settings",
+} as const
 
 const action = z
   .object({
@@ -31,30 +45,97 @@ const inputs = Object.entries(action.inputs).map(([name, input]) => [
 ])
 const outputs = Object.entries(action.outputs).map(([name, { description }]) => [`\`${name}\``, description])
 
-const gates = Object.entries(await gateTables())
+const judged = await judgeRecords()
+const gates = [...judged].map(
+  ([name, { verdict }]) =>
+    [`gate ${name}`, markdownTable([[...TABLE_HEAD], ...verdict.gates.map(gateCells)])] as const,
+)
 const readme = readFileSync('README.md', 'utf8')
 const isShown = ([name]: readonly [string, string]) => readme.includes(`<!-- ${name} -->`)
 write('README.md', {
   inputs: markdownTable([['input', 'meaning', 'default'], ...inputs]),
   outputs: markdownTable([['output', 'meaning'], ...outputs]),
+  results: summaryTable(),
   ...Object.fromEntries(gates.filter(isShown)),
 })
 // What the README does not show stands with the records.
 write(`${GATES}/README.md`, Object.fromEntries(gates.filter((gate) => !isShown(gate))))
 write('docs/training-optimizations.md', { ladder: await ladderTable() })
 
-/** The gates of every recorded experiment, judged again from its raw metrics, by its folder. */
-async function gateTables(): Promise<Record<string, string>> {
+/** Every recorded experiment, judged again from its raw metrics, by its folder. */
+async function judgeRecords(): Promise<ReadonlyMap<string, Result>> {
   const folders = readdirSync(GATES, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  const tables = folders.map(async ({ name }) => {
+  const results = folders.map(async ({ name }) => {
     const { request, launched, watched, reevaluation } = await readRecorded(
       `${GATES}/${name}/result.json`,
       (experiment) => experiment,
     )
-    const { gates } = assess(request, launched, watched, reevaluation).verdict
-    return [`gate ${name}`, markdownTable([[...TABLE_HEAD], ...gates.map(gateCells)])] as const
+    return [name, assess(request, launched, watched, reevaluation)] as const
   })
-  return Object.fromEntries(await Promise.all(tables))
+  return new Map(await Promise.all(results))
+}
+
+function summaryTable(): string {
+  const head = [
+    'what',
+    'GPUs',
+    'times as fast',
+    'at its fastest steps',
+    'NRMSE',
+    'memory of a GPU',
+    'verdict',
+  ]
+  return markdownTable([
+    head,
+    ...Object.entries(SUMMARY).map(([folder, what]) => summaryCells(folder, what, judged.get(folder))),
+  ])
+}
+
+/** Of a recipe it is the time until it is as good as the baseline ends, by the whole loss and in each task. */
+function summaryCells(folder: string, what: string, result: Result | undefined): string[] {
+  if (!result) throw new Error(`${GATES}/${folder}: no such record, which the README is to show`)
+  const { runs, verdict } = result
+  const { steady, toEachQuality, atFastestSteps: fastest } = verdict.speedups
+  const names = runs[0]?.deviceNames ?? []
+  const cell = (name: string) => gateCell(verdict.gates, name)
+  const [, before, after] = gateCells(gateNamed(verdict.gates, 'peak_memory_gb'))
+  const isRecipe = verdict.gates.some(({ gate }) => gate.name === 'time_to_quality_speedup')
+  return [
+    `[${what}](${GATES}/README.md#${folder})`,
+    `${names.length} x ${[...new Set(names)].join(', ')}`,
+    ...(isRecipe
+      ? [
+          `${cell('time_to_quality_speedup')} sooner; in each task ${cell('time_to_each_quality_speedup') ?? estimate(toEachQuality)}`,
+          `${estimate(fastest.toQuality)}; ${estimate(fastest.toEachQuality)}`,
+        ]
+      : [cell('speedup') ?? estimate(steady), estimate(fastest.steady)]),
+    cell('nrmse_ratio') ?? '',
+    `${inGb(before)} -> ${inGb(after)}`,
+    `${VERDICT_ICON[verdict.verdict]} ${verdict.verdict}`,
+  ]
+}
+
+function gateNamed(gates: readonly JudgedGate[], name: string): JudgedGate {
+  const found = gates.find(({ gate }) => gate.name === name)
+  if (!found) throw new Error(`${GATES}: a record without the gate ${name}, which the README is to show`)
+  return found
+}
+
+/** Estimate and interval as the gate's own row has them, rounded away from proof; undefined without that gate. */
+function gateCell(gates: readonly JudgedGate[], name: string): string | undefined {
+  const found = gates.find(({ gate }) => gate.name === name)
+  if (!found) return undefined
+  const [, , , change, bound = ''] = gateCells(found)
+  return `${change} (${bound.replace(/ \(each 95%\)$/, '')})`
+}
+
+function estimate(found: PairedEstimate | null): string {
+  return found === null ? 'not measured' : ratio(found.estimate)
+}
+
+/** Without the GiB beside it. */
+function inGb(cell = ''): string {
+  return cell.replace(/ \(.*\)$/, '')
 }
 
 async function ladderTable(): Promise<string> {
