@@ -130,7 +130,7 @@ def evaluate(options: argparse.Namespace) -> int:
             raise ConfigError("--out: missing; --run writes its numbers into the file that --out names")
         evaluate_runs(options.run, options.out, options.data_root)
         return 0
-    errors = evaluate_checkpoint(options.checkpoint, options.data_root)
+    errors = evaluate_checkpoint(options.checkpoint, options.data_root).errors
     if is_first_rank():
         answer(as_text(errors, as_json=options.json))
     return 0

@@ -40,8 +40,13 @@ ROOT = Path(__file__).parents[2]
 POLL_SECONDS = 0.2
 
 
-def _falling(cut_into: int, updates: int, warm_up: int | None = None) -> RecipeConfig:
-    """With the learning rate at its lowest after so many updates, and at its largest after `warm_up`."""
+def _falling(
+    cut_into: int, updates: int, warm_up: int | None = None, average: float | None = None
+) -> RecipeConfig:
+    """With the learning rate at its lowest after so many updates, and at its largest after `warm_up`.
+
+    With `average` its weights over so many updates are the model.
+    """
     return RecipeConfig(
         256,
         "lattice",
@@ -49,6 +54,7 @@ def _falling(cut_into: int, updates: int, warm_up: int | None = None) -> RecipeC
         batch_cut_into=cut_into,
         warmup_updates=warm_up,
         schedule_updates=updates,
+        average_updates=average,
     )
 
 
@@ -78,6 +84,11 @@ RECIPES: dict[str, RecipeConfig] = {
     "256-points-16th-cut-6-warm-15-falling-120": _falling(6, 120, 15),
     "256-points-16th-cut-6-warm-15-falling-100": _falling(6, 100, 15),
     "256-points-16th-cut-6-warm-15-falling-90": _falling(6, 90, 15),
+    "256-points-16th-warm-15-falling-150-average-6": _falling(4, 150, 15, 6),
+    "256-points-16th-cut-6-warm-15-falling-120-average-6": _falling(6, 120, 15, 6),
+    "256-points-16th-cut-6-warm-15-falling-150-average-6": _falling(6, 150, 15, 6),
+    "256-points-16th-cut-6-warm-15-falling-180-average-6": _falling(6, 180, 15, 6),
+    "256-points-16th-cut-6-warm-6-falling-150-average-6": _falling(6, 150, 6, 6),
 }
 
 

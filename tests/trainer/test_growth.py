@@ -229,6 +229,16 @@ def test_weight_decay_and_average_keep_their_pace_per_pair(tmp_path, muon):
     assert seen[4] == pytest.approx((0.06, 0.06, 0.999**4))
 
 
+def test_an_average_over_so_many_updates_keeps_that_pace_in_smaller_steps(tmp_path):
+    one = tiny_config(tmp_path, "recipe.average_updates=2")
+    cut = tiny_config(
+        tmp_path, "recipe.average_updates=2", "train.pairs_per_update=64", "recipe.batch_cut_into=4"
+    )
+    whole, quarter = (Learner(config, 3, ALONE).ema.decay for config in (one, cut))
+    assert whole == pytest.approx(math.exp(-1 / 2))
+    assert quarter**4 == pytest.approx(whole)
+
+
 def test_a_run_resumed_after_the_batch_grew_ends_in_the_same_bits(grown, tmp_path, monkeypatch):
     config = tiny_config(
         tmp_path, f"data.root={grown / 'data'}", *GROWING, "train.checkpoint_every_updates=5"

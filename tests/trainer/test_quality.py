@@ -373,6 +373,28 @@ def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
             assert value == pytest.approx(evaluation["metrics"][name], rel=1e-4)
 
 
+def test_the_average_is_judged_where_the_recipe_asks_for_it(tmp_path):
+    same = [BOTH, "evaluation.every_updates=5"]
+    plain, averaged = tmp_path / "plain", tmp_path / "averaged"
+    run_training(tiny_config(tmp_path, *same), plain, 3, Progress())
+    run_training(tiny_config(tmp_path, *same, "recipe.average_updates=3"), averaged, 3, Progress())
+    weights = events(plain, "evaluation")
+    judged = events(averaged, "evaluation")
+    # The training is the same; what is judged of it is not.
+    for ours, theirs in zip(judged, weights, strict=True):
+        assert ours["metrics"]["val_loss_raw"] == theirs["val_loss"]
+        assert ours["val_loss"] != theirs["val_loss"]
+        assert "val_loss_ema" in theirs["metrics"]
+        assert "val_loss_ema" not in ours["metrics"]
+    for folder, reported in ((plain, weights), (averaged, judged)):
+        evaluate_runs([folder], tmp_path / "again.jsonl", None)
+        again = json.loads((tmp_path / "again.jsonl").read_text())
+        assert again["val_loss"] == pytest.approx(reported[-1]["val_loss"], rel=1e-5)
+        assert again["metrics"] == pytest.approx(reported[-1]["metrics"], rel=1e-4)
+    found = evaluate_checkpoint(averaged / "checkpoint.pt", None)
+    assert found.errors["ema"]["nrmse"] == found.metrics["nrmse"] != found.errors["raw"]["nrmse"]
+
+
 def pretend_gpus(monkeypatch, count: int) -> None:
     """To whom counts them; whoever takes one finds none, also in a process started from here."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

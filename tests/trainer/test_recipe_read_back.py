@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import pytest
+import torch
 from tiny import tiny_config
 
 from trainer.config.schema import RecipeConfig
@@ -12,6 +13,10 @@ from trainer.losses.read_back import read_back_recipe
 from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.learning_rate import read_back_rates
+from trainer.run.learner import Learner
+from trainer.run.world import World
+
+ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 
 TWO_TASKS = [
     "data.tasks=[advection1d, darcy2d]",
@@ -51,6 +56,7 @@ CHANGED = {
     "warmup_updates=0": {"learning_rate_warm_up": "none"},
     "schedule_updates=6": {"learning_rate_schedule": "lowest from update 6 of 12"},
     "schedule_updates=24": {"learning_rate_schedule": "never lowest in 12 updates"},
+    "average_updates=2.5": {"ema": "for-loop, evaluated, over 2.5 updates"},
     "task_shares=[3, 1]": {"task_pairs": "advection1d 12 of 16, darcy2d 4 of 16"},
 }
 
@@ -58,7 +64,8 @@ CHANGED = {
 def read_back(folder, *overrides: str) -> dict[str, str]:
     config = tiny_config(folder, *TWO_TASKS, *overrides)
     of_steps = read_back_recipe(Objective(LatentPdeOperator(config), config), StepChoices.of(config, 0))
-    return {**of_steps, **read_back_rates(config)}
+    average = Learner(config, 0, ALONE).effective()["ema"]
+    return {**of_steps, **read_back_rates(config), "ema": average}
 
 
 def test_every_key_of_the_recipe_is_here():
@@ -74,6 +81,7 @@ def test_without_a_recipe_it_is_the_whole_work(tmp_path):
         "inverse_terms": "1 of 1 pairs, 12 of 12 steps from 1",
         "prior_terms": "12 of 12 steps from 1",
         "step_pairs": "16 in 12 steps",
+        "ema": "for-loop",
     }
 
 

@@ -167,6 +167,9 @@ class RecipeConfig:
     warmup_updates: CountOrZero | None = None
     # Updates in which it warms up and falls, lowest from there on; null = train.updates.
     schedule_updates: Count | None = None
+    # Updates over which weights are averaged, of which 1/e is left after so many; the average is the model
+    # that is evaluated. null = by optimizer.ema_decay, and the weights themselves are evaluated.
+    average_updates: Positive | None = None
     task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal
 
 
@@ -198,6 +201,17 @@ class Config:
     @property
     def schedule_updates(self) -> int:
         return self.recipe.schedule_updates or self.train.updates
+
+    @property
+    def ema_decay(self) -> float:
+        """What an update leaves of the average."""
+        updates = self.recipe.average_updates
+        return self.optimizer.ema_decay if updates is None else math.exp(-1 / updates)
+
+    @property
+    def judged_weights(self) -> Literal["raw", "ema"]:
+        """Those whose held-out errors are the training's."""
+        return "raw" if self.recipe.average_updates is None else "ema"
 
     @property
     def growth(self) -> Growth:

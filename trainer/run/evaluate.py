@@ -15,6 +15,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -24,13 +25,20 @@ from trainer.errors import ConfigError
 from trainer.folders import make_folder, refusal_told
 from trainer.optimizer.ema import averaged_weights
 from trainer.run.checkpoint import LAST, is_of_data, read_checkpoint
-from trainer.run.evaluation import Evaluator
+from trainer.run.evaluation import Evaluator, beside_judged
 from trainer.run.world import open_world
 from trainer.terminal import be_quiet, say, show_progress
 
 
-def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, float]]:
-    """Return the errors of the raw and the averaged weights; `root` replaces the folder of the data."""
+class CheckpointErrors(NamedTuple):
+    """Of the weights and of their average, by name; the metrics of the training are those of one of them."""
+
+    errors: dict[str, dict[str, float]]
+    metrics: dict[str, float]
+
+
+def evaluate_checkpoint(path: Path, root: str | None) -> CheckpointErrors:
+    """Return the errors of a checkpoint; `root` replaces the folder of the data."""
     _require_checkpoint(path)
     if root is not None and not Path(root).is_dir():
         raise ConfigError(f"--data-root: {root} is not a folder; name the one that holds the data")
@@ -48,7 +56,9 @@ def evaluate_checkpoint(path: Path, root: str | None) -> dict[str, dict[str, flo
             )
         evaluator = Evaluator(config, data.held_out, world)
         weights = {"raw": state["model"], "ema": averaged_weights(state["ema"])}
-        return {name: _errors(evaluator, tensors) for name, tensors in weights.items()}
+        errors = {name: _errors(evaluator, tensors) for name, tensors in weights.items()}
+    losses = {name: found["val_loss"] for name, found in errors.items()}
+    return CheckpointErrors(errors, {**beside_judged(losses, config), **errors[config.judged_weights]})
 
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
@@ -117,16 +127,16 @@ def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:
         raise failed
 
 
-def _line(folder: Path, errors: dict[str, dict[str, float]]) -> str:
+def _line(folder: Path, found: CheckpointErrors) -> str:
     """Throws a ValueError for a number that is not finite."""
-    metrics = {"val_loss_ema": errors["ema"]["val_loss"], **errors["raw"]}
+    metrics = dict(found.metrics)
     line = {"run": _name(folder), "val_loss": metrics.pop("val_loss"), "metrics": metrics}
     return json.dumps(line, allow_nan=False)
 
 
 def _attempts(
     folders: Sequence[Path], root: str | None
-) -> Iterator[tuple[Path, Callable[[], dict[str, dict[str, float]]]]]:
+) -> Iterator[tuple[Path, Callable[[], CheckpointErrors]]]:
     """Each folder with what returns its errors, or raises why there are none; in the order of their ends.
 
     As many are evaluated side by side as there are GPUs.

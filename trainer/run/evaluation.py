@@ -52,6 +52,11 @@ class HeldOutErrors:
         return found
 
 
+def beside_judged(losses: dict[str, float], config: Config) -> dict[str, float]:
+    """The held-out loss of what is not judged, the weights or their average, under its name."""
+    return {f"val_loss_{name}": loss for name, loss in losses.items() if name != config.judged_weights}
+
+
 class Evaluator:
     """Has a model of its own, never compiled nor wrapped; its weights mean nothing until some are copied."""
 

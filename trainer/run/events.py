@@ -16,7 +16,7 @@ from trainer.data.feed import Feed
 from trainer.data.splits import Data
 from trainer.errors import Diverged
 from trainer.model.latent_operator import parameter_count
-from trainer.run.evaluation import Evaluator
+from trainer.run.evaluation import Evaluator, beside_judged
 from trainer.run.keeper import Keeper
 from trainer.run.learner import Learner
 from trainer.run.metrics import SCHEMA_VERSION, MetricsFile
@@ -65,27 +65,29 @@ def write_run_start(
 def write_evaluation(
     metrics: MetricsFile, step: int, config: Config, evaluator: Evaluator, learner: Learner
 ) -> float:
-    """Evaluate the raw weights, which are judged, and the averaged ones, which are shown; return val_loss."""
+    """Evaluate the weights and their average; return the val_loss of what the config has judged of both."""
     started = time.perf_counter()
-    weights = whole_state(learner.model)
-    raw = evaluator.errors(weights)
-    if not math.isfinite(raw.val_loss):  # by the update whose loss was the last that was looked at
-        raise Diverged(step, f"the held-out loss of step {step} is {raw.val_loss}")
-    averaged = evaluator.errors(learner.ema.weights())
+    weights = {"raw": whole_state(learner.model), "ema": learner.ema.weights()}
+    errors = {name: evaluator.errors(tensors) for name, tensors in weights.items()}
+    losses = {name: found.val_loss for name, found in errors.items()}
+    for loss in (losses["raw"], losses[config.judged_weights]):
+        if not math.isfinite(loss):  # by the update whose loss was the last that was looked at
+            raise Diverged(step, f"the held-out loss of step {step} is {loss}")
+    judged = errors[config.judged_weights]
     is_last = step == config.growth.steps
-    rollouts = evaluator.rollout_errors(weights) if is_last else {}
+    rollouts = evaluator.rollout_errors(weights[config.judged_weights]) if is_last else {}
     if is_last and evaluator.world.rank == 0:
-        nrmse = raw.metrics()["nrmse"]
-        say(f"held-out loss {raw.val_loss:.4g}, NRMSE {nrmse:.4g} after {step} steps", sys.stdout)
+        nrmse = judged.metrics()["nrmse"]
+        say(f"held-out loss {judged.val_loss:.4g}, NRMSE {nrmse:.4g} after {step} steps", sys.stdout)
     metrics.write(
         "evaluation",
         step=step,
         samples_seen=round(config.growth.position(step) * config.train.pairs_per_update),
-        val_loss=raw.val_loss,
-        metrics={"val_loss_ema": averaged.val_loss, **raw.metrics(), **rollouts},
+        val_loss=judged.val_loss,
+        metrics={**beside_judged(losses, config), **judged.metrics(), **rollouts},
         seconds=time.perf_counter() - started,
     )
-    return raw.val_loss
+    return judged.val_loss
 
 
 def write_run_end(
