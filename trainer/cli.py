@@ -130,9 +130,9 @@ def evaluate(options: argparse.Namespace) -> int:
             raise ConfigError("--out: missing; --run writes its numbers into the file that --out names")
         evaluate_runs(options.run, options.out, options.data_root)
         return 0
-    errors = evaluate_checkpoint(options.checkpoint, options.data_root).errors
+    found = evaluate_checkpoint(options.checkpoint, options.data_root)
     if is_first_rank():
-        answer(as_text(errors, as_json=options.json))
+        answer(as_text(found, as_json=options.json))
     return 0
 
 
@@ -238,7 +238,9 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(command=evaluate)
     source = command.add_mutually_exclusive_group(required=True)
     source.add_argument("--checkpoint", type=Path, help="checkpoint.pt of a training")
-    source.add_argument("--run", type=Path, nargs="+", help="folders that trainings had as --out")
+    source.add_argument(
+        "--run", type=Path, nargs="+", action="extend", help="folders that trainings had as --out"
+    )
     command.add_argument(
         "--out",
         type=_path,

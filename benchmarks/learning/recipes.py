@@ -84,11 +84,12 @@ RECIPES: dict[str, RecipeConfig] = {
     "256-points-16th-cut-6-warm-15-falling-120": _falling(6, 120, 15),
     "256-points-16th-cut-6-warm-15-falling-100": _falling(6, 100, 15),
     "256-points-16th-cut-6-warm-15-falling-90": _falling(6, 90, 15),
-    "256-points-16th-warm-15-falling-150-average-6": _falling(4, 150, 15, 6),
+    "256-points-16th-warm-15-falling-180-average-6": _falling(4, 180, 15, 6),
     "256-points-16th-cut-6-warm-15-falling-120-average-6": _falling(6, 120, 15, 6),
     "256-points-16th-cut-6-warm-15-falling-150-average-6": _falling(6, 150, 15, 6),
     "256-points-16th-cut-6-warm-15-falling-180-average-6": _falling(6, 180, 15, 6),
-    "256-points-16th-cut-6-warm-6-falling-150-average-6": _falling(6, 150, 6, 6),
+    "256-points-16th-cut-6-warm-15-average-6": _falling(6, 300, 15, 6),
+    "256-points-16th-cut-6-warm-6-falling-180-average-6": _falling(6, 180, 6, 6),
 }
 
 

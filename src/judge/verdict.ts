@@ -70,7 +70,7 @@ export function judge(
     warnings: [
       ...gateWarnings(gates),
       ...improvementWarnings(experiment, gates),
-      ...slowStepWarnings(gates, comparison.speedups),
+      ...(aa === null ? slowStepWarnings(gates, comparison.speedups) : []),
       ...scatterWarnings(measured),
       ...allocationWarnings(measured),
       ...wideFloorWarnings(gatesOf(experiment), noise, {

@@ -2,7 +2,7 @@
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { medianOf, sumOf } from '../statistics/averages.ts'
-import { withoutSlowSteps } from './fastest-steps.ts'
+import { windowSamplesOf, withoutSlowWindows } from './fastest-steps.ts'
 import type { Evaluation } from './metrics-schema.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
 import { compareSameSeed, type SameSeed } from './same-seed.ts'
@@ -83,17 +83,23 @@ export interface RunSummary {
  */
 export function summarizeRuns(runs: readonly FinishedRun[]): RunSummary[] {
   const warmUpSamples = sharedWarmUpSamples(runs)
+  const windowSamples = windowSamplesOf(measuredOf(runs).map(({ metrics }) => metrics))
   return runs.map((run) => {
     const baseline = baselineOf(run, runs)
-    return summarize(run, stepsUntil(run.metrics, warmUpSamples), baseline?.metrics ?? null)
+    const warmUp = stepsUntil(run.metrics, warmUpSamples)
+    return summarize(run, { warmUp, windowSamples }, baseline?.metrics ?? null)
   })
+}
+
+/** A warm-up launch may have other steps than those that are timed; all, where there are no others. */
+function measuredOf(runs: readonly FinishedRun[]): readonly FinishedRun[] {
+  const measured = runs.filter(({ run }) => run.block !== null)
+  return measured.length > 0 ? measured : runs
 }
 
 function sharedWarmUpSamples(runs: readonly FinishedRun[]): number {
   const measured = runs.filter(({ run }) => run.block !== null)
-  // A warm-up launch may have other steps than those that are timed.
-  const declaring = measured.length > 0 ? measured : runs
-  const declared = declaring.map(({ metrics }) => samplesAfter(metrics, declaredWarmUp(metrics)))
+  const declared = measuredOf(runs).map(({ metrics }) => samplesAfter(metrics, declaredWarmUp(metrics)))
   const warmUpSamples = Math.max(0, ...declared)
   const settled = VARIANTS.map((variant) => {
     const ofVariant = measured.flatMap(({ run, metrics }) => (run.variant === variant ? [metrics] : []))
@@ -114,7 +120,7 @@ function baselineOf({ run }: FinishedRun, runs: readonly FinishedRun[]): Finishe
 
 function summarize(
   { run, wallSeconds, code, metrics }: FinishedRun,
-  warmUp: number,
+  { warmUp, windowSamples }: { readonly warmUp: number; readonly windowSamples: number },
   baseline: WholeMetrics | null,
 ): RunSummary {
   const { start, end, steps } = metrics
@@ -170,7 +176,7 @@ function summarize(
       data_wait_share: dataWaitShare,
       time_to_quality_seconds: quality && secondsToQuality(metrics, quality.val_loss),
       time_to_each_quality_seconds: quality && secondsToEachQuality(metrics, quality),
-      ...atFastestSteps(withoutSlowSteps(metrics, timed), timed, quality),
+      ...atFastestSteps(withoutSlowWindows(metrics, timed, windowSamples), timed, quality),
       // The GPUs are taken from the launch to its end, so this is the supervisor's clock.
       gpu_hours: (wallSeconds * start.world_size) / 3600,
     }),
@@ -188,10 +194,11 @@ function identity({ id, variant, block, seed }: PlannedRun) {
 
 /** Not for gates: no run was so fast. */
 function atFastestSteps(
-  run: WholeMetrics,
+  run: WholeMetrics | null,
   timed: readonly [number, number],
   quality: Evaluation | undefined,
 ): MaybeMetrics {
+  if (run === null) return {}
   return {
     seconds_per_sample_at_fastest_steps: timePerSample(run, timed),
     time_to_quality_seconds_at_fastest_steps: quality && secondsToQuality(run, quality.val_loss),

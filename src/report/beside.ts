@@ -64,7 +64,7 @@ function atFastestStepsText({ steady, toQuality, toEachQuality }: Speedups['atFa
   const quality =
     toQuality === null ? '' : `, and to the held-out loss of the baseline ${ratio(toQuality.estimate)}${each}`
   return [
-    `Fastest steps: had no step after the warm-up taken longer than the fastest tenth of its run, the speedup would be ${ratio(steady.estimate)}${quality}.`,
+    `Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be ${ratio(steady.estimate)}${quality}.`,
   ]
 }
 

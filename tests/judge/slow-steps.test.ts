@@ -22,10 +22,35 @@ const atFastest = (speedup: number, of: 'steady' | 'toQuality' | 'toEachQuality'
 test('a gate that passes and would miss its limit without slow steps', () => {
   expect(slowStepWarnings([judged], atFastest(2.9))).toMatchInlineSnapshot(`
     [
-      "speedup passes, and would be 2.90x, below its limit of 3.00x, had no step taken longer than the fastest tenth of its run: what do the steps of the baseline wait for, and does it on another machine?",
+      "speedup passes, and would not, at 2.90x with a limit of 3.00x, had no step after the warm-up been slower than the fastest tenth of its run: what do steps of the baseline wait for, and on another machine too? Or are some longer by design, and period_steps does not say so?",
     ]
   `)
-  expect(slowStepWarnings([judged], atFastest(3))).toEqual([])
+  expect(slowStepWarnings([judged], atFastest(3.01))).toEqual([])
+  const warns = { ...judged, gate: { ...judged.gate, severity: 'warn' as const } }
+  expect(slowStepWarnings([warns], atFastest(2.9))).toHaveLength(1)
+})
+
+test('by the same bound as the gate, or by the estimate where that decides', () => {
+  const scattered = pairedRatio([3, 3.2, 3.4].map((numerator) => ({ numerator, denominator: 1 })))
+  const speedups = {
+    ...verdict.speedups,
+    atFastestSteps: { steady: scattered, toQuality: null, toEachQuality: null },
+  }
+  expect(slowStepWarnings([judged], speedups)).toEqual([
+    expect.stringContaining('at 3.20x (at least 2.88x) with a limit of 3.00x'),
+  ])
+  const byEstimate = { ...judged, gate: { ...judged.gate, evidence: 'point' as const } }
+  expect(slowStepWarnings([byEstimate], speedups)).toEqual([])
+})
+
+test('what reads as its limit, or lies past it by less than is shown, is no warning', () => {
+  const limited = (limit: number) => ({ ...judged, gate: aGate({ limit }) })
+  for (const [limit, speedup] of [
+    [3, 2.9999],
+    [3.004, 3.0045],
+    [12.34, 12.341],
+  ] as const)
+    expect(slowStepWarnings([limited(limit)], atFastest(speedup))).toEqual([])
 })
 
 test('of each time there is its own', () => {
@@ -47,13 +72,16 @@ test('a gate that does not pass, or asks something else, says nothing of it', ()
   expect(slowStepWarnings(others, atFastest(2.9))).toEqual([])
 })
 
-test('is the mean over blocks of what each run reported', () => {
-  const runs = (['baseline', 'optimized'] as const).map((variant, index) =>
-    aRunSummary({ variant, metrics: { seconds_per_sample_at_fastest_steps: 3 - index } }),
-  )
-  const [baseline, optimized] = runs
-  if (!baseline || !optimized) throw new Error('two runs')
+test('is the mean over blocks of what each run would have taken', () => {
+  const metricsOf = (factor: number) => ({
+    seconds_per_sample_at_fastest_steps: 3 * factor,
+    time_to_quality_seconds_at_fastest_steps: 4 * factor ** 1.5,
+    time_to_each_quality_seconds_at_fastest_steps: 5 * factor ** 2,
+  })
+  const baseline = aRunSummary({ metrics: metricsOf(2) })
+  const optimized = aRunSummary({ variant: 'optimized', metrics: metricsOf(1) })
   const { atFastestSteps } = speedupsOf([{ block: 1, baseline, optimized }], 0.95)
-  expect(atFastestSteps.steady?.estimate).toBeCloseTo(1.5, 12)
-  expect(atFastestSteps.toQuality).toBeNull()
+  expect(atFastestSteps.steady?.estimate).toBeCloseTo(2, 12)
+  expect(atFastestSteps.toQuality?.estimate).toBeCloseTo(2 ** 1.5, 12)
+  expect(atFastestSteps.toEachQuality?.estimate).toBeCloseTo(4, 12)
 })

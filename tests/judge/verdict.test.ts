@@ -134,6 +134,23 @@ describe('a gate that is not required', () => {
   })
 })
 
+test('a speedup that only waits have made passes with a warning, and of an A/A nothing is said', async () => {
+  const waits = ({ variant, seed }: PlannedRun): MetricsDifference => ({
+    ...seeded({ variant, seed } as PlannedRun),
+    stepSeconds: Array.from(
+      { length: 40 },
+      (_, step) => (1 + seed / 1000) * (variant === 'optimized' ? 0.02 : step % 2 === 0 ? 0.04 : 0.12),
+    ),
+  })
+  const { verdict, warnings } = await verdictOf(experiment, waits)
+  expect(verdict).toBe('passed')
+  expect(warnings).toEqual([
+    expect.stringMatching(/^speedup passes, and would not, at 2\.00x .*with a limit of 3\.00x/),
+  ])
+  const aa = await verdictOf(anExperiment({ mode: 'aa' }), waits)
+  expect(aa.warnings.filter((warning) => warning.includes('would be'))).toEqual([])
+})
+
 describe('a launch', () => {
   const crashed: LaunchEnd = { status: 'exited', exitCode: 1, wallSeconds: 5 }
 

@@ -157,6 +157,56 @@ describe('the warm-up', () => {
   })
 })
 
+describe('without slow steps', () => {
+  const evaluatedAt = (step: number, val_loss: number, part: number) => ({
+    event: 'evaluation' as const,
+    step,
+    samples_seen: step * 16,
+    val_loss,
+    metrics: { 'val_loss/part': part },
+  })
+  const runOf = async (variant: 'baseline' | 'optimized', stepSeconds: number[], start = {}) => {
+    const run = await aFinishedRun({ variant }, { stepSeconds, start })
+    const evaluations = [evaluatedAt(20, 0.4, 0.9), evaluatedAt(30, 0.2, 0.7), evaluatedAt(40, 0.1, 0.3)]
+    return { ...run, metrics: { ...run.metrics, evaluations } }
+  }
+
+  test('all three times are those of a run that never waits after its warm-up', async () => {
+    const waiting = await runOf('baseline', steps([10, 1], [15, 0.1], [15, 0.5]))
+    const [summary] = summarizeRuns([waiting])
+    expect(summary?.metrics).toMatchObject({ seconds_per_sample: expect.closeTo(9 / 480, 12) })
+    // 10 s of warm-up, which stays, and 30 steps of 0.1 s.
+    expect(summary?.metrics).toMatchObject({
+      seconds_per_sample_at_fastest_steps: expect.closeTo(0.1 / 16, 12),
+      time_to_quality_seconds_at_fastest_steps: expect.closeTo(13, 12),
+      time_to_each_quality_seconds_at_fastest_steps: expect.closeTo(13, 12),
+    })
+  })
+
+  test('an optimized run has its own, until it is as good as the baseline', async () => {
+    const baseline = await runOf('baseline', steps([40, 1]))
+    const better = await runOf('optimized', steps([10, 1], [15, 0.1], [15, 0.5]))
+    const evaluations = [evaluatedAt(20, 0.2, 0.9), evaluatedAt(30, 0.1, 0.4), evaluatedAt(40, 0.05, 0.2)]
+    const optimized = { ...better, metrics: { ...better.metrics, evaluations } }
+    const [, summary] = summarizeRuns([baseline, optimized])
+    // The whole loss after 30 steps, the part half way from there to 40.
+    expect(summary?.metrics).toMatchObject({
+      time_to_quality_seconds_at_fastest_steps: expect.closeTo(12, 12),
+      time_to_each_quality_seconds_at_fastest_steps: expect.closeTo(12.5, 12),
+    })
+  })
+
+  test('are not told of so few steps that luck would tell them', async () => {
+    const [baseline, optimized] = summarizeRuns([
+      await runOf('baseline', steps([40, 1])),
+      await runOf('optimized', steps([40, 1]), { period_steps: 4 }),
+    ])
+    // Both are looked at over four steps.
+    for (const summary of [baseline, optimized])
+      expect(summary?.metrics).not.toHaveProperty('seconds_per_sample_at_fastest_steps')
+  })
+})
+
 describe('a summary', () => {
   test('has the last evaluation, and says after how many samples it was', async () => {
     const run = await aFinishedRun()

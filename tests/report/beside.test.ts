@@ -44,6 +44,28 @@ test('a step that is none of the run stands there with what it says', () => {
   )
 })
 
+test('what it would be without slow steps stands there as far as it is known', () => {
+  const speedup = pairedRatio(PAIRS, 0.95)
+  const fastest = (known: Partial<Result['verdict']['speedups']['atFastestSteps']>) => {
+    const atFastestSteps = { steady: null, toQuality: null, toEachQuality: null, ...known }
+    const speedups = { ...result.verdict.speedups, atFastestSteps }
+    const beside = besideTheGates({ ...result, verdict: { ...result.verdict, speedups } })
+    return beside.find((line) => line.startsWith('Fastest steps:'))
+  }
+  const told =
+    'Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be'
+  expect(fastest({})).toBeUndefined()
+  expect(fastest({ toQuality: speedup })).toBeUndefined()
+  expect(fastest({ steady: speedup })).toBe(`${told} 2.00x.`)
+  expect(fastest({ steady: speedup, toEachQuality: speedup })).toBe(`${told} 2.00x.`)
+  expect(fastest({ steady: speedup, toQuality: speedup })).toBe(
+    `${told} 2.00x, and to the held-out loss of the baseline 2.00x.`,
+  )
+  expect(fastest({ steady: speedup, toQuality: speedup, toEachQuality: speedup })).toBe(
+    `${told} 2.00x, and to the held-out loss of the baseline 2.00x, to those of every part 2.00x.`,
+  )
+})
+
 test('without runs there is nothing to time', () => {
   expect(timeToQuality(assess(aRequest(), []))).toBe('not measured, since no block has two finished runs.')
 })

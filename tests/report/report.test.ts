@@ -54,7 +54,7 @@ describe('a report in the terminal', () => {
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs over 4 blocks. The worst run clears the limit.
 
         Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
-        Fastest steps: had no step after the warm-up taken longer than the fastest tenth of its run, the speedup would be 4.00x.
+        Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 4.00x.
         Set-up: the optimized training takes longer to set up, and makes that up after 41 steps.
 
       Checks
@@ -94,7 +94,7 @@ describe('a report in the terminal', () => {
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
 
         Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
-        Fastest steps: had no step after the warm-up taken longer than the fastest tenth of its run, the speedup would be 2.00x.
+        Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 2.00x.
         Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
 
       Checks
@@ -135,7 +135,7 @@ describe('a report in the terminal', () => {
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
 
         Speedups: steady state 3.03x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
-        Fastest steps: had no step after the warm-up taken longer than the fastest tenth of its run, the speedup would be 3.03x.
+        Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 3.03x.
         Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
 
       Checks
@@ -179,7 +179,7 @@ describe('a report in the terminal', () => {
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs. Not every run reported a usable peak_memory_reserved_bytes.
 
         Speedups: steady state 1.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
-        Fastest steps: had no step after the warm-up taken longer than the fastest tenth of its run, the speedup would be 1.00x.
+        Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 1.00x.
         Set-up: the optimized training takes no longer to set up than the baseline.
 
       Checks
@@ -226,7 +226,7 @@ describe('a report in the terminal', () => {
         worst_loss: held-out loss at the end of training, the largest of all ranks and optimized runs over 1 block. The worst run clears the limit.
 
         Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 2 of 2 runs were evaluated only at the end: evaluate during the training too.
-        Fastest steps: had no step after the warm-up taken longer than the fastest tenth of its run, the speedup would be 2.00x.
+        Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 2.00x.
         Set-up: the optimized training takes longer to set up, and makes that up after 41 steps.
 
       Checks
@@ -307,7 +307,7 @@ describe('a report in Markdown', () => {
       - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#ratios-and-differences)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
       - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
       - Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 6 of 6 runs were evaluated only at the end: evaluate during the training too.
-      - Fastest steps: had no step after the warm-up taken longer than the fastest tenth of its run, the speedup would be 4.00x.
+      - Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 4.00x.
       - Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
       - [What stands beside the gates](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#beside-the-gates) decides nothing.
 

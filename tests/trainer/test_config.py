@@ -212,6 +212,10 @@ def test_an_override_wins_over_the_file(tmp_path):
         ),
         ("train: {updates: 100}", "optimizer.warmup_updates: got 100, expected less than the 100 updates"),
         (
+            "recipe: {average_updates: 0.01}",
+            "recipe.average_updates: got 0.01, expected a finite number at least 0.1",
+        ),
+        (
             "{train: {updates: 120}, recipe: {warmup_updates: 120}}",
             "recipe.warmup_updates: got 120, expected less than the 120 updates",
         ),

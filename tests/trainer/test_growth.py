@@ -239,6 +239,14 @@ def test_an_average_over_so_many_updates_keeps_that_pace_in_smaller_steps(tmp_pa
     assert quarter**4 == pytest.approx(whole)
 
 
+def test_an_average_reads_back_over_as_many_updates_after_the_batch_grew(tmp_path):
+    learner = Learner(tiny_config(tmp_path, *GROWING, "recipe.average_updates=2"), 3, ALONE)
+    for step in (1, 7):
+        learner.follow_growth(step)
+        assert learner.effective()["ema"].endswith(", evaluated, over 2 updates")
+    assert learner.ema.decay == pytest.approx(math.exp(-4 / 2))
+
+
 def test_a_run_resumed_after_the_batch_grew_ends_in_the_same_bits(grown, tmp_path, monkeypatch):
     config = tiny_config(
         tmp_path, f"data.root={grown / 'data'}", *GROWING, "train.checkpoint_every_updates=5"

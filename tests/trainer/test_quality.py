@@ -23,9 +23,11 @@ from trainer.config import Config
 from trainer.data.mixture import TaskSet
 from trainer.data.normalisation import FieldUnits
 from trainer.data.splits import open_data
-from trainer.errors import CannotWrite, ConfigError
+from trainer.errors import CannotWrite, ConfigError, Diverged
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.run.evaluate import _take_gpu, _write_whole, evaluate_checkpoint, evaluate_runs
+from trainer.optimizer.ema import LoopEma
+from trainer.run.checkpoint import read_checkpoint
+from trainer.run.evaluate import _take_gpu, _write_whole, as_text, evaluate_checkpoint, evaluate_runs
 from trainer.run.evaluation import Evaluator
 from trainer.run.evaluation_rollouts import Rollouts, _sums
 from trainer.run.training import Progress, run_training
@@ -374,7 +376,7 @@ def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
 
 
 def test_the_average_is_judged_where_the_recipe_asks_for_it(tmp_path):
-    same = [BOTH, "evaluation.every_updates=5"]
+    same = [BOTH, "evaluation.every_updates=5", "train.keep_best=true"]
     plain, averaged = tmp_path / "plain", tmp_path / "averaged"
     run_training(tiny_config(tmp_path, *same), plain, 3, Progress())
     run_training(tiny_config(tmp_path, *same, "recipe.average_updates=3"), averaged, 3, Progress())
@@ -387,12 +389,26 @@ def test_the_average_is_judged_where_the_recipe_asks_for_it(tmp_path):
         assert "val_loss_ema" in theirs["metrics"]
         assert "val_loss_ema" not in ours["metrics"]
     for folder, reported in ((plain, weights), (averaged, judged)):
+        best = read_checkpoint(folder / "checkpoint-best.pt")["best_val_loss"]
+        assert best == min(event["val_loss"] for event in reported)
         evaluate_runs([folder], tmp_path / "again.jsonl", None)
         again = json.loads((tmp_path / "again.jsonl").read_text())
         assert again["val_loss"] == pytest.approx(reported[-1]["val_loss"], rel=1e-5)
         assert again["metrics"] == pytest.approx(reported[-1]["metrics"], rel=1e-4)
+    for folder, kind in ((plain, "raw (judged)"), (averaged, "ema (judged)")):
+        head = as_text(evaluate_checkpoint(folder / "checkpoint.pt", None), as_json=False).splitlines()[0]
+        assert kind in head
     found = evaluate_checkpoint(averaged / "checkpoint.pt", None)
     assert found.errors["ema"]["nrmse"] == found.metrics["nrmse"] != found.errors["raw"]["nrmse"]
+
+
+def test_an_average_that_is_not_finite_ends_the_run_where_it_is_judged(tmp_path, monkeypatch):
+    whole = LoopEma.weights
+    monkeypatch.setattr(
+        LoopEma, "weights", lambda ema: {name: w * torch.nan for name, w in whole(ema).items()}
+    )
+    with pytest.raises(Diverged, match="held-out loss of the averaged weights of step 7 is nan"):
+        run_training(tiny_config(tmp_path, BOTH, "recipe.average_updates=3"), tmp_path, 3, Progress())
 
 
 def pretend_gpus(monkeypatch, count: int) -> None:

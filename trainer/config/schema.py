@@ -8,7 +8,7 @@ from trainer.config.growth import Growth
 from trainer.data.tasks import TASKS
 from trainer.losses.terms import TERMS
 from trainer.ranges import AtLeast, Between, NotEmpty
-from trainer.setting_kinds import Count, CountOrZero, Decay, Positive, Seconds, Weight
+from trainer.setting_kinds import AveragedUpdates, Count, CountOrZero, Decay, Positive, Seconds, Weight
 from trainer.switches.on_model import MODEL_SWITCHES
 
 LEAST_PAIRS = 16  # of a step: gradients of fewer are mostly noise
@@ -169,7 +169,7 @@ class RecipeConfig:
     schedule_updates: Count | None = None
     # Updates over which weights are averaged, of which 1/e is left after so many; the average is the model
     # that is evaluated. null = by optimizer.ema_decay, and the weights themselves are evaluated.
-    average_updates: Positive | None = None
+    average_updates: AveragedUpdates | None = None
     task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal
 
 
@@ -203,7 +203,7 @@ class Config:
         return self.recipe.schedule_updates or self.train.updates
 
     @property
-    def ema_decay(self) -> float:
+    def average_decay(self) -> float:
         """What an update leaves of the average."""
         updates = self.recipe.average_updates
         return self.optimizer.ema_decay if updates is None else math.exp(-1 / updates)

@@ -31,9 +31,10 @@ from trainer.terminal import be_quiet, say, show_progress
 
 
 class CheckpointErrors(NamedTuple):
-    """Of the weights and of their average, by name; the metrics of the training are those of one of them."""
+    """Of the weights and of their average, by name; the training's metrics are those of the judged ones."""
 
     errors: dict[str, dict[str, float]]
+    judged: str
     metrics: dict[str, float]
 
 
@@ -58,7 +59,8 @@ def evaluate_checkpoint(path: Path, root: str | None) -> CheckpointErrors:
         weights = {"raw": state["model"], "ema": averaged_weights(state["ema"])}
         errors = {name: _errors(evaluator, tensors) for name, tensors in weights.items()}
     losses = {name: found["val_loss"] for name, found in errors.items()}
-    return CheckpointErrors(errors, {**beside_judged(losses, config), **errors[config.judged_weights]})
+    judged = config.judged_weights
+    return CheckpointErrors(errors, judged, {**beside_judged(losses, config), **errors[judged]})
 
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
@@ -198,14 +200,15 @@ def _errors(evaluator: Evaluator, weights: dict[str, torch.Tensor]) -> dict[str,
     return {"val_loss": errors.val_loss, **errors.metrics(), **evaluator.rollout_errors(weights)}
 
 
-def as_text(errors: dict[str, dict[str, float]], *, as_json: bool) -> str:
+def as_text(found: CheckpointErrors, *, as_json: bool) -> str:
     """A table with one column for each kind of weights, or JSON on one line."""
     if as_json:
-        return json.dumps(errors)
-    names = list(next(iter(errors.values())))
+        return json.dumps(found.errors)
+    names = list(found.errors[found.judged])
     width = max(map(len, names))
-    lines = [f"{'':{width}}  " + "  ".join(f"{kind:>10}" for kind in errors)]
+    kinds = [f"{kind}{' (judged)' if kind == found.judged else ''}" for kind in found.errors]
+    lines = [f"{'':{width}}  " + "  ".join(f"{kind:>12}" for kind in kinds)]
     for name in names:
-        values = "  ".join(f"{found.get(name, float('nan')):10.4g}" for found in errors.values())
+        values = "  ".join(f"{errors.get(name, float('nan')):12.4g}" for errors in found.errors.values())
         lines.append(f"{name:{width}}  {values}")
     return "\n".join(lines)

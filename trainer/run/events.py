@@ -70,9 +70,9 @@ def write_evaluation(
     weights = {"raw": whole_state(learner.model), "ema": learner.ema.weights()}
     errors = {name: evaluator.errors(tensors) for name, tensors in weights.items()}
     losses = {name: found.val_loss for name, found in errors.items()}
-    for loss in (losses["raw"], losses[config.judged_weights]):
-        if not math.isfinite(loss):  # by the update whose loss was the last that was looked at
-            raise Diverged(step, f"the held-out loss of step {step} is {loss}")
+    for name, words in (("raw", ""), (config.judged_weights, " of the averaged weights")):
+        if not math.isfinite(losses[name]):  # by the update whose loss was the last that was looked at
+            raise Diverged(step, f"the held-out loss{words} of step {step} is {losses[name]}")
     judged = errors[config.judged_weights]
     is_last = step == config.growth.steps
     rollouts = evaluator.rollout_errors(weights[config.judged_weights]) if is_last else {}

@@ -43,7 +43,7 @@ class Learner:
         self.wrapper = wrap(self.objective, config.speed, world)
         self.optimizer = make_optimizer(self.model, config, world, capturable=config.speed.cuda_graph)
         self.scaled_step = ScaledStep(self.optimizer, config.speed.precision, world.device)
-        self.ema = make_ema(self.model, config.ema_decay, foreach=config.speed.foreach_ema)
+        self.ema = make_ema(self.model, config.average_decay, foreach=config.speed.foreach_ema)
         self.choices = StepChoices.of(config, seed)
         self.follow_growth(1)
 
@@ -68,9 +68,9 @@ class Learner:
 
     def follow_growth(self, step: int) -> None:
         """Keep the decay per pair of weights and average, whatever the size of the step's batch."""
-        factor = self.config.growth.factor(step)
-        self.optimizer.set_weight_decay(self.config.optimizer.weight_decay * math.sqrt(factor))
-        self.ema.decay = self.config.ema_decay**factor
+        self.factor = self.config.growth.factor(step)
+        self.optimizer.set_weight_decay(self.config.optimizer.weight_decay * math.sqrt(self.factor))
+        self.ema.decay = self.config.average_decay**self.factor
 
     def work(
         self, step: Step, rate: float | Tensor, batches: Iterable[Batch], phase: Phase = EVERYTHING
@@ -122,11 +122,10 @@ class Learner:
         }
 
     def _judged_average(self) -> str:
-        """Over how many updates it goes, by its decay in the first step; nothing where it is only shown."""
+        """Over how many updates it goes, by its decay; nothing where it is only shown."""
         if self.config.judged_weights == "raw":
             return ""
-        updates = -self.config.growth.factor(1) / math.log(self.ema.decay)
-        return f", evaluated, over {updates:.3g} updates"
+        return f", evaluated, over {-self.factor / math.log(self.ema.decay):.3g} updates"
 
     def _accumulate(self, step: Step, batch: Batch, phase: Phase, *, last: bool) -> Tensor:
         """Add the gradient of one micro-batch and return its part of the update's loss."""
