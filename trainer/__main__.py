@@ -6,7 +6,7 @@ from trainer.clock import start_process_clock
 
 start_process_clock()
 
-from trainer.cli import main  # noqa: E402 - the clock must start before anything heavy is imported
+from trainer.cli import end_at_once, main  # noqa: E402 - the clock must start before anything heavy is imported
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    end_at_once(main(sys.argv[1:]))

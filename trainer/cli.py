@@ -46,19 +46,20 @@ def main(arguments: Sequence[str]) -> int:
         return UNREAD
     except KeyboardInterrupt as interruption:
         say(f"interrupted{interruption}")
-        _end_at_once(INTERRUPTED)
+        end_at_once(INTERRUPTED)
     except ConfigError as error:
         say("\n".join(error.problems))  # at once, beside other ranks
         return BAD_INPUT
     except CannotWrite as error:
         say(str(error))
-        _end_at_once(FAILED)
+        end_at_once(FAILED)
 
 
-def _end_at_once(code: int) -> NoReturn:
+def end_at_once(code: int) -> NoReturn:
     """Without what extensions do at exit.
 
-    HDF5 tries again what it could not write, and that has crashed; Triton reports each object that is left.
+    HDF5 tries again what it could not write, and that has crashed; Triton reports each object that is left;
+    one of seventy launches of two ranks was aborted by a thread of torch's, with all of its work done.
     """
     for child in multiprocessing.active_children():
         child.kill()
