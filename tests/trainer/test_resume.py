@@ -236,7 +236,7 @@ def test_a_run_goes_on_with_no_other_data(tmp_path, on_own_files, change_one, sp
 def test_what_a_run_does_not_go_on_with_is_not_evaluated_either(tmp_path, on_own_files, split):
     config, files = on_own_files
     checkpoint = tmp_path / "out/checkpoint.pt"
-    assert evaluate_checkpoint(checkpoint, None)["raw"]["val_loss"] > 0
+    assert evaluate_checkpoint(checkpoint, None).metrics["val_loss"] > 0
     change(files[:1], scaled, getattr(split_trajectories(config.data, "advection1d"), split).row[0])
     message = rf"{checkpoint}: was trained on other data .* {tmp_path}/own holds; put back .* --data-root"
     with pytest.raises(ConfigError, match=message):
