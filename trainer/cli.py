@@ -5,20 +5,17 @@ import contextlib
 import gc
 import json
 import math
-import multiprocessing
 import os
 import select
 import signal
 import sys
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from trainer.ahead import open_driver
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
+from trainer.ending import end_at_once
 from trainer.errors import CannotWrite, ConfigError
 from trainer.ranks import is_first_rank, rank_from_environment
 from trainer.terminal import answer, say
@@ -27,7 +24,6 @@ FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 128 + signal.SIGINT  # as shells have it
 UNREAD = 128 + signal.SIGPIPE
-POLL_SECONDS = 0.05
 LARGEST_SEED = 2**53 - 1  # that every reader of metrics.jsonl tells from the next
 
 
@@ -53,23 +49,6 @@ def main(arguments: Sequence[str]) -> int:
     except CannotWrite as error:
         say(str(error))
         end_at_once(FAILED)
-
-
-def end_at_once(code: int) -> NoReturn:
-    """Without what extensions do at exit.
-
-    HDF5 tries again what it could not write, and that has crashed; Triton reports each object that is left;
-    one of seventy launches of two ranks was aborted by a thread of torch's, with all of its work done.
-    """
-    for child in multiprocessing.active_children():
-        child.kill()
-    # A checkpoint may be under way. Who interrupted its join has made Python take that thread for ended.
-    while any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
-        time.sleep(POLL_SECONDS)
-    if sys.stdout:
-        with contextlib.suppress(OSError):  # what could not be written was told
-            sys.stdout.flush()
-    os._exit(code)
 
 
 def _is_unread() -> bool:

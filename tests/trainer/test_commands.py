@@ -159,10 +159,14 @@ def test_of_several_ranks_the_first_says_what_all_found(tmp_path, monkeypatch, c
 def test_a_process_whose_command_is_done_leaves_out_what_others_do_at_exit(tmp_path):
     """Threads of torch have aborted such a process now and then, when all of its work was done."""
     start = (
-        "import atexit, runpy, sys; atexit.register(print, 'at exit'); "
+        "import atexit, concurrent.futures, runpy; atexit.register(print, 'at exit'); "
+        # As compilers have, idle.
+        "pool = concurrent.futures.ThreadPoolExecutor(); pool.submit(int).result(); "
         "runpy.run_module('trainer', run_name='__main__')"
     )
     command = ["validate-config", "--config", str(ROOT / "configs/train/smoke-baseline.yaml"), "--json"]
-    done = subprocess.run([sys.executable, "-c", start, *command], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", start, *command], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["train"]

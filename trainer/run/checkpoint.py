@@ -16,6 +16,7 @@ from torch import Tensor
 
 from trainer.config.load import config_from
 from trainer.data.splits import Data
+from trainer.ending import SAVING
 from trainer.errors import CannotWrite, ConfigError, refusal_of_system
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import MISSING
@@ -111,7 +112,9 @@ class CheckpointWriter:
             _save(state, self.out, best=best)
             return
         copied = _copied(state)  # the next step changes the tensors in place
-        self._thread = threading.Thread(target=self._save_in_thread, args=(copied, self.out, best))
+        self._thread = threading.Thread(
+            target=self._save_in_thread, args=(copied, self.out, best), name=SAVING
+        )
         self._thread.start()
         self.by_thread += 1
 
