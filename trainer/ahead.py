@@ -1,7 +1,7 @@
 """What the start of a training waits for, begun by threads while it does something else.
 
-Who needs it asks for it as ever and finds it done, or waits for the rest of it. A failure here says nothing:
-who needs it fails the same way, and says so.
+Who needs it asks for it as ever and finds it done, or waits for the rest of it. A preparation that fails says
+nothing: who needs it fails the same way, and says so. What is begun for its result raises what it raised.
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 DRIVER_SECONDS = 10.0  # the most that the end of a process waits for a driver that is still opening
 
@@ -37,6 +41,14 @@ def hash_triton() -> threading.Thread:
     with suppress(ImportError):
         import triton  # noqa: F401 - whole, before there is a thread
     return _in_background(_hash_triton)
+
+
+def begin(action: Callable[..., Result], *arguments: object) -> Future[Result]:
+    """Let a thread work for a result, which is asked for later and raises then if the work did."""
+    executor = ThreadPoolExecutor(1, action.__name__)
+    future = executor.submit(action, *arguments)
+    executor.shutdown(wait=False)
+    return future
 
 
 def _make_context(device: int) -> None:

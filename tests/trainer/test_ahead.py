@@ -10,6 +10,7 @@ import pytest
 from tiny import ROOT, tiny_config, tiny_file
 
 from trainer import ahead
+from trainer.errors import ConfigError
 from trainer.run import training
 from trainer.run.training import Progress, run_training
 from trainer.switches.on_model import runs_kernels
@@ -163,3 +164,30 @@ def test_a_training_with_our_kernels_has_the_hash_when_it_starts(tmp_path, monke
     with pytest.raises(InterruptedError):
         run_training(tiny_config(tmp_path), tmp_path / "out", 0, Progress())
     assert happened == (["begins", "is there"] if has_kernels else []) + ["start"]
+
+
+def test_what_is_begun_gives_its_result_or_raises_what_it_raised():
+    def fail(text: str) -> None:
+        raise ConfigError(text)
+
+    assert ahead.begin(divmod, 7, 2).result() == (3, 1)
+    with pytest.raises(ConfigError, match="not there"):
+        ahead.begin(fail, "data.root: not there").result()
+
+
+def test_data_is_read_beside_the_joining_of_ranks(tmp_path, monkeypatch):
+    is_read = threading.Event()
+    joined = training.open_world
+
+    def read(config: object) -> None:
+        is_read.set()
+        raise InterruptedError
+
+    def join(*arguments: object):
+        assert is_read.wait(60)  # else reading waits for the joining
+        return joined(*arguments)
+
+    monkeypatch.setattr(training, "open_data", read)
+    monkeypatch.setattr(training, "open_world", join)
+    with pytest.raises(InterruptedError):
+        run_training(tiny_config(tmp_path), tmp_path / "out", 0, Progress())
