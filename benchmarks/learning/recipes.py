@@ -88,7 +88,9 @@ RECIPES: dict[str, RecipeConfig] = {
     "256-points-16th-cut-6-warm-15-falling-120-average-6": _falling(6, 120, 15, 6),
     "256-points-16th-cut-6-warm-15-falling-150-average-6": _falling(6, 150, 15, 6),
     "256-points-16th-cut-6-warm-15-falling-180-average-6": _falling(6, 180, 15, 6),
+    "256-points-16th-warm-15-average-6": _falling(4, 300, 15, 6),
     "256-points-16th-cut-6-warm-15-average-6": _falling(6, 300, 15, 6),
+    "256-points-16th-cut-6-warm-6-average-6": _falling(6, 300, 6, 6),
     "256-points-16th-cut-6-warm-6-falling-180-average-6": _falling(6, 180, 6, 6),
 }
 
