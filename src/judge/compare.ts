@@ -6,6 +6,7 @@ import type { RunSummary } from '../measure/summary.ts'
 import { meanOf } from '../statistics/averages.ts'
 import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'
 import { isLevel } from './gate-kind.ts'
+import { whyNoTimeToQuality } from './no-time-to-quality.ts'
 import { CONFIDENCE, type PairedEstimate } from './paired.ts'
 import { type Speedups, speedupsOf } from './speedups.ts'
 
@@ -21,6 +22,8 @@ export interface GateComparison {
   readonly repeating: readonly Variant[]
   /** Held-out numbers that every run reported. */
   readonly heldOut: readonly string[]
+  /** Why runs lack the time to quality that the gate is of; null where none does. */
+  readonly noTimeToQuality: string | null
 }
 
 export interface Comparison {
@@ -45,11 +48,14 @@ export function compare(
 }
 
 function heldOutOf(blocks: readonly Block[]): string[] {
-  const runs = blocks.flatMap((block) => VARIANTS.map((variant) => block[variant].metrics))
-  const [first = {}, ...others] = runs
+  const [first = {}, ...others] = runsOf(blocks).map(({ metrics }) => metrics)
   return Object.keys(first).filter(
     (name) => isHeldOutMetric(name) && others.every((metrics) => metrics[name] !== undefined),
   )
+}
+
+function runsOf(blocks: readonly Block[]): RunSummary[] {
+  return blocks.flatMap((block) => VARIANTS.map((variant) => block[variant]))
 }
 
 function compareGate(
@@ -65,6 +71,7 @@ function compareGate(
     optimized: optimized && level(gate, optimized),
     evidence: isLevel(gate) ? optimized && worst(gate, optimized) : pairedEstimate(gate, blocks, confidence),
     blocks: blocks.length,
+    noTimeToQuality: whyNoTimeToQuality(runsOf(blocks), gate.metric),
     repeating: VARIANTS.filter((variant) => repeats({ baseline, optimized }[variant] ?? [])),
   }
 }

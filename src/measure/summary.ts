@@ -14,7 +14,7 @@ import {
   settledAfter,
   stepsUntil,
 } from './steady-state.ts'
-import { misplacedEvaluation, secondsToEachQuality, secondsToQuality } from './time-to-quality.ts'
+import { type NoTimeToQuality, timeToEachQuality, timeToQuality } from './time-to-quality.ts'
 
 export type FinishedRun = Extract<RunOutcome, { status: 'finished' }>
 
@@ -42,9 +42,8 @@ export interface RunSummary {
   readonly reportedSamples: number
   /** Samples seen before the last evaluation, from which the held-out numbers are. */
   readonly evaluatedAfterSamples: number
-  readonly evaluations: number
-  /** Without one, a time to quality can be read from them. */
-  readonly misplacedEvaluation: Evaluation | null
+  /** Of each time to quality that is not among its metrics, though the baseline run of its block has finished. */
+  readonly noTimeToQuality: Readonly<Record<string, NoTimeToQuality>>
   /** Last step of each earlier part; empty for a run of one process. */
   readonly resumedAtSteps: readonly number[]
   readonly attemptedUpdates: number
@@ -131,6 +130,12 @@ function summarize(
   const evaluationSeconds = sumOf(metrics.evaluations.map(({ seconds }) => seconds ?? 0))
   const phaseSeconds = (phases: WholeMetrics['phases']) => sumOf(phases.map(({ seconds }) => seconds))
   const quality = baseline?.evaluations.at(-1)
+  const toQuality = quality
+    ? {
+        time_to_quality_seconds: timeToQuality(metrics, quality),
+        time_to_each_quality_seconds: timeToEachQuality(metrics, quality),
+      }
+    : {}
   const dataWaitShare = hasDataWait ? sumOf(steps.dataWaitSeconds.slice(...timed)) / timedSeconds : null
   return {
     ...identity(run),
@@ -148,8 +153,11 @@ function summarize(
     samples: sumOf(steps.samples),
     reportedSamples: end.samples,
     evaluatedAfterSamples: metrics.evaluations.at(-1)?.samples_seen ?? 0,
-    evaluations: metrics.evaluations.length,
-    misplacedEvaluation: misplacedEvaluation(metrics),
+    noTimeToQuality: Object.fromEntries(
+      Object.entries(toQuality).filter(
+        (entry): entry is [string, NoTimeToQuality] => typeof entry[1] === 'object',
+      ),
+    ),
     resumedAtSteps: start.resumed_at_steps ?? [],
     attemptedUpdates: end.attempted_updates,
     skippedUpdates: end.skipped_updates,
@@ -174,8 +182,7 @@ function summarize(
       ...reportedMetrics(metrics),
       seconds_per_sample: secondsPerSample,
       data_wait_share: dataWaitShare,
-      time_to_quality_seconds: quality && secondsToQuality(metrics, quality.val_loss),
-      time_to_each_quality_seconds: quality && secondsToEachQuality(metrics, quality),
+      ...toQuality,
       ...atFastestSteps(withoutSlowWindows(metrics, timed, windowSamples), timed, quality),
       // The GPUs are taken from the launch to its end, so this is the supervisor's clock.
       gpu_hours: (wallSeconds * start.world_size) / 3600,
@@ -201,8 +208,8 @@ function atFastestSteps(
   if (run === null) return {}
   return {
     seconds_per_sample_at_fastest_steps: timePerSample(run, timed),
-    time_to_quality_seconds_at_fastest_steps: quality && secondsToQuality(run, quality.val_loss),
-    time_to_each_quality_seconds_at_fastest_steps: quality && secondsToEachQuality(run, quality),
+    time_to_quality_seconds_at_fastest_steps: quality && timeToQuality(run, quality),
+    time_to_each_quality_seconds_at_fastest_steps: quality && timeToEachQuality(run, quality),
   }
 }
 
@@ -217,7 +224,7 @@ function timedRange(steps: number, warmUp: number, period: number): [number, num
   return [first, first + Math.floor((steps - first) / period) * period]
 }
 
-type MaybeMetrics = Readonly<Record<string, number | null | undefined>>
+type MaybeMetrics = Readonly<Record<string, number | NoTimeToQuality | null | undefined>>
 
 function reportedMetrics({ evaluations, end }: WholeMetrics): MaybeMetrics {
   const last = evaluations.at(-1)

@@ -10,76 +10,90 @@ export function isLossOfPart(metric: string): boolean {
   return metric.startsWith(`evaluation.${PART}`)
 }
 
-/** A held-out loss that is to be reached. */
+/** A held-out loss that is to be reached, as evaluations name it. */
 interface Wanted {
-  readonly lossOf: (evaluation: Evaluation) => number | undefined
+  readonly name: string
   readonly limit: number
 }
 
+/** Why a run has no time to a quality. */
+export type NoTimeToQuality =
+  | { readonly kind: 'evaluated once' }
+  | { readonly kind: 'misplaced'; readonly evaluation: Evaluation }
+  | { readonly kind: 'no parts' }
+  | { readonly kind: 'other parts' }
+  /** At its end, with these losses where they were to be at most `limit`. */
+  | { readonly kind: 'ends above'; readonly losses: readonly (Wanted & { readonly value: number })[] }
+
 /**
- * Seconds of set-up and training steps until the held-out loss is at most `valLoss` and stays so to the end, linear
- * between two evaluations; evaluations and checkpoints themselves are not counted. Not until it first was: a loss that
- * scatters is below by luck before it is by rights. Null if it ends above, or if nobody knows when: the run was
- * evaluated only once, or at steps that are none of its own.
+ * Seconds of set-up and training steps until the held-out loss is at most that of `quality` and stays so to the end,
+ * linear between two evaluations; evaluations and checkpoints themselves are not counted. Not until it first was: a
+ * loss that scatters is below by luck before it is by rights.
  */
-export function secondsToQuality(run: WholeMetrics, valLoss: number): number | null {
-  return secondsUntil(run, [{ lossOf: ({ val_loss }) => val_loss, limit: valLoss }])
+export function timeToQuality(run: WholeMetrics, quality: Evaluation): number | NoTimeToQuality {
+  return secondsUntil(run, [wantedWhole(quality)])
 }
 
 /**
  * The same, until all held-out losses of `quality` are reached at once, and stay so: the whole one and those that its
  * metrics call `val_loss/<part>`, since a mean over parts tells only of those with large errors. An evaluation that
- * leaves one out has not reached it. Null without such parts, or where the run does not end with the same.
+ * leaves one out has not reached it.
  */
-export function secondsToEachQuality(run: WholeMetrics, quality: Evaluation): number | null {
+export function timeToEachQuality(run: WholeMetrics, quality: Evaluation): number | NoTimeToQuality {
   const parts = partsOf(quality)
+  if (parts.length === 0) return { kind: 'no parts' }
   const own = run.evaluations.at(-1)
-  if (parts.length === 0 || !own || namesOf(partsOf(own)) !== namesOf(parts)) return null
-  return secondsUntil(run, [
-    { lossOf: ({ val_loss }) => val_loss, limit: quality.val_loss },
-    ...parts.map(([name, limit]) => ({ lossOf: ({ metrics }: Evaluation) => metrics?.[name], limit })),
-  ])
+  if (!own || namesOf(partsOf(own)) !== namesOf(parts)) return { kind: 'other parts' }
+  return secondsUntil(run, [wantedWhole(quality), ...parts])
 }
 
-type Part = readonly [name: string, loss: number]
-
-function partsOf({ metrics = {} }: Evaluation): Part[] {
-  return Object.entries(metrics).filter(([name]) => name.startsWith(PART))
+function wantedWhole({ val_loss }: Evaluation): Wanted {
+  return { name: 'val_loss', limit: val_loss }
 }
 
-function namesOf(parts: readonly Part[]): string {
+function partsOf({ metrics = {} }: Evaluation): Wanted[] {
+  return Object.entries(metrics)
+    .filter(([name]) => name.startsWith(PART))
+    .map(([name, limit]) => ({ name, limit }))
+}
+
+function namesOf(parts: readonly Wanted[]): string {
   return parts
-    .map(([name]) => name)
+    .map(({ name }) => name)
     .sort()
     .join('\n')
 }
 
-function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | null {
-  if (misplacedEvaluation(run) !== null) return null
+function lossOf({ name }: Wanted, { val_loss, metrics }: Evaluation): number {
+  return (name === 'val_loss' ? val_loss : metrics?.[name]) ?? Number.NaN
+}
+
+function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | NoTimeToQuality {
+  const evaluation = misplacedEvaluation(run)
+  if (evaluation !== null) return { kind: 'misplaced', evaluation }
   const curve = run.evaluations.toSorted((a, b) => a.step - b.step)
-  if (curve.length < 2) return null
-  const isTold = ({ lossOf }: Wanted, evaluation: Evaluation) => lossOf(evaluation) !== undefined
-  const isReached = ({ lossOf, limit }: Wanted, evaluation: Evaluation) =>
-    (lossOf(evaluation) ?? Number.NaN) <= limit
-  const last = curve.findLastIndex((evaluation) => !wanted.every((loss) => isReached(loss, evaluation)))
+  if (curve.length < 2) return { kind: 'evaluated once' }
+  const notReached = (evaluation: Evaluation) =>
+    wanted.filter((loss) => !(lossOf(loss, evaluation) <= loss.limit))
+  const last = curve.findLastIndex((evaluation) => notReached(evaluation).length > 0)
   const [before, at] = [curve[last], curve[last + 1]]
-  if (!at) return null
+  if (!at) {
+    const losses = before ? notReached(before).map((loss) => ({ ...loss, value: lossOf(loss, before) })) : []
+    return { kind: 'ends above', losses }
+  }
   const seconds = secondsAt(run, at.step)
   // What an evaluation leaves out may have been reached at any time since, so at the latest.
-  if (!before || !wanted.every((loss) => isTold(loss, before))) return seconds
+  if (!before || wanted.some((loss) => Number.isNaN(lossOf(loss, before)))) return seconds
   const start = secondsAt(run, before.step)
-  const shares = wanted
-    .filter((loss) => !isReached(loss, before))
-    .map(({ lossOf, limit }) => {
-      const [from, to] = [lossOf(before) ?? Number.NaN, lossOf(at) ?? Number.NaN]
-      return (from - limit) / (from - to)
-    })
-  const found = start + Math.max(...shares) * (seconds - start)
-  return Number.isFinite(found) ? found : null
+  const shares = notReached(before).map((loss) => {
+    const [from, to] = [lossOf(loss, before), lossOf(loss, at)]
+    return (from - loss.limit) / (from - to)
+  })
+  return start + Math.max(...shares) * (seconds - start)
 }
 
 /** The first whose step and samples do not fit the steps: an epoch's number would make the time far too short. */
-export function misplacedEvaluation({ evaluations, steps }: WholeMetrics): Evaluation | null {
+function misplacedEvaluation({ evaluations, steps }: WholeMetrics): Evaluation | null {
   let step = 0
   let samples = 0
   for (const evaluation of evaluations.toSorted((a, b) => a.step - b.step)) {

@@ -1,4 +1,5 @@
 // The evidence beside the gates -> sentences: the speedups, the same-seed losses, the noise of the machine.
+import { whyNoTimeToQuality } from '../judge/no-time-to-quality.ts'
 import type { PairedEstimate } from '../judge/paired.ts'
 import type { BreakEven, Speedups } from '../judge/speedups.ts'
 import type { RunSummary } from '../measure/summary.ts'
@@ -28,34 +29,24 @@ function estimate(found: PairedEstimate | null): string {
 }
 
 function toQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]): string {
-  return found === null ? `not measured, since ${whyNoTimeToQuality(runs)}` : ratio(found.estimate)
+  return timeText(found, runs, 'time_to_quality_seconds')
 }
 
 /** Nothing where the trainer tells of no part of its held-out pairs. */
 function toEachQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]): string[] {
-  const measured = runs.filter(({ block }) => block !== null)
-  if (!measured.some(({ metrics }) => Object.keys(metrics).some(isLossOfPart))) return []
-  const late = measured.filter(({ metrics }) => metrics.time_to_each_quality_seconds === undefined)
-  const text =
-    found === null
-      ? `not measured, since ${late.length} of ${measured.length} runs do not end there or do not tell of the same parts`
-      : ratio(found.estimate)
+  if (!measuredOf(runs).some(({ metrics }) => Object.keys(metrics).some(isLossOfPart))) return []
+  const text = timeText(found, runs, 'time_to_each_quality_seconds')
   return [`Each part: time to the held-out losses that the baseline ends with, of every part: ${text}.`]
 }
 
-function whyNoTimeToQuality(runs: readonly RunSummary[]): string {
-  const measured = runs.filter(({ block }) => block !== null)
-  const once = measured.filter(({ evaluations }) => evaluations < 2)
-  const misplaced = measured.find(({ misplacedEvaluation }) => misplacedEvaluation !== null)
-  const late = measured.filter(({ metrics }) => metrics.time_to_quality_seconds === undefined)
-  const shares = (some: readonly RunSummary[]) => `${some.length} of ${measured.length} runs`
-  if (once.length > 0)
-    return `${shares(once)} were evaluated only at the end: evaluate during the training too`
-  if (misplaced?.misplacedEvaluation) {
-    const { step, samples_seen } = misplaced.misplacedEvaluation
-    return `${misplaced.runId} has an evaluation at step ${step} after ${samples_seen} samples, which are not those of its first ${step} steps: step counts optimizer steps`
-  }
-  return late.length > 0 ? `${shares(late)} do not end there` : 'no block has two finished runs'
+function timeText(found: PairedEstimate | null, runs: readonly RunSummary[], metric: string): string {
+  if (found !== null) return ratio(found.estimate)
+  const why = whyNoTimeToQuality(measuredOf(runs), metric) ?? 'no block has two finished runs'
+  return `not measured, since ${why}`
+}
+
+function measuredOf(runs: readonly RunSummary[]): readonly RunSummary[] {
+  return runs.filter(({ block }) => block !== null)
 }
 
 function atFastestStepsText({ steady, toQuality, toEachQuality }: Speedups['atFastestSteps']): string[] {

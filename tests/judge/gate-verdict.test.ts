@@ -251,11 +251,27 @@ describe('a number that is not there', () => {
       evidence: null,
       repeating: [],
       heldOut: [],
+      noTimeToQuality: null,
     }
     expect(judgeGate({ ...none, blocks: 0 }).reason).toBe('no block has two finished runs')
     expect(judgeGate({ ...none, blocks: 4 }).reason).toBe(
       'not every run reported a usable seconds_per_sample',
     )
+  })
+
+  test('of a time to quality is told by what the runs ended with', () => {
+    const late = {
+      gate: aGate({ metric: 'time_to_quality_seconds' }),
+      baseline: 9,
+      optimized: null,
+      evidence: null,
+      blocks: 4,
+      repeating: [],
+      heldOut: [],
+      noTimeToQuality: '1 of 8 runs do not end there',
+    }
+    expect(judgeGate(late)).toMatchObject({ state: 'not measured', reason: late.noTimeToQuality })
+    expect(judgeGate({ ...late, blocks: 0 }).reason).toBe('no block has two finished runs')
   })
 
   test('of the trainer is answered with what it reported, the nearest name first', () => {
@@ -268,6 +284,7 @@ describe('a number that is not there', () => {
         blocks: 1,
         repeating: [],
         heldOut: names,
+        noTimeToQuality: null,
       }).reason
     const missing = 'not every run reported a usable evaluation.acuracy'
     expect(reported()).toBe(missing)
@@ -291,6 +308,7 @@ describe('a number that is not there', () => {
         blocks: 4,
         repeating: [],
         heldOut: [],
+        noTimeToQuality: null,
       })
       expect(verdict).toMatchObject({
         state: 'not measured',

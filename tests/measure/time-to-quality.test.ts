@@ -1,10 +1,6 @@
 // When a run reached a held-out loss for good.
 import { expect, test } from 'vitest'
-import {
-  misplacedEvaluation,
-  secondsToEachQuality,
-  secondsToQuality,
-} from '../../src/measure/time-to-quality.ts'
+import { timeToEachQuality, timeToQuality } from '../../src/measure/time-to-quality.ts'
 import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
 
 /** 40 steps of 0.1 s after 3 s of set-up, with these losses, and those of parts, at these steps. */
@@ -29,19 +25,31 @@ async function run(
   return { ...metrics, evaluations }
 }
 
+/** As a baseline that ends with these. */
+const ending = (val_loss: number, metrics: Record<string, number> = {}) =>
+  ({ event: 'evaluation', step: 40, samples_seen: 640, val_loss, metrics }) as const
+
+const until = (metrics: Parameters<typeof timeToQuality>[0], valLoss: number) =>
+  timeToQuality(metrics, ending(valLoss))
+
+const above = (...losses: [name: string, value: number, limit: number][]) => ({
+  kind: 'ends above',
+  losses: losses.map(([name, value, limit]) => ({ name, value, limit })),
+})
+
 test('lies between two evaluations by linear interpolation', async () => {
   const metrics = await run([
     [10, 0.4],
     [20, 0.2],
     [40, 0.1],
   ])
-  expect(secondsToQuality(metrics, 0.3)).toBeCloseTo(3 + 1.5, 12)
-  expect(secondsToQuality(metrics, 0.1)).toBeCloseTo(3 + 4, 12)
+  expect(until(metrics, 0.3)).toBeCloseTo(3 + 1.5, 12)
+  expect(until(metrics, 0.1)).toBeCloseTo(3 + 4, 12)
 })
 
 test('is the first evaluation when that is already good enough', async () => {
   expect(
-    secondsToQuality(
+    until(
       await run([
         [10, 0.4],
         [40, 0.1],
@@ -58,9 +66,9 @@ test('is when it stays below: before, and where it ends above, it was below by l
     [30, 0.4],
     [40, 0.3],
   ])
-  expect(secondsToQuality(metrics, 0.35)).toBeCloseTo(3 + 3.5, 12)
-  expect(secondsToQuality(metrics, 0.4)).toBeCloseTo(3 + 1, 12)
-  expect(secondsToQuality(metrics, 0.25)).toBeNull()
+  expect(until(metrics, 0.35)).toBeCloseTo(3 + 3.5, 12)
+  expect(until(metrics, 0.4)).toBeCloseTo(3 + 1, 12)
+  expect(until(metrics, 0.25)).toEqual(above(['val_loss', 0.3, 0.25]))
 })
 
 test('is not known where an evaluation names a step that is not its own, such as an epoch', async () => {
@@ -72,10 +80,9 @@ test('is not known where an evaluation names a step that is not its own, such as
     ...metrics,
     evaluations: metrics.evaluations.with(0, { event: 'evaluation', step, samples_seen, val_loss: 0.4 }),
   })
-  expect(misplacedEvaluation(metrics)).toBeNull()
+  expect(until(metrics, 0.3)).toBeCloseTo(3 + 2 + 2 / 3, 12)
   for (const misplaced of [at(1, 320), at(41, 656), at(20, 160)]) {
-    expect(misplacedEvaluation(misplaced)).toEqual(misplaced.evaluations[0])
-    expect(secondsToQuality(misplaced, 0.3)).toBeNull()
+    expect(until(misplaced, 0.3)).toEqual({ kind: 'misplaced', evaluation: misplaced.evaluations[0] })
   }
 })
 
@@ -85,22 +92,17 @@ test('does not ask that evaluations are written in the order of their steps', as
     [0, 0.9],
     [20, 0.4],
   ])
-  expect(misplacedEvaluation(metrics)).toBeNull()
-  expect(secondsToQuality(metrics, 0.4)).toBeCloseTo(3 + 2, 12)
+  expect(until(metrics, 0.4)).toBeCloseTo(3 + 2, 12)
 })
 
 test('is not known from the last evaluation alone, or when it was never reached', async () => {
-  expect(secondsToQuality(await run([[40, 0.1]]), 0.1)).toBeNull()
+  expect(until(await run([[40, 0.1]]), 0.1)).toEqual({ kind: 'evaluated once' })
   const metrics = await run([
     [10, 0.4],
     [40, 0.2],
   ])
-  expect(secondsToQuality(metrics, 0.1)).toBeNull()
+  expect(until(metrics, 0.1)).toEqual(above(['val_loss', 0.2, 0.1]))
 })
-
-/** As a baseline that ends with these. */
-const ending = (val_loss: number, metrics: Record<string, number>) =>
-  ({ event: 'evaluation', step: 40, samples_seen: 640, val_loss, metrics }) as const
 
 test('of each part is that of the last one, and of the whole, and none where one never gets there', async () => {
   const metrics = await run([
@@ -108,14 +110,18 @@ test('of each part is that of the last one, and of the whole, and none where one
     [20, 0.2, { 'val_loss/small': 0.06, 'val_loss/large': 0.3, val_loss_ema: 9 }],
     [40, 0.1, { 'val_loss/large': 0.2, 'val_loss/small': 0.04, val_loss_ema: 9 }],
   ])
-  const until = (valLoss: number, parts: Record<string, number>) =>
-    secondsToEachQuality(metrics, ending(valLoss, parts))
+  const untilEach = (valLoss: number, parts: Record<string, number>) =>
+    timeToEachQuality(metrics, ending(valLoss, parts))
   const limits = { 'val_loss/small': 0.05, 'val_loss/large': 0.3, val_loss_ema: 1 }
-  expect(until(0.3, limits)).toBeCloseTo(3 + 3, 12)
-  expect(until(0.1, limits)).toBeCloseTo(3 + 4, 12)
-  expect(until(0.3, { ...limits, 'val_loss/small': 0.03 })).toBeNull()
-  expect(until(0.3, { 'val_loss/other': 0.03 })).toBeNull()
-  expect(until(0.3, { nrmse: 0.9 })).toBeNull()
+  expect(untilEach(0.3, limits)).toBeCloseTo(3 + 3, 12)
+  expect(untilEach(0.1, limits)).toBeCloseTo(3 + 4, 12)
+  const small = ['val_loss/small', 0.04, 0.03] as const
+  expect(untilEach(0.3, { ...limits, 'val_loss/small': 0.03 })).toEqual(above([...small]))
+  expect(untilEach(0.09, { ...limits, 'val_loss/small': 0.03 })).toEqual(
+    above(['val_loss', 0.1, 0.09], [...small]),
+  )
+  expect(untilEach(0.3, { 'val_loss/other': 0.03 })).toEqual({ kind: 'other parts' })
+  expect(untilEach(0.3, { nrmse: 0.9 })).toEqual({ kind: 'no parts' })
 })
 
 test('of each part is a time at which all are reached, not the last of those at which one was', async () => {
@@ -125,7 +131,7 @@ test('of each part is a time at which all are reached, not the last of those at 
     [20, 0.3, { 'val_loss/one': 0.9, 'val_loss/other': 0.9 }],
     [40, 0.3, { 'val_loss/one': 0.9, 'val_loss/other': 0.1 }],
   ])
-  expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeNull()
+  expect(timeToEachQuality(metrics, ending(0.5, limits))).toEqual(above(['val_loss/one', 0.9, 0.2]))
 })
 
 test('of each part is when all of them stay reached', async () => {
@@ -135,7 +141,7 @@ test('of each part is when all of them stay reached', async () => {
     [20, 0.3, { ...limits, 'val_loss/other': 0.3 }],
     [40, 0.3, { ...limits, 'val_loss/other': 0.1 }],
   ])
-  expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeCloseTo(3 + 3, 12)
+  expect(timeToEachQuality(metrics, ending(0.5, limits))).toBeCloseTo(3 + 3, 12)
 })
 
 test('of each part is not before that of the whole, whatever an evaluation leaves out', async () => {
@@ -147,13 +153,13 @@ test('of each part is not before that of the whole, whatever an evaluation leave
     [30, 0.1, { 'val_loss/one': 0.9 }],
     [40, 0.1, parts],
   ])
-  expect(secondsToEachQuality(metrics, ending(0.1, parts))).toBeCloseTo(3 + 4, 12)
+  expect(timeToEachQuality(metrics, ending(0.1, parts))).toBeCloseTo(3 + 4, 12)
 })
 
 test('of each part is not known where a run does not end with the parts of the baseline', async () => {
   const parts = { 'val_loss/one': 0.1, 'val_loss/other': 0.1 }
-  const until = async (last: Record<string, number>, quality: Record<string, number>) =>
-    secondsToEachQuality(
+  const untilEach = async (last: Record<string, number>, quality: Record<string, number>) =>
+    timeToEachQuality(
       await run([
         [10, 0.4, parts],
         [20, 0.3, parts],
@@ -161,10 +167,12 @@ test('of each part is not known where a run does not end with the parts of the b
       ]),
       ending(0.5, quality),
     )
-  expect(await until(parts, parts)).toBeCloseTo(3 + 1, 12)
-  expect(await until({ 'val_loss/one': 0.1 }, parts)).toBeNull()
-  expect(await until({ 'val_loss/one': 0.1, 'val_loss/another': 0.1 }, parts)).toBeNull()
-  expect(await until(parts, { 'val_loss/one': 0.1 })).toBeNull()
+  expect(await untilEach(parts, parts)).toBeCloseTo(3 + 1, 12)
+  expect(await untilEach({ 'val_loss/one': 0.1 }, parts)).toEqual({ kind: 'other parts' })
+  expect(await untilEach({ 'val_loss/one': 0.1, 'val_loss/another': 0.1 }, parts)).toEqual({
+    kind: 'other parts',
+  })
+  expect(await untilEach(parts, { 'val_loss/one': 0.1 })).toEqual({ kind: 'other parts' })
 })
 
 test('of each part has not come while an evaluation leaves one out, which may be as bad as it likes', async () => {
@@ -174,12 +182,12 @@ test('of each part has not come while an evaluation leaves one out, which may be
     [20, 0.3, { 'val_loss/one': 0.1 }],
     [40, 0.3, limits],
   ])
-  expect(secondsToEachQuality(metrics, ending(0.5, limits))).toBeCloseTo(3 + 4, 12)
+  expect(timeToEachQuality(metrics, ending(0.5, limits))).toBeCloseTo(3 + 4, 12)
   const silent = await run([
     [10, 0.4, limits],
     [20, 0.3],
     [30, 0.3, { 'val_loss/one': 0.1 }],
     [40, 0.3, limits],
   ])
-  expect(secondsToEachQuality(silent, ending(0.5, limits))).toBeCloseTo(3 + 4, 12)
+  expect(timeToEachQuality(silent, ending(0.5, limits))).toBeCloseTo(3 + 4, 12)
 })

@@ -15,7 +15,14 @@ function aGate(gates: Readonly<Record<string, object>>): Gate {
 }
 
 function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
-  const unseen = { blocks: 4, repeating: [], heldOut: [], reason: '', insensitive: false }
+  const unseen = {
+    blocks: 4,
+    repeating: [],
+    heldOut: [],
+    noTimeToQuality: null,
+    reason: '',
+    insensitive: false,
+  }
   return { gate, baseline: 1, optimized: 1, evidence: null, state: 'passed', ...unseen, ...difference }
 }
 

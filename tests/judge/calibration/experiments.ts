@@ -60,6 +60,7 @@ export function decideAt(
       blocks,
       repeating: [],
       heldOut: [],
+      noTimeToQuality: null,
     })
     decision = { state, blocks }
     if (state !== 'inconclusive') return decision
