@@ -16,7 +16,9 @@ export interface Speedups {
   /** In clock cycles per sample: as if all runs had gone at one clock. Null where a clock was not measured. */
   readonly atOneClock: PairedEstimate | null
   /** Had no timed step taken longer than the fastest tenth of its run. */
-  readonly atFastestSteps: Readonly<Record<'steady' | 'toQuality' | 'toEachQuality', PairedEstimate | null>>
+  readonly atFastestSteps: Readonly<
+    Record<'steady' | 'total' | 'toQuality' | 'toEachQuality', PairedEstimate | null>
+  >
   readonly breakEven: BreakEven
 }
 
@@ -37,6 +39,7 @@ export function speedupsOf(blocks: readonly Block[], confidence: number): Speedu
     atOneClock: speedupOf('sm_cycles_per_sample', blocks, confidence),
     atFastestSteps: {
       steady: speedupOf('seconds_per_sample_at_fastest_steps', blocks, confidence),
+      total: speedupOf('total_seconds_at_fastest_steps', blocks, confidence),
       toQuality: speedupOf('time_to_quality_seconds_at_fastest_steps', blocks, confidence),
       toEachQuality: speedupOf('time_to_each_quality_seconds_at_fastest_steps', blocks, confidence),
     },

@@ -183,7 +183,7 @@ function summarize(
       seconds_per_sample: secondsPerSample,
       data_wait_share: dataWaitShare,
       ...toQuality,
-      ...atFastestSteps(withoutSlowWindows(metrics, timed, windowSamples), timed, quality),
+      ...atFastestSteps(metrics, withoutSlowWindows(metrics, timed, windowSamples), timed, quality),
       // The GPUs are taken from the launch to its end, so this is the supervisor's clock.
       gpu_hours: (wallSeconds * start.world_size) / 3600,
     }),
@@ -201,6 +201,7 @@ function identity({ id, variant, block, seed }: PlannedRun) {
 
 /** Not for gates: no run was so fast. */
 function atFastestSteps(
+  measured: WholeMetrics,
   run: WholeMetrics | null,
   timed: readonly [number, number],
   quality: Evaluation | undefined,
@@ -208,6 +209,8 @@ function atFastestSteps(
   if (run === null) return {}
   return {
     seconds_per_sample_at_fastest_steps: timePerSample(run, timed),
+    total_seconds_at_fastest_steps:
+      measured.end.total_seconds - (sumOf(measured.steps.seconds) - sumOf(run.steps.seconds)),
     time_to_quality_seconds_at_fastest_steps: quality && timeToQuality(run, quality),
     time_to_each_quality_seconds_at_fastest_steps: quality && timeToEachQuality(run, quality),
   }

@@ -9,10 +9,11 @@ const { verdict } = await aVerdict('passed', 'passed')
 const [judged] = verdict.gates
 if (judged?.gate.metric !== 'seconds_per_sample') throw new Error('the first gate is the speedup')
 
-const atFastest = (speedup: number, of: 'steady' | 'toQuality' | 'toEachQuality' = 'steady') => ({
+const atFastest = (speedup: number, of: 'steady' | 'total' | 'toQuality' | 'toEachQuality' = 'steady') => ({
   ...verdict.speedups,
   atFastestSteps: {
     steady: null,
+    total: null,
     toQuality: null,
     toEachQuality: null,
     [of]: pairedRatio([speedup, speedup].map((numerator) => ({ numerator, denominator: 1 }))),
@@ -34,7 +35,7 @@ test('by the same bound as the gate, or by the estimate where that decides', () 
   const scattered = pairedRatio([3, 3.2, 3.4].map((numerator) => ({ numerator, denominator: 1 })))
   const speedups = {
     ...verdict.speedups,
-    atFastestSteps: { steady: scattered, toQuality: null, toEachQuality: null },
+    atFastestSteps: { steady: scattered, total: null, toQuality: null, toEachQuality: null },
   }
   expect(slowStepWarnings([judged], speedups)).toEqual([
     expect.stringContaining('at 3.20x (at least 2.88x) with a limit of 3.00x'),
@@ -59,6 +60,25 @@ test('of each time there is its own', () => {
   expect(slowStepWarnings([toQuality, toEach], atFastest(4, 'toQuality'))).toHaveLength(1)
   expect(slowStepWarnings([toQuality, toEach], atFastest(4, 'toEachQuality'))).toHaveLength(1)
   expect(slowStepWarnings([toQuality, toEach], atFastest(4))).toEqual([])
+  const whole = { ...judged, gate: aGate({ metric: 'total_seconds', limit: 5 }) }
+  expect(slowStepWarnings([whole], atFastest(4, 'total'))).toHaveLength(1)
+  expect(slowStepWarnings([whole], atFastest(4))).toEqual([])
+})
+
+test('of a share of the baseline its other bound decides', () => {
+  const scattered = pairedRatio([3, 3.2, 3.4].map((numerator) => ({ numerator, denominator: 1 })))
+  const speedups = {
+    ...verdict.speedups,
+    atFastestSteps: { steady: scattered, total: null, toQuality: null, toEachQuality: null },
+  }
+  const share = (limit: number) => ({
+    ...judged,
+    gate: aGate({ statistic: 'ratio', direction: 'at_most', limit }),
+  })
+  expect(slowStepWarnings([share(0.33)], speedups)).toEqual([
+    expect.stringContaining('at 0.313x (at most 0.348x) with a limit of 0.330x'),
+  ])
+  expect(slowStepWarnings([share(0.35)], speedups)).toEqual([])
 })
 
 test('a gate that does not pass, or asks something else, says nothing of it', () => {
@@ -66,8 +86,8 @@ test('a gate that does not pass, or asks something else, says nothing of it', ()
     { ...judged, state: 'failed' as const },
     { ...judged, state: 'inconclusive' as const },
     { ...judged, gate: { ...judged.gate, severity: 'info' as const } },
-    { ...judged, gate: aGate({ statistic: 'ratio', direction: 'at_most', limit: 1.02 }) },
-    { ...judged, gate: aGate({ metric: 'total_seconds' }) },
+    { ...judged, gate: aGate({ statistic: 'difference', direction: 'at_most', limit: -1 }) },
+    { ...judged, gate: aGate({ metric: 'val_loss', statistic: 'ratio', direction: 'at_most', limit: 0.1 }) },
   ]
   expect(slowStepWarnings(others, atFastest(2.9))).toEqual([])
 })
@@ -75,6 +95,7 @@ test('a gate that does not pass, or asks something else, says nothing of it', ()
 test('is the mean over blocks of what each run would have taken', () => {
   const metricsOf = (factor: number) => ({
     seconds_per_sample_at_fastest_steps: 3 * factor,
+    total_seconds_at_fastest_steps: 6 * factor ** 3,
     time_to_quality_seconds_at_fastest_steps: 4 * factor ** 1.5,
     time_to_each_quality_seconds_at_fastest_steps: 5 * factor ** 2,
   })
@@ -82,6 +103,7 @@ test('is the mean over blocks of what each run would have taken', () => {
   const optimized = aRunSummary({ variant: 'optimized', metrics: metricsOf(1) })
   const { atFastestSteps } = speedupsOf([{ block: 1, baseline, optimized }], 0.95)
   expect(atFastestSteps.steady?.estimate).toBeCloseTo(2, 12)
+  expect(atFastestSteps.total?.estimate).toBeCloseTo(8, 12)
   expect(atFastestSteps.toQuality?.estimate).toBeCloseTo(2 ** 1.5, 12)
   expect(atFastestSteps.toEachQuality?.estimate).toBeCloseTo(4, 12)
 })

@@ -171,10 +171,15 @@ describe('without slow steps', () => {
     return { ...run, metrics: { ...run.metrics, evaluations } }
   }
 
-  test('all three times are those of a run that never waits after its warm-up', async () => {
+  test('all times are those of a run that never waits after its warm-up', async () => {
     const waiting = await runOf('baseline', steps([10, 1], [15, 0.1], [15, 0.5]))
     const [summary] = summarizeRuns([waiting])
     expect(summary?.metrics).toMatchObject({ seconds_per_sample: expect.closeTo(9 / 480, 12) })
+    // 15 steps that waited 0.4 s each.
+    expect(summary?.metrics.total_seconds_at_fastest_steps).toBeCloseTo(
+      waiting.metrics.end.total_seconds - 6,
+      12,
+    )
     // 10 s of warm-up, which stays, and 30 steps of 0.1 s.
     expect(summary?.metrics).toMatchObject({
       seconds_per_sample_at_fastest_steps: expect.closeTo(0.1 / 16, 12),

@@ -37,7 +37,7 @@ test('a run that was evaluated more often may never get there', () => {
 test('what it would be without slow steps stands there as far as it is known', () => {
   const speedup = pairedRatio(PAIRS, 0.95)
   const fastest = (known: Partial<Result['verdict']['speedups']['atFastestSteps']>) => {
-    const atFastestSteps = { steady: null, toQuality: null, toEachQuality: null, ...known }
+    const atFastestSteps = { steady: null, total: null, toQuality: null, toEachQuality: null, ...known }
     const speedups = { ...result.verdict.speedups, atFastestSteps }
     const beside = besideTheGates({ ...result, verdict: { ...result.verdict, speedups } })
     return beside.find((line) => line.startsWith('Fastest steps:'))
