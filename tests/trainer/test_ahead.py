@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from tiny import ROOT, tiny_config, tiny_file
@@ -69,7 +70,7 @@ def test_the_context_is_made_of_the_gpu_of_the_rank(failing, calls, monkeypatch)
     driver = Driver(failing)
     monkeypatch.setattr(ahead.ctypes, "CDLL", lambda name: driver)
     monkeypatch.delenv("CUDA_MODULE_LOADING", raising=False)
-    ahead.open_driver(3).join()
+    ahead.open_driver(3).wait()
     assert driver.calls == calls
     assert os.environ["CUDA_MODULE_LOADING"] == "LAZY"
 
@@ -82,13 +83,27 @@ def test_a_machine_without_a_driver_is_not_told_so(monkeypatch):
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(ahead.ctypes, "CDLL", absent)
-    ahead.open_driver(0).join()
+    ahead.open_driver(0).wait()
     assert told == []
 
 
-def test_a_driver_that_does_not_open_holds_up_no_interrupted_training(monkeypatch):
-    assert not ahead.open_driver(0).daemon ^ ahead.hash_triton().daemon
-    assert ahead.open_driver(0).daemon  # trainer/cli.py waits for all others
+def test_what_is_begun_is_not_waited_for_until_it_is_asked_for():
+    may_go_on = threading.Event()
+    begun = ahead.Begun(may_go_on.wait)
+    assert begun.wait(0.01) is None
+    assert next(
+        thread for thread in threading.enumerate() if thread.name == "wait"
+    ).daemon  # else an end would
+    may_go_on.set()
+    assert begun.wait() is True
+
+
+def test_what_fails_ahead_has_no_result_and_says_nothing(monkeypatch):
+    told = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    assert ahead.Begun(int, "no number").wait() is None
+    assert ahead.Begun(int, "11", base=2).wait() == 3
+    assert told == []
 
 
 def test_a_rank_asks_for_its_gpu_before_torch_is_imported(tmp_path):
@@ -119,7 +134,7 @@ def test_triton_finds_its_hash():
     """In a process of its own: others here have asked for it."""
     program = """
 from trainer import ahead
-ahead.hash_triton().join()
+ahead.hash_triton().wait()
 from triton.runtime.cache import triton_key
 print(triton_key.cache_info().currsize)
 """
@@ -147,7 +162,7 @@ def test_a_training_with_our_kernels_has_the_hash_when_it_starts(tmp_path, monke
     happened = []
 
     class Hashing:
-        def join(self) -> None:
+        def wait(self) -> None:
             happened.append("is there")
 
     def begin() -> Hashing:
@@ -166,28 +181,36 @@ def test_a_training_with_our_kernels_has_the_hash_when_it_starts(tmp_path, monke
     assert happened == (["begins", "is there"] if has_kernels else []) + ["start"]
 
 
-def test_what_is_begun_gives_its_result_or_raises_what_it_raised():
-    def fail(text: str) -> None:
-        raise ConfigError(text)
+def test_data_are_read_once_beside_the_joining_of_ranks(tmp_path, monkeypatch):
+    config = tiny_config(tmp_path)
+    opened, joined = training.open_data, training.open_world
+    opened(config)  # makes them
+    reads, joins, calls = threading.Event(), threading.Event(), []
 
-    assert ahead.begin(divmod, 7, 2).result() == (3, 1)
-    with pytest.raises(ConfigError, match="not there"):
-        ahead.begin(fail, "data.root: not there").result()
-
-
-def test_data_is_read_beside_the_joining_of_ranks(tmp_path, monkeypatch):
-    is_read = threading.Event()
-    joined = training.open_world
-
-    def read(config: object) -> None:
-        is_read.set()
-        raise InterruptedError
+    def read(*arguments: object, **options: object):
+        calls.append(options)
+        reads.set()
+        assert joins.wait(10)  # else joining waits for the reading
+        return opened(*arguments, **options)
 
     def join(*arguments: object):
-        assert is_read.wait(60)  # else reading waits for the joining
+        joins.set()
+        assert reads.wait(10)  # else reading waits for the joining
         return joined(*arguments)
+
+    def start(*_: object) -> None:
+        raise InterruptedError
 
     monkeypatch.setattr(training, "open_data", read)
     monkeypatch.setattr(training, "open_world", join)
+    monkeypatch.setattr(training, "start", start)
     with pytest.raises(InterruptedError):
-        run_training(tiny_config(tmp_path), tmp_path / "out", 0, Progress())
+        run_training(config, tmp_path / "out", 0, Progress())
+    assert calls == [{"generates": False}]
+
+
+def test_a_training_that_is_refused_makes_no_data(tmp_path):
+    config = tiny_config(tmp_path)
+    with pytest.raises(ConfigError, match="checkpoint"):
+        run_training(config, tmp_path / "out", 0, Progress(), resume=True)
+    assert not Path(config.data.root).exists()

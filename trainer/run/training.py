@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer.ahead import begin, hash_triton
+from trainer.ahead import Begun, hash_triton
 from trainer.clock import seconds_since_start
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
@@ -43,9 +43,10 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
     """Train one rank; writes metrics.jsonl and checkpoint.pt into `out` on rank 0, or continues them."""
     import_seconds = seconds_since_start()
     joining = time.perf_counter()
-    reading = begin(open_data, config)  # beside the joining of ranks
-    hashing = hash_triton() if runs_kernels(config.speed) else None
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
+    # Made, where they have to be, by who may: a training that is refused below, or has ended, makes none.
+    reading = Begun(open_data, config, generates=False)
+    hashing = hash_triton() if runs_kernels(config.speed) else None
     with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):
         join_seconds = time.perf_counter() - joining
         require_world_fits(config, world.size)
@@ -56,7 +57,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
                 say(f"{out}: has all {earlier.step} steps already; nothing is left to train")
             return
         opening = time.perf_counter()
-        data = reading.result()
+        data = reading.wait() or open_data(config)
         require_same_data(earlier, data, config, out, world)
         schedule = data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth)
         share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
@@ -69,7 +70,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
 
         building = time.perf_counter()
         if hashing:
-            hashing.join()
+            hashing.wait()
         started = start(config, seed, world, feed, earlier.state, requested_fault())
         learner, graph = started.learner, started.graph
         update = graph.update if graph else learner.update
