@@ -85,7 +85,7 @@ function summaryTable(): string {
     'speedup per sample, or until as good',
     'at its fastest steps',
     'whole run',
-    'NRMSE',
+    'NRMSE, optimized / baseline',
     'memory of a GPU',
     'verdict',
   ]
@@ -111,7 +111,7 @@ function summaryCells(folder: string, what: string, result: Result | undefined):
     ...(has('time_to_quality_speedup')
       ? [
           `${cell('time_to_quality_speedup')} sooner; in each task ${has(each) ? cell(each) : estimate(toEachQuality)}`,
-          `${estimate(fastest.toQuality)}; ${estimate(fastest.toEachQuality)}`,
+          `${estimate(fastest.toQuality)}; in each task ${estimate(fastest.toEachQuality)}`,
         ]
       : [cell('speedup'), estimate(fastest.steady)]),
     estimate(total),
