@@ -386,8 +386,11 @@ def test_the_average_is_judged_where_the_recipe_asks_for_it(tmp_path):
     for ours, theirs in zip(judged, weights, strict=True):
         assert ours["metrics"]["val_loss_raw"] == theirs["val_loss"]
         assert ours["val_loss"] != theirs["val_loss"]
-        assert "val_loss_ema" in theirs["metrics"]
-        assert "val_loss_ema" not in ours["metrics"]
+        for task in ("advection1d", "darcy2d"):
+            assert ours["metrics"][f"val_loss_raw/{task}"] == theirs["metrics"][f"val_loss/{task}"]
+        beside = [{name for name in of["metrics"] if name.startswith("val_loss_")} for of in (ours, theirs)]
+        both = ("", "/advection1d", "/darcy2d")
+        assert beside == [{f"val_loss_{which}{task}" for task in both} for which in ("raw", "ema")]
     for folder, reported in ((plain, weights), (averaged, judged)):
         best = read_checkpoint(folder / "checkpoint-best.pt")["best_val_loss"]
         assert best == min(event["val_loss"] for event in reported)

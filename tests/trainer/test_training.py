@@ -140,6 +140,7 @@ def test_the_evaluation_covers_the_held_out_split(plain):
     one_step = {"val_loss", "persistence_loss", "nrmse"}
     assert set(evaluation["metrics"]) == {
         "val_loss_ema",
+        "val_loss_ema/advection1d",
         "persistence_loss",
         "nrmse",
         *(f"{name}/advection1d" for name in one_step),

@@ -58,9 +58,8 @@ def evaluate_checkpoint(path: Path, root: str | None) -> CheckpointErrors:
         evaluator = Evaluator(config, data.held_out, world)
         weights = {"raw": state["model"], "ema": averaged_weights(state["ema"])}
         errors = {name: _errors(evaluator, tensors) for name, tensors in weights.items()}
-    losses = {name: found["val_loss"] for name, found in errors.items()}
     judged = config.judged_weights
-    return CheckpointErrors(errors, judged, {**beside_judged(losses, config), **errors[judged]})
+    return CheckpointErrors(errors, judged, {**beside_judged(errors, config), **errors[judged]})
 
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:

@@ -52,9 +52,15 @@ class HeldOutErrors:
         return found
 
 
-def beside_judged(losses: dict[str, float], config: Config) -> dict[str, float]:
-    """The held-out loss of what is not judged, the weights or their average, under its name."""
-    return {f"val_loss_{name}": loss for name, loss in losses.items() if name != config.judged_weights}
+def beside_judged(errors: dict[str, dict[str, float]], config: Config) -> dict[str, float]:
+    """The held-out losses, whole and by task, of what is not judged: of the weights or of their average."""
+    return {
+        f"val_loss_{which}{metric.removeprefix('val_loss')}": loss
+        for which, found in errors.items()
+        if which != config.judged_weights
+        for metric, loss in found.items()
+        if metric.startswith("val_loss")
+    }
 
 
 class Evaluator:

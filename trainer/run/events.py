@@ -69,10 +69,11 @@ def write_evaluation(
     started = time.perf_counter()
     weights = {"raw": whole_state(learner.model), "ema": learner.ema.weights()}
     errors = {name: evaluator.errors(tensors) for name, tensors in weights.items()}
-    losses = {name: found.val_loss for name, found in errors.items()}
     for name, words in (("raw", ""), (config.judged_weights, " of the averaged weights")):
-        if not math.isfinite(losses[name]):  # by the update whose loss was the last that was looked at
-            raise Diverged(step, f"the held-out loss{words} of step {step} is {losses[name]}")
+        loss = errors[name].val_loss
+        if not math.isfinite(loss):  # by the update whose loss was the last that was looked at
+            raise Diverged(step, f"the held-out loss{words} of step {step} is {loss}")
+    numbers = {name: {"val_loss": found.val_loss, **found.metrics()} for name, found in errors.items()}
     judged = errors[config.judged_weights]
     is_last = step == config.growth.steps
     rollouts = evaluator.rollout_errors(weights[config.judged_weights]) if is_last else {}
@@ -84,7 +85,7 @@ def write_evaluation(
         step=step,
         samples_seen=round(config.growth.position(step) * config.train.pairs_per_update),
         val_loss=judged.val_loss,
-        metrics={**beside_judged(losses, config), **judged.metrics(), **rollouts},
+        metrics={**beside_judged(numbers, config), **judged.metrics(), **rollouts},
         seconds=time.perf_counter() - started,
     )
     return judged.val_loss
