@@ -375,6 +375,16 @@ def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
             assert value == pytest.approx(evaluation["metrics"][name], rel=1e-4)
 
 
+def test_a_training_that_has_not_ended_is_evaluated_and_told_so(tmp_path, capsys):
+    run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
+    path = tmp_path / "checkpoint.pt"
+    at_its_end = evaluate_checkpoint(path, None)
+    assert "not of the end" not in capsys.readouterr().err
+    torch.save({**read_checkpoint(path), "step": 3}, path)
+    assert evaluate_checkpoint(path, None).errors == at_its_end.errors
+    assert capsys.readouterr().err == f"{path}: is of step 3 of 7, not of the end of its training\n"
+
+
 def test_the_average_is_judged_where_the_recipe_asks_for_it(tmp_path):
     same = [BOTH, "evaluation.every_updates=5", "train.keep_best=true"]
     plain, averaged = tmp_path / "plain", tmp_path / "averaged"

@@ -24,6 +24,7 @@ from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.folders import make_folder, refusal_told
 from trainer.optimizer.ema import averaged_weights
+from trainer.ranks import is_first_rank
 from trainer.run.checkpoint import LAST, is_of_data, read_checkpoint
 from trainer.run.evaluation import Evaluator, beside_judged
 from trainer.run.world import open_world
@@ -48,6 +49,8 @@ def evaluate_checkpoint(path: Path, root: str | None) -> CheckpointErrors:
     if root is not None:
         document = {**document, "data": {**document["data"], "root": root}}
     config = config_from(document, str(path))
+    if state["step"] < config.growth.steps and is_first_rank():
+        say(f"{path}: is of step {state['step']} of {config.growth.steps}, not of the end of its training")
     with open_world(config.train.timeout_seconds) as world:
         data = open_data(config, generates=False)
         if not is_of_data(state, data):
