@@ -23,7 +23,7 @@ export interface GateComparison {
   /** Held-out numbers that every run reported. */
   readonly heldOut: readonly string[]
   /** Why runs lack the time to quality that the gate is of; null where none does. */
-  readonly noTimeToQuality: string | null
+  readonly whyNoTimeToQuality: string | null
 }
 
 export interface Comparison {
@@ -71,7 +71,7 @@ function compareGate(
     optimized: optimized && level(gate, optimized),
     evidence: isLevel(gate) ? optimized && worst(gate, optimized) : pairedEstimate(gate, blocks, confidence),
     blocks: blocks.length,
-    noTimeToQuality: whyNoTimeToQuality(runsOf(blocks), gate.metric),
+    whyNoTimeToQuality: whyNoTimeToQuality(runsOf(blocks), gate.metric),
     repeating: VARIANTS.filter((variant) => repeats({ baseline, optimized }[variant] ?? [])),
   }
 }

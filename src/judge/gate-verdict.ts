@@ -79,9 +79,9 @@ function decide(comparison: GateComparison, few: FewBlocks | null): { state: Gat
 }
 
 function whyNotMeasured(comparison: GateComparison): string {
-  const { gate, baseline, optimized, blocks, noTimeToQuality } = comparison
+  const { gate, baseline, optimized, blocks, whyNoTimeToQuality } = comparison
   if (blocks === 0) return 'no block has two finished runs'
-  if (noTimeToQuality !== null) return noTimeToQuality
+  if (whyNoTimeToQuality !== null) return whyNoTimeToQuality
   if (areBothZero(comparison))
     return `every run reported ${gate.metric} as 0, of which there is no ${gate.statistic}`
   if (isQuotient(gate) && baseline !== null && optimized !== null)

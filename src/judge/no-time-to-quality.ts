@@ -24,20 +24,32 @@ function textOf(why: NoTimeToQuality, runId: string): string {
       return `have an evaluation that is misplaced: that of ${runId} at step ${step} is after ${samples_seen} samples, which are not those of its first ${step} steps: step counts optimizer steps`
     }
     case 'no parts':
-      return 'tell of no part: report val_loss/<part> in metrics of evaluation'
-    case 'other parts':
-      return 'do not tell of the parts that the baseline of their block tells of, by val_loss/<part> in metrics of evaluation'
+      return 'have a baseline that tells of no part: report val_loss/<part> in metrics of evaluation'
+    case 'other parts': {
+      const differences = [
+        ...(why.missing.length > 0 ? [`lacks ${listed(why.missing)}`] : []),
+        ...(why.further.length > 0 ? [`has ${listed(why.further)} besides`] : []),
+      ]
+      return `end with other parts than their baseline: ${runId} ${differences.join(' and ')}`
+    }
     case 'ends above':
-      return `do not end there: ${runId} has ${why.losses.map(lossText).join(' and ')}`
+      return `end above a held-out loss of their baseline: ${runId} at ${listed(why.losses.map(lossText))}`
   }
 }
 
-/** Any two doubles differ in so many digits. */
-const MOST_DIGITS = 17
+const MOST_NAMES = 6
+
+function listed(names: readonly string[]): string {
+  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
+  return `${names.slice(0, MOST_NAMES).join(', ')}${more}`
+}
+
+/** In so many digits any two doubles differ. */
+const ENOUGH_DIGITS = 17
 
 /** With as many digits as tell the two apart. */
 function lossText({ name, value, limit }: { name: string; value: number; limit: number }): string {
   let digits = 4
-  while (digits < MOST_DIGITS && number(value, digits) === number(limit, digits)) digits += 1
-  return `${name} ${number(value, digits)} at its end, above the baseline's ${number(limit, digits)}`
+  while (digits < ENOUGH_DIGITS && number(value, digits) === number(limit, digits)) digits += 1
+  return `${name} ${number(value, digits)} (baseline ${number(limit, digits)})`
 }

@@ -26,11 +26,12 @@ export function slowStepWarnings(gates: readonly GateVerdict[], { atFastestSteps
 /** What the gate's quotient would be; null where it is of no such time, or none was measured. */
 function quotientOf(
   { metric, statistic }: Gate,
-  { steady, total, toQuality, toEachQuality }: Speedups['atFastestSteps'],
+  { steady, total, gpuHours, toQuality, toEachQuality }: Speedups['atFastestSteps'],
 ): Pick<PairedEstimate, 'estimate' | 'bounds'> | null {
   const speedups: Readonly<Record<string, PairedEstimate | null>> = {
     seconds_per_sample: steady,
     total_seconds: total,
+    gpu_hours: gpuHours,
     time_to_quality_seconds: toQuality,
     time_to_each_quality_seconds: toEachQuality,
   }

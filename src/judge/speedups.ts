@@ -17,7 +17,7 @@ export interface Speedups {
   readonly atOneClock: PairedEstimate | null
   /** Had no timed step taken longer than the fastest tenth of its run. */
   readonly atFastestSteps: Readonly<
-    Record<'steady' | 'total' | 'toQuality' | 'toEachQuality', PairedEstimate | null>
+    Record<'steady' | 'total' | 'gpuHours' | 'toQuality' | 'toEachQuality', PairedEstimate | null>
   >
   readonly breakEven: BreakEven
 }
@@ -40,6 +40,7 @@ export function speedupsOf(blocks: readonly Block[], confidence: number): Speedu
     atFastestSteps: {
       steady: speedupOf('seconds_per_sample_at_fastest_steps', blocks, confidence),
       total: speedupOf('total_seconds_at_fastest_steps', blocks, confidence),
+      gpuHours: speedupOf('gpu_hours_at_fastest_steps', blocks, confidence),
       toQuality: speedupOf('time_to_quality_seconds_at_fastest_steps', blocks, confidence),
       toEachQuality: speedupOf('time_to_each_quality_seconds_at_fastest_steps', blocks, confidence),
     },

@@ -183,9 +183,13 @@ function summarize(
       seconds_per_sample: secondsPerSample,
       data_wait_share: dataWaitShare,
       ...toQuality,
-      ...atFastestSteps(metrics, withoutSlowWindows(metrics, timed, windowSamples), timed, quality),
-      // The GPUs are taken from the launch to its end, so this is the supervisor's clock.
-      gpu_hours: (wallSeconds * start.world_size) / 3600,
+      ...atFastestSteps(
+        { metrics, wallSeconds },
+        withoutSlowWindows(metrics, timed, windowSamples),
+        timed,
+        quality,
+      ),
+      gpu_hours: gpuHours(metrics, wallSeconds),
     }),
   }
 }
@@ -201,19 +205,25 @@ function identity({ id, variant, block, seed }: PlannedRun) {
 
 /** Not for gates: no run was so fast. */
 function atFastestSteps(
-  measured: WholeMetrics,
+  { metrics, wallSeconds }: Pick<FinishedRun, 'metrics' | 'wallSeconds'>,
   run: WholeMetrics | null,
   timed: readonly [number, number],
   quality: Evaluation | undefined,
 ): MaybeMetrics {
   if (run === null) return {}
+  const waited = sumOf(metrics.steps.seconds) - sumOf(run.steps.seconds)
   return {
     seconds_per_sample_at_fastest_steps: timePerSample(run, timed),
-    total_seconds_at_fastest_steps:
-      measured.end.total_seconds - (sumOf(measured.steps.seconds) - sumOf(run.steps.seconds)),
+    total_seconds_at_fastest_steps: metrics.end.total_seconds - waited,
+    gpu_hours_at_fastest_steps: gpuHours(metrics, wallSeconds - waited),
     time_to_quality_seconds_at_fastest_steps: quality && timeToQuality(run, quality),
     time_to_each_quality_seconds_at_fastest_steps: quality && timeToEachQuality(run, quality),
   }
+}
+
+/** The GPUs are taken from the launch to its end, so the seconds are those of the supervisor's clock. */
+function gpuHours({ start }: WholeMetrics, wallSeconds: number): number {
+  return (wallSeconds * start.world_size) / 3600
 }
 
 function timePerSample({ steps }: WholeMetrics, timed: readonly [number, number]): number | null {

@@ -20,8 +20,10 @@ interface Wanted {
 export type NoTimeToQuality =
   | { readonly kind: 'evaluated once' }
   | { readonly kind: 'misplaced'; readonly evaluation: Evaluation }
+  /** Its baseline tells of none. */
   | { readonly kind: 'no parts' }
-  | { readonly kind: 'other parts' }
+  /** Held against its baseline. */
+  | { readonly kind: 'other parts'; readonly missing: readonly string[]; readonly further: readonly string[] }
   /** At its end, with these losses where they were to be at most `limit`. */
   | { readonly kind: 'ends above'; readonly losses: readonly (Wanted & { readonly value: number })[] }
 
@@ -42,8 +44,9 @@ export function timeToQuality(run: WholeMetrics, quality: Evaluation): number | 
 export function timeToEachQuality(run: WholeMetrics, quality: Evaluation): number | NoTimeToQuality {
   const parts = partsOf(quality)
   if (parts.length === 0) return { kind: 'no parts' }
-  const own = run.evaluations.at(-1)
-  if (!own || namesOf(partsOf(own)) !== namesOf(parts)) return { kind: 'other parts' }
+  const own = run.evaluations.slice(-1).flatMap(partsOf)
+  const [missing, further] = [namesBeside(own, parts), namesBeside(parts, own)]
+  if (missing.length + further.length > 0) return { kind: 'other parts', missing, further }
   return secondsUntil(run, [wantedWhole(quality), ...parts])
 }
 
@@ -57,11 +60,9 @@ function partsOf({ metrics = {} }: Evaluation): Wanted[] {
     .map(([name, limit]) => ({ name, limit }))
 }
 
-function namesOf(parts: readonly Wanted[]): string {
-  return parts
-    .map(({ name }) => name)
-    .sort()
-    .join('\n')
+/** Of the parts, those that are none of the others. */
+function namesBeside(others: readonly Wanted[], parts: readonly Wanted[]): string[] {
+  return parts.map(({ name }) => name).filter((name) => !others.some((other) => other.name === name))
 }
 
 function lossOf({ name }: Wanted, { val_loss, metrics }: Evaluation): number {
@@ -72,15 +73,14 @@ function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | No
   const evaluation = misplacedEvaluation(run)
   if (evaluation !== null) return { kind: 'misplaced', evaluation }
   const curve = run.evaluations.toSorted((a, b) => a.step - b.step)
-  if (curve.length < 2) return { kind: 'evaluated once' }
+  const end = curve.at(-1)
+  if (!end || curve.length < 2) return { kind: 'evaluated once' }
   const notReached = (evaluation: Evaluation) =>
     wanted.filter((loss) => !(lossOf(loss, evaluation) <= loss.limit))
+  const losses = notReached(end).map((loss) => ({ ...loss, value: lossOf(loss, end) }))
+  if (losses.length > 0) return { kind: 'ends above', losses }
   const last = curve.findLastIndex((evaluation) => notReached(evaluation).length > 0)
-  const [before, at] = [curve[last], curve[last + 1]]
-  if (!at) {
-    const losses = before ? notReached(before).map((loss) => ({ ...loss, value: lossOf(loss, before) })) : []
-    return { kind: 'ends above', losses }
-  }
+  const [before, at = end] = [curve[last], curve[last + 1]]
   const seconds = secondsAt(run, at.step)
   // What an evaluation leaves out may have been reached at any time since, so at the latest.
   if (!before || wanted.some((loss) => Number.isNaN(lossOf(loss, before)))) return seconds

@@ -1,6 +1,7 @@
 // Runs become blocks, and blocks one estimate per gate.
 import { describe, expect, test } from 'vitest'
 import { compare } from '../../src/judge/compare.ts'
+import { judgeGate } from '../../src/judge/gate-verdict.ts'
 import { aGate, aRunSummary, blocksOf } from '../fixtures/builders.ts'
 
 const comparisonOf = (runs: Parameters<typeof compare>[0], gate = aGate()) => {
@@ -44,6 +45,23 @@ describe('blocks', () => {
 })
 
 describe('a comparison', () => {
+  test('of times to a quality says which run has none, of its own blocks and metric alone', () => {
+    const gate = aGate({ metric: 'time_to_quality_seconds' })
+    const losses = [{ name: 'val_loss', value: 0.2, limit: 0.1 }]
+    const late = { time_to_quality_seconds: { kind: 'ends above', losses } } as const
+    const runs = [
+      aRunSummary({ variant: 'baseline', noTimeToQuality: {} }),
+      aRunSummary({ variant: 'optimized', noTimeToQuality: late }),
+    ]
+    const why =
+      '1 of 2 runs end above a held-out loss of their baseline: block-1-optimized at val_loss 0.2000 (baseline 0.1000)'
+    expect(comparisonOf(runs, gate).whyNoTimeToQuality).toBe(why)
+    expect(judgeGate(comparisonOf(runs, gate)).reason).toBe(why)
+    expect(comparisonOf(runs).whyNoTimeToQuality).toBeNull()
+    const half = aRunSummary({ block: 2, variant: 'optimized', noTimeToQuality: late })
+    expect(comparisonOf([...runs, half], gate).whyNoTimeToQuality).toBe(why)
+  })
+
   test('by speedup has geometric means whose quotient is the estimate', () => {
     const pairs = [
       { baseline: 8, optimized: 2 },

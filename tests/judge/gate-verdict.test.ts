@@ -251,7 +251,7 @@ describe('a number that is not there', () => {
       evidence: null,
       repeating: [],
       heldOut: [],
-      noTimeToQuality: null,
+      whyNoTimeToQuality: null,
     }
     expect(judgeGate({ ...none, blocks: 0 }).reason).toBe('no block has two finished runs')
     expect(judgeGate({ ...none, blocks: 4 }).reason).toBe(
@@ -268,9 +268,9 @@ describe('a number that is not there', () => {
       blocks: 4,
       repeating: [],
       heldOut: [],
-      noTimeToQuality: '1 of 8 runs do not end there',
+      whyNoTimeToQuality: '1 of 8 runs do not end there',
     }
-    expect(judgeGate(late)).toMatchObject({ state: 'not measured', reason: late.noTimeToQuality })
+    expect(judgeGate(late)).toMatchObject({ state: 'not measured', reason: late.whyNoTimeToQuality })
     expect(judgeGate({ ...late, blocks: 0 }).reason).toBe('no block has two finished runs')
   })
 
@@ -284,7 +284,7 @@ describe('a number that is not there', () => {
         blocks: 1,
         repeating: [],
         heldOut: names,
-        noTimeToQuality: null,
+        whyNoTimeToQuality: null,
       }).reason
     const missing = 'not every run reported a usable evaluation.acuracy'
     expect(reported()).toBe(missing)
@@ -308,7 +308,7 @@ describe('a number that is not there', () => {
         blocks: 4,
         repeating: [],
         heldOut: [],
-        noTimeToQuality: null,
+        whyNoTimeToQuality: null,
       })
       expect(verdict).toMatchObject({
         state: 'not measured',

@@ -26,14 +26,14 @@ test('the first that is not as good at its end stands there with each loss, in a
     { name: 'val_loss/darcy2d', value: 0.00222249, limit: 0.00222231 },
   ]
   expect(told(null, { kind: 'ends above', losses }, { kind: 'ends above', losses: [] })).toBe(
-    "2 of 3 runs do not end there: run-2 has val_loss 0.002100 at its end, above the baseline's 0.001137 and val_loss/darcy2d 0.0022225 at its end, above the baseline's 0.0022223",
+    '2 of 3 runs end above a held-out loss of their baseline: run-2 at val_loss 0.002100 (baseline 0.001137), val_loss/darcy2d 0.0022225 (baseline 0.0022223)',
   )
 })
 
 test('two losses that are apart by the last bit are written out', () => {
   const losses = [{ name: 'val_loss', value: 0.1 + 0.2, limit: 0.3 }]
   expect(told({ kind: 'ends above', losses })).toBe(
-    "1 of 1 runs do not end there: run-1 has val_loss 0.30000000000000004 at its end, above the baseline's 0.29999999999999999",
+    '1 of 1 runs end above a held-out loss of their baseline: run-1 at val_loss 0.30000000000000004 (baseline 0.29999999999999999)',
   )
 })
 
@@ -43,12 +43,19 @@ test('what a trainer did not report is counted with its remedy', () => {
     '2 of 3 runs were evaluated only at the end: evaluate during the training too',
   )
   expect(told({ kind: 'no parts' })).toBe(
-    '1 of 1 runs tell of no part: report val_loss/<part> in metrics of evaluation',
-  )
-  expect(told({ kind: 'other parts' })).toBe(
-    '1 of 1 runs do not tell of the parts that the baseline of their block tells of, by val_loss/<part> in metrics of evaluation',
+    '1 of 1 runs have a baseline that tells of no part: report val_loss/<part> in metrics of evaluation',
   )
   expect(told(null, { kind: 'misplaced', evaluation })).toBe(
     '1 of 2 runs have an evaluation that is misplaced: that of run-2 at step 1 is after 320 samples, which are not those of its first 1 steps: step counts optimizer steps',
   )
+})
+
+test('parts that a run lacks, or has besides, are named, as far as there are few', () => {
+  const other = (missing: string[], further: string[]) => told({ kind: 'other parts', missing, further })
+  const told1 = '1 of 1 runs end with other parts than their baseline: run-1'
+  expect(other(['val_loss/a'], ['val_loss/b'])).toBe(`${told1} lacks val_loss/a and has val_loss/b besides`)
+  expect(other(['val_loss/a'], [])).toBe(`${told1} lacks val_loss/a`)
+  expect(other([], ['val_loss/b'])).toBe(`${told1} has val_loss/b besides`)
+  expect(other([...'abcdef'], [])).toBe(`${told1} lacks a, b, c, d, e, f`)
+  expect(other([...'abcdefgh'], [])).toBe(`${told1} lacks a, b, c, d, e, f and 2 more`)
 })

@@ -109,7 +109,7 @@ test('one more block on the wrong side of the limit never turns an open gate int
       blocks: 4,
       repeating: [],
       heldOut: [],
-      noTimeToQuality: null,
+      whyNoTimeToQuality: null,
     }).state
   let stillOpen = 0
   fc.assert(

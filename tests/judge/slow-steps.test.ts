@@ -9,13 +9,12 @@ const { verdict } = await aVerdict('passed', 'passed')
 const [judged] = verdict.gates
 if (judged?.gate.metric !== 'seconds_per_sample') throw new Error('the first gate is the speedup')
 
-const atFastest = (speedup: number, of: 'steady' | 'total' | 'toQuality' | 'toEachQuality' = 'steady') => ({
+const NONE = { steady: null, total: null, gpuHours: null, toQuality: null, toEachQuality: null }
+
+const atFastest = (speedup: number, of: keyof typeof NONE = 'steady') => ({
   ...verdict.speedups,
   atFastestSteps: {
-    steady: null,
-    total: null,
-    toQuality: null,
-    toEachQuality: null,
+    ...NONE,
     [of]: pairedRatio([speedup, speedup].map((numerator) => ({ numerator, denominator: 1 }))),
   },
 })
@@ -35,7 +34,7 @@ test('by the same bound as the gate, or by the estimate where that decides', () 
   const scattered = pairedRatio([3, 3.2, 3.4].map((numerator) => ({ numerator, denominator: 1 })))
   const speedups = {
     ...verdict.speedups,
-    atFastestSteps: { steady: scattered, total: null, toQuality: null, toEachQuality: null },
+    atFastestSteps: { ...NONE, steady: scattered },
   }
   expect(slowStepWarnings([judged], speedups)).toEqual([
     expect.stringContaining('at 3.20x (at least 2.88x) with a limit of 3.00x'),
@@ -63,13 +62,16 @@ test('of each time there is its own', () => {
   const whole = { ...judged, gate: aGate({ metric: 'total_seconds', limit: 5 }) }
   expect(slowStepWarnings([whole], atFastest(4, 'total'))).toHaveLength(1)
   expect(slowStepWarnings([whole], atFastest(4))).toEqual([])
+  const taken = { ...judged, gate: aGate({ metric: 'gpu_hours', limit: 5 }) }
+  expect(slowStepWarnings([taken], atFastest(4, 'gpuHours'))).toHaveLength(1)
+  expect(slowStepWarnings([taken], atFastest(4, 'total'))).toEqual([])
 })
 
 test('of a share of the baseline its other bound decides', () => {
   const scattered = pairedRatio([3, 3.2, 3.4].map((numerator) => ({ numerator, denominator: 1 })))
   const speedups = {
     ...verdict.speedups,
-    atFastestSteps: { steady: scattered, total: null, toQuality: null, toEachQuality: null },
+    atFastestSteps: { ...NONE, steady: scattered },
   }
   const share = (limit: number) => ({
     ...judged,
@@ -96,6 +98,7 @@ test('is the mean over blocks of what each run would have taken', () => {
   const metricsOf = (factor: number) => ({
     seconds_per_sample_at_fastest_steps: 3 * factor,
     total_seconds_at_fastest_steps: 6 * factor ** 3,
+    gpu_hours_at_fastest_steps: 7 * factor ** 4,
     time_to_quality_seconds_at_fastest_steps: 4 * factor ** 1.5,
     time_to_each_quality_seconds_at_fastest_steps: 5 * factor ** 2,
   })
@@ -104,6 +107,7 @@ test('is the mean over blocks of what each run would have taken', () => {
   const { atFastestSteps } = speedupsOf([{ block: 1, baseline, optimized }], 0.95)
   expect(atFastestSteps.steady?.estimate).toBeCloseTo(2, 12)
   expect(atFastestSteps.total?.estimate).toBeCloseTo(8, 12)
+  expect(atFastestSteps.gpuHours?.estimate).toBeCloseTo(16, 12)
   expect(atFastestSteps.toQuality?.estimate).toBeCloseTo(2 ** 1.5, 12)
   expect(atFastestSteps.toEachQuality?.estimate).toBeCloseTo(4, 12)
 })

@@ -180,6 +180,10 @@ describe('without slow steps', () => {
       waiting.metrics.end.total_seconds - 6,
       12,
     )
+    expect(summary?.metrics.gpu_hours_at_fastest_steps).toBeCloseTo(
+      ((waiting.wallSeconds - 6) * 2) / 3600,
+      12,
+    )
     // 10 s of warm-up, which stays, and 30 steps of 0.1 s.
     expect(summary?.metrics).toMatchObject({
       seconds_per_sample_at_fastest_steps: expect.closeTo(0.1 / 16, 12),
@@ -199,6 +203,36 @@ describe('without slow steps', () => {
       time_to_quality_seconds_at_fastest_steps: expect.closeTo(12, 12),
       time_to_each_quality_seconds_at_fastest_steps: expect.closeTo(12.5, 12),
     })
+  })
+
+  test('an optimized run that ends above has none, and the losses that it ends above', async () => {
+    const baseline = await runOf('baseline', steps([40, 1]))
+    const other = await runOf('optimized', steps([40, 0.1]))
+    const evaluations = [evaluatedAt(20, 0.2, 0.9), evaluatedAt(40, 0.1, 0.4)]
+    const worse = { ...other, metrics: { ...other.metrics, evaluations } }
+    const [, summary] = summarizeRuns([baseline, worse])
+    expect(summary?.metrics.time_to_quality_seconds).toBeCloseTo(4, 12)
+    expect(summary?.metrics.time_to_each_quality_seconds).toBeUndefined()
+    expect(summary?.noTimeToQuality).toEqual({
+      time_to_each_quality_seconds: {
+        kind: 'ends above',
+        losses: [{ name: 'val_loss/part', value: 0.4, limit: 0.3 }],
+      },
+    })
+    const better = await runOf('optimized', steps([40, 0.1]))
+    const [, reached] = summarizeRuns([
+      baseline,
+      {
+        ...better,
+        metrics: {
+          ...better.metrics,
+          evaluations: [evaluatedAt(20, 0.1, 0.9), evaluatedAt(40, 0.1, 0.3)],
+        },
+      },
+    ])
+    expect(reached?.metrics.time_to_quality_seconds).toBeCloseTo(2, 12)
+    expect(reached?.metrics.time_to_each_quality_seconds).toBeCloseTo(4, 12)
+    expect(reached?.noTimeToQuality).toEqual({})
   })
 
   test('are not told of so few steps that luck would tell them', async () => {

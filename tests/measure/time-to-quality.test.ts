@@ -120,7 +120,11 @@ test('of each part is that of the last one, and of the whole, and none where one
   expect(untilEach(0.09, { ...limits, 'val_loss/small': 0.03 })).toEqual(
     above(['val_loss', 0.1, 0.09], [...small]),
   )
-  expect(untilEach(0.3, { 'val_loss/other': 0.03 })).toEqual({ kind: 'other parts' })
+  expect(untilEach(0.3, { 'val_loss/other': 0.03 })).toEqual({
+    kind: 'other parts',
+    missing: ['val_loss/other'],
+    further: ['val_loss/large', 'val_loss/small'],
+  })
   expect(untilEach(0.3, { nrmse: 0.9 })).toEqual({ kind: 'no parts' })
 })
 
@@ -168,11 +172,12 @@ test('of each part is not known where a run does not end with the parts of the b
       ending(0.5, quality),
     )
   expect(await untilEach(parts, parts)).toBeCloseTo(3 + 1, 12)
-  expect(await untilEach({ 'val_loss/one': 0.1 }, parts)).toEqual({ kind: 'other parts' })
-  expect(await untilEach({ 'val_loss/one': 0.1, 'val_loss/another': 0.1 }, parts)).toEqual({
-    kind: 'other parts',
-  })
-  expect(await untilEach(parts, { 'val_loss/one': 0.1 })).toEqual({ kind: 'other parts' })
+  const other = (missing: string[], further: string[]) => ({ kind: 'other parts', missing, further })
+  expect(await untilEach({ 'val_loss/one': 0.1 }, parts)).toEqual(other(['val_loss/other'], []))
+  expect(await untilEach({ 'val_loss/one': 0.1, 'val_loss/another': 0.1 }, parts)).toEqual(
+    other(['val_loss/other'], ['val_loss/another']),
+  )
+  expect(await untilEach(parts, { 'val_loss/one': 0.1 })).toEqual(other([], ['val_loss/other']))
 })
 
 test('of each part has not come while an evaluation leaves one out, which may be as bad as it likes', async () => {

@@ -30,14 +30,21 @@ test('a run that was evaluated more often may never get there', () => {
   }))
   const late = runs.find(({ variant, block }) => variant === 'optimized' && block === 2)
   expect(timeToQuality({ ...result, runs })).toBe(
-    `not measured, since 3 of 8 runs do not end there: ${late?.runId} has val_loss 0.02000 at its end, above the baseline's 0.01000.`,
+    `not measured, since 3 of 8 runs end above a held-out loss of their baseline: ${late?.runId} at val_loss 0.02000 (baseline 0.01000).`,
   )
 })
 
 test('what it would be without slow steps stands there as far as it is known', () => {
   const speedup = pairedRatio(PAIRS, 0.95)
   const fastest = (known: Partial<Result['verdict']['speedups']['atFastestSteps']>) => {
-    const atFastestSteps = { steady: null, total: null, toQuality: null, toEachQuality: null, ...known }
+    const atFastestSteps = {
+      steady: null,
+      total: null,
+      gpuHours: null,
+      toQuality: null,
+      toEachQuality: null,
+      ...known,
+    }
     const speedups = { ...result.verdict.speedups, atFastestSteps }
     const beside = besideTheGates({ ...result, verdict: { ...result.verdict, speedups } })
     return beside.find((line) => line.startsWith('Fastest steps:'))
@@ -70,7 +77,7 @@ test('where a trainer tells of parts, the time until each is as good stands ther
         ...run.metrics,
         ...parts,
       },
-      noTimeToQuality: reaches(run) ? {} : { time_to_each_quality_seconds: { kind: 'other parts' } as const },
+      noTimeToQuality: reaches(run) ? {} : { time_to_each_quality_seconds: { kind: 'no parts' } as const },
     }))
     const speedup = pairedRatio(PAIRS, 0.95)
     const toEachQuality = runs.every(reaches) ? speedup : null
@@ -81,7 +88,7 @@ test('where a trainer tells of parts, the time until each is as good stands ther
   const told = 'Each part: time to the held-out losses that the baseline ends with, of every part:'
   expect(eachPart(() => true)).toBe(`${told} 2.00x.`)
   expect(eachPart((block) => block === 1)).toBe(
-    `${told} not measured, since 3 of 8 runs do not tell of the parts that the baseline of their block tells of, by val_loss/<part> in metrics of evaluation.`,
+    `${told} not measured, since 3 of 8 runs have a baseline that tells of no part: report val_loss/<part> in metrics of evaluation.`,
   )
   expect(eachPart(() => true, {} as never)).toBeUndefined()
 })

@@ -19,7 +19,7 @@ function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
     blocks: 4,
     repeating: [],
     heldOut: [],
-    noTimeToQuality: null,
+    whyNoTimeToQuality: null,
     reason: '',
     insensitive: false,
   }

@@ -26,6 +26,7 @@ from trainer.data.splits import open_data
 from trainer.data.tasks import TASKS
 from trainer.data.tasks.advection1d import Waves, cell_centres, draw_waves, frame_times, solve
 from trainer.errors import CannotWrite, ConfigError
+from trainer.run.training import Progress, run_training
 
 
 def test_the_solution_is_the_initial_condition_moved_by_beta_t():
@@ -159,6 +160,15 @@ def test_files_further_down_are_told_of_where_others_are_made_or_were_before(tmp
         ensure_files(dataclasses.replace(config, seed=seed))
         told = capsys.readouterr().err
         assert told.count(f"{config.root}: {deeper} and others in folders are not read; move them into") == 1
+
+
+def test_files_further_down_are_told_of_once_by_a_training_that_makes_its_data(tmp_path, capsys):
+    deeper = tmp_path / "data/1D/a.hdf5"
+    config = tiny_config(tmp_path)
+    deeper.parent.mkdir(parents=True)
+    deeper.touch()
+    run_training(config, tmp_path / "out", 0, Progress())
+    assert capsys.readouterr().err.count("others in folders are not read") == 1
 
 
 def test_a_folder_of_the_users_own_is_told_of_whatever_its_name(tmp_path, capsys):

@@ -11,6 +11,7 @@ import yaml
 
 from trainer.config import Config, load_config
 from trainer.config.schema import DataConfig
+from trainer.data import sources
 from trainer.data.sources import open_files
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +70,8 @@ def tiny_config(folder: Path, *overrides: str) -> Config:
 
 
 def ensure_files(config: DataConfig) -> list[Path]:
-    """Make what is missing; return the files of all tasks."""
+    """Make what is missing, as a process of its own; return the files of all tasks."""
+    sources._tell_of_deeper_files.cache_clear()
     return [file.path for files in open_files(config).values() for file in files]
 
 

@@ -3,6 +3,7 @@
 import math
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 from trainer.config.schema import DataConfig
@@ -128,8 +129,12 @@ def _parameter(file: FieldFile, name: str) -> float:
     return file.parameters[name]
 
 
+@cache
 def _tell_of_deeper_files(root: Path) -> None:
-    """Who has files in folders, as PDEBench's are when downloaded, would train on others unawares."""
+    """Who has files in folders, as PDEBench's are when downloaded, would train on others unawares.
+
+    Told once, where a training asks again.
+    """
     if not is_first_rank():
         return
     generated = re.compile(rf"({'|'.join(TASKS)})-[0-9a-f]{{{KEY_DIGITS}}}(\.partial)?")

@@ -60,7 +60,7 @@ export function decideAt(
       blocks,
       repeating: [],
       heldOut: [],
-      noTimeToQuality: null,
+      whyNoTimeToQuality: null,
     })
     decision = { state, blocks }
     if (state !== 'inconclusive') return decision
