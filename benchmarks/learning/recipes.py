@@ -92,6 +92,10 @@ RECIPES: dict[str, RecipeConfig] = {
     "256-points-16th-cut-6-warm-15-average-6": _falling(6, 300, 15, 6),
     "256-points-16th-cut-6-warm-6-average-6": _falling(6, 300, 6, 6),
     "256-points-16th-cut-6-warm-6-falling-180-average-6": _falling(6, 180, 6, 6),
+    "256-points-16th-cut-6-warm-3-falling-180-average-6": _falling(6, 180, 3, 6),
+    "256-points-16th-cut-6-warm-3-falling-225-average-6": _falling(6, 225, 3, 6),
+    "256-points-16th-cut-8-warm-3-falling-180-average-3": _falling(8, 180, 3, 3),
+    "256-points-16th-cut-8-warm-3-falling-225-average-6": _falling(8, 225, 3, 6),
 }
 
 
