@@ -1,6 +1,7 @@
 // Did both runs of each block find their compile caches alike? One that compiles first is slower from start to end.
 import type { CompileCache, Launched } from '../measure/outcome.ts'
-import { listed, type MachineCheck, named, notMeasured, passed } from './machine-check.ts'
+import { listed } from '../text/listed.ts'
+import { type MachineCheck, named, notMeasured, passed } from './machine-check.ts'
 
 export function checkCaches(counting: readonly Launched[]): MachineCheck {
   const measured = counting.filter(

@@ -1,5 +1,6 @@
 // One gate's evidence against its limit: it passes on proof, and on nothing else.
 import type { Gate } from '../config/gates.ts'
+import { listed } from '../text/listed.ts'
 import type { GateComparison } from './compare.ts'
 import { type FewBlocks, fewBlocksText } from './few-blocks.ts'
 import {
@@ -96,8 +97,7 @@ function reportedText({ gate, heldOut }: GateComparison): string {
     gate.metric,
     heldOut.filter((name) => name !== gate.metric),
   )
-  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
-  return names.length === 0 ? '' : `; all reported ${names.slice(0, MOST_NAMES).join(', ')}${more}`
+  return names.length === 0 ? '' : `; all reported ${listed(names, MOST_NAMES)}`
 }
 
 const MOST_NAMES = 6

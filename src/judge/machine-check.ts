@@ -46,7 +46,3 @@ export function failed(detail: string): Finding {
 export function notMeasured(detail: string): Finding {
   return { state: 'not measured', detail }
 }
-
-export function listed(items: readonly string[]): string {
-  return items.length > 4 ? `${items.slice(0, 4).join(', ')} and ${items.length - 4} more` : items.join(', ')
-}

@@ -3,16 +3,9 @@
 import type { MachineSummary } from '../measure/machine.ts'
 import type { Preflight } from '../measure/machine-record.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { listed } from '../text/listed.ts'
 import { percent } from '../text/numbers.ts'
-import {
-  type Finding,
-  failed,
-  listed,
-  type MachineCheck,
-  named,
-  notMeasured,
-  passed,
-} from './machine-check.ts'
+import { type Finding, failed, type MachineCheck, named, notMeasured, passed } from './machine-check.ts'
 import { checkLock, checkPreflight } from './preflight.ts'
 
 /** Share of steady samples with a slowdown, above which a run is not comparable. */

@@ -1,6 +1,7 @@
 // Runs without a time to quality -> why, in words: few of them show a mistake, most a model that is not as good.
 import type { RunSummary } from '../measure/summary.ts'
 import type { NoTimeToQuality } from '../measure/time-to-quality.ts'
+import { listed } from '../text/listed.ts'
 import { number } from '../text/numbers.ts'
 
 /** Null where every run has one, or the metric is none. */
@@ -27,22 +28,17 @@ function textOf(why: NoTimeToQuality, runId: string): string {
       return 'have a baseline that tells of no part: report val_loss/<part> in metrics of evaluation'
     case 'other parts': {
       const differences = [
-        ...(why.missing.length > 0 ? [`lacks ${listed(why.missing)}`] : []),
-        ...(why.further.length > 0 ? [`has ${listed(why.further)} besides`] : []),
+        ...(why.missing.length > 0 ? [`lacks ${listed(why.missing, MOST_NAMES)}`] : []),
+        ...(why.further.length > 0 ? [`has ${listed(why.further, MOST_NAMES)} besides`] : []),
       ]
       return `end with other parts than their baseline: ${runId} ${differences.join(' and ')}`
     }
     case 'ends above':
-      return `end above a held-out loss of their baseline: ${runId} at ${listed(why.losses.map(lossText))}`
+      return `end above a held-out loss of their baseline: ${runId} at ${listed(why.losses.map(lossText), MOST_NAMES)}`
   }
 }
 
 const MOST_NAMES = 6
-
-function listed(names: readonly string[]): string {
-  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
-  return `${names.slice(0, MOST_NAMES).join(', ')}${more}`
-}
 
 /** In so many digits any two doubles differ. */
 const ENOUGH_DIGITS = 17

@@ -1,10 +1,10 @@
 // Is the machine fit to measure on? What could not be seen reads "not measured".
 import type { GpuFacts, GpuProbe, LockFacts, Preflight } from '../measure/machine-record.ts'
+import { listed } from '../text/listed.ts'
 import { duration, percent } from '../text/numbers.ts'
 import {
   type Finding,
   failed,
-  listed,
   type MachineCheck,
   named,
   notMeasured,

@@ -2,8 +2,9 @@
 import type { MachineRecord, Watched } from '../measure/machine-record.ts'
 import type { FinishedRun } from '../measure/summary.ts'
 import { sumOf } from '../statistics/averages.ts'
+import { listed } from '../text/listed.ts'
 import { percent } from '../text/numbers.ts'
-import { listed, type MachineCheck, named } from './machine-check.ts'
+import { type MachineCheck, named } from './machine-check.ts'
 
 /** By which a ratio of 3 moves by 0.03. */
 const MAX_EXCESS = 0.01

@@ -15,7 +15,7 @@ export function besideTheGates(result: Result): string[] {
   if (verdict.aa !== null) return [...sameSeed(runs), ...noiseFloor(measuredFloor)]
   return [
     ...looksTaken(result),
-    `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${toQualityText(toQuality, runs)}.`,
+    `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${timeText(toQuality, runs, 'time_to_quality_seconds')}.`,
     ...(toQuality === null ? [] : toEachQualityText(toEachQuality, runs)),
     ...atFastestStepsText(atFastestSteps),
     ...atOneClockText(atOneClock),
@@ -26,10 +26,6 @@ export function besideTheGates(result: Result): string[] {
 
 function estimate(found: PairedEstimate | null): string {
   return found === null ? 'not measured' : ratio(found.estimate)
-}
-
-function toQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]): string {
-  return timeText(found, runs, 'time_to_quality_seconds')
 }
 
 /** Nothing where the trainer tells of no part of its held-out pairs. */

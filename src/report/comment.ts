@@ -1,4 +1,5 @@
 // Fits a report into GitHub's comment limit by leaving out what matters least.
+import { listed } from '../text/listed.ts'
 
 /** 'verdict' and 'link' always stay; the others give way from the last of YIELDING to the first. */
 export interface CommentSection {
@@ -66,9 +67,7 @@ function join(sections: readonly CommentSection[], leftOut: readonly string[]): 
 
 function note(leftOut: readonly string[]): string[] {
   if (leftOut.length === 0) return []
-  const named = leftOut.slice(0, MAX_NOTE_TITLES).join(', ')
-  const more = leftOut.length > MAX_NOTE_TITLES ? ` and ${leftOut.length - MAX_NOTE_TITLES} more` : ''
   return [
-    `> Left out to fit GitHub's comment limit: ${named}${more}. The job summary and the artifact have all.`,
+    `> Left out to fit GitHub's comment limit: ${listed(leftOut, MAX_NOTE_TITLES)}. The job summary and the artifact have all.`,
   ]
 }
