@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -402,6 +403,14 @@ def test_what_holds_no_weights_is_refused(resumed, tmp_path, part, weights):
     state = torch.load(resumed / "checkpoint.pt", weights_only=True)
     torch.save({**state, part: weights}, tmp_path / "checkpoint.pt")
     with pytest.raises(ConfigError, match=r"checkpoint\.pt: is not a checkpoint of this trainer"):
+        read_checkpoint(tmp_path / "checkpoint.pt")
+
+
+@pytest.mark.parametrize("step", ["3", None, float("nan"), 3.0, -1, 8, 10**30])
+def test_a_checkpoint_of_a_step_that_no_training_has_is_refused(resumed, tmp_path, step):
+    state = torch.load(resumed / "checkpoint.pt", weights_only=True)
+    torch.save({**state, "step": step}, tmp_path / "checkpoint.pt")
+    with pytest.raises(ConfigError, match=rf"checkpoint\.pt: is of step {re.escape(repr(step))}, where its"):
         read_checkpoint(tmp_path / "checkpoint.pt")
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from trainer.config.load import config_from
+from trainer.config.schema import Config
 from trainer.data.splits import Data
 from trainer.ending import SAVING
 from trainer.errors import CannotWrite, ConfigError, refusal_of_system
@@ -53,7 +54,13 @@ def read_checkpoint(path: Path) -> dict:
         ) from error
     if not isinstance(state, dict) or not state.keys() >= EXPECTED or not _holds_weights(state):
         raise ConfigError(f"{path}: is not a checkpoint of this trainer; give one that it wrote")
-    for name in _unlike_our_models(state, str(path)):
+    config = config_from(state["config"], str(path))
+    step, last = state["step"], config.growth.steps
+    if not isinstance(step, int) or not 0 <= step <= last:
+        raise ConfigError(
+            f"{path}: is of step {step!r}, where its training has {last}; give one that a training wrote"
+        )
+    for name in _unlike_our_models(config, state):
         raise ConfigError(
             f"{path}: {name} has another shape or format in this version's model, or is in one only; "
             "use the trainer that wrote it, or train again"
@@ -78,10 +85,10 @@ def _holds_weights(state: dict) -> bool:
     )
 
 
-def _unlike_our_models(state: dict, source: str) -> list[str]:
+def _unlike_our_models(config: Config, state: dict) -> list[str]:
     """Weights and averages that the model of the checkpoint's own config has otherwise, by name."""
     with torch.device("meta"):
-        ours = LatentPdeOperator(config_from(state["config"], source)).state_dict()
+        ours = LatentPdeOperator(config).state_dict()
         averages = {**ours, MISSING: torch.ones((), dtype=torch.float64)}
     unlike = (_forms(ours) ^ _forms(state["model"])) | (_forms(averages) ^ _forms(state["ema"]))
     return sorted({name for name, *_ in unlike})
