@@ -4,10 +4,12 @@ import { markdownTable } from 'markdown-table'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { assess } from '../src/assess.ts'
+import { VARIANTS } from '../src/config/experiment.ts'
 import { readRecorded } from '../src/io/analyze.ts'
 import { readShared } from '../src/io/ladder/ladder-file.ts'
 import { type JudgedRung, judgeLadder, type RungResult } from '../src/judge/ladder.ts'
 import type { Standing } from '../src/judge/ladder-standing.ts'
+import { spreadOf } from '../src/judge/noise.ts'
 import type { PairedEstimate } from '../src/judge/paired.ts'
 import type { JudgedGate } from '../src/judge/verdict.ts'
 import type { Result } from '../src/record/result.ts'
@@ -25,7 +27,7 @@ const SUMMARY = {
   'two-task-2gpu': 'the same work, earlier code, 1% to 2% too high',
   'two-task-4gpu': 'the same work, earlier code, 1% to 2% too high',
   'two-task-2gpu-recipe': 'until as good, by a recipe of less work',
-  'two-task-1gpu-recipe': 'the same, an earlier recipe',
+  'two-task-1gpu-recipe': 'the same on one GPU',
   'plan-1gpu': "the speed plan's own settings",
 } as const
 
@@ -63,7 +65,7 @@ write('README.md', {
   results: summaryTable(),
 })
 write(`${GATES}/README.md`, Object.fromEntries(gates))
-write('docs/training-optimizations.md', { ladder: await ladderTable() })
+write('docs/training-optimizations.md', { ladder: await ladderTable(), scatter: scatterTable() })
 
 /** Every recorded experiment, judged again from its raw metrics, by its folder. */
 async function judgeRecords(): Promise<ReadonlyMap<string, Result>> {
@@ -119,6 +121,25 @@ function summaryCells(folder: string, what: string, result: Result | undefined):
     `${inGb(before)} -> ${inGb(after)}`,
     `${VERDICT_ICON[verdict.verdict]} ${verdict.verdict}`,
   ]
+}
+
+/** Between the measured runs of one variant, each with a seed of its own, which changes no time. */
+function scatterTable(): string {
+  const head = ['gate', 'an update of the baseline', 'its runs scatter by', 'optimized runs by']
+  return markdownTable([
+    head,
+    ...Object.keys(SUMMARY).map((folder) => {
+      const { runs = [] } = judged.get(folder) ?? {}
+      const updates = runs
+        .filter(({ variant, block }) => variant === 'baseline' && block !== null)
+        .map((run) => ((run.secondsPerSample ?? Number.NaN) * run.samples) / run.steps)
+      return [
+        `[${folder}](../${GATES}/README.md#${folder})`,
+        `${seconds(Math.min(...updates))} to ${seconds(Math.max(...updates))}`,
+        ...VARIANTS.map((variant) => percent(Math.sqrt(spreadOf(runs, [variant])?.variance ?? Number.NaN))),
+      ]
+    }),
+  ])
 }
 
 /** Which reports of before it was told do not have. */

@@ -526,6 +526,7 @@ def test_what_another_solver_made_is_not_taken_for_its_own(tmp_path, monkeypatch
         "data.reduced_resolution_2d=2",
         "data.frame_strides=[1]",
         "data.held_out_fraction=0.5",
+        "data.held_out_every_nth_frame=2",
         "data.tasks=[darcy2d]",
     ],
 )
@@ -585,6 +586,27 @@ def test_the_splits_depend_on_the_data_seed_alone(tmp_path):
     held_out = trajectories(tiny_config(tmp_path), "held_out")
     assert trajectories(tiny_config(tmp_path, "train.updates=9"), "held_out") == held_out
     assert trajectories(tiny_config(tmp_path, "data.seed=5"), "held_out") != held_out
+
+
+@pytest.mark.parametrize(
+    "every, starts", [(1, [[0, 1, 2, 3, 4], [0, 1, 2, 3]]), (3, [[0, 3], [0, 3]]), (9, [[0], [0]])]
+)
+def test_held_out_pairs_start_at_every_nth_frame(tmp_path, every, starts):
+    config = tiny_config(tmp_path, "data.frame_strides=[1, 2]", f"data.held_out_every_nth_frame={every}")
+    splits, of_all = split_trajectories(config.data, "advection1d"), [0, 1, 2, 3, 4, 0, 1, 2, 3]
+    assert splits.train.first_frame.tolist() == of_all
+    assert [
+        splits.held_out.first_frame[splits.held_out.stride == stride].tolist() for stride in (1, 2)
+    ] == starts
+    assert len(splits.held_out) == 4 * sum(map(len, starts))  # of 4 trajectories
+
+
+def test_a_steady_task_keeps_all_its_held_out_pairs(tmp_path):
+    every = tiny_config(tmp_path, "data.tasks=[darcy2d]", "data.held_out_every_nth_frame=8")
+    of_all = tiny_config(tmp_path, "data.tasks=[darcy2d]")
+    assert (
+        split_trajectories(every.data, "darcy2d").digest == split_trajectories(of_all.data, "darcy2d").digest
+    )
 
 
 def test_normalisation_comes_from_the_training_split_of_each_file(tmp_path):

@@ -101,10 +101,12 @@ def test_a_recipe_is_the_same_whatever_the_shipped_one_is(gpus):
 
 
 LEARNING = ROOT / "benchmarks/learning"
-RECORDS = [*LEARNING.glob("recipes-h200/*.jsonl"), *LEARNING.glob("recipes-2gpu-h100/seed-*/*.jsonl")]
+RECORDS = [*LEARNING.glob("recipes-h200/*.jsonl"), *LEARNING.glob("recipes-?gpu-*/seed-*/*.jsonl")]
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "record", RECORDS, ids=lambda path: f"{path.parents[1].name}-{path.parent.name}-{path.stem}"
+)
 def test_what_is_recorded_is_the_recipe_of_its_name(record):
     recorded = json.loads(record.read_text().splitlines()[0])["config"]["recipe"]
     # Than the first of these records.
@@ -115,8 +117,8 @@ def test_what_is_recorded_is_the_recipe_of_its_name(record):
 @pytest.mark.parametrize("gpus", [1, 2, 4])
 def test_the_shipped_recipe_is_one_of_those_that_are_recorded(gpus):
     shipped = load_config(ROOT / f"configs/train/two-task-{gpus}gpu-recipe.yaml").recipe
-    measured = "recipes-h200" if gpus == 1 else "seed-0-average"
-    assert shipped in [recipes.RECIPES[record.stem] for record in RECORDS if record.parent.name == measured]
+    measured = LEARNING / ("recipes-1gpu-h200" if gpus == 1 else "recipes-2gpu-h100") / "seed-0-average"
+    assert shipped in [recipes.RECIPES[record.stem] for record in measured.iterdir()]
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,10 @@ def split_trajectories(config: DataConfig, task: str) -> Splits:
     files = len(settings.cases)
     strides = (1,) if TASKS[task].steady else config.frame_strides
     return Splits(
-        train=_table(settings.frames, strides, np.sort(order[held_out:]), files),
-        held_out=_table(settings.frames, strides, np.sort(order[:held_out]), files),
+        train=_table(settings.frames, strides, 1, np.sort(order[held_out:]), files),
+        held_out=_table(
+            settings.frames, strides, config.held_out_every_nth_frame, np.sort(order[:held_out]), files
+        ),
     )
 
 
@@ -103,8 +105,10 @@ def data_hash(
     return hashlib.sha256(json.dumps([resolutions, parts]).encode()).hexdigest()[:16]
 
 
-def _table(frames: int, strides: tuple[int, ...], rows: np.ndarray, files: int) -> PairTable:
-    firsts = [np.arange(frames - stride) for stride in strides]
+def _table(
+    frames: int, strides: tuple[int, ...], every_nth_frame: int, rows: np.ndarray, files: int
+) -> PairTable:
+    firsts = [np.arange(0, frames - stride, every_nth_frame) for stride in strides]
     return PairTable(
         file_index=np.repeat(np.arange(files), len(rows)),
         row=np.tile(rows, files),
