@@ -103,7 +103,7 @@ export class ProgressView implements Progress {
 
   #timeText(): string {
     const inAll = this.#secondsLeft()
-    if (inAll !== null) return `about ${duration(inAll)} left in all`
+    if (inAll !== null) return `about ${duration(inAll)} left of all launches`
     if (this.#step === 0 || this.#plannedSteps === null) return `${duration(this.#elapsed())} so far`
     const inThisRun = (this.#elapsed() * Math.max(0, this.#plannedSteps - this.#step)) / this.#step
     return `about ${duration(inThisRun)} left in this launch`

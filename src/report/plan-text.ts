@@ -88,18 +88,18 @@ function timeText(
   earlier: readonly TimedRun[],
 ): string {
   const { timeout_minutes: timeout, lock_minutes: lock } = experiment.launch
+  const reevaluates = whyNotReevaluated(experiment) === null
   const besides = [
     ...(lock > 0 ? [`${duration(lock * 60)} for the machine to be free`] : []),
-    ...(whyNotReevaluated(experiment) === null
-      ? [`${duration(timeout * 60)} for the evaluation in the end`]
-      : []),
+    ...(reevaluates ? [`${duration(timeout * 60)} for the evaluation in the end`] : []),
     'blocks that the machine disturbs, which are measured again',
   ]
   const limit = `${duration(plan.length * timeout * 60)} by its time limit, besides ${listText(besides)}`
   const estimate = estimateSeconds(plan, meanWallSeconds(earlier))
   if (estimate === null)
     return `Time: no earlier result of ${experiment.name} to estimate from; at most ${limit}`
-  return `Time: about ${duration(estimate)}, from ${measuredOf(earlier).length} earlier launches; at most ${limit}`
+  const about = `about ${duration(estimate)}, from ${measuredOf(earlier).length} earlier launches`
+  return `Time: ${about}${reevaluates ? ', and the evaluation in the end' : ''}; at most ${limit}`
 }
 
 function listText(items: readonly string[]): string {

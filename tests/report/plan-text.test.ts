@@ -101,6 +101,18 @@ test('estimates the time from earlier launches', () => {
   )
 })
 
+test('adds the evaluation in the end, where there is one, to the launches that it estimates', () => {
+  const earlier = [{ run: aPlannedRun({ variant: 'baseline' }), wallSeconds: 60 }]
+  const trainer = { ...experiment.trainer, evaluate_command: 'evaluate' }
+  const reevaluated = aRequest({ experiment: { ...experiment, trainer } })
+  const time = renderPlan({ request: reevaluated, places }, plan.slice(0, 1), folders, earlier)
+    .split('\n')
+    .at(-1)
+  expect(time).toMatch(
+    /^Time: about 1 min 00 s, from 1 earlier launches, and the evaluation in the end; at most .* 1 h 00 min for the evaluation in the end and blocks/,
+  )
+})
+
 test('names the rungs of a ladder, which it does not launch', () => {
   const rung = { set: { 'speed.fused': true }, needs: [], replaces: [] }
   const rungs = [
