@@ -302,6 +302,10 @@ def test_a_pair_lies_within_a_trajectory(tmp_path):
     assert f"data.frame_strides: got 6, {text}" in problem(path, "data.frame_strides=[1, 6]")
     load_config(path, ["data.frame_strides=[1, 5]"])
     load_config(path, ["data.tasks=[darcy2d]", "data.frame_strides=[6]"])
+    every = "data.held_out_every_nth_frame"
+    assert f"{every}: got 6, {text}" in problem(path, f"{every}=6")
+    load_config(path, [f"{every}=5"])
+    load_config(path, ["data.tasks=[darcy2d]", f"{every}=6"])
 
 
 @pytest.mark.parametrize("term", ["forward", "spectral"])
