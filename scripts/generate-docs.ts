@@ -12,6 +12,7 @@ import type { Standing } from '../src/judge/ladder-standing.ts'
 import { spreadOf } from '../src/judge/noise.ts'
 import type { PairedEstimate } from '../src/judge/paired.ts'
 import type { JudgedGate } from '../src/judge/verdict.ts'
+import type { RunSummary } from '../src/measure/summary.ts'
 import type { Result } from '../src/record/result.ts'
 import { besideTheGates } from '../src/report/beside.ts'
 import { gateCells, TABLE_HEAD } from '../src/report/gate-row.ts'
@@ -93,13 +94,12 @@ function summaryTable(): string {
   ]
   return markdownTable([
     head,
-    ...Object.entries(SUMMARY).map(([folder, what]) => summaryCells(folder, what, judged.get(folder))),
+    ...Object.entries(SUMMARY).map(([folder, what]) => summaryCells(folder, what, recorded(folder))),
   ])
 }
 
 /** Of a recipe it is the time until it is as good as the baseline ends, by the whole loss and in each task. */
-function summaryCells(folder: string, what: string, result: Result | undefined): string[] {
-  if (!result) throw new Error(`${GATES}/${folder}: no such record, which the README is to show`)
+function summaryCells(folder: string, what: string, result: Result): string[] {
   const { runs, verdict } = result
   const { total, toEachQuality, atFastestSteps: fastest } = verdict.speedups
   const names = runs[0]?.deviceNames ?? []
@@ -123,23 +123,39 @@ function summaryCells(folder: string, what: string, result: Result | undefined):
   ]
 }
 
-/** Between the measured runs of one variant, each with a seed of its own, which changes no time. */
+/** Between the measured runs of one variant, each with a seed of its own. */
 function scatterTable(): string {
   const head = ['gate', 'an update of the baseline', 'its runs scatter by', 'optimized runs by']
   return markdownTable([
     head,
     ...Object.keys(SUMMARY).map((folder) => {
-      const { runs = [] } = judged.get(folder) ?? {}
+      const { runs } = recorded(folder)
       const updates = runs
         .filter(({ variant, block }) => variant === 'baseline' && block !== null)
-        .map((run) => ((run.secondsPerSample ?? Number.NaN) * run.samples) / run.steps)
+        .map(secondsOfAStep)
       return [
         `[${folder}](../${GATES}/README.md#${folder})`,
         `${seconds(Math.min(...updates))} to ${seconds(Math.max(...updates))}`,
-        ...VARIANTS.map((variant) => percent(Math.sqrt(spreadOf(runs, [variant])?.variance ?? Number.NaN))),
+        ...VARIANTS.map((variant) => {
+          const spread = spreadOf(runs, [variant])
+          if (spread === null) throw new Error(`${GATES}/${folder}: ${variant} has no two timed runs`)
+          return percent(Math.sqrt(spread.variance))
+        }),
       ]
     }),
   ])
+}
+
+function recorded(folder: string): Result {
+  const result = judged.get(folder)
+  if (!result) throw new Error(`${GATES}/${folder}: no such record, which the docs are to show`)
+  return result
+}
+
+/** In the steady state. */
+function secondsOfAStep({ runId, secondsPerSample, samples, steps }: RunSummary): number {
+  if (secondsPerSample === null) throw new Error(`${runId}: has no timed steps, which the docs are to show`)
+  return (secondsPerSample * samples) / steps
 }
 
 /** Which reports of before it was told do not have. */
@@ -184,9 +200,7 @@ async function ladderTable(): Promise<string> {
     'gain in the sum',
     'loss delta',
   ]
-  const steps = baselines
-    .flat()
-    .map((run) => ((run.secondsPerSample ?? Number.NaN) * run.samples) / run.steps)
+  const steps = baselines.flat().map(secondsOfAStep)
   const [low, high] = [Math.min(...steps), Math.max(...steps)]
   return [
     markdownTable([head, ...rungs.map(rungCells)]),

@@ -23,7 +23,8 @@ class _AnyData:
     seed: CountOrZero = 0
     # Of the trajectories, the same of each file; at least one, also at 0, and never all.
     held_out_fraction: Annotated[float, Between(0, 1)] = 0.1
-    # Pairs of a held-out trajectory that start at every n-th frame: neighbours say nearly the same.
+    # Pairs of a held-out trajectory that start at every n-th frame, from the first on. Where n and a wave's
+    # period in frames have much in common they meet few of its phases (benchmarks/learning).
     held_out_every_nth_frame: Count = 1
     reduced_resolution: Count = 4  # every n-th grid point of a 1-D grid
     reduced_resolution_2d: Count = 1  # the same along each axis of a 2-D grid

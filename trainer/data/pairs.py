@@ -76,9 +76,9 @@ def split_trajectories(config: DataConfig, task: str) -> Splits:
     files = len(settings.cases)
     strides = (1,) if TASKS[task].steady else config.frame_strides
     return Splits(
-        train=_table(settings.frames, strides, 1, np.sort(order[held_out:]), files),
+        train=_table(settings.frames, strides, np.sort(order[held_out:]), files),
         held_out=_table(
-            settings.frames, strides, config.held_out_every_nth_frame, np.sort(order[:held_out]), files
+            settings.frames, strides, np.sort(order[:held_out]), files, config.held_out_every_nth_frame
         ),
     )
 
@@ -106,7 +106,7 @@ def data_hash(
 
 
 def _table(
-    frames: int, strides: tuple[int, ...], every_nth_frame: int, rows: np.ndarray, files: int
+    frames: int, strides: tuple[int, ...], rows: np.ndarray, files: int, every_nth_frame: int = 1
 ) -> PairTable:
     firsts = [np.arange(0, frames - stride, every_nth_frame) for stride in strides]
     return PairTable(
