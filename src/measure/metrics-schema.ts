@@ -18,7 +18,9 @@ const runStart = z.object({
   device_names: z.array(z.string()).min(1).describe('One name per rank, rank 0 first.'),
   versions: z.record(z.string(), z.string()).describe('Python, torch, CUDA, NCCL, ... by name.'),
   parameter_count: count,
-  data_hash: z.string().describe('Equal in two runs exactly when they train and are evaluated on the same data.'),
+  data_hash: z
+    .string()
+    .describe('Equal in two runs exactly when they train and are evaluated on the same data.'),
   evaluation_samples: count.describe('Number of held-out samples that val_loss is computed from.'),
   period_steps: count
     .min(1)
