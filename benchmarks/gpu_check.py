@@ -47,6 +47,7 @@ TINY = [
     "data.tasks=[advection1d]",
     "data.advection1d.trajectories=8",
     "data.advection1d.frames=6",
+    "data.held_out_every_nth_frame=1",
     "data.advection1d.grid_points=32",
     "model.tokens=8",
     "model.hidden_dim=16",
