@@ -10,24 +10,24 @@ evenly only where n and its period in frames have little in common.
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import nn
 
 from benchmarks.bad_input import refused_in_words
 from benchmarks.ending import end_by_exception
-from trainer.config.load import config_from
-from trainer.data.normalisation import physical
+from trainer.config.schema import Config
+from trainer.data.mixture import TaskSet
 from trainer.data.paths import MappedPairs
-from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.run.checkpoint import read_checkpoint
+from trainer.run.evaluate import opened_checkpoint
+from trainer.run.evaluation import Evaluator
+from trainer.run.world import World
 
 EVERY = (2, 3, 4, 5, 8, 9, 10, 11, 16, 25)
-AT_ONCE = 64
 
 
 def main() -> None:
@@ -35,31 +35,32 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkpoints", nargs="+", type=Path, metavar="CHECKPOINT")
+    parser.add_argument("--data-root", help="folder of the data, if it is no longer the one trained with")
     options = parser.parse_args()
     end_by_exception()
     with refused_in_words():
         for checkpoint in options.checkpoints:
-            for task, losses, nrmse in of_checkpoint(checkpoint):
+            for task, losses, nrmse in of_checkpoint(checkpoint, options.data_root):
                 for every in (every for every in EVERY if every <= len(losses)):
                     found = f"loss {_text(off(losses, every))}; NRMSE {_text(off(nrmse, every))}"
                     print(f"{checkpoint} {task}, every {every}: {found}", flush=True)
 
 
-def of_checkpoint(path: Path) -> list[tuple[str, np.ndarray, np.ndarray]]:
+def of_checkpoint(path: Path, root: str | None = None) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """Each task that is not steady, its loss by frame and its NRMSE by frame, means over trajectories."""
-    state = read_checkpoint(path)
-    config = config_from(state["config"], str(path))
-    if config.data.held_out_every_nth_frame > 1 or len(config.data.frame_strides) > 1:
-        raise ConfigError(
-            f"{path}: was not evaluated on the pairs of every frame, at one stride; train one that is"
-        )
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = LatentPdeOperator(config).to(device).eval()
-    model.load_state_dict(state["model"])
-    held_out = open_data(config, generates=False).held_out.tasks
-    return [
-        (pairs.task.name, *_by_frame(model, pairs, device)) for pairs in held_out if not pairs.task.steady
-    ]
+    with opened_checkpoint(path, root) as (config, data, world, weights):
+        if config.data.held_out_every_nth_frame > 1 or len(config.data.frame_strides) > 1:
+            raise ConfigError(
+                f"{path}: was not evaluated on the pairs of every frame, at one stride; train one that is"
+            )
+        model = LatentPdeOperator(config).to(world.device).eval()
+        model.load_state_dict(weights[config.judged_weights])
+        alone = replace(config, evaluation=replace(config.evaluation, rollout_trajectories=0))
+        return [
+            (pairs.task.name, *_by_frame(model, pairs, alone, world))
+            for pairs in data.held_out.tasks
+            if not pairs.task.steady
+        ]
 
 
 def off(by_frame: np.ndarray, every: int) -> tuple[float, float]:
@@ -73,20 +74,19 @@ def _text(off_at_first_and_at_most: tuple[float, float]) -> str:
     return f"{at_first:+.2%}, at most {at_most:.2%}"
 
 
-@torch.no_grad()
-def _by_frame(model: nn.Module, pairs: MappedPairs, device: torch.device) -> tuple[np.ndarray, np.ndarray]:
-    losses, nrmse = [], []
-    for chosen in np.split(np.arange(len(pairs.table)), range(AT_ONCE, len(pairs.table), AT_ONCE)):
-        batch = pairs.read(chosen)
-        given = (part.to(device) for part in (batch.field, batch.condition))
-        predicted, target = model(pairs.task.name, *given).cpu().double(), batch.next_field.double()
-        units = [part.double() for part in pairs.target_units(chosen)]
-        true = physical(target, *units)
-        error = (physical(predicted, *units) - true).flatten(1).norm(dim=1)
-        losses.append((predicted - target).square().flatten(1).mean(dim=1))
-        nrmse.append(error / true.flatten(1).norm(dim=1).clamp_min(1e-12))
-    shape = (pairs.table.trajectories, pairs.table.pairs_per_trajectory)
-    losses, nrmse = (torch.cat(part).reshape(shape).mean(dim=0).numpy() for part in (losses, nrmse))
+def _by_frame(
+    model: nn.Module, pairs: MappedPairs, config: Config, world: World
+) -> tuple[np.ndarray, np.ndarray]:
+    found = []
+    for frame in range(pairs.table.pairs_per_trajectory):
+        part = slice(frame, frame + 1)
+        table = replace(
+            pairs.table, first_frame=pairs.table.first_frame[part], stride=pairs.table.stride[part]
+        )
+        of_frame = TaskSet((replace(pairs, table=table),), (1,))
+        errors = Evaluator(config, of_frame, world).errors_of(model, pairs.task.name)
+        found.append((errors.val_loss, errors.nrmse))
+    losses, nrmse = np.array(found).T
     return losses, nrmse
 
 

@@ -145,7 +145,7 @@ def _pairs(config: Config) -> Iterator[Problem]:
                     "data.frame_strides", f"got {stride}, expected less than the {frames} frames of {task}"
                 )
         every = config.data.held_out_every_nth_frame
-        if every >= frames and every > 1 and not TASKS[task].steady:
+        if every >= frames and not TASKS[task].steady:
             yield Problem(
                 "data.held_out_every_nth_frame",
                 f"got {every}, expected less than the {frames} frames of {task}",

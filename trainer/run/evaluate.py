@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from io import RawIOBase
 from multiprocessing import get_context, parent_process
@@ -18,16 +19,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from trainer.config.load import config_from
-from trainer.data.splits import open_data
+from trainer.config.schema import Config
+from trainer.data.splits import Data, open_data
 from trainer.errors import ConfigError
 from trainer.folders import make_folder, refusal_told
 from trainer.optimizer.ema import averaged_weights
 from trainer.ranks import is_first_rank
 from trainer.run.checkpoint import LAST, is_of_data, read_checkpoint
 from trainer.run.evaluation import Evaluator, beside_judged
-from trainer.run.world import open_world
+from trainer.run.world import World, open_world
 from trainer.terminal import be_quiet, say, show_progress
 
 
@@ -39,8 +42,28 @@ class CheckpointErrors(NamedTuple):
     metrics: dict[str, float]
 
 
+class OpenedCheckpoint(NamedTuple):
+    """What it takes to evaluate one."""
+
+    config: Config
+    data: Data
+    world: World
+    weights: dict[str, dict[str, Tensor]]  # raw and ema
+
+
 def evaluate_checkpoint(path: Path, root: str | None) -> CheckpointErrors:
     """Return the errors of a checkpoint; `root` replaces the folder of the data."""
+    with opened_checkpoint(path, root) as opened:
+        config = opened.config
+        evaluator = Evaluator(config, opened.data.held_out, opened.world)
+        errors = {name: _errors(evaluator, tensors) for name, tensors in opened.weights.items()}
+    judged = config.judged_weights
+    return CheckpointErrors(errors, judged, {**beside_judged(errors, config), **errors[judged]})
+
+
+@contextmanager
+def opened_checkpoint(path: Path, root: str | None) -> Iterator[OpenedCheckpoint]:
+    """Open it with the data that it was trained on; ConfigError where they are not there, or others are."""
     _require_checkpoint(path)
     if root is not None and not Path(root).is_dir():
         raise ConfigError(f"--data-root: {root} is not a folder; name the one that holds the data")
@@ -58,11 +81,8 @@ def evaluate_checkpoint(path: Path, root: str | None) -> CheckpointErrors:
                 f"{path}: was trained on other data than data.root {config.data.root} holds; "
                 "put back its files, or name the folder that holds them with --data-root"
             )
-        evaluator = Evaluator(config, data.held_out, world)
         weights = {"raw": state["model"], "ema": averaged_weights(state["ema"])}
-        errors = {name: _errors(evaluator, tensors) for name, tensors in weights.items()}
-    judged = config.judged_weights
-    return CheckpointErrors(errors, judged, {**beside_judged(errors, config), **errors[judged]})
+        yield OpenedCheckpoint(config, data, world, weights)
 
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
