@@ -26,7 +26,7 @@ const LADDER = 'benchmarks/ladder/1gpu'
 const SUMMARY = {
   'two-task-1gpu': 'the same work',
   'two-task-2gpu': 'the same on two GPUs',
-  'two-task-4gpu': 'the same on four, earlier code, 1% to 2% too high',
+  'two-task-4gpu': 'the same on four, earlier code: too high',
   'two-task-2gpu-recipe': 'until as good, by a recipe of less work',
   'two-task-1gpu-recipe': 'such a recipe on one GPU',
   'plan-1gpu': "the speed plan's own settings",
