@@ -58,8 +58,11 @@ export async function main(job: Job, stage: Stage): Promise<Whole> {
   const opened = await openAll(questions.loaded, lock(), job.resume)
   const answers: Answer[] = []
   for (const question of opened) {
+    // What broke one off, such as a full disk or a process that is left, would spoil the next.
+    const isOver = answers.some(({ problem }) => problem !== null)
+    const on = isOver ? { ...stage, cancelled: AbortSignal.abort() } : stage
     if (opened.length > 1) stage.note(`${question.request.experiment.name}:`)
-    answers.push(await answer(question, nameOf(experiments), lock, job, stage))
+    answers.push(await answer(question, nameOf(experiments), lock, job, on))
   }
   const whole = wholeOf(answers.map(({ result }) => result))
   const folder = await saveWhole(job.outDirectory, whole, opened)
