@@ -29,8 +29,10 @@ async function anExperimentOn(smi: FakeSmi, env: Readonly<Record<string, string>
   })
 }
 
-const begun = (folder: string, run: string) => () =>
-  existsSync(join(folder, 'out/runs', run, 'machine.jsonl'))
+const begun =
+  (folder: string, run: string, out = 'out') =>
+  () =>
+    existsSync(join(folder, out, 'runs', run, 'machine.jsonl'))
 
 it('a block in which a GPU is slowed down by heat is repeated, shown, and does not count', async () => {
   const smi = await aFakeSmi(COOL)
@@ -160,6 +162,25 @@ it.each(['out/.speedproof.lock', 'speedproof-cpu.lock'])(
   },
   300_000,
 )
+
+it('a ladder whose lock is lost ends, does not count the launch in which it was, and can be resumed', async () => {
+  const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.03 } }]
+  const folder = await anExperiment({ ...SLOW, ladder: { rungs } })
+  const words = ['ladder', '--part', 'alone', EXPERIMENT_FILE]
+  const running = startSpeedproof(folder, ...words)
+  await vi.waitUntil(begun(folder, 'sitting-1-001-baseline', 'out/ladder'), PATIENCE)
+  const holder = listProcesses().find(({ pid }) => holds(pid, join(folder, 'speedproof-cpu.lock')))
+  process.kill(holder?.pid ?? Number.NaN, 'SIGKILL')
+  const ended = await running.ended
+  expect(ended.stderr).toMatch(
+    /^lock: lost: the process that held .+; --resume keeps what was measured before/,
+  )
+  expect(ended.exitCode).toBe(4)
+  const report = await readFile(join(folder, 'out/ladder/ladder.md'), 'utf8')
+  expect(report).toContain('sitting-1-001-baseline: not counted: the lock was lost')
+  expect(existsSync(join(folder, 'out/ladder/runs/sitting-1-002-quick'))).toBe(false)
+  expect((await speedproof(folder, ...words, '--resume')).exitCode).toBe(0)
+}, 300_000)
 
 function holds(pid: number, file: string): boolean {
   const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
