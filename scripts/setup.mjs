@@ -37,8 +37,9 @@ function requireNode() {
   if (major < 20) throw new Error(`Node ${process.versions.node} is too old, expected 20 or newer`)
 }
 
+/** No package needs its scripts. Not in .npmrc, where the same word would turn off our own `pretest` too. */
 function installNodePackages() {
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
 /** uv comes from the package index too; it installs the lock several times faster than pip. */

@@ -13,7 +13,7 @@ export class RunError extends Error {
   override readonly name = 'RunError'
 }
 
-/** Nothing can be measured on this machine, as it is now; nothing was launched. */
+/** Nothing, or nothing more, can be measured on this machine as it is now. */
 export class UnfitMachineError extends RunError {}
 
 /** Somebody stopped us before anything was launched; later than that, a cancel is an outcome. */

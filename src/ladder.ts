@@ -9,10 +9,13 @@ import { openLadder } from './io/ladder/open-ladder.ts'
 import { ladderOf, type ResolvedLadder } from './io/ladder/resolve-ladder.ts'
 import type { Resolved } from './io/ladder/resolve-trainings.ts'
 import { loadAll } from './io/load-all.ts'
+import { lockFolders } from './io/lock-folders.ts'
+import { factsOf } from './io/machine/lock.ts'
 import { type ExaminedMachine, examineMachine, lockMachine } from './io/machine/take-machine.ts'
 import type { Progress } from './io/progress.ts'
 import type { Workspace } from './io/workspace.ts'
 import { checkMachine } from './judge/machine.ts'
+import { checkLock } from './judge/preflight.ts'
 import { isAnswer } from './measure/ladder.ts'
 import type { Preflight } from './measure/machine-record.ts'
 import { ladderRun, launchId, launchTitle, planSitting } from './plan/ladder.ts'
@@ -62,9 +65,11 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   const ladderAfter = ladderOf(experiment, settings, question.places, cancelled)
   // What is wrong with a rung is said before the machine is taken.
   refuseUnknown(job.only ?? [], await ladderAfter([]))
-  await using lock = await lockMachine([experiment], job.workingDirectory, { cancelled, onWait: note })
-  if (lock.facts.status !== 'held')
-    throw new UnfitMachineError(`the machine is not free: ${lock.facts.waitedFor} has it`)
+  await using folders = await lockFolders({ ...job, cancelled, questions: loaded.loaded })
+  await using machineLock = await lockMachine([experiment], job.workingDirectory, { cancelled, onWait: note })
+  const lock = () => factsOf(machineLock, ...folders)
+  if (machineLock.facts.status === 'timed-out')
+    throw new UnfitMachineError(`the machine is not free: ${machineLock.facts.waitedFor} has it`)
   const { workspace, earlier } = await openLadder(job.outDirectory, experiment.name, job.resume)
   const planAfter = async (launches: KeptLadder['launches']) => {
     const { trainings, rungs } = await ladderAfter(launches)
@@ -82,7 +87,7 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   }
   const { baseline, trainings } = await due(earlier.launches)
   if (trainings.length > 0) {
-    const machine = await examineMachine(experiment, job.workingDirectory, lock.facts, cancelled)
+    const machine = await examineMachine(experiment, job.workingDirectory, lock, cancelled)
     const preflight = fitPreflight(machine)
     const startedAt = new Date().toISOString()
     const sitting = earlier.sittings.length
@@ -104,6 +109,9 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
     })
   }
   await save(record.launches)
+  const { state, detail } = checkLock(lock())
+  if (state === 'failed')
+    throw new UnfitMachineError(`lock: ${detail}; --resume keeps what was measured before`)
   const launched = record.launches.slice(earlier.launches.length)
   const isAnsweredNow = ({ hash }: Resolved) => launched.some((one) => one.training === hash && isAnswer(one))
   const missing = dueOf(await ladderAfter(record.launches), record.launches, job).filter(

@@ -2,6 +2,8 @@
 import { assess } from './assess.ts'
 import type { Overrides } from './config/overrides.ts'
 import { loadAll } from './io/load-all.ts'
+import { lockFolders } from './io/lock-folders.ts'
+import { factsOf } from './io/machine/lock.ts'
 import { examineMachine, lockMachine } from './io/machine/take-machine.ts'
 import { storeNoiseFloor } from './io/noise-floors.ts'
 import type { Progress } from './io/progress.ts'
@@ -43,19 +45,24 @@ export interface Stage {
   readonly publish: (whole: Whole, folder: WholeFolder) => Promise<void>
 }
 
-/** All are loaded before the first is run, and one lock holds the machine until the last is done. */
+/** All are loaded before the first is run, and folder and machine are locked until the last is done. */
 export async function main(job: Job, stage: Stage): Promise<Whole> {
   await using questions = await loadAll({ ...job, ...stage })
   const experiments = questions.loaded.map(({ request }) => request.experiment)
-  await using lock = await lockMachine(experiments, job.workingDirectory, {
+  await using folders = await lockFolders({ ...job, ...stage, questions: questions.loaded })
+  await using machine = await lockMachine(experiments, job.workingDirectory, {
     cancelled: stage.cancelled,
     onWait: stage.note,
   })
-  const opened = await openAll(questions.loaded, lock.facts, job.resume)
+  const lock = () => factsOf(machine, ...folders)
+  const opened = await openAll(questions.loaded, lock(), job.resume)
   const answers: Answer[] = []
   for (const question of opened) {
+    // What broke one off, such as a full disk or a process that is left, would spoil the next.
+    const isOver = answers.some(({ problem }) => problem !== null)
+    const on = isOver ? { ...stage, cancelled: AbortSignal.abort() } : stage
     if (opened.length > 1) stage.note(`${question.request.experiment.name}:`)
-    answers.push(await answer(question, nameOf(experiments), lock.facts, job, stage))
+    answers.push(await answer(question, nameOf(experiments), lock, job, on))
   }
   const whole = wholeOf(answers.map(({ result }) => result))
   const folder = await saveWhole(job.outDirectory, whole, opened)
@@ -77,7 +84,7 @@ interface Answer {
 async function answer(
   opened: Opened,
   name: string,
-  lock: LockFacts,
+  lock: () => LockFacts,
   { workingDirectory }: Job,
   { cancelled, progress, onStart }: Stage,
 ): Promise<Answer> {
@@ -91,7 +98,7 @@ async function answer(
     onStart,
     progress: progress(plan, name),
     machine,
-    isFit: isFit(machine.seen.preflight),
+    isFit: () => isFit(machine.seen.preflight),
     standing: (soFar) => standingOf(soFar, machine.seen),
     whyLost: (soFar) => whyLost(judged(soFar)),
     isDecided: (soFar) => isDecided(judged(soFar).verdict),

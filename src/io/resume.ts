@@ -5,7 +5,7 @@ import { type Difference, differencesOf } from '../config/differences.ts'
 import { VARIANTS } from '../config/experiment.ts'
 import { ResumeError } from '../errors.ts'
 import { standingOf } from '../judge/repeat.ts'
-import type { LockFacts } from '../measure/machine-record.ts'
+import type { LockFacts, Watched } from '../measure/machine-record.ts'
 import type { Launched } from '../measure/outcome.ts'
 import { planRuns, repeatOf } from '../plan/plan.ts'
 import type { Request } from '../record/result.ts'
@@ -26,7 +26,7 @@ interface OpenedFolder {
 
 export type Opened = Pick<Loaded, 'request' | 'places' | 'configs'> & OpenedFolder
 
-/** On a machine that is not free nothing is run, and whoever holds it may be writing into the same folder. */
+/** On a machine that is not free nothing is run, so that nothing takes the place of an earlier result. */
 export async function openAll(
   questions: readonly Loaded[],
   lock: LockFacts,
@@ -58,6 +58,7 @@ async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedF
     )
   const earlier = await readToResume(readRecorded(workspace.resultFile, (recorded) => recorded))
   requireSame(earlier.request, request, workspace.resultFile)
+  refuseUnlocked(earlier.watched, workspace.resultFile)
   const standing = standingOf(earlier.launched, earlier.watched)
   refuseFailed(standing.counting, workspace)
   // What was set aside stays so: a second chance is given once.
@@ -125,6 +126,14 @@ async function requireSameCode(
       `--resume: the trainer's sources have changed since ${earlier.outcome.run.id} in ${resultFile}; restore them, or start without --resume`,
     )
   }
+}
+
+/** Which of its launches had another experiment beside them, nobody knows; the new record will tell of the new lock alone. */
+function refuseUnlocked({ preflight }: Watched, file: string): void {
+  if (preflight?.lock?.status !== 'lost') return
+  throw new ResumeError(
+    `--resume: ${file} is of a call that lost its lock: ${plainText(preflight.lock.reason)}; start without --resume`,
+  )
 }
 
 /** A failed launch counts as failed: to run it again until it passes would hide it. */

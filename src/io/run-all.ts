@@ -11,8 +11,8 @@ import { reevaluate } from './reevaluate.ts'
 import type { Opened } from './resume.ts'
 
 export interface AllHooks extends RunHooks {
-  /** False when the pre-flight found what would make every run invalid: then none is launched. */
-  readonly isFit: boolean
+  /** Asked before each launch: false when the pre-flight or a lost lock would make every run invalid. */
+  readonly isFit: () => boolean
   /** Asked after each launch: which launches count, and which have to be repeated? */
   readonly standing: (soFar: readonly Launched[]) => Standing
   /** Asked after each block: why is no further one worth its time? Null if one may be. */
@@ -58,7 +58,7 @@ export async function runAll(
     if (keptOf(run) !== undefined) return null
     if (hooks.cancelled.aborted) return 'stopped'
     if (hooks.standing(done).counting.some(isFailedWarmUp)) return 'failed'
-    return hooks.isFit ? null : 'unfit'
+    return hooks.isFit() ? null : 'unfit'
   }
   const endBefore = (run: PlannedRun, index: number): NotRunReason | null => {
     if (keptOf(run) !== undefined) return null

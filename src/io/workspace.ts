@@ -56,14 +56,12 @@ export class Workspace {
       await prepare()
       await makeFolder(join(directory, 'runs'))
     } catch (error) {
-      throw new ConfigError(
-        `out: got "${directory}", which cannot be written (${messageOf(error)}); name another folder`,
-      )
+      throw cannotBeWritten(directory, error)
     }
     return new Workspace(directory)
   }
 
-  /** A folder in it for a result without runs, while somebody else's may be going on there. */
+  /** A folder in it for a result without runs, for which no earlier result is moved. */
   static async beside(directory: string): Promise<Workspace> {
     return await Workspace.fresh(join(directory, 'not-run', timeName()))
   }
@@ -153,6 +151,21 @@ export class Workspace {
       .map((entry) => relative(this.directory, join(entry.parentPath, entry.name)))
     return ['result.json', REPORT, ...inFolders]
   }
+}
+
+/** Throws a ConfigError for a folder that cannot be made or written. */
+export async function makeOutputFolder(directory: string): Promise<void> {
+  try {
+    await makeFolder(directory)
+  } catch (error) {
+    throw cannotBeWritten(directory, error)
+  }
+}
+
+function cannotBeWritten(directory: string, error: unknown): ConfigError {
+  return new ConfigError(
+    `out: got "${directory}", which cannot be written (${messageOf(error)}); name another folder`,
+  )
 }
 
 /** Throws a ConfigError for a folder in which an experiment would move files that are not ours. */

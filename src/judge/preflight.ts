@@ -48,6 +48,13 @@ export function checkLock(lock: LockFacts | null): MachineCheck {
       'lock',
       failed(`${waited}; end it, choose other GPUs with CUDA_VISIBLE_DEVICES, or raise launch.lock_minutes`),
     )
+  if (lock.status === 'lost')
+    return named(
+      'lock',
+      failed(
+        `lost: ${lock.reason}, so that another experiment may have run beside this one; find out what ended it, and run again`,
+      ),
+    )
   return named('lock', passed(`no other experiment here${lock.waitedFor === null ? '' : `, ${waited}`}`))
 }
 

@@ -60,6 +60,12 @@ export const preflightSchema = z.object({
     .discriminatedUnion('status', [
       z.object({ status: z.literal('held'), waitedSeconds: amount, waitedFor: z.string().nullable() }),
       z.object({ status: z.literal('timed-out'), waitedSeconds: amount, waitedFor: z.string() }),
+      z.object({
+        status: z.literal('lost'),
+        waitedSeconds: amount,
+        waitedFor: z.string().nullable(),
+        reason: z.string(),
+      }),
     ])
     .nullable()
     .default(null),

@@ -1,10 +1,11 @@
 // What the machine does to an experiment, with an nvidia-smi that tells what the test wants: real processes all the same.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { listProcesses } from '../../src/io/process/process-table.ts'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { aFakeSmi, anH200, type FakeSmi } from '../fixtures/machine/fake-smi.ts'
@@ -28,8 +29,10 @@ async function anExperimentOn(smi: FakeSmi, env: Readonly<Record<string, string>
   })
 }
 
-const begun = (folder: string, run: string) => () =>
-  existsSync(join(folder, 'out/runs', run, 'machine.jsonl'))
+const begun =
+  (folder: string, run: string, out = 'out') =>
+  () =>
+    existsSync(join(folder, out, 'runs', run, 'machine.jsonl'))
 
 it('a block in which a GPU is slowed down by heat is repeated, shown, and does not count', async () => {
   const smi = await aFakeSmi(COOL)
@@ -109,3 +112,77 @@ it('who waits too long for the machine is told for whom, and leaves the folder o
   expect(await readFile(join(folder, 'out/result.json'), 'utf8')).toBe('of the other')
   expect(ended.stdout).toMatch(/Report: out\/not-run\/.+\/report\.md/)
 })
+
+/** Long enough for somebody to come in between. */
+const SLOW = { baseline: { step_seconds: 0.1 }, optimized: { step_seconds: 0.03 } }
+
+it('a second call in the same folder is refused at once, and the first one is not disturbed', async () => {
+  const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.03 } }]
+  const folder = await anExperiment({ ...SLOW, ladder: { rungs } })
+  const first = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
+  await vi.waitUntil(() => existsSync(join(folder, 'out/runs/01-block-1-baseline/metrics.jsonl')), PATIENCE)
+  const out = await realpath(join(folder, 'out'))
+  for (const words of [['run'], ['run', '--resume'], ['ladder', '--out', 'out']]) {
+    const second = await speedproof(folder, ...words, EXPERIMENT_FILE)
+    expect(second.stderr).toMatch(
+      new RegExp(
+        `^out: got "${out}", where another call is at work \\(process \\d+ on .+\\); wait until`,
+        'm',
+      ),
+    )
+    expect(second.exitCode).toBe(2)
+    expect(second.stdout).not.toContain('waiting')
+  }
+  expect((await speedproof(folder, 'plan', EXPERIMENT_FILE)).exitCode).toBe(0)
+  const ended = await first.ended
+  expect(ended.exitCode).toBe(0)
+  expect(existsSync(join(folder, 'out/earlier'))).toBe(false)
+  expect((await speedproof(folder, 'run', EXPERIMENT_FILE)).exitCode).toBe(0)
+}, 300_000)
+
+it.each(['out/.speedproof.lock', 'speedproof-cpu.lock'])(
+  'an experiment whose lock %s is lost is invalid, launches nothing more and is not resumed',
+  async (file) => {
+    const folder = await anExperiment(SLOW)
+    const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
+    await vi.waitUntil(begun(folder, '01-block-1-baseline'), PATIENCE)
+    const holder = listProcesses().find(({ pid }) => holds(pid, join(folder, file)))
+    process.kill(holder?.pid ?? Number.NaN, 'SIGKILL')
+    const ended = await running.ended
+    expect(ended.stdout).toMatch(
+      /faulty invalid: lock: lost: the process that held .+\.lock was ended \(SIGKILL\), so that another/,
+    )
+    expect(ended.exitCode).toBe(4)
+    const { outcomes } = await readResult(folder)
+    expect(outcomes.map(({ status }) => status)).toEqual(['finished', 'not-run'])
+    expect((await speedproof(folder, 'analyze', 'out/result.json')).exitCode).toBe(4)
+    const resumed = await speedproof(folder, 'run', '--resume', EXPERIMENT_FILE)
+    expect(resumed.exitCode).toBe(2)
+    expect(resumed.stderr).toContain('is of a call that lost its lock: the process that held ')
+  },
+  300_000,
+)
+
+it('a ladder whose lock is lost ends, does not count the launch in which it was, and can be resumed', async () => {
+  const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.03 } }]
+  const folder = await anExperiment({ ...SLOW, ladder: { rungs } })
+  const words = ['ladder', '--part', 'alone', EXPERIMENT_FILE]
+  const running = startSpeedproof(folder, ...words)
+  await vi.waitUntil(begun(folder, 'sitting-1-001-baseline', 'out/ladder'), PATIENCE)
+  const holder = listProcesses().find(({ pid }) => holds(pid, join(folder, 'speedproof-cpu.lock')))
+  process.kill(holder?.pid ?? Number.NaN, 'SIGKILL')
+  const ended = await running.ended
+  expect(ended.stderr).toMatch(
+    /^lock: lost: the process that held .+; --resume keeps what was measured before/,
+  )
+  expect(ended.exitCode).toBe(4)
+  const report = await readFile(join(folder, 'out/ladder/ladder.md'), 'utf8')
+  expect(report).toContain('sitting-1-001-baseline: not counted: the lock was lost')
+  expect(existsSync(join(folder, 'out/ladder/runs/sitting-1-002-quick'))).toBe(false)
+  expect((await speedproof(folder, ...words, '--resume')).exitCode).toBe(0)
+}, 300_000)
+
+function holds(pid: number, file: string): boolean {
+  const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  return words.some((word) => word.endsWith('lock.py')) && words.includes(file)
+}

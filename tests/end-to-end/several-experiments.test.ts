@@ -14,9 +14,12 @@ const BOTH = ['faster.yaml', EXPERIMENT_FILE]
 const RESULTS = ['out/faster/result.json', 'out/regression/result.json']
 
 /** Head and base are alike; the optimized variant is 4 times faster, and must be `limit` times. */
-async function twoQuestions(limit: number, name = 'faster'): Promise<string> {
+async function twoQuestions(limit: number, name = 'faster', speed = {}): Promise<string> {
   const folder = await aRepository()
-  const variant = (seconds: number) => ({ config: 'config.yaml', set: { 'speed.step_seconds': seconds } })
+  const variant = (seconds: number) => ({
+    config: 'config.yaml',
+    set: { 'speed.step_seconds': seconds, ...speed },
+  })
   const experiment = {
     name,
     kind: 'same-work',
@@ -105,6 +108,16 @@ it('a plan has both, and two of one name are refused before anything is run', as
   expect(clash.stderr).toContain('faster.yaml, experiment.yaml: name: both are called "regression"')
 })
 
+it('launch nothing more once one may have left a process, and are inconclusive', async () => {
+  const folder = await twoQuestions(3, 'faster', { 'speed.fault': 'kill-reaper' })
+  const { exitCode, stdout, stderr } = await speedproof(folder, 'run', ...BOTH, '--base', 'main')
+  expect(exitCode).toBe(1)
+  expect(stderr).toContain('a process of the training may be left: reaper.py')
+  expect(stdout).toContain('2 experiments inconclusive: ')
+  expect(await readdir(join(folder, 'out/faster/runs'))).toEqual(['01-block-1-baseline'])
+  expect(await readdir(join(folder, 'out/regression/runs'))).toEqual([])
+})
+
 it('the action makes one comment and one artifact of both', async () => {
   const folder = await twoQuestions(3)
   await using services = await startServices()
@@ -113,7 +126,8 @@ it('the action makes one comment and one artifact of both', async () => {
   expect(main.outputs['result-file']).toBe(RESULTS.map((file) => join(folder, file)).join('\n'))
   expect(services.github.comments).toHaveLength(1)
   expect(services.github.comments[0]?.body.match(/^\| gate/gm)).toHaveLength(2)
-  const uploaded = services.artifacts.uploaded['speedproof-faster-regression-measure-attempt-1'] ?? {}
+  const uploaded =
+    services.artifacts.uploaded['speedproof-faster-regression-measure-15d37370-attempt-1'] ?? {}
   expect(Object.keys(uploaded)).toEqual(
     expect.arrayContaining(['report.md', 'faster/result.json', 'regression/result.json']),
   )

@@ -16,7 +16,11 @@ const BLOCK_1 = [DISTURBED, '04-block-1-optimized', `${DISTURBED}-repeat`, '04-b
 const BLOCK_2 = ['05-block-2-optimized', '06-block-2-baseline']
 
 /** A process that is not ours computed beside the first run of block 1; all launches are kept from before. */
-async function replayed(isLost: (ids: readonly string[]) => boolean, isKept = (_: Launched) => true) {
+async function replayed(
+  isLost: (ids: readonly string[]) => boolean,
+  isKept = (_: Launched) => true,
+  isFit = () => true,
+) {
   const launched = await launchedPlan(experiment)
   const repeats = launched.slice(2, 4).map(({ launch, outcome }) => {
     const run = repeatOf(outcome.run)
@@ -48,7 +52,7 @@ async function replayed(isLost: (ids: readonly string[]) => boolean, isKept = (_
         recall: async () => {},
         watch: () => Promise.reject(new Error('nothing is launched')),
       },
-      isFit: true,
+      isFit,
       standing: (soFar) => standingOf(soFar, { preflight: aPreflight(), records }),
       whyLost: (soFar) => (isLost(made(soFar)) ? 'incomparable' : null),
       isDecided: () => false,
@@ -89,4 +93,17 @@ test('what was made before stays, though nothing would be launched after it', as
   const { made, problem } = await replayed(() => true)
   expect(problem).toBeNull()
   expect(made).toEqual([...WARM_UPS, ...BLOCK_1, ...BLOCK_2])
+})
+
+test('nothing is launched on a machine that is not fit any more', async () => {
+  const { made, launched, problem } = await replayed(
+    () => false,
+    (one) => !isOfBlock2(one),
+    () => false,
+  )
+  expect(problem).toBeNull()
+  expect(made).toEqual([...WARM_UPS, ...BLOCK_1])
+  expect(launched.slice(-2).map(({ outcome }) => outcome)).toMatchObject(
+    BLOCK_2.map((id) => ({ run: { id }, status: 'not-run', reason: 'unfit' })),
+  )
 })

@@ -104,7 +104,7 @@ test('GPUs that are named, but not there, fail alone: there is nothing else to l
   ])
 })
 
-test('a lock passes when it is held, and fails with its holder when the waiting ends', () => {
+test('a lock passes when it is held, and fails when the waiting ends or its holder does', () => {
   expect(checkLock({ status: 'held', waitedSeconds: 0.1, waitedFor: null })).toMatchObject({
     state: 'passed',
     detail: 'no other experiment here',
@@ -117,6 +117,12 @@ test('a lock passes when it is held, and fails with its holder when the waiting 
     state: 'failed',
     detail:
       'waited 2 h 00 min for process 7; end it, choose other GPUs with CUDA_VISIBLE_DEVICES, or raise launch.lock_minutes',
+  })
+  const reason = 'the process that held it was ended (SIGKILL)'
+  expect(checkLock({ status: 'lost', waitedSeconds: 0, waitedFor: null, reason })).toEqual({
+    name: 'lock',
+    state: 'failed',
+    detail: `lost: ${reason}, so that another experiment may have run beside this one; find out what ended it, and run again`,
   })
   expect(checkLock(null).state).toBe('not measured')
 })

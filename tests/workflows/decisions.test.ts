@@ -1,7 +1,7 @@
 // Which jobs an event starts, on which machine, with which permissions, and what a newer event does to them.
 import { describe, expect, it } from 'vitest'
 import { OVERRIDE_NAMES } from '../../src/config/overrides.ts'
-import { HEAD_SHA } from '../harness/events.ts'
+import { HEAD_SHA, REPOSITORY } from '../harness/events.ts'
 import { fillTexts } from '../harness/workflow/expressions.ts'
 import { ownPath } from '../harness/workflow/files.ts'
 import { commented, dispatched, labeled, pushed, runOf, scheduled } from '../harness/workflow/happenings.ts'
@@ -30,6 +30,22 @@ const isOurs = (uses: string) => ownPath(uses) !== null
 
 const brief = (jobs: readonly JobRun[]) =>
   jobs.map(({ name, runsOn, permissions }) => ({ name, runsOn, permissions }))
+
+describe('ci.yml', () => {
+  const groupOf = async (happening: Happening) => {
+    const run = await runWorkflow(`${OURS}/ci.yml`, happening, async () => PASSED)
+    return run.status === 'ran' ? run.concurrency : null
+  }
+
+  it('tests every commit of main, and of a pull request the newest', async () => {
+    const payload = { repository: { full_name: REPOSITORY }, ref: 'refs/heads/main' }
+    const onMain = (runId: number): Happening => ({ name: 'push', payload, runId })
+    expect(await groupOf(onMain(1))).not.toEqual(await groupOf(onMain(2)))
+    const first = await groupOf({ ...pushed(), runId: 1 })
+    expect(first).toMatchObject({ 'cancel-in-progress': true })
+    expect(await groupOf({ ...pushed(), runId: 2 })).toEqual(first)
+  })
+})
 
 describe('a push to a pull request', () => {
   it.each([

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
 import { REPOSITORY } from '../harness/events.ts'
-import { type Happening, type JobToRun, runWorkflow } from '../harness/workflow/run-workflow.ts'
+import { type Happening, type JobEnd, type JobToRun, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
 const RELEASE = '.github/workflows/release.yml'
 const run = promisify(execFile)
@@ -22,26 +22,59 @@ const published = (release: object): Happening => ({
   },
 })
 
-async function jobsOf(happening: Happening): Promise<JobToRun[]> {
+/** Every job ends with `result`. */
+async function jobsOf(happening: Happening, result: JobEnd['result'] = 'success'): Promise<JobToRun[]> {
   const jobs: JobToRun[] = []
   await runWorkflow(RELEASE, happening, async (job) => {
     jobs.push(job)
-    return { result: 'success', outputs: {} }
+    return { result, outputs: {} }
   })
   return jobs
 }
 
+function stepsOf(job: JobToRun | undefined): (string | undefined)[] | undefined {
+  return job?.steps.map(({ uses, run: script }) => uses?.replace(/@.*/, '') ?? script)
+}
+
 describe('a tag', () => {
-  it('builds dist again, attests it, and only then makes a draft', async () => {
-    const [job, ...others] = await jobsOf(tagged)
+  it('builds dist again with a token that only reads, and then attests that of the commit and makes a draft', async () => {
+    const [build, draft, ...others] = await jobsOf(tagged)
     expect(others).toEqual([])
-    expect(job?.permissions).toEqual({ attestations: 'write', contents: 'write', 'id-token': 'write' })
-    const steps = job?.steps.map(({ uses, run: script }) => uses?.replace(/@.*/, '') ?? script) ?? []
-    expect(steps.slice(-3)).toEqual([
+    expect(build?.permissions).toEqual({ contents: 'read' })
+    expect(stepsOf(build)).toEqual([
+      'actions/checkout',
+      'actions/setup-node',
+      'npm ci --ignore-scripts',
       'npm run check:dist',
-      'actions/attest',
-      expect.stringMatching(/^gh release create "\$TAG" --draft --verify-tag /),
+      expect.stringContaining('node scripts/release-notes.ts "$TAG"'),
     ])
+    expect(draft?.permissions).toEqual({ attestations: 'write', contents: 'write', 'id-token': 'write' })
+    // Whatever is added here runs beside a token that signs.
+    expect(stepsOf(draft)).toEqual([
+      'actions/checkout',
+      'actions/attest',
+      expect.stringMatching(/^gh release create "\$TAG" --draft --verify-tag .* --notes "\$NOTES"$/),
+    ])
+  })
+
+  it('whose dist is not what the build makes gets no draft', async () => {
+    expect((await jobsOf(tagged, 'failure')).map(({ id }) => id)).toEqual(['build'])
+  })
+
+  it('hands the notes on as they are', async () => {
+    const [build] = await jobsOf(tagged)
+    const folder = await aFolder()
+    const notes = '### Added\n\n- `$(id)` and "quotes", 100%\n'
+    await writeFile(join(folder, 'node'), `#!/bin/sh\ncat ${folder}/notes`)
+    await writeFile(join(folder, 'notes'), notes)
+    await chmod(join(folder, 'node'), 0o755)
+    const env = {
+      PATH: `${folder}:${process.env.PATH}`,
+      GITHUB_OUTPUT: join(folder, 'output'),
+      TAG: 'v0.1.0',
+    }
+    await run('bash', ['-e', '-c', build?.steps.at(-1)?.run ?? ''], { env })
+    expect(await readFile(env.GITHUB_OUTPUT, 'utf8')).toBe(`notes<<END_OF_NOTES\n${notes}END_OF_NOTES\n`)
   })
 
   it('that is not the version of the package makes none', async () => {

@@ -1,4 +1,5 @@
 // Uploads a folder as an artifact of the workflow run, where there is a back end that takes it.
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../error-message.ts'
 import { type ArtifactFiles, chooseArtifactFiles } from './artifact-files.ts'
@@ -36,16 +37,39 @@ export async function uploadArtifact(
   }
 }
 
+/** Of the job that measures, unless it is named otherwise. */
+const USUAL_JOB = 'measure'
+
 /** Unique in a run: every attempt and every leg of a matrix needs its own. `leg` is the leg's own text, if any. */
-export function artifactName(parts: {
+export function artifactName({
+  experiment,
+  job,
+  attempt,
+  leg = '',
+}: {
   experiment: string
   job: string
   attempt: number
   leg?: string
 }): string {
-  const { experiment, job, attempt, leg = '' } = parts
-  const words = ['speedproof', experiment, job, leg, `attempt-${attempt}`].filter((word) => word !== '')
-  return words.map((word) => word.replace(/[^A-Za-z0-9._=-]+/g, '-')).join('-')
+  const parts = [experiment, job, leg].filter((part) => part !== '')
+  const spelled = parts.map((part) => part.replace(/[^A-Za-z0-9._=-]+/g, '-'))
+  const isPlain = spelled.every((part, index) => part === parts[index]) && isReadOneWay(experiment, job, leg)
+  return ['speedproof', ...spelled, ...(isPlain ? [] : [shortHash(parts)]), `attempt-${attempt}`].join('-')
+}
+
+/** Joined, the parts can be told apart again: by the usual job, once among the words, or without it by the last word. */
+function isReadOneWay(experiment: string, job: string, leg: string): boolean {
+  const usual = [experiment, job, leg]
+    .join('-')
+    .split('-')
+    .filter((word) => word === USUAL_JOB)
+  if (job === USUAL_JOB) return usual.length === 1
+  return usual.length === 0 && leg === '' && !job.includes('-')
+}
+
+function shortHash(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 8)
 }
 
 function findObstacle(): string | null {

@@ -45,7 +45,7 @@ export async function climb(
 ): Promise<void> {
   const launches = [...before]
   const done: TrainingHash[] = []
-  while (!hooks.cancelled.aborted) {
+  while (!hooks.cancelled.aborted && lostLock(hooks) === null) {
     const { baseline, trainings } = await hooks.due(launches)
     // What was cut or disturbed in this sitting is for the next.
     const due = trainings.map(({ hash }) => hash).filter((hash) => !done.includes(hash))
@@ -106,10 +106,16 @@ async function launch(
   const outcome = outcomeOf(run, record, await readMetricsFile(files.metricsFile))
   const launched = { launch: record, outcome }
   await hooks.machine.recall(run.id, files.machineFile)
-  const disturbance = disturbanceOf(launched, hooks.machine.seen.records.get(run.id))
+  const disturbance = lostLock(hooks) ?? disturbanceOf(launched, hooks.machine.seen.records.get(run.id))
   const metrics = await metricsLines(files.metricsFile)
   await removeCheckpoints(files)
   return { sitting: hooks.sitting, training: hash, launched, disturbance, metrics }
+}
+
+/** Null while it is held: without it another experiment may run beside ours. */
+function lostLock({ machine: { seen } }: ClimbHooks): string | null {
+  const lock = seen.preflight?.lock
+  return lock?.status === 'lost' ? `the lock was lost: ${lock.reason}` : null
 }
 
 /** Of those that finished; null if none did. */

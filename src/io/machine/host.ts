@@ -94,14 +94,14 @@ export async function lockFinding(
       cancelled: context.cancelled,
       onWait: () => {},
     })
-    return lock.facts.status === 'held'
-      ? ready('lock', `${names.length === 1 ? 'is' : 'all are'} free in ${folder}`)
-      : {
+    return lock.facts.status === 'timed-out'
+      ? {
           subject: 'lock',
           state: 'advice',
           detail: `held by ${lock.facts.waitedFor}`,
           remedy: 'an experiment would wait for it',
         }
+      : ready('lock', `${names.length === 1 ? 'is' : 'all are'} free in ${folder}`)
   } catch (error) {
     if (!(error instanceof RunError)) throw error
     return missing('lock', error.message, 'the lock keeps two experiments from disturbing each other')

@@ -1,9 +1,9 @@
-"""Takes locks of this host and holds them until its standard input ends, as it does when its parent does.
+"""Takes locks and holds them until its standard input ends, as it does when its parent does.
 
-    python -I -S lock.py FOLDER OWNER NAME ...
+    python -I -S lock.py OWNER FILE ...
 
 Prints `waiting HOLDER` for a lock that somebody holds, `locked` once all are taken, or `failed REASON`. The
-locks are flock(2) on files, which the kernel gives back however this process ends.
+locks are flock(2) on the files, which the kernel gives back however this process ends.
 """
 
 import contextlib
@@ -18,11 +18,11 @@ MAX_OWNER_BYTES = 200
 
 
 def main(arguments: list[str]) -> int:
-    folder, owner, names = Path(arguments[0]), arguments[1], arguments[2:]
+    owner, files = arguments[0], arguments[1:]
     try:
         # In one order for everybody: two that want the same locks cannot wait for each other.
-        for name in sorted(names):
-            file = open_lock(folder / f"speedproof-{name}.lock")
+        for path in sorted(files):
+            file = open_lock(Path(path))
             if not take(file):
                 return 0
             note_owner(file, owner)

@@ -1,4 +1,4 @@
-// One Speedproof at a time on a GPU of this host, or on its CPUs: locks that end with us, however we end.
+// One Speedproof at a time on a GPU of this host, on its CPUs, or in a folder: locks that end with us, however we end.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
@@ -13,16 +13,23 @@ import { packageRoot } from '../package-root.ts'
 import { plainText } from '../process/sanitize.ts'
 import { timerMilliseconds } from '../timer.ts'
 
-export interface LockRequest {
-  /** What `lockNames` gives. */
-  readonly names: readonly string[]
-  readonly folder: string
+export interface FileLockRequest {
+  /** Made if they are not there; their folders have to be. */
+  readonly files: readonly string[]
   /** Interpreter for lock.py, Python 3.10 or newer. */
   readonly python: string
   readonly limitMinutes: number
   readonly cancelled: AbortSignal
   /** Called for each lock that somebody else holds, with what is known of the holder. */
   readonly onWait: (holder: string) => void
+  /** The error for what cannot be locked at all. */
+  readonly cannotLock: (reason: string) => Error
+}
+
+export interface LockRequest extends Omit<FileLockRequest, 'files' | 'cannotLock'> {
+  /** What `lockNames` gives. */
+  readonly names: readonly string[]
+  readonly folder: string
 }
 
 /** Containers of one host have lock folders of their own, unless this names one that they share. */
@@ -49,12 +56,30 @@ export function lockNames(gpus: readonly GpuFacts[]): string[] {
 
 /** Give it back when the runs are over; after a time-out there is nothing to give back. */
 export interface Lock extends AsyncDisposable {
+  /** As of now: a lock whose holder is ended is lost. */
   readonly facts: LockFacts
 }
 
+/** Of locks that are held together: one that is lost tells for all, and else the first. */
+export function factsOf(first: Lock, ...others: readonly Lock[]): LockFacts {
+  return others.find(({ facts }) => facts.status === 'lost')?.facts ?? first.facts
+}
+
 /** Throws a RunError when there can be no lock in the folder, and a CancelledError on a cancel. */
-export async function lockHost(request: LockRequest): Promise<Lock> {
-  const { cancelled, folder, limitMinutes, onWait } = request
+export async function lockHost({ names, folder, ...request }: LockRequest): Promise<Lock> {
+  return await lockFiles({
+    ...request,
+    files: names.map((name) => join(folder, `speedproof-${name}.lock`)),
+    cannotLock: (reason) =>
+      new RunError(
+        `lock: cannot lock in ${folder}: ${reason}; make the folder writable, or name another one with ${FOLDER_VARIABLE}`,
+      ),
+  })
+}
+
+/** Throws what `cannotLock` makes, and a CancelledError on a cancel. */
+export async function lockFiles(request: FileLockRequest): Promise<Lock> {
+  const { cancelled, cannotLock, limitMinutes, onWait } = request
   if (cancelled.aborted) throw cancelledError()
   const holder = await startHolder(request)
   using limit = waitLimit(limitMinutes)
@@ -70,8 +95,7 @@ export async function lockHost(request: LockRequest): Promise<Lock> {
     // A lock that came when we had given up is given back already.
     if (word === 'locked' && !holder.stdin.writableEnded) {
       giveUp.removeEventListener('abort', stopWaiting) // what runs when we are cancelled has to end first
-      const facts = { status: 'held' as const, waitedSeconds: waitedSeconds(), waitedFor }
-      return { facts, [Symbol.asyncDispose]: () => release(holder) }
+      return heldBy(holder, request.files, { waitedSeconds: waitedSeconds(), waitedFor })
     }
     if (word === 'failed') failure = rest.join(' ')
     if (word === 'waiting') {
@@ -86,7 +110,32 @@ export async function lockHost(request: LockRequest): Promise<Lock> {
     const facts = { status: 'timed-out' as const, waitedSeconds: waitedSeconds(), waitedFor }
     return { facts, [Symbol.asyncDispose]: async () => {} }
   }
-  throw cannotLock(folder, failure)
+  throw cannotLock(failure)
+}
+
+/** The holder may be killed before us, by a training or for want of memory, and the kernel then gives its locks away. */
+function heldBy(
+  holder: Holder,
+  files: readonly string[],
+  waited: Pick<LockFacts, 'waitedSeconds' | 'waitedFor'>,
+): Lock {
+  let facts: LockFacts = { status: 'held', ...waited }
+  const lose = () => {
+    const end = holder.signalCode ?? `exit code ${holder.exitCode}`
+    const reason = `the process that held ${files.join(', ')} was ended (${end})`
+    facts = { status: 'lost', ...waited, reason }
+  }
+  holder.once('exit', lose)
+  if (hasEnded(holder)) lose()
+  return {
+    get facts() {
+      return facts
+    },
+    async [Symbol.asyncDispose]() {
+      holder.off('exit', lose)
+      await release(holder)
+    },
+  }
 }
 
 interface WaitLimit extends Disposable {
@@ -107,10 +156,10 @@ function waitLimit(minutes: number): WaitLimit {
   }
 }
 
-async function startHolder({ names, folder, python }: LockRequest): Promise<Holder> {
+async function startHolder({ files, python, cannotLock }: FileLockRequest): Promise<Holder> {
   const script = join(packageRoot(), 'src', 'io', 'machine', 'lock.py')
   const owner = `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}`
-  const holder = spawn(python, ['-I', '-S', script, folder, owner, ...names], {
+  const holder = spawn(python, ['-I', '-S', script, owner, ...files], {
     // A session of its own: an interrupt typed at a terminal must not give the lock back before the runs end.
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
@@ -119,19 +168,17 @@ async function startHolder({ names, folder, python }: LockRequest): Promise<Hold
     await once(holder, 'spawn')
     return holder
   } catch (error) {
-    throw cannotLock(folder, `cannot start "${python}": ${messageOf(error)}`)
+    throw cannotLock(`cannot start "${python}": ${messageOf(error)}`)
   }
 }
 
 async function release(holder: Holder): Promise<void> {
   holder.stdin.end()
-  if (holder.exitCode === null && holder.signalCode === null) await once(holder, 'exit')
+  if (!hasEnded(holder)) await once(holder, 'exit')
 }
 
-function cannotLock(folder: string, reason: string): RunError {
-  return new RunError(
-    `lock: cannot lock in ${folder}: ${reason}; make the folder writable, or name another one with ${FOLDER_VARIABLE}`,
-  )
+function hasEnded({ exitCode, signalCode }: Holder): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 function cancelledError(): CancelledError {

@@ -52,19 +52,21 @@ export async function lockMachine(
   })
 }
 
-/** Looks at what one experiment runs on; after a cancel, and without the lock, it lets the machine be. */
+/** Looks at what one experiment runs on; after a cancel, and without the lock, which may be lost later, it lets the machine be. */
 export async function examineMachine(
   experiment: Experiment,
   workingDirectory: string,
-  lock: LockFacts,
+  lock: () => LockFacts,
   cancelled: AbortSignal,
 ): Promise<ExaminedMachine> {
   const request = requestOf(experiment, workingDirectory, cancelled)
-  const facts = await examined(request, lock)
+  const facts = await examined(request, lock())
   const gpus = gpusIn(facts.gpus)
   const records = new Map<string, MachineRecord>()
   return {
-    seen: { preflight: { ...facts, lock }, records },
+    get seen() {
+      return { preflight: { ...facts, lock: lock() }, records }
+    },
     watch: (file) => startSampler({ gpus, file, python: request.python, context: request.context }),
     async recall(runId, file) {
       const record = await readMachineFile(file)
@@ -76,7 +78,8 @@ export async function examineMachine(
 async function examined(request: PreflightRequest, lock: LockFacts): Promise<Examined> {
   try {
     if (lock.status === 'held') return await preflight(request)
-    return unexamined(await findGpus(request), request, 'the machine was not free')
+    const reason = lock.status === 'lost' ? 'the lock was lost' : 'the machine was not free'
+    return unexamined(await findGpus(request), request, reason)
   } catch (error) {
     if (!(error instanceof CancelledError)) throw error
     const reason = 'cancelled before it was looked at'

@@ -31,6 +31,8 @@ export interface Reaper {
   output: readonly Readable[]
   /** Fulfilled when the reaper is gone; what it could not end may be left. */
   end: Promise<CommandEnd>
+  /** It is gone, and never said that nothing of the command is left: it was killed, or it gave up. */
+  hasGivenUp(): boolean
   /** Asks the reaper to end the command and all that descends from it. */
   terminate(): void
 }
@@ -40,6 +42,7 @@ interface Report {
   hasStarted: boolean
   /** When the command itself was over, by `performance.now()`. */
   endedAt: number | undefined
+  isClean: boolean
   failure: string | undefined
 }
 
@@ -62,7 +65,7 @@ export async function startReaper(request: ReaperRequest, marker: string): Promi
       `cannot start "${request.python}": ${messageOf(error)}; it has to be Python 3.10 or newer`,
     )
   }
-  const report: Report = { hasStarted: false, endedAt: undefined, failure: undefined }
+  const report: Report = { hasStarted: false, endedAt: undefined, isClean: false, failure: undefined }
   const told = listen(streamOf(child, DESCRIPTORS.control), report)
   const end = exit.then(async ([code, signal]) => {
     const exitedAt = performance.now()
@@ -70,7 +73,9 @@ export async function startReaper(request: ReaperRequest, marker: string): Promi
     return commandEnd(request, report, code, signal, ((report.endedAt ?? exitedAt) - startedAt) / 1000)
   })
   const output = [streamOf(child, DESCRIPTORS.stdout), streamOf(child, DESCRIPTORS.stderr)]
-  return { status: 'running', output, end, terminate: () => terminate(child) }
+  const hasGivenUp = () =>
+    hasEnded(child) && report.hasStarted && report.failure === undefined && !report.isClean
+  return { status: 'running', output, end, hasGivenUp, terminate: () => terminate(child) }
 }
 
 function spawnReaper(request: ReaperRequest, marker: string): ChildProcess {
@@ -91,6 +96,7 @@ async function listen(control: Readable, report: Report): Promise<void> {
     const [word, ...rest] = bytes.toString('utf8').split(' ')
     if (word === 'starting') report.hasStarted = true
     if (word === 'ended') report.endedAt = performance.now()
+    if (word === 'clean') report.isClean = true
     if (word === 'failed') report.failure = rest.join(' ')
   })
   for await (const chunk of control) splitter.push(chunk)
@@ -131,8 +137,12 @@ function streamOf(child: ChildProcess, descriptor: number): Readable {
   throw new Error(`descriptor ${descriptor} of the reaper is not a pipe`)
 }
 
-function terminate({ pid, exitCode, signalCode }: ChildProcess): void {
+function terminate(child: ChildProcess): void {
   // The number of a process that has ended may belong to another one by now.
-  if (pid === undefined || exitCode !== null || signalCode !== null) return
-  process.kill(-pid, 'SIGTERM')
+  if (child.pid === undefined || hasEnded(child)) return
+  process.kill(-child.pid, 'SIGTERM')
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }

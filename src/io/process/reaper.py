@@ -6,7 +6,8 @@ It ends as the command did: with the same exit code, or by the same signal. On S
 what it gets when its parent dies, it ends the command first and then dies by SIGTERM.
 
 File descriptor 3 tells the parent what an exit code cannot: `starting`, then `ended` when the command
-itself is over (its orphans may take longer), or `failed REASON` with exit code 127.
+itself is over (its orphans may take longer) and `clean` when nothing of it is left, or `failed REASON`
+with exit code 127. A reaper that ends without `clean` may have left what only it could find.
 
 Only Linux has sub-reapers, parent-death signals and /proc. Elsewhere the command's process group is all
 that is ended, and a parent that dies leaves the command running.
@@ -54,7 +55,8 @@ def main(arguments: list[str]) -> int:
         return COULD_NOT_START
     status = wait_for(child)
     tell("ended")
-    end_descendants(child)
+    if end_descendants(child):
+        tell("clean")
     if status is None:
         return die_by(signal.SIGTERM)
     exit_code = os.waitstatus_to_exitcode(status)
@@ -108,7 +110,8 @@ def reap() -> dict[int, int]:
         ended[pid] = status
 
 
-def end_descendants(child: int) -> None:
+def end_descendants(child: int) -> bool:
+    """Returns False where some outlive SIGKILL."""
     for pid in living_descendants(child):
         send(pid, signal.SIGTERM)
     now = time.monotonic()
@@ -117,7 +120,7 @@ def end_descendants(child: int) -> None:
         reap()
         left = living_descendants(child)
         if not left or time.monotonic() >= surrender:
-            return
+            return not left
         if time.monotonic() >= deadline:
             for pid in left:
                 send(pid, signal.SIGKILL)

@@ -1,6 +1,7 @@
 // Runs one command to its end, its timeout or a cancel, and leaves no process of it behind.
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { RunError } from '../../errors.ts'
 import type { LaunchEnd } from '../../measure/outcome.ts'
 import { messageOf } from '../error-message.ts'
 import { timerMilliseconds } from '../timer.ts'
@@ -26,7 +27,7 @@ export interface LaunchHooks {
 const PATIENCE_MILLISECONDS = 4000
 const DRAIN_MILLISECONDS = 2000
 
-/** Rejects only for our own bugs, and with RunError for a process that not even SIGKILL ends. */
+/** Rejects only for our own bugs, and with RunError for a process that is left, or may be. */
 export async function supervise(launch: Launch, hooks: LaunchHooks): Promise<LaunchEnd> {
   const marker = newMarker()
   await hooks.onStart?.(marker)
@@ -52,8 +53,9 @@ async function superviseRunning(
     // drained is in the race only to bring its failure to light at once.
     return await Promise.race([reaper.end, stop.requested, drained.then(() => reaper.end)])
   } finally {
-    await endTree(reaper, marker)
+    const isClean = await endTree(reaper, marker)
     await finishOutput(drained, reaper.output)
+    if (!isClean) refuseUnclean()
   }
 }
 
@@ -79,11 +81,22 @@ function stopRequest(cancelled: AbortSignal, timeoutSeconds: number): StopReques
   }
 }
 
-/** Asks the reaper first: it alone sees every descendant, and gives a training time to end by itself. */
-async function endTree(reaper: Reaper, marker: string): Promise<void> {
+/**
+ * Asks the reaper first: it alone sees every descendant, and gives a training time to end by itself. False if it was
+ * killed before it had seen the last one go; one that our own sweep ends is still there to be found with all below it.
+ */
+async function endTree(reaper: Reaper, marker: string): Promise<boolean> {
   reaper.terminate()
   await Promise.race([reaper.end, sleep(PATIENCE_MILLISECONDS, undefined, { ref: false })])
+  const isClean = !reaper.hasGivenUp()
   await sweep(marker)
+  return isClean
+}
+
+function refuseUnclean(): never {
+  throw new RunError(
+    'a process of the training may be left: reaper.py, which alone finds one that has cleared its environment, was killed or gave up; look for it with ps, end it, and find out whether the training or a lack of memory ended reaper.py',
+  )
 }
 
 /** A process that escaped even the sweep may hold the pipe open for ever. */

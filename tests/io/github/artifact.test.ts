@@ -202,7 +202,28 @@ describe('the choice of files', () => {
 
 describe('the name of an artifact', () => {
   it('has the leg of the matrix and the attempt', () => {
+    const name = artifactName({ experiment: 'two-task', job: 'measure', attempt: 2, leg: 'fp8-8x.b=1' })
+    expect(name).toBe('speedproof-two-task-measure-fp8-8x.b=1-attempt-2')
+  })
+
+  it('of a job with another id ends with it, as long as there is no leg', () => {
+    const name = artifactName({ experiment: 'two-task', job: 'on_gpus', attempt: 1 })
+    expect(name).toBe('speedproof-two-task-on_gpus-attempt-1')
+  })
+
+  it('has a hash where a character that artifacts do not allow is replaced', () => {
     const name = artifactName({ experiment: 'smoke', job: 'measure', attempt: 2, leg: 'H100: 8x/fp8' })
-    expect(name).toBe('speedproof-smoke-measure-H100-8x-fp8-attempt-2')
+    expect(name).toBe('speedproof-smoke-measure-H100-8x-fp8-678835fa-attempt-2')
+  })
+
+  it('is another one for other parts', () => {
+    const words = ['a', 'measure', 'a-b', 'a-measure', 'measure-a', 'measure-measure']
+    const legs = ['', ...words, '-', 'lr 1', 'lr/1', 'lr-1']
+    const names = words.flatMap((experiment) =>
+      [...words, 'b', '_'].flatMap((job) =>
+        legs.map((leg) => artifactName({ experiment, job, leg, attempt: 1 })),
+      ),
+    )
+    expect(new Set(names).size).toBe(6 * 8 * legs.length)
   })
 })

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type LockRequest, lockFolder, lockHost, lockNames } from '../../../src/io/machine/lock.ts'
+import { factsOf, type LockRequest, lockFolder, lockHost, lockNames } from '../../../src/io/machine/lock.ts'
+import { listProcesses } from '../../../src/io/process/process-table.ts'
 import { aGpu } from '../../fixtures/machine/records.ts'
 import { aFolder, notCancelled, PYTHON, ROOT } from '../../fixtures/processes/launching.ts'
 
@@ -48,6 +50,34 @@ test('the lock of a process that is killed is free', async () => {
   holder.kill('SIGKILL')
   await using _held = await lock(folder, ['cpu'])
 })
+
+test('a lock whose holder is ended says so, and one that is given back does not', async () => {
+  const folder = await aFolder()
+  await using first = await lock(folder, ['cpu'])
+  const other = await lock(folder, ['GPU-0'])
+  await other[Symbol.asyncDispose]()
+  expect([first, other].map(({ facts }) => facts.status)).toEqual(['held', 'held'])
+  expect(factsOf(first, other)).toBe(first.facts)
+  const holders = listProcesses().filter(({ parent, pid }) => parent === process.pid && holds(pid, folder))
+  for (const { pid } of holders) process.kill(pid, 'SIGKILL')
+  await expect
+    .poll(() => first.facts)
+    .toEqual({
+      status: 'lost',
+      waitedSeconds: expect.any(Number),
+      waitedFor: null,
+      reason: `the process that held ${join(folder, 'speedproof-cpu.lock')} was ended (SIGKILL)`,
+    })
+  expect(factsOf(other, first)).toBe(first.facts)
+  await using second = await lock(folder, ['cpu'])
+  expect(second.facts.status).toBe('held')
+})
+
+/** Is it a lock.py with a lock in this folder? */
+function holds(pid: number, folder: string): boolean {
+  const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  return words.includes('lock.py') && words.includes(folder)
+}
 
 test('a cancel ends the waiting', async () => {
   const folder = await aFolder()

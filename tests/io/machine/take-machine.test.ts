@@ -35,8 +35,8 @@ async function take(
   const defaults = { cancelled: notCancelled(), onWait: () => {} }
   const { cancelled, onWait } = { ...defaults, ...hooks }
   const lock = await lockMachine([experiment], smi.workingDirectory, { cancelled, onWait })
-  const examined = await examineMachine(experiment, smi.workingDirectory, lock.facts, cancelled)
-  return { ...examined, [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() }
+  const examined = await examineMachine(experiment, smi.workingDirectory, () => lock.facts, cancelled)
+  return Object.assign(examined, { [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() })
 }
 
 test('a machine is looked at before the first run, on the GPUs that the runs use', async () => {

@@ -5,10 +5,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { RunError } from '../../../src/errors.ts'
 import { listProcesses } from '../../../src/io/process/process-table.ts'
+import { supervise } from '../../../src/io/process/supervisor.ts'
 import {
   aFolder,
+  aLaunch,
   FAMILY,
+  notCancelled,
   PYTHON,
   pidsIn,
   ROOT,
@@ -83,10 +87,26 @@ test('nothing is left when the reaper is stopped and cannot end anything', async
   expect(stillRunning(pidsIn(log))).toEqual([])
 })
 
-test('nothing is left when a child kills the reaper', async () => {
-  const { end, log } = await run({ command: ['sh', '-c', 'echo "pid $$"; kill -KILL $PPID; sleep 600'] })
+test('a command that kills the reaper is ended, and may have left what nobody finds', async () => {
+  const launch = await aLaunch({ command: ['sh', '-c', 'echo "pid $$"; kill -KILL $PPID; sleep 600'] })
+  const ended = supervise(launch, { cancelled: notCancelled() })
+  await expect(ended).rejects.toThrow(RunError)
+  await expect(ended).rejects.toThrow('a process of the training may be left: reaper.py')
+  const pids = pidsIn(await readFile(launch.logFile, 'utf8'))
+  expect(pids).toHaveLength(1)
+  expect(stillRunning(pids)).toEqual([])
+})
+
+test('so may a child that kills the reaper while it ends the children of a command that is over', async () => {
+  const launch = await aLaunch({
+    command: ['sh', '-c', 'trap "" TERM; (sleep 1; kill -KILL $PPID; exec env -i sleep 3) & exit 0'],
+  })
+  await expect(supervise(launch, { cancelled: notCancelled() })).rejects.toThrow('may be left')
+})
+
+test('a command that is killed itself leaves nothing', async () => {
+  const { end } = await run({ command: ['sh', '-c', 'kill -KILL $$'] })
   expect(end).toMatchObject({ status: 'signalled', signal: 'SIGKILL' })
-  expect(stillRunning(pidsIn(log))).toEqual([])
 })
 
 test('a reaper whose parent died before it looked starts nothing', async () => {
