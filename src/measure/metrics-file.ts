@@ -61,10 +61,15 @@ export async function readMetrics(lines: AsyncIterable<string> | Iterable<string
   for await (const line of lines) {
     number += 1
     if (line.trim() === '') continue
-    const problem = readLine(line, number, draft)
+    const problem = readLine(number === 1 ? withoutByteOrderMark(line) : line, number, draft)
     if (problem) return recordOf(draft, problem)
   }
   return recordOf(draft, problemAtEnd(draft))
+}
+
+/** Editors and PowerShell begin a file with one, which is none of its text. */
+export function withoutByteOrderMark(text: string): string {
+  return text.startsWith('\uFEFF') ? text.slice(1) : text
 }
 
 export function metricsProblem(kind: MetricsProblem['kind'], message: string): MetricsRecord {

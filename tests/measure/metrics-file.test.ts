@@ -40,6 +40,11 @@ describe('a whole file', () => {
     expect(await readMetrics(lines)).toEqual(await readMetrics(LINES))
   })
 
+  test('may begin with a byte order mark, as an experiment file may', async () => {
+    expect(await readMetrics([`\uFEFF${LINES[0]}`, ...LINES.slice(1)])).toEqual(await readMetrics(LINES))
+    expect(await problemOf(withLine(2, `\uFEFF${LINES[1]}`))).toMatch(/^malformed: .* line 2: not valid JSON/)
+  })
+
   test('may have keys that this version does not know', async () => {
     expect(await problemOf(changed(1, { colour: 'red' }))).toBeNull()
     expect(await problemOf(changed(2, { tokens: [1] }))).toBeNull()
