@@ -1,7 +1,7 @@
 // One launch of one run: started, watched and ended, with all that was seen of it.
 import { setInterval } from 'node:timers/promises'
 import type { Experiment } from '../config/experiment.ts'
-import { withoutByteOrderMark } from '../measure/metrics-file.ts'
+import { withoutByteOrderMark } from '../measure/json-line.ts'
 import { type MetricsEvent, metricsEvent } from '../measure/metrics-schema.ts'
 import type { LaunchEnd, LaunchRecord, RankFailure } from '../measure/outcome.ts'
 import type { PlannedRun } from '../plan/plan.ts'

@@ -70,8 +70,5 @@ export async function readReevaluationFiles(
   { numbersFile }: EvaluationFiles,
 ): Promise<Reevaluation> {
   const text = await readText(numbersFile, numbersFile, MAX_BYTES).catch(() => '')
-  return readReevaluation(
-    launch,
-    text.split('\n').filter((line) => line.trim() !== ''),
-  )
+  return readReevaluation(launch, text.split('\n'))
 }

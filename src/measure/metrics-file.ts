@@ -1,5 +1,6 @@
 // The lines of metrics.jsonl -> one record of a run; whatever is wrong is said with its line, and what came before is kept.
 import { explain } from '../config/explain.ts'
+import { parseJsonLine, withoutByteOrderMark } from './json-line.ts'
 import {
   type Evaluation,
   type MetricsEvent,
@@ -40,8 +41,10 @@ export interface MetricsRecord {
 /** Bounds memory: at 100 bytes a step this is 0.6 million steps, and a gated run has thousands. */
 export const MAX_METRICS_BYTES = 64 * 1024 * 1024
 
-/** Of a line that is no event. */
-const SHOWN_CHARACTERS = 60
+const LINES = {
+  missing: 'a trainer leaves a missing number out',
+  remedy: 'write events alone into the file',
+}
 
 /** Evaluations, configs and read-backs stay in memory for every run of an experiment. */
 const MAX_OTHER_CHARACTERS = 8 * 1024 * 1024
@@ -67,11 +70,6 @@ export async function readMetrics(lines: AsyncIterable<string> | Iterable<string
   return recordOf(draft, problemAtEnd(draft))
 }
 
-/** Editors and PowerShell begin a file with one, which is none of its text. */
-export function withoutByteOrderMark(text: string): string {
-  return text.startsWith('\uFEFF') ? text.slice(1) : text
-}
-
 export function metricsProblem(kind: MetricsProblem['kind'], message: string): MetricsRecord {
   return recordOf(emptyDraft(), { kind, message })
 }
@@ -93,12 +91,9 @@ function emptyDraft(): Draft {
 
 function readLine(line: string, number: number, draft: Draft): MetricsProblem | null {
   const where = `metrics.jsonl line ${number}`
-  let json: unknown
-  try {
-    json = JSON.parse(line)
-  } catch {
-    return notJson(line, where)
-  }
+  const read = parseJsonLine(line, LINES)
+  if (read.status !== 'parsed') return problemAt(where, read.status, read.reason)
+  const { json } = read
   const parsed = metricsEvent.safeParse(json)
   if (parsed.data?.event !== 'steps') draft.otherCharacters += line.length
   if (draft.otherCharacters > MAX_OTHER_CHARACTERS) {
@@ -114,20 +109,6 @@ function readLine(line: string, number: number, draft: Draft): MetricsProblem | 
     return { kind: 'malformed', message: `${where}: ${problem}` }
   }
   return add(parsed.data, draft, where)
-}
-
-function notJson(line: string, where: string): MetricsProblem {
-  const token = line.match(/(?<![\w"])-?(?:NaN|Infinity)(?![\w"])/)?.[0]
-  if (token) {
-    return {
-      kind: 'not-finite',
-      message: `${where}: ${token} is not a number; a trainer leaves a missing number out`,
-    }
-  }
-  const shown = JSON.stringify(line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line)
-  return line.startsWith('{')
-    ? problemAt(where, 'truncated', `not valid JSON (${line.length} characters, cut off?): ${shown}`)
-    : problemAt(where, 'malformed', `not valid JSON: ${shown}; write events alone into the file`)
 }
 
 /** Applies one event; answers with the reason when it cannot follow what came before. */
