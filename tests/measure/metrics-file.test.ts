@@ -180,6 +180,15 @@ describe('an event', () => {
     )
   })
 
+  test('has plain values in its read-back', async () => {
+    expect(await problemOf(changed(1, { effective: { a: null } }))).toBe(
+      'malformed: metrics.jsonl line 1: effective.a: got null, expected a text, a finite number, true or false',
+    )
+    expect(await problemOf(changed(1, { effective: { a: { b: 1 } } }))).toBe(
+      'malformed: metrics.jsonl line 1: effective.a: got {"b":1}, expected a text, a finite number, true or false',
+    )
+  })
+
   test('has numbers in their range', async () => {
     expect(await problemOf(changed(2, { step_seconds: [0] }))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl line 2: step_seconds.0: got 0, expected more than 0"`,
