@@ -1,5 +1,7 @@
 // The lines of metrics.jsonl -> one record of a run; whatever is wrong is said with its line, and what came before is kept.
 import { explain } from '../config/explain.ts'
+import { sumOf } from '../statistics/averages.ts'
+import { duration } from '../text/numbers.ts'
 import { parseJsonLine, withoutByteOrderMark } from './json-line.ts'
 import {
   type Evaluation,
@@ -7,6 +9,7 @@ import {
   metricsEvent,
   type RunEnd,
   type RunStart,
+  type StepsWindow,
 } from './metrics-schema.ts'
 
 /** Per-step columns of all windows; index 0 is step 1. */
@@ -49,12 +52,17 @@ const LINES = {
 /** Evaluations, configs and read-backs stay in memory for every run of an experiment. */
 const MAX_OTHER_CHARACTERS = 8 * 1024 * 1024
 
+/** Beside `step_seconds`. */
+const STEP_COLUMNS = ['samples', 'train_loss', 'learning_rate', 'gradient_norm', 'data_wait_seconds'] as const
+
 interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
   start: RunStart | null
   evaluations: Evaluation[]
   phases: Phase[]
   end: RunEnd | null
   otherCharacters: number
+  /** Of the windows that tell. */
+  skippedUpdates: number
 }
 
 /** Reads lines until the first problem. `lines` gives every line without its newline; the last may be unterminated. */
@@ -74,7 +82,10 @@ export function metricsProblem(kind: MetricsProblem['kind'], message: string): M
   return recordOf(emptyDraft(), { kind, message })
 }
 
-function recordOf({ otherCharacters: _, ...draft }: Draft, problem: MetricsProblem | null): MetricsRecord {
+function recordOf(
+  { otherCharacters: _, skippedUpdates: __, ...draft }: Draft,
+  problem: MetricsProblem | null,
+): MetricsRecord {
   return { ...draft, problem }
 }
 
@@ -86,6 +97,7 @@ function emptyDraft(): Draft {
     phases: [],
     end: null,
     otherCharacters: 0,
+    skippedUpdates: 0,
   }
 }
 
@@ -132,32 +144,71 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
       return null
     case 'run_end':
       draft.end = event
-      return rankCountProblem(rankColumns(event), draft.start.world_size, where)
+      return (
+        skippedProblem(event, draft.skippedUpdates, where) ??
+        rankCountProblem(rankColumns(event), draft.start.world_size, where)
+      )
     case 'epoch':
       return null
   }
 }
 
-function addSteps(
-  event: Extract<MetricsEvent, { event: 'steps' }>,
-  { steps }: Draft,
-  where: string,
-): MetricsProblem | null {
+function addSteps(event: StepsWindow, draft: Draft, where: string): MetricsProblem | null {
+  const { steps } = draft
   const expected = steps.seconds.length + 1
   if (event.first_step !== expected)
     return problemAt(where, 'out-of-order', `first_step is ${event.first_step}, expected ${expected}`)
   const length = event.step_seconds.length
-  for (const key of ['samples', 'train_loss', 'data_wait_seconds'] as const) {
+  for (const key of STEP_COLUMNS) {
     const column = event[key]
     if (column && column.length !== length) {
       return problemAt(where, 'malformed', `${key} has ${column.length} numbers for ${length} steps`)
     }
   }
+  const wait = waitProblem(event, where)
+  if (wait) return wait
+  draft.skippedUpdates += event.skipped_updates ?? 0
   append(steps.seconds, event.step_seconds)
   append(steps.samples, event.samples)
   append(steps.trainLoss, event.train_loss ?? [])
   append(steps.dataWaitSeconds, event.data_wait_seconds ?? [])
   return null
+}
+
+/** Of the window, since a host that runs ahead of its GPU can wait longer for one batch than the GPU takes for that step. */
+function waitProblem(
+  { data_wait_seconds: waits, step_seconds: seconds }: StepsWindow,
+  where: string,
+): MetricsProblem | null {
+  if (!waits) return null
+  const [waited, taken] = [sumOf(waits), sumOf(seconds)]
+  if (waited <= 1.01 * taken + 0.001 * seconds.length) return null
+  return problemAt(
+    where,
+    'malformed',
+    `data_wait_seconds are ${duration(waited)} in all, where these ${seconds.length} steps took ${duration(taken)}; a step's seconds have its wait in them`,
+  )
+}
+
+/** Windows that do not tell leave the end free to count more. */
+function skippedProblem(
+  { skipped_updates: skipped, attempted_updates: attempted }: RunEnd,
+  inWindows: number,
+  where: string,
+): MetricsProblem | null {
+  if (skipped > attempted)
+    return problemAt(
+      where,
+      'malformed',
+      `skipped_updates is ${skipped} of ${attempted} attempted_updates; a step that skips its update is one of each`,
+    )
+  return skipped < inWindows
+    ? problemAt(
+        where,
+        'malformed',
+        `skipped_updates is ${skipped}, where the steps events have ${inWindows}; count those of the whole run`,
+      )
+    : null
 }
 
 function rankColumns(end: RunEnd) {

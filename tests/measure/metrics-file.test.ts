@@ -220,9 +220,34 @@ describe('an event', () => {
     expect(await problemOf(changed(2, { train_loss: [0.1, 0.2] }))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl line 2: train_loss has 2 numbers for 20 steps"`,
     )
-    expect(await problemOf(changed(2, { data_wait_seconds: [] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: data_wait_seconds has 0 numbers for 20 steps"`,
-    )
+    for (const key of ['learning_rate', 'gradient_norm', 'data_wait_seconds'])
+      expect(await problemOf(changed(2, { [key]: [0.001] }))).toBe(
+        `malformed: metrics.jsonl line 2: ${key} has 1 numbers for 20 steps`,
+      )
+    const whole = { learning_rate: Array(20).fill(0.001), gradient_norm: [null, ...Array(19).fill(1)] }
+    expect(await problemOf(changed(2, whole))).toBeNull()
+  })
+
+  test('of steps waits for its batches within its steps, one by one or not', async () => {
+    const waiting = (...waits: number[]) => changed(2, { data_wait_seconds: waits })
+    expect(await problemOf(waiting(...Array(20).fill(80)))).toMatchInlineSnapshot(`"malformed: metrics.jsonl line 2: data_wait_seconds are 26 min 40 s in all, where these 20 steps took 2 s; a step's seconds have its wait in them"`)
+    const ahead = [1, ...Array(19).fill(0)]
+    expect(await problemOf(waiting(...ahead))).toBeNull()
+    expect(await problemOf(waiting(...Array(20).fill(0.081)))).toBeNull()
+    expect(await problemOf(waiting(...Array(20).fill(0.083)))).not.toBeNull()
+  })
+
+  test('counts the skipped updates of the whole run, which are some of those attempted', async () => {
+    const skipping = async (inEnd: number, inWindow: number) => {
+      const [start, first, ...others] = LINES.map((line) => JSON.parse(line))
+      const [end, ...between] = others.reverse()
+      const events = [start, { ...first, skipped_updates: inWindow }, ...between.reverse()]
+      const lines = [...events, { ...end, skipped_updates: inEnd }].map((event) => JSON.stringify(event))
+      return await problemOf(lines)
+    }
+    expect(await skipping(41, 0)).toMatchInlineSnapshot(`"malformed: metrics.jsonl line 5: skipped_updates is 41 of 40 attempted_updates; a step that skips its update is one of each"`)
+    expect(await skipping(2, 3)).toMatchInlineSnapshot(`"malformed: metrics.jsonl line 5: skipped_updates is 2, where the steps events have 3; count those of the whole run"`)
+    expect([await skipping(3, 3), await skipping(40, 0)]).toEqual([null, null])
   })
 
   test('comes between run_start and run_end', async () => {
