@@ -1,4 +1,5 @@
 // The lines of metrics.jsonl -> one record of a run; whatever is wrong is said with its line, and what came before is kept.
+import { isMapping } from '../config/differences.ts'
 import { explain } from '../config/explain.ts'
 import { sumOf } from '../statistics/averages.ts'
 import { duration } from '../text/numbers.ts'
@@ -41,8 +42,11 @@ export interface MetricsRecord {
   readonly problem: MetricsProblem | null
 }
 
-/** Bounds memory: at 100 bytes a step this is 0.6 million steps, and a gated run has thousands. */
+/** At 100 bytes a step this is 0.6 million steps, and a gated run has thousands. */
 export const MAX_METRICS_BYTES = 64 * 1024 * 1024
+
+/** A step can have 4 bytes in the file and 32 in memory, and all runs of an experiment are judged at once. */
+export const MAX_STEPS = 1_000_000
 
 const LINES = {
   missing: 'a trainer leaves a missing number out',
@@ -51,6 +55,10 @@ const LINES = {
 
 /** Evaluations, configs and read-backs stay in memory for every run of an experiment. */
 const MAX_OTHER_CHARACTERS = 8 * 1024 * 1024
+
+/** zod collects an error for every entry that is wrong: neither an event nor a part of a window may have millions. */
+const MAX_EVENT_CHARACTERS = 1024 * 1024
+const STEPS_AT_ONCE = 10_000
 
 /** Beside `step_seconds`. */
 const STEP_COLUMNS = ['samples', 'train_loss', 'learning_rate', 'gradient_norm', 'data_wait_seconds'] as const
@@ -106,21 +114,82 @@ function readLine(line: string, number: number, draft: Draft): MetricsProblem | 
   const read = parseJsonLine(line, LINES)
   if (read.status !== 'parsed') return problemAt(where, read.status, read.reason)
   const { json } = read
-  const parsed = metricsEvent.safeParse(json)
-  if (parsed.data?.event !== 'steps') draft.otherCharacters += line.length
-  if (draft.otherCharacters > MAX_OTHER_CHARACTERS) {
+  const columns = rawColumns(json)
+  if (columns === null) {
+    draft.otherCharacters += line.length
+    const problem = sizeProblem(line.length, draft.otherCharacters, where)
+    return problem ?? readEvent(json, draft, where)
+  }
+  const length = Math.max(0, ...Object.values(columns).map((column) => column.length))
+  if (draft.steps.seconds.length + length > MAX_STEPS) {
     return problemAt(
       where,
       'too-large',
-      `events other than steps take more than ${MAX_OTHER_CHARACTERS} characters`,
+      `the run has ${draft.steps.seconds.length + length} steps up to here, at most ${MAX_STEPS} are read; measure a shorter training`,
     )
   }
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    const problem = issue ? explain(issue, json, 'event') : 'not an event of the contract'
-    return { kind: 'malformed', message: `${where}: ${problem}` }
+  if (length <= STEPS_AT_ONCE) return readEvent(json, draft, where)
+  const uneven = lengthProblem(columns, columns.step_seconds?.length ?? 0, where)
+  if (uneven) return uneven
+  for (let from = 0; from < length; from += STEPS_AT_ONCE) {
+    const problem = readEvent(partOf(json, columns, from), draft, where, json, from)
+    if (problem) return problem
   }
-  return add(parsed.data, draft, where)
+  return null
+}
+
+/** `part`: of the event; of a window, its steps after the first `from`. */
+function readEvent(
+  part: unknown,
+  draft: Draft,
+  where: string,
+  event: unknown = part,
+  from = 0,
+): MetricsProblem | null {
+  const parsed = metricsEvent.safeParse(part)
+  if (parsed.success) return add(parsed.data, draft, where)
+  const [issue] = parsed.error.issues
+  if (!issue) return problemAt(where, 'malformed', 'not an event of the contract')
+  const path = issue.path.map((key) => (typeof key === 'number' ? key + from : key))
+  return problemAt(where, 'malformed', explain({ ...issue, path }, event, 'event'))
+}
+
+function sizeProblem(characters: number, together: number, where: string): MetricsProblem | null {
+  if (characters > MAX_EVENT_CHARACTERS)
+    return problemAt(
+      where,
+      'too-large',
+      `has ${characters} characters, at most ${MAX_EVENT_CHARACTERS} of an event other than steps are read; leave out what nobody judges`,
+    )
+  return together > MAX_OTHER_CHARACTERS
+    ? problemAt(
+        where,
+        'too-large',
+        `events other than steps take more than ${MAX_OTHER_CHARACTERS} characters; write fewer of them`,
+      )
+    : null
+}
+
+/** Null for another event than steps; of what is no list the schema tells. */
+function rawColumns(json: unknown): Readonly<Record<string, readonly unknown[]>> | null {
+  if (!isMapping(json) || json.event !== 'steps') return null
+  const lists = ['step_seconds', ...STEP_COLUMNS].flatMap((key) => {
+    const column = json[key]
+    return Array.isArray(column) ? [[key, column as readonly unknown[]] as const] : []
+  })
+  return Object.fromEntries(lists)
+}
+
+/** Some steps of a window, as a window of their own. */
+function partOf(json: unknown, columns: Readonly<Record<string, readonly unknown[]>>, from: number): unknown {
+  const { first_step: first, skipped_updates: skipped, ...event } = isMapping(json) ? json : {}
+  const part = Object.entries(columns).map(([key, column]) => [key, column.slice(from, from + STEPS_AT_ONCE)])
+  const window = { ...event, first_step: typeof first === 'number' ? first + from : first }
+  return {
+    ...window,
+    ...(from === 0 ? { skipped_updates: skipped } : {}),
+    ...Object.fromEntries(part),
+  }
 }
 
 /** Applies one event; answers with the reason when it cannot follow what came before. */
@@ -158,13 +227,9 @@ function addSteps(event: StepsWindow, draft: Draft, where: string): MetricsProbl
   const expected = steps.seconds.length + 1
   if (event.first_step !== expected)
     return problemAt(where, 'out-of-order', `first_step is ${event.first_step}, expected ${expected}`)
-  const length = event.step_seconds.length
-  for (const key of STEP_COLUMNS) {
-    const column = event[key]
-    if (column && column.length !== length) {
-      return problemAt(where, 'malformed', `${key} has ${column.length} numbers for ${length} steps`)
-    }
-  }
+  const columns = Object.fromEntries(STEP_COLUMNS.map((key) => [key, event[key]]))
+  const uneven = lengthProblem(columns, event.step_seconds.length, where)
+  if (uneven) return uneven
   const wait = waitProblem(event, where)
   if (wait) return wait
   draft.skippedUpdates += event.skipped_updates ?? 0
@@ -172,6 +237,18 @@ function addSteps(event: StepsWindow, draft: Draft, where: string): MetricsProbl
   append(steps.samples, event.samples)
   append(steps.trainLoss, event.train_loss ?? [])
   append(steps.dataWaitSeconds, event.data_wait_seconds ?? [])
+  return null
+}
+
+function lengthProblem(
+  columns: Readonly<Record<string, readonly unknown[] | undefined>>,
+  steps: number,
+  where: string,
+): MetricsProblem | null {
+  for (const [key, column] of Object.entries(columns)) {
+    if (column && column.length !== steps)
+      return problemAt(where, 'malformed', `${key} has ${column.length} numbers for ${steps} steps`)
+  }
   return null
 }
 
