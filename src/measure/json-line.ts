@@ -15,8 +15,11 @@ export function parseJsonLine(
   try {
     return { status: 'parsed', json: JSON.parse(line) }
   } catch {
-    const token = line.match(/(?<![\w"])-?(?:NaN|Infinity)(?![\w"])/)?.[0]
-    if (token) return { status: 'not-finite', reason: `${token} is not a number; ${missing}` }
+    const found = /(?<![\w"])-?(?:NaN|Infinity)(?![\w"])/.exec(line)
+    if (found) {
+      const key = keyBefore(line, found.index)
+      return { status: 'not-finite', reason: `${key}${found[0]} is not a number; ${missing}` }
+    }
     const shown = JSON.stringify(
       line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line,
     )
@@ -24,6 +27,15 @@ export function parseJsonLine(
       ? { status: 'truncated', reason: `not valid JSON (${line.length} characters, cut off?): ${shown}` }
       : { status: 'malformed', reason: `not valid JSON: ${shown}; ${remedy}` }
   }
+}
+
+/** Of a value, or of the list that it stands in, as `key: `; empty where it cannot be told. */
+function keyBefore(line: string, position: number): string {
+  const end = line.lastIndexOf('":', position)
+  const start = line.lastIndexOf('"', end - 1) + 1
+  const key = line.slice(start, end)
+  const isPlain = end > 0 && key.length <= SHOWN_CHARACTERS && !/[\]}]/.test(line.slice(end, position))
+  return isPlain ? `${key}: ` : ''
 }
 
 /** Editors and PowerShell begin a file with one, which is none of its text. */

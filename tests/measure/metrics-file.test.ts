@@ -123,8 +123,16 @@ describe('a number that is none', () => {
   test.each(['NaN', 'Infinity', '-Infinity'])('as Python writes it, %s, means divergence', async (token) => {
     const line = LINES[3]?.replace('0.02', token) ?? ''
     expect(await problemOf(withLine(4, line))).toBe(
-      `not-finite: metrics.jsonl line 4: ${token} is not a number; a trainer leaves a missing number out`,
+      `not-finite: metrics.jsonl line 4: val_loss: ${token} is not a number; a trainer leaves a missing number out`,
     )
+  })
+
+  test('is told with its key, also in a list, where that is sure', async () => {
+    const told = async (text: string) => (await problemOf(['', text]))?.split('line 2: ')[1]?.split(';')[0]
+    expect(await told('{"step_seconds": [1, 2, NaN]}')).toBe('step_seconds: NaN is not a number')
+    expect(await told('{"a": [{"b": 1}, NaN]}')).toBe('NaN is not a number')
+    expect(await told('NaN')).toBe('NaN is not a number')
+    expect(await told(`{"${'x'.repeat(61)}": NaN}`)).toBe('NaN is not a number')
   })
 
   test('past what a double holds is refused', async () => {

@@ -30,7 +30,7 @@ test.each([
   ],
   [
     '{"run": "b", "val_loss": NaN}',
-    'NaN is not a number; expected the numbers that the run reported at its end',
+    'val_loss: NaN is not a number; expected the numbers that the run reported at its end',
   ],
   [
     `[${LINE}]`,
