@@ -11,7 +11,9 @@ export const overridesSchema = z.strictObject({
   preset: z.enum(PRESET_NAMES).exactOptional(),
   python: z.string().exactOptional(),
   base: z.string().exactOptional(),
-  blocks: z.union([z.number(), z.array(z.number())]).exactOptional(),
+  blocks: z
+    .union([z.number(), z.array(z.number())], { error: 'a number or a list of numbers' })
+    .exactOptional(),
   seed: z.number().exactOptional(),
   'nproc-per-node': z.number().exactOptional(),
   'timeout-minutes': z.number().exactOptional(),

@@ -1,5 +1,5 @@
 // YAML text -> plain data; every syntax error names file, line and remedy.
-import { type Document, type ErrorCode, parseDocument, visit } from 'yaml'
+import { type Document, type ErrorCode, isAlias, isCollection, isNode, parseDocument, visit } from 'yaml'
 import { ConfigError } from '../errors.ts'
 
 /** Merge keys (<<) are of YAML 1.1, but configs have them, and the reader of the trainer knows them. */
@@ -19,6 +19,8 @@ export function parseYaml(text: string, file: string, refusesOldBooleans = true)
     )
   }
   refuseUnknownAlias(document, text, file)
+  refuseChangedKeys(document, text, file)
+  refuseChangedNumbers(document, text, file)
   if (refusesOldBooleans) refuseOldBooleans(document, text, file)
   const value = plainData(document, file)
   const misfit = findMisfit(value, [])
@@ -50,6 +52,36 @@ function refuseOldBooleans(document: Document.Parsed, text: string, file: string
     },
   })
 }
+
+/** A list or mapping as a key would become a text of its own making: {{ name }} is one in another. */
+function refuseChangedKeys(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Pair(_, { key }) {
+      const target = isAlias(key) ? key.resolve(document) : key
+      if (!isCollection(target) || !isNode(key)) return
+      const [start = 0, end = start] = key.range ?? []
+      const shown = firstLine(text.slice(start, end).trim())
+      throw new ConfigError(
+        `${file}, line ${lineOf(text, key.range)}: got ${shown} as a key, expected a text; put it into quotes, as a whole if it is a template: "{{ name }}"`,
+      )
+    },
+  })
+}
+
+/** No double holds every larger whole number: the trainer would get another one. */
+function refuseChangedNumbers(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Scalar(_, { value, source = '', range }) {
+      if (typeof value !== 'number' || Number.isSafeInteger(value)) return
+      if (!/^[-+]?\d+$|^0[xo]/.test(source)) return
+      throw new ConfigError(
+        `${file}, line ${lineOf(text, range)}: got ${source}, expected a whole number from -${MOST} to ${MOST}, since larger ones would reach the trainer changed; use a smaller one, or "${source}" in quotes for the text`,
+      )
+    },
+  })
+}
+
+const MOST = Number.MAX_SAFE_INTEGER
 
 function lineOf(text: string, range: readonly number[] | null | undefined): number {
   return text.slice(0, range?.[0] ?? 0).split('\n').length

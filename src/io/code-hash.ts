@@ -26,9 +26,8 @@ export async function hashSources(
   const root =
     script === undefined ? packageOf(module ?? '', workingDirectory) : resolve(workingDirectory, script)
   if (root === null) return null
-  const files = SOURCE.test(root)
-    ? [root, ...(script === undefined ? [] : await sourcesIn(dirname(root), resultsDirectory, []))]
-    : await sourcesIn(root, resultsDirectory, [])
+  const beside = script === undefined ? [] : await besideScript(root, resultsDirectory)
+  const files = SOURCE.test(root) ? [root, ...beside] : await sourcesIn(root, resultsDirectory, [])
   const hashes = new Map<string, string>()
   for (const file of [...new Set(files)].sort())
     hashes.set(relative(workingDirectory, file), await contentHash(file))
@@ -56,6 +55,16 @@ function packageOf(module: string, workingDirectory: string): string | null {
   const [name = ''] = module.split('.')
   const places = [name, `${name}.py`, join('src', name)].map((place) => resolve(workingDirectory, place))
   return places.find((place) => existsSync(place)) ?? null
+}
+
+/** Of a script that is a link, also what lies beside its target: Python imports from there, not from beside the link. */
+async function besideScript(script: string, resultsDirectory: string): Promise<string[]> {
+  const folder = dirname(script)
+  const imported = dirname(await realpath(script).catch(() => script))
+  const own = await sourcesIn(folder, resultsDirectory, [])
+  if (imported === (await realpath(folder).catch(() => folder))) return own
+  const results = await realpath(resultsDirectory).catch(() => resultsDirectory)
+  return [...own, ...(await sourcesIn(imported, results, []))]
 }
 
 /**

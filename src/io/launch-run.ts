@@ -1,6 +1,7 @@
 // One launch of one run: started, watched and ended, with all that was seen of it.
 import { setInterval } from 'node:timers/promises'
 import type { Experiment } from '../config/experiment.ts'
+import { withoutByteOrderMark } from '../measure/json-line.ts'
 import { type MetricsEvent, metricsEvent } from '../measure/metrics-schema.ts'
 import type { LaunchEnd, LaunchRecord, RankFailure } from '../measure/outcome.ts'
 import type { PlannedRun } from '../plan/plan.ts'
@@ -119,7 +120,7 @@ async function watchMetrics(
   const tail = new FileTail(metricsFile)
   const look = async () => {
     for (const line of await tail.read()) {
-      const event = metricsEvent.safeParse(tryParseJson(line)).data
+      const event = metricsEvent.safeParse(tryParseJson(withoutByteOrderMark(line))).data
       if (event) for (const follower of followers) follower.event(event)
     }
     for (const follower of followers) follower.tick()

@@ -1,5 +1,5 @@
 // Reads an experiment and has both trainer configs resolved, before any run is started.
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { type Experiment, parseExperiment, VARIANTS } from '../config/experiment.ts'
@@ -16,7 +16,7 @@ import { lastLines } from './process/quote-output.ts'
 import { runShort } from './process/short-command.ts'
 import { passedOnSettings, trainerEnvironment } from './process/trainer-environment.ts'
 import { readText } from './read-text.ts'
-import { environmentOf, resolveConfig } from './resolve-config.ts'
+import { checkEnvironments, resolveConfig } from './resolve-config.ts'
 import { revisionOf, untrackedOf } from './revisions/revision.ts'
 import {
   type PlacesRequest,
@@ -53,7 +53,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
   const experiment = parseExperiment(text, experimentFile, overrides)
   refuseUndecidable(experiment)
-  for (const variant of VARIANTS) environmentOf(experiment, variant)
+  checkEnvironments(experiment, experimentFile)
   checkScript(experiment, workingDirectory)
   await using taking = new AsyncDisposableStack()
   const directory = source.outDirectoryOf(experiment.name)
@@ -126,7 +126,13 @@ function asWarmedUp(experiment: Experiment): Experiment {
 
 /** Whether the revisions of the variants have it, is asked with their configs. */
 function checkScript({ trainer }: Experiment, workingDirectory: string): void {
-  if (trainer.script === undefined || existsSync(resolve(workingDirectory, trainer.script))) return
+  if (trainer.script === undefined) return
+  const found = statSync(resolve(workingDirectory, trainer.script), { throwIfNoEntry: false })
+  if (found?.isDirectory())
+    throw new ConfigError(
+      `trainer.script: got "${trainer.script}", which is a folder; name the Python file in it that starts the training`,
+    )
+  if (found) return
   throw new ConfigError(
     `trainer.script: got "${trainer.script}", which does not exist in ${workingDirectory}; paths are relative to the working directory`,
   )

@@ -1,7 +1,6 @@
 // Reads a run's metrics.jsonl with bounded memory; what is wrong with it becomes part of the record.
 import { createReadStream } from 'node:fs'
 import { lstat } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import {
   MAX_METRICS_BYTES,
   type MetricsRecord,
@@ -16,9 +15,7 @@ export async function readMetricsFile(path: string): Promise<MetricsRecord> {
     // A pipe would block the reader, a link could point anywhere.
     if (!status.isFile()) return metricsProblem('malformed', 'metrics.jsonl is not a regular file')
     if (status.size > MAX_METRICS_BYTES) return metricsProblem('too-large', tooLarge(status.size))
-    return await readMetrics(
-      createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY }),
-    )
+    return await readMetrics(linesOf(createReadStream(path, 'utf8')))
   } catch (error) {
     if (isAbsent(error))
       return metricsProblem(
@@ -27,6 +24,20 @@ export async function readMetricsFile(path: string): Promise<MetricsRecord> {
       )
     return metricsProblem('malformed', `metrics.jsonl cannot be read: ${messageOf(error)}`)
   }
+}
+
+/** Ended by \n alone: node:readline takes U+2028 and U+2029 for ends too, which texts in JSON may hold as they are. */
+async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  let last = ''
+  for await (const chunk of chunks) {
+    const [first = '', ...others] = chunk.split('\n')
+    last += first
+    for (const line of others) {
+      yield last
+      last = line
+    }
+  }
+  if (last !== '') yield last
 }
 
 function tooLarge(bytes: number): string {

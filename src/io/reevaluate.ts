@@ -9,7 +9,7 @@ import { supervise } from './process/supervisor.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
 import type { Progress } from './progress.ts'
 import { pythonPath } from './python-path.ts'
-import { readText } from './read-text.ts'
+import { readOutput } from './read-text.ts'
 import type { VariantPlace } from './revisions/variant-places.ts'
 import type { EvaluationFiles, Workspace } from './workspace.ts'
 
@@ -69,9 +69,6 @@ export async function readReevaluationFiles(
   launch: LaunchRecord | null,
   { numbersFile }: EvaluationFiles,
 ): Promise<Reevaluation> {
-  const text = await readText(numbersFile, numbersFile, MAX_BYTES).catch(() => '')
-  return readReevaluation(
-    launch,
-    text.split('\n').filter((line) => line.trim() !== ''),
-  )
+  const text = await readOutput(numbersFile, MAX_BYTES).catch(() => '')
+  return readReevaluation(launch, text.split('\n'))
 }

@@ -29,7 +29,8 @@ export async function resolveConfig(
   if (!isMapping(parsed))
     throw new ConfigError(`${config}: got ${JSON.stringify(parsed)}, expected a mapping of keys to values`)
   return Object.entries(set).reduce(
-    (changed, [key, value]) => withValue(changed, key.split('.'), value),
+    (changed, [key, value]) =>
+      withValue(changed, key.split('.'), value, `variants.${variant}.set: ${key} in ${config}`),
     parsed,
   )
 }
@@ -82,18 +83,31 @@ function withValue(
   config: TrainerConfig,
   [key = '', ...rest]: readonly string[],
   value: unknown,
+  asked: string,
 ): TrainerConfig {
   if (rest.length === 0) return { ...config, [key]: value }
   const inner = config[key] ?? {}
   if (!isMapping(inner)) {
     throw new ConfigError(
-      `set: ${[key, ...rest].join('.')}: ${key} is ${JSON.stringify(inner)}, which has no keys to set`,
+      `${asked}: ${key} is ${JSON.stringify(inner)} there, which has no keys to set; name a key of a mapping, or leave it out`,
     )
   }
-  return { ...config, [key]: withValue(inner, rest, value) }
+  return { ...config, [key]: withValue(inner, rest, value, asked) }
 }
 
-/** Throws a ConfigError for a variable that no trainer may see. */
+/** Throws a ConfigError for a variable that no trainer may see, with its place in the file. */
+export function checkEnvironments({ launch, variants }: Experiment, file: string): void {
+  const { baseline, optimized } = variants
+  const places = { launch, 'variants.baseline': baseline, 'variants.optimized': optimized }
+  for (const [place, { env }] of Object.entries(places)) {
+    try {
+      trainerEnvironment({}, env)
+    } catch (error) {
+      throw error instanceof ConfigError ? new ConfigError(`${file}: ${place}.${error.message}`) : error
+    }
+  }
+}
+
 export function environmentOf({ launch, variants }: Experiment, variant: Variant): Record<string, string> {
   return trainerEnvironment(process.env, { ...launch.env, ...variants[variant].env })
 }

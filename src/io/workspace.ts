@@ -1,6 +1,6 @@
 // The output folder of one experiment: one folder per run, result.json, the report. Nothing in it is overwritten.
-import { constants, existsSync, statSync } from 'node:fs'
-import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import type { Variant } from '../config/experiment.ts'
 import type { TrainerConfig } from '../config/same-work.ts'
@@ -11,6 +11,7 @@ import type { RunPaths } from '../plan/torchrun.ts'
 import { parseRecorded, type Request, type Result } from '../record/result.ts'
 import { renderMarkdown } from '../report/markdown.ts'
 import { messageOf } from './error-message.ts'
+import { makeFolder } from './make-folder.ts'
 import { markAsOurs, refuseForeign } from './own-folder.ts'
 
 export interface RunFiles extends RunPaths {
@@ -205,16 +206,6 @@ export async function earlierTimes(workspace: Workspace, { experiment }: Request
   } catch {
     return [] // No earlier result, or one of another version: then there is no estimate.
   }
-}
-
-/** One level after the other: a recursive mkdir below /proc never comes back (seen with Node 20 and 24). */
-async function makeFolder(path: string): Promise<void> {
-  if (existsSync(path)) {
-    if (!statSync(path).isDirectory()) throw new Error(`${path} is a file`)
-    return await access(path, constants.W_OK)
-  }
-  await makeFolder(dirname(path))
-  await mkdir(path)
 }
 
 /** Now, as a name that any file system takes. */

@@ -23,12 +23,12 @@ export function checkMachine(
   if (preflight === null) return [named('GPUs', notMeasured('the machine was not looked at'))]
   if (isOnCpu(preflight, runs, machines)) {
     const unused = notMeasured(`the runs used ${listed(deviceNames(runs))}, no GPU of this machine`)
-    return [checkLock(preflight.lock), named('GPUs', unused)]
+    return [checkLock(preflight.lock, preflight.gpus), named('GPUs', unused)]
   }
   const checks = [...checkPreflight(preflight), ...checkRuns(runs, machines)]
   const { gpus } = preflight
   return [
-    checkLock(preflight.lock),
+    checkLock(preflight.lock, preflight.gpus),
     // Without a GPU there is one reason for all.
     ...(gpus.status === 'measured'
       ? checks

@@ -40,14 +40,14 @@ export function checkPreflight({
   ]
 }
 
-export function checkLock(lock: LockFacts | null): MachineCheck {
+export function checkLock(lock: LockFacts | null, gpus: Preflight['gpus']): MachineCheck {
   if (lock === null) return named('lock', notMeasured('it was not noted'))
   const waited = `waited ${duration(lock.waitedSeconds)} for ${lock.waitedFor}`
-  if (lock.status === 'timed-out')
-    return named(
-      'lock',
-      failed(`${waited}; end it, choose other GPUs with CUDA_VISIBLE_DEVICES, or raise launch.lock_minutes`),
-    )
+  if (lock.status === 'timed-out') {
+    const hasGpus = gpus.status === 'measured' && gpus.value.length > 0
+    const remedy = hasGpus ? 'end it, choose other GPUs with CUDA_VISIBLE_DEVICES, or' : 'end it, or'
+    return named('lock', failed(`${waited}; ${remedy} raise launch.lock_minutes`))
+  }
   if (lock.status === 'lost')
     return named(
       'lock',

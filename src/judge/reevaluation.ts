@@ -4,6 +4,7 @@ import type { Gate } from '../config/gates.ts'
 import type { Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { isLossOfPart } from '../measure/time-to-quality.ts'
+import { listed } from '../text/listed.ts'
 import { number } from '../text/numbers.ts'
 import { isHeldOutQuality, isLevel, unitOf } from './gate-kind.ts'
 import type { Check } from './validity.ts'
@@ -83,7 +84,7 @@ export function checkReevaluation(
     return {
       name,
       state: 'inconclusive',
-      detail: `not all checkpoints were evaluated again${which}: ${problem ?? 'the process left them out'}`,
+      detail: `not all checkpoints were evaluated again${which}: ${problem ?? whyMissing(runs, missing, [...numbers.keys()])}`,
     }
   }
   const metrics = [...new Set(runs.flatMap((run) => gates.flatMap((gate) => lastNumbersOf(gate, run))))].join(
@@ -94,6 +95,23 @@ export function checkReevaluation(
     state: 'passed',
     detail: `one process evaluated ${runs.length} checkpoints again: ${metrics} as the trainings reported`,
   }
+}
+
+/** Of a process that ended well: `named` is what its lines name. */
+function whyMissing(
+  runs: readonly RunSummary[],
+  missing: readonly RunSummary[],
+  named: readonly string[],
+): string {
+  if (named.length === 0) return 'evaluation/evaluations.jsonl has no line that can be read'
+  const foreign = named.filter((name) => runs.every(({ runId }) => runId !== name))
+  const [first] = missing
+  if (foreign.length === 0 || first === undefined) return 'the process left them out'
+  const found = listed(
+    foreign.map((name) => JSON.stringify(name)),
+    2,
+  )
+  return `run: got ${found}, expected the last part of each --run, such as "${first.runId}"`
 }
 
 /** A gate's metric that a run did not report is the gate's own affair; one that does not come again is ours. */

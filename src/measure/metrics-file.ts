@@ -1,11 +1,16 @@
 // The lines of metrics.jsonl -> one record of a run; whatever is wrong is said with its line, and what came before is kept.
+import { isMapping } from '../config/differences.ts'
 import { explain } from '../config/explain.ts'
+import { sumOf } from '../statistics/averages.ts'
+import { duration } from '../text/numbers.ts'
+import { parseJsonLine, withoutByteOrderMark } from './json-line.ts'
 import {
   type Evaluation,
   type MetricsEvent,
   metricsEvent,
   type RunEnd,
   type RunStart,
+  type StepsWindow,
 } from './metrics-schema.ts'
 
 /** Per-step columns of all windows; index 0 is step 1. */
@@ -37,14 +42,26 @@ export interface MetricsRecord {
   readonly problem: MetricsProblem | null
 }
 
-/** Bounds memory: at 100 bytes a step this is 0.6 million steps, and a gated run has thousands. */
+/** At 100 bytes a step this is 0.6 million steps, and a gated run has thousands. */
 export const MAX_METRICS_BYTES = 64 * 1024 * 1024
 
-/** Of a line that is no event. */
-const SHOWN_CHARACTERS = 60
+/** A step can have 4 bytes in the file and 32 in memory, and all runs of an experiment are judged at once. */
+export const MAX_STEPS = 1_000_000
+
+const LINES = {
+  missing: 'a trainer leaves a missing number out',
+  remedy: 'write events alone into the file',
+}
 
 /** Evaluations, configs and read-backs stay in memory for every run of an experiment. */
 const MAX_OTHER_CHARACTERS = 8 * 1024 * 1024
+
+/** zod collects an error for every entry that is wrong: neither an event nor a part of a window may have millions. */
+const MAX_EVENT_CHARACTERS = 1024 * 1024
+const STEPS_AT_ONCE = 10_000
+
+/** Beside `step_seconds`. */
+const STEP_COLUMNS = ['samples', 'train_loss', 'learning_rate', 'gradient_norm', 'data_wait_seconds'] as const
 
 interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
   start: RunStart | null
@@ -52,6 +69,8 @@ interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
   phases: Phase[]
   end: RunEnd | null
   otherCharacters: number
+  /** Of the windows that tell. */
+  skippedUpdates: number
 }
 
 /** Reads lines until the first problem. `lines` gives every line without its newline; the last may be unterminated. */
@@ -61,7 +80,7 @@ export async function readMetrics(lines: AsyncIterable<string> | Iterable<string
   for await (const line of lines) {
     number += 1
     if (line.trim() === '') continue
-    const problem = readLine(line, number, draft)
+    const problem = readLine(number === 1 ? withoutByteOrderMark(line) : line, number, draft)
     if (problem) return recordOf(draft, problem)
   }
   return recordOf(draft, problemAtEnd(draft))
@@ -71,7 +90,10 @@ export function metricsProblem(kind: MetricsProblem['kind'], message: string): M
   return recordOf(emptyDraft(), { kind, message })
 }
 
-function recordOf({ otherCharacters: _, ...draft }: Draft, problem: MetricsProblem | null): MetricsRecord {
+function recordOf(
+  { otherCharacters: _, skippedUpdates: __, ...draft }: Draft,
+  problem: MetricsProblem | null,
+): MetricsRecord {
   return { ...draft, problem }
 }
 
@@ -83,46 +105,91 @@ function emptyDraft(): Draft {
     phases: [],
     end: null,
     otherCharacters: 0,
+    skippedUpdates: 0,
   }
 }
 
 function readLine(line: string, number: number, draft: Draft): MetricsProblem | null {
   const where = `metrics.jsonl line ${number}`
-  let json: unknown
-  try {
-    json = JSON.parse(line)
-  } catch {
-    return notJson(line, where)
+  const read = parseJsonLine(line, LINES)
+  if (read.status !== 'parsed') return problemAt(where, read.status, read.reason)
+  const { json } = read
+  const columns = rawColumns(json)
+  if (columns === null) {
+    draft.otherCharacters += line.length
+    const problem = sizeProblem(line.length, draft.otherCharacters, where)
+    return problem ?? readEvent(json, draft, where)
   }
-  const parsed = metricsEvent.safeParse(json)
-  if (parsed.data?.event !== 'steps') draft.otherCharacters += line.length
-  if (draft.otherCharacters > MAX_OTHER_CHARACTERS) {
+  const length = Math.max(0, ...Object.values(columns).map((column) => column.length))
+  if (draft.steps.seconds.length + length > MAX_STEPS) {
     return problemAt(
       where,
       'too-large',
-      `events other than steps take more than ${MAX_OTHER_CHARACTERS} characters`,
+      `the run has ${draft.steps.seconds.length + length} steps up to here, at most ${MAX_STEPS} are read; measure a shorter training`,
     )
   }
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    const problem = issue ? explain(issue, json, 'event') : 'not an event of the contract'
-    return { kind: 'malformed', message: `${where}: ${problem}` }
+  if (length <= STEPS_AT_ONCE) return readEvent(json, draft, where)
+  const uneven = lengthProblem(columns, columns.step_seconds?.length ?? 0, where)
+  if (uneven) return uneven
+  for (let from = 0; from < length; from += STEPS_AT_ONCE) {
+    const problem = readEvent(partOf(json, columns, from), draft, where, json, from)
+    if (problem) return problem
   }
-  return add(parsed.data, draft, where)
+  return null
 }
 
-function notJson(line: string, where: string): MetricsProblem {
-  const token = line.match(/(?<![\w"])-?(?:NaN|Infinity)(?![\w"])/)?.[0]
-  if (token) {
-    return {
-      kind: 'not-finite',
-      message: `${where}: ${token} is not a number; a trainer leaves a missing number out`,
-    }
+/** `part`: of the event; of a window, its steps after the first `from`. */
+function readEvent(
+  part: unknown,
+  draft: Draft,
+  where: string,
+  event: unknown = part,
+  from = 0,
+): MetricsProblem | null {
+  const parsed = metricsEvent.safeParse(part)
+  if (parsed.success) return add(parsed.data, draft, where)
+  const [issue] = parsed.error.issues
+  if (!issue) return problemAt(where, 'malformed', 'not an event of the contract')
+  const path = issue.path.map((key) => (typeof key === 'number' ? key + from : key))
+  return problemAt(where, 'malformed', explain({ ...issue, path }, event, 'event'))
+}
+
+function sizeProblem(characters: number, together: number, where: string): MetricsProblem | null {
+  if (characters > MAX_EVENT_CHARACTERS)
+    return problemAt(
+      where,
+      'too-large',
+      `has ${characters} characters, at most ${MAX_EVENT_CHARACTERS} of an event other than steps are read; leave out what nobody judges`,
+    )
+  return together > MAX_OTHER_CHARACTERS
+    ? problemAt(
+        where,
+        'too-large',
+        `events other than steps take more than ${MAX_OTHER_CHARACTERS} characters; write fewer of them`,
+      )
+    : null
+}
+
+/** Null for another event than steps; of what is no list the schema tells. */
+function rawColumns(json: unknown): Readonly<Record<string, readonly unknown[]>> | null {
+  if (!isMapping(json) || json.event !== 'steps') return null
+  const lists = ['step_seconds', ...STEP_COLUMNS].flatMap((key) => {
+    const column = json[key]
+    return Array.isArray(column) ? [[key, column as readonly unknown[]] as const] : []
+  })
+  return Object.fromEntries(lists)
+}
+
+/** Some steps of a window, as a window of their own. */
+function partOf(json: unknown, columns: Readonly<Record<string, readonly unknown[]>>, from: number): unknown {
+  const { first_step: first, skipped_updates: skipped, ...event } = isMapping(json) ? json : {}
+  const part = Object.entries(columns).map(([key, column]) => [key, column.slice(from, from + STEPS_AT_ONCE)])
+  const window = { ...event, first_step: typeof first === 'number' ? first + from : first }
+  return {
+    ...window,
+    ...(from === 0 ? { skipped_updates: skipped } : {}),
+    ...Object.fromEntries(part),
   }
-  const shown = JSON.stringify(line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line)
-  return line.startsWith('{')
-    ? problemAt(where, 'truncated', `not valid JSON (${line.length} characters, cut off?): ${shown}`)
-    : problemAt(where, 'malformed', `not valid JSON: ${shown}; write events alone into the file`)
 }
 
 /** Applies one event; answers with the reason when it cannot follow what came before. */
@@ -146,32 +213,79 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
       return null
     case 'run_end':
       draft.end = event
-      return rankCountProblem(rankColumns(event), draft.start.world_size, where)
+      return (
+        skippedProblem(event, draft.skippedUpdates, where) ??
+        rankCountProblem(rankColumns(event), draft.start.world_size, where)
+      )
     case 'epoch':
       return null
   }
 }
 
-function addSteps(
-  event: Extract<MetricsEvent, { event: 'steps' }>,
-  { steps }: Draft,
-  where: string,
-): MetricsProblem | null {
+function addSteps(event: StepsWindow, draft: Draft, where: string): MetricsProblem | null {
+  const { steps } = draft
   const expected = steps.seconds.length + 1
   if (event.first_step !== expected)
     return problemAt(where, 'out-of-order', `first_step is ${event.first_step}, expected ${expected}`)
-  const length = event.step_seconds.length
-  for (const key of ['samples', 'train_loss', 'data_wait_seconds'] as const) {
-    const column = event[key]
-    if (column && column.length !== length) {
-      return problemAt(where, 'malformed', `${key} has ${column.length} numbers for ${length} steps`)
-    }
-  }
+  const columns = Object.fromEntries(STEP_COLUMNS.map((key) => [key, event[key]]))
+  const uneven = lengthProblem(columns, event.step_seconds.length, where)
+  if (uneven) return uneven
+  const wait = waitProblem(event, where)
+  if (wait) return wait
+  draft.skippedUpdates += event.skipped_updates ?? 0
   append(steps.seconds, event.step_seconds)
   append(steps.samples, event.samples)
   append(steps.trainLoss, event.train_loss ?? [])
   append(steps.dataWaitSeconds, event.data_wait_seconds ?? [])
   return null
+}
+
+function lengthProblem(
+  columns: Readonly<Record<string, readonly unknown[] | undefined>>,
+  steps: number,
+  where: string,
+): MetricsProblem | null {
+  for (const [key, column] of Object.entries(columns)) {
+    if (column && column.length !== steps)
+      return problemAt(where, 'malformed', `${key} has ${column.length} numbers for ${steps} steps`)
+  }
+  return null
+}
+
+/** Of the window, since a host that runs ahead of its GPU can wait longer for one batch than the GPU takes for that step. */
+function waitProblem(
+  { data_wait_seconds: waits, step_seconds: seconds }: StepsWindow,
+  where: string,
+): MetricsProblem | null {
+  if (!waits) return null
+  const [waited, taken] = [sumOf(waits), sumOf(seconds)]
+  if (waited <= 1.01 * taken + 0.001 * seconds.length) return null
+  return problemAt(
+    where,
+    'malformed',
+    `data_wait_seconds are ${duration(waited)} in all, where these ${seconds.length} steps took ${duration(taken)}; a step's seconds have its wait in them`,
+  )
+}
+
+/** Windows that do not tell leave the end free to count more. */
+function skippedProblem(
+  { skipped_updates: skipped, attempted_updates: attempted }: RunEnd,
+  inWindows: number,
+  where: string,
+): MetricsProblem | null {
+  if (skipped > attempted)
+    return problemAt(
+      where,
+      'malformed',
+      `skipped_updates is ${skipped} of ${attempted} attempted_updates; a step that skips its update is one of each`,
+    )
+  return skipped < inWindows
+    ? problemAt(
+        where,
+        'malformed',
+        `skipped_updates is ${skipped}, where the steps events have ${inWindows}; count those of the whole run`,
+      )
+    : null
 }
 
 function rankColumns(end: RunEnd) {

@@ -32,7 +32,10 @@ const runStart = z.object({
     .optional()
     .describe('Of a resumed run: the last step of each earlier part. Such a run is not one process.'),
   effective: z
-    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+    .record(
+      z.string(),
+      z.union([z.string(), z.number(), z.boolean()], { error: 'a text, a finite number, true or false' }),
+    )
     .describe('What is really on, read back from the objects, not from the config.'),
 })
 

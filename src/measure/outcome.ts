@@ -12,6 +12,8 @@ export interface LaunchRecord {
   readonly errors: readonly RankFailure[]
   /** Where it failed without an error, what it printed last, or null for nothing. Absent in an old result. */
   readonly lastLine?: string | null | undefined
+  /** Of the rank that failed first, as torchrun tells it: its own exit code is 1 whatever that was. */
+  readonly rankExit?: { readonly rank: number; readonly exitCode: number } | undefined
   /** Null where it is not ours to see: the experiment names cache folders of its own, or an old result. */
   readonly compileCache: CompileCache | null
   /** Null where the trainer's code is not ours to see, or in an old result. */
@@ -151,10 +153,14 @@ function isWhole(metrics: MetricsRecord): metrics is WholeMetrics {
 }
 
 /** `log`: its path in the output folder. */
-export function exitText({ lastLine }: LaunchRecord, exitCode: number, log: string): string {
-  if (lastLine === undefined) return `exit code ${exitCode}; see ${log}`
-  if (lastLine === null) return `exit code ${exitCode}; it printed nothing of its own into ${log}`
-  return `exit code ${exitCode}; ${log} ends with: ${lastLine}`
+export function exitText({ lastLine, rankExit }: LaunchRecord, exitCode: number, log: string): string {
+  const code =
+    rankExit === undefined || rankExit.exitCode === exitCode
+      ? `exit code ${exitCode}`
+      : `exit code ${rankExit.exitCode} of rank ${rankExit.rank}`
+  if (lastLine === undefined) return `${code}; see ${log}`
+  if (lastLine === null) return `${code}; it printed nothing of its own into ${log}`
+  return `${code}; ${log} ends with: ${lastLine}`
 }
 
 function describe({ rank, step, message }: RankFailure): string {

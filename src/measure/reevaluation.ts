@@ -1,6 +1,8 @@
 // The held-out numbers of final checkpoints, evaluated once more after the trainings by one process.
 import { z } from 'zod'
+import { explain } from '../config/explain.ts'
 import { duration } from '../text/numbers.ts'
+import { parseJsonLine, withoutByteOrderMark } from './json-line.ts'
 import { exitText, type LaunchRecord } from './outcome.ts'
 import type { RunSummary } from './summary.ts'
 
@@ -31,16 +33,17 @@ export const NOT_REEVALUATED: Reevaluation = {
 
 /**
  * What a process that failed has written before counts, also where the experiment ended with it, so that there
- * is no record of it; a line that is none ends the reading.
+ * is no record of it; a line that is none ends the reading. `lines`: of the file, blank ones too.
  */
 export function readReevaluation(launch: LaunchRecord | null, lines: readonly string[]): Reevaluation {
   const numbers = new Map<string, RunSummary['metrics']>()
   const lineOf = new Map<string, number>()
   const doubled: string[] = []
   for (const [index, line] of lines.entries()) {
-    const parsed = parseLine(line)
-    if (parsed === null) {
-      const problem = problemOf(launch) ?? `line ${index + 1} is no line of the contract`
+    if (line.trim() === '') continue
+    const parsed = parseLine(index === 0 ? withoutByteOrderMark(line) : line)
+    if (typeof parsed === 'string') {
+      const problem = problemOf(launch) ?? `evaluations.jsonl line ${index + 1}: ${parsed}`
       return { launch, numbers, problem, doubled }
     }
     const earlier = lineOf.get(parsed.run)
@@ -55,12 +58,19 @@ export function readReevaluation(launch: LaunchRecord | null, lines: readonly st
   return { launch, numbers, problem: problemOf(launch), doubled }
 }
 
-function parseLine(line: string) {
-  try {
-    return reevaluationLine.safeParse(JSON.parse(line)).data ?? null
-  } catch {
-    return null
-  }
+const ONE_EACH = 'write one JSON object a line, one for each run'
+
+const LINES = { missing: 'expected the numbers that the run reported at its end', remedy: ONE_EACH }
+
+/** Why it is none, as a text. */
+function parseLine(line: string): z.infer<typeof reevaluationLine> | string {
+  const read = parseJsonLine(line, LINES)
+  if (read.status === 'truncated') return `${read.reason}; ${ONE_EACH}`
+  if (read.status !== 'parsed') return read.reason
+  const parsed = reevaluationLine.safeParse(read.json)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  return `${issue ? explain(issue, read.json, 'the line') : 'no line of the contract'}; ${ONE_EACH}`
 }
 
 function problemOf(launch: LaunchRecord | null): string | null {

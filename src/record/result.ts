@@ -120,6 +120,7 @@ export const launchRecord = z.object({
     }),
   ),
   lastLine: z.string().nullable().optional(),
+  rankExit: z.object({ rank: z.int(), exitCode: z.int() }).optional(),
   compileCache: z.enum(['unused', 'cold', 'warm']).nullable().default(null),
   code: z
     .object({ before: sha256, after: sha256, changed: z.array(z.string()).optional() })

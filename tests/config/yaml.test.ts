@@ -57,6 +57,38 @@ test('refuses .nan and .inf, which JSON would turn into null', () => {
   expect(refused('a: 1e999')).toMatchInlineSnapshot(`"x.yaml: a: got Infinity, expected a finite number"`)
 })
 
+test('refuses whole numbers that a double would change, and only those', () => {
+  expect(refused('a:\n  b: 9007199254740993')).toMatchInlineSnapshot(
+    `"x.yaml, line 2: got 9007199254740993, expected a whole number from -9007199254740991 to 9007199254740991, since larger ones would reach the trainer changed; use a smaller one, or "9007199254740993" in quotes for the text"`,
+  )
+  for (const number of [
+    '-9007199254740992',
+    '12345678901234567890',
+    '0x20000000000001',
+    '[1, 0o777777777777777777777]',
+  ])
+    expect(refused(`a: ${number}`)).toContain('x.yaml, line 1: got ')
+  expect(refused('9007199254740993: 1')).toContain('x.yaml, line 1: got 9007199254740993, expected')
+  expect(parseYaml('a: 9007199254740991\nb: 1e22\nc: "9007199254740993"', 'x.yaml')).toEqual({
+    a: 9007199254740991,
+    b: 1e22,
+    c: '9007199254740993',
+  })
+})
+
+test('refuses a list or mapping as a key, as a template makes one that was not rendered', () => {
+  expect(refused('a: 1\nx: {{ y }}')).toMatchInlineSnapshot(
+    `"x.yaml, line 2: got { y } as a key, expected a text; put it into quotes, as a whole if it is a template: "{{ name }}""`,
+  )
+  expect(refused('? [a]\n: 1')).toContain('x.yaml, line 1: got [a] as a key, expected a text')
+  expect(refused('b: &b [1]\n? *b\n: 2')).toContain('x.yaml, line 2: got *b as a key, expected a text')
+  expect(parseYaml('x: "{{ y }}"\na: &a name\n*a : 1', 'x.yaml')).toEqual({
+    x: '{{ y }}',
+    a: 'name',
+    name: 1,
+  })
+})
+
 test('refuses a second document', () => {
   expect(refused('a: 1\n---\nb: 2')).toMatchInlineSnapshot(
     `"x.yaml, line 2: not valid YAML: a second document; expected one; remove the line with --- and what follows"`,

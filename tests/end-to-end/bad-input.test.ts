@@ -64,7 +64,7 @@ it.each<[string, BadInput, RegExp]>([
   [
     'a secret for the trainer',
     { experiment: { launch: { env: { HUB_TOKEN: 'x' } } } },
-    /^env\.HUB_TOKEN: a trainer may not see it/,
+    /^experiment\.yaml: launch\.env\.HUB_TOKEN: a trainer may not see it/,
   ],
   [
     'a Python without torch',

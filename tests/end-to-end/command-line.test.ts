@@ -128,6 +128,53 @@ it.each(['run', 'plan', 'ladder'])(
   },
 )
 
+it.each<[string, Parameters<typeof anExperiment>[0], string | Buffer | null, string]>([
+  [
+    'a script that is a folder',
+    { trainer: { script: 'configs' } },
+    null,
+    'trainer.script: got "configs", which is a folder; name the Python file in it that starts the training',
+  ],
+  [
+    'a variable that is a secret',
+    { launch: { env: { HF_TOKEN: 'x' } } },
+    null,
+    'experiment.yaml: launch.env.HF_TOKEN: a trainer may not see it',
+  ],
+  [
+    'a config with bytes that are no UTF-8',
+    {},
+    Buffer.from('steps: 20\nname: caf\xe9\n', 'latin1'),
+    'optimized.yaml, line 2: has bytes that are no UTF-8',
+  ],
+  [
+    'a config with a template that was not rendered',
+    {},
+    'steps: {{ steps }}\n',
+    'optimized.yaml, line 1: got { steps } as a key, expected a text',
+  ],
+])('a plan with %s is refused, and nothing else is printed', async (_, changes, optimized, message) => {
+  const folder = await anExperiment(changes)
+  await mkdir(join(folder, 'configs'))
+  if (optimized !== null) await writeFile(join(folder, 'optimized.yaml'), optimized)
+  const { exitCode, stdout, stderr } = await speedproof(folder, 'plan', EXPERIMENT_FILE)
+  expect([exitCode, stdout]).toEqual([2, ''])
+  expect(stderr).toContain(message)
+  expect(stderr.trim().split('\n')).toHaveLength(1)
+})
+
+it('a setting below one that is no mapping is refused with variant, key and file', async () => {
+  const folder = await anExperiment()
+  const experiment = parse(await readFile(join(folder, EXPERIMENT_FILE), 'utf8'))
+  experiment.variants.optimized.set = { 'steps.most': 3 }
+  await writeFile(join(folder, EXPERIMENT_FILE), stringify(experiment))
+  const { exitCode, stderr } = await speedproof(folder, 'plan', EXPERIMENT_FILE)
+  expect(exitCode).toBe(2)
+  expect(stderr).toContain(
+    'variants.optimized.set: steps.most in optimized.yaml: steps is 20 there, which has no keys to set; name a key of a mapping, or leave it out',
+  )
+})
+
 it('a base that nothing asks for is refused, and a preset that fills in nothing is told', async () => {
   const folder = await anExperiment()
   const refused = await speedproof(folder, 'plan', EXPERIMENT_FILE, '--base', 'main')

@@ -34,6 +34,6 @@ it('a setting of theirs that cannot be is named before the first launch', async 
   const { main } = await measure(folder, services)
   expect(main.exitCode).toBe(1)
   expect(main.lines.join('\n')).toContain(
-    'design.warm_up_set: set: steps.most: steps is 20, which has no keys to set',
+    'design.warm_up_set: variants.baseline.set: steps.most in baseline.yaml: steps is 20 there, which has no keys to set',
   )
 })

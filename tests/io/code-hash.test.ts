@@ -110,6 +110,32 @@ test('of a script all that lies in its folder counts, but for the results', asyn
   expect(await hashIn(folder, script)).not.toBe(before)
 })
 
+test('of a script that is a link what lies beside its target counts too, since Python imports from there', async () => {
+  const folder = await aFolder()
+  const script = { script: 'code/train.py' }
+  await write(folder, { 'lib/train.py': 'import helper\n', 'lib/helper.py': 'x = 1\n', 'code/own.py': '' })
+  await symlink('../lib/train.py', join(folder, 'code/train.py'))
+  await write(folder, { 'lib/out/caches/baseline/kernel.py': '' })
+  await symlink('lib/out', join(folder, 'out'))
+  const before = await sourcesIn(folder, script)
+  expect([...(before?.keys() ?? [])]).toEqual([
+    'code/own.py',
+    'code/train.py',
+    'lib/helper.py',
+    'lib/train.py',
+  ])
+  await write(folder, { 'lib/helper.py': 'x = 2\n' })
+  expect(codeHashes(before, await sourcesIn(folder, script))).toMatchObject({ changed: ['lib/helper.py'] })
+})
+
+test('of a script in a linked folder nothing is hashed twice', async () => {
+  const folder = await aFolder()
+  await write(folder, { 'lib/train.py': '', 'lib/helper.py': '' })
+  await symlink('lib', join(folder, 'code'))
+  const found = await sourcesIn(folder, { script: 'code/train.py' })
+  expect([...(found?.keys() ?? [])]).toEqual(['code/helper.py', 'code/train.py'])
+})
+
 test('a launch names the sources that changed, appeared or went in it', async () => {
   const folder = await aPackage()
   const before = await sourcesIn(folder)

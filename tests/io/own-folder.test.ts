@@ -1,5 +1,5 @@
 // A folder is moved aside for a new experiment only if what lies in it is ours.
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { refuseForeignFolder, saveCommonReport, Workspace } from '../../src/io/workspace.ts'
@@ -50,4 +50,22 @@ test.each([
   ],
 ])('a folder %s is not', async (_, folderOf) => {
   await expect(refuseForeignFolder(await folderOf())).resolves.toBeUndefined()
+})
+
+test('a folder that is a link to nothing is refused as that, and one that is a link to a folder is taken', async () => {
+  const folder = await aFolder()
+  const [link, inLink, good] = [join(folder, 'link'), join(folder, 'link', 'out'), join(folder, 'good')]
+  await symlink('nowhere', link)
+  await symlink('.', good)
+  for (const out of [link, inLink])
+    await expect(Workspace.fresh(out)).rejects.toThrow(
+      `out: got "${out}", which cannot be written (${link} is a link to nowhere, which does not exist); name another folder`,
+    )
+  expect((await Workspace.fresh(good)).directory).toBe(good)
+})
+
+test('folders that several processes make at once are made', async () => {
+  const out = join(await aFolder(), 'a', 'b', 'c')
+  await Promise.all(Array.from({ length: 8 }, () => Workspace.fresh(out)))
+  expect(await readdir(out)).toContain('runs')
 })

@@ -105,24 +105,30 @@ test('GPUs that are named, but not there, fail alone: there is nothing else to l
 })
 
 test('a lock passes when it is held, and fails when the waiting ends or its holder does', () => {
-  expect(checkLock({ status: 'held', waitedSeconds: 0.1, waitedFor: null })).toMatchObject({
+  const { gpus } = aPreflight()
+  expect(checkLock({ status: 'held', waitedSeconds: 0.1, waitedFor: null }, gpus)).toMatchObject({
     state: 'passed',
     detail: 'no other experiment here',
   })
-  expect(checkLock({ status: 'held', waitedSeconds: 200, waitedFor: 'process 7' }).detail).toBe(
+  expect(checkLock({ status: 'held', waitedSeconds: 200, waitedFor: 'process 7' }, gpus).detail).toBe(
     'no other experiment here, waited 3 min 20 s for process 7',
   )
-  expect(checkLock({ status: 'timed-out', waitedSeconds: 7200, waitedFor: 'process 7' })).toEqual({
+  const tooLong = { status: 'timed-out', waitedSeconds: 7200, waitedFor: 'process 7' } as const
+  expect(checkLock(tooLong, gpus)).toEqual({
     name: 'lock',
     state: 'failed',
     detail:
       'waited 2 h 00 min for process 7; end it, choose other GPUs with CUDA_VISIBLE_DEVICES, or raise launch.lock_minutes',
   })
   const reason = 'the process that held it was ended (SIGKILL)'
-  expect(checkLock({ status: 'lost', waitedSeconds: 0, waitedFor: null, reason })).toEqual({
+  expect(checkLock({ status: 'lost', waitedSeconds: 0, waitedFor: null, reason }, gpus)).toEqual({
     name: 'lock',
     state: 'failed',
     detail: `lost: ${reason}, so that another experiment may have run beside this one; find out what ended it, and run again`,
   })
-  expect(checkLock(null).state).toBe('not measured')
+  for (const none of [measured([]), { status: 'not-measured', reason: 'no nvidia-smi' } as const])
+    expect(checkLock(tooLong, none).detail).toBe(
+      'waited 2 h 00 min for process 7; end it, or raise launch.lock_minutes',
+    )
+  expect(checkLock(null, gpus).state).toBe('not measured')
 })

@@ -23,7 +23,7 @@ async function assessed(found: (runId: string) => number | null, changes: Partia
   const numbers = new Map(
     launched.flatMap(({ outcome: { run } }) => {
       const value = found(run.id)
-      return value === null ? [] : [[run.id, { val_loss: value }] as const]
+      return value === null || run.block === null ? [] : [[run.id, { val_loss: value }] as const]
     }),
   )
   const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [], ...changes }
@@ -71,6 +71,26 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     const failed = await assessed(() => 0.02, { problem: 'exit code 1' })
     expect(failed).toMatchObject({ verdict: 'inconclusive' })
     expect(failed.reason).toContain('evaluation: not all checkpoints were evaluated again: exit code 1')
+  })
+
+  test('says which names it found where they are not those of the runs', async () => {
+    const experiment = evaluated()
+    const launched = await launchedPlan(experiment)
+    const counting = launched.flatMap(({ outcome: { run } }) => (run.block === null ? [] : [run.id]))
+    const reasonOf = (names: readonly string[]) => {
+      const numbers = new Map(names.map((name) => [name, { val_loss: 0.02 }]))
+      const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
+      return assess(aRequest({ experiment }), launched, undefined, reevaluation).verdict.reason
+    }
+    expect(reasonOf(counting.map((id) => `/out/runs/${id}`))).toMatchInlineSnapshot(
+      `"evaluation: not all checkpoints were evaluated again, 8 of 8 runs are missing: run: got "/out/runs/03-block-1-baseline", "/out/runs/04-block-1-optimized" and 6 more, expected the last part of each --run, such as "03-block-1-baseline""`,
+    )
+    expect(reasonOf([])).toMatchInlineSnapshot(
+      `"evaluation: not all checkpoints were evaluated again, 8 of 8 runs are missing: evaluation/evaluations.jsonl has no line that can be read"`,
+    )
+    expect(reasonOf(counting.slice(1))).toMatchInlineSnapshot(
+      `"evaluation: not all checkpoints were evaluated again, 1 of 8 runs are missing: the process left them out"`,
+    )
   })
 
   test('says how far an evaluation came with which the experiment ended, and what it found counts', async () => {

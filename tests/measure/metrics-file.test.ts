@@ -40,6 +40,11 @@ describe('a whole file', () => {
     expect(await readMetrics(lines)).toEqual(await readMetrics(LINES))
   })
 
+  test('may begin with a byte order mark, as an experiment file may', async () => {
+    expect(await readMetrics([`\uFEFF${LINES[0]}`, ...LINES.slice(1)])).toEqual(await readMetrics(LINES))
+    expect(await problemOf(withLine(2, `\uFEFF${LINES[1]}`))).toMatch(/^malformed: .* line 2: not valid JSON/)
+  })
+
   test('may have keys that this version does not know', async () => {
     expect(await problemOf(changed(1, { colour: 'red' }))).toBeNull()
     expect(await problemOf(changed(2, { tokens: [1] }))).toBeNull()
@@ -118,8 +123,16 @@ describe('a number that is none', () => {
   test.each(['NaN', 'Infinity', '-Infinity'])('as Python writes it, %s, means divergence', async (token) => {
     const line = LINES[3]?.replace('0.02', token) ?? ''
     expect(await problemOf(withLine(4, line))).toBe(
-      `not-finite: metrics.jsonl line 4: ${token} is not a number; a trainer leaves a missing number out`,
+      `not-finite: metrics.jsonl line 4: val_loss: ${token} is not a number; a trainer leaves a missing number out`,
     )
+  })
+
+  test('is told with its key, also in a list, where that is sure', async () => {
+    const told = async (text: string) => (await problemOf(['', text]))?.split('line 2: ')[1]?.split(';')[0]
+    expect(await told('{"step_seconds": [1, 2, NaN]}')).toBe('step_seconds: NaN is not a number')
+    expect(await told('{"a": [{"b": 1}, NaN]}')).toBe('NaN is not a number')
+    expect(await told('NaN')).toBe('NaN is not a number')
+    expect(await told(`{"${'x'.repeat(61)}": NaN}`)).toBe('NaN is not a number')
   })
 
   test('past what a double holds is refused', async () => {
@@ -175,6 +188,15 @@ describe('an event', () => {
     )
   })
 
+  test('has plain values in its read-back', async () => {
+    expect(await problemOf(changed(1, { effective: { a: null } }))).toBe(
+      'malformed: metrics.jsonl line 1: effective.a: got null, expected a text, a finite number, true or false',
+    )
+    expect(await problemOf(changed(1, { effective: { a: { b: 1 } } }))).toBe(
+      'malformed: metrics.jsonl line 1: effective.a: got {"b":1}, expected a text, a finite number, true or false',
+    )
+  })
+
   test('has numbers in their range', async () => {
     expect(await problemOf(changed(2, { step_seconds: [0] }))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl line 2: step_seconds.0: got 0, expected more than 0"`,
@@ -206,9 +228,40 @@ describe('an event', () => {
     expect(await problemOf(changed(2, { train_loss: [0.1, 0.2] }))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl line 2: train_loss has 2 numbers for 20 steps"`,
     )
-    expect(await problemOf(changed(2, { data_wait_seconds: [] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: data_wait_seconds has 0 numbers for 20 steps"`,
+    for (const key of ['learning_rate', 'gradient_norm', 'data_wait_seconds'])
+      expect(await problemOf(changed(2, { [key]: [0.001] }))).toBe(
+        `malformed: metrics.jsonl line 2: ${key} has 1 numbers for 20 steps`,
+      )
+    const whole = { learning_rate: Array(20).fill(0.001), gradient_norm: [null, ...Array(19).fill(1)] }
+    expect(await problemOf(changed(2, whole))).toBeNull()
+  })
+
+  test('of steps waits for its batches within its steps, one by one or not', async () => {
+    const waiting = (...waits: number[]) => changed(2, { data_wait_seconds: waits })
+    expect(await problemOf(waiting(...Array(20).fill(80)))).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 2: data_wait_seconds are 26 min 40 s in all, where these 20 steps took 2 s; a step's seconds have its wait in them"`,
     )
+    const ahead = [1, ...Array(19).fill(0)]
+    expect(await problemOf(waiting(...ahead))).toBeNull()
+    expect(await problemOf(waiting(...Array(20).fill(0.081)))).toBeNull()
+    expect(await problemOf(waiting(...Array(20).fill(0.083)))).not.toBeNull()
+  })
+
+  test('counts the skipped updates of the whole run, which are some of those attempted', async () => {
+    const skipping = async (inEnd: number, inWindow: number) => {
+      const [start, first, ...others] = LINES.map((line) => JSON.parse(line))
+      const [end, ...between] = others.reverse()
+      const events = [start, { ...first, skipped_updates: inWindow }, ...between.reverse()]
+      const lines = [...events, { ...end, skipped_updates: inEnd }].map((event) => JSON.stringify(event))
+      return await problemOf(lines)
+    }
+    expect(await skipping(41, 0)).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 5: skipped_updates is 41 of 40 attempted_updates; a step that skips its update is one of each"`,
+    )
+    expect(await skipping(2, 3)).toMatchInlineSnapshot(
+      `"malformed: metrics.jsonl line 5: skipped_updates is 2, where the steps events have 3; count those of the whole run"`,
+    )
+    expect([await skipping(3, 3), await skipping(40, 0)]).toEqual([null, null])
   })
 
   test('comes between run_start and run_end', async () => {
@@ -244,9 +297,58 @@ describe('what is counted by rank', () => {
   })
 })
 
-test('descriptions cannot fill the memory', async () => {
-  const problem = await problemOf(changed(1, { config: { text: 'x'.repeat(9_000_000) } }))
-  expect(problem).toMatch(/^too-large: metrics.jsonl line 1: events other than steps take more than /)
+describe('what could fill the memory', () => {
+  /** A file with one window of so many steps, each of a few bytes. */
+  const withWindow = (steps: number, change: object = {}) => {
+    const columns = { step_seconds: Array(steps).fill(1), samples: Array(steps).fill(1) }
+    const window = JSON.stringify({ event: 'steps', first_step: 1, ...columns, ...change })
+    return [LINES[0] ?? '', window, ...LINES.slice(3)]
+  }
+
+  test('is a description', async () => {
+    expect(await problemOf(changed(1, { config: { text: 'x'.repeat(1_100_000) } }))).toMatch(
+      /^too-large: metrics.jsonl line 1: has 1100\d+ characters, at most 1048576 of an event other than steps are read/,
+    )
+    const evaluation = JSON.parse(LINES[3] ?? '')
+    const many = Array(9).fill(JSON.stringify({ ...evaluation, note: 'x'.repeat(1_000_000) }))
+    expect(await problemOf(withLine(4, ...many))).toMatch(
+      /^too-large: metrics.jsonl line 12: events other than steps take more than 8388608 characters/,
+    )
+  })
+
+  test('is a million steps, in one window or in several', async () => {
+    const { problem, steps } = await readMetrics(withWindow(1_000_000))
+    expect([problem, steps.seconds.length, steps.samples.length]).toEqual([null, 1_000_000, 1_000_000])
+    const tooMany =
+      'the run has 1000001 steps up to here, at most 1000000 are read; measure a shorter training'
+    expect(await problemOf(withWindow(1_000_001))).toBe(`too-large: metrics.jsonl line 2: ${tooMany}`)
+    const [start = '', whole = ''] = withWindow(1_000_000)
+    const one = '{"event":"steps","first_step":1000001,"step_seconds":[1],"samples":[1]}'
+    expect(await problemOf([start, whole, one])).toBe(`too-large: metrics.jsonl line 3: ${tooMany}`)
+  })
+
+  test('is an error for each number of a window: the first is told, with its place in the window', async () => {
+    const wrong = [...Array(30_000).fill(1), ...Array(970_000).fill('')]
+    expect(await problemOf(withWindow(1_000_000, { step_seconds: wrong }))).toBe(
+      'malformed: metrics.jsonl line 2: step_seconds.30000: got "", expected a finite number',
+    )
+  })
+
+  test('is read in parts, which make the same window', async () => {
+    const losses = Array.from({ length: 25_000 }, (_, step) => step / 7)
+    const window = { train_loss: losses, skipped_updates: 2 }
+    const { problem, steps } = await readMetrics(withWindow(25_000, window))
+    expect(problem?.message).toBe(
+      'metrics.jsonl line 4: skipped_updates is 0, where the steps events have 2; count those of the whole run',
+    )
+    expect(steps.trainLoss).toEqual(losses)
+    expect(await problemOf(withWindow(25_000, { train_loss: losses.slice(1) }))).toBe(
+      'malformed: metrics.jsonl line 2: train_loss has 24999 numbers for 25000 steps',
+    )
+    expect(await problemOf(withWindow(25_000, { first_step: 2 }))).toBe(
+      'out-of-order: metrics.jsonl line 2: first_step is 2, expected 1',
+    )
+  })
 })
 
 describe('garbage', () => {

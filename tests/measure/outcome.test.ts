@@ -154,6 +154,17 @@ test('a failure keeps what was measured, and says what to do', () => {
   })
 })
 
+test('an exit has the code of the rank that failed first, which torchrun tells', () => {
+  const messageOf = (exitCode: number) => {
+    const changes = { lastLine: null, rankExit: { rank: 2, exitCode } }
+    return outcomeOf(run, aLaunchRecord(changes, ENDS['exit code 1']), null)
+  }
+  expect(messageOf(3)).toMatchObject({
+    message: `exit code 3 of rank 2; it printed nothing of its own into runs/${run.id}/log.txt`,
+  })
+  expect(messageOf(1)).toMatchObject({ message: expect.stringMatching(/^exit code 1; it printed/) })
+})
+
 test.each([
   ['no such option', /^exit code 1; runs\/[\w-]+\/log\.txt ends with: no such option$/],
   [null, /^exit code 1; it printed nothing of its own into runs\/[\w-]+\/log\.txt$/],

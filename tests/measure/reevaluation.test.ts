@@ -15,14 +15,41 @@ test('each line is the numbers of a run, named as gates name them', () => {
   expect(problem).toBeNull()
 })
 
-test.each(['{"run": "b", "val_lo', '{"run": "b"}', '{"run": "b", "val_loss": NaN}', '[]'])(
-  'a line such as %s ends the reading, and what came before counts',
-  (broken) => {
-    const { numbers, problem } = readReevaluation(aLaunchRecord(), [LINE, broken, LINE])
+test.each([
+  [
+    '{"run": "b", "val_lo',
+    'not valid JSON (20 characters, cut off?): "{\\"run\\": \\"b\\", \\"val_lo"; write one JSON object a line, one for each run',
+  ],
+  [
+    '{"run": "b"}',
+    'val_loss: missing; expected a finite number; write one JSON object a line, one for each run',
+  ],
+  [
+    '{"run": "b", "val_loss": null}',
+    'val_loss: got null, expected a finite number; write one JSON object a line, one for each run',
+  ],
+  [
+    '{"run": "b", "val_loss": NaN}',
+    'val_loss: NaN is not a number; expected the numbers that the run reported at its end',
+  ],
+  [
+    `[${LINE}]`,
+    'the line: got [{"run":"a","val_loss":0.02,"metrics":{"nrmse":0.1}}], expected a mapping; write one JSON object a line, one for each run',
+  ],
+  ['done', 'not valid JSON: "done"; write one JSON object a line, one for each run'],
+])(
+  'a line such as %s ends the reading, is told with its place and remedy, and what came before counts',
+  (broken, why) => {
+    const { numbers, problem } = readReevaluation(aLaunchRecord(), [LINE, '', broken, LINE])
     expect([...numbers.keys()]).toEqual(['a'])
-    expect(problem).toBe('line 2 is no line of the contract')
+    expect(problem).toBe(`evaluations.jsonl line 3: ${why}`)
   },
 )
+
+test('the file may begin with a byte order mark, and have blank lines and CRLF', () => {
+  const { numbers, problem } = readReevaluation(aLaunchRecord(), [`\uFEFF${LINE}\r`, '\r', ''])
+  expect([[...numbers.keys()], problem]).toEqual([['a'], null])
+})
 
 test('two lines of one run are told by their numbers, and the first is kept for the eye', () => {
   const again = '{"run": "a", "val_loss": 0.5}'

@@ -12,7 +12,7 @@ import { outcomeOf } from '../../measure/outcome.ts'
 import { ladderRun, launchIdIn } from '../../plan/ladder.ts'
 import { launchRecord } from '../../record/result.ts'
 import { parseJson } from '../parse-json.ts'
-import { readText } from '../read-text.ts'
+import { readOutput, readText } from '../read-text.ts'
 import { refuseResult } from '../record-kind.ts'
 
 const SCHEMA_VERSION = 1
@@ -171,7 +171,7 @@ async function withOutcomes(file: LadderFile): Promise<KeptLadder> {
 /** As they are, for ladder.json; null if there are none to read. */
 export async function metricsLines(path: string): Promise<string[] | null> {
   try {
-    return (await readText(path, path, MAX_METRICS_BYTES)).split('\n')
+    return (await readOutput(path, MAX_METRICS_BYTES)).split('\n')
   } catch {
     return null // The outcome of the launch says why.
   }

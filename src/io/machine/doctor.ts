@@ -12,6 +12,7 @@ import { tryParseJson } from '../parse-json.ts'
 import { runShort } from '../process/short-command.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import { readText } from '../read-text.ts'
+import { checkEnvironments } from '../resolve-config.ts'
 import { hostFindings, lockFinding } from './host.ts'
 import type { MachineContext } from './nvidia-smi.ts'
 import { findGpus, processesOn } from './preflight.ts'
@@ -62,7 +63,9 @@ async function requestOf({ experimentFile, overrides, ...visit }: Visit): Promis
 
 async function launchOf(experimentFile: string, workingDirectory: string, overrides: Overrides) {
   const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
-  return parseExperiment(text, experimentFile, overrides).launch
+  const experiment = parseExperiment(text, experimentFile, overrides)
+  checkEnvironments(experiment, experimentFile)
+  return experiment.launch
 }
 
 const interpreter = z.object({

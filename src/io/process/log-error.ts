@@ -14,6 +14,7 @@ const OF_RANK = /^\[rank(\d+)\]: /
 /** In torchrun's last words, below `Root Cause (first observed failure)`. The others fail because that one did. */
 const ROOT_CAUSE = /^Root Cause\b/
 const FAILED_RANK = /^\s*rank\s*: (\d+) \(local_rank: \d+\)$/
+const EXIT_CODE = /^\s*exitcode\s*: (\d+) \(pid: \d+\)\s*$/
 const SIGNAL = /^\s*traceback\s*: (Signal \d+ \(\w+\) received by PID \d+)$/
 
 const TRACEBACK = /^Traceback \(most recent call last\):$/
@@ -46,9 +47,19 @@ export async function lastWords(
   logFile: string,
   result: LaunchEnd,
   errors: readonly RankFailure[],
-): Promise<Pick<LaunchRecord, 'lastLine'>> {
+): Promise<Pick<LaunchRecord, 'lastLine' | 'rankExit'>> {
   const isUnexplained = result.status === 'exited' && result.exitCode !== 0 && errors.length === 0
-  return isUnexplained ? { lastLine: await readLastLine(logFile) } : {}
+  if (!isUnexplained) return {}
+  const rankExit = await readRankExit(logFile)
+  return { lastLine: await readLastLine(logFile), ...(rankExit === null ? {} : { rankExit }) }
+}
+
+/** Of the rank that failed first; null without torchrun's last words. */
+export async function readRankExit(logFile: string): Promise<NonNullable<LaunchRecord['rankExit']> | null> {
+  const lines = await readLines(logFile)
+  const rank = rankAtFault(lines)
+  const exitCode = numberIn(EXIT_CODE, rootCause(lines).find((line) => EXIT_CODE.test(line)) ?? '')
+  return rank === null || exitCode === null ? null : { rank, exitCode }
 }
 
 /** What the program printed last, such as the reason for its exit; null if there is no line of it. */

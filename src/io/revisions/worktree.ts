@@ -4,6 +4,7 @@ import { mkdir, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ConfigError } from '../../errors.ts'
 import { messageOf } from '../error-message.ts'
+import { makeFolder } from '../make-folder.ts'
 import { git, type Repository } from './git.ts'
 
 export interface Worktree extends AsyncDisposable {
@@ -51,7 +52,7 @@ export async function removeWorktree(folder: string, workingDirectory: string): 
 
 async function makeParent(folder: string): Promise<void> {
   try {
-    await mkdir(dirname(folder), { recursive: true })
+    await makeFolder(dirname(folder))
   } catch (error) {
     throw new ConfigError(
       `out: got "${dirname(folder)}", which cannot be written (${messageOf(error)}); name another folder`,

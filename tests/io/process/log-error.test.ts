@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readLastLine, readLogError } from '../../../src/io/process/log-error.ts'
+import { readLastLine, readLogError, readRankExit } from '../../../src/io/process/log-error.ts'
 
 async function readIn<T>(log: string, read: (file: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'log-error-'))
@@ -107,6 +107,13 @@ test.each([
   expect(await lastLineIn(log)).toBe(expected)
   // A command without torchrun has its last line last.
   expect(await lastLineIn(lines)).toBe(expected)
+})
+
+test('the exit code of the rank that failed first stands in the last words of torchrun', async () => {
+  const exitIn = (lines: readonly string[]) => readIn(lines.join('\n'), readRankExit)
+  expect(await exitIn([...HEADER, ...FOOTER])).toEqual({ rank: 1, exitCode: 2 })
+  expect(await exitIn(FOOTER.slice(0, -4))).toBeNull()
+  expect(await exitIn(['  exitcode  : 4 (pid: 1)'])).toBeNull()
 })
 
 test('a rank that a signal ended is named, with the signal', async () => {
