@@ -109,7 +109,7 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
     })
   }
   await save(record.launches)
-  const { state, detail } = checkLock(lock())
+  const { state, detail } = checkLock(lock(), preflight.gpus)
   if (state === 'failed')
     throw new UnfitMachineError(`lock: ${detail}; --resume keeps what was measured before`)
   const launched = record.launches.slice(earlier.launches.length)
