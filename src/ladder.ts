@@ -109,7 +109,7 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
     })
   }
   await save(record.launches)
-  const { state, detail } = checkLock(lock(), preflight.gpus)
+  const { state, detail } = checkLock(lock(), NOT_LOOKED_FOR)
   if (state === 'failed')
     throw new UnfitMachineError(`lock: ${detail}; --resume keeps what was measured before`)
   const launched = record.launches.slice(earlier.launches.length)
@@ -133,6 +133,9 @@ function refuseUnknown(names: readonly string[], { rungs }: ResolvedLadder): voi
   if (unknown !== undefined)
     throw new ConfigError(`--rungs: got "${unknown}", expected some of ${known.join(', ')}`)
 }
+
+/** A lock that is lost is told without its GPUs. */
+const NOT_LOOKED_FOR = { status: 'not-measured', reason: 'the machine was looked at before' } as const
 
 function fitPreflight({ seen: { preflight } }: ExaminedMachine): Preflight {
   const problems = checkMachine(preflight, [], []).filter(({ state }) => state === 'failed')

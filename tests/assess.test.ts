@@ -1,7 +1,8 @@
 // What is judged together: each run of a recipe is timed after warm-up steps of its own.
 import { expect, test } from 'vitest'
 import { assess } from '../src/assess.ts'
-import { anExperiment, aRequest, launchedPlan } from './fixtures/builders.ts'
+import type { Experiment } from '../src/config/experiment.ts'
+import { anExperiment, aRequest, aSource, launchedPlan } from './fixtures/builders.ts'
 import { aMachineRecord } from './fixtures/machine/records.ts'
 
 test('clock and curves leave out the warm-up steps of each run, not those of another', async () => {
@@ -59,4 +60,23 @@ test('steps of other samples make no longer warm-up of the same work, in which s
   const { verdict } = assess(aRequest({ experiment: anExperiment() }), early)
   expect(verdict.verdict).toBe('invalid')
   expect(verdict.reason).toContain('steps for the samples of the warm-up differ: 31 / 143')
+})
+
+test('two names of one commit tell nothing of a change', async () => {
+  const { variants, ...others } = anExperiment({ kind: 'regression' })
+  const baseline = { ...variants.baseline, revision: 'merge-base' }
+  const experiment = { ...others, variants: { ...variants, baseline } }
+  const launched = await launchedPlan(experiment)
+  const warningsOf = (revision: string | null, named: Experiment = experiment) => {
+    const source = aSource({ revision })
+    const sources = { baseline: { ...source, ref: 'merge-base' }, optimized: source }
+    return assess(aRequest({ experiment: named, sources }), launched).verdict.warnings
+  }
+  const commit = '89ab'.repeat(10)
+  expect(warningsOf(commit)).toEqual([
+    `both revisions are ${commit}, so this tells nothing of a change; name another base`,
+  ])
+  expect(warningsOf(`${commit}-dirty`)).toEqual([])
+  expect(warningsOf(null)).toEqual([])
+  expect(warningsOf(commit, { ...experiment, variants })).toEqual([])
 })

@@ -47,6 +47,12 @@ export function sourceDifferences(sources: Sources | null): Difference[] {
   ]
 }
 
+/** One commit with nothing changed, whose two names prove nothing. */
+export function isSameCode({ baseline, optimized }: Sources): boolean {
+  const { revision } = baseline
+  return revision !== null && revision === optimized.revision && !revision.endsWith('-dirty')
+}
+
 /** A source as a person reads it: "0123abc... (merge-base)", "4567def... with uncommitted changes". */
 export function sourceText({ ref, revision }: Source): string {
   if (revision === null) return 'working tree, not in a git checkout'

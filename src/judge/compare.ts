@@ -4,8 +4,9 @@ import { isHeldOutMetric } from '../config/gate-direction.ts'
 import type { Gate } from '../config/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { meanOf } from '../statistics/averages.ts'
+import { resolutionOf } from '../statistics/resolution.ts'
 import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'
-import { isLevel } from './gate-kind.ts'
+import { isHeldOutQuality, isLevel, isQuotient, unitOf } from './gate-kind.ts'
 import { whyNoTimeToQuality } from './no-time-to-quality.ts'
 import { CONFIDENCE, type PairedEstimate } from './paired.ts'
 import { type Speedups, speedupsOf } from './speedups.ts'
@@ -20,6 +21,10 @@ export interface GateComparison {
   readonly blocks: number
   /** Variants of which several runs gave one and the same number, to the last digit. */
   readonly repeating: readonly Variant[]
+  /** Variants whose runs have the same first training losses, so that their seeds are none. */
+  readonly seedless: readonly Variant[]
+  /** The step of which all numbers are multiples, where the runs of every block differ by the same, to within it. */
+  readonly roundedTo: number | null
   /** Held-out numbers that every run reported. */
   readonly heldOut: readonly string[]
   /** Why runs lack the time to quality that the gate is of; null where none does. */
@@ -73,7 +78,43 @@ function compareGate(
     blocks: blocks.length,
     whyNoTimeToQuality: whyNoTimeToQuality(runsOf(blocks), gate.metric),
     repeating: VARIANTS.filter((variant) => repeats({ baseline, optimized }[variant] ?? [])),
+    seedless: VARIANTS.filter((variant) => isSeedless(blocks.map((block) => block[variant]))),
+    roundedTo: baseline && optimized && coarseStep(gate, baseline, optimized),
   }
+}
+
+/** Relative: so much may atomic sums differ in the same training, and no two seeds in three steps. */
+const SAME_LOSS = 1e-4
+
+function isSeedless(runs: readonly RunSummary[]): boolean {
+  const [first, ...others] = runs.map(({ firstTrainLosses }) => firstTrainLosses)
+  if (first === undefined || first.length === 0 || others.length === 0) return false
+  return others.every(
+    (losses) =>
+      losses.length === first.length &&
+      losses.every(
+        (loss, index) => Math.abs(loss - (first[index] ?? Number.NaN)) <= SAME_LOSS * Math.abs(loss),
+      ),
+  )
+}
+
+/** Relative; float32, in which losses are computed, has 6e-8. */
+const FINE = 1e-6
+
+/**
+ * Runs that differ by the same with every seed, most often by nothing, may be of one and the same model. Not so where
+ * their numbers lack digits, and the limit lies within what those would say.
+ */
+function coarseStep(gate: Gate, baseline: readonly number[], optimized: readonly number[]): number | null {
+  if (!isHeldOutQuality(gate)) return null
+  const values = [...baseline, ...optimized]
+  const step = resolutionOf(values)
+  const differences = baseline.map((value, index) => (optimized[index] ?? Number.NaN) - value)
+  const spread = Math.max(...differences) - Math.min(...differences)
+  const allowed = isQuotient(gate) ? (gate.limit - 1) * meanOf(baseline) : gate.limit * unitOf(gate)
+  if (step === null) return null
+  const isCoarse = step > FINE * Math.min(...values.map(Math.abs))
+  return isCoarse && spread < step / 2 && Math.abs(meanOf(differences) - allowed) < step ? step : null
 }
 
 function repeats(values: readonly number[]): boolean {

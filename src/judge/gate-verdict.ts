@@ -1,11 +1,13 @@
 // One gate's evidence against its limit: it passes on proof, and on nothing else.
 import type { Gate } from '../config/gates.ts'
 import { listed } from '../text/listed.ts'
+import { number } from '../text/numbers.ts'
 import type { GateComparison } from './compare.ts'
 import { type FewBlocks, fewBlocksText } from './few-blocks.ts'
 import {
   comparesQuality,
   isHeldOut,
+  isHeldOutQuality,
   isLevel,
   isMoreBetter,
   isQuotient,
@@ -121,11 +123,12 @@ function usableBounds(
 
 /**
  * The interval is as wide as the runs scatter, so numbers that never change make one without width around whatever
- * they are. Either variant's: the other one's scatter says nothing about it. More runs of the same mend nothing.
+ * they are. Either variant's: the other one's scatter says nothing about it. So do differences that rounding leaves no scatter,
+ * and runs of one seed. More runs of the same mend nothing.
  */
-export function lacksScatter({ gate, evidence, repeating }: GateComparison): boolean {
+export function lacksScatter({ gate, evidence, repeating, seedless, roundedTo }: GateComparison): boolean {
   return (
-    repeating.length > 0 &&
+    (repeating.length > 0 || roundedTo !== null || (seedless.length > 0 && isHeldOutQuality(gate))) &&
     gate.evidence === 'interval' &&
     !isLevel(gate) &&
     mustScatter(gate) &&
@@ -133,7 +136,11 @@ export function lacksScatter({ gate, evidence, repeating }: GateComparison): boo
   )
 }
 
-function lackOfScatter({ gate, repeating }: GateComparison, pairs: number): string {
+function lackOfScatter({ gate, repeating, seedless, roundedTo }: GateComparison, pairs: number): string {
+  if (repeating.length === 0 && seedless.length > 0)
+    return `the first training losses of ${seedless.length === 1 ? `the ${seedless[0]}` : 'both variants'} are the same with all ${pairs} seeds, so there is no honest interval; does the trainer use its seed?`
+  if (repeating.length === 0)
+    return `${gate.metric} is reported in steps of ${number(roundedTo ?? 0)}, and the two runs differ by the same in all ${pairs} blocks, so there is no honest interval; report it unrounded`
   const whose = repeating.length === 1 ? `the ${repeating[0]}` : 'both variants'
   const [where, question] = isHeldOut(gate)
     ? [`with all ${pairs} seeds`, 'does the trainer use its seed?']

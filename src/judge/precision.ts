@@ -1,7 +1,9 @@
 // What stands beside a gate's bound: a check by bootstrap, equivalence, and what this experiment could have seen.
+
+import type { Gate } from '../config/gates.ts'
 import { MAX_PAIRS, pairsToResolve, resolvableDistance } from '../statistics/power.ts'
 import { type Bounds, bootstrapBounds } from './bootstrap.ts'
-import { comparesQuality, isHeldOutQuality, isLevel, unitOf } from './gate-kind.ts'
+import { comparesQuality, isHeldOutQuality, isLevel, isMoreBetter, unitOf } from './gate-kind.ts'
 import { fewestPairs, type GateVerdict } from './gate-verdict.ts'
 import { type PairedEstimate, standardDeviation } from './paired.ts'
 
@@ -31,7 +33,7 @@ export function precisionOf(verdict: GateVerdict): Precision | null {
   if (evidence === null || evidence.bounds === null || isLevel(gate)) return null
   const deviation = standardDeviation(evidence.values)
   const distance = resolvableDistance(deviation, evidence.pairs, evidence.confidence)
-  const detectable = evidence.scale === 'log' ? Math.expm1(distance) : distance
+  const detectable = evidence.scale === 'log' ? shareOf(distance, gate) : distance
   if (!Number.isFinite(detectable)) return null
   const bounds = bootstrapBounds(evidence.values, evidence.confidence)
   return {
@@ -43,6 +45,11 @@ export function precisionOf(verdict: GateVerdict): Precision | null {
         : bounds,
     isEquivalent: isEquivalent(verdict),
   }
+}
+
+/** Past a limit from below by more than from above: as far on the scale of logarithms is 2x and half. */
+function shareOf(distance: number, gate: Gate): number {
+  return isMoreBetter(gate) ? Math.expm1(distance) : -Math.expm1(-distance)
 }
 
 /** For a held-out number as if both models were equal; for a time as if the estimate were the truth. */

@@ -6,6 +6,8 @@ import { mayDifferInPackages } from '../config/revision-rules.ts'
 import { differencesOutside } from '../config/same-work.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { looksOf } from '../plan/looks.ts'
+import { seconds } from '../text/numbers.ts'
 import { checkCode } from './code-check.ts'
 import { pairedMean } from './paired.ts'
 
@@ -24,8 +26,8 @@ export interface Check {
   readonly detail: string
 }
 
-/** Of each of both bounds of the trend. */
-const TREND_CONFIDENCE = 0.99
+/** That luck shows a trend: over both variants, both directions and all looks together. */
+const TREND_ERROR = 0.02
 
 /** `runs` are the finished measured runs; without any there is nothing to compare. */
 export function checkValidity(experiment: Experiment, runs: readonly RunSummary[]): Check[] {
@@ -40,7 +42,7 @@ export function checkValidity(experiment: Experiment, runs: readonly RunSummary[
     check('equal work', equalWorkProblems(experiment, runs), equalWorkDetail(runs)),
     checkCode(experiment, runs),
     check('same machine', machineProblems(experiment, runs), machineDetail(runs)),
-    check('steady state', steadyStateProblems(runs), steadyStateDetail(runs)),
+    check('steady state', steadyStateProblems(experiment, runs), steadyStateDetail(runs)),
     check('clocks', clockProblems(runs), 'what the runs report fits into the time that their processes took'),
   ]
 }
@@ -65,6 +67,7 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
   const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
   const misplanned = runs.filter((run) => run.reportedSeed !== run.seed || run.worldSize !== processes)
+  const skipping = runs.filter((run) => run.skippedUpdates > MOST_SKIPPED * run.attemptedUpdates)
   const uncounted = runs.filter((run) => run.attemptedUpdates !== run.steps)
   const evaluatedEarly = runs.filter((run) => run.samples !== run.evaluatedAfterSamples)
   const resumed = runs.filter((run) => run.resumedAtSteps.length > 0)
@@ -77,6 +80,10 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     ...uncounted.map(
       (run) =>
         `${run.runId}: reports ${run.steps} steps, its run_end says ${run.attemptedUpdates} attempted updates; a step is an update`,
+    ),
+    ...skipping.map(
+      (run) =>
+        `${run.runId}: skipped ${run.skippedUpdates} of ${run.attemptedUpdates} updates, which are no work; train longer, or find why its gradients overflow`,
     ),
     ...misplanned.map(
       (run) =>
@@ -93,6 +100,9 @@ function equalWorkProblems(experiment: Experiment, runs: readonly RunSummary[]):
     ...reportedConfigProblems(experiment, runs),
   ]
 }
+
+/** A loss scaler finds its scale by skipping the first few. */
+const MOST_SKIPPED = 0.1
 
 /** Steps of other samples would make the warm-up longer, and hide slow ones in it; their order may go by the seed. */
 function unequalWarmUp(runs: readonly RunSummary[]): string | null {
@@ -133,8 +143,16 @@ function equalWorkDetail(runs: readonly RunSummary[]): string {
   if (!run) return ''
   const { all, each } = perVariant(runs, ({ attemptedUpdates }) => attemptedUpdates)
   return all === null
-    ? `${run.samples} samples and ${run.parameterCount} parameters in every run, updates: ${each}`
-    : `${run.samples} samples, ${all} updates, ${run.parameterCount} parameters in every run`
+    ? `${run.samples} samples and ${run.parameterCount} parameters in every run, updates: ${each}${skippedDetail(runs)}`
+    : `${run.samples} samples, ${all} updates, ${run.parameterCount} parameters in every run${skippedDetail(runs)}`
+}
+
+function skippedDetail(runs: readonly RunSummary[]): string {
+  const most = VARIANTS.map((variant) =>
+    Math.max(0, ...runs.filter((run) => run.variant === variant).map(({ skippedUpdates }) => skippedUpdates)),
+  )
+  const each = VARIANTS.map((variant, index) => `${most[index]} of the ${variant}`).join(', ')
+  return most.some((count) => count > 0) ? `; updates skipped by a run, at most: ${each}` : ''
 }
 
 /** A recipe may take another number of steps for the same samples; the number of all runs, or null where they differ. */
@@ -172,21 +190,29 @@ function versionsText(versions: RunSummary['versions']): string {
     .join(', ')
 }
 
-function steadyStateProblems(runs: readonly RunSummary[]): string[] {
-  return [...runs.flatMap(warmUpProblems), ...VARIANTS.flatMap((variant) => trendProblems(variant, runs))]
+function steadyStateProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
+  const confidence = 1 - TREND_ERROR / (2 * VARIANTS.length * looksOf(experiment).length)
+  return [
+    ...runs.flatMap(warmUpProblems),
+    ...runs.flatMap(periodProblems),
+    ...VARIANTS.flatMap((variant) => trendProblems(variant, runs, confidence)),
+  ]
 }
 
 function steadyStateDetail(runs: readonly RunSummary[]): string {
-  const { all, each } = perVariant(runs, ({ warmUpSteps }) => warmUpSteps)
-  return all === null
-    ? `timed after the same samples in all runs, warm-up steps: ${each}`
-    : `timed after ${all} warm-up steps, the same for all runs`
+  const warmUp = perVariant(runs, ({ warmUpSteps }) => warmUpSteps)
+  const period = perVariant(runs, ({ periodSteps }) => periodSteps)
+  const timed =
+    warmUp.all === null
+      ? `timed after the same samples in all runs, warm-up steps: ${warmUp.each}`
+      : `timed after ${warmUp.all} warm-up steps, the same for all runs`
+  return period.all === 1 ? timed : `${timed}; in whole periods, steps: ${period.all ?? period.each}`
 }
 
 /** As many as the shortest warm-up has. */
 const MIN_TIMED_STEPS = 10
 
-function warmUpProblems({ runId, warmUpSteps, warmUpSamples, steps, samples, secondsPerSample }: RunSummary) {
+function warmUpProblems({ runId, warmUpSteps, warmUpSamples, steps, samples }: RunSummary): string[] {
   if (warmUpSamples * 2 > samples)
     return [
       `${runId}: ${warmUpSteps} of ${steps} steps are warm-up, with ${warmUpSamples} of ${samples} samples; a run needs at least ${warmUpSamples * 2} samples`,
@@ -195,9 +221,24 @@ function warmUpProblems({ runId, warmUpSteps, warmUpSamples, steps, samples, sec
     return [
       `${runId}: ${steps - warmUpSteps} steps are left after ${warmUpSteps} warm-up steps; a run needs at least ${MIN_TIMED_STEPS}`,
     ]
-  return secondsPerSample === null
+  return []
+}
+
+/** Fewer show no trend. */
+const MIN_TIMED_PERIODS = 3
+
+/** Of the samples after the warm-up: steps behind the last whole period are not timed, and may be slow ones. */
+const MOST_UNTIMED = 0.1
+
+function periodProblems(run: RunSummary): string[] {
+  const { runId, periodSteps, timedPeriods, untimedSamples, samples, warmUpSamples } = run
+  if (timedPeriods < MIN_TIMED_PERIODS)
+    return [
+      `${runId}: ${timedPeriods} whole periods of ${periodSteps} steps (period_steps) are left after the warm-up; a run needs at least ${MIN_TIMED_PERIODS}: make it longer`,
+    ]
+  return untimedSamples > MOST_UNTIMED * (samples - warmUpSamples)
     ? [
-        `${runId}: ${steps} steps leave no whole period after ${warmUpSteps} warm-up steps; make the run longer`,
+        `${runId}: ${untimedSamples} of ${samples - warmUpSamples} samples after the warm-up lie behind the last whole period of ${periodSteps} steps (period_steps), where nothing is timed; make it longer`,
       ]
     : []
 }
@@ -206,9 +247,9 @@ function warmUpProblems({ runId, warmUpSteps, warmUpSamples, steps, samples, sec
  * A trend of one run may be luck, and then widens the interval like all luck; a trend that the runs of a variant share
  * is none. So each run is one number, and the whole interval of their mean must lie beyond 2%.
  */
-function trendProblems(variant: Variant, runs: readonly RunSummary[]): string[] {
+function trendProblems(variant: Variant, runs: readonly RunSummary[], confidence: number): string[] {
   const trends = runs.flatMap((run) => (run.variant === variant ? (run.logTrend ?? []) : []))
-  const shared = trends.length < MIN_RUNS_TO_TELL ? null : pairedMean(trends, TREND_CONFIDENCE)
+  const shared = trends.length < MIN_RUNS_TO_TELL ? null : pairedMean(trends, confidence)
   if (!shared?.bounds) return []
   const { lower, upper } = shared.bounds
   if (lower <= MATTERS && upper >= -MATTERS) return []
@@ -221,27 +262,36 @@ function trendProblems(variant: Variant, runs: readonly RunSummary[]): string[] 
 /** Imports, process groups and torchrun itself take this long on a slow machine, and no trainer reports them. */
 const UNREPORTED_SECONDS = 60
 
+/** Steps are timed on the device, all else on the host. */
+const SAME_CLOCK = 1.01
+
 /**
- * The supervisor's clock against the trainer's: steps within the total, the total and all that comes one after the
- * other within the process, little left over.
+ * The supervisor's clock against the trainer's: all that comes one after the other within the total, the total and
+ * each phase within the process, little left over.
  */
 function clockProblems(runs: readonly RunSummary[]): string[] {
   return runs.flatMap((run) => {
     const { runId, trainingSeconds, totalSeconds, accountedSeconds, successiveSeconds, wallSeconds } = run
+    const inProcess = `in a process of ${seconds(wallSeconds)}`
     if (trainingSeconds > totalSeconds || totalSeconds > wallSeconds) {
       return [
-        `${runId}: reports ${trainingSeconds} step seconds of ${totalSeconds} s in all, in a process of ${wallSeconds} s`,
+        `${runId}: reports ${seconds(trainingSeconds)} of steps and ${seconds(totalSeconds)} in all, ${inProcess}; are they in seconds, and total_seconds from the start of the process?`,
       ]
     }
-    if (successiveSeconds > wallSeconds) {
+    if (run.longestPhaseSeconds > wallSeconds) {
       return [
-        `${runId}: reports ${successiveSeconds} s of imports, data, steps and evaluations, in a process of ${wallSeconds} s`,
+        `${runId}: reports a phase of ${seconds(run.longestPhaseSeconds)}, ${inProcess}; is it in seconds?`,
+      ]
+    }
+    if (successiveSeconds > totalSeconds * SAME_CLOCK) {
+      return [
+        `${runId}: reports ${seconds(successiveSeconds)} of set-up, steps and evaluations, and ${seconds(totalSeconds)} in all; count total_seconds from the start of the process, and let only what names its step lie in a step`,
       ]
     }
     const unexplained = wallSeconds - accountedSeconds
     return unexplained > Math.max(UNREPORTED_SECONDS, wallSeconds / 2)
       ? [
-          `${runId}: steps, set-up, evaluations and checkpoints explain ${accountedSeconds} of ${wallSeconds} s; is a host clock around work that the device does later?`,
+          `${runId}: steps, set-up, evaluations and checkpoints explain ${seconds(accountedSeconds)} of ${seconds(wallSeconds)}; is a host clock around work that the device does later?`,
         ]
       : []
   })

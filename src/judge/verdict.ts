@@ -12,6 +12,7 @@ import { type GateVerdict, judgeGate, lacksScatter } from './gate-verdict.ts'
 import { improvementWarnings } from './improvement.ts'
 import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseComparison } from './noise.ts'
 import { type Precision, precisionOf } from './precision.ts'
+import { readBackWarnings } from './read-back.ts'
 import { checkReevaluation } from './reevaluation.ts'
 import { scatterWarnings } from './scatter.ts'
 import { slowStepWarnings } from './slow-steps.ts'
@@ -73,6 +74,7 @@ export function judge(
       ...(aa === null ? slowStepWarnings(gates, comparison.speedups) : []),
       ...scatterWarnings(measured),
       ...allocationWarnings(measured),
+      ...readBackWarnings(measured),
       ...wideFloorWarnings(gatesOf(experiment), noise, {
         blocks: looksOf(experiment).at(-1) ?? 0,
         confidence: confidenceOf(experiment),

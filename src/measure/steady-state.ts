@@ -127,6 +127,7 @@ function logProfile(run: WholeMetrics, warmUp: number): number[] {
   return periods.map(({ count, log }) => log - (means.get(count) ?? 0))
 }
 
-function periodOf({ start }: WholeMetrics): number {
+/** Steps after which the work of a step repeats. */
+export function periodOf({ start }: WholeMetrics): number {
   return start.period_steps ?? 1
 }

@@ -5,11 +5,13 @@ import { medianOf, sumOf } from '../statistics/averages.ts'
 import { windowSamplesOf, withoutSlowWindows } from './fastest-steps.ts'
 import type { Evaluation } from './metrics-schema.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
+import { liesInStep, mayLieBeside } from './phases.ts'
 import { compareSameSeed, type SameSeed } from './same-seed.ts'
 import {
   declaredWarmUp,
   logStandardError,
   logTrend,
+  periodOf,
   samplesAfter,
   settledAfter,
   stepsUntil,
@@ -53,6 +55,12 @@ export interface RunSummary {
   readonly warmUpSteps: number
   /** Those of the warm-up steps; beyond the end of the run as if it went on. */
   readonly warmUpSamples: number
+  /** The work of a step repeats with this period. */
+  readonly periodSteps: number
+  /** Whole ones after the warm-up, which alone are timed. */
+  readonly timedPeriods: number
+  /** Of the part period behind them. */
+  readonly untimedSamples: number
   /** Sum of step seconds / sum of samples over whole periods after the warm-up; null if nothing is left. */
   readonly secondsPerSample: number | null
   /** Change of ln(seconds per sample) over the timed steps: 0.02 is 2% slower at the end; null if there are too few. */
@@ -65,11 +73,15 @@ export interface RunSummary {
   readonly trainingSeconds: number
   /** Training, every phase, and the evaluations that say how long they took. */
   readonly accountedSeconds: number
-  /** The same without compilations and captures that name their step, since that step's seconds may contain them. */
+  /** The same without what lies in a step or may lie beside them. */
   readonly successiveSeconds: number
+  /** Of any kind; 0 without one. */
+  readonly longestPhaseSeconds: number
   /** Import, data, compile and capture. */
   readonly setUpSeconds: number
   readonly totalSeconds: number
+  /** Of the first steps, by which seeds are told apart; empty where the trainer does not report them. */
+  readonly firstTrainLosses: readonly number[]
   /** Of an optimized run: its training losses beside those of the baseline run of its block. */
   readonly sameSeed: SameSeed | null
   /** Metric name -> value, as gates name them. */
@@ -123,7 +135,8 @@ function summarize(
   baseline: WholeMetrics | null,
 ): RunSummary {
   const { start, end, steps } = metrics
-  const timed = timedRange(steps.seconds.length, warmUp, start.period_steps ?? 1)
+  const periodSteps = periodOf(metrics)
+  const timed = timedRange(steps.seconds.length, warmUp, periodSteps)
   const timedSeconds = sumOf(steps.seconds.slice(...timed))
   const secondsPerSample = timePerSample(metrics, timed)
   const hasDataWait = steps.dataWaitSeconds.length === steps.seconds.length && timedSeconds > 0
@@ -164,6 +177,9 @@ function summarize(
     steps: steps.seconds.length,
     warmUpSteps: warmUp,
     warmUpSamples: samplesAfter(metrics, warmUp),
+    periodSteps,
+    timedPeriods: (timed[1] - timed[0]) / periodSteps,
+    untimedSamples: sumOf(steps.samples.slice(timed[1])),
     secondsPerSample,
     logTrend: logTrend(metrics, warmUp),
     logStandardError: logStandardError(metrics, warmUp),
@@ -174,9 +190,11 @@ function summarize(
     successiveSeconds:
       sumOf(steps.seconds) +
       evaluationSeconds +
-      phaseSeconds(metrics.phases.filter((phase) => !mayLieInStep(phase))),
+      phaseSeconds(metrics.phases.filter((phase) => !liesInStep(phase, metrics) && !mayLieBeside(phase))),
+    longestPhaseSeconds: largest(metrics.phases.map(({ seconds }) => seconds)) ?? 0,
     setUpSeconds: phaseSeconds(metrics.phases.filter(({ name }) => name !== 'checkpoint')),
     totalSeconds: end.total_seconds,
+    firstTrainLosses: steps.trainLoss.slice(0, FIRST_STEPS),
     sameSeed: run.variant === 'optimized' && baseline ? compareSameSeed(baseline, metrics) : null,
     metrics: finite({
       ...reportedMetrics(metrics),
@@ -194,10 +212,8 @@ function summarize(
   }
 }
 
-/** A phase with a step did, and a compilation may not know it; a checkpoint may be written beside the steps. */
-function mayLieInStep({ name, step }: WholeMetrics['phases'][number]): boolean {
-  return step !== null || !['import', 'data', 'build'].includes(name)
-}
+/** One may well be the same with any seed, where a training begins with zeros and all of its data. */
+const FIRST_STEPS = 3
 
 function identity({ id, variant, block, seed }: PlannedRun) {
   return { runId: id, variant, block, seed }

@@ -2,6 +2,7 @@
 import { sumOf } from '../statistics/averages.ts'
 import type { Evaluation } from './metrics-schema.ts'
 import type { WholeMetrics } from './outcome.ts'
+import { liesInStep } from './phases.ts'
 
 const PART = 'val_loss/'
 
@@ -104,8 +105,7 @@ function misplacedEvaluation({ evaluations, steps }: WholeMetrics): Evaluation |
   return null
 }
 
-/** A phase with a step happened within that step's own seconds. */
-function secondsAt({ phases, steps }: WholeMetrics, step: number): number {
-  const setUp = phases.filter((phase) => phase.step === null && phase.name !== 'checkpoint')
-  return sumOf([...setUp.map(({ seconds }) => seconds), ...steps.seconds.slice(0, step)])
+function secondsAt(run: WholeMetrics, step: number): number {
+  const setUp = run.phases.filter((phase) => phase.name !== 'checkpoint' && !liesInStep(phase, run))
+  return sumOf([...setUp.map(({ seconds }) => seconds), ...run.steps.seconds.slice(0, step)])
 }

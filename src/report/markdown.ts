@@ -196,10 +196,10 @@ function differencesTable({ differences, runs }: Result): string {
   return table([['setting', 'baseline', 'optimized'], ...declared, ...effective])
 }
 
-/** What is really on, as the trainings read it back; only what differs. */
+/** What is really on, as the measured trainings read it back; only what differs. */
 function effectiveDifferences(runs: readonly RunSummary[]): [string, unknown, unknown][] {
   const [baseline, optimized] = (['baseline', 'optimized'] as const).map(
-    (variant) => runs.find((run) => run.variant === variant)?.effective ?? {},
+    (variant) => runs.find((run) => run.variant === variant && run.block !== null)?.effective ?? {},
   )
   const keys = [...new Set([...Object.keys(baseline ?? {}), ...Object.keys(optimized ?? {})])]
   return keys

@@ -140,3 +140,64 @@ describe('a comparison', () => {
     expect(comparisonOf(mixed, gate)).toMatchObject({ baseline: 1, evidence: null })
   })
 })
+
+describe('held-out losses', () => {
+  const lossDelta = aGate({ metric: 'val_loss', statistic: 'difference', direction: 'below', limit: 0.001 })
+  const pairsOf = (...pairs: [baseline: number, optimized: number][]) =>
+    comparisonOf(
+      blocksOf(
+        'val_loss',
+        pairs.map(([baseline, optimized]) => ({ baseline, optimized })),
+      ),
+      lossDelta,
+    )
+
+  test('whose differences are rounded away have no interval', () => {
+    const rounded = pairsOf([0.11, 0.11], [0.1, 0.1], [0.12, 0.12])
+    expect(rounded.roundedTo).toBe(0.01)
+    expect(judgeGate(rounded)).toMatchObject({
+      state: 'inconclusive',
+      evidence: { bounds: null },
+      reason:
+        'val_loss is reported in steps of 0.01000, and the two runs differ by the same in all 3 blocks, so there is no honest interval; report it unrounded',
+    })
+    expect(pairsOf([0.11, 0.12], [0.1, 0.1], [0.12, 0.12]).roundedTo).toBeNull()
+  })
+
+  test('that are equal in full precision, or differ by far more than digits are cut off, have one', () => {
+    const equal = pairsOf([1 / 9, 1 / 9], [0.1, 0.1], [0.1234567, 0.1234567])
+    expect(judgeGate(equal)).toMatchObject({ state: 'passed', roundedTo: null })
+    expect(judgeGate(pairsOf([0.11, 0.31], [0.1, 0.3], [0.12, 0.32]))).toMatchObject({
+      state: 'failed',
+      roundedTo: null,
+    })
+  })
+
+  const seeded = (...losses: number[][]) =>
+    losses.flatMap((firstTrainLosses, index) =>
+      (['baseline', 'optimized'] as const).map((variant) =>
+        aRunSummary({
+          variant,
+          block: index + 1,
+          firstTrainLosses: variant === 'baseline' ? [index, 1, 2] : firstTrainLosses,
+          metrics: { val_loss: 0.1 + 1e-7 * index ** 2 + (variant === 'baseline' ? 0 : 1e-8 * index) },
+        }),
+      ),
+    )
+
+  test('of one seed have no interval', () => {
+    const found = comparisonOf(seeded([0.9, 0.8, 0.7], [0.9, 0.80001, 0.7], [0.9, 0.8, 0.70001]), lossDelta)
+    expect(found.seedless).toEqual(['optimized'])
+    expect(judgeGate(found)).toMatchObject({
+      state: 'inconclusive',
+      reason:
+        'the first training losses of the optimized are the same with all 3 seeds, so there is no honest interval; does the trainer use its seed?',
+    })
+  })
+
+  test('of several seeds have one, though the first step may be alike, and where no losses are told', () => {
+    const alike = seeded([0.9, 0.8, 0.7], [0.9, 0.81, 0.7], [0.9, 0.8, 0.7])
+    expect(judgeGate(comparisonOf(alike, lossDelta))).toMatchObject({ state: 'passed', seedless: [] })
+    expect(judgeGate(comparisonOf(seeded([], [], []), lossDelta)).state).toBe('passed')
+  })
+})

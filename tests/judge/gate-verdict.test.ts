@@ -15,7 +15,7 @@ function judged(gate: Gate, baseline: readonly number[], optimized: readonly num
   }))
   const [comparison] = compare(blocksOf(gate.metric, pairs), [gate]).gates
   if (!comparison) throw new Error('no gate')
-  return judgeGate({ ...comparison, repeating: [] })
+  return judgeGate({ ...comparison, repeating: [], seedless: [], roundedTo: null })
 }
 const columns = (of: readonly (readonly [number, number])[]) =>
   [of.map(([baseline]) => baseline), of.map(([, optimized]) => optimized)] as const
@@ -250,6 +250,8 @@ describe('a number that is not there', () => {
       optimized: null,
       evidence: null,
       repeating: [],
+      seedless: [],
+      roundedTo: null,
       heldOut: [],
       whyNoTimeToQuality: null,
     }
@@ -267,6 +269,8 @@ describe('a number that is not there', () => {
       evidence: null,
       blocks: 4,
       repeating: [],
+      seedless: [],
+      roundedTo: null,
       heldOut: [],
       whyNoTimeToQuality: '1 of 8 runs do not end there',
     }
@@ -283,6 +287,8 @@ describe('a number that is not there', () => {
         evidence: null,
         blocks: 1,
         repeating: [],
+        seedless: [],
+        roundedTo: null,
         heldOut: names,
         whyNoTimeToQuality: null,
       }).reason
@@ -307,6 +313,8 @@ describe('a number that is not there', () => {
         evidence: null,
         blocks: 4,
         repeating: [],
+        seedless: [],
+        roundedTo: null,
         heldOut: [],
         whyNoTimeToQuality: null,
       })

@@ -15,7 +15,7 @@ function precision(gate: Gate, optimized: readonly number[], baseline = 1) {
     [gate],
   ).gates
   if (!comparison) throw new Error('no gate')
-  return precisionOf(judgeGate({ ...comparison, repeating: [] }))
+  return precisionOf(judgeGate({ ...comparison, repeating: [], seedless: [], roundedTo: null }))
 }
 
 const lossDelta = aGate({ metric: 'val_loss', statistic: 'difference', direction: 'below', limit: 0.001 })

@@ -108,6 +108,8 @@ test('one more block on the wrong side of the limit never turns an open gate int
       evidence: pairedRatio(logs.map((value) => ({ numerator: 3 * Math.exp(value), denominator: 1 }))),
       blocks: 4,
       repeating: [],
+      seedless: [],
+      roundedTo: null,
       heldOut: [],
       whyNoTimeToQuality: null,
     }).state

@@ -42,7 +42,7 @@ describe('seconds per sample', () => {
     const stepSeconds = steps([10, 1], [8, 0.1], [3, 7])
     const summary = await summaryOf({ stepSeconds, samplesPerStep: 1, start: { period_steps: 4 } })
     expect(summary.secondsPerSample).toBeCloseTo(0.1, 12)
-    expect(summary.steps).toBe(21)
+    expect(summary).toMatchObject({ steps: 21, periodSteps: 4, timedPeriods: 2, untimedSamples: 3 })
   })
 
   test('is not there when no whole period is left, nor past what a double holds', async () => {
@@ -295,19 +295,23 @@ describe('a summary', () => {
     expect((await summaryOf({ phases, evaluation: { seconds: 7 } })).accountedSeconds).toBeCloseTo(130.2, 9)
   })
 
-  test('counts what comes one after the other: steps, evaluations, imports, data and building, but no phase that names its step', async () => {
+  test('counts what comes one after the other: steps, evaluations and phases, but what lies in its step and checkpoints', async () => {
     const phases = [
       { event: 'phase', name: 'import', seconds: 3 },
-      { event: 'phase', name: 'compile', seconds: 20, step: 1 },
+      { event: 'phase', name: 'compile', seconds: 0.0808, step: 1 },
+      { event: 'phase', name: 'compile', seconds: 0.0809, step: 1 },
       { event: 'phase', name: 'capture', seconds: 2, step: 3 },
+      { event: 'phase', name: 'capture', seconds: 0.01, step: 41 },
       { event: 'phase', name: 'compile', seconds: 30 },
       { event: 'phase', name: 'data', seconds: 5 },
       { event: 'phase', name: 'build', seconds: 11 },
       { event: 'phase', name: 'data', seconds: 50, step: 1 },
       { event: 'phase', name: 'checkpoint', seconds: 100 },
     ] as const
-    const { successiveSeconds } = await summaryOf({ phases, evaluation: { seconds: 7 } })
-    expect(successiveSeconds).toBeCloseTo(3.2 + 3 + 5 + 11 + 7, 9)
+    const found = await summaryOf({ phases, evaluation: { seconds: 7 } })
+    expect(found.successiveSeconds).toBeCloseTo(3.2 + 3 + 0.0809 + 2 + 0.01 + 30 + 5 + 11 + 50 + 7, 9)
+    expect(found.longestPhaseSeconds).toBe(100)
+    expect((await summaryOf({})).longestPhaseSeconds).toBe(0)
   })
 
   test('has the median of the timed steps, between the middle two of an even number', async () => {

@@ -5,7 +5,7 @@ import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
 
 /** 40 steps of 0.1 s after 3 s of set-up, with these losses, and those of parts, at these steps. */
 async function run(
-  losses: readonly [step: number, valLoss: number, metrics?: Record<string, number>][],
+  losses: readonly (readonly [step: number, valLoss: number, metrics?: Record<string, number>])[],
   difference: MetricsDifference = {},
 ) {
   const phases = [
@@ -45,6 +45,18 @@ test('lies between two evaluations by linear interpolation', async () => {
   ])
   expect(until(metrics, 0.3)).toBeCloseTo(3 + 1.5, 12)
   expect(until(metrics, 0.1)).toBeCloseTo(3 + 4, 12)
+})
+
+test('counts what says that it lies in a step and is longer, and other phases that name a step', async () => {
+  const phases = [
+    { event: 'phase', name: 'import', seconds: 2, step: 1 },
+    { event: 'phase', name: 'capture', seconds: 0.2, step: 1 },
+  ] as const
+  const late = [
+    [20, 0.5],
+    [40, 0.1],
+  ] as const
+  expect(await until(await run([...late], { phases }), 0.1)).toBeCloseTo(4 + 2.2, 12)
 })
 
 test('is the first evaluation when that is already good enough', async () => {

@@ -18,6 +18,8 @@ function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
   const unseen = {
     blocks: 4,
     repeating: [],
+    seedless: [],
+    roundedTo: null,
     heldOut: [],
     whyNoTimeToQuality: null,
     reason: '',

@@ -14,7 +14,7 @@ const LAUNCHES: readonly Told[] = [
       { event: 'phase', name: 'capture', seconds: 2.5, step: 4 },
       { event: 'phase', name: 'data', seconds: 9 },
     ],
-    end: { peak_memory_reserved_bytes: [40e9, 41e9] },
+    end: { peak_memory_reserved_bytes: [40e9, 41e9], total_seconds: 50 },
   },
   { training: 'baseline', stepSeconds: 0.0799 },
 ]

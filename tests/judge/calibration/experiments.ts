@@ -59,6 +59,8 @@ export function decideAt(
       evidence,
       blocks,
       repeating: [],
+      seedless: [],
+      roundedTo: null,
       heldOut: [],
       whyNoTimeToQuality: null,
     })
