@@ -11,7 +11,7 @@ export function resolutionOf(values: readonly number[]): number | null {
 }
 
 function decimalStep(value: number): number {
-  const [, decimals = '', exponent] = /^-?\d\.?(\d*)e(.*)$/.exec(value.toExponential()) ?? []
+  const [, decimals = '', exponent = '0'] = /^-?\d+\.?(\d*)(?:e(.*))?$/.exec(String(value)) ?? []
   return 10 ** (Number(exponent) - decimals.length)
 }
 
