@@ -26,7 +26,7 @@ const LADDER = 'benchmarks/ladder/1gpu'
 const SPEEDUPS = {
   'two-task-1gpu': 'the same work',
   'two-task-2gpu': 'the same on two GPUs',
-  'two-task-4gpu': 'the same on four, earlier code: too high',
+  'two-task-4gpu': 'the same on four GPUs',
   'plan-1gpu': "the speed plan's own settings",
 } as const
 
