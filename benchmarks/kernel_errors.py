@@ -172,10 +172,10 @@ def decoder_tail_errors(
     del layer.attention.query, layer.attention.key_value
     x = torch.randn(rows, queries, dim, device=device).to(dtype)
     attended, of_result = torch.randn(2, pairs, queries, dim, device=device).to(dtype)
-    of_read = torch.randn(pairs, queries, reader.out_features, device=device).to(dtype)
     both = nn.ModuleDict({"layer": layer, "reader": reader})
     inputs = [x.requires_grad_(), attended.requires_grad_()]
     normal, read = fused_tail(layer, x, x_norm, attended, reader, only_reader=bool(fields))
+    of_read = torch.randn_like(read)  # a head's is float32
     first = 1 if fields else 0  # a head alone reads the last layer's result
     gradients = [of_result, of_read][first:]
     found = torch.autograd.grad([normal, read][first:], [*inputs, *both.parameters()], gradients)

@@ -62,7 +62,7 @@ def of_decoder_tail() -> tuple:
 
 def of_last_decoder_tail() -> tuple:
     _, _, attended, weights, folded, eps, _ = of_decoder_tail()
-    head = [wanted(FIELDS, DIM, dtype=PRODUCTS), wanted(FIELDS)]
+    head = [wanted(FIELDS, DIM), wanted(FIELDS)]
     x, x_affine = strided(PAIRS, TOKENS, DIM), [torch.randn(DIM), torch.randn(DIM)]
     return x, x_affine, attended, [*weights[:-2], *head], folded[:2], eps, True
 
@@ -96,6 +96,18 @@ OPERATORS = [
 def test_a_compiler_is_told_the_shapes_formats_and_strides_that_come(operator, inputs):
     torch.manual_seed(0)
     opcheck(operator, inputs())
+
+
+def test_a_head_reads_without_rounding_to_the_products_format():
+    torch.manual_seed(0)
+    last_normal, read, *_ = decoder_tail(*(inputs := of_last_decoder_tail()))
+    *_, norm, shift, weight, bias = inputs[3]
+    found = nn.functional.linear(last_normal.float() * norm + shift, weight, bias)
+    # What is read is not rounded at all, the rows that are kept of it are.
+    resolution = torch.finfo(PRODUCTS).eps
+    assert read.dtype == torch.float32
+    assert not torch.equal(read, read.to(PRODUCTS).float())
+    torch.testing.assert_close(read, found, rtol=0, atol=DIM * resolution)
 
 
 @pytest.mark.parametrize(

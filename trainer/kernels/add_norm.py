@@ -35,12 +35,12 @@ def add_norm_read(
     eps: float,
     reader: list[Tensor],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same, behind what a narrow linear layer reads of normal weight + shift: (rows, fields).
+    """The same, behind what a narrow linear layer reads of normal weight + shift: (rows, fields), float32.
 
     reader: its weight (fields, dim) and bias. A product with so few columns would be one more pass.
     """
     fields = len(reader[0])
-    read = branch.new_empty(len(branch), fields)
+    read = branch.new_empty(len(branch), fields, dtype=torch.float32)
     reading = [weight, shift, reader[0].contiguous(), reader[1], read]
     return read, *_normed(x, x_affine, branch, bias, eps, reading, fields)
 
@@ -121,7 +121,7 @@ def _forward(
     shift_ptr,
     reader_ptr,  # (FIELDS, DIM)
     reader_bias_ptr,
-    read_ptr,  # (rows, FIELDS)
+    read_ptr,  # (rows, FIELDS) float32
     normal_ptr,
     over_deviation_ptr,
     rows,
@@ -152,13 +152,13 @@ def _forward(
     if FIELDS > 0:
         weight = tl.load(weight_ptr + column, mask=filled, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + column, mask=filled, other=0.0).to(tl.float32)
-        out = (normal * weight + shift).to(read_ptr.dtype.element_ty).to(tl.float32)
+        out = normal * weight + shift
         for field in tl.static_range(FIELDS):
             reader = tl.load(reader_ptr + field * DIM + column, mask=filled, other=0.0).to(tl.float32)
             read = tl.sum(out * reader, axis=1)[:, None]
             read += tl.load(reader_bias_ptr + field).to(tl.float32)
             read_place = row.to(tl.int64) * FIELDS + field
-            tl.store(read_ptr + read_place, read.to(read_ptr.dtype.element_ty), mask=row < rows)
+            tl.store(read_ptr + read_place, read, mask=row < rows)
     tl.store(over_deviation_ptr + row, over_deviation, mask=row < rows)
 
 

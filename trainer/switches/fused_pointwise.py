@@ -142,7 +142,8 @@ def fused_tail(
     weights = [
         *(out.weight.to(format), out.bias, norms[0].weight, norms[0].bias),
         *(first.weight.to(format), first.bias, second.weight.to(format), second.bias),
-        *(norms[1].weight, norms[1].bias, reader.weight.to(format), reader.bias),
+        *(norms[1].weight, norms[1].bias),
+        *(reader.weight if only_reader else reader.weight.to(format), reader.bias),
     ]
     folded = _folded(first, norms[0], format) + ([] if only_reader else _folded(reader, norms[1], format))
     rest = attended, weights, folded, norms[0].eps, only_reader

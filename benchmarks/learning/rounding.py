@@ -1,0 +1,133 @@
+"""What a number format costs a trained model: its errors, and the gradient of its next update, in each form.
+
+    python -m benchmarks.learning.rounding out/run/checkpoint.pt
+
+Prints a table. The evaluations are of the same weights, the gradients of the same 768 pairs (or what the
+config's update has) with the same random choices; they are compared with that in float32, relative to its
+norm. `another update` has its gradient in float32, on other pairs. The forms with kernels of ours need a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from benchmarks.bad_input import refused_in_words
+from benchmarks.ending import end_by_exception
+from trainer.config.schema import Config, SpeedConfig
+from trainer.data.feed import Share, open_feed
+from trainer.errors import ConfigError
+from trainer.losses.choices import EVERYTHING, StepChoices
+from trainer.losses.objective import Objective
+from trainer.model.latent_operator import LatentPdeOperator
+from trainer.run.evaluate import OpenedCheckpoint, opened_checkpoint
+from trainer.run.evaluation import Evaluator, HeldOutErrors
+from trainer.switches.attention import attention_back_end
+from trainer.switches.on_model import put_on_model
+from trainer.switches.precision import product_format
+
+SEED = 1
+LOSS_SCALE = 2.0**13  # of every form alike: fp16's small gradients would vanish
+KERNELS = {"attention": "one-tile", "cross_attention": "one-tile", "fused_pointwise": True}
+PLAIN_FORMS = {name: {"precision": name} for name in ("fp32", "fp16", "bf16")}
+FUSED_FORMS = {f"{name}, our kernels": {"precision": name, **KERNELS} for name in ("fp16", "bf16")}
+
+
+class Row(NamedTuple):
+    form: str
+    errors: HeldOutErrors | None
+    off: float | None  # the gradient, relative to that in float32
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT")
+    parser.add_argument("--data-root", help="folder of the data, if it is no longer the one trained with")
+    parser.add_argument(
+        "--micro-steps", type=int, default=6, metavar="N", help="parts of the update, for memory (6)"
+    )
+    options = parser.parse_args()
+    end_by_exception()
+    with refused_in_words(), opened_checkpoint(options.checkpoint, options.data_root) as opened:
+        tasks = opened.config.data.tasks
+        head = ["form", *(f"loss of {task}" for task in tasks), *(f"NRMSE of {task}" for task in tasks)]
+        print(f"| {' | '.join([*head, 'gradient off'])} |\n|{' --- |' * (len(head) + 1)}")
+        for form, errors, off in rows_of(opened, options.micro_steps):
+            found = [] if errors is None else [errors.tasks[task] for task in tasks]
+            cells = [f"{one.val_loss:.3e}" for one in found] + [f"{one.nrmse:.5f}" for one in found]
+            last = "" if off is None else f"{off:.1%}"
+            print(f"| {' | '.join([form, *(cells or [''] * 2 * len(tasks)), last])} |", flush=True)
+
+
+def rows_of(opened: OpenedCheckpoint, micro_steps: int) -> Iterator[Row]:
+    """The forms one after another, the reference first."""
+    forms = PLAIN_FORMS | (FUSED_FORMS if opened.world.device.type == "cuda" else {})
+    last = opened.config.growth.steps
+    configs = {name: in_form(opened.config, changes, micro_steps) for name, changes in forms.items()}
+    exact = gradient(configs["fp32"], opened, last)
+    for name, config in configs.items():
+        off = None if name == "fp32" else _off(gradient(config, opened, last), exact)
+        yield Row(name, held_out_errors(config, opened), off)
+    yield Row("fp32, another update", None, _off(gradient(configs["fp32"], opened, last - 1), exact))
+
+
+def in_form(config: Config, changes: dict[str, object], micro_steps: int) -> Config:
+    """The training's config with every switch off but those of the form."""
+    pairs = config.step_pairs(config.growth.steps)
+    if micro_steps < 1 or pairs % micro_steps:
+        raise ConfigError(
+            f"--micro-steps: got {micro_steps}, expected a divisor of the update's {pairs} pairs"
+        )
+    speed = SpeedConfig(data_path="resident", accumulation_steps=micro_steps)
+    return replace(config, speed=replace(speed, **changes))
+
+
+def held_out_errors(config: Config, opened: OpenedCheckpoint) -> HeldOutErrors:
+    """What an evaluation finds that computes as the form's updates do, where ours is plain and in float32."""
+    evaluator = Evaluator(config, opened.data.held_out, opened.world)
+    put_on_model(Objective(evaluator.model, config).to(opened.world.device), config.speed)
+    with _computing(config, opened.world.device):
+        return evaluator.errors(opened.weights[opened.config.judged_weights])
+
+
+def gradient(config: Config, opened: OpenedCheckpoint, step: int) -> Tensor:
+    """Of the whole update, all parameters one behind the other, float64 on the host."""
+    device, train = opened.world.device, opened.data.train
+    model = LatentPdeOperator(config).to(device)
+    objective = Objective(model, config).to(device)
+    put_on_model(objective, config.speed)
+    model.load_state_dict(opened.weights[opened.config.judged_weights])
+    micro_steps, choices = config.speed.accumulation_steps, StepChoices.of(config, SEED)
+    schedule = train.schedule(config.train.pairs_per_update, SEED, growth=config.growth)
+    feed = open_feed(train, Share(schedule, 0, 1, micro_steps), step, config.speed, device)
+    for batch in feed.update(step):
+        with _computing(config, device):
+            loss = objective(batch, choices.inputs(step, batch.pair), EVERYTHING) / micro_steps
+        (LOSS_SCALE * loss).backward()
+    feed.close()
+    found = (part.grad for part in model.parameters() if part.grad is not None)
+    return torch.cat([part.flatten().double().cpu() for part in found]) / LOSS_SCALE
+
+
+@contextmanager
+def _computing(config: Config, device: torch.device) -> Iterator[None]:
+    """As the form's updates do: number format and attention back end."""
+    with attention_back_end(config.speed.attention), product_format(config.speed.precision, device):
+        yield
+
+
+def _off(found: Tensor, exact: Tensor) -> float:
+    return ((found - exact).norm() / exact.norm()).item()
+
+
+if __name__ == "__main__":
+    main()
