@@ -1,10 +1,11 @@
-"""What a number format costs a trained model: its errors, and the gradient of its next update, in each form.
+"""What a number format costs a trained model: its errors, and the gradient of its last update, in each form.
 
     python -m benchmarks.learning.rounding out/run/checkpoint.pt
 
-Prints a table. The evaluations are of the same weights, the gradients of the same 768 pairs (or what the
-config's update has) with the same random choices; they are compared with that in float32, relative to its
-norm. `another update` has its gradient in float32, on other pairs. The forms with kernels of ours need a GPU.
+Prints a table. The evaluations are of the same weights, the gradients of the same pairs, those of the
+training's last update, with the same random choices; they are compared with that in float32, relative to its
+norm. `another update` has its gradient in float32, on the pairs of the one before. The forms with kernels of
+ours need a GPU.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from trainer.switches.attention import attention_back_end
 from trainer.switches.on_model import put_on_model
 from trainer.switches.precision import product_format
 
-SEED = 1
 LOSS_SCALE = 2.0**13  # of every form alike: fp16's small gradients would vanish
 KERNELS = {"attention": "one-tile", "cross_attention": "one-tile", "fused_pointwise": True}
 PLAIN_FORMS = {name: {"precision": name} for name in ("fp32", "fp16", "bf16")}
@@ -55,29 +55,31 @@ def main() -> None:
     parser.add_argument(
         "--micro-steps", type=int, default=6, metavar="N", help="parts of the update, for memory (6)"
     )
+    parser.add_argument("--seed", type=int, default=1, help="of the training, whose pairs are taken (1)")
     options = parser.parse_args()
     end_by_exception()
     with refused_in_words(), opened_checkpoint(options.checkpoint, options.data_root) as opened:
         tasks = opened.config.data.tasks
         head = ["form", *(f"loss of {task}" for task in tasks), *(f"NRMSE of {task}" for task in tasks)]
         print(f"| {' | '.join([*head, 'gradient off'])} |\n|{' --- |' * (len(head) + 1)}")
-        for form, errors, off in rows_of(opened, options.micro_steps):
+        for form, errors, off in rows_of(opened, options.micro_steps, options.seed):
             found = [] if errors is None else [errors.tasks[task] for task in tasks]
             cells = [f"{one.val_loss:.3e}" for one in found] + [f"{one.nrmse:.5f}" for one in found]
             last = "" if off is None else f"{off:.1%}"
             print(f"| {' | '.join([form, *(cells or [''] * 2 * len(tasks)), last])} |", flush=True)
 
 
-def rows_of(opened: OpenedCheckpoint, micro_steps: int) -> Iterator[Row]:
+def rows_of(opened: OpenedCheckpoint, micro_steps: int, seed: int) -> Iterator[Row]:
     """The forms one after another, the reference first."""
     forms = PLAIN_FORMS | (FUSED_FORMS if opened.world.device.type == "cuda" else {})
     last = opened.config.growth.steps
     configs = {name: in_form(opened.config, changes, micro_steps) for name, changes in forms.items()}
-    exact = gradient(configs["fp32"], opened, last)
+    exact = gradient(configs["fp32"], opened, last, seed)
     for name, config in configs.items():
-        off = None if name == "fp32" else _off(gradient(config, opened, last), exact)
+        off = None if name == "fp32" else _off(gradient(config, opened, last, seed), exact)
         yield Row(name, held_out_errors(config, opened), off)
-    yield Row("fp32, another update", None, _off(gradient(configs["fp32"], opened, last - 1), exact))
+    another = gradient(configs["fp32"], opened, max(1, last - 1), seed)
+    yield Row("fp32, another update", None, _off(another, exact))
 
 
 def in_form(config: Config, changes: dict[str, object], micro_steps: int) -> Config:
@@ -99,22 +101,23 @@ def held_out_errors(config: Config, opened: OpenedCheckpoint) -> HeldOutErrors:
         return evaluator.errors(opened.weights[opened.config.judged_weights])
 
 
-def gradient(config: Config, opened: OpenedCheckpoint, step: int) -> Tensor:
+def gradient(config: Config, opened: OpenedCheckpoint, step: int, seed: int) -> Tensor:
     """Of the whole update, all parameters one behind the other, float64 on the host."""
     device, train = opened.world.device, opened.data.train
     model = LatentPdeOperator(config).to(device)
     objective = Objective(model, config).to(device)
     put_on_model(objective, config.speed)
     model.load_state_dict(opened.weights[opened.config.judged_weights])
-    micro_steps, choices = config.speed.accumulation_steps, StepChoices.of(config, SEED)
-    schedule = train.schedule(config.train.pairs_per_update, SEED, growth=config.growth)
+    micro_steps, choices = config.speed.accumulation_steps, StepChoices.of(config, seed)
+    schedule = train.schedule(config.train.pairs_per_update, seed, growth=config.growth)
     feed = open_feed(train, Share(schedule, 0, 1, micro_steps), step, config.speed, device)
     for batch in feed.update(step):
         with _computing(config, device):
             loss = objective(batch, choices.inputs(step, batch.pair), EVERYTHING) / micro_steps
         (LOSS_SCALE * loss).backward()
     feed.close()
-    found = (part.grad for part in model.parameters() if part.grad is not None)
+    # 0 for a parameter that no term reaches.
+    found = (torch.zeros_like(part) if part.grad is None else part.grad for part in model.parameters())
     return torch.cat([part.flatten().double().cpu() for part in found]) / LOSS_SCALE
 
 

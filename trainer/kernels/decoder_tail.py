@@ -48,7 +48,7 @@ def decoder_tail(
     layer before, x_affine has the weight and shift of its norm, and else nothing. weights: weight and bias of
     the output, of the norm behind it, of both linear layers, of the last norm, of the reader. folded: matrix
     and bias of the first linear layer, and of a reader that is not the only one, with the norm in front
-    folded in. x and matrices are in the format of attended.
+    folded in. x and matrices, but a head's, are in the format of attended.
 
     The first result stands for what it is scaled and shifted to: its gradient, taken and given, is that of
     the scaled and shifted, so that no pass multiplies it by the weight. Those of weights are of all that
