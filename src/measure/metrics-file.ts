@@ -1,9 +1,14 @@
 // The lines of metrics.jsonl -> one record of a run; whatever is wrong is said with its line, and what came before is kept.
 import { isMapping } from '../config/differences.ts'
 import { explain } from '../config/explain.ts'
-import { sumOf } from '../statistics/averages.ts'
-import { duration } from '../text/numbers.ts'
 import { parseJsonLine, withoutByteOrderMark } from './json-line.ts'
+import {
+  lengthProblem,
+  type MetricsProblem,
+  problemAt,
+  skippedProblem,
+  waitProblem,
+} from './metrics-problem.ts'
 import {
   type Evaluation,
   type MetricsEvent,
@@ -25,11 +30,6 @@ export interface Phase {
   readonly name: 'import' | 'data' | 'build' | 'compile' | 'capture' | 'checkpoint'
   readonly seconds: number
   readonly step: number | null
-}
-
-export interface MetricsProblem {
-  readonly kind: 'absent' | 'empty' | 'truncated' | 'not-finite' | 'malformed' | 'out-of-order' | 'too-large'
-  readonly message: string
 }
 
 export interface MetricsRecord {
@@ -129,7 +129,7 @@ function readLine(line: string, number: number, draft: Draft): MetricsProblem | 
     )
   }
   if (length <= STEPS_AT_ONCE) return readEvent(json, draft, where)
-  const uneven = lengthProblem(columns, columns.step_seconds?.length ?? 0, where)
+  const uneven = lengthProblem(columns, columns.step_seconds?.length ?? 0, 'steps', where)
   if (uneven) return uneven
   for (let from = 0; from < length; from += STEPS_AT_ONCE) {
     const problem = readEvent(partOf(json, columns, from), draft, where, json, from)
@@ -199,7 +199,7 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
   if (event.event === 'run_start') {
     if (draft.start) return outOfOrder('a second run_start; metrics.jsonl must be fresh for each run')
     draft.start = event
-    return rankCountProblem({ device_names: event.device_names }, event.world_size, where)
+    return lengthProblem({ device_names: event.device_names }, event.world_size, 'ranks', where)
   }
   if (!draft.start) return outOfOrder(`${event.event} before run_start`)
   switch (event.event) {
@@ -215,7 +215,7 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
       draft.end = event
       return (
         skippedProblem(event, draft.skippedUpdates, where) ??
-        rankCountProblem(rankColumns(event), draft.start.world_size, where)
+        lengthProblem(rankColumns(event), draft.start.world_size, 'ranks', where)
       )
     case 'epoch':
       return null
@@ -228,7 +228,7 @@ function addSteps(event: StepsWindow, draft: Draft, where: string): MetricsProbl
   if (event.first_step !== expected)
     return problemAt(where, 'out-of-order', `first_step is ${event.first_step}, expected ${expected}`)
   const columns = Object.fromEntries(STEP_COLUMNS.map((key) => [key, event[key]]))
-  const uneven = lengthProblem(columns, event.step_seconds.length, where)
+  const uneven = lengthProblem(columns, event.step_seconds.length, 'steps', where)
   if (uneven) return uneven
   const wait = waitProblem(event, where)
   if (wait) return wait
@@ -240,75 +240,9 @@ function addSteps(event: StepsWindow, draft: Draft, where: string): MetricsProbl
   return null
 }
 
-function lengthProblem(
-  columns: Readonly<Record<string, readonly unknown[] | undefined>>,
-  steps: number,
-  where: string,
-): MetricsProblem | null {
-  for (const [key, column] of Object.entries(columns)) {
-    if (column && column.length !== steps)
-      return problemAt(where, 'malformed', `${key} has ${column.length} numbers for ${steps} steps`)
-  }
-  return null
-}
-
-/** Of the window, since a host that runs ahead of its GPU can wait longer for one batch than the GPU takes for that step. */
-function waitProblem(
-  { data_wait_seconds: waits, step_seconds: seconds }: StepsWindow,
-  where: string,
-): MetricsProblem | null {
-  if (!waits) return null
-  const [waited, taken] = [sumOf(waits), sumOf(seconds)]
-  if (waited <= 1.01 * taken + 0.001 * seconds.length) return null
-  return problemAt(
-    where,
-    'malformed',
-    `data_wait_seconds are ${duration(waited)} in all, where these ${seconds.length} steps took ${duration(taken)}; a step's seconds have its wait in them`,
-  )
-}
-
-/** Windows that do not tell leave the end free to count more. */
-function skippedProblem(
-  { skipped_updates: skipped, attempted_updates: attempted }: RunEnd,
-  inWindows: number,
-  where: string,
-): MetricsProblem | null {
-  if (skipped > attempted)
-    return problemAt(
-      where,
-      'malformed',
-      `skipped_updates is ${skipped} of ${attempted} attempted_updates; a step that skips its update is one of each`,
-    )
-  return skipped < inWindows
-    ? problemAt(
-        where,
-        'malformed',
-        `skipped_updates is ${skipped}, where the steps events have ${inWindows}; count those of the whole run`,
-      )
-    : null
-}
-
 function rankColumns(end: RunEnd) {
   const { peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries } = end
   return { peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries }
-}
-
-/** A maximum over ranks that leaves some out would pass where the missing rank fails. */
-function rankCountProblem(
-  columns: Readonly<Record<string, readonly unknown[] | undefined>>,
-  ranks: number,
-  where: string,
-): MetricsProblem | null {
-  for (const [key, column] of Object.entries(columns)) {
-    if (column && column.length !== ranks) {
-      return problemAt(where, 'malformed', `${key} has ${column.length} entries for ${ranks} ranks`)
-    }
-  }
-  return null
-}
-
-function problemAt(where: string, kind: MetricsProblem['kind'], reason: string): MetricsProblem {
-  return { kind, message: `${where}: ${reason}` }
 }
 
 /** push(...) would overflow the stack on a window of some hundred thousand steps. */

@@ -223,14 +223,14 @@ describe('an event', () => {
 
   test('of steps has columns of one length', async () => {
     expect(await problemOf(changed(2, { samples: [16] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: samples has 1 numbers for 20 steps"`,
+      `"malformed: metrics.jsonl line 2: samples has 1 entries for 20 steps"`,
     )
     expect(await problemOf(changed(2, { train_loss: [0.1, 0.2] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: train_loss has 2 numbers for 20 steps"`,
+      `"malformed: metrics.jsonl line 2: train_loss has 2 entries for 20 steps"`,
     )
     for (const key of ['learning_rate', 'gradient_norm', 'data_wait_seconds'])
       expect(await problemOf(changed(2, { [key]: [0.001] }))).toBe(
-        `malformed: metrics.jsonl line 2: ${key} has 1 numbers for 20 steps`,
+        `malformed: metrics.jsonl line 2: ${key} has 1 entries for 20 steps`,
       )
     const whole = { learning_rate: Array(20).fill(0.001), gradient_norm: [null, ...Array(19).fill(1)] }
     expect(await problemOf(changed(2, whole))).toBeNull()
@@ -343,7 +343,7 @@ describe('what could fill the memory', () => {
     )
     expect(steps.trainLoss).toEqual(losses)
     expect(await problemOf(withWindow(25_000, { train_loss: losses.slice(1) }))).toBe(
-      'malformed: metrics.jsonl line 2: train_loss has 24999 numbers for 25000 steps',
+      'malformed: metrics.jsonl line 2: train_loss has 24999 entries for 25000 steps',
     )
     expect(await problemOf(withWindow(25_000, { first_step: 2 }))).toBe(
       'out-of-order: metrics.jsonl line 2: first_step is 2, expected 1',
