@@ -28,12 +28,14 @@ from trainer.errors import ConfigError
 from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.run.checkpoint import read_checkpoint
 from trainer.run.evaluate import OpenedCheckpoint, opened_checkpoint
 from trainer.run.evaluation import Evaluator, HeldOutErrors
 from trainer.switches.attention import attention_back_end
 from trainer.switches.on_model import put_on_model
 from trainer.switches.precision import product_format
 
+MOST_PARTS = 6  # 128 of 768 pairs at a time fit 80 GB in float32
 LOSS_SCALE = 2.0**13  # of every form alike: fp16's small gradients would vanish
 KERNELS = {"attention": "one-tile", "cross_attention": "one-tile", "fused_pointwise": True}
 PLAIN_FORMS = {name: {"precision": name} for name in ("fp32", "fp16", "bf16")}
@@ -53,20 +55,46 @@ def main() -> None:
     parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT")
     parser.add_argument("--data-root", help="folder of the data, if it is no longer the one trained with")
     parser.add_argument(
-        "--micro-steps", type=int, default=6, metavar="N", help="parts of the update, for memory (6)"
+        "--micro-steps",
+        type=int,
+        metavar="N",
+        help=f"parts of the update, for memory; without it the most that divide it, up to {MOST_PARTS}",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the training, whose pairs are taken (1)")
     options = parser.parse_args()
     end_by_exception()
     with refused_in_words(), opened_checkpoint(options.checkpoint, options.data_root) as opened:
+        require_finite(opened, options.checkpoint)
+        seed = read_checkpoint(options.checkpoint)["seed"]
+        micro_steps = dividing(opened.config, options.micro_steps)
         tasks = opened.config.data.tasks
         head = ["form", *(f"loss of {task}" for task in tasks), *(f"NRMSE of {task}" for task in tasks)]
         print(f"| {' | '.join([*head, 'gradient off'])} |\n|{' --- |' * (len(head) + 1)}")
-        for form, errors, off in rows_of(opened, options.micro_steps, options.seed):
+        for form, errors, off in rows_of(opened, micro_steps, seed):
             found = [] if errors is None else [errors.tasks[task] for task in tasks]
             cells = [f"{one.val_loss:.3e}" for one in found] + [f"{one.nrmse:.5f}" for one in found]
             last = "" if off is None else f"{off:.1%}"
             print(f"| {' | '.join([form, *(cells or [''] * 2 * len(tasks)), last])} |", flush=True)
+
+
+def require_finite(opened: OpenedCheckpoint, path: Path) -> None:
+    """ConfigError for weights of which every number would be NaN."""
+    for name, tensor in opened.weights[opened.config.judged_weights].items():
+        if not tensor.isfinite().all():
+            raise ConfigError(f"{path}: {name} has values that are not finite: name one that has learned")
+
+
+def dividing(config: Config, asked: int | None) -> int:
+    """Parts of the last update; ConfigError where those asked for do not divide it."""
+    pairs = config.step_pairs(config.growth.steps)
+    found = [parts for parts in range(1, pairs + 1) if pairs % parts == 0]
+    if asked is None:
+        return max(parts for parts in found if parts <= MOST_PARTS)
+    if asked not in found:
+        allowed = ", ".join(map(str, found))
+        raise ConfigError(
+            f"--micro-steps: got {asked}; an update has {pairs} pairs: expected one of {allowed}"
+        )
+    return asked
 
 
 def rows_of(opened: OpenedCheckpoint, micro_steps: int, seed: int) -> Iterator[Row]:
@@ -78,17 +106,13 @@ def rows_of(opened: OpenedCheckpoint, micro_steps: int, seed: int) -> Iterator[R
     for name, config in configs.items():
         off = None if name == "fp32" else _off(gradient(config, opened, last, seed), exact)
         yield Row(name, held_out_errors(config, opened), off)
-    another = gradient(configs["fp32"], opened, max(1, last - 1), seed)
-    yield Row("fp32, another update", None, _off(another, exact))
+    if last > 1:
+        another = gradient(configs["fp32"], opened, last - 1, seed)
+        yield Row("fp32, another update", None, _off(another, exact))
 
 
 def in_form(config: Config, changes: dict[str, object], micro_steps: int) -> Config:
     """The training's config with every switch off but those of the form."""
-    pairs = config.step_pairs(config.growth.steps)
-    if micro_steps < 1 or pairs % micro_steps:
-        raise ConfigError(
-            f"--micro-steps: got {micro_steps}, expected a divisor of the update's {pairs} pairs"
-        )
     speed = SpeedConfig(data_path="resident", accumulation_steps=micro_steps)
     return replace(config, speed=replace(speed, **changes))
 

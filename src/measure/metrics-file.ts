@@ -5,6 +5,7 @@ import { parseJsonLine, withoutByteOrderMark } from './json-line.ts'
 import {
   lengthProblem,
   type MetricsProblem,
+  memoryProblem,
   problemAt,
   skippedProblem,
   waitProblem,
@@ -215,7 +216,8 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
       draft.end = event
       return (
         skippedProblem(event, draft.skippedUpdates, where) ??
-        lengthProblem(rankColumns(event), draft.start.world_size, 'ranks', where)
+        lengthProblem(rankColumns(event), draft.start.world_size, 'ranks', where) ??
+        memoryProblem(event, where)
       )
     case 'epoch':
       return null

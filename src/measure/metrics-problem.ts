@@ -61,3 +61,18 @@ export function skippedProblem(
       )
     : null
 }
+
+/** What an allocator gives out it has reserved, on each rank: a smaller peak would pass the gate on memory. */
+export function memoryProblem(
+  { peak_memory_allocated_bytes: allocated = [], peak_memory_reserved_bytes: reserved = [] }: RunEnd,
+  where: string,
+): MetricsProblem | null {
+  const rank = reserved.findIndex((bytes, index) => bytes < (allocated[index] ?? 0))
+  return rank === -1
+    ? null
+    : problemAt(
+        where,
+        'malformed',
+        `peak_memory_reserved_bytes is ${reserved[rank]} on rank ${rank}, where peak_memory_allocated_bytes is ${allocated[rank]}; read both peaks at the end, of the same device and span`,
+      )
+}

@@ -1,8 +1,10 @@
 """The benchmark that says what a number format costs a trained model."""
 
+import math
 import sys
 
 import pytest
+import torch
 from tiny import events, tiny_config
 
 from benchmarks.learning import rounding
@@ -37,4 +39,19 @@ def test_parts_that_do_not_divide_the_update_are_refused(tmp_path, monkeypatch, 
     with pytest.raises(SystemExit) as ended:
         rounding.main()
     assert ended.value.code == 2
-    assert "--micro-steps: got 7, expected a divisor of the update's" in capsys.readouterr().err
+    assert "--micro-steps: got 7; an update has" in capsys.readouterr().err
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path, monkeypatch, capsys):
+    run_training(tiny_config(tmp_path), tmp_path / "out", 0, Progress())
+    checkpoint = tmp_path / "out" / "checkpoint.pt"
+    state = torch.load(checkpoint, weights_only=True)
+    next(iter(state["model"].values())).fill_(math.nan)
+    torch.save(state, checkpoint)
+    monkeypatch.setattr(sys, "argv", ["rounding", str(checkpoint)])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        rounding.main()
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    assert "has values that are not finite" in said.err
