@@ -301,9 +301,7 @@ describe('what is counted by rank', () => {
     expect(await problemOf(changed(5, { ...allocated, peak_memory_reserved_bytes: [45e9, 0] }))).toBe(
       'malformed: metrics.jsonl line 5: peak_memory_reserved_bytes is 0 on rank 1, where peak_memory_allocated_bytes is 60000000000; read both peaks at the end, of the same device and span',
     )
-    expect(
-      await problemOf(changed(5, { ...allocated, peak_memory_reserved_bytes: [40e9, 60e9] })),
-    ).toBeNull()
+    expect(await problemOf(changed(5, { ...allocated, peak_memory_reserved_bytes: [40e9, 60e9] }))).toBeNull()
   })
 })
 
