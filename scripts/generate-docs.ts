@@ -31,7 +31,7 @@ const SPEEDUPS = {
 } as const
 
 /** and how soon as good. */
-const RECIPES = ['two-task-2gpu-recipe', 'two-task-1gpu-recipe'] as const
+const RECIPES = ['two-task-1gpu-recipe', 'two-task-2gpu-recipe', 'two-task-4gpu-recipe'] as const
 
 const COMMON_HEAD = ['whole run', 'NRMSE, optimized / baseline', 'memory of a GPU', 'verdict'] as const
 
