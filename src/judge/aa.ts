@@ -45,7 +45,7 @@ export function checkAa({ runs, ratio: found, spread }: AaFinding): Check {
     : {
         name,
         state: 'failed',
-        detail: `the baseline differs from itself: ${interval} leaves 1 out; find what favours one place in a block, such as heat, caches or the host's other work`,
+        detail: `the baseline differs from itself: ${interval} leaves 1 out; find what makes them differ, such as heat, caches or the host's other work`,
       }
 }
 
