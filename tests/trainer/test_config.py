@@ -12,6 +12,7 @@ from trainer.cli import main
 from trainer.config import Config, config_hash, load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
+from trainer.ranks import rank_from_environment
 from trainer.run.world import open_world
 
 
@@ -363,6 +364,21 @@ def test_more_ranks_than_gpus_are_refused(monkeypatch):
         monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError, match="local rank 1 has no GPU; there are 1"), open_world(60):
         pass
+
+
+@pytest.mark.parametrize(
+    ("rank", "size", "local_rank"), [(2, 2, 0), (1, 1, 1), (-1, 2, 0), (0, 0, 0), (1, 2, -1)]
+)
+def test_a_rank_that_cannot_be_is_refused_before_it_waits_for_the_others(monkeypatch, rank, size, local_rank):
+    for name, value in (("RANK", rank), ("WORLD_SIZE", size), ("LOCAL_RANK", local_rank)):
+        monkeypatch.setenv(name, str(value))
+    told = (
+        f"environment: got RANK {rank} of WORLD_SIZE {size} and LOCAL_RANK {local_rank}, expected RANK below "
+    )
+    with pytest.raises(
+        ConfigError, match=rf"^{told}WORLD_SIZE and none below 0; start with torchrun, or unset"
+    ):
+        rank_from_environment()
 
 
 def test_the_command_prints_every_problem_and_exits_2(tmp_path):
