@@ -17,11 +17,11 @@ const runStart = z.object({
   world_size: count.min(1),
   device_names: z.array(z.string()).min(1).describe('One name per rank, rank 0 first.'),
   versions: z.record(z.string(), z.string()).describe('Python, torch, CUDA, NCCL, ... by name.'),
-  parameter_count: count,
+  parameter_count: count.min(1),
   data_hash: z
     .string()
     .describe('Equal in two runs exactly when they train and are evaluated on the same data.'),
-  evaluation_samples: count.describe('Number of held-out samples that val_loss is computed from.'),
+  evaluation_samples: count.min(1).describe('Number of held-out samples that val_loss is computed from.'),
   period_steps: count
     .min(1)
     .optional()

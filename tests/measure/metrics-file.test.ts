@@ -212,6 +212,15 @@ describe('an event', () => {
     )
   })
 
+  test('has parameters, and held-out samples for its val_loss', async () => {
+    for (const key of ['parameter_count', 'evaluation_samples']) {
+      expect(await problemOf(changed(1, { [key]: 0 }))).toBe(
+        `malformed: metrics.jsonl line 1: ${key}: got 0, expected at least 1`,
+      )
+      expect(await problemOf(changed(1, { [key]: 1 }))).toBeNull()
+    }
+  })
+
   test('of steps follows the steps before it without a gap', async () => {
     expect(await problemOf(changed(3, { first_step: 22 }))).toMatchInlineSnapshot(
       `"out-of-order: metrics.jsonl line 3: first_step is 22, expected 21"`,
