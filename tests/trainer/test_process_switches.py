@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from trainer.config import Config, load_config
 from trainer.config.speed_rules import UNTRACED_UPDATES
 from trainer.data.splits import open_data
-from trainer.errors import ConfigError
+from trainer.errors import CannotWrite, ConfigError
 from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
@@ -162,6 +163,33 @@ def test_a_run_that_ends_early_writes_what_it_has_traced(tmp_path):
     switches.close()
     assert _count("aten::exp", tmp_path / "trace-0.json") == 3
     assert not torch.autograd._profiler_enabled()
+
+
+@pytest.mark.parametrize("cut_off", [0.5, 0.01])
+def test_a_trace_that_a_full_disk_refuses_is_named_and_no_half_of_it_stays(tmp_path, cut_off):
+    """Torch says nothing of it, and a trace that lacks only its end has its name already."""
+    config = tiny_config(tmp_path, "speed.trace_updates=2", "train.updates=12")
+
+    def traced(out: Path) -> Path:
+        switches = ProcessSwitches(config, 12, out, ALONE)
+        for _step in range(12):
+            switches.before()
+            for _operation in range(100):
+                torch.ones(1).exp()
+            switches.after()
+        switches.close()
+        return out / "trace-0.json"
+
+    whole, (soft, hard) = traced(tmp_path / "whole"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int((1 - cut_off) * whole.stat().st_size), hard))
+    try:
+        with pytest.raises(
+            CannotWrite, match=r"^trace-0\.json cannot be written to .*: File too large; mend"
+        ):
+            traced(tmp_path / "full")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list((tmp_path / "full").iterdir())
 
 
 def _count(name: str, trace: Path) -> int:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 from trainer.config.speed_rules import UNTRACED_UPDATES
+from trainer.errors import CannotWrite
+from trainer.folders import refusal_told
+from trainer.run.checkpoint import LAST
 
 TRACES = "trace-*.json"  # of all ranks
 
@@ -46,6 +51,23 @@ class Trace:
         if torch.cuda.is_available():
             torch.cuda.synchronize()
         self.profiler.stop()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.profiler.export_chrome_trace(str(self.path))
+        _write(self.profiler, self.path)
         self.profiler = None
+
+
+def _write(profiler: profile, path: Path) -> None:
+    """CannotWrite where the system refuses: torch tells nobody, and leaves half a trace by either name."""
+    partial = path.with_name(f"{path.name}.tmp")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)  # of an earlier profile
+    profiler.export_chrome_trace(str(path))
+    try:
+        with refusal_told(path, resumes_from=path.parent / LAST):
+            with (path if path.exists() else partial).open("ab") as trace:
+                trace.write(b"\n")  # which it refuses as well, and says why
+            if not path.exists():
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+    except CannotWrite:
+        for part in (path, partial):
+            part.unlink(missing_ok=True)  # it may be what fills the disk
+        raise
