@@ -35,6 +35,7 @@ from trainer.config.schema import Config, RecipeConfig
 from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
+from trainer.terminal import say
 
 ROOT = Path(__file__).parents[2]
 POLL_SECONDS = 0.2
@@ -122,25 +123,34 @@ def main() -> int:
     options = _options()
     end_by_exception()
     with refused_in_words():
-        for name in options.only:
-            _is_enough(
-                _events(options.out / f"{name}.jsonl"), options.below, options.each_below
-            )  # or damaged
+        _waiting(options)  # or damaged
         for name in () if options.show else options.only:
             _require_possible(name, options, load_config(options.config, settings(name, options.set)))
         if not options.show:
             make_folder(options.out, "--out")
     started = time.monotonic()
-    for name in () if options.show else options.only:
-        if _is_enough(_events(options.out / f"{name}.jsonl"), options.below, options.each_below):
-            continue
+    waiting = () if options.show else _waiting(options)
+    if waiting:
+        most = min(options.seconds, len(waiting) * options.case_seconds)
+        say(
+            f"recipes to train: {len(waiting)}, each for {options.case_seconds:g} s at most, "
+            f"all for {most:g} s; --only names fewer"
+        )
+    for name in waiting:
         if time.monotonic() - started + options.case_seconds > options.seconds:
             print(f"{name}: not started, {options.seconds:.0f} s would not do", flush=True)
             continue
         _train(name, options)
     print(table(options.out, options.only, options.below, options.each_below))
-    measured = [_events(options.out / f"{name}.jsonl") for name in options.only]
-    return 0 if all(_is_enough(events, options.below, options.each_below) for events in measured) else 1
+    return 1 if _waiting(options) else 0
+
+
+def _waiting(options: argparse.Namespace) -> list[str]:
+    """Those of which OUT does not say all that is asked."""
+    records = {name: _events(options.out / f"{name}.jsonl") for name in options.only}
+    return [
+        name for name, events in records.items() if not _is_enough(events, options.below, options.each_below)
+    ]
 
 
 def settings(name: str, further: Sequence[str] = ()) -> list[str]:

@@ -201,6 +201,28 @@ def test_one_that_a_higher_limit_ended_is_trained_again(
     assert capsys.readouterr().out.startswith(trained or "| recipe ")
 
 
+def test_how_many_are_trained_and_for_how_long_is_told_before_the_first(
+    measured_before, tmp_path, monkeypatch, capsys
+):
+    def train(_name: str, _options: object) -> None:
+        trained.append(capsys.readouterr().err)
+
+    trained: list[str] = []
+    monkeypatch.setattr(recipes, "_train", train)
+    with (tmp_path / "256-points.jsonl").open("a") as record:
+        record.writelines(f"{json.dumps(event)}\n" for event in a_training(an_evaluation(2, 0.5))[1:])
+    names = ["256-points", "512-points", "1024-points"]
+    told = "recipes to train: 2, each for 120 s at most, all for {} s; --only names fewer\n"
+    for seconds, in_all in ((3600, 240), (150, 150)):  # of which the second is not begun
+        measured_before("--only", *names, "--seconds", seconds)
+        assert trained.pop(0) == told.format(in_all)
+        assert all(later == "" for later in trained)
+        trained.clear()
+    measured_before("--only", *names, "--show")
+    measured_before("--only", "256-points")
+    assert (trained, capsys.readouterr().err) == ([], "")
+
+
 def test_what_is_shown_is_what_was_measured_whatever_call_made_it(monkeypatch, capsys):
     assert (
         run(monkeypatch, "--out", ROOT / "benchmarks/learning/recipes-h200", "--below", 0.00137, "--show")
