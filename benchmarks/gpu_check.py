@@ -31,9 +31,10 @@ from gpu_check_cases import PLAIN, Case, cases, warm_up_updates  # noqa: E402
 from gpu_check_table import table  # noqa: E402
 from gpu_check_verdict import of_old, wrong, wrong_kernels  # noqa: E402
 
-from benchmarks.bad_input import refused_in_words  # noqa: E402
+from benchmarks.in_words import refused_in_words  # noqa: E402
 from trainer.config import load_config  # noqa: E402
 from trainer.errors import ConfigError  # noqa: E402
+from trainer.terminal import answer, say  # noqa: E402
 
 LEAST_UPDATES = 16
 AS_IT_MUST_BE = "each was on as asked, and kept the numbers"
@@ -94,16 +95,16 @@ def main() -> int:
             if time.monotonic() < deadline:  # else its last case was cut off, and did not fail
                 remaining = _still_to_run(remaining, references, options.out)
     records = _records(options.out)
-    print(_table(records, wanted))
+    answer(_table(records, wanted))
     measured = {record["case"] for record in records if "step_seconds" in record}
     missing = [case.name for case in waiting if case.name not in measured]
     done = len(waiting) - len(missing)
-    print(f"measured {done} of {len(waiting)} cases; not measured: {', '.join(missing) or 'none'}")
+    answer(f"measured {done} of {len(waiting)} cases; not measured: {', '.join(missing) or 'none'}")
     for case in wanted:
         if case not in waiting:
-            print(f"{case.name}: left out, {case.package} is not installed")
+            answer(f"{case.name}: left out, {case.package} is not installed")
     complaints = of_kernels + _complaints(records, wanted)
-    print("\n".join(complaints) or ("" if missing else AS_IT_MUST_BE))
+    answer("\n".join(complaints) or ("" if missing else AS_IT_MUST_BE))
     return 1 if missing or complaints else 0
 
 
@@ -115,11 +116,11 @@ def _show(recorded: list[Path]) -> int:
         records = [of_old(record) for record in as_recorded]
         of_gpus = cases(next((record["device"] for record in records if "device" in record), "cuda"))
         complaints = _without_result(records, of_gpus) + _complaints(records, of_gpus)
-        print(f"{file}\n{_table(as_recorded, of_gpus)}")
+        answer(f"{file}\n{_table(as_recorded, of_gpus)}")
         ended = {record["case"] for record in records if "started" not in record}
         for name in dict.fromkeys(record["case"] for record in records if record["case"] not in ended):
-            print(f"{name}: cut off, and not judged")
-        print("\n".join(complaints) or AS_IT_MUST_BE)
+            answer(f"{name}: cut off, and not judged")
+        answer("\n".join(complaints) or AS_IT_MUST_BE)
         worst = max(worst, 1 if complaints else 0)
     return worst
 
@@ -301,7 +302,7 @@ def _print_progress(out: Path) -> None:
         _printed.add(finished[-1]["case"])
         record = finished[-1]
         said = record.get("error") or f"{record['step_seconds'] * 1e3:.2f} ms a step"
-        print(f"{record['case']}: {said[:200]}", flush=True)
+        answer(f"{record['case']}: {said[:200]}")
 
 
 _printed: set[str] = set()
@@ -319,7 +320,7 @@ def _record_the_unfinished(out: Path, remaining: list[Case], reason: str, said: 
     failed = started[-1] if started else names[0]
     if failed not in done:
         _record_a_failure(out, failed, f"no result: {reason}", last_lines=said)
-        print("\n".join([f"{failed}: no result: {reason}; the worker's last lines:", *said]), file=sys.stderr)
+        say("\n".join([f"{failed}: no result: {reason}; the worker's last lines:", *said]))
 
 
 def _record_a_failure(out: Path, case: str, error: str, **more: object) -> None:
@@ -337,7 +338,7 @@ def _still_to_run(remaining: list[Case], references: set[str | None], out: Path)
         if ended.get(case.against) and case.name not in references:
             reason = f"not run: {case.against}, which it is compared with, has failed"
             _record_a_failure(out, case.name, reason)
-            print(f"{case.name}: {reason}", flush=True)
+            answer(f"{case.name}: {reason}")
         else:
             waiting.append(case)
     return waiting
@@ -388,7 +389,7 @@ def _wrong_kernels(options: argparse.Namespace) -> list[str]:
         except (subprocess.TimeoutExpired, ValueError) as error:
             said = f"{dtype}: {error}"
             found.append(said)
-        print(f"errors of our kernels, {dtype}: {said}", flush=True)
+        answer(f"errors of our kernels, {dtype}: {said}")
     return found
 
 

@@ -20,7 +20,7 @@ from gpu_check_cases import PLAIN, Case, cases
 from gpu_check_verdict import largest
 from torch import Tensor
 
-from benchmarks.bad_input import refused_in_words
+from benchmarks.in_words import refused_in_words
 from trainer.config import Config, load_config
 from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits

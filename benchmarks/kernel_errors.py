@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.in_words import refused_in_words
 from trainer.kernels.cross_attention import cross_attention
 from trainer.kernels.feed_forward import feed_forward
 from trainer.kernels.gated_norm import gated_norm
@@ -26,6 +27,7 @@ from trainer.model.decoder import DecoderLayer
 from trainer.model.feed_forward import FeedForward
 from trainer.switches.fp8_products import Fp8Linear, has_fp8
 from trainer.switches.fused_pointwise import fused_tail
+from trainer.terminal import answer
 
 
 class Case(NamedTuple):
@@ -242,7 +244,7 @@ def main() -> None:
             errors[name] = cross_attention_errors(of_decoder, queries=8 * tokens, rows=rows)
     if dtype == torch.bfloat16:
         errors["FP8 products"] = fp8_errors(case) if has_fp8(device) else None
-    print(json.dumps(errors))
+    answer(json.dumps(errors))
 
 
 def _options() -> argparse.Namespace:
@@ -278,4 +280,5 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    with refused_in_words():
+        main()

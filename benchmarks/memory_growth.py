@@ -17,10 +17,11 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
-from benchmarks.bad_input import refused_in_words  # noqa: E402
+from benchmarks.in_words import refused_in_words  # noqa: E402
 from trainer.config import load_config  # noqa: E402
 from trainer.run.training import Progress, run_training  # noqa: E402
 from trainer.run.world import rank_from_environment  # noqa: E402
+from trainer.terminal import answer  # noqa: E402
 
 MEBIBYTE = 2**20
 SETTLED = 0.25  # of the run: caches, workers and compiled code come before
@@ -95,11 +96,11 @@ def main() -> int:
     rank = rank_from_environment()[0]
     if rank == 0:
         start = json.loads((options.out / "metrics.jsonl").read_text().splitlines()[0])
-        print(f"{', '.join(start['device_names'])}, torch {start['versions']['torch']}, commit {at_start}")
+        answer(f"{', '.join(start['device_names'])}, torch {start['versions']['torch']}, commit {at_start}")
         for shown in samples[:: max(1, len(samples) // 10)]:
             host_now, gpu_now = shown.host_mebibytes, shown.gpu_mebibytes
-            print(f"step {shown.step:5d}  host {host_now:8.1f} MiB  GPU {gpu_now:8.1f} MiB")
-    print(f"rank {rank}: {config.train.updates} updates, growth host {host:+.1f} MiB, GPU {gpu:+.1f} MiB")
+            answer(f"step {shown.step:5d}  host {host_now:8.1f} MiB  GPU {gpu_now:8.1f} MiB")
+    answer(f"rank {rank}: {config.train.updates} updates, growth host {host:+.1f} MiB, GPU {gpu:+.1f} MiB")
     return int(max(host, gpu) > options.limit_mebibytes)
 
 

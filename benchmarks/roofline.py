@@ -21,10 +21,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
+from benchmarks.in_words import refused_in_words
 from benchmarks.speed_cases import MEASURED_TFLOPS, pairs_per_second
 from trainer.config import Config
 from trainer.config.load import config_from
 from trainer.profiling.work import PARTS, module_of, pass_without_data
+from trainer.terminal import answer
 
 # Of an H200, measured.
 PEAK_FLOPS = MEASURED_TFLOPS * 1e12
@@ -61,7 +63,7 @@ def main() -> None:
             )
     operator_seconds = operator.seconds * whole.pairs / operator.pairs
     seconds = {"operator": operator_seconds, "decoder": whole.seconds - operator_seconds}
-    print(table(bounds(whole.config, whole.pairs), seconds, whole.pairs))
+    answer(table(bounds(whole.config, whole.pairs), seconds, whole.pairs))
 
 
 def bounds(config: Config, pairs: int) -> dict[str, Bound]:
@@ -167,4 +169,5 @@ def table(bounds: dict[str, Bound], seconds: dict[str, float], pairs: int) -> st
 
 
 if __name__ == "__main__":
-    main()
+    with refused_in_words():
+        main()

@@ -22,8 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.ending import end, end_by_exception
+from benchmarks.in_words import refused_in_words
 from trainer.config.load import config_from
 from trainer.profiling.work import flops_per_pair
+from trainer.terminal import answer, say
 
 ROOT = Path(__file__).parents[1]
 FORMS = ("baseline", "optimized")
@@ -64,7 +66,7 @@ def main() -> int:
     if not options.show:
         _measure(wanted, options)
     measured = [(case, _metrics(case, options.out)) for case in wanted]
-    print(table(measured))
+    answer(table(measured))
     return 0 if all(pairs_per_second(events) for _, events in measured) else 1
 
 
@@ -108,12 +110,12 @@ def _measure(wanted: list[Case], options: argparse.Namespace) -> None:
         if pairs_per_second(_metrics(case, options.out)):
             continue
         if left < options.case_seconds:
-            print(f"{case.name}: {left:.0f} s left, not started", flush=True)
+            answer(f"{case.name}: {left:.0f} s left, not started")
             continue
         if not _has_its_caches(case, options):
-            print(f"{case.name}: {case.after} left no whole caches here, not started; measure that first")
+            answer(f"{case.name}: {case.after} left no whole caches here, not started; measure that first")
             continue
-        print(f"{case.name} ...", flush=True)
+        answer(f"{case.name} ...")
         _launch(case, options)
 
 
@@ -171,11 +173,11 @@ def _launch(case: Case, options: argparse.Namespace) -> None:
         try:
             launch.wait(options.case_seconds)
         except subprocess.TimeoutExpired:
-            print(f"{case.name}: not done after {options.case_seconds:.0f} s", flush=True)
+            answer(f"{case.name}: not done after {options.case_seconds:.0f} s")
         finally:
             end(launch)
     if not _is_finished(run / "metrics.jsonl"):
-        print(f"{case.name}: did not finish; see {options.out / case.name}.log", flush=True)
+        answer(f"{case.name}: did not finish; see {options.out / case.name}.log")
     if (run / "metrics.jsonl").exists():
         shutil.copy(run / "metrics.jsonl", options.out / f"{case.name}.jsonl")
     shutil.rmtree(run, ignore_errors=True)  # its checkpoint is large
@@ -194,7 +196,7 @@ def _metrics(case: Case, out: Path) -> list[dict]:
     try:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     except ValueError as error:  # of a training that was killed while it wrote
-        print(f"{path}: cannot be read as metrics ({error}), so not measured", file=sys.stderr, flush=True)
+        say(f"{path}: cannot be read as metrics ({error}), so not measured")
         return []
 
 
@@ -296,4 +298,5 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    with refused_in_words():
+        raise SystemExit(main())

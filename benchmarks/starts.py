@@ -25,14 +25,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from benchmarks.bad_input import refused_in_words
 from benchmarks.ending import end, end_by_exception
+from benchmarks.in_words import refused_in_words
 from benchmarks.metrics_file import events
 from trainer.config import load_config
 from trainer.config.load import config_hash
 from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
+from trainer.terminal import answer
 
 POLL_SECONDS = 0.1
 LAUNCH_SECONDS = 300  # the most for one launch, with cold caches too
@@ -52,10 +53,10 @@ def main() -> int:
         for number, start in () if options.show else launches(len(options.trees), options.starts):
             record = options.out / f"{number}-{start}.jsonl"
             if not record.exists() and not _launch(options, options.trees[number - 1], record):
-                print(f"{record.stem}: did not start; see {record.with_suffix('.log')}", flush=True)
+                answer(f"{record.stem}: did not start; see {record.with_suffix('.log')}")
                 return 1
             told = table(options.out)
-    print(told)
+        answer(told)
     return 0
 
 

@@ -1,7 +1,7 @@
 """Where the GPU's time goes in one update: reads the traces of runs that had `speed.trace_updates`.
 
-    python benchmarks/step_breakdown.py --updates 3 --json OUT.json --picture OUT.png out/*/trace-0.json
-    python benchmarks/step_breakdown.py --recorded OUT.json --picture OUT.png --devices "4 x NVIDIA H200"
+    python -m benchmarks.step_breakdown --updates 3 --json OUT.json --picture OUT.png out/*/trace-0.json
+    python -m benchmarks.step_breakdown --recorded OUT.json --picture OUT.png --devices "4 x NVIDIA H200"
 
 Prints a table with a column per trace, named by its folder, then the longest kernels of each. Kernels run on
 several streams: what overlaps counts once, for the first of KINDS that is busy; communication is exposed
@@ -13,11 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections import Counter
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+
+from benchmarks.in_words import refused_in_words
+from trainer.terminal import answer, say
 
 # In order of precedence; the names are those of cuBLAS, cuDNN, NCCL, Inductor, torch and our kernels.
 KINDS = {
@@ -57,13 +59,13 @@ def main() -> int:
         found = recorded(options.recorded)
     else:
         found = {str(path): breakdown(operations(path), options.updates) for path in options.traces}
-    print(table(found))
-    for path, part in found.items():
-        print(f"\n{path}: {sum(part.launches.values()):.0f} kernels an update; the longest, in ms:")
-        for name, milliseconds in list(part.kernels.items())[: options.kernels]:
-            print(f"{milliseconds:9.3f} in {part.launches[name]:5.0f}  {name[:140]}")
-    if options.json:
+    if options.json:  # first: a reader may have enough of the tables
         options.json.write_text(json.dumps({path: asdict(part) for path, part in found.items()}, indent=1))
+    answer(table(found))
+    for path, part in found.items():
+        answer(f"\n{path}: {sum(part.launches.values()):.0f} kernels an update; the longest, in ms:")
+        for name, milliseconds in list(part.kernels.items())[: options.kernels]:
+            answer(f"{milliseconds:9.3f} in {part.launches[name]:5.0f}  {name[:140]}")
     if options.picture:
         return draw(found, options.picture, options.devices or devices_of(next(iter(found))))
     return 0
@@ -199,10 +201,7 @@ def draw(found: dict[str, Breakdown], path: Path, devices: str | None) -> int:
     Returns an exit code.
     """
     if find_spec("matplotlib") is None:
-        print(
-            f"no {path}: matplotlib is not installed; with it, --recorded draws that from the --json",
-            file=sys.stderr,
-        )
+        say(f"no {path}: matplotlib is not installed; with it, --recorded draws that from the --json")
         return 1
     import matplotlib.pyplot as plt
 
@@ -225,4 +224,5 @@ def draw(found: dict[str, Breakdown], path: Path, devices: str | None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    with refused_in_words():
+        raise SystemExit(main())

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from benchmarks.bad_input import refused_in_words
+from benchmarks.in_words import refused_in_words
 from trainer.config import Config, load_config
 from trainer.data.batch import Batch
 from trainer.data.conditions import condition_size
@@ -34,6 +34,7 @@ from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.switches.on_model import put_on_model
 from trainer.switches.precision import product_format
+from trainer.terminal import answer
 
 OWN_CODE = str(Path(__file__).parents[1] / "trainer")
 # They give another view of what is there, or room for something.
@@ -73,7 +74,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
-    print(table(operations(load_config(options.config, options.set))))
+    answer(table(operations(load_config(options.config, options.set))))
 
 
 @dataclass

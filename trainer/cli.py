@@ -5,8 +5,6 @@ import contextlib
 import gc
 import json
 import math
-import os
-import select
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,7 +16,7 @@ from trainer.config.rules import require_world_fits
 from trainer.ending import end_at_once
 from trainer.errors import CannotWrite, ConfigError
 from trainer.ranks import is_first_rank, rank_from_environment
-from trainer.terminal import answer, say
+from trainer.terminal import answer, leave_unread, say
 
 FAILED = 1
 BAD_INPUT = 2
@@ -36,9 +34,8 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.flush()  # here, not at exit, where nothing can be caught
         return code
     except BrokenPipeError:
-        if not _is_unread():  # but another pipe broke
+        if not leave_unread():  # but another pipe broke
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return UNREAD
     except KeyboardInterrupt as interruption:
         say(f"interrupted{interruption}")
@@ -49,16 +46,6 @@ def main(arguments: Sequence[str]) -> int:
     except CannotWrite as error:
         say(str(error))
         end_at_once(FAILED)
-
-
-def _is_unread() -> bool:
-    """Whether who read what is printed, such as head, has had enough of it."""
-    watcher = select.poll()
-    try:
-        watcher.register(sys.stdout.fileno(), 0)
-    except (AttributeError, OSError, ValueError):  # closed, or no file
-        return False
-    return any(event & select.POLLERR for _, event in watcher.poll(0))
 
 
 def train(options: argparse.Namespace) -> int:

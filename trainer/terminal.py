@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import time
 from io import TextIOBase
@@ -53,11 +54,24 @@ def say(text: str, stream: TextIOBase | None = None) -> None:
 def answer(text: str) -> None:
     """Write to standard output what a command was asked for; CannotWrite where the system refuses."""
     try:
-        print(text, flush=True)
+        print(text, flush=True)  # noqa: T201
     except BrokenPipeError:  # a reader that has had enough
         raise
     except OSError as error:
         raise CannotWrite("the answer", Path("standard output"), error, resumable=False) from error
+
+
+def leave_unread() -> bool:
+    """Whether who read what is printed, such as head, has had enough of it; then nobody is told the rest."""
+    watcher = select.poll()
+    try:
+        watcher.register(sys.stdout.fileno(), 0)
+    except (AttributeError, OSError, ValueError):  # closed, or no file
+        return False
+    is_unread = any(event & select.POLLERR for _, event in watcher.poll(0))
+    if is_unread:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+    return is_unread
 
 
 def be_quiet() -> None:

@@ -14,6 +14,7 @@ from importlib.metadata import version
 
 import torch
 
+from benchmarks.in_words import refused_in_words
 from benchmarks.learning.fields import example_fields
 from benchmarks.learning.fno import train_fno
 from benchmarks.learning.pictures import draw_curves, draw_fields
@@ -21,6 +22,7 @@ from benchmarks.learning.run import options_of, trained
 from trainer.config import load_config
 from trainer.data.splits import open_data
 from trainer.run.world import open_world
+from trainer.terminal import answer
 
 
 def main() -> int:
@@ -38,13 +40,13 @@ def main() -> int:
             for row in train_fno(config, data, task, seconds, options.seed, world):
                 rivals[f"FNO for {task}"].append(row)
                 done, error = row["training_seconds"], row[f"nrmse/{task}"]
-                print(f"FNO {task}: {done:.1f} s, NRMSE {error:.4f}", flush=True)
+                answer(f"FNO {task}: {done:.1f} s, NRMSE {error:.4f}")
             # After each: a sitting on a lent GPU can end before the last.
             numbers["unfinished"] = [task for task in config.data.tasks if f"FNO for {task}" not in rivals]
             partial = options.out / "numbers.json.partial"
             partial.write_text(json.dumps(numbers, indent=2) + "\n")
             partial.replace(options.out / "numbers.json")
-    print(comparison(curve, rivals))
+    answer(comparison(curve, rivals))
     draw_curves({"trainer": curve["evaluations"], **rivals}, options.out / "learning-curve.png")
     draw_fields(example_fields(options.out / "checkpoint.pt"), options.out / "fields.png")
     return 0
@@ -65,4 +67,5 @@ def comparison(curve: dict, rivals: dict[str, list[dict[str, float]]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with refused_in_words():
+        sys.exit(main())

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from benchmarks.bad_input import refused_in_words
 from benchmarks.ending import end_by_exception
+from benchmarks.in_words import refused_in_words
 from trainer.config.schema import Config
 from trainer.data.mixture import TaskSet
 from trainer.data.paths import MappedPairs
@@ -26,6 +26,7 @@ from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.evaluate import opened_checkpoint
 from trainer.run.evaluation import Evaluator
 from trainer.run.world import World
+from trainer.terminal import answer
 
 EVERY = (2, 3, 4, 5, 8, 9, 10, 11, 16, 25)
 
@@ -43,7 +44,7 @@ def main() -> None:
             for task, losses, nrmse in of_checkpoint(checkpoint, options.data_root):
                 for every in (every for every in EVERY if every <= len(losses)):
                     found = f"loss {_text(off(losses, every))}; NRMSE {_text(off(nrmse, every))}"
-                    print(f"{checkpoint} {task}, every {every}: {found}", flush=True)
+                    answer(f"{checkpoint} {task}, every {every}: {found}")
 
 
 def of_checkpoint(path: Path, root: str | None = None) -> list[tuple[str, np.ndarray, np.ndarray]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.learning.fields import Example
+from trainer.terminal import answer, say
 
 
 def draw_curves(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
@@ -29,7 +29,7 @@ def draw_curves(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
     axes.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.15), frameon=False)
     figure.savefig(path, dpi=120, bbox_inches="tight")
     plt.close(figure)
-    print(f"wrote {path}")
+    answer(f"wrote {path}")
 
 
 def draw_fields(examples: list[Example], path: Path) -> None:
@@ -43,7 +43,7 @@ def draw_fields(examples: list[Example], path: Path) -> None:
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)
-    print(f"wrote {path}")
+    answer(f"wrote {path}")
 
 
 def _draw_lines(_figure, axes, example: Example) -> None:
@@ -74,7 +74,7 @@ def _draw_maps(figure, axes, example: Example) -> None:
 def _pyplot(path: Path):
     """Return matplotlib's pyplot for files, or None and a word about it."""
     if importlib.util.find_spec("matplotlib") is None:
-        print(f"no {path.name}: matplotlib is not installed", file=sys.stderr)
+        say(f"no {path.name}: matplotlib is not installed")
         return None
     import matplotlib
 

@@ -15,6 +15,9 @@ from pathlib import Path
 from statistics import geometric_mean, mean
 from typing import NamedTuple
 
+from benchmarks.in_words import refused_in_words
+from trainer.terminal import answer
+
 
 class Ending(NamedTuple):
     val_loss: float
@@ -40,24 +43,26 @@ def main() -> None:
         endings[training] = ending
     if not endings:
         raise SystemExit(f"{sys.argv[1]}: has no *.jsonl; name a folder of metrics of trainings")
-    print("| learning rate | warm-up | seed | NRMSE in one micro-step | in two | apart |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    answer("| learning rate | warm-up | seed | NRMSE in one micro-step | in two | apart |")
+    answer("| --- | --- | --- | --- | --- | --- |")
     settings = sorted({(training.rate, training.warm_up) for training in endings})
     for rate, warm_up in settings:
         for seed in sorted({t.seed for t in endings if (t.rate, t.warm_up) == (rate, warm_up)}):
             one, two = (endings.get(Training(rate, warm_up, seed, steps)) for steps in (1, 2))
             apart = f"{two.nrmse / one.nrmse - 1:+.1%}" if one and two else "-"
-            print(f"| {rate:g} | {warm_up} | {seed} | {_nrmse(one)} | {_nrmse(two)} | {apart} |")
-    print()
-    print("| learning rate | warm-up | held-out loss | NRMSE | two roundings apart | below 0.1 from update |")
-    print("| --- | --- | --- | --- | --- | --- |")
+            answer(f"| {rate:g} | {warm_up} | {seed} | {_nrmse(one)} | {_nrmse(two)} | {apart} |")
+    answer("")
+    answer(
+        "| learning rate | warm-up | held-out loss | NRMSE | two roundings apart | below 0.1 from update |"
+    )
+    answer("| --- | --- | --- | --- | --- | --- |")
     for rate, warm_up in settings:
         of = {training: e for training, e in endings.items() if training[:2] == (rate, warm_up)}
         twice = {t: of.get(t._replace(micro_steps=1)) for t in of if t.micro_steps == 2}
         logs = [math.log(of[t].nrmse / one.nrmse) for t, one in twice.items() if one]
         # Their mean is known to be 0.
         apart = f"{math.sqrt(mean(log**2 for log in logs)):.1%}" if logs else "not run in two roundings"
-        print(
+        answer(
             f"| {rate:g} | {warm_up} | {mean(e.val_loss for e in of.values()):.5f} "
             f"| {geometric_mean(e.nrmse for e in of.values()):.4f} | {apart} "
             f"| {min(e.settled_at for e in of.values())} to {max(e.settled_at for e in of.values())} |"
@@ -92,4 +97,5 @@ def _training(lines: list[str]) -> tuple[Training, Ending]:
 
 
 if __name__ == "__main__":
-    main()
+    with refused_in_words():
+        main()

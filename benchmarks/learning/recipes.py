@@ -25,8 +25,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from benchmarks.bad_input import refused_in_words
 from benchmarks.ending import end, end_by_exception
+from benchmarks.in_words import refused_in_words
 from benchmarks.metrics_file import events as events_of
 from trainer.config import load_config
 from trainer.config.load import config_hash
@@ -35,7 +35,7 @@ from trainer.config.schema import Config, RecipeConfig
 from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
 from trainer.folders import make_folder
-from trainer.terminal import say
+from trainer.terminal import answer, say
 
 ROOT = Path(__file__).parents[2]
 POLL_SECONDS = 0.2
@@ -123,26 +123,14 @@ def main() -> int:
     options = _options()
     end_by_exception()
     with refused_in_words():
-        _waiting(options)  # or damaged
-        for name in () if options.show else options.only:
-            _require_possible(name, options, load_config(options.config, settings(name, options.set)))
+        waiting = _waiting(options)  # or damaged
         if not options.show:
+            for name in options.only:
+                _require_possible(name, options, load_config(options.config, settings(name, options.set)))
             make_folder(options.out, "--out")
-    started = time.monotonic()
-    waiting = () if options.show else _waiting(options)
-    if waiting:
-        most = min(options.seconds, len(waiting) * options.case_seconds)
-        say(
-            f"recipes to train: {len(waiting)}, each for {options.case_seconds:g} s at most, "
-            f"all for {most:g} s; --only names fewer"
-        )
-    for name in waiting:
-        if time.monotonic() - started + options.case_seconds > options.seconds:
-            print(f"{name}: not started, {options.seconds:.0f} s would not do", flush=True)
-            continue
-        _train(name, options)
-    print(table(options.out, options.only, options.below, options.each_below))
-    return 1 if _waiting(options) else 0
+            _train_all(waiting, options)
+        answer(table(options.out, options.only, options.below, options.each_below))
+        return 1 if _waiting(options) else 0
 
 
 def _waiting(options: argparse.Namespace) -> list[str]:
@@ -179,6 +167,21 @@ def _require_possible(name: str, options: argparse.Namespace, config: Config) ->
                 )
 
 
+def _train_all(waiting: list[str], options: argparse.Namespace) -> None:
+    started = time.monotonic()
+    if waiting:
+        most = min(options.seconds, len(waiting) * options.case_seconds)
+        say(
+            f"recipes to train: {len(waiting)}, each for {options.case_seconds:g} s at most, "
+            f"all for {most:g} s; --only names fewer"
+        )
+    for name in waiting:
+        if time.monotonic() - started + options.case_seconds > options.seconds:
+            answer(f"{name}: not started, {options.seconds:.0f} s would not do")
+            continue
+        _train(name, options)
+
+
 def _train(name: str, options: argparse.Namespace) -> None:
     run = options.out / "runs" / name
     shutil.rmtree(run, ignore_errors=True)
@@ -202,14 +205,14 @@ def _train(name: str, options: argparse.Namespace) -> None:
             end(launch)
     events = _events(metrics)
     if not _is_enough(events, options.below, options.each_below):
-        print(f"{name}: ended before it was good enough; see {options.out / name}.log", flush=True)
+        answer(f"{name}: ended before it was good enough; see {options.out / name}.log")
         if len(_evaluations(events)) <= len(_evaluations(_events(options.out / f"{name}.jsonl"))):
             shutil.rmtree(run)  # what an earlier call kept is as much
             return
     partial = shutil.copy(metrics, options.out / f"{name}.partial")
     partial.rename(options.out / f"{name}.jsonl")
     shutil.rmtree(run)  # its checkpoint is large
-    print(table(options.out, [name], options.below, options.each_below).splitlines()[-1], flush=True)
+    answer(table(options.out, [name], options.below, options.each_below).splitlines()[-1])
 
 
 def table(out: Path, names: list[str], below: float, each_below: Mapping[str, float] = NO_TASK) -> str:

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from benchmarks.bad_input import refused_in_words
 from benchmarks.ending import end_by_exception
+from benchmarks.in_words import refused_in_words
 from trainer.config.schema import Config, SpeedConfig
 from trainer.data.feed import Share, open_feed
 from trainer.errors import ConfigError
@@ -34,6 +34,7 @@ from trainer.run.evaluation import Evaluator, HeldOutErrors
 from trainer.switches.attention import attention_back_end
 from trainer.switches.on_model import put_on_model
 from trainer.switches.precision import product_format
+from trainer.terminal import answer
 
 MOST_PARTS = 6  # 128 of 768 pairs at a time fit 80 GB in float32
 LOSS_SCALE = 2.0**13  # of every form alike: fp16's small gradients would vanish
@@ -68,12 +69,12 @@ def main() -> None:
         micro_steps = dividing(opened.config, options.micro_steps)
         tasks = opened.config.data.tasks
         head = ["form", *(f"loss of {task}" for task in tasks), *(f"NRMSE of {task}" for task in tasks)]
-        print(f"| {' | '.join([*head, 'gradient off'])} |\n|{' --- |' * (len(head) + 1)}")
+        answer(f"| {' | '.join([*head, 'gradient off'])} |\n|{' --- |' * (len(head) + 1)}")
         for form, errors, off in rows_of(opened, micro_steps, seed):
             found = [] if errors is None else [errors.tasks[task] for task in tasks]
             cells = [f"{one.val_loss:.3e}" for one in found] + [f"{one.nrmse:.5f}" for one in found]
             last = "" if off is None else f"{off:.1%}"
-            print(f"| {' | '.join([form, *(cells or [''] * 2 * len(tasks)), last])} |", flush=True)
+            answer(f"| {' | '.join([form, *(cells or [''] * 2 * len(tasks)), last])} |")
 
 
 def require_finite(opened: OpenedCheckpoint, path: Path) -> None:

@@ -17,8 +17,10 @@ import time
 from pathlib import Path
 from types import ModuleType
 
+from benchmarks.in_words import refused_in_words
 from benchmarks.learning.fields import example_fields
 from benchmarks.learning.pictures import draw_curves, draw_fields
+from trainer.terminal import answer
 
 ROOT = Path(__file__).parents[2]
 GOAL_NRMSE = 0.01  # of the config that is trained without --config: 1% of a field, one step ahead
@@ -32,7 +34,7 @@ def main() -> int:
     draw_fields(example_fields(options.out / "checkpoint.pt"), options.out / "fields.png")
     nrmse = curve["evaluations"][-1]["nrmse"]
     reached = nrmse <= GOAL_NRMSE
-    print(
+    answer(
         f"goal, a one-step NRMSE of at most {GOAL_NRMSE}: {'reached' if reached else 'missed'}, {nrmse:.4f}"
     )
     return 0 if reached else 1
@@ -42,11 +44,11 @@ def trained(options: argparse.Namespace) -> dict:
     """Train in a process of its own, print the learning curve and return it; a finished training is kept."""
     metrics = options.out / "metrics.jsonl"
     if _is_finished(metrics):
-        print(f"{options.out} holds a finished training, which is kept", flush=True)
+        answer(f"{options.out} holds a finished training, which is kept")
     else:
         _train(options, metrics)
     curve = learning_curve(metrics)
-    print(as_text(curve), flush=True)
+    answer(as_text(curve))
     return curve
 
 
@@ -60,7 +62,7 @@ def _train(options: argparse.Namespace, metrics: Path) -> None:
             time.sleep(0.2)
         first.kill()  # without a chance to save anything
         first.wait()
-        print(f"killed at update {_updates_done(metrics)}, resuming", flush=True)
+        answer(f"killed at update {_updates_done(metrics)}, resuming")
         command.append("--resume")
     subprocess.run(command, cwd=ROOT, check=True)
 
@@ -142,4 +144,5 @@ def as_text(curve: dict) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with refused_in_words():
+        sys.exit(main())

@@ -11,7 +11,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from benchmarks.in_words import refused_in_words
 from benchmarks.learning.library import FNO
+from trainer.terminal import answer
 
 POINTS, CHANNELS = (1024, 128), 64
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -21,7 +23,7 @@ FEW, MANY = 16, 256
 def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(0)
-    print("largest difference from the CPU's inverse transform, relative to the largest value")
+    answer("largest difference from the CPU's inverse transform, relative to the largest value")
     for points in POINTS:
         spectra = torch.randn(max(BATCHES), CHANNELS, points // 2 + 1, dtype=torch.complex64)
         without = {"all of it": spectra}  # and then without the imaginary parts of more and more
@@ -36,10 +38,12 @@ def main() -> None:
                 for name, part in without.items()
             }
             said = ", ".join(f"{name} {difference:.1e}" for name, difference in off.items())
-            print(f"{points} points, batch {batch:3}: {said}")
-    print(f"\nlargest difference of a layer's result between batches of {FEW} and {MANY}, where there is one")
+            answer(f"{points} points, batch {batch:3}: {said}")
+    answer(
+        f"\nlargest difference of a layer's result between batches of {FEW} and {MANY}, where there is one"
+    )
     for name, off in fno_differences(device).items():
-        print(f"{name:40} {off:.1e}")
+        answer(f"{name:40} {off:.1e}")
 
 
 @torch.no_grad()
@@ -65,4 +69,5 @@ def relative(value: Tensor, wanted: Tensor) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    with refused_in_words():
+        main()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks.bad_input import refused_in_words, require_package
+from benchmarks.in_words import refused_in_words, require_package
 from benchmarks.rivals.workload import DDP_OPTIONS, Stopwatch, Workload, options, write_result
 
 

@@ -2,9 +2,12 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ import torch
 from tiny import ROOT, tiny_file
 
 from benchmarks import memory_growth, speed_cases, step_breakdown
-from benchmarks.bad_input import require_package
+from benchmarks.in_words import refused_in_words, require_package
 from benchmarks.rivals import workload
 from trainer.config import load_config
 from trainer.errors import ConfigError
@@ -167,6 +170,52 @@ def test_bad_input_is_refused_without_a_stack(arguments, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+RECORDED = ROOT / "benchmarks"
+ANSWERS = [  # in one flush at the end, and in many
+    ["step_breakdown", "--recorded", RECORDED / "step-breakdown/h100-1gpu-recipe.json"],
+    ["starts", "--out", RECORDED / "starts/h100-2gpu", "--show"],
+    ["learning.recipes", "--out", RECORDED / "learning/recipes-h200", "--below", "0.00137", "--show"],
+    ["learning.rates", RECORDED / "learning/learning-rate-h200"],
+    ["step_operations", "--config", ROOT / "configs/train/debug.yaml"],
+]
+
+
+def answered_into(file: int | TextIO, script: str, *arguments: object) -> tuple[int, str]:
+    """Exit code, and what is said beside the answer."""
+    command = [sys.executable, "-m", f"benchmarks.{script}", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, stdout=file, stderr=subprocess.PIPE, text=True)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("call", ANSWERS, ids=lambda call: call[0])
+def test_a_reader_that_has_enough_ends_a_script_quietly(call):
+    reading, writing = os.pipe()
+    os.close(reading)
+    assert answered_into(writing, *call) == (128 + signal.SIGPIPE, "")
+    os.close(writing)
+
+
+@pytest.mark.parametrize("call", ANSWERS, ids=lambda call: call[0])
+def test_an_answer_that_a_full_disk_refuses_ends_a_script_in_words(call):
+    told = "the answer cannot be written to standard output: No space left on device"
+    with Path("/dev/full").open("w") as full:
+        assert answered_into(full, *call) == (1, f"{told}; make room there, then start again\n")
+
+
+def test_a_file_that_a_full_disk_refuses_is_not_taken_for_the_answer(capsys):
+    with pytest.raises(OSError, match="No space left on device"), refused_in_words():
+        Path("/dev/full").write_text("record")
+    with pytest.raises(BrokenPipeError), refused_in_words():
+        raise BrokenPipeError
+    assert capsys.readouterr().err == ""
+
+
+def test_every_script_ends_in_words():
+    scripts = [file for file in RECORDED.rglob("*.py") if "__main__" in file.read_text()]
+    assert len(scripts) > 15
+    assert [file.name for file in scripts if "refused_in_words()" not in file.read_text()] == []
 
 
 def test_a_package_that_is_missing_is_named():

@@ -18,7 +18,7 @@ import pytest
 import torch
 from tiny import ROOT
 
-from benchmarks.bad_input import refused_in_words
+from benchmarks.in_words import refused_in_words
 from trainer.config import load_config
 from trainer.errors import ConfigError
 from trainer.losses.choices import StepChoices

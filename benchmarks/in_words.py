@@ -1,0 +1,35 @@
+"""Ends a script as the trainer ends: in words, whether its input is wrong or its answer finds no room."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from trainer.cli import BAD_INPUT, FAILED, UNREAD
+from trainer.ending import end_at_once
+from trainer.errors import CannotWrite, ConfigError
+from trainer.terminal import leave_unread, say
+
+
+@contextmanager
+def refused_in_words() -> Iterator[None]:
+    """Turn a ConfigError into its text and exit code 2, an answer without room into 1, without reader 141."""
+    try:
+        yield
+    except ConfigError as error:
+        sys.stderr.write("".join(f"{problem}\n" for problem in error.problems))  # whole, beside other ranks
+        raise SystemExit(BAD_INPUT) from None
+    except CannotWrite as error:
+        say(str(error))
+        end_at_once(FAILED)
+    except BrokenPipeError:
+        if not leave_unread():  # but another pipe broke
+            raise
+        raise SystemExit(UNREAD) from None
+
+
+def require_package(name: str) -> None:
+    if find_spec(name) is None:
+        raise ConfigError(f"{name}: is not installed; pip install {name}")
