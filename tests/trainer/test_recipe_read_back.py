@@ -85,11 +85,12 @@ def test_without_a_recipe_it_is_the_whole_work(tmp_path):
     }
 
 
-def test_a_short_launch_ends_in_the_warm_up_of_a_whole_one(tmp_path):
-    short = ["recipe.warmup_updates=20", "recipe.schedule_updates=30"]
+def test_a_short_launch_has_the_warm_up_the_schedule_and_the_average_of_a_whole_one(tmp_path):
+    short = ["recipe.warmup_updates=20", "recipe.schedule_updates=30", "recipe.average_updates=40"]
     found = read_back(tmp_path, *short)
     assert found["learning_rate_warm_up"] == "never largest in 12 updates"
     assert found["learning_rate_schedule"] == "never lowest in 12 updates"
+    assert found["ema"] == "for-loop, evaluated, over 40 updates"
 
 
 @pytest.mark.parametrize("change", CHANGED)
