@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from trainer.cli import BAD_INPUT, FAILED, UNREAD
-from trainer.ending import end_at_once
+from trainer.ending import BAD_INPUT, FAILED, UNREAD, end_at_once
 from trainer.errors import CannotWrite, ConfigError
 from trainer.terminal import leave_unread, say
 

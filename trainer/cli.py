@@ -5,7 +5,6 @@ import contextlib
 import gc
 import json
 import math
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,15 +12,11 @@ from pathlib import Path
 from trainer.ahead import open_driver
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
-from trainer.ending import end_at_once
+from trainer.ending import BAD_INPUT, FAILED, INTERRUPTED, UNREAD, end_at_once
 from trainer.errors import CannotWrite, ConfigError
 from trainer.ranks import is_first_rank, rank_from_environment
 from trainer.terminal import answer, leave_unread, say
 
-FAILED = 1
-BAD_INPUT = 2
-INTERRUPTED = 128 + signal.SIGINT  # as shells have it
-UNREAD = 128 + signal.SIGPIPE
 LARGEST_SEED = 2**53 - 1  # that every reader of metrics.jsonl tells from the next
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
 from typing import NoReturn
 
 SAVING = "saves a checkpoint"  # name of a thread that is waited for
+
+FAILED = 1
+BAD_INPUT = 2
+INTERRUPTED = 128 + signal.SIGINT  # as shells have it
+UNREAD = 128 + signal.SIGPIPE
 
 POLL_SECONDS = 0.05
 

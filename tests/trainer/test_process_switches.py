@@ -192,6 +192,20 @@ def test_a_trace_that_a_full_disk_refuses_is_named_and_no_half_of_it_stays(tmp_p
     assert not list((tmp_path / "full").iterdir())
 
 
+def test_a_trace_that_lacks_its_end_is_refused_where_there_is_room_again(tmp_path, monkeypatch):
+    def without_its_end(_profiler: object, path: str) -> None:
+        Path(path).write_text('{"traceEvents": [{"name": "a"}')
+
+    monkeypatch.setattr(torch.profiler.profile, "export_chrome_trace", without_its_end)
+    config = tiny_config(tmp_path, "speed.trace_updates=2", "train.updates=12")
+    switches = ProcessSwitches(config, 12, tmp_path / "out", ALONE)
+    with pytest.raises(CannotWrite, match=r"^trace-0\.json cannot be written to .*: No space left"):  # noqa: PT012
+        for _step in range(12):
+            switches.before()
+            switches.after()
+    assert not list((tmp_path / "out").iterdir())
+
+
 def _count(name: str, trace: Path) -> int:
     if not trace.exists():
         return 0

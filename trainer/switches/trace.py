@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -65,9 +66,17 @@ def _write(profiler: profile, path: Path) -> None:
         with refusal_told(path, resumes_from=path.parent / LAST):
             with (path if path.exists() else partial).open("ab") as trace:
                 trace.write(b"\n")  # which it refuses as well, and says why
-            if not path.exists():
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            if not path.exists() or not _is_whole(path):  # refused, and there is room again
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except CannotWrite:
         for part in (path, partial):
             part.unlink(missing_ok=True)  # it may be what fills the disk
         raise
+
+
+def _is_whole(trace: Path) -> bool:
+    try:
+        json.loads(trace.read_bytes())
+    except ValueError:
+        return False
+    return True
