@@ -199,7 +199,7 @@ def test_a_trace_that_lacks_its_end_is_refused_where_there_is_room_again(tmp_pat
     monkeypatch.setattr(torch.profiler.profile, "export_chrome_trace", without_its_end)
     config = tiny_config(tmp_path, "speed.trace_updates=2", "train.updates=12")
     switches = ProcessSwitches(config, 12, tmp_path / "out", ALONE)
-    with pytest.raises(CannotWrite, match=r"^trace-0\.json cannot be written to .*: No space left"):  # noqa: PT012
+    with pytest.raises(CannotWrite, match=r"^trace-0\.json cannot be written to .*: No space left"):
         for _step in range(12):
             switches.before()
             switches.after()
