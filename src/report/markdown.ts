@@ -65,10 +65,16 @@ export function joinSections(sections: readonly CommentSection[]): string {
 
 export const VERDICT_ICON = { passed: '✅', failed: '❌', inconclusive: '❔', invalid: '⚠️' } as const
 
-function verdictText({ experiment, verdict }: Result): string {
+/** An A/A bears its experiment's name, and must not be taken for it. */
+export function verdictTitle({ experiment: { name, mode }, verdict }: Result): string {
+  return `${name}${mode === 'aa' ? ' (A/A)' : ''} ${verdict.verdict}`
+}
+
+function verdictText(result: Result): string {
+  const { verdict } = result
   const warnings = verdict.warnings.map((warning) => `> ⚠️ ${escapeCell(warning)}`)
   return [
-    `## ${VERDICT_ICON[verdict.verdict]} Speedproof: ${experiment.name}${experiment.mode === 'aa' ? ' (A/A)' : ''} ${verdict.verdict}`,
+    `## ${VERDICT_ICON[verdict.verdict]} Speedproof: ${verdictTitle(result)}`,
     '',
     `**Why:** ${escapeCell(verdict.reason, 1000)} (${ruleLink('how a verdict is made', 'verdicts')})`,
     ...(warnings.length > 0 ? ['', ...warnings] : []),

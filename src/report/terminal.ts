@@ -6,16 +6,16 @@ import { differenceText } from './differences.ts'
 import { oneLine } from './escape.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
 import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './machine.ts'
-import { VERDICT_ICON } from './markdown.ts'
+import { VERDICT_ICON, verdictTitle } from './markdown.ts'
 
 /** Reasons quote trainers and configs, whose text must stay in its line. */
 export function renderTerminal(result: Result): string {
-  const { experiment, verdict } = result
+  const { verdict } = result
   const rows = verdict.gates.map(gateCells)
   const meanings = verdict.gates.map((gate) => `${gate.gate.name}: ${gateMeaning(gate)}`)
   const checks = verdict.checks.map(({ name, state, detail }) => `${name}: ${state}, ${detail}`)
   const warnings = verdict.warnings.map((warning) => `warning: ${warning}`)
-  const end = `${VERDICT_ICON[verdict.verdict]} ${experiment.name} ${verdict.verdict}: ${verdict.reason}`
+  const end = `${VERDICT_ICON[verdict.verdict]} ${verdictTitle(result)}: ${verdict.reason}`
   return [
     ...question(result),
     '',

@@ -148,7 +148,7 @@ describe('the whole line of an A/A', () => {
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory reserved, peak memory allocated, allocation retries
 
-      ✅ two-task passed: 14 of 14 launches finished; the baseline against itself: 1.00x (0.980x to 1.02x, 99% interval); runs scatter by 0.77%"
+      ✅ two-task (A/A) passed: 14 of 14 launches finished; the baseline against itself: 1.00x (0.980x to 1.02x, 99% interval); runs scatter by 0.77%"
     `)
     expect(renderMarkdown(result)).toContain('Speedproof: two-task (A/A) passed')
   })

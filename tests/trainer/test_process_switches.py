@@ -203,6 +203,7 @@ def test_a_trace_that_lacks_its_end_is_refused_where_there_is_room_again(tmp_pat
         for _step in range(12):
             switches.before()
             switches.after()
+    switches.close()  # as at every end of a training: nothing is written again
     assert not list((tmp_path / "out").iterdir())
 
 

@@ -47,13 +47,13 @@ class Trace:
 
     def close(self) -> None:
         """Write what is recorded so far."""
-        if self.profiler is None:
+        profiler, self.profiler = self.profiler, None  # once, also where it cannot be written
+        if profiler is None:
             return
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        self.profiler.stop()
-        _write(self.profiler, self.path)
-        self.profiler = None
+        profiler.stop()
+        _write(profiler, self.path)
 
 
 def _write(profiler: profile, path: Path) -> None:
