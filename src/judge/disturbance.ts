@@ -2,7 +2,6 @@
 import { foreignProcesses, summarizeMachine } from '../measure/machine.ts'
 import type { MachineRecord } from '../measure/machine-record.ts'
 import type { Launched } from '../measure/outcome.ts'
-import { summarizeRuns } from '../measure/summary.ts'
 import { foreignProblems, machineProblems } from './machine.ts'
 
 /** Null for a launch that stands: undisturbed, not over, or failed by its own doing. */
@@ -15,7 +14,7 @@ export function disturbanceOf(
       // A warm-up launch counts for nothing; of a run alone, later ones cannot change what is said here.
       return outcome.run.block === null || record === undefined
         ? null
-        : joined(summarizeRuns([outcome]).flatMap((run) => machineProblems(summarizeMachine(run, record))))
+        : joined(machineProblems(summarizeMachine(outcome, record)))
     case 'failed':
       return joined([
         ...(launch?.result.status === 'not-started'

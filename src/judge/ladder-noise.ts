@@ -10,6 +10,8 @@ export interface Noise {
   /** Standard deviation of ln(seconds per sample) of one launch: 0.01 is about 1%. */
   readonly deviation: number
   readonly differences: number
+  /** Fewer than the differences: two that share a launch say less than two that do not. */
+  readonly degreesOfFreedom: number
 }
 
 export interface Effect {
@@ -20,14 +22,22 @@ export interface Effect {
 
 /**
  * From differences between neighbouring launches (the mean square successive difference of von Neumann, 1941), which a
- * slow drift of the machine hardly enters. Null without two baseline launches in any sitting.
+ * slow drift of the machine hardly enters. Of m differences in a sitting the squares sum to 2 m variances, with a
+ * variance of (12 m - 4) squared variances; a chi-squared with these two moments has the degrees of freedom. Null
+ * without two baseline launches in any sitting.
  */
 export function noiseOf(logsOfSittings: readonly (readonly number[])[]): Noise | null {
-  const squares = logsOfSittings.flatMap((logs) =>
-    logs.slice(1).map((log, index) => (log - (logs[index] ?? log)) ** 2),
-  )
-  if (squares.length === 0) return null
-  return { deviation: Math.sqrt(sumOf(squares) / (2 * squares.length)), differences: squares.length }
+  const squaresOfSittings = logsOfSittings
+    .map((logs) => logs.slice(1).map((log, index) => (log - (logs[index] ?? log)) ** 2))
+    .filter(({ length }) => length > 0)
+  const squares = squaresOfSittings.flat()
+  const differences = squares.length
+  if (differences === 0) return null
+  return {
+    deviation: Math.sqrt(sumOf(squares) / (2 * differences)),
+    differences,
+    degreesOfFreedom: (2 * differences ** 2) / sumOf(squaresOfSittings.map(({ length }) => 3 * length - 1)),
+  }
 }
 
 export interface Share {
@@ -60,7 +70,7 @@ export function effectOf(
   })
   const between = sumOf(shares.map(({ coefficient }) => (coefficient * noise.deviation) ** 2))
   const components = [
-    { variance: between, freedom: noise.differences },
+    { variance: between, freedom: noise.degreesOfFreedom },
     ...shares.map(({ coefficient, standardError }) => ({
       variance: (coefficient * standardError) ** 2,
       freedom: SCATTER_BATCHES - 1,

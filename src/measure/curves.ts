@@ -1,11 +1,12 @@
 // The runs of each variant -> short curves for a chart: training loss and step seconds over the samples seen.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
+import { samplesAfter, stepsUntil } from './steady-state.ts'
 import type { FinishedRun } from './summary.ts'
 
 export interface Curve {
   readonly metric: 'train_loss' | 'seconds_per_sample'
-  /** Samples seen at the end of each part of the training; the parts are equally long. */
+  /** Samples seen at the end of each part of the training; the parts have equally many, but for whole steps. */
   readonly samples: readonly number[]
   /** Means over the measured runs of a variant. */
   readonly values: Readonly<Record<Variant, readonly number[]>>
@@ -35,52 +36,47 @@ function curve(
   metric: Curve['metric'],
   fromOf: (run: FinishedRun) => number,
 ): Curve[] {
-  const shortest = Math.min(...runs.map((run) => run.metrics.steps.seconds.length - fromOf(run)))
-  const parts = Math.min(PARTS, shortest)
-  const [first] = runs
-  if (!first || parts < 2) return []
-  const { samples } = first.metrics.steps
-  const [skipped, total] = [sumOf(samples.slice(0, fromOf(first))), sumOf(samples)]
-  const ofRun = (run: FinishedRun) =>
-    metric === 'train_loss' ? lossParts(run, parts) : secondsParts(run, fromOf(run), parts)
+  const from = Math.max(...runs.map((run) => samplesAfter(run.metrics, fromOf(run))))
+  const to = Math.min(...runs.map(({ metrics }) => sumOf(metrics.steps.samples)))
+  const largestStep = Math.max(...runs.map(({ metrics }) => largestOf(metrics.steps.samples)))
+  // A part of fewer samples than a step has may hold no step.
+  const parts = Math.min(PARTS, Math.floor((to - from) / largestStep))
+  if (!(parts >= 2)) return []
+  const ends = Array.from({ length: parts }, (_, part) => from + ((to - from) * (part + 1)) / parts)
+  const of = metric === 'train_loss' ? meanLoss : secondsPerSample
+  const meanOver = (variant: Variant) => {
+    const curves = runs
+      .filter(({ run }) => run.variant === variant)
+      .map((run) => inParts(run, [from, ...ends], of))
+    return ends.map((_, part) => meanOf(curves.map((values) => values[part] ?? 0)))
+  }
   return [
     {
       metric,
-      samples: Array.from({ length: parts }, (_, part) =>
-        Math.round(skipped + ((total - skipped) * (part + 1)) / parts),
-      ),
-      values: {
-        baseline: meanOver(runs, 'baseline', ofRun, parts),
-        optimized: meanOver(runs, 'optimized', ofRun, parts),
-      },
+      samples: ends.map(Math.round),
+      values: { baseline: meanOver('baseline'), optimized: meanOver('optimized') },
     },
   ]
 }
 
-function meanOver(
-  runs: readonly FinishedRun[],
-  variant: Variant,
-  ofRun: (run: FinishedRun) => number[],
-  parts: number,
-): number[] {
-  const curves = runs.filter(({ run }) => run.variant === variant).map(ofRun)
-  return Array.from({ length: parts }, (_, part) => meanOf(curves.map((curve) => curve[part] ?? 0)))
+/** Of the steps that end between each two of `bounds`, in samples seen: steps of a growing batch are not alike. */
+function inParts({ metrics }: FinishedRun, bounds: readonly number[], of: typeof meanLoss): number[] {
+  const steps = bounds.map((bound) => stepsUntil(metrics, bound))
+  return steps.slice(1).map((end, part) => of(metrics.steps, steps[part] ?? 0, end))
 }
 
-function lossParts({ metrics: { steps } }: FinishedRun, parts: number): number[] {
-  return inParts(steps.trainLoss.length, parts, (from, to) => meanOf(steps.trainLoss.slice(from, to)))
+type Steps = FinishedRun['metrics']['steps']
+
+function meanLoss({ trainLoss, samples }: Steps, from: number, to: number): number {
+  const counts = samples.slice(from, to)
+  return sumOf(trainLoss.slice(from, to).map((loss, step) => loss * (counts[step] ?? 0))) / sumOf(counts)
 }
 
-function secondsParts({ metrics: { steps } }: FinishedRun, from: number, parts: number): number[] {
-  const [seconds, samples] = [steps.seconds.slice(from), steps.samples.slice(from)]
-  return inParts(
-    seconds.length,
-    parts,
-    (start, end) => sumOf(seconds.slice(start, end)) / sumOf(samples.slice(start, end)),
-  )
+function secondsPerSample({ seconds, samples }: Steps, from: number, to: number): number {
+  return sumOf(seconds.slice(from, to)) / sumOf(samples.slice(from, to))
 }
 
-function inParts(steps: number, parts: number, of: (from: number, to: number) => number): number[] {
-  const start = (part: number) => Math.round((steps * part) / parts)
-  return Array.from({ length: parts }, (_, part) => of(start(part), start(part + 1)))
+/** Math.max(...) would overflow the stack on some hundred thousand steps. */
+function largestOf(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), 0)
 }

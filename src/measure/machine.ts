@@ -1,6 +1,7 @@
 // A machine record -> the numbers of one run: clocks, power, temperature, throttling, utilisation, energy.
 import { meanOf, sumOf } from '../statistics/averages.ts'
 import type { GpuSample, MachineRecord, Watched } from './machine-record.ts'
+import { samplesAfter } from './steady-state.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from './summary.ts'
 
 /** null is "not measured": no GPU, a driver that does not tell, or no sample in the steady part of the run. */
@@ -52,17 +53,17 @@ interface SteadyWindow extends Window {
 export function summarizeMachines(runs: readonly FinishedRun[], { records }: Watched): MachineSummary[] {
   return runs.flatMap((run) => {
     const record = records.get(run.run.id)
-    return record === undefined ? [] : summarizeRuns([run]).map((alone) => summarizeMachine(alone, record))
+    return record === undefined ? [] : [summarizeMachine(run, record)]
   })
 }
 
-export function summarizeMachine(run: RunSummary, record: MachineRecord): MachineSummary {
+export function summarizeMachine(run: FinishedRun, record: MachineRecord): MachineSummary {
   const window = steadyWindow(run, record)
   const steady = window === null ? [] : record.samples.filter(({ seconds }) => isWithin(window, seconds))
   const perGpu = record.gpus.map((_, gpu) => steady.filter((sample) => sample.gpu === gpu))
   const clocks = valuesOf(steady, 'sm_clock_mhz')
   return {
-    runId: run.runId,
+    runId: run.run.id,
     gpus: record.gpus.length,
     steadySamples: perGpu.reduce((fewest, { length }) => Math.min(fewest, length), steady.length),
     isComplete: (record.end?.is_complete ?? false) && !hasGap(record),
@@ -113,16 +114,21 @@ const EVER: Window = { from: 0, to: Number.POSITIVE_INFINITY }
  * The time of the timed steps on the sampler's clock. Steps are reported some time after they are done, all of
  * them at the end by some trainers: the window is never shorter than the timed steps themselves.
  */
-function steadyWindow(run: RunSummary, { steps }: MachineRecord): SteadyWindow | null {
+function steadyWindow(run: FinishedRun, { steps }: MachineRecord): SteadyWindow | null {
+  const warmUpSteps = warmUpStepsOf(run)
   const last = steps.at(-1)
-  const warm = steps.find(({ last_step }) => last_step >= run.warmUpSteps)
+  const warm = steps.find(({ last_step }) => last_step >= warmUpSteps)
   if (last === undefined || warm === undefined) return null
-  const timedSteps = Math.max(0, run.steps - run.warmUpSteps)
-  const from = Math.max(0, Math.min(warm.seconds, last.seconds - run.medianStepSeconds * timedSteps))
-  const stepsBefore = stepsDoneAt(from, steps)
-  const stepsWithin = stepsBefore === null ? timedSteps : last.last_step - stepsBefore
-  const samples = (stepsWithin * run.samples) / run.steps
+  const timedSeconds = sumOf(run.metrics.steps.seconds.slice(warmUpSteps, last.last_step))
+  const from = Math.max(0, Math.min(warm.seconds, last.seconds - timedSeconds))
+  const stepsBefore = stepsDoneAt(from, steps) ?? warmUpSteps
+  const samples = samplesAfter(run.metrics, last.last_step) - samplesAfter(run.metrics, stepsBefore)
   return { from, to: last.seconds, secondsPerSample: samples > 0 ? (last.seconds - from) / samples : null }
+}
+
+/** Of the run alone, so that it is judged alike whatever follows it. */
+function warmUpStepsOf(run: FinishedRun): number {
+  return summarizeRuns([run])[0]?.warmUpSteps ?? 0
 }
 
 /** Between two reports as many as the time says; null before the first. */

@@ -19,6 +19,12 @@ describe('bootstrap bounds', () => {
     expect(bootstrapBounds(values, 0.95)).toEqual(bootstrapBounds(values, 0.95))
   })
 
+  test('count half of the resamples that are equal to the estimate as below it', () => {
+    // Zeros and ones: a resample's sum is binomial, and by symmetry its 5% and 95% quantiles are the bounds, 3 and 9 of 12.
+    const values = [...Array<number>(6).fill(0), ...Array<number>(6).fill(1)]
+    expect(bootstrapBounds(values, 0.95)).toEqual({ lower: 0.25, upper: 0.75 })
+  })
+
   test('need 8 values', () => {
     expect(bootstrapBounds([1, 2, 3, 4, 5, 6, 7], 0.95)).toBeNull()
   })

@@ -195,6 +195,17 @@ describe('held-out losses', () => {
     })
   })
 
+  test.each([
+    ['seeds', 2e-4, []],
+    ['sums in another order', 5e-5, ['optimized']],
+  ])(
+    'that differ as by %s, in %d of each first loss, are told apart to four digits',
+    (_, share, seedless) => {
+      const runs = [0, 1, 2].map((block) => [0.9, 0.8, 0.7].map((loss) => loss * (1 + (block * share) / 2)))
+      expect(comparisonOf(seeded(...runs), lossDelta).seedless).toEqual(seedless)
+    },
+  )
+
   test('of several seeds have one, though the first step may be alike, and where no losses are told', () => {
     const alike = seeded([0.9, 0.8, 0.7], [0.9, 0.81, 0.7], [0.9, 0.8, 0.7])
     expect(judgeGate(comparisonOf(alike, lossDelta))).toMatchObject({ state: 'passed', seedless: [] })

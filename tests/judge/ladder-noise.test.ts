@@ -1,6 +1,9 @@
 // How much two launches of one training differ by themselves, and what that makes of a ratio.
 import { describe, expect, test } from 'vitest'
 import { type Contrast, effectOf, noiseOf } from '../../src/judge/ladder-noise.ts'
+import { meanOf } from '../../src/statistics/averages.ts'
+import { seededRandom } from '../../src/statistics/random.ts'
+import { normal } from '../fixtures/noise.ts'
 
 describe('the noise of a ladder', () => {
   test('is unknown without two baseline launches in one sitting', () => {
@@ -17,13 +20,39 @@ describe('the noise of a ladder', () => {
     expect(noise?.deviation).toBeCloseTo(0.02, 12)
   })
 
+  test('has fewer degrees of freedom than differences, since neighbours share a launch', () => {
+    // 2 m^2 / sum(3 m - 1): pairs alone have one each, three launches in a row 8 / 5.
+    expect(noiseOf([[0, 0.01]])?.degreesOfFreedom).toBe(1)
+    expect(noiseOf([[0, 0.01], [0, 0.02], [3]])?.degreesOfFreedom).toBe(2)
+    expect(noiseOf([[0, 0.01, 0.03]])?.degreesOfFreedom).toBeCloseTo(8 / 5, 12)
+    expect(
+      noiseOf([
+        [0, 0.01, 0.03],
+        [0, 0.02],
+      ])?.degreesOfFreedom,
+    ).toBeCloseTo(18 / 7, 12)
+  })
+
+  test('has the mean and the variance that its degrees of freedom say', () => {
+    const random = seededRandom(5)
+    const variances = Array.from({ length: 20_000 }, () => {
+      const noise = noiseOf([Array.from({ length: 5 }, () => normal(random))])
+      return (noise?.deviation ?? Number.NaN) ** 2
+    })
+    const mean = meanOf(variances)
+    const variance = meanOf(variances.map((value) => (value - mean) ** 2))
+    const { degreesOfFreedom = Number.NaN } = noiseOf([[0, 1, 0, 1, 0]]) ?? {}
+    expect(mean).toBeCloseTo(1, 1)
+    expect((2 * mean ** 2) / variance / degreesOfFreedom).toBeCloseTo(1, 1)
+  })
+
   test('hardly grows by a slow drift', () => {
     const drifting = Array.from({ length: 11 }, (_, index) => 0.001 * index)
     expect(noiseOf([drifting])?.deviation).toBeCloseTo(0.001 / Math.SQRT2, 12)
   })
 })
 
-const NOISE = { deviation: 0.01, differences: 3 }
+const NOISE = { deviation: 0.01, differences: 4, degreesOfFreedom: 3 }
 
 function contrast(
   coefficients: Readonly<Record<string, number>>,

@@ -3,14 +3,20 @@ import { compare } from '../../src/judge/compare.ts'
 import { checkMachine, machineProblems, usedMachines } from '../../src/judge/machine.ts'
 import { type MachineSummary, summarizeMachine, withMachineMetrics } from '../../src/measure/machine.ts'
 import type { MachineRecord } from '../../src/measure/machine-record.ts'
-import { aRunSummary } from '../fixtures/builders.ts'
+import type { RunSummary } from '../../src/measure/summary.ts'
+import { aFinishedRun, aRunSummary } from '../fixtures/builders.ts'
 import { aMachineRecord, aPreflight, aProcess } from '../fixtures/machine/records.ts'
 
 const RUNS = (['baseline', 'optimized'] as const).map((variant) => aRunSummary({ variant }))
+const FINISHED = await aFinishedRun()
+
+function machineOf({ runId }: RunSummary, difference: Partial<MachineRecord> = {}): MachineSummary {
+  return { ...summarizeMachine(FINISHED, aMachineRecord(difference)), runId }
+}
 
 /** The second run's machine is as given, the first one's is fine. */
 function checksOf(difference: Partial<MachineSummary>) {
-  const machines = RUNS.map((run) => summarizeMachine(run, aMachineRecord()))
+  const machines = RUNS.map((run) => machineOf(run))
   return checkMachine(aPreflight(), RUNS, [
     ...machines.slice(0, 1),
     ...machines.slice(1).map((machine) => ({ ...machine, ...difference })),
@@ -55,7 +61,7 @@ test('a process that stays on a GPU after its run fails', () => {
 })
 
 test('a run that was not watched leaves the others unproven, and what is wrong in them wrong', () => {
-  const [first] = RUNS.map((run) => summarizeMachine(run, aMachineRecord()))
+  const [first] = RUNS.map((run) => machineOf(run))
   const throttling = (machine: MachineSummary | undefined) =>
     checkMachine(aPreflight(), RUNS, machine ? [machine] : []).find(({ name }) => name === 'throttling')
       ?.state
@@ -76,7 +82,7 @@ test('GPUs that the runs did not use are not judged', () => {
 })
 
 test('GPUs that stand idle beside a training on the CPU give it no number', () => {
-  const unseen = RUNS.map((run) => summarizeMachine(run, aMachineRecord({ processes: [] })))
+  const unseen = RUNS.map((run) => machineOf(run, { processes: [] }))
   const onCpu = RUNS.map((run) => ({ ...run, deviceNames: ['AMD EPYC 9654'] }))
   expect(usedMachines(aPreflight(), onCpu, unseen)).toEqual([])
   expect(usedMachines(aPreflight(), RUNS, unseen)).toEqual(unseen)
@@ -84,7 +90,7 @@ test('GPUs that stand idle beside a training on the CPU give it no number', () =
 
 test('GPUs are judged when a run was seen on them, whatever it calls its devices', () => {
   const runs = RUNS.map((run) => ({ ...run, deviceNames: ['cuda'] }))
-  const machines = runs.map((run) => summarizeMachine(run, aMachineRecord()))
+  const machines = runs.map((run) => machineOf(run))
   expect(checkMachine(aPreflight(), runs, machines)).toHaveLength(10)
 })
 
@@ -93,7 +99,7 @@ test('a machine that nobody looked at was not measured', () => {
 })
 
 const problemsOf = (difference: Partial<MachineRecord>) =>
-  machineProblems(summarizeMachine(aRunSummary(), aMachineRecord(difference)))
+  machineProblems(machineOf(aRunSummary(), difference))
 
 test('a run counts unless something speaks against it', () => {
   expect(problemsOf({})).toEqual([])
@@ -106,7 +112,7 @@ test('a run counts unless something speaks against it', () => {
 test('at one clock, a variant that ran at a lower clock would have been faster', () => {
   const machines = [1500, 1000].flatMap((meanSmClockMhz, index) =>
     RUNS.slice(index, index + 1).map((run) => ({
-      ...summarizeMachine(run, aMachineRecord()),
+      ...machineOf(run),
       meanSmClockMhz,
     })),
   )

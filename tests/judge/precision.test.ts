@@ -57,6 +57,12 @@ describe('the blocks that would decide', () => {
     expect(found?.toDecide).toEqual({ status: 'within-reach', blocks: 8 })
   })
 
+  test('are more than there are, however few should have been enough', () => {
+    // Twice the deviation to the limit from no difference, but the losses came out beside the limit.
+    const found = precision(lossDelta, [1.0007, 1.0011, 1.0007, 1.0011, 1.0007, 1.0011])
+    expect(found?.toDecide).toEqual({ status: 'within-reach', blocks: 7 })
+  })
+
   test('a speedup are counted from its estimate', () => {
     const found = precision(aGate({ limit: 3.9 }), [0.24, 0.26, 0.24, 0.26])?.toDecide
     expect(found).toMatchObject({ status: 'within-reach', blocks: expect.any(Number) })

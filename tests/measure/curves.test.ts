@@ -32,11 +32,40 @@ it('losses have a curve of their own where every run reports them, from the firs
   const runs = [await withLoss('baseline', 1), await withLoss('baseline', 3), await withLoss('optimized', 4)]
   const [losses, seconds] = curvesOf(runs, () => 10)
   expect([losses?.metric, seconds?.metric]).toEqual(['train_loss', 'seconds_per_sample'])
-  // 40 steps in 24 parts: the first has 2 of them.
+  // 40 steps in 24 parts: the first has 2 of them, the last one.
   expect(losses?.values.baseline.at(0)).toBeCloseTo((2 * (40 + 39)) / 2)
-  expect(losses?.values.optimized.at(-1)).toBeCloseTo((4 * (1 + 2)) / 2)
+  expect(losses?.values.optimized.at(-1)).toBeCloseTo(4)
   const unlike = [...runs, await aFinishedRun({ variant: 'optimized' })]
   expect(curvesOf(unlike, () => 10).map(({ metric }) => metric)).toEqual(['seconds_per_sample'])
+})
+
+it('what is learned alike has the same curve, whatever the steps', async () => {
+  // The loss falls by 0.5 with every sample; 4 steps of 16 samples, or one of 64.
+  const learning = async (variant: 'baseline' | 'optimized', samplesPerStep: number[]) => {
+    const run = await aFinishedRun(
+      { variant },
+      { stepSeconds: samplesPerStep.map((count) => count / 200), samplesPerStep },
+    )
+    const after = (step: number) =>
+      samplesPerStep.slice(0, step + 1).reduce((total, count) => total + count, 0)
+    const trainLoss = samplesPerStep.map((count, step) => 1000 - (after(step) - count / 2) / 2)
+    return { ...run, metrics: { ...run.metrics, steps: { ...run.metrics.steps, trainLoss } } }
+  }
+  const baseline = await learning('baseline', Array<number>(48).fill(16))
+  const grown = [...Array<number>(24).fill(16), ...Array<number>(6).fill(64)]
+  const [losses, seconds] = curvesOf([baseline, await learning('optimized', grown)], () => 0)
+  expect(losses?.samples).toHaveLength(12)
+  const values = losses?.values ?? { baseline: [], optimized: [] }
+  for (const [part, value] of values.baseline.entries()) expect(values.optimized[part]).toBeCloseTo(value, 9)
+  for (const value of seconds?.values.optimized ?? []) expect(value).toBeCloseTo(0.005, 9)
+})
+
+it('steps larger than half of all samples have no curve', async () => {
+  const runs = [
+    await aFinishedRun({}, { stepSeconds: [1, 1, 1], samplesPerStep: [16, 16, 64] }),
+    await aFinishedRun(OPTIMIZED, { stepSeconds: [1, 1, 1], samplesPerStep: [16, 16, 64] }),
+  ]
+  expect(curvesOf(runs, () => 0)).toEqual([])
 })
 
 it('there is none without a measured run of both variants, nor of losses that are not reported', async () => {

@@ -4,11 +4,25 @@ import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { summarizeMachine, withMachineMetrics } from '../../src/measure/machine.ts'
 import { type MachineRecord, readMachine } from '../../src/measure/machine-record.ts'
-import { aRunSummary } from '../fixtures/builders.ts'
+import { type FinishedRun, type RunSummary, summarizeRuns } from '../../src/measure/summary.ts'
+import { aFinishedRun } from '../fixtures/builders.ts'
 import { aGpuSample, aMachineRecord, anEnergySample, aProcess } from '../fixtures/machine/records.ts'
 
-const RUN = aRunSummary({ steps: 40, warmUpSteps: 10, medianStepSeconds: 0.1, secondsPerSample: 0.005 })
+// 40 steps of 16 samples, the first ten of them its warm-up.
+const RUN = await aFinishedRun({}, { stepSeconds: 0.1 })
+const SUMMARY = summaryOf(RUN)
 const summary = (difference: Partial<MachineRecord> = {}) => summarizeMachine(RUN, aMachineRecord(difference))
+
+function summaryOf(run: FinishedRun): RunSummary {
+  const [alone] = summarizeRuns([run])
+  if (alone === undefined) throw new Error('a run has a summary')
+  return alone
+}
+
+function energyPerSample(run: FinishedRun, record: MachineRecord): number {
+  const { metrics } = withMachineMetrics(summaryOf(run), [summarizeMachine(run, record)])
+  return metrics.energy_joules_per_sample ?? Number.NaN
+}
 
 /** One GPU, sampled at the given seconds. */
 const oneGpu = (samples: readonly Parameters<typeof aGpuSample>[0][]): Partial<MachineRecord> => ({
@@ -19,7 +33,7 @@ const oneGpu = (samples: readonly Parameters<typeof aGpuSample>[0][]): Partial<M
 
 test('a watched run becomes its numbers', () => {
   expect(summary()).toEqual({
-    runId: RUN.runId,
+    runId: RUN.run.id,
     gpus: 2,
     steadySamples: 11,
     isComplete: true,
@@ -55,9 +69,9 @@ test('steps that are all reported at the end are still given their time', () => 
   expect(summary({ ...oneGpu(clocks), steps })).toMatchObject({ steadySamples: 2, minSmClockMhz: 1007 })
 })
 
-test('the energy of a sample is that of the time around it, so that pauses save none', () => {
-  const energyOf = (stepSeconds: number, watts: number, pauseSeconds: number) => {
-    const run = { ...RUN, medianStepSeconds: stepSeconds, secondsPerSample: stepSeconds / 16 }
+test('the energy of a sample is that of the time around it, so that pauses save none', async () => {
+  const energyOf = async (stepSeconds: number, watts: number, pauseSeconds: number) => {
+    const run = await aFinishedRun({}, { stepSeconds })
     // Reports after every ten steps, with an evaluation at 100 W after each.
     const lap = 10 * stepSeconds + pauseSeconds
     const joulesAt = (seconds: number) => {
@@ -77,12 +91,50 @@ test('the energy of a sample is that of the time around it, so that pauses save 
         last_step: 10 * at,
       })),
     })
-    return withMachineMetrics(run, [summarizeMachine(run, record)]).metrics.energy_joules_per_sample ?? 0
+    return energyPerSample(run, record)
   }
   // Half the time at twice the power: as much energy, with whatever pauses.
   for (const pauseSeconds of [0, 0.5, 2])
-    expect(energyOf(0.1, 600, pauseSeconds) / energyOf(0.05, 1200, pauseSeconds)).toBeCloseTo(1, 1)
-  expect(energyOf(0.1, 600, 2)).toBeCloseTo((600 * 3 + 100 * 6) / 480, 0)
+    expect((await energyOf(0.1, 600, pauseSeconds)) / (await energyOf(0.05, 1200, pauseSeconds))).toBeCloseTo(
+      1,
+      1,
+    )
+  expect(await energyOf(0.1, 600, 2)).toBeCloseTo((600 * 3 + 100 * 6) / 480, 0)
+})
+
+test('the samples are those of the window, which begins at a report where a pause follows that', () => {
+  // Steps of 0.1 s; reported after step 15, then a pause of 5 s, longer than what is left of the training.
+  const steps = [
+    { event: 'steps' as const, seconds: 1.5, last_step: 15 },
+    { event: 'steps' as const, seconds: 9, last_step: 40 },
+  ]
+  expect(summary({ steps }).steadySecondsPerSample).toBeCloseTo(7.5 / (25 * 16), 12)
+})
+
+test('a batch that grows takes as much energy for a sample as one that does not', async () => {
+  // 0.01 s and 10 J for each sample, after 160 samples of warm-up; a report after every ten steps or at the end.
+  const energyOf = async (samplesPerStep: number[], ends: number[]) => {
+    const stepSeconds = samplesPerStep.map((count) => 0.01 * count)
+    const run = await aFinishedRun({}, { stepSeconds, samplesPerStep })
+    const secondsAfter = (step: number) => stepSeconds.slice(0, step).reduce((total, each) => total + each, 0)
+    const ticks = Array.from({ length: 200 }, (_, tick) => tick / 10)
+    return energyPerSample(
+      run,
+      aMachineRecord({
+        gpus: ['GPU-0'],
+        energy: ticks.map((seconds) => anEnergySample(seconds, 0, 1000 * seconds)),
+        steps: ends.map((last_step) => ({
+          event: 'steps' as const,
+          seconds: secondsAfter(last_step),
+          last_step,
+        })),
+      }),
+    )
+  }
+  const grows = [...Array<number>(20).fill(16), ...Array<number>(20).fill(64)]
+  for (const ends of [[10, 20, 30, 40], [40], [5, 15, 40]])
+    expect(await energyOf(grows, ends)).toBeCloseTo(10, 6)
+  expect(await energyOf(Array<number>(100).fill(16), [10, 60, 100])).toBeCloseTo(10, 6)
 })
 
 test('nothing is steady in a run that reported no step', () => {
@@ -146,19 +198,19 @@ test('without a process of our own in the list, the others cannot be told apart'
 })
 
 test('gates can name the utilisation and the energy of a sample', () => {
-  expect(withMachineMetrics(RUN, [summary()]).metrics).toEqual({
-    ...RUN.metrics,
+  expect(withMachineMetrics(SUMMARY, [summary()]).metrics).toEqual({
+    ...SUMMARY.metrics,
     gpu_utilization: 1,
     // 1200 W over the 5 s in which 480 samples were trained on, of which the steps took 3.
     energy_joules_per_sample: 12.5,
-    // 1500 MHz for 5 ms.
-    sm_cycles_per_sample: 7_500_000,
+    // 1500 MHz for 6.25 ms.
+    sm_cycles_per_sample: expect.closeTo(9_375_000, 0),
   })
 })
 
 test('what was not measured is no metric', () => {
   const unseen = summary({ gpus: [], samples: [], energy: [] })
-  expect(withMachineMetrics(RUN, [unseen]).metrics).toEqual(RUN.metrics)
+  expect(withMachineMetrics(SUMMARY, [unseen]).metrics).toEqual(SUMMARY.metrics)
 })
 
 test('a pause of the sampling leaves the record incomplete', () => {
@@ -173,12 +225,7 @@ test('a recorded run on an H200 reads as it was', async () => {
   const file = join(import.meta.dirname, '..', 'fixtures', 'machine', 'h200-run.jsonl')
   const record = await readMachine(createInterface({ input: createReadStream(file) }))
   // 60 steps of 50 products of 8192 x 8192 matrices in bf16, 8 "samples" each; recorded on 2026-11-21.
-  const run = aRunSummary({
-    steps: 60,
-    warmUpSteps: 10,
-    medianStepSeconds: 0.0818,
-    secondsPerSample: 0.01024,
-  })
+  const run = await aFinishedRun({}, { stepSeconds: Array<number>(60).fill(0.0818), samplesPerStep: 8 })
   expect(record && summarizeMachine(run, record)).toMatchObject({
     gpus: 1,
     steadySamples: 8,
