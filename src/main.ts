@@ -5,7 +5,7 @@ import { loadAll } from './io/load-all.ts'
 import { lockFolders } from './io/lock-folders.ts'
 import { factsOf } from './io/machine/lock.ts'
 import { examineMachine, lockMachine } from './io/machine/take-machine.ts'
-import { storeNoiseFloor } from './io/noise-floors.ts'
+import { requireFloorFolder, storeNoiseFloor } from './io/noise-floors.ts'
 import type { Progress } from './io/progress.ts'
 import { type Opened, openAll } from './io/resume.ts'
 import { runAll } from './io/run-all.ts'
@@ -49,6 +49,7 @@ export interface Stage {
 export async function main(job: Job, stage: Stage): Promise<Whole> {
   await using questions = await loadAll({ ...job, ...stage })
   const experiments = questions.loaded.map(({ request }) => request.experiment)
+  if (experiments.some(({ mode }) => mode === 'aa')) await requireFloorFolder(job.noiseFloorFolder)
   await using folders = await lockFolders({ ...job, ...stage, questions: questions.loaded })
   await using machine = await lockMachine(experiments, job.workingDirectory, {
     cancelled: stage.cancelled,

@@ -1,4 +1,5 @@
 // The action's main step: a job that measures, or one that reports what another has measured.
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { INPUT_NAMES, type MeasureInputs, parseActionInputs } from '../config/action-inputs.ts'
 import { ConfigError } from '../errors.ts'
@@ -40,10 +41,17 @@ export async function runAction(): Promise<boolean> {
   return inputs.job === 'report' ? await runReportJob(inputs) : await runMeasureJob(inputs)
 }
 
+function requireFolder(workingDirectory: string): string {
+  if (statSync(workingDirectory, { throwIfNoEntry: false })?.isDirectory()) return resolve(workingDirectory)
+  throw new ConfigError(
+    `working-directory: got "${workingDirectory}", which is no folder in ${process.cwd()}; name one relative to the checkout's root`,
+  )
+}
+
 /** True if the verdict is passed, may be open, or was accepted for this commit by somebody with write access. */
 async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   refuseForkWithToken(inputs)
-  const workingDirectory = resolve(inputs.workingDirectory)
+  const workingDirectory = requireFolder(inputs.workingDirectory)
   const outDirectory = resolve(workingDirectory, inputs.outDirectory)
   const startedAt = Date.now()
   let live: LiveReport | null = null

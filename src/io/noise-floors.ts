@@ -1,6 +1,6 @@
 // Keeps noise floors: one JSON file for each training and machine, in a folder that outlives a checkout.
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, rename, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { parseStrictly } from '../config/explain.ts'
@@ -16,6 +16,18 @@ import { readText } from './read-text.ts'
 export function noiseFloorFolder(environment: NodeJS.ProcessEnv): string {
   const state = environment.XDG_STATE_HOME || join(homedir(), '.local', 'state')
   return join(state, 'speedproof', 'noise-floors')
+}
+
+/** Before anything is measured: throws a ConfigError for a folder that cannot be made or written. */
+export async function requireFloorFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true })
+    await access(folder, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw new ConfigError(
+      `noise-floors: got "${folder}", which cannot be written (${messageOf(error)}); name another folder`,
+    )
+  }
 }
 
 /** Those of these trainings, on whatever machine. Throws a ConfigError for a file that is not what it should be. */

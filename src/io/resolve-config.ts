@@ -6,8 +6,8 @@ import type { Experiment, Variant } from '../config/experiment.ts'
 import type { TrainerConfig } from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
+import { parseJsonLine } from '../measure/json-line.ts'
 import { entry } from '../plan/torchrun.ts'
-import { tryParseJson } from './parse-json.ts'
 import { firstLines } from './process/quote-output.ts'
 import { runShort } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
@@ -25,7 +25,11 @@ export async function resolveConfig(
   const { validate_command: command } = experiment.trainer
   requireInRevision(experiment, variant, place)
   if (command !== undefined) return askTrainer(experiment, variant, command, place, cancelled)
-  const parsed = parseYaml(await readText(resolve(place.workingDirectory, config), config), config)
+  const text = await readText(
+    resolve(place.workingDirectory, config),
+    `variants.${variant}.config: ${config}`,
+  )
+  const parsed = parseYaml(text, config)
   if (!isMapping(parsed))
     throw new ConfigError(`${config}: got ${JSON.stringify(parsed)}, expected a mapping of keys to values`)
   return Object.entries(set).reduce(
@@ -63,19 +67,25 @@ async function askTrainer(
     environmentOf(experiment, variant),
     cancelled,
   )
-  if (asked.status === 'no-answer' || asked.exitCode !== 0) {
-    const why =
-      asked.status === 'no-answer' ? asked.message : firstLines(asked.stderr) || `exit code ${asked.exitCode}`
+  const trainer = `the trainer${revision === undefined ? '' : ` of ${revision}`}`
+  if (asked.status === 'no-answer')
     throw new ConfigError(
-      `variants.${variant}: the trainer${revision === undefined ? '' : ` of ${revision}`} refuses ${config}:\n${why}`,
+      `trainer.validate_command: "${command}" of ${trainer} did not answer for variants.${variant} (${asked.message}); mend it, or leave validate_command out, and the YAML is taken as it is`,
     )
-  }
+  if (asked.exitCode !== 0)
+    throw new ConfigError(
+      `variants.${variant}: ${trainer} refuses ${config}:\n${firstLines(asked.stderr) || `exit code ${asked.exitCode}`}`,
+    )
   return readResolved(asked.stdout, `variants.${variant}: ${command}`)
 }
 
 function readResolved(text: string, source: string): TrainerConfig {
-  const parsed = tryParseJson(text)
-  if (isMapping(parsed)) return parsed
+  const read = parseJsonLine(text, {
+    missing: 'write null or text in its place',
+    remedy: 'print the config alone to standard output, and all else to standard error',
+  })
+  if (read.status !== 'parsed') throw new ConfigError(`${source}: ${read.reason}`)
+  if (isMapping(read.json)) return read.json
   throw new ConfigError(`${source}: printed ${JSON.stringify(text.slice(0, 80))}, expected one JSON object`)
 }
 

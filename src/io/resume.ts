@@ -90,6 +90,10 @@ function requireSame(earlier: Request, now: Request, file: string): void {
   const different = parts.flatMap((key) =>
     differencesOf(plain(earlier[key]), plain(now[key]), key === 'experiment' ? [] : [key]),
   )
+  if (different.every(({ key }) => key.split('.').at(-1) === 'revision'))
+    throw new ResumeError(
+      `--resume: ${file} was begun at ${earlier.revision ?? 'no commit'}, and this is ${now.revision ?? 'no commit'}: bring the checkout back to that, or start without --resume`,
+    )
   const onlyGates = different.every(({ key }) => key.split('.')[0] === 'gates')
   throw new ResumeError(
     `--resume: ${file} is not of the same ${parts.join(', ')}: ${firstOf(different)}; ${onlyGates ? judgeAgain(file) : BEGIN_AGAIN}`,

@@ -4,6 +4,7 @@ import { join, relative } from 'node:path'
 import { z } from 'zod'
 import { unjudgedCheck } from '../report/check.ts'
 import { withNote } from '../report/progress-note.ts'
+import { warn } from './announce.ts'
 import { readRawInputs } from './github/action-inputs.ts'
 import { uploadArtifact } from './github/artifact.ts'
 import { upsertCheck } from './github/check-run.ts'
@@ -65,7 +66,9 @@ export async function concludeUnfinished(): Promise<void> {
   if (artifactName !== null && folders.length > 0) {
     const files = await Promise.all(folders.map((folder) => filesBelow(outDirectory, folder)))
     const artifact = await uploadArtifact(artifactName, outDirectory, files.flat())
-    console.log(`Speedproof kept what was measured: artifact ${artifactName} ${artifact.status}`)
+    if (artifact.status === 'uploaded')
+      console.log(`Speedproof kept what was measured: artifact ${artifactName} uploaded`)
+    else warn('artifact', `${artifact.reason}; what was measured is in ${outDirectory} alone`)
   }
   if (place === null) return
   const { 'github-token': token = '' } = readRawInputs(['github-token'])

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import type { Variant } from '../config/experiment.ts'
 import type { TrainerConfig } from '../config/same-work.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, RunError } from '../errors.ts'
 import type { TimedRun } from '../plan/estimate.ts'
 import { type PlannedRun, planRuns } from '../plan/plan.ts'
 import type { RunPaths } from '../plan/torchrun.ts'
@@ -94,9 +94,11 @@ export class Workspace {
 
   async prepareRun(run: PlannedRun, config: TrainerConfig): Promise<RunFiles> {
     const files = this.runFiles(run)
-    await mkdir(files.errorDirectory, { recursive: true })
-    await mkdir(this.cacheDirectory(run.variant), { recursive: true })
-    await writeFile(files.configFile, `${JSON.stringify(config, null, 2)}\n`)
+    await refusalTold(files.outDirectory, async () => {
+      await mkdir(files.errorDirectory, { recursive: true })
+      await mkdir(this.cacheDirectory(run.variant), { recursive: true })
+      await writeFile(files.configFile, `${JSON.stringify(config, null, 2)}\n`)
+    })
     return files
   }
 
@@ -107,8 +109,10 @@ export class Workspace {
 
   /** What an earlier evaluation left goes to earlier/<time>. */
   async prepareEvaluation(): Promise<EvaluationFiles> {
-    await moveToEarlier(this.directory, [EVALUATION])
-    await mkdir(join(this.directory, EVALUATION))
+    await refusalTold(join(this.directory, EVALUATION), async () => {
+      await moveToEarlier(this.directory, [EVALUATION])
+      await mkdir(join(this.directory, EVALUATION))
+    })
     return this.evaluationFiles
   }
 
@@ -223,6 +227,22 @@ async function moveToEarlier(directory: string, names: readonly string[]): Promi
 
 /** A reader, or a kill half-way, never sees half a file. */
 async function replaceFile(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.part`, text)
-  await rename(`${path}.part`, path)
+  await refusalTold(path, async () => {
+    await writeFile(`${path}.part`, text)
+    await rename(`${path}.part`, path)
+  })
+}
+
+/** Throws a RunError where the system refuses what it allowed at the start: no bug of ours. */
+async function refusalTold(path: string, write: () => Promise<void>): Promise<void> {
+  try {
+    await write()
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error
+    const remedy =
+      'code' in error && error.code === 'ENOENT'
+        ? 'was its folder removed meanwhile? Leave it alone while an experiment runs'
+        : 'mend that, such as by making room; what was measured until then is kept, and --resume goes on with it'
+    throw new RunError(`out: ${path} cannot be written any more (${error.message}); ${remedy}`)
+  }
 }

@@ -1,12 +1,29 @@
-// What the trainings read back as really on has to be the same in all runs of a variant.
-import { VARIANTS } from '../config/experiment.ts'
+// What the trainings read back as really on has to be the same in all runs of a variant, and not in both.
+import { type Experiment, VARIANTS } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { listed } from '../text/listed.ts'
 
 const MOST_KEYS = 6
 
 /** Warnings, since a trainer may read back what differs from run to run by its nature. */
-export function readBackWarnings(runs: readonly RunSummary[]): string[] {
+export function readBackWarnings({ kind, mode }: Experiment, runs: readonly RunSummary[]): string[] {
+  const isSwitched = kind === 'same-work' && mode === 'compare'
+  return [...unsteadyWarnings(runs), ...(isSwitched && readAlike(runs) ? [NO_SWITCH] : [])]
+}
+
+const NO_SWITCH =
+  'both variants read back the same settings; does the trainer know the keys in which their configs differ, and tell what is really on?'
+
+/** Not where nothing is read back, or only one variant has runs. */
+function readAlike(runs: readonly RunSummary[]): boolean {
+  const effective = runs.map((run) => run.effective)
+  const hasBoth = VARIANTS.every((variant) => runs.some((run) => run.variant === variant))
+  return (
+    hasBoth && effective.every((keys) => Object.keys(keys).length > 0) && changedKeys(effective).length === 0
+  )
+}
+
+function unsteadyWarnings(runs: readonly RunSummary[]): string[] {
   return VARIANTS.flatMap((variant) => {
     const keys = changedKeys(runs.filter((run) => run.variant === variant).map(({ effective }) => effective))
     return keys.length > 0

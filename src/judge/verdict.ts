@@ -74,7 +74,7 @@ export function judge(
       ...(aa === null ? slowStepWarnings(gates, comparison.speedups) : []),
       ...scatterWarnings(measured),
       ...allocationWarnings(measured),
-      ...readBackWarnings(measured),
+      ...readBackWarnings(experiment, measured),
       ...wideFloorWarnings(gatesOf(experiment), noise, {
         blocks: looksOf(experiment).at(-1) ?? 0,
         confidence: confidenceOf(experiment),

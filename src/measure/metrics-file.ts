@@ -50,7 +50,7 @@ export const MAX_METRICS_BYTES = 64 * 1024 * 1024
 export const MAX_STEPS = 1_000_000
 
 const LINES = {
-  missing: 'a trainer leaves a missing number out',
+  missing: 'did the training diverge? A number that may be missing is left out',
   remedy: 'write events alone into the file',
 }
 

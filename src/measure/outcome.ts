@@ -123,6 +123,9 @@ export function outcomeOf(
   if (result.status === 'not-started') return failed('not-started', result.message)
   const typed = errors.find((error) => error.cause !== 'error')
   if (typed) return failed(typed.cause === 'diverged' ? 'diverged' : 'out-of-memory', describe(typed))
+  // Whoever writes events without end does not end in time either.
+  if (result.status === 'timed-out' && metrics?.problem?.kind === 'too-large')
+    return failed('bad-metrics', metrics.problem.message)
   if (result.status === 'timed-out') {
     const step = metrics?.steps.seconds.length ?? 0
     const reached = step === 0 ? 'no step reported' : `step ${step} the last one reported`

@@ -24,6 +24,11 @@ async function addPythonWithoutTorch(folder: string): Promise<void> {
 
 it.each<[string, BadInput, RegExp]>([
   ['no experiment', { inputs: { experiment: '' } }, /^experiment: missing; expected a value such as configs/],
+  [
+    'a folder that is not there',
+    { inputs: { 'working-directory': 'typo' } },
+    /^working-directory: got "typo", which is no folder in /,
+  ],
   ['an unknown file', { inputs: { experiment: 'typo.yaml' } }, /^typo\.yaml: cannot be read .*ENOENT/],
   ['a min-speedup in words', { inputs: { 'min-speedup': 'fast' } }, /^min-speedup: got "fast", expected a/],
   ['a min-speedup of 0', { inputs: { 'min-speedup': '0' } }, /^min-speedup: got "0", expected a decimal/],
@@ -54,7 +59,7 @@ it.each<[string, BadInput, RegExp]>([
   [
     'a trainer config that is missing',
     { spoil: (folder) => rm(join(folder, 'baseline.yaml')) },
-    /^baseline\.yaml: cannot be read/,
+    /^variants\.baseline\.config: baseline\.yaml: cannot be read/,
   ],
   [
     'variants that differ where they may not',

@@ -6,6 +6,7 @@ import { renderMarker } from '../../src/report/comment-marker.ts'
 import { anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { HEAD_SHA } from '../harness/events.ts'
+import { refuse } from '../harness/local-server.ts'
 import { processesIn } from '../harness/processes.ts'
 import { startMeasuring, startServices } from '../harness/speedproof.ts'
 
@@ -80,6 +81,23 @@ describe('post, after a kill', () => {
     expect(github.checks).toMatchObject([{ status: 'completed', conclusion: 'cancelled' }])
     expect(github.checks[0]?.output.summary).toContain('stopped early: 1 of 2 launches finished')
     expect(github.comments).toMatchObject([{ body: expect.stringContaining('was ended before it was done') }])
+  })
+
+  it('says where what was measured is, if it cannot be uploaded', async () => {
+    const folder = await anExperimentByTorchrun({ optimized: STUBBORN })
+    await using services = await startServices()
+    services.artifacts.fail('CreateArtifact', refuse(403, 'storage quota is used up'))
+    await using action = await startMeasuring(folder, services)
+    await action.waitForLog('ignores SIGTERM')
+    process.kill(action.pid, 'SIGKILL')
+    const { post } = await action.finished
+    expect(post?.annotations).toMatchObject([
+      {
+        level: 'warning',
+        title: 'Speedproof: artifact',
+        message: expect.stringMatching(/Failed to CreateArtifact.*; what was measured is in .*\/out alone$/),
+      },
+    ])
   })
 
   it('leaves the result of an earlier run in the comment', async () => {

@@ -1,6 +1,7 @@
 // The compiled command line: one recorded experiment, run twice, planned, analyzed and reported.
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
@@ -102,6 +103,32 @@ it('the help of --gates shows a file that is one, and so does README.md', async 
   expect(readGates(gates, null, 'help').map(({ name }) => name)).toEqual(['speedup', 'loss_delta'])
   const inReadme = example.trimEnd().replaceAll(/^ {2}/gm, '')
   expect(await readFile(join(ROOT, 'README.md'), 'utf8')).toContain(`\`\`\`yaml\n${inReadme}\n\`\`\``)
+})
+
+it('a plan that standard output does not take ends with 74, in words', async () => {
+  const folder = await anExperiment()
+  const full = await open('/dev/full', 'w')
+  const words = [join(ROOT, 'lib/cli.js'), 'plan', EXPERIMENT_FILE]
+  const found = spawnSync(process.execPath, words, { cwd: folder, stdio: ['ignore', full.fd, 'pipe'] })
+  await full.close()
+  expect([found.status, found.stderr.toString()]).toEqual([
+    74,
+    'standard output: cannot be written (ENOSPC: no space left on device, write); make room, or name another file\n',
+  ])
+})
+
+it.each([
+  [
+    'a line before its JSON',
+    "print('loading torch')",
+    /resolve: not valid JSON: "loading torch\\n.*all else to standard error/,
+  ],
+  ['a number that is none', 'print(\'{"lr": NaN}\')', /resolve: lr: NaN is not a number; write null or text/],
+])('a validate_command that prints %s is told what to print', async (_, line, message) => {
+  const folder = await anExperiment({ trainer: { script: 'train.py', validate_command: 'resolve' } })
+  await writeFile(join(folder, 'train.py'), `${line}\nprint('{}')\n`)
+  const { exitCode, stderr } = await speedproof(folder, 'plan', EXPERIMENT_FILE)
+  expect([exitCode, stderr]).toEqual([2, expect.stringMatching(message)])
 })
 
 it('a plan launches and writes nothing', async () => {

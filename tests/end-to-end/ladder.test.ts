@@ -21,6 +21,8 @@ const RUNGS = [
     replaces: ['broken'],
   },
 ]
+/** What is switched is said by the rungs alone. */
+const UNSWITCHED = { switch: undefined }
 const LADDER = { set: { steps: 24 }, baseline_every: 2, rungs: RUNGS }
 
 const ladderFile = z.object({
@@ -50,7 +52,7 @@ describe('a ladder in one sitting', () => {
   let ran: Ended
 
   beforeAll(async () => {
-    folder = await anExperiment({ ladder: LADDER })
+    folder = await anExperiment({ ladder: LADDER, optimized: UNSWITCHED })
     ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE)
   })
 
@@ -174,7 +176,7 @@ it('ladder.json is all that --resume needs of the folder, as where it was carrie
 })
 
 it('only the rungs that are named are measured, with what they are compared with', async () => {
-  const folder = await anExperiment({ ladder: LADDER })
+  const folder = await anExperiment({ ladder: LADDER, optimized: UNSWITCHED })
   const ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--rungs', ' slow', '--part', 'alone')
   expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
   expect(rowOf(ran, ALONE, 'slow')).toContain('loss')
@@ -192,7 +194,7 @@ describe('a ladder that three calls share', () => {
   let folder: string
 
   beforeAll(async () => {
-    folder = await anExperiment({ ladder: LADDER })
+    folder = await anExperiment({ ladder: LADDER, optimized: UNSWITCHED })
     for (const [call, flags] of CALLS.entries()) {
       const ran = await speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags, '--out', `out/${call}`)
       expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
@@ -266,7 +268,7 @@ it.each([
   [['--set', 'steps=30'], '--set'],
   [['--resume'], '--resume'],
 ])('--show is refused beside %j, which it would not heed', async (flags, name) => {
-  const folder = await anExperiment({ ladder: LADDER })
+  const folder = await anExperiment({ ladder: LADDER, optimized: UNSWITCHED })
   const { exitCode, stderr } = await speedproof(folder, 'ladder', '--show', 'ladder.json', ...flags)
   expect(exitCode).toBe(2)
   expect(stderr).toContain(`--show: prints what its files hold, so ${name} would change nothing`)

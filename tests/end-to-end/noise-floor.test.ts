@@ -1,4 +1,5 @@
 // An A/A from the command line stores a floor that the next experiment on this machine is held against.
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -39,7 +40,7 @@ it('is kept when another experiment of the call breaks off', async () => {
   await writeFile(join(folder, 'out/other/caches'), 'a file in the place of a folder')
   const both = [EXPERIMENT_FILE, 'other.yaml', '--mode', 'aa', '--blocks', '5', ...FLOORS]
   const { exitCode, stderr } = await speedproof(folder, 'run', ...both)
-  expect([exitCode, stderr]).toEqual([70, expect.stringContaining('out/other/caches')])
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining('out/other/caches')])
   expect(await readdir(join(folder, 'floors'))).toHaveLength(1)
 }, 300_000)
 
@@ -57,4 +58,16 @@ it('needs 10 runs', async () => {
     exitCode: 2,
     stderr: 'blocks: got 4, but an A/A needs at least 10 runs: 5 blocks or more\n',
   })
+})
+
+it('is refused before anything is launched where it could not be kept', async () => {
+  const folder = await anExperiment()
+  await writeFile(join(folder, 'floors'), 'a file in the place of the folder')
+  expect(await speedproof(folder, 'run', EXPERIMENT_FILE, '--mode', 'aa', ...FLOORS)).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(
+      /^noise-floors: got ".*floors", which cannot be written \(EEXIST.*\); name another folder$/m,
+    ),
+  })
+  expect(existsSync(join(folder, 'out'))).toBe(false)
 })

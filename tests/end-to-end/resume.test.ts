@@ -116,6 +116,23 @@ it('refuses code that has changed before anything is run, and goes on once it is
   expect(await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')).toMatchObject({ exitCode: 0 })
 })
 
+it('refuses blocks of another commit, with what to bring back', async () => {
+  const folder = await interruptedInBlockTwo()
+  const file = join(folder, 'out/result.json')
+  const earlier = JSON.parse(await readFile(file, 'utf8'))
+  const revision = 'a'.repeat(40)
+  const { baseline, optimized } = earlier.sources
+  const sources = { baseline: { ...baseline, revision }, optimized: { ...optimized, revision } }
+  await writeFile(file, JSON.stringify({ ...earlier, revision, sources }))
+  const other = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
+  expect(other).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining(
+      `--resume: ${file} was begun at ${revision}, and this is no commit: bring the checkout back to that, or start without --resume\n`,
+    ),
+  })
+})
+
 it('refuses to run a failed launch again until it passes', async () => {
   const folder = await anExperiment({ optimized: { fault: 'crash' } })
   expect(await speedproof(folder, 'run', EXPERIMENT_FILE)).toMatchObject({ exitCode: 1 })

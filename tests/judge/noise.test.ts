@@ -19,6 +19,7 @@ const alternating = (blocks: number, deviation: number) =>
     Array.from({ length: blocks }, () => ({ baseline: 1, optimized: 1 })),
   ).map((run) => ({
     ...run,
+    effective: { fused: run.variant === 'optimized' },
     secondsPerSample: 0.005 * Math.exp((run.block ?? 0) % 2 ? deviation : -deviation),
   }))
 

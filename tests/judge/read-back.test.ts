@@ -1,7 +1,7 @@
 // What runs of one variant read back differently is a warning.
 import { expect, test } from 'vitest'
 import { readBackWarnings } from '../../src/judge/read-back.ts'
-import { aRunSummary } from '../fixtures/builders.ts'
+import { anExperiment, aRunSummary } from '../fixtures/builders.ts'
 
 const optimized = (...all: Record<string, boolean>[]) =>
   all.map((effective, index) => aRunSummary({ variant: 'optimized', block: index + 1, effective }))
@@ -11,12 +11,23 @@ test('that a switch fell back in some runs of a variant', () => {
     aRunSummary({ effective: { fused: false } }),
     ...optimized({ fused: true }, { fused: false }, {}),
   ]
-  expect(readBackWarnings(runs)).toEqual([
+  expect(readBackWarnings(anExperiment(), runs)).toEqual([
     'optimized: its runs read back different values of fused; did a switch fall back in some of them?',
   ])
 })
 
 test('not that the variants differ', () => {
   const runs = [aRunSummary({ effective: { fused: false } }), ...optimized({ fused: true }, { fused: true })]
-  expect(readBackWarnings(runs)).toEqual([])
+  expect(readBackWarnings(anExperiment(), runs)).toEqual([])
+})
+
+test('that no switch shows in what is read back, which a misspelt key does', () => {
+  const runs = [aRunSummary({ effective: { fused: false } }), ...optimized({ fused: false })]
+  expect(readBackWarnings(anExperiment(), runs)).toEqual([
+    'both variants read back the same settings; does the trainer know the keys in which their configs differ, and tell what is really on?',
+  ])
+  expect(readBackWarnings(anExperiment({ mode: 'aa' }), runs)).toEqual([])
+  expect(readBackWarnings(anExperiment({ kind: 'regression' }), runs)).toEqual([])
+  expect(readBackWarnings(anExperiment(), runs.slice(0, 1))).toEqual([])
+  expect(readBackWarnings(anExperiment(), [aRunSummary({ effective: {} }), ...optimized({})])).toEqual([])
 })

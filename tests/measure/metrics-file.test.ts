@@ -123,7 +123,7 @@ describe('a number that is none', () => {
   test.each(['NaN', 'Infinity', '-Infinity'])('as Python writes it, %s, means divergence', async (token) => {
     const line = LINES[3]?.replace('0.02', token) ?? ''
     expect(await problemOf(withLine(4, line))).toBe(
-      `not-finite: metrics.jsonl line 4: val_loss: ${token} is not a number; a trainer leaves a missing number out`,
+      `not-finite: metrics.jsonl line 4: val_loss: ${token} is not a number; did the training diverge? A number that may be missing is left out`,
     )
   })
 

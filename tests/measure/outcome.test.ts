@@ -71,7 +71,7 @@ test('every end of a launch with every state of its metrics has one outcome', ()
       "time-out, out of order: timed-out",
       "time-out, empty: timed-out",
       "time-out, absent: timed-out",
-      "time-out, too large: timed-out",
+      "time-out, too large: bad-metrics",
       "time-out, unread: timed-out",
       "cancel, whole: cancelled",
       "cancel, truncated: cancelled",

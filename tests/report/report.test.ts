@@ -385,9 +385,10 @@ describe('a report in Markdown', () => {
 
       <details><summary>What differs between the variants</summary>
 
-      | setting     | baseline | optimized |
-      | ----------- | -------- | --------- |
-      | speed.fused | false    | true      |
+      | setting          | baseline | optimized |
+      | ---------------- | -------- | --------- |
+      | speed.fused      | false    | true      |
+      | effective: fused | false    | true      |
 
       </details>
 

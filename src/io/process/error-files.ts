@@ -105,7 +105,12 @@ function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
   const rank = rankOfFolder(path)
   const parsed = errorFile.safeParse(tryParseJson(text ?? ''))
   if (!parsed.success) {
-    const message = text === undefined ? 'its error file is too large' : 'its error file cannot be read'
+    const message =
+      text === undefined
+        ? 'its error file is too large'
+        : text === ''
+          ? 'its error file is empty, as where a disk is full'
+          : 'its error file cannot be read'
     return { rank, cause: 'error', message, step: null, timestamp: writtenAt / 1000 }
   }
   const { message, extraInfo } = parsed.data.message

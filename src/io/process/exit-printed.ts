@@ -3,12 +3,21 @@
 /** A pipe without a reader, and a terminal that was closed. */
 const GONE = ['EPIPE', 'EIO']
 
-/** What is printed is in the output folder too: a measurement does not end with whoever watched it. */
+/** In place of 0, where standard output took nothing: sysexits.h has it as EX_IOERR. */
+const EXIT_UNPRINTED = 74
+
+let isUnprinted = false
+
+/** What is printed is in the output folder too: a measurement ends neither with whoever watched it nor with a full disk. */
 export function outliveReaders(): void {
-  for (const stream of [process.stdout, process.stderr])
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (!GONE.includes(error.code ?? '')) throw error
-    })
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (isUnprinted || GONE.includes(error.code ?? '')) return
+    isUnprinted = true
+    console.error(
+      `standard output: cannot be written (${error.message}); make room, or name another file`,
+    )
+  })
 }
 
 /** process.exit() alone cuts off what a pipe has no room for, without a word. */
@@ -19,5 +28,6 @@ export async function exitPrinted(): Promise<never> {
       stream.write('', () => done())
     })
   }
+  if (isUnprinted) process.exitCode ||= EXIT_UNPRINTED
   process.exit()
 }

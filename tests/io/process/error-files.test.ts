@@ -105,7 +105,6 @@ test('a message that is plain text is read too', async () => {
 })
 
 test.each([
-  ['empty', ''],
   ['cut', '{"message": {"mess'],
   ['of another shape', { message: { text: 1 } }],
   ['no object', 'null'],
@@ -114,6 +113,12 @@ test.each([
 ])('a file that is %s still says that the rank failed', async (_, content) => {
   expect(await readBack(content)).toEqual([
     { rank: 0, cause: 'error', message: 'its error file cannot be read', step: null, timestamp: 1000 },
+  ])
+})
+
+test('a file that is empty says so, for that is what a full disk leaves', async () => {
+  expect(await readBack('')).toMatchObject([
+    { rank: 0, message: 'its error file is empty, as where a disk is full' },
   ])
 })
 
