@@ -15,10 +15,13 @@ from benchmarks.roofline import main as roofline
 from benchmarks.speed_cases import pairs_per_second
 from benchmarks.step_operations import LAUNCH_NOTHING, operations, table
 from trainer.config import load_config
+from trainer.data.splits import open_data
 from trainer.errors import ConfigError
+from trainer.losses.choices import EVERYTHING
 from trainer.profiling.regions import Regions
-from trainer.profiling.tune_batch import largest_that_fits, tune_batch
+from trainer.profiling.tune_batch import _fits, fewest_micro_steps, largest_that_fits, tune_batch
 from trainer.profiling.work import flops_per_pair
+from trainer.run.learner import Learner
 from trainer.run.world import World
 
 PARTS = {
@@ -280,6 +283,55 @@ def test_the_largest_batch_is_found_to_a_sixteenth(limit, unit, most, expected):
     assert found >= expected - max(unit, expected // 16)
     assert len(tried) == len(set(tried)) < 20
     assert all(pairs % unit == 0 and pairs <= most for pairs in tried)
+
+
+def test_each_step_of_a_trial_has_all_terms_and_the_last_an_optimizers_state(tmp_path, monkeypatch):
+    asked = ["recipe.inverse_every=4", "recipe.priors_every=3", "recipe.exploration_updates=2"]
+    config, seen, work = tiny_config(tmp_path, *asked), [], Learner.work
+
+    def watched(learner, step, rate, batches, phase):
+        seen.append((phase, bool(list(learner.optimizer.held()))))
+        return work(learner, step, rate, batches, phase)
+
+    monkeypatch.setattr(Learner, "work", watched)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    assert _fits(8, config, open_data(config), World(rank=0, size=1, device=torch.device("cpu")))
+    assert seen == [(EVERYTHING, False), (EVERYTHING, True)]
+
+
+@pytest.mark.parametrize("name", ["plan-1gpu", "two-task-1gpu-baseline"])
+def test_the_micro_steps_for_any_batch_are_the_fewest_that_the_config_may_have(name):
+    path = ROOT / f"configs/train/{name}.yaml"
+    config = load_config(path)
+    assert fewest_micro_steps(config, 10) == 96  # 77 would do, but for the equal shares of two tasks
+    divisors = [count for count in range(1, 385) if 384 % count == 0]
+    for pairs in range(2, 770, 2):
+        assert fewest_micro_steps(config, pairs) == min(n for n in divisors if 768 / n <= pairs)
+    for micro_steps in divisors:
+        assert load_config(path, [f"speed.accumulation_steps={micro_steps}"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "pairs", "expected"),
+    [
+        ([], 16, 1),
+        ([], 5, 4),
+        (["recipe.batch_cut_into=3", "train.pairs_per_update=48"], 5, 4),  # a step has 16 pairs
+        (["recipe.batch_doubles_after=[5]"], 5, 8),  # 7 would do for the 32 of the last step, but not for 16
+        (["recipe.batch_doubles_after=[5]"], 1, None),
+        (["recipe.inverse_every_nth_pair=4"], 4, 4),
+        (["recipe.inverse_every_nth_pair=4", "recipe.batch_doubles_after=[5]"], 4, None),
+    ],
+)
+def test_micro_steps_are_of_the_largest_step_and_of_every_rule(tmp_path, overrides, pairs, expected):
+    assert fewest_micro_steps(tiny_config(tmp_path, *overrides), pairs) == expected
+
+
+def test_a_batch_that_no_number_of_micro_steps_comes_down_to_is_told(tmp_path, monkeypatch, capsys):
+    with_a_limit(monkeypatch, OUT_OF_MEMORY[0])
+    grown = ["recipe.batch_doubles_after=[5]", "recipe.inverse_every_nth_pair=16"]
+    assert tune_batch(tiny_config(tmp_path, *grown), 0.9) == 1
+    assert "16 pairs per micro-step fit, but no speed.accumulation_steps" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("error", OUT_OF_MEMORY)

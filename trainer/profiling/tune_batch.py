@@ -10,6 +10,7 @@ from dataclasses import replace
 import torch
 
 from trainer.config import Config
+from trainer.config.rules import broken_rules
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import Data, open_data
 from trainer.errors import ConfigError
@@ -40,12 +41,24 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
     if found == 0:
         answer(f"{unit} pairs per micro-step are already too many")
         return 1
-    most_per_update = config.train.pairs_per_update * config.growth.largest_factor
-    micro_steps = math.ceil(most_per_update / found)
+    micro_steps = fewest_micro_steps(config, found)
+    if micro_steps is None:
+        answer(f"{found} pairs per micro-step fit, but no speed.accumulation_steps cuts every step so small")
+        return 1
     answer(
         f"{found} pairs per micro-step fit; on one GPU that asks for speed.accumulation_steps={micro_steps}"
     )
     return 0
+
+
+def fewest_micro_steps(config: Config, pairs: int) -> int | None:
+    """Return how many keep to so many pairs in the largest step and to all rules; None where none do."""
+    most_per_step = round(config.train.pairs_per_update * config.growth.largest_factor)
+    for micro_steps in range(math.ceil(most_per_step / pairs), config.train.pairs_per_update + 1):
+        cut = replace(config, speed=replace(config.speed, accumulation_steps=micro_steps))
+        if not list(broken_rules(cut)):
+            return micro_steps
+    return None
 
 
 def largest_that_fits(fits: Callable[[int], bool], unit: int, most: int) -> int:
@@ -66,16 +79,9 @@ def largest_that_fits(fits: Callable[[int], bool], unit: int, most: int) -> int:
 
 
 def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
-    """Whether two updates of one micro-step of so many pairs run."""
-    trial = replace(
-        config,
-        train=replace(config.train, pairs_per_update=pairs, updates=TRIAL_UPDATES),
-        optimizer=replace(config.optimizer, warmup_updates=0),
-        recipe=replace(config.recipe, batch_cut_into=1, warmup_updates=None),
-        speed=replace(config.speed, accumulation_steps=1, cuda_graph=False, wrapper="none"),
-    )
+    """Whether a trial of so many pairs runs."""
     try:
-        _train(trial, data, world)
+        _train(_trial(config, pairs), data, world)
         fits = True
     except Exception as error:
         if not is_out_of_memory(error):
@@ -85,6 +91,24 @@ def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
     torch.cuda.empty_cache()
     answer(f"{pairs} pairs: {'fit' if fits else 'too many'}")
     return fits
+
+
+def _trial(config: Config, pairs: int) -> Config:
+    """Return a training of few steps, of so many pairs in one micro-step; each is the heaviest there is."""
+    return replace(
+        config,
+        train=replace(config.train, pairs_per_update=pairs, updates=TRIAL_UPDATES),
+        optimizer=replace(config.optimizer, warmup_updates=0),
+        recipe=replace(
+            config.recipe,
+            inverse_every=1,
+            priors_every=1,
+            exploration_updates=0,
+            batch_cut_into=1,
+            warmup_updates=None,
+        ),
+        speed=replace(config.speed, accumulation_steps=1, cuda_graph=False, wrapper="none"),
+    )
 
 
 def _train(config: Config, data: Data, world: World) -> None:
