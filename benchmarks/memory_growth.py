@@ -1,15 +1,17 @@
 """Does a long training grow? Train, and print host and GPU memory along the way.
 
 python benchmarks/memory_growth.py --config C --out DIR [--set KEY=VALUE], or under torchrun: every rank
-watches itself. Ends with 1 if memory grew by more than the limit after the first quarter of the run.
+watches itself. Without train.updates it trains 2,000 steps, or the few more that the config's rules ask for.
+Ends with 1 if memory grew by more than the limit after the first quarter of the run.
 """
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +20,8 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 
 from benchmarks.in_words import refused_in_words  # noqa: E402
-from trainer.config import load_config  # noqa: E402
+from trainer.config import Config, load_config  # noqa: E402
+from trainer.config.rules import broken_rules  # noqa: E402
 from trainer.run.training import Progress, run_training  # noqa: E402
 from trainer.run.world import rank_from_environment  # noqa: E402
 from trainer.terminal import answer  # noqa: E402
@@ -26,6 +29,7 @@ from trainer.terminal import answer  # noqa: E402
 MEBIBYTE = 2**20
 SETTLED = 0.25  # of the run: caches, workers and compiled code come before
 SAMPLE_SECONDS = 0.25
+STEPS = 2000
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,11 @@ def sample(step: int) -> Sample:
     return Sample(step, pages * 4096 / MEBIBYTE, allocated / MEBIBYTE)
 
 
-def growth(samples: list[Sample], updates: int) -> tuple[float, float]:
+def growth(samples: list[Sample], steps: int) -> tuple[float, float]:
     """Return by how many MiB host and GPU grew: mean of the last quarter minus mean of the second."""
     # A sample of the last step may be of the evaluation behind it.
     second, last = (
-        [s for s in samples if start * updates < s.step <= (start + SETTLED) * updates and s.step < updates]
+        [s for s in samples if start * steps < s.step <= (start + SETTLED) * steps and s.step < steps]
         for start in (SETTLED, 1 - SETTLED)
     )
     if not second or not last:
@@ -59,6 +63,12 @@ def growth(samples: list[Sample], updates: int) -> tuple[float, float]:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
+
+
+def of_steps(config: Config, steps: int) -> Config:
+    """Return the shortest training of at least so many steps that the rules allow."""
+    longer = (replace(config, train=replace(config.train, updates=n)) for n in itertools.count(1))
+    return next(one for one in longer if one.growth.steps >= steps and not list(broken_rules(one)))
 
 
 def _commit() -> str:
@@ -78,7 +88,9 @@ def main() -> int:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--limit-mebibytes", type=float, default=16)
     options = parser.parse_args()
-    config = load_config(options.config, ["train.updates=2000", *options.set])
+    config = load_config(options.config, [f"train.updates={STEPS}", *options.set])
+    if not any(override.startswith("train.updates=") for override in options.set):
+        config = of_steps(config, STEPS)
     at_start = _commit()  # files may be changed meanwhile
     progress, ended = Progress(), threading.Event()
     samples: list[Sample] = []
@@ -92,7 +104,8 @@ def main() -> int:
     run_training(config, options.out, 0, progress)
     ended.set()
     watcher.join()
-    host, gpu = growth(samples, config.train.updates)
+    steps = config.growth.steps
+    host, gpu = growth(samples, steps)
     rank = rank_from_environment()[0]
     if rank == 0:
         start = json.loads((options.out / "metrics.jsonl").read_text().splitlines()[0])
@@ -100,7 +113,7 @@ def main() -> int:
         for shown in samples[:: max(1, len(samples) // 10)]:
             host_now, gpu_now = shown.host_mebibytes, shown.gpu_mebibytes
             answer(f"step {shown.step:5d}  host {host_now:8.1f} MiB  GPU {gpu_now:8.1f} MiB")
-    answer(f"rank {rank}: {config.train.updates} updates, growth host {host:+.1f} MiB, GPU {gpu:+.1f} MiB")
+    answer(f"rank {rank}: {steps} steps, growth host {host:+.1f} MiB, GPU {gpu:+.1f} MiB")
     return int(max(host, gpu) > options.limit_mebibytes)
 
 
