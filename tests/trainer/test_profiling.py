@@ -8,7 +8,9 @@ import sys
 
 import pytest
 import torch
-from tiny import OUT_OF_MEMORY, ROOT, launch, tiny_config, tiny_file
+from test_precision import a_learner
+from test_wrappers import LATENT_ALONE
+from tiny import OUT_OF_MEMORY, ROOT, launch, tiny_config, tiny_file, train_in_ranks
 
 from benchmarks.roofline import PEAK_BYTES_PER_SECOND, Measured, Products, bounds
 from benchmarks.roofline import main as roofline
@@ -18,6 +20,7 @@ from trainer.config import load_config
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.losses.choices import EVERYTHING
+from trainer.profiling.memory import held_bytes
 from trainer.profiling.regions import Regions
 from trainer.profiling.tune_batch import _fits, fewest_micro_steps, largest_that_fits, tune_batch
 from trainer.profiling.work import flops_per_pair
@@ -171,6 +174,58 @@ def test_the_profile_names_every_part_and_leaves_a_trace(tmp_path):
         assert part in done.stdout
     trace = json.loads((tmp_path / "trace-0.json").read_text())
     assert any(event.get("name") == "aten::addmm" for event in trace["traceEvents"])
+
+
+@pytest.fixture(scope="module")
+def held_in_ranks(tmp_path_factory):
+    """What each of two ranks holds, by the wrapper's name and the rank."""
+    folder = tmp_path_factory.mktemp("held")
+    muon = "optimizer.matrices=muon,speed.muon=batched"
+    runs = {
+        "ddp": "speed.wrapper=ddp",
+        "fsdp2": "speed.wrapper=fsdp2",
+        "ddp-muon": f"speed.wrapper=ddp,{muon}",
+        "fsdp2-muon": f"speed.wrapper=fsdp2,{muon}",
+    }
+    train_in_ranks(folder, 2, runs, by="held_in_ranks.py")
+    return {
+        name: [json.loads((folder / f"{name}-{rank}.json").read_text()) for rank in (0, 1)] for name in runs
+    }
+
+
+@pytest.mark.parametrize("kind", ["weights", "gradients", "optimizer state", "averaged weights"])
+def test_each_of_two_ranks_holds_half_of_what_fsdp2_shards(held_in_ranks, kind):
+    whole = held_in_ranks["ddp"][0][kind]
+    assert whole == held_in_ranks["ddp"][1][kind] > 0
+    parts = [rank[kind] for rank in held_in_ranks["fsdp2"]]
+    assert parts == pytest.approx([whole / 2] * 2, rel=0.02)
+
+
+def test_the_momentum_of_muon_is_whole_on_every_rank_of_fsdp2(held_in_ranks):
+    of_ddp, first, second = (
+        held["optimizer state"] for held in (held_in_ranks["ddp-muon"][0], *held_in_ranks["fsdp2-muon"])
+    )
+    momentum = held_in_ranks["fsdp2-muon"][0]["momentum"]
+    assert [first, second] == pytest.approx([momentum + (of_ddp - momentum) / 2] * 2, rel=0.02)
+
+
+@pytest.mark.parametrize("muon", ["loop", "batched"])
+def test_what_is_held_is_the_bytes_of_the_tensors_that_are_there(tmp_path, muon):
+    asked = ["optimizer.matrices=muon", f"speed.muon={muon}", "speed.wrapper=flat"]  # whose gradients stay
+    operator_alone = ["model.trained=operator", "loss.inverse_encoding=0", "loss.inverse_decoding=0"]
+    learner, feed = a_learner(tiny_config(tmp_path, *asked, *operator_alone, *LATENT_ALONE))
+    learner.update(1, feed)
+    parameters = list(learner.model.parameters())
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    states = [tensor for state in learner.optimizer.state_dict().values() for tensor in state.values()]
+    assert 0 < len(trained) < len(parameters)
+    assert held_bytes(learner, feed) == {
+        "weights": sum(parameter.nbytes for parameter in parameters),
+        "gradients": sum(parameter.grad.nbytes for parameter in trained),
+        "optimizer state": sum(tensor.nbytes for tensor in states),
+        "averaged weights": sum(parameter.nbytes for parameter in parameters),
+        "resident data": 0,
+    }
 
 
 @pytest.mark.parametrize(("wrapper", "processes"), [("flat", 1), ("ddp", 2)])

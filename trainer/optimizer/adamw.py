@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor
@@ -63,6 +63,11 @@ class AdamW:
         return {
             name: {key: whole(value) for key, value in state.items()} for name, state in self.states.items()
         }
+
+    def held(self) -> Iterator[Tensor]:
+        """Yield the state's tensors, sharded as the parameters are."""
+        for state in self.states.values():
+            yield from state.values()
 
     def load_state(self, state: Mapping[str, dict[str, Tensor]]) -> None:
         for name in self.parameters:

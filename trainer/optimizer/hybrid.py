@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torch import Tensor, nn
 
 from trainer.config.schema import Config
@@ -12,7 +14,7 @@ from trainer.optimizer.muon_batched import BatchedMuon
 from trainer.optimizer.muon_loop import LoopMuon
 from trainer.run.world import World
 
-# Each has a learning rate, a step, and whole tensors by name as its state.
+# Each has a learning rate, a step, whole tensors by name as its state, and what a rank holds of them.
 Part = AdamW | LoopMuon | BatchedMuon
 
 
@@ -45,6 +47,11 @@ class Hybrid:
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
         """The state by name and whole: the same for any wrapper, world size and implementation."""
         return {name: state for part in self.parts for name, state in part.state().items()}
+
+    def held(self) -> Iterator[Tensor]:
+        """Yield the state as it lies on this rank, of which a sharded tensor is a part."""
+        for part in self.parts:
+            yield from part.held()
 
     def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
         for part in self.parts:

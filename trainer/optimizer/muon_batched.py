@@ -118,6 +118,10 @@ class BatchedMuon:
         """Momentum by the name of its matrix; zero before the first step."""
         return {name: {"momentum": momentum} for name, momentum in self.momentum.items()}
 
+    def held(self) -> Iterator[Tensor]:
+        """Yield the momentum."""
+        yield from self.momentum.values()
+
     def load_state(self, state: dict[str, dict[str, Tensor]]) -> None:
         for name, momentum in self.momentum.items():
             momentum.copy_(state[name]["momentum"])

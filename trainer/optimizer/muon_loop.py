@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
@@ -53,6 +55,11 @@ class LoopMuon:
             self.optimizer.state[view].get("momentum_buffer", torch.zeros_like(view)) for view in self.views
         ]
         return {m.name: {"momentum": b} for m, b in zip(self.matrices, buffers, strict=True)}
+
+    def held(self) -> Iterator[Tensor]:
+        """Yield the momentum; nothing before the first step."""
+        for state in self.optimizer.state.values():
+            yield state["momentum_buffer"]
 
     def load_state(self, state: dict[str, dict[str, Tensor]]) -> None:
         for view, matrix in zip(self.views, self.matrices, strict=True):

@@ -9,17 +9,16 @@ from torch import Tensor
 
 from trainer.data.feed import Feed, ResidentFeed
 from trainer.run.learner import Learner
+from trainer.sharding import local
 
 
 def held_bytes(learner: Learner, feed: Feed) -> dict[str, int]:
-    """What stays from step to step; gradients as large as they are during a step."""
+    """What this rank holds from step to step; gradients as large as they are during a step."""
     weights = list(learner.model.parameters())
     return {
         "weights": _bytes(weights),
-        "gradients": _bytes(weights),
-        "optimizer state": _bytes(
-            t for state in learner.optimizer.state_dict().values() for t in state.values()
-        ),
+        "gradients": _bytes(weight for weight in weights if weight.requires_grad),
+        "optimizer state": _bytes(learner.optimizer.held()),
         "averaged weights": _bytes(learner.ema.averages),
         "resident data": _bytes(t.states for t in feed.pairs.tasks) if isinstance(feed, ResidentFeed) else 0,
     }
@@ -38,4 +37,4 @@ def _proportional_set_size(path: Path) -> int:
 
 
 def _bytes(tensors: Iterable[Tensor]) -> int:
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    return sum(local(tensor).numel() * tensor.element_size() for tensor in tensors)
