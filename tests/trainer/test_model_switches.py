@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 import torch
 from test_learning import a_batch
+from test_precision import a_learner
 from tiny import ROOT, tiny_config, tiny_file
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import _registry
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
@@ -84,6 +87,36 @@ def test_every_other_block_keeps_more_than_all(tmp_path):
         for which in ("all", "every-other")
     }
     assert kept["all"] < kept["every-other"]
+
+
+class Products(TorchDispatchMode):
+    """Counts the matrix products that run while it is open."""
+
+    COUNTED = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default, torch.ops.aten.bmm.default)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        if function in self.COUNTED:
+            self.seen[function.name()] += 1
+        return function(*arguments, **(named or {}))
+
+
+def test_selective_checkpointing_runs_no_product_twice(tmp_path):
+    seen = {}
+    for which in ("off", "selective", "all"):
+        asked = ["speed.attention=math", f"speed.activation_checkpointing={which}"]  # math's products are bmm
+        learner, feed = a_learner(tiny_config(tmp_path, *asked))
+        for block in learner.model.operator.blocks:
+            block.mlp[-1].bias = None  # which makes an mm of an addmm
+        with Products() as products:
+            learner.update(1, feed)
+        seen[which] = products.seen
+    assert seen["selective"] == seen["off"]
+    assert len(seen["off"]) == len(Products.COUNTED)
+    assert all(seen["all"][name] > count for name, count in seen["off"].items())
 
 
 @pytest.mark.parametrize("attention", ["math", "auto"])
