@@ -9,7 +9,7 @@ from tiny import tiny_config
 
 from trainer.counter_random import uniform
 from trainer.data.feed import Share, open_feed
-from trainer.data.mixture import ResidentSet
+from trainer.data.mixture import ResidentSet, TaskSet
 from trainer.data.normalisation import physical
 from trainer.data.schedule import BatchSchedule, _shuffled
 from trainer.data.splits import open_data
@@ -50,6 +50,14 @@ def test_the_pairs_of_an_update_do_not_depend_on_ranks_and_micro_steps(world_siz
         for rank in range(world_size)
     ]
     assert sorted(np.concatenate(parts)) == sorted(schedule.update(3))
+
+
+def test_tasks_of_as_many_pairs_are_drawn_in_orders_of_their_own(tmp_path):
+    task = open_data(tiny_config(tmp_path)).train.tasks[0]
+    first, second = TaskSet((task, task), (1, 1)).schedule(16, seed=5).tasks
+    assert first.pairs == second.pairs
+    assert first.update(1).tolist() != second.update(1).tolist()
+    assert second.update(1).tolist() == BatchSchedule(second.pairs, 8, 5 + 7919, "a").update(1).tolist()
 
 
 def test_a_pass_is_shuffled_once_however_many_tasks_take_turns():

@@ -54,6 +54,9 @@ class TaskSet:
         growth: Growth | None = None,
     ) -> MixedSchedule:
         sizes = part_sizes(pairs_per_update, self.shares)
+        # Each task has a seed of its own, or tasks of as many pairs would be drawn in one order. 7919 is a
+        # large prime: trainings of neighbouring seeds share no order, but task 1 of seed s has that of task 0
+        # of seed s + 7919.
         schedules = [
             BatchSchedule(len(pairs.table), size, seed + 7919 * index, pairs.task.name, rest, growth)
             for index, (pairs, size) in enumerate(zip(self.tasks, sizes, strict=True))
