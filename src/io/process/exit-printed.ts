@@ -14,9 +14,7 @@ export function outliveReaders(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (isUnprinted || GONE.includes(error.code ?? '')) return
     isUnprinted = true
-    console.error(
-      `standard output: cannot be written (${error.message}); make room, or name another file`,
-    )
+    console.error(`standard output: cannot be written (${error.message}); make room, or name another file`)
   })
 }
 
