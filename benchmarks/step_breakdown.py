@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.in_words import refused_in_words
+from trainer.folders import refusal_told
 from trainer.terminal import answer, say
 
 # In order of precedence; the names are those of cuBLAS, cuDNN, NCCL, Inductor, torch and our kernels.
@@ -60,7 +61,9 @@ def main() -> int:
     else:
         found = {str(path): breakdown(operations(path), options.updates) for path in options.traces}
     if options.json:  # first: a reader may have enough of the tables
-        options.json.write_text(json.dumps({path: asdict(part) for path, part in found.items()}, indent=1))
+        record = json.dumps({path: asdict(part) for path, part in found.items()}, indent=1)
+        with refusal_told(options.json):
+            options.json.write_text(record)
     answer(table(found))
     for path, part in found.items():
         answer(f"\n{path}: {sum(part.launches.values()):.0f} kernels an update; the longest, in ms:")
@@ -219,7 +222,8 @@ def draw(found: dict[str, Breakdown], path: Path, devices: str | None) -> int:
     axes.set_xlabel("ms of a traced update")
     axes.set_title(" on ".join(filter(None, ("Where one GPU's time goes in a traced update", devices))))
     figure.legend(title=f"ms of {' | '.join(names)}", ncols=3, loc="outside lower center", frameon=False)
-    figure.savefig(path, dpi=150)
+    with refusal_told(path):
+        figure.savefig(path, dpi=150)
     return 0
 
 

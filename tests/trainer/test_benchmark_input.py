@@ -18,7 +18,7 @@ from benchmarks import memory_growth, speed_cases, step_breakdown
 from benchmarks.in_words import refused_in_words, require_package
 from benchmarks.rivals import workload
 from trainer.config import load_config
-from trainer.errors import ConfigError
+from trainer.errors import CannotWrite, ConfigError
 
 KERNEL = {"cat": "kernel", "name": "gemm", "ts": 10.0, "dur": 2000.0}
 
@@ -115,6 +115,13 @@ def test_what_is_no_trace_is_named(tmp_path, monkeypatch, text):
 def test_a_breakdown_is_refused_before_its_traces_are_read(monkeypatch, capsys, arguments, said):
     assert run(monkeypatch, step_breakdown, *arguments) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_breakdown_without_room_is_told_in_words(tmp_path, monkeypatch):
+    trace = tmp_path / "trace-0.json"
+    trace.write_text(json.dumps({"traceEvents": [KERNEL]}))
+    with pytest.raises(CannotWrite, match=r"full cannot be written to /dev: No space left on device"):
+        run(monkeypatch, step_breakdown, "--updates", "2", "--json", "/dev/full", trace)
 
 
 def test_a_recorded_breakdown_prints_the_same_table(tmp_path, monkeypatch, capsys):
