@@ -45,7 +45,7 @@ it('is kept when another experiment of the call breaks off', async () => {
 }, 300_000)
 
 it('is what an experiment with one training under two names is told about', async () => {
-  const folder = await anExperiment({ optimized: { step_seconds: 0.004 } })
+  const folder = await anExperiment({ optimized: { step_seconds: 0.004, switch: undefined } })
   expect(await speedproof(folder, 'run', EXPERIMENT_FILE)).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('baseline and optimized are one and the same training; give optimized'),
