@@ -1,12 +1,13 @@
 // Keeps noise floors: one JSON file for each training and machine, in a folder that outlives a checkout.
 import { createHash } from 'node:crypto'
-import { access, constants, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
+import { readdir, rename, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { parseStrictly } from '../config/explain.ts'
 import { ConfigError, RunError } from '../errors.ts'
 import { type NoiseFloor, noiseFloorSchema } from '../judge/noise-floor.ts'
 import { messageOf } from './error-message.ts'
+import { makeFolder } from './make-folder.ts'
 import { readText } from './read-text.ts'
 
 /**
@@ -21,8 +22,7 @@ export function noiseFloorFolder(environment: NodeJS.ProcessEnv): string {
 /** Before anything is measured: throws a ConfigError for a folder that cannot be made or written. */
 export async function requireFloorFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true })
-    await access(folder, constants.W_OK | constants.X_OK)
+    await makeFolder(folder)
   } catch (error) {
     throw new ConfigError(
       `noise-floors: got "${folder}", which cannot be written (${messageOf(error)}); name another folder`,
@@ -55,7 +55,7 @@ export async function storeNoiseFloor(folder: string, floor: NoiseFloor): Promis
   const machine = createHash('sha256').update(floor.key.machine).digest('hex')
   const file = join(folder, `${prefixOf(floor.key.training)}-${machine.slice(0, 8)}.json`)
   try {
-    await mkdir(folder, { recursive: true })
+    await makeFolder(folder)
     await writeFile(`${file}.part`, `${JSON.stringify(floor, null, 2)}\n`)
     await rename(`${file}.part`, file)
   } catch (error) {

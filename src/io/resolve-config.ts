@@ -6,8 +6,8 @@ import type { Experiment, Variant } from '../config/experiment.ts'
 import type { TrainerConfig } from '../config/same-work.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { ConfigError } from '../errors.ts'
-import { parseJsonLine } from '../measure/json-line.ts'
 import { entry } from '../plan/torchrun.ts'
+import { tryParseJson } from './parse-json.ts'
 import { firstLines } from './process/quote-output.ts'
 import { runShort } from './process/short-command.ts'
 import { trainerEnvironment } from './process/trainer-environment.ts'
@@ -80,13 +80,11 @@ async function askTrainer(
 }
 
 function readResolved(text: string, source: string): TrainerConfig {
-  const read = parseJsonLine(text, {
-    missing: 'write null or text in its place',
-    remedy: 'print the config alone to standard output, and all else to standard error',
-  })
-  if (read.status !== 'parsed') throw new ConfigError(`${source}: ${read.reason}`)
-  if (isMapping(read.json)) return read.json
-  throw new ConfigError(`${source}: printed ${JSON.stringify(text.slice(0, 80))}, expected one JSON object`)
+  const parsed = tryParseJson(text)
+  if (isMapping(parsed)) return parsed
+  throw new ConfigError(
+    `${source}: printed ${JSON.stringify(text.slice(0, 80))}, expected one JSON object, in which NaN and Infinity are no numbers; print that alone to standard output, and all else to standard error`,
+  )
 }
 
 function withValue(

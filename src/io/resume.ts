@@ -90,7 +90,7 @@ function requireSame(earlier: Request, now: Request, file: string): void {
   const different = parts.flatMap((key) =>
     differencesOf(plain(earlier[key]), plain(now[key]), key === 'experiment' ? [] : [key]),
   )
-  if (different.every(({ key }) => key.split('.').at(-1) === 'revision'))
+  if (earlier.revision !== now.revision && different.every(({ key }) => key.split('.').at(-1) === 'revision'))
     throw new ResumeError(
       `--resume: ${file} was begun at ${earlier.revision ?? 'no commit'}, and this is ${now.revision ?? 'no commit'}: bring the checkout back to that, or start without --resume`,
     )

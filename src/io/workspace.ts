@@ -242,7 +242,7 @@ async function refusalTold(path: string, write: () => Promise<void>): Promise<vo
     const remedy =
       'code' in error && error.code === 'ENOENT'
         ? 'was its folder removed meanwhile? Leave it alone while an experiment runs'
-        : 'mend that, such as by making room; what was measured until then is kept, and --resume goes on with it'
+        : 'mend that, such as by making room; what was written until then stays'
     throw new RunError(`out: ${path} cannot be written any more (${error.message}); ${remedy}`)
   }
 }

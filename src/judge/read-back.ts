@@ -1,13 +1,21 @@
 // What the trainings read back as really on has to be the same in all runs of a variant, and not in both.
+import { isDeepStrictEqual } from 'node:util'
 import { type Experiment, VARIANTS } from '../config/experiment.ts'
+import { comparesRevisions } from '../config/revision-rules.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { listed } from '../text/listed.ts'
 
 const MOST_KEYS = 6
 
 /** Warnings, since a trainer may read back what differs from run to run by its nature. */
-export function readBackWarnings({ kind, mode }: Experiment, runs: readonly RunSummary[]): string[] {
-  const isSwitched = kind === 'same-work' && mode === 'compare'
+export function readBackWarnings(experiment: Experiment, runs: readonly RunSummary[]): string[] {
+  const { kind, mode, variants } = experiment
+  // A regression has its switch in the code, and other environments need no key.
+  const isSwitched =
+    kind !== 'regression' &&
+    mode === 'compare' &&
+    !comparesRevisions(experiment) &&
+    isDeepStrictEqual(variants.baseline.env, variants.optimized.env)
   return [...unsteadyWarnings(runs), ...(isSwitched && readAlike(runs) ? [NO_SWITCH] : [])]
 }
 

@@ -1,7 +1,7 @@
 // The runs of each variant -> short curves for a chart: training loss and step seconds over the samples seen.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
-import { samplesAfter, stepsUntil } from './steady-state.ts'
+import { samplesAfter } from './steady-state.ts'
 import type { FinishedRun } from './summary.ts'
 
 export interface Curve {
@@ -61,7 +61,12 @@ function curve(
 
 /** Of the steps that end between each two of `bounds`, in samples seen: steps of a growing batch are not alike. */
 function inParts({ metrics }: FinishedRun, bounds: readonly number[], of: typeof meanLoss): number[] {
-  const steps = bounds.map((bound) => stepsUntil(metrics, bound))
+  const { samples } = metrics.steps
+  let [step, seen] = [0, 0]
+  const steps = bounds.map((bound) => {
+    for (; seen < bound && step < samples.length; step += 1) seen += samples[step] ?? 0
+    return step
+  })
   return steps.slice(1).map((end, part) => of(metrics.steps, steps[part] ?? 0, end))
 }
 

@@ -121,8 +121,9 @@ function steadyWindow(run: FinishedRun, { steps }: MachineRecord): SteadyWindow 
   if (last === undefined || warm === undefined) return null
   const timedSeconds = sumOf(run.metrics.steps.seconds.slice(warmUpSteps, last.last_step))
   const from = Math.max(0, Math.min(warm.seconds, last.seconds - timedSeconds))
-  const stepsBefore = stepsDoneAt(from, steps) ?? warmUpSteps
-  const samples = samplesAfter(run.metrics, last.last_step) - samplesAfter(run.metrics, stepsBefore)
+  const samplesAt = (step: number) => samplesAfter(run.metrics, step)
+  const samples =
+    samplesAt(last.last_step) - (samplesDoneAt(from, steps, samplesAt) ?? samplesAt(warmUpSteps))
   return { from, to: last.seconds, secondsPerSample: samples > 0 ? (last.seconds - from) / samples : null }
 }
 
@@ -132,12 +133,18 @@ function warmUpStepsOf(run: FinishedRun): number {
 }
 
 /** Between two reports as many as the time says; null before the first. */
-function stepsDoneAt(seconds: number, steps: MachineRecord['steps']): number | null {
+function samplesDoneAt(
+  seconds: number,
+  steps: MachineRecord['steps'],
+  samplesAt: (step: number) => number,
+): number | null {
   const before = steps.findLast((report) => report.seconds <= seconds)
   const after = steps.find((report) => report.seconds > seconds)
-  if (before === undefined || after === undefined) return before?.last_step ?? null
+  if (before === undefined) return null
+  const done = samplesAt(before.last_step)
+  if (after === undefined) return done
   const share = (seconds - before.seconds) / (after.seconds - before.seconds)
-  return before.last_step + share * (after.last_step - before.last_step)
+  return done + share * (samplesAt(after.last_step) - done)
 }
 
 function isWithin({ from, to }: Window, seconds: number): boolean {

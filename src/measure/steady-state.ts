@@ -25,13 +25,9 @@ export function declaredWarmUp({ steps, phases }: WholeMetrics): number {
   return Math.max(10, Math.ceil(steps.seconds.length / 10), last)
 }
 
-/** Samples that a run has seen after so many steps, with a share of one; beyond its end as if it went on like its last. */
+/** Samples that a run has seen after so many steps; beyond its end as if it went on like its last. */
 export function samplesAfter({ steps: { samples } }: WholeMetrics, count: number): number {
-  const whole = Math.floor(count)
-  return (
-    sumOf(samples.slice(0, whole)) +
-    (count - Math.min(whole, samples.length)) * (samples[whole] ?? samples.at(-1) ?? 0)
-  )
+  return sumOf(samples.slice(0, count)) + Math.max(0, count - samples.length) * (samples.at(-1) ?? 0)
 }
 
 /** The first number of steps after which a run has seen so many samples; beyond its end likewise. */

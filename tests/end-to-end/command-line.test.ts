@@ -118,17 +118,16 @@ it('a plan that standard output does not take ends with 74, in words', async () 
 })
 
 it.each([
-  [
-    'a line before its JSON',
-    "print('loading torch')",
-    /resolve: not valid JSON: "loading torch\\n.*all else to standard error/,
-  ],
-  ['a number that is none', 'print(\'{"lr": NaN}\')', /resolve: lr: NaN is not a number; write null or text/],
-])('a validate_command that prints %s is told what to print', async (_, line, message) => {
+  ['a line before its JSON', "print('loading torch')", 'loading torch'],
+  ['a number that is none', `print('{"lr": NaN}')`, 'NaN}'],
+])('a validate_command that prints %s is told what to print', async (_, line, printed) => {
   const folder = await anExperiment({ trainer: { script: 'train.py', validate_command: 'resolve' } })
   await writeFile(join(folder, 'train.py'), `${line}\nprint('{}')\n`)
   const { exitCode, stderr } = await speedproof(folder, 'plan', EXPERIMENT_FILE)
-  expect([exitCode, stderr]).toEqual([2, expect.stringMatching(message)])
+  expect(exitCode).toBe(2)
+  expect(stderr).toContain('variants.baseline: resolve: printed "')
+  expect(stderr).toContain(printed)
+  expect(stderr).toMatch(/expected one JSON object, in which NaN and .*; print that alone to standard output/)
 })
 
 it('a plan launches and writes nothing', async () => {

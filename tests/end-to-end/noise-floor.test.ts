@@ -66,8 +66,14 @@ it('is refused before anything is launched where it could not be kept', async ()
   expect(await speedproof(folder, 'run', EXPERIMENT_FILE, '--mode', 'aa', ...FLOORS)).toMatchObject({
     exitCode: 2,
     stderr: expect.stringMatching(
-      /^noise-floors: got ".*floors", which cannot be written \(EEXIST.*\); name another folder$/m,
+      /^noise-floors: got ".*floors", which cannot be written \(.*floors is a file\); name another folder$/m,
     ),
+  })
+  // Where a recursive mkdir never comes back.
+  const below = ['--mode', 'aa', '--noise-floors', '/proc/none/floors']
+  expect(await speedproof(folder, 'run', EXPERIMENT_FILE, ...below)).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('noise-floors: got "/proc/none/floors", which cannot be written (ENOENT'),
   })
   expect(existsSync(join(folder, 'out'))).toBe(false)
 })

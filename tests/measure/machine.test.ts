@@ -111,6 +111,11 @@ test('the samples are those of the window, which begins at a report where a paus
   expect(summary({ steps }).steadySecondsPerSample).toBeCloseTo(7.5 / (25 * 16), 12)
 })
 
+test('steps that no report has come to are not in the window', () => {
+  const steps = [{ event: 'steps' as const, seconds: 4, last_step: 30 }]
+  expect(summary({ steps }).steadySecondsPerSample).toBeCloseTo(0.1 / 16, 12)
+})
+
 test('a batch that grows takes as much energy for a sample as one that does not', async () => {
   // 0.01 s and 10 J for each sample, after 160 samples of warm-up; a report after every ten steps or at the end.
   const energyOf = async (samplesPerStep: number[], ends: number[]) => {
@@ -132,7 +137,7 @@ test('a batch that grows takes as much energy for a sample as one that does not'
     )
   }
   const grows = [...Array<number>(20).fill(16), ...Array<number>(20).fill(64)]
-  for (const ends of [[10, 20, 30, 40], [40], [5, 15, 40]])
+  for (const ends of [[10, 20, 30, 40], [40], [5, 15, 40], [5, 40], [3, 30, 40]])
     expect(await energyOf(grows, ends)).toBeCloseTo(10, 6)
   expect(await energyOf(Array<number>(100).fill(16), [10, 60, 100])).toBeCloseTo(10, 6)
 })

@@ -262,31 +262,6 @@ def test_memory_that_grows_late_in_the_steps_is_found(tmp_path, monkeypatch, cap
     assert f"{steps} steps, growth host +100.0 MiB" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("recipe", "updates"),
-    [
-        ([], 2000),
-        (["recipe.batch_cut_into=2"], 1000),
-        (["recipe.batch_doubles_after=[200]"], 3800),
-        (["recipe.batch_cut_into=2", "recipe.warmup_updates=1500"], 1501),
-        (["recipe.batch_cut_into=2", "train.updates=30"], 30),
-    ],
-)
-def test_memory_is_watched_for_2000_steps_where_no_length_is_given(
-    tmp_path, monkeypatch, capsys, recipe, updates
-):
-    trained = []
-
-    def train(config, *_arguments):
-        trained.append(config.train.updates)
-        raise SystemExit
-
-    monkeypatch.setattr(memory_growth, "run_training", train)
-    sets = [part for override in ["train.pairs_per_update=32", *recipe] for part in ("--set", override)]
-    run(monkeypatch, memory_growth, "--config", tiny_file(tmp_path), "--out", tmp_path, *sets)
-    assert trained == [updates]
-
-
 def test_what_memory_grew_by_names_the_commit(tmp_path, monkeypatch, capsys):
     def train(config, out, _seed, progress):
         (out / "metrics.jsonl").write_text('{"device_names": ["CPU"], "versions": {"torch": "2.11.0"}}\n')
