@@ -90,7 +90,7 @@ function requireSame(earlier: Request, now: Request, file: string): void {
   const different = parts.flatMap((key) =>
     differencesOf(plain(earlier[key]), plain(now[key]), key === 'experiment' ? [] : [key]),
   )
-  if (earlier.revision !== now.revision && different.every(({ key }) => key.split('.').at(-1) === 'revision'))
+  if (earlier.revision !== now.revision && different.every(({ key }) => REVISION_KEY.test(key)))
     throw new ResumeError(
       `--resume: ${file} was begun at ${earlier.revision ?? 'no commit'}, and this is ${now.revision ?? 'no commit'}: bring the checkout back to that, or start without --resume`,
     )
@@ -99,6 +99,9 @@ function requireSame(earlier: Request, now: Request, file: string): void {
     `--resume: ${file} is not of the same ${parts.join(', ')}: ${firstOf(different)}; ${onlyGates ? judgeAgain(file) : BEGIN_AGAIN}`,
   )
 }
+
+/** Of the checkout, and of a variant that is taken from it. */
+const REVISION_KEY = /^(sources\.\w+\.)?revision$/
 
 const BEGIN_AGAIN = 'its blocks cannot be compared with new ones, so start without --resume'
 

@@ -20,7 +20,7 @@ export function readBackWarnings(experiment: Experiment, runs: readonly RunSumma
 }
 
 const NO_SWITCH =
-  'both variants read back the same settings; does the trainer know the keys in which their configs differ, and tell what is really on?'
+  'both variants read back the same settings; does the trainer know the keys in which they differ?'
 
 /** Not where nothing is read back, or only one variant has runs. */
 function readAlike(runs: readonly RunSummary[]): boolean {
