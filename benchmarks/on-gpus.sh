@@ -10,8 +10,8 @@
 # the call names it, says how to get it and ends with 2, nothing measured. A host without a network gets Node and
 # packages from benchmarks/pack.sh.
 set -euo pipefail
-parts=(data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu floor-2gpu gate-2gpu
-  recipes-2gpu recipe-2gpu plan-2gpu floor-1gpu gate-1gpu recipes-1gpu recipe-1gpu plan-1gpu ladder-1gpu
+parts=(data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu plan-parts-4gpu floor-2gpu gate-2gpu
+  recipes-2gpu recipe-2gpu plan-2gpu plan-parts-2gpu floor-1gpu gate-1gpu recipes-1gpu recipe-1gpu plan-1gpu ladder-1gpu
   ladder-4gpu parity operator-1gpu speed-cases-4gpu speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu
   rivals-1gpu starts-4gpu starts-2gpu starts-1gpu breakdown-4gpu breakdown-2gpu breakdown-1gpu learning memory)
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then
@@ -98,6 +98,14 @@ measure() {
     gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 ;;
     recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 ;;
     plan-?gpu) action "$1" "$1" blocks=4 ;;
+    plan-parts-?gpu)
+      # All updates of its period, since every fourth has more to do.
+      train "$count" "plan-${count}gpu" "$out/$1/traced" "${short[@]}" --set speed.trace_updates=4 || return
+      python3 -m benchmarks.step_breakdown --updates 4 --json "$out/$1.json" --picture "$out/$1.png" \
+        "$out/$1/traced/trace-0.json" > "$out/$1.txt" || return
+      python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1/cases" \
+        --only "plan-${count}gpu"{,-ddp,-nccl-default,-all-activations}
+      ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;
     ladder-1gpu)
@@ -188,14 +196,14 @@ look_for_needs() {
   esac
   [ "${#gpus[@]}" -ge "$least" ] ||
     lacks "GPUs, $least where nvidia-smi and CUDA_VISIBLE_DEVICES show ${#gpus[@]}: name parts for so many"
-  case $part in floor-* | gate-* | recipe-* | plan-* | ladder-*)
+  case $part in floor-* | gate-* | recipe-* | plan-?gpu | ladder-*)
     node_is_new || lacks "Node 24 or newer on PATH: npm run setup installs it in node_modules" ;;
   esac
   python_has "pip install torch numpy h5py pyyaml jaxtyping" torch numpy h5py yaml jaxtyping
   case $part in
     ladder-*) [ -e lib/cli.js ] || lacks "lib/cli.js: npm run setup makes it" ;;
     rivals-*) python_has "pip install lightning accelerate" lightning accelerate ;;
-    breakdown-*) python_has "pip install --group benchmarks" matplotlib ;;
+    breakdown-* | plan-parts-*) python_has "pip install --group benchmarks" matplotlib ;;
     learning)
       with_pack python_has "pip install --group benchmarks, or, for neuralop, a pack: benchmarks/pack.sh FILE $(python_version)" \
         matplotlib neuralop

@@ -41,6 +41,14 @@ FREE = (
     "speed.foreach_ema=true",
     "speed.hoist_fixed_grid=true",
 )
+# The speed plan's own settings, and each time one of them as it would be without the plan.
+PLAN = {
+    "": (),
+    "-ddp": ("speed.wrapper=ddp",),
+    "-nccl-default": ("speed.nccl=[]",),
+    "-all-activations": ("speed.activation_checkpointing=off", "speed.checkpoint_encoder_decoder=false"),
+}
+PLAN_MICRO_STEPS = 2
 SET_UP = {"data", "build", "compile", "capture"}  # phases behind which the training starts
 
 
@@ -93,6 +101,17 @@ def cases(most_gpus: int, micro_batch: int) -> list[Case]:
         ]
     return [
         *found,
+        *(
+            Case(
+                f"plan-{counts[0]}gpu{name}",
+                "plan",
+                counts[0],
+                whole,
+                PLAN_MICRO_STEPS,
+                settings=settings,
+            )
+            for name, settings in PLAN.items()
+        ),
         Case("baseline-1gpu-free-gains", "baseline", 1, share, MICRO_STEPS - 1, settings=FREE),
         Case("optimized-1gpu-cold", "optimized", 1, share, 1, cache="cold"),
         Case("optimized-1gpu-warm", "optimized", 1, share, 1, cache="cold", after="optimized-1gpu-cold"),
@@ -188,6 +207,8 @@ def _is_finished(metrics: Path) -> bool:
 
 
 def _config(case: Case, pattern: str) -> str:
+    if case.form == "plan":
+        return f"configs/train/plan-{case.gpus}gpu.yaml"
     return pattern.format(form=case.form, gpus=case.gpus)
 
 
@@ -246,7 +267,8 @@ def _most(measured: list[tuple[Case, list[dict]]]) -> int:
 
 def _cells(case: Case, events: list[dict], speeds: dict[str, float]) -> list[str]:
     speed = speeds[case.name]
-    beside = "baseline-1gpu" if case.settings else case.name.replace("optimized", "baseline")
+    own = case.settings or case.form == "plan"  # no baseline has its name
+    beside = f"baseline-{case.gpus}gpu" if own else case.name.replace("optimized", "baseline")
     baseline = speeds.get(beside) if beside != case.name else None
     alone = speeds.get(f"{case.form}-1gpu")
     steps = [event for event in events if event["event"] == "steps"]
