@@ -100,9 +100,9 @@ measure() {
     plan-?gpu) action "$1" "$1" blocks=4 ;;
     plan-parts-?gpu)
       # All updates of its period, since every fourth has more to do.
-      train "$count" "plan-${count}gpu" "$out/$1/traced" "${short[@]}" --set speed.trace_updates=4 || return
+      train "$count" "plan-${count}gpu" "$out/$1/plan" "${short[@]}" --set speed.trace_updates=4 || return
       python3 -m benchmarks.step_breakdown --updates 4 --json "$out/$1.json" --picture "$out/$1.png" \
-        "$out/$1/traced/trace-0.json" > "$out/$1.txt" || return
+        "$out/$1/plan/trace-0.json" > "$out/$1.txt" || return
       python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1/cases" \
         --only "plan-${count}gpu"{,-ddp,-nccl-default,-all-activations}
       ;;

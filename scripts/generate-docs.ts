@@ -28,6 +28,7 @@ const SPEEDUPS = {
   'two-task-2gpu': 'the same on two GPUs',
   'two-task-4gpu': 'the same on four GPUs',
   'plan-1gpu': "the speed plan's own settings",
+  'plan-4gpu': 'the same settings on four GPUs',
 } as const
 
 /** and how soon as good. */
