@@ -104,7 +104,7 @@ measure() {
       python3 -m benchmarks.step_breakdown --updates 4 --json "$out/$1.json" --picture "$out/$1.png" \
         "$out/$1/plan/trace-0.json" > "$out/$1.txt" || return
       python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1/cases" \
-        --only "plan-${count}gpu"{,-ddp,-nccl-default,-all-activations}
+        --only {baseline,optimized}-"${count}gpu" "plan-${count}gpu"{,-ddp,-nccl-default,-all-activations}
       ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;

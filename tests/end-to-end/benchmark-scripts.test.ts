@@ -323,6 +323,20 @@ it('a breakdown that cannot be drawn is drawn again from the same traces', async
   expect(await programs()).toEqual(['train ', 'train ', 'step_breakdown', 'step_breakdown'])
 })
 
+it("the plan's settings are traced over a whole period, and timed without one of them at a time", async () => {
+  await havePackages('matplotlib')
+  await measuringPython('nothing')
+  expect((await onGpus('plan-parts-2gpu')).exitCode).toBe(0)
+  const [traced, breakdown, cases] = await calls()
+  expect(traced).toContain('/plan-2gpu.yaml --seed 0 --out out/plan-parts-2gpu/plan ')
+  expect(traced).toContain(' --set speed.trace_updates=4')
+  expect(breakdown).toContain('step_breakdown --updates 4 ')
+  expect(cases).toBe(
+    '-m benchmarks.speed_cases --gpus 2 --out out/plan-parts-2gpu/cases --only baseline-2gpu optimized-2gpu' +
+      ' plan-2gpu plan-2gpu-ddp plan-2gpu-nccl-default plan-2gpu-all-activations',
+  )
+})
+
 it('the operator and the whole are trained on one GPU, without torchrun, for their roofline', async () => {
   await measuringPython('nothing')
   expect((await onGpus('operator-1gpu')).exitCode).toBe(0)

@@ -72,23 +72,50 @@ def test_a_warm_start_needs_the_caches_of_a_cold_one_that_finished(
     assert (refused in capsys.readouterr().out) == (not cold_finishes)
 
 
+def recorded_case(case: speed_cases.Case, seconds: float) -> list[dict]:
+    steps = {"event": "steps", "step_seconds": [seconds] * 2, "samples": [case.pairs] * 2}
+    start = {"event": "run_start", "config": {"data": {"tasks": ["advection1d"]}}}
+    return [start, {**steps, "data_wait_seconds": [0.0] * 2}, {"event": "run_end"}]
+
+
 def test_the_baseline_with_all_that_is_free_stays_eager_and_is_held_against_the_plan_s():
-    (free,) = (case for case in speed_cases.cases(1, 256) if case.settings)
+    found = {case.name: case for case in speed_cases.cases(1, 256)}
+    plain, free = found["baseline-1gpu"], found["baseline-1gpu-free-gains"]
     speed = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", list(free.settings)).speed
     assert (speed.compile, speed.cuda_graph, speed.fused_pointwise) == ("off", False, False)
     assert (speed.attention, speed.cross_attention) == ("auto", "auto")
-    plain = next(case for case in speed_cases.cases(1, 256) if case.name == "baseline-1gpu")
     assert (free.pairs, free.gpus) == (plain.pairs, plain.gpus)
-
-    def events(case, seconds: float) -> list[dict]:
-        config = {"data": {"tasks": ["advection1d"]}}
-        steps = {"event": "steps", "step_seconds": [seconds] * 2, "samples": [768] * 2}
-        start = {"event": "run_start", "config": config}
-        return [start, {**steps, "data_wait_seconds": [0.0] * 2}, {"event": "run_end"}]
-
-    rows = speed_cases.table([(plain, events(plain, 0.4)), (free, events(free, 0.32))]).splitlines()
+    measured = [(plain, recorded_case(plain, 0.4)), (free, recorded_case(free, 0.32))]
+    rows = speed_cases.table(measured).splitlines()
     assert rows[2].split()[:4] == ["baseline-1gpu-free-gains", "320.0", "2400", "1.25x"]
     assert rows[3] == "baseline, 768 pairs in all: 1 GPUs 1.00x"
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_the_plan_s_settings_are_taken_back_one_by_one_beside_the_baseline_of_as_many_gpus(gpus):
+    found = {case.name: case for case in speed_cases.cases(gpus, 256)}
+    plan, baseline = found[f"plan-{gpus}gpu"], found[f"baseline-{gpus}gpu"]
+    path = ROOT / speed_cases._config(plan, "no config of a form")
+    whole = load_config(path)
+    assert (plan.pairs, plan.micro_steps) == (whole.train.pairs_per_update, whole.speed.accumulation_steps)
+    assert plan.pairs == baseline.pairs
+    taken_back = {
+        name.removeprefix(plan.name): changed(whole.speed, load_config(path, list(case.settings)).speed)
+        for name, case in found.items()
+        if case.form == "plan"
+    }
+    assert taken_back == {
+        "": {},
+        "-ddp": {"wrapper": "ddp"},
+        "-nccl-default": {"nccl": ()},
+        "-all-activations": {"activation_checkpointing": "off", "checkpoint_encoder_decoder": False},
+    }
+    measured = [(baseline, recorded_case(baseline, 0.4)), (plan, recorded_case(plan, 0.32))]
+    assert speed_cases.table(measured).splitlines()[2].split()[3] == "1.25x"
+
+
+def changed(before: object, after: object) -> dict:
+    return {name: value for name, value in vars(after).items() if value != getattr(before, name)}
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"traceEvents": [{"cat": "kernel"}]}'])
