@@ -1,7 +1,8 @@
 // What `mode: aa` makes of an experiment: its baseline against itself, to learn what the machine does by itself.
 import { ConfigError } from '../errors.ts'
 import type { Experiment } from './experiment.ts'
-import { type GatesFile, readGates } from './gates.ts'
+import type { GatesFile } from './gates.ts'
+import { readGates } from './read-gates.ts'
 
 export const MODES = ['compare', 'aa'] as const
 
