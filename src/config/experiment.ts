@@ -1,19 +1,15 @@
 // The experiment file: two variants, how they are launched, the design, the gates.
 import { z } from 'zod'
-import { ConfigError } from '../errors.ts'
-import { parseStrictly } from './explain.ts'
 import { DEFAULT_GATES, type Gate, gatesFile } from './gates.ts'
-import { checkLadder, ladderSection } from './ladder.ts'
+import { ladderSection } from './ladder.ts'
 import { mapping, settings } from './mapping.ts'
-import { inMode, MODES } from './mode.ts'
-import { applyOverrides, type Overrides } from './overrides.ts'
-import { PRESET_NAMES, withKindDefaults, withPreset } from './presets.ts'
+import { PRESET_NAMES } from './presets.ts'
 import { readGates } from './read-gates.ts'
-import { checkRevisions } from './revision-rules.ts'
-import { parseYaml } from './yaml.ts'
 
 export const VARIANTS = ['baseline', 'optimized'] as const
 export type Variant = (typeof VARIANTS)[number]
+
+export const MODES = ['compare', 'aa'] as const
 
 const path = z.string().min(1)
 const environment = z.record(
@@ -167,53 +163,6 @@ export const experimentFile = mapping({
 /** Keys keep the spelling of the file that they come from. */
 export type Experiment = z.infer<typeof experimentFile>
 
-/** Throws a ConfigError that lists every problem of the file. */
-export function parseExperiment(text: string, file: string, overrides: Overrides = {}): Experiment {
-  const raw = withKindDefaults(withPreset(parseYaml(text, file), overrides.preset))
-  const changed = applyOverrides(parseStrictly(experimentFile, raw, file), overrides)
-  // What the file itself got wrong is already said: only an override can be out of range here.
-  const named = parseStrictly(experimentFile, changed, `${file}, as changed by inputs or flags`)
-  const experiment = inMode(named, overrides.blocks, file)
-  checkCombinations(
-    experiment,
-    Object.keys(overrides).length > 0 ? `${file}, as changed by inputs or flags` : file,
-  )
-  checkRevisions(experiment, file)
-  if (experiment.ladder) checkLadder(experiment.ladder, file)
-  gatesOf(experiment, file)
-  return experiment
-}
-
 export function gatesOf(experiment: Experiment, file = experiment.name): Gate[] {
   return readGates(experiment.gates, experiment.launch.price_per_gpu_hour ?? null, file)
-}
-
-function checkCombinations({ trainer, launch, design, variants }: Experiment, file: string): void {
-  for (const variant of VARIANTS) {
-    // What is locked, looked at and watched are the GPUs of both.
-    const devices = variants[variant].env.CUDA_VISIBLE_DEVICES
-    if (devices === undefined) continue
-    throw new ConfigError(
-      `${file}: variants.${variant}.env.CUDA_VISIBLE_DEVICES: got "${devices}", expected it under launch.env, since both variants use the same GPUs`,
-    )
-  }
-  const looks = typeof design.blocks === 'number' ? [design.blocks] : design.blocks
-  if (looks.some((blocks, index) => blocks <= (looks[index - 1] ?? 0))) {
-    throw new ConfigError(
-      `${file}: design.blocks: got [${looks.join(', ')}], expected growing numbers such as [4, 6, 8]`,
-    )
-  }
-  if ((trainer.module === undefined) === (trainer.script === undefined)) {
-    throw new ConfigError(`${file}: trainer: expected exactly one of module and script`)
-  }
-  if (launch.nnodes > 1 && launch.rdzv_endpoint === undefined) {
-    throw new ConfigError(
-      `${file}: launch.rdzv_endpoint: missing; ${launch.nnodes} nodes need a meeting point such as host:29400`,
-    )
-  }
-  if (launch.nnodes === 1 && launch.rdzv_endpoint !== undefined) {
-    throw new ConfigError(
-      `${file}: launch.rdzv_endpoint: got "${launch.rdzv_endpoint}", but nnodes is 1; leave it out or raise nnodes`,
-    )
-  }
 }

@@ -4,8 +4,6 @@ import type { Experiment } from './experiment.ts'
 import type { GatesFile } from './gates.ts'
 import { readGates } from './read-gates.ts'
 
-export const MODES = ['compare', 'aa'] as const
-
 /** Fewer runs say too little about how they scatter. */
 export const MIN_NOISE_RUNS = 10
 

@@ -1,8 +1,7 @@
 // What inputs and flags may change in an experiment: text -> typed values -> a changed experiment.
 import { z } from 'zod'
 import { ConfigError } from '../errors.ts'
-import type { Experiment } from './experiment.ts'
-import { MODES } from './mode.ts'
+import { type Experiment, MODES } from './experiment.ts'
 import { PRESET_NAMES } from './presets.ts'
 
 /** The same words for action inputs (`min-speedup`), flags (`--min-speedup`) and result.json. */

@@ -2,7 +2,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { gatesOf, parseExperiment } from '../../src/config/experiment.ts'
+import { gatesOf } from '../../src/config/experiment.ts'
+import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { refusal } from '../fixtures/refusal.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

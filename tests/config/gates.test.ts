@@ -1,6 +1,7 @@
 // A gate is known or spelled out, has one limit, and a limit that can be proven.
 import { describe, expect, test } from 'vitest'
-import { gatesOf, parseExperiment } from '../../src/config/experiment.ts'
+import { gatesOf } from '../../src/config/experiment.ts'
+import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { refusal } from '../fixtures/refusal.ts'
 
 function gates(list: string, launch = '{}') {

@@ -1,6 +1,6 @@
 // The rungs of an experiment file, and what --set gives.
 import { expect, test } from 'vitest'
-import { parseExperiment } from '../../src/config/experiment.ts'
+import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { parseSetFlags } from '../../src/config/set-flags.ts'
 import { refusal } from '../fixtures/refusal.ts'
 

@@ -1,7 +1,8 @@
 // `mode: aa` turns any experiment into its baseline against itself.
 import { describe, expect, test } from 'vitest'
-import { gatesOf, parseExperiment } from '../../src/config/experiment.ts'
+import { gatesOf } from '../../src/config/experiment.ts'
 import { parseOverrides } from '../../src/config/overrides.ts'
+import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { refuseIdentical } from '../../src/config/same-work.ts'
 import { anExperiment } from '../fixtures/builders.ts'
 import { refusal } from '../fixtures/refusal.ts'

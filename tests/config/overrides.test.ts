@@ -1,8 +1,8 @@
 // Texts of inputs and flags become numbers by one strict rule, and change the experiment that they are given for.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseExperiment } from '../../src/config/experiment.ts'
 import { applyOverrides, flagsOf, parseOverrides } from '../../src/config/overrides.ts'
+import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { anExperiment } from '../fixtures/builders.ts'
 import { refusal } from '../fixtures/refusal.ts'
 

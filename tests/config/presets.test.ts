@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { parseExperiment } from '../../src/config/experiment.ts'
 import { parseOverrides } from '../../src/config/overrides.ts'
+import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { PRESET_NAMES } from '../../src/config/presets.ts'
 import { refusal } from '../fixtures/refusal.ts'
 

@@ -1,6 +1,6 @@
 // Finds out what a report is about: the run that measured, the pull request, the base branch, the place to show it.
 import type { ReportInputs } from '../../config/action-inputs.ts'
-import { parseExperiment } from '../../config/experiment.ts'
+import { parseExperiment } from '../../config/parse-experiment.ts'
 import { RunError } from '../../errors.ts'
 import { checkName } from '../../report/check.ts'
 import { keyOf } from '../../report/comment-marker.ts'

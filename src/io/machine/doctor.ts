@@ -1,8 +1,8 @@
 // Looks for all that an experiment needs from a machine, and says how to mend what is missing.
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { parseExperiment } from '../../config/experiment.ts'
 import type { Overrides } from '../../config/overrides.ts'
+import { parseExperiment } from '../../config/parse-experiment.ts'
 import { type DoctorFinding, missing, ready } from '../../judge/doctor.ts'
 import type { MachineCheck } from '../../judge/machine-check.ts'
 import { checkPreflight } from '../../judge/preflight.ts'

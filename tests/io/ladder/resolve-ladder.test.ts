@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parseExperiment } from '../../../src/config/experiment.ts'
+import { parseExperiment } from '../../../src/config/parse-experiment.ts'
 import { type LadderAfter, ladderOf, type ResolvedLadder } from '../../../src/io/ladder/resolve-ladder.ts'
 import type { LadderLaunch } from '../../../src/measure/ladder.ts'
 import { outcomeOf } from '../../../src/measure/outcome.ts'
