@@ -3,10 +3,10 @@ import { MIN_NOISE_RUNS } from '../config/mode.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { percent, ratio } from '../text/numbers.ts'
 import { pairBlocks, speedupOf } from './blocks.ts'
+import type { Check } from './check.ts'
 import { type Spread, spreadOf } from './noise.ts'
 import type { NoiseFloor, NoiseKey } from './noise-floor.ts'
 import type { PairedEstimate } from './paired.ts'
-import type { Check } from './validity.ts'
 
 /** Of each of both bounds: their interval of 99% leaves 1 out in 1% of A/As on a machine that is fair. */
 const CONFIDENCE = 0.995

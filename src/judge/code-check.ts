@@ -2,7 +2,7 @@
 import { type Experiment, VARIANTS } from '../config/experiment.ts'
 import { comparesRevisions } from '../config/revision-rules.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import type { Check } from './validity.ts'
+import type { Check } from './check.ts'
 
 /** Two revisions are two trainers, each of which stays as it is; otherwise both variants share one. */
 export function checkCode(experiment: Experiment, runs: readonly RunSummary[]): Check {

@@ -3,9 +3,9 @@ import { VARIANTS } from '../config/experiment.ts'
 import type { NotRunReason } from '../measure/outcome.ts'
 import { MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import type { Check } from './check.ts'
 import type { GateVerdict } from './gate-verdict.ts'
 import type { MachineCheck } from './machine-check.ts'
-import type { Check } from './validity.ts'
 
 /** What one run is, or two differ in, stays so however many follow. */
 const FINAL: ReadonlySet<Check['name']> = new Set(['equal work', 'same code', 'same machine', 'clocks'])

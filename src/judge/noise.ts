@@ -4,8 +4,8 @@ import type { RunSummary } from '../measure/summary.ts'
 import { meanOf, medianOf } from '../statistics/averages.ts'
 import { fQuantile } from '../statistics/f-distribution.ts'
 import { percent } from '../text/numbers.ts'
+import type { Check } from './check.ts'
 import type { FloorChoice, NoiseFloor } from './noise-floor.ts'
-import type { Check } from './validity.ts'
 
 /** One sided, of the F tests of both variants at all looks together. */
 const SIGNIFICANCE = 0.01

@@ -6,8 +6,8 @@ import type { RunSummary } from '../measure/summary.ts'
 import { isLossOfPart } from '../measure/time-to-quality.ts'
 import { listed } from '../text/listed.ts'
 import { number } from '../text/numbers.ts'
+import type { Check } from './check.ts'
 import { isHeldOutQuality, isLevel, unitOf } from './gate-kind.ts'
-import type { Check } from './validity.ts'
 
 /** Of what a gate's limit allows: a disagreement that small moves no verdict but one that hangs by a thread. */
 const SHARE_OF_LIMIT = 0.1

@@ -7,24 +7,10 @@ import { differencesOutside } from '../config/same-work.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { looksOf } from '../plan/looks.ts'
+import type { Check } from './check.ts'
 import { clockProblems } from './clock-problems.ts'
 import { checkCode } from './code-check.ts'
 import { pairedMean } from './paired.ts'
-
-export interface Check {
-  readonly name:
-    | 'completion'
-    | 'equal work'
-    | 'same code'
-    | 'same machine'
-    | 'steady state'
-    | 'clocks'
-    | 'evaluation'
-    | 'noise floor'
-    | 'a/a'
-  readonly state: 'passed' | 'failed' | 'inconclusive' | 'not measured'
-  readonly detail: string
-}
 
 /** That luck shows a trend: over both variants, both directions and all looks together. */
 const TREND_ERROR = 0.02

@@ -1,6 +1,6 @@
 // A result -> Markdown sections, most important first; the comment leaves out from the end if it must.
 import { markdownTable } from 'markdown-table'
-import type { Check } from '../judge/validity.ts'
+import type { Check } from '../judge/check.ts'
 import type { NotRunReason } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { runTitle } from '../plan/plan.ts'

@@ -1,8 +1,9 @@
 // What further launches cannot mend ends an experiment; what more runs may show otherwise does not.
 import { describe, expect, test } from 'vitest'
+import type { Check } from '../../src/judge/check.ts'
 import { whyLost } from '../../src/judge/lost.ts'
 import { named } from '../../src/judge/machine-check.ts'
-import { type Check, checkValidity } from '../../src/judge/validity.ts'
+import { checkValidity } from '../../src/judge/validity.ts'
 import { aGate, anExperiment, aRunSummary } from '../fixtures/builders.ts'
 
 const experiment = anExperiment()

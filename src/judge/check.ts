@@ -1,0 +1,16 @@
+// One thing about the runs that was looked at, and what was found.
+
+export interface Check {
+  readonly name:
+    | 'completion'
+    | 'equal work'
+    | 'same code'
+    | 'same machine'
+    | 'steady state'
+    | 'clocks'
+    | 'evaluation'
+    | 'noise floor'
+    | 'a/a'
+  readonly state: 'passed' | 'failed' | 'inconclusive' | 'not measured'
+  readonly detail: string
+}
