@@ -1,11 +1,15 @@
 // Refuses a result.json whose launches are not those of its own plan, each at most once.
+import type { Experiment } from '../config/experiment.ts'
 import { ConfigError } from '../errors.ts'
 import type { LaunchRecord } from '../measure/outcome.ts'
 import { type PlannedRun, planRuns, repeatOf, runTitle } from '../plan/plan.ts'
-import type { Recorded } from './result.ts'
 
 /** A run is launched once, and its repeat has a name of its own: whatever else stands there was not measured as planned. */
-export function refuseForeignLaunches({ experiment, launches }: Recorded, file: string): void {
+export function refuseForeignLaunches(
+  experiment: Experiment,
+  launches: readonly LaunchRecord[],
+  file: string,
+): void {
   const planned = planRuns(experiment).flatMap((run) => [run, repeatOf(run)])
   for (const [index, launch] of launches.entries()) {
     const { runId } = launch

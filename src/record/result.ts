@@ -159,6 +159,6 @@ export type Recorded = Request & Pick<Result, 'launches' | 'reevaluation' | 'not
 /** Throws a ConfigError that names what in the file is not as result.json should be. */
 export function parseRecorded(json: unknown, file: string): Recorded {
   const recorded = parseStrictly(recordedFile, json, file)
-  refuseForeignLaunches(recorded, file)
+  refuseForeignLaunches(recorded.experiment, recorded.launches, file)
   return recorded
 }
