@@ -26,7 +26,7 @@ export interface Visit {
   readonly cancelled: AbortSignal
 }
 
-export interface DoctorRequest {
+interface DoctorRequest {
   readonly context: MachineContext
   readonly python: string
   readonly processes: number
@@ -41,7 +41,7 @@ export async function examine(visit: Visit): Promise<DoctorFinding[]> {
   return [
     ...ofPython,
     ...(await gpuFindings(request, gpus)),
-    ...(await hostFindings(request)),
+    ...(await hostFindings(request.context, request.outDirectory)),
     ...(await lockFindings(request, ofPython, gpus)),
   ]
 }
@@ -102,12 +102,12 @@ async function pythonFindings(
 
 /** A Python program takes the lock: of an interpreter that cannot be used there is nothing more to say. */
 async function lockFindings(
-  request: DoctorRequest,
+  { context, python }: DoctorRequest,
   ofPython: readonly DoctorFinding[],
   gpus: Measured<GpuFacts[]>,
 ): Promise<DoctorFinding[]> {
   if (ofPython.some(({ subject, state }) => subject === 'Python' && state === 'missing')) return []
-  return [await lockFinding(request, gpus.status === 'measured' ? gpus.value : [])]
+  return [await lockFinding(context, python, gpus.status === 'measured' ? gpus.value : [])]
 }
 
 const NAME_PYTHON = 'name another interpreter with --python, or with launch.python in the experiment'

@@ -7,17 +7,20 @@ import { RunError } from '../../errors.ts'
 import { type DoctorFinding, missing, ready } from '../../judge/doctor.ts'
 import type { GpuFacts } from '../../measure/machine-record.ts'
 import { bytes } from '../../text/numbers.ts'
-import type { DoctorRequest } from './doctor.ts'
 import { lockFolder, lockHost, lockNames } from './lock.ts'
+import type { MachineContext } from './nvidia-smi.ts'
 
 /** What shares memory between the processes of a node, NCCL and data loaders, fails with Docker's 64 MB. */
 const MIN_SHARED_MEMORY_BYTES = 2 ** 30
 const MIN_DISK_BYTES = 2e9
 const LOCK_TRIAL_MINUTES = 0.02
 
-export async function hostFindings({ context, outDirectory }: DoctorRequest): Promise<DoctorFinding[]> {
+export async function hostFindings(
+  { environment }: MachineContext,
+  outDirectory: string,
+): Promise<DoctorFinding[]> {
   return [
-    compilerFinding(context.environment),
+    compilerFinding(environment),
     await sharedMemoryFinding(),
     await diskFinding(outDirectory),
     userFinding(),
@@ -80,7 +83,8 @@ function existingParent(directory: string): string {
 }
 
 export async function lockFinding(
-  { context, python }: DoctorRequest,
+  { cancelled }: MachineContext,
+  python: string,
   gpus: readonly GpuFacts[],
 ): Promise<DoctorFinding> {
   const folder = lockFolder(process.env)
@@ -91,7 +95,7 @@ export async function lockFinding(
       folder,
       python,
       limitMinutes: LOCK_TRIAL_MINUTES,
-      cancelled: context.cancelled,
+      cancelled,
       onWait: () => {},
     })
     return lock.facts.status === 'timed-out'
