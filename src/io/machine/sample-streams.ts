@@ -7,8 +7,15 @@ import { type Reaper, startReaper } from '../process/launch-reaper.ts'
 import { LineSplitter } from '../process/line-splitter.ts'
 import { newMarker } from '../process/sweep.ts'
 import { bytesOf } from './gpus.ts'
-import { numberOf, parseRow, querySmi, type SmiRow, smiCommand, textOf } from './nvidia-smi.ts'
-import type { SamplerRequest } from './sampler.ts'
+import {
+  type MachineContext,
+  numberOf,
+  parseRow,
+  querySmi,
+  type SmiRow,
+  smiCommand,
+  textOf,
+} from './nvidia-smi.ts'
 
 // One nvidia-smi that loops instead of one for each sample: loading the driver's library each time would
 // disturb the training that it is to watch.
@@ -29,6 +36,14 @@ export const SAMPLE_FIELDS = [
 ]
 const PROCESS_FIELDS = ['gpu_uuid', 'pid']
 
+export interface StreamsRequest {
+  /** Those that the run uses. */
+  readonly gpus: readonly GpuFacts[]
+  /** Interpreter for our own small programs, Python 3.10 or newer. */
+  readonly python: string
+  readonly context: MachineContext
+}
+
 export interface StreamHooks {
   readonly onSample: (row: SmiRow) => void
   readonly onProcess: (row: SmiRow) => void
@@ -40,7 +55,7 @@ export interface Streams {
   stop(): Promise<boolean>
 }
 
-export async function startStreams(request: SamplerRequest, hooks: StreamHooks): Promise<Streams> {
+export async function startStreams(request: StreamsRequest, hooks: StreamHooks): Promise<Streams> {
   const uuids = request.gpus.map(({ uuid }) => uuid)
   // Asked once, to learn which of the fields this driver knows.
   const known = await querySmi('gpu', SAMPLE_FIELDS, request.context)
@@ -123,7 +138,7 @@ interface Stream {
 
 /** Under the reaper, as a training is: it ends with us, even if we are killed. */
 async function stream(
-  { context, python }: SamplerRequest,
+  { context, python }: StreamsRequest,
   command: readonly string[],
   onLine: (line: string) => void,
 ): Promise<Stream> {

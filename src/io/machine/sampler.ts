@@ -2,22 +2,17 @@
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { GpuFacts, MachineEvent } from '../../measure/machine-record.ts'
-import { MAX_MACHINE_BYTES } from '../../measure/machine-record.ts'
+import { MAX_MACHINE_BYTES, type MachineEvent } from '../../measure/machine-record.ts'
 import type { MetricsEvent } from '../../measure/metrics-schema.ts'
 import { hasVariable, listProcesses, type Process, withDescendants } from '../process/process-table.ts'
 import { MARKER_VARIABLE } from '../process/sweep.ts'
 import { fingerprint, queryGpus, queryProcesses } from './gpus.ts'
 import type { MachineContext } from './nvidia-smi.ts'
-import { processIn, type Streams, sampleIn, startStreams } from './sample-streams.ts'
+import { processIn, type Streams, type StreamsRequest, sampleIn, startStreams } from './sample-streams.ts'
 
-export interface SamplerRequest {
-  /** Those that the run uses; with none, the file says so and nothing is started. */
-  readonly gpus: readonly GpuFacts[]
+/** With no GPUs, the file says so and nothing is started. */
+export interface SamplerRequest extends StreamsRequest {
   readonly file: string
-  /** Interpreter for our own small programs, Python 3.10 or newer. */
-  readonly python: string
-  readonly context: MachineContext
 }
 
 /** A driver takes a moment to forget a process that has ended. */
