@@ -1,4 +1,4 @@
-// The line of ARCHITECTURE.md runs one way: a stage imports earlier ones, never a later one.
+// The line of ARCHITECTURE.md runs one way: a stage imports earlier ones, never a later one. Nor do files go round in a circle.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
@@ -33,6 +33,10 @@ test('every folder of src/ has its place', () => {
   expect(folders.toSorted()).toEqual([...SHARED.slice(1), ...LINE, 'io'].toSorted())
 })
 
+test('no files import each other in a circle, be it for a type alone', () => {
+  expect(circles()).toEqual([])
+})
+
 function under(place: string): string {
   return place.endsWith('.ts') ? place : `${place}/**/*.ts`
 }
@@ -42,4 +46,20 @@ function importsOf(file: string): string[] {
   const text = readFileSync(join(SRC, file), 'utf8')
   const named = [...text.matchAll(/\b(?:from|import\(|import) ?'(\.[^']+)'/g)]
   return named.map(([, path = '']) => normalize(join(dirname(file), path)))
+}
+
+/** One for each import that leads back to where it came from, such as "a.ts -> b.ts -> a.ts". */
+function circles(): string[] {
+  const imports = new Map(globSync('**/*.ts', { cwd: SRC }).map((file) => [file, importsOf(file)]))
+  const found: string[] = []
+  const followed = new Set<string>()
+  const follow = (file: string, way: readonly string[]): void => {
+    const start = way.indexOf(file)
+    if (start >= 0) found.push([...way.slice(start), file].join(' -> '))
+    if (start >= 0 || followed.has(file)) return
+    for (const imported of imports.get(file) ?? []) follow(imported, [...way, file])
+    followed.add(file)
+  }
+  for (const file of imports.keys()) follow(file, [])
+  return found
 }
