@@ -297,6 +297,22 @@ def test_a_trajectory_that_was_never_written_is_named(tmp_path, task, split):
         open_data(config)
 
 
+@pytest.mark.parametrize("split", ["train", "held_out"])
+def test_a_trajectory_whose_end_was_never_written_is_named_with_its_first_such_frame(tmp_path, split):
+    config = tiny_config(tmp_path, "data.tasks=[advection1d]")
+    path = ensure_files(config.data)[0]
+    row = getattr(open_data(config), split).tasks[0].table.row[0]
+    with h5py.File(path, "r+") as file:
+        file["tensor"][row, 0] = 0  # from rest, which no error is measured against
+    open_data(config)
+    with h5py.File(path, "r+") as file:
+        file["tensor"][row, 2:] = 0
+    with pytest.raises(
+        ConfigError, match=rf"^{path}: tensor: frame 2 of trajectory {row} is 0 everywhere, as where"
+    ):
+        open_data(config)
+
+
 def test_the_hash_is_of_times_between_frames_and_of_the_domain_too(tmp_path):
     config = tiny_config(tmp_path, "data.tasks=[advection1d]")
     files, before = ensure_files(config.data), open_data(config)

@@ -87,9 +87,10 @@ def require_in_range(task: Task, files: list[FieldFile], table: PairTable, every
         file = files[index]
         states = file.states()
         for row, frames in product(table.row[table.file_index == index], _parts(task, file)):
-            low, high = _range(file, int(row), frames, states.take(np.full(len(frames), row), frames, every))
-            if not (low.any() or high.any()):
-                raise _unwritten(file, int(row), frames)
+            fields = states.take(np.full(len(frames), row), frames, every)
+            _range(file, int(row), frames, fields)
+            if (blank := _blank(fields)) is not None:
+                raise _unwritten(file, int(row), frames, blank)
 
     on_threads(look_through, range(len(files)), "file looked through")
 
@@ -127,7 +128,8 @@ def _field_units(
             fields = states.take(np.full(len(frames), row), frames, every)
             low, high = _range(file, int(row), frames, fields)
             lowest, highest = np.minimum(lowest, low), np.maximum(highest, high)
-            unwritten += [] if low.any() or high.any() else [int(row)]
+            blank = _blank(fields)
+            unwritten += [] if blank is None else [(int(row), blank)]
             fields = fields.astype(np.float64)
             axes = (0, *range(2, fields.ndim))
             total, squares = total + fields.sum(axis=axes), squares + np.square(fields).sum(axis=axes)
@@ -149,7 +151,8 @@ def _field_units(
                 "in other units, or leave the file out"
             )
         if unwritten:
-            raise _unwritten(file, unwritten[0], frames)
+            row, blank = unwritten[0]
+            raise _unwritten(file, row, frames, blank)
         return mean, [_scale(variance) for variance in variances]
 
     means, scales = zip(*on_threads(of_file, range(len(files)), "file measured"), strict=True)
@@ -161,10 +164,22 @@ def _parts(task: Task, file: FieldFile) -> list[np.ndarray]:
     return [np.arange(1), np.arange(1, 2)] if task.steady else [np.arange(file.frames)]
 
 
-def _unwritten(file: FieldFile, row: int, frames: np.ndarray) -> ConfigError:
+def _blank(states: np.ndarray) -> str | None:
+    """Say what of the states (frames, fields, *grid) of a trajectory is 0 everywhere, or nothing.
+
+    A trajectory may start from 0, which is no target.
+    """
+    zero_at_first = states.reshape(len(states), -1)[:, 0] == 0  # of most frames all that is looked at
+    blank = [frame for frame in np.flatnonzero(zero_at_first) if not states[frame].any()]
+    if len(blank) == len(states):
+        return ""
+    return next((f"frame {frame} of " for frame in blank if frame > 0), None)
+
+
+def _unwritten(file: FieldFile, row: int, frames: np.ndarray, blank: str) -> ConfigError:
     """HDF5 reads zeros where nothing was written yet; to a solution of zeros every error is infinite."""
     return ConfigError(
-        f"{file.path}: {_keys(file, frames)}: trajectory {row} is 0 everywhere, as where nothing was "
+        f"{file.path}: {_keys(file, frames)}: {blank}trajectory {row} is 0 everywhere, as where nothing was "
         "written; take it out, or make or download the file again"
     )
 
