@@ -224,6 +224,8 @@ def put(key: str, value: np.ndarray):
         ("darcy", put("y-coordinate", np.arange(6.0) ** 3), "y-coordinate: got 1 to 61 between points"),
         ("grouped", put("0000/grid/x", np.arange(4.0) ** 3), "0000/grid/x: got 1 to 19 between points"),
         ("scalar", put("t-coordinate", np.zeros(2)), "t-coordinate: got shape (2,), expected 3 or 4 entries"),
+        ("scalar", put("t-coordinate", np.array(1.0)), "t-coordinate: got shape (), expected 3 or 4 entries"),
+        ("cfd", put("t-coordinate", h5py.Empty("f4")), "t-coordinate: got shape None, expected 3 or 4"),
         ("scalar", drop("tensor"), "no dataset tensor, found t-coordinate, x-coordinate; expected a layout"),
     ],
 )

@@ -175,15 +175,15 @@ def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> floa
     dataset, name = _dataset(path, place, key), _name(place, key)
     if dataset.dtype.kind not in "fiu":
         raise ConfigError(f"{path}: {name}: got {dataset.dtype}, expected numbers")
-    times = _whole(path, dataset).astype(np.float64)
     if frames < 2:
         raise ConfigError(
             f"{path}: has {frames} frame, expected at least 2; a pair is a frame and a later one"
         )
-    if times.shape not in ((frames,), (frames + 1,)):
+    if dataset.shape not in ((frames,), (frames + 1,)):  # before it is read: h5py reads no slice of a scalar
         raise ConfigError(
-            f"{path}: {name}: got shape {times.shape}, expected {frames} or {frames + 1} entries"
+            f"{path}: {name}: got shape {dataset.shape}, expected {frames} or {frames + 1} entries"
         )
+    times = _whole(path, dataset).astype(np.float64)
     steps = np.diff(times[:frames])
     if not (steps.min() > 0 and np.allclose(steps, steps.mean(), rtol=LARGEST_UNEVENNESS, atol=0)):
         raise ConfigError(
