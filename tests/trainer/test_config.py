@@ -149,6 +149,10 @@ def test_an_override_wins_over_the_file(tmp_path):
             "model: {tokens: 3}",
             "model.tokens: got 3, expected a number that cuts the 256 grid of advection1d",
         ),
+        (
+            "model: {tokens: 1}",
+            "loss.diversity: got 0.0001, but model.tokens of 1 have no spread over the tokens of a pair",
+        ),
         ("data: {tasks: [darcy3d]}", 'data.tasks[0]: got "darcy3d", expected one of'),
         (
             "data: {tasks: [darcy2d, darcy2d]}",

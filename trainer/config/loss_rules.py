@@ -22,6 +22,12 @@ def broken_loss_rules(config: Config) -> Iterator[Problem]:
             "no term trains the operator and the decoder on every task; give loss.forward, or, without a "
             "steady task, both loss.latent and loss.inverse_encoding, a weight above 0",
         )
+    if loss.diversity > 0 and config.model.tokens == 1:
+        yield Problem(
+            "loss.diversity",
+            f"got {loss.diversity}, but model.tokens of 1 have no spread over the tokens of a pair: make it "
+            "0, or model.tokens 2 or more",
+        )
     for task, grid in config.grids.items():
         points = math.prod(grid)
         irregular = recipe.query_strategy != "lattice" and 0 < (recipe.query_points or points) < points
