@@ -68,6 +68,13 @@ def test_what_cannot_be_used_is_bad_input(tmp_path, capsys):
         assert expected in capsys.readouterr().err
 
 
+def test_an_evaluation_of_runs_by_several_processes_is_refused(tmp_path, monkeypatch, capsys):
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert main(["evaluate", "--run", str(tmp_path), "--out", str(tmp_path / "x")]) == 2
+    assert "--run: evaluate was started as 2 processes" in capsys.readouterr().err
+
+
 def test_a_reader_that_has_enough_ends_a_command_quietly(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)

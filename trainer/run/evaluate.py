@@ -27,7 +27,7 @@ from trainer.data.splits import Data, open_data
 from trainer.errors import ConfigError
 from trainer.folders import make_folder, refusal_told
 from trainer.optimizer.ema import averaged_weights
-from trainer.ranks import is_first_rank
+from trainer.ranks import is_first_rank, rank_from_environment
 from trainer.run.checkpoint import LAST, is_of_data, read_checkpoint
 from trainer.run.evaluation import Evaluator, beside_judged
 from trainer.run.world import World, open_world
@@ -90,6 +90,11 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
 
     What the file held stays there until then.
     """
+    if (processes := rank_from_environment()[1]) > 1:
+        raise ConfigError(
+            f"--run: evaluate was started as {processes} processes, which would all write {out}; start it "
+            "without torchrun: it takes every GPU that it sees"
+        )
     make_folder(out.parent, "--out")
     if out.is_dir():
         raise ConfigError(f"--out: {out} is a folder; name a file")
