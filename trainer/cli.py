@@ -13,7 +13,7 @@ from trainer.ahead import open_driver
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.ending import BAD_INPUT, FAILED, INTERRUPTED, UNREAD, end_at_once
-from trainer.errors import CannotWrite, ConfigError
+from trainer.errors import CannotWrite, ConfigError, Diverged
 from trainer.ranks import is_first_rank, rank_from_environment
 from trainer.terminal import answer, leave_unread, say
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     except ConfigError as error:
         say("\n".join(error.problems))  # at once, beside other ranks
         return BAD_INPUT
-    except CannotWrite as error:
+    except (CannotWrite, Diverged) as error:
         say(str(error))
         end_at_once(FAILED)
 

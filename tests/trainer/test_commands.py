@@ -75,6 +75,16 @@ def test_an_evaluation_of_runs_by_several_processes_is_refused(tmp_path, monkeyp
     assert "--run: evaluate was started as 2 processes" in capsys.readouterr().err
 
 
+def test_a_profile_whose_steps_diverge_ends_in_words(tmp_path):
+    command = [sys.executable, "-m", "trainer", "profile", "--config", str(tiny_file(tmp_path))]
+    sets = ["train.detect_anomaly=true", "optimizer.learning_rate=1e20", "optimizer.warmup_updates=0"]
+    command += [part for each in sets for part in ("--set", each)] + ["--out", str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert "; lower optimizer.learning_rate" in done.stderr.splitlines()[-1]
+    assert "Traceback (most recent call last)" not in done.stderr
+
+
 def test_a_reader_that_has_enough_ends_a_command_quietly(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
