@@ -93,6 +93,10 @@ def parse_yaml(text: str, source: str) -> object:
         raise ConfigError(f"{source}: line {line}: {problem}; {remedy}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{source}: {error}; correct the YAML") from error
+    except (ValueError, KeyError, AttributeError) as error:  # PyYAML's own, of what a tag does not fit
+        raise ConfigError(
+            f"{source}: a value is not what its tag, such as !!float, says ({error}); leave the tag out"
+        ) from error
 
 
 def _unique(pairs: list[tuple[str, object]], source: str) -> dict[str, object]:
