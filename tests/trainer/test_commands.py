@@ -75,6 +75,14 @@ def test_an_evaluation_of_runs_by_several_processes_is_refused(tmp_path, monkeyp
     assert "--run: evaluate was started as 2 processes" in capsys.readouterr().err
 
 
+def test_a_profile_replaces_no_trace_of_a_training(tmp_path, capsys):
+    (tmp_path / "metrics.jsonl").touch()
+    (tmp_path / "trace-0.json").write_text("of a training")
+    assert main(["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path)]) == 2
+    assert f"--out: {tmp_path} is a training's, whose traces" in capsys.readouterr().err
+    assert (tmp_path / "trace-0.json").read_text() == "of a training"
+
+
 def test_a_profile_whose_steps_diverge_ends_in_words(tmp_path):
     command = [sys.executable, "-m", "trainer", "profile", "--config", str(tiny_file(tmp_path))]
     sets = ["train.detect_anomaly=true", "optimizer.learning_rate=1e20", "optimizer.warmup_updates=0"]

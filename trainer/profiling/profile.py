@@ -12,6 +12,7 @@ from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import UNTRACED_UPDATES, require_device_fits
 from trainer.data.feed import Feed, LoaderFeed, Share, open_feed
 from trainer.data.splits import open_data
+from trainer.errors import ConfigError
 from trainer.folders import make_folder, refusal_told
 from trainer.losses.choices import StepChoices
 from trainer.profiling.memory import held_bytes, worker_bytes
@@ -51,6 +52,10 @@ class Profile:
 def profile(config: Config, out: Path, seed: int, steps: int) -> int:
     """Print the tables on rank 0; write profile.json and a trace per rank into `out`."""
     make_folder(out, "--out")
+    if (out / "metrics.jsonl").exists():
+        raise ConfigError(
+            f"--out: {out} is a training's, whose traces a profile would replace; name another folder"
+        )
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world:
         require_world_fits(config, world.size)
