@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Sequence
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 
@@ -13,13 +16,41 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if _is_sharded(tensor) else tensor
 
 
-def share_of(tensor: Tensor, like: Tensor) -> Tensor:
-    """Return the tensor sharded as `like` is; all ranks hold all of it, so nothing is sent."""
+def all_whole(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return all of each tensor, of one format; the parts of those that are sharded come in one gather.
+
+    Every rank must call this with the same tensors. A gather for each takes the host longer than it sends.
+    """
+    sharded = [tensor for tensor in tensors if _is_sharded(tensor)]
+    if not sharded:
+        return list(tensors)
+    mesh = sharded[0].device_mesh
+    parts = [tensor.to_local() for tensor in sharded]
+    sizes = [_rows(tensor) * math.prod(tensor.shape[1:]) for tensor in sharded]  # a slice would be sent
+    mine = parts[0].new_zeros(sum(sizes))  # the last ranks' parts may be shorter
+    places = zip(mine.split(sizes), parts, strict=True)
+    torch._foreach_copy_([place[: part.numel()].view(part.shape) for place, part in places], parts)
+    everyone = mine.new_empty(mesh.size() * len(mine))
+    dist.all_gather_into_tensor(everyone, mine, group=mesh.get_group())
+    wholes = (
+        columns.flatten()[: tensor.numel()].view(tensor.shape)
+        for columns, tensor in zip(everyone.view(mesh.size(), -1).split(sizes, dim=1), sharded, strict=True)
+    )
+    return [next(wholes) if _is_sharded(tensor) else tensor for tensor in tensors]
+
+
+def part_of(tensor: Tensor, like: Tensor) -> Tensor:
+    """Return what this rank holds of a whole tensor that is sharded as `like` is; nothing is sent."""
     if not _is_sharded(like):
         return tensor
-    from torch.distributed.tensor import distribute_tensor
+    rows = _rows(like)
+    first = like.device_mesh.get_local_rank() * rows
+    return tensor[first : first + rows]
 
-    return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)
+
+def _rows(sharded: Tensor) -> int:
+    """How many rows FSDP2 gives each rank; the last ones may have fewer, or none."""
+    return math.ceil(sharded.shape[0] / sharded.device_mesh.size())
 
 
 def local(tensor: Tensor) -> Tensor:
@@ -43,7 +74,7 @@ def put_whole(tensor: Tensor, value: Tensor) -> None:
     """Copy a whole value into a tensor that may be sharded; ValueError if it has another shape."""
     if value.shape != tensor.shape:
         raise ValueError(f"got a value of shape {tuple(value.shape)}, expected {tuple(tensor.shape)}")
-    local(tensor).copy_(local(share_of(value.to(tensor.device), tensor)))
+    local(tensor).copy_(part_of(value.to(tensor.device), tensor))
 
 
 def _is_sharded(tensor: Tensor) -> bool:

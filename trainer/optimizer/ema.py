@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from trainer.sharding import put_whole, whole
+from trainer.sharding import local, put_whole, whole
 
 MISSING = "missing_share"  # beside the names of the averages
 
@@ -36,7 +36,7 @@ class LoopEma:
 
     def _advance(self) -> None:
         for average, parameter in zip(self.averages, self.parameters, strict=True):
-            average.lerp_(parameter, 1 - self.decay)
+            local(average).lerp_(local(parameter), 1 - self.decay)
 
     def weights(self) -> dict[str, Tensor]:
         """The averages by name, whole; before the first update there are none, and they are 0."""
@@ -58,7 +58,8 @@ class ForeachEma(LoopEma):
     implementation = "foreach"
 
     def _advance(self) -> None:
-        torch._foreach_lerp_(self.averages, self.parameters, 1 - self.decay)
+        averages = [local(average) for average in self.averages]
+        torch._foreach_lerp_(averages, [local(parameter) for parameter in self.parameters], 1 - self.decay)
 
 
 def averaged_weights(state: dict[str, Tensor]) -> dict[str, Tensor]:

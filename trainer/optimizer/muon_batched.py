@@ -16,7 +16,7 @@ from trainer.config.schema import OptimizerConfig
 from trainer.optimizer.matrices import Matrix
 from trainer.optimizer.muon_loop import MOMENTUM
 from trainer.optimizer.newton_schulz import orthogonalised
-from trainer.sharding import local, share_of, whole
+from trainer.sharding import all_whole, local, part_of
 
 MATCH_ADAMW = 0.2  # update RMS of AdamW; with it one learning rate serves both (Moonshot, arXiv:2502.16982)
 
@@ -99,8 +99,9 @@ class BatchedMuon:
 
     @torch.no_grad()
     def step(self) -> None:
-        parameters = dict.fromkeys(matrix.parameter for matrix in self.matrices)
-        whole_gradients = {parameter: whole(parameter.grad) for parameter in parameters}
+        parameters = list(dict.fromkeys(matrix.parameter for matrix in self.matrices))
+        found_gradients = all_whole([parameter.grad for parameter in parameters])
+        whole_gradients = dict(zip(parameters, found_gradients, strict=True))
         gradients = {m.name: m.of(whole_gradients[m.parameter]) for m in self.matrices}
         momentum = [self.momentum[name] for name in gradients]
         torch._foreach_lerp_(momentum, list(gradients.values()), 1 - MOMENTUM)
@@ -112,7 +113,7 @@ class BatchedMuon:
             changes |= stack.changes(everyone, self.learning_rate)
         weights = [local(parameter) for parameter in changes]
         torch._foreach_mul_(weights, 1 - self.learning_rate * self.weight_decay)
-        torch._foreach_add_(weights, [local(share_of(c, parameter)) for parameter, c in changes.items()])
+        torch._foreach_add_(weights, [part_of(change, parameter) for parameter, change in changes.items()])
 
     def state(self) -> dict[str, dict[str, Tensor]]:
         """Momentum by the name of its matrix; zero before the first step."""

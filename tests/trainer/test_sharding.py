@@ -1,0 +1,41 @@
+"""What FSDP2 keeps in parts is put together and taken apart as torch's own, with fewer calls."""
+
+from pathlib import Path
+
+import torch
+from torch import distributed, nn
+
+from trainer.sharding import all_whole, part_of, whole
+
+RANKS = 3
+# Rows that three ranks share out evenly, unevenly, with none for the last or for the last two.
+SHAPES = [(6, 2), (7, 3, 2), (4,), (1, 5), (2, 2)]
+
+
+def test_one_gather_brings_all_parts_together_and_every_rank_takes_its_own_again(tmp_path):
+    torch.multiprocessing.spawn(_in_a_rank, (tmp_path,), nprocs=RANKS)
+    assert sorted(path.name for path in tmp_path.glob("done-*")) == [f"done-{rank}" for rank in range(RANKS)]
+
+
+def _in_a_rank(rank: int, folder: Path) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    torch.set_num_threads(1)
+    file = f"file://{folder / 'ranks'}"
+    distributed.init_process_group("gloo", init_method=file, rank=rank, world_size=RANKS)
+    torch.manual_seed(0)
+    values = [torch.randn(shape) for shape in SHAPES]
+    module = nn.ParameterList([nn.Parameter(value.clone()) for value in values])
+    fully_shard(module, mesh=init_device_mesh("cpu", (RANKS,)))
+    parameters = list(module)
+    plain = torch.randn(3)  # of a tensor that is on every rank nothing is sent
+    with torch.no_grad():
+        *found, same = all_whole([*parameters, plain])
+        assert same is plain
+        for value, parameter, one in zip(values, parameters, found, strict=True):
+            assert torch.equal(one, value)
+            assert torch.equal(one, whole(parameter))
+            assert torch.equal(part_of(one, parameter), parameter.to_local())
+    (folder / f"done-{rank}").touch()
+    distributed.destroy_process_group()
