@@ -103,8 +103,9 @@ measure() {
       train "$count" "plan-${count}gpu" "$out/$1/plan" "${short[@]}" --set speed.trace_updates=4 || return
       python3 -m benchmarks.step_breakdown --updates 4 --json "$out/$1.json" --picture "$out/$1.png" \
         "$out/$1/plan/trace-0.json" > "$out/$1.txt" || return
-      python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1/cases" \
-        --only {baseline,optimized}-"${count}gpu" "plan-${count}gpu"{,-ddp,-nccl-default,-all-activations}
+      # In the folder of all cases, which has none measured twice.
+      python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/speed-cases-${count}gpu" \
+        --only {baseline,optimized}-"${count}gpu" "plan-${count}gpu"{,-ddp,-nccl-default,-all-activations,-own-batch}
       ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;

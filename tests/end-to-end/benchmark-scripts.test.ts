@@ -332,8 +332,8 @@ it("the plan's settings are traced over a whole period, and timed without one of
   expect(traced).toContain(' --set speed.trace_updates=4')
   expect(breakdown).toContain('step_breakdown --updates 4 ')
   expect(cases).toBe(
-    '-m benchmarks.speed_cases --gpus 2 --out out/plan-parts-2gpu/cases --only baseline-2gpu optimized-2gpu' +
-      ' plan-2gpu plan-2gpu-ddp plan-2gpu-nccl-default plan-2gpu-all-activations',
+    '-m benchmarks.speed_cases --gpus 2 --out out/speed-cases-2gpu --only baseline-2gpu optimized-2gpu' +
+      ' plan-2gpu plan-2gpu-ddp plan-2gpu-nccl-default plan-2gpu-all-activations plan-2gpu-own-batch',
   )
 })
 

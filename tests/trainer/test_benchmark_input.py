@@ -102,7 +102,7 @@ def test_the_plan_s_settings_are_taken_back_one_by_one_beside_the_baseline_of_as
     taken_back = {
         name.removeprefix(plan.name): changed(whole.speed, load_config(path, list(case.settings)).speed)
         for name, case in found.items()
-        if case.form == "plan"
+        if case.form == "plan" and case.pairs == baseline.pairs
     }
     assert taken_back == {
         "": {},
@@ -110,8 +110,13 @@ def test_the_plan_s_settings_are_taken_back_one_by_one_beside_the_baseline_of_as
         "-nccl-default": {"nccl": ()},
         "-all-activations": {"activation_checkpointing": "off", "checkpoint_encoder_decoder": False},
     }
+    own_batch = found[f"plan-{gpus}gpu-own-batch"]
+    assert (own_batch.pairs, own_batch.micro_steps) == (2 * baseline.pairs, plan.micro_steps)
     measured = [(baseline, recorded_case(baseline, 0.4)), (plan, recorded_case(plan, 0.32))]
-    assert speed_cases.table(measured).splitlines()[2].split()[3] == "1.25x"
+    measured += [(own_batch, recorded_case(own_batch, 0.64))]
+    rows = [row.split() for row in speed_cases.table(measured).splitlines()]
+    assert [row[3] for row in rows[2:4]] == ["1.25x", "1.25x"]
+    assert gpus > 1 or rows[-1][:3] == ["baseline,", "768", "pairs"]
 
 
 def changed(before: object, after: object) -> dict:
