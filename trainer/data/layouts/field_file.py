@@ -151,7 +151,10 @@ def spacing_of(path: Path, place: h5py.Group, key: str, points: int) -> float:
     """
     axis, name = _dataset(path, place, key), _name(place, key)
     if axis.shape != (points,):
-        raise ConfigError(f"{path}: {name}: got shape {axis.shape}, expected {points} entries")
+        raise ConfigError(
+            f"{path}: {name}: got shape {axis.shape}, expected {points} entries, one of each point of the "
+            "fields; write the places of their grid"
+        )
     if axis.dtype.kind not in "fiu":
         raise ConfigError(f"{path}: {name}: got {axis.dtype}, expected numbers")
     places = _whole(path, axis).astype(np.float64)
@@ -181,14 +184,15 @@ def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> floa
         )
     if dataset.shape not in ((frames,), (frames + 1,)):  # before it is read: h5py reads no slice of a scalar
         raise ConfigError(
-            f"{path}: {name}: got shape {dataset.shape}, expected {frames} or {frames + 1} entries"
+            f"{path}: {name}: got shape {dataset.shape}, expected {frames} or {frames + 1} entries, of the "
+            "frames and at most one more; write the times of the fields' frames"
         )
     times = _whole(path, dataset).astype(np.float64)
     steps = np.diff(times[:frames])
     if not (steps.min() > 0 and np.allclose(steps, steps.mean(), rtol=LARGEST_UNEVENNESS, atol=0)):
         raise ConfigError(
             f"{path}: {name}: got {steps.min():.6g} to {steps.max():.6g} seconds between frames, "
-            "expected times that grow evenly"
+            "expected times that grow evenly; interpolate the frames to such times, or mend these"
         )
     return float((times[frames - 1] - times[0]) / (frames - 1))
 
