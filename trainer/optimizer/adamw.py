@@ -10,7 +10,7 @@ from torch.autograd.profiler import record_function
 from torch.optim.adamw import adamw
 
 from trainer.config.schema import OptimizerConfig
-from trainer.sharding import put_whole, whole
+from trainer.sharding import local, put_whole, whole
 
 EPSILON = 1e-8  # torch's own default
 
@@ -83,11 +83,12 @@ class AdamW:
             self._call(list(parameters.values()), states, weight_decay)
 
     def _call(self, parameters: list[Tensor], states: list[dict[str, Tensor]], weight_decay: float) -> None:
+        # Of sharded ones the parts: every number of theirs is stepped by itself.
         adamw(
-            parameters,
-            [parameter.grad for parameter in parameters],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
+            [local(parameter) for parameter in parameters],
+            [local(parameter.grad) for parameter in parameters],
+            [local(state["exp_avg"]) for state in states],
+            [local(state["exp_avg_sq"]) for state in states],
             [],  # the largest averages, which amsgrad keeps
             [state["step"] for state in states],
             lr=self.learning_rate,
