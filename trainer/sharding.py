@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 import torch.distributed as dist
@@ -28,13 +28,16 @@ def all_whole(tensors: Sequence[Tensor]) -> list[Tensor]:
     parts = [tensor.to_local() for tensor in sharded]
     sizes = [_rows(tensor) * math.prod(tensor.shape[1:]) for tensor in sharded]  # a slice would be sent
     mine = parts[0].new_zeros(sum(sizes))  # the last ranks' parts may be shorter
-    places = zip(mine.split(sizes), parts, strict=True)
-    torch._foreach_copy_([place[: part.numel()].view(part.shape) for place, part in places], parts)
+    copies = zip(mine.split(sizes), parts, strict=True)
+    torch._foreach_copy_([copy[: part.numel()].view(part.shape) for copy, part in copies], parts)
     everyone = mine.new_empty(mesh.size() * len(mine))
     dist.all_gather_into_tensor(everyone, mine, group=mesh.get_group())
+    # One kernel lays each tensor's parts one behind another; what the last ones lack is then at its end.
+    spaces = torch.empty_like(everyone).split([mesh.size() * size for size in sizes])
+    places = [space.view(mesh.size(), -1) for space in spaces]
+    torch.split_with_sizes_copy(everyone.view(mesh.size(), -1), sizes, dim=1, out=places)
     wholes = (
-        columns.flatten()[: tensor.numel()].view(tensor.shape)
-        for columns, tensor in zip(everyone.view(mesh.size(), -1).split(sizes, dim=1), sharded, strict=True)
+        space[: tensor.numel()].view(tensor.shape) for space, tensor in zip(spaces, sharded, strict=True)
     )
     return [next(wholes) if _is_sharded(tensor) else tensor for tensor in tensors]
 
@@ -56,6 +59,23 @@ def _rows(sharded: Tensor) -> int:
 def local(tensor: Tensor) -> Tensor:
     """Return the part that this rank holds, which is all of it where nothing is sharded."""
     return tensor.to_local() if _is_sharded(tensor) else tensor
+
+
+@torch.no_grad()
+def clip_norm(parameters: Iterable[nn.Parameter], limit: float) -> Tensor:
+    """Scale gradients down to a norm of at most `limit` over all of them; return the norm before.
+
+    As torch's, which takes sharded gradients one by one.
+    """
+    parameters = [parameter for parameter in parameters if parameter.grad is not None]
+    if not any(_is_sharded(parameter) for parameter in parameters):
+        return nn.utils.clip_grad_norm_(parameters, limit)
+    parts = [local(parameter.grad) for parameter in parameters]
+    squares = nn.utils.get_total_norm(parts).square()
+    dist.all_reduce(squares, group=parameters[0].device_mesh.get_group())
+    norm = squares.sqrt()
+    torch._foreach_mul_(parts, (limit / (norm + 1e-6)).clamp(max=1.0))
+    return norm
 
 
 def whole_state(module: nn.Module) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from torch import distributed, nn
 
-from trainer.sharding import all_whole, part_of, whole
+from trainer.sharding import all_whole, clip_norm, part_of, whole
 
 RANKS = 3
 # Rows that three ranks share out evenly, unevenly, with none for the last or for the last two.
@@ -37,5 +37,12 @@ def _in_a_rank(rank: int, folder: Path) -> None:
             assert torch.equal(one, value)
             assert torch.equal(one, whole(parameter))
             assert torch.equal(part_of(one, parameter), parameter.to_local())
+    for limit in (1.0, 1e3):  # below the norm and above it
+        plain = [nn.Parameter(value.clone()) for value in values]
+        for one, parameter, value in zip(plain, parameters, values, strict=True):
+            one.grad, parameter.grad = value.clone(), parameter.detach().clone()
+        torch.testing.assert_close(clip_norm(parameters, limit), nn.utils.clip_grad_norm_(plain, limit))
+        for one, parameter in zip(plain, parameters, strict=True):
+            torch.testing.assert_close(whole(parameter.grad), one.grad)
     (folder / f"done-{rank}").touch()
     distributed.destroy_process_group()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from trainer.config.schema import Config
 from trainer.counter_random import Step
@@ -25,7 +25,7 @@ from trainer.optimizer.scaled_step import ScaledStep
 from trainer.run.faults import Fault
 from trainer.run.window import StepRecord
 from trainer.run.world import World
-from trainer.sharding import load_whole_state, whole, whole_state
+from trainer.sharding import clip_norm, load_whole_state, whole_state
 from trainer.switches.attention import attention_back_end
 from trainer.switches.compile_blocks import graphs_compiled
 from trainer.switches.on_model import put_on_model, read_back_model
@@ -141,7 +141,7 @@ class Learner:
 
     def _clip(self) -> Tensor | None:
         limit = self.config.optimizer.clip_norm
-        return None if limit is None else whole(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+        return None if limit is None else clip_norm(self.model.parameters(), limit)
 
     def _product_format(self) -> torch.autocast:
         return product_format(self.config.speed.precision, self.world.device)
