@@ -12,8 +12,10 @@ from trainer.run.world import World
 
 
 class Fsdp2:
-    """Each block of the operator is gathered, used and given back by itself; the rest with the root.
+    """Each block of the operator is gathered by itself, once in an update, the rest with the root.
 
+    What is gathered stays whole until the last micro-step's backward pass: gradients and optimizer state are
+    in parts throughout, and gathering again costs the host more than the weights of this model take.
     The decoder stays with the root: a step decodes several times, and each would reduce its gradients again.
     """
 
@@ -23,11 +25,12 @@ class Fsdp2:
         self.reduced = reduced
         mesh = init_device_mesh(world.device.type, (world.size,))
         for block in objective.model.operator.blocks:
-            fully_shard(block, mesh=mesh)
-        self.module = fully_shard(objective, mesh=mesh)
+            fully_shard(block, mesh=mesh, reshard_after_forward=False)
+        self.module = fully_shard(objective, mesh=mesh, reshard_after_forward=False)
 
     def micro_step(self, *, last: bool) -> AbstractContextManager[None]:
         self.module.set_requires_gradient_sync(last or self.reduced > 1)
+        self.module.set_reshard_after_backward(last)
         return nullcontext()
 
     def backward(self, loss: Tensor) -> None:
