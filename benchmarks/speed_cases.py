@@ -49,6 +49,8 @@ PLAN = {
     "-all-activations": ("speed.activation_checkpointing=off", "speed.checkpoint_encoder_decoder=false"),
 }
 PLAN_MICRO_STEPS = 2
+# Pairs of an update over the baseline's, by GPUs: 24 trajectories x 2 against 8 x 3, 30 x 2 against 8 x 6.
+PLAN_BATCH = {4: 2.0, 2: 1.25}
 SET_UP = {"data", "build", "compile", "capture"}  # phases behind which the training starts
 
 
@@ -112,8 +114,11 @@ def cases(most_gpus: int, micro_batch: int) -> list[Case]:
             )
             for name, settings in PLAN.items()
         ),
-        # Of the plan's 24 trajectories x 2 against 8 x 3 an update has twice the baseline's pairs.
-        Case(f"plan-{counts[0]}gpu-own-batch", "plan", counts[0], 2 * whole, PLAN_MICRO_STEPS),
+        *(
+            Case(f"plan-{gpus}gpu-own-batch", "plan", gpus, round(factor * whole), PLAN_MICRO_STEPS)
+            for gpus, factor in PLAN_BATCH.items()
+            if gpus == counts[0]
+        ),
         Case("baseline-1gpu-free-gains", "baseline", 1, share, MICRO_STEPS - 1, settings=FREE),
         Case("optimized-1gpu-cold", "optimized", 1, share, 1, cache="cold"),
         Case("optimized-1gpu-warm", "optimized", 1, share, 1, cache="cold", after="optimized-1gpu-cold"),

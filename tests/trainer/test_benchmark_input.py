@@ -110,12 +110,15 @@ def test_the_plan_s_settings_are_taken_back_one_by_one_beside_the_baseline_of_as
         "-nccl-default": {"nccl": ()},
         "-all-activations": {"activation_checkpointing": "off", "checkpoint_encoder_decoder": False},
     }
-    own_batch = found[f"plan-{gpus}gpu-own-batch"]
-    assert (own_batch.pairs, own_batch.micro_steps) == (2 * baseline.pairs, plan.micro_steps)
     measured = [(baseline, recorded_case(baseline, 0.4)), (plan, recorded_case(plan, 0.32))]
-    measured += [(own_batch, recorded_case(own_batch, 0.64))]
+    own_batch = found.get(f"plan-{gpus}gpu-own-batch")
+    assert (own_batch is None) == (gpus == 1)  # the plan says none for one
+    if own_batch:
+        factor = {2: 60 / 48, 4: 48 / 24}[gpus]
+        assert (own_batch.pairs, own_batch.micro_steps) == (factor * baseline.pairs, plan.micro_steps)
+        measured.append((own_batch, recorded_case(own_batch, factor * 0.32)))
     rows = [row.split() for row in speed_cases.table(measured).splitlines()]
-    assert [row[3] for row in rows[2:4]] == ["1.25x", "1.25x"]
+    assert {row[3] for row in rows[2 : 1 + len(measured)]} == {"1.25x"}
     assert gpus > 1 or rows[-1][:3] == ["baseline,", "768", "pairs"]
 
 
