@@ -27,6 +27,7 @@ const SPEEDUPS = {
   'two-task-1gpu': 'the same work',
   'two-task-2gpu': 'the same on two GPUs',
   'two-task-4gpu': 'the same on four GPUs',
+  'two-task-4gpu-h100': 'the same on four H100',
   'plan-1gpu': "the speed plan's own settings",
   'plan-4gpu': 'the same settings on four GPUs',
 } as const
