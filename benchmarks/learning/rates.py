@@ -1,6 +1,6 @@
 """Prints what learning rates end at, and how far two roundings of one training end apart.
 
-    python -m benchmarks.learning.rates benchmarks/learning/learning-rate-h200
+    python -m benchmarks.learning.rates benchmarks/learning/learning-rate-h200-9d1bea7
 
 Each file of the folder is the metrics.jsonl of one training; those that differ in speed.accumulation_steps
 alone are one training in two roundings.

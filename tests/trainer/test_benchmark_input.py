@@ -219,7 +219,7 @@ ANSWERS = [  # in one flush at the end, and in many
     ["step_breakdown", "--recorded", RECORDED / "step-breakdown/h100-1gpu-recipe.json"],
     ["starts", "--out", RECORDED / "starts/h100-2gpu", "--show"],
     ["learning.recipes", "--out", RECORDED / "learning/recipes-h200", "--below", "0.00137", "--show"],
-    ["learning.rates", RECORDED / "learning/learning-rate-h200"],
+    ["learning.rates", RECORDED / "learning/learning-rate-h200-9d1bea7"],
     ["step_operations", "--config", ROOT / "configs/train/debug.yaml"],
 ]
 
