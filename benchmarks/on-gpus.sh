@@ -74,11 +74,8 @@ shards_of_gpu() { # FUNCTION NUMBER SHARDS: one after another where there are mo
   done
   return "$worst"
 }
-ladder_shard() { # SHARD SHARDS: the first has the sums
-  local shared=(--part alone --shard "$1/$(($2 - 1))")
-  [ "$1" -gt 0 ] || shared=(--part sum)
-  [ "$2" -gt 1 ] || shared=()
-  ladder ladder-1gpu "$out/ladder-1gpu/$1" "${shared[@]}"
+ladder_shard() { # SHARD SHARDS
+  ladder ladder-1gpu "$out/ladder-1gpu/$1" --shard "$(($1 + 1))/$2"
 }
 check() { # PROCESSES FOLDER [OPTION...]; goes on with what the folder holds
   python3 benchmarks/gpu_check.py --processes "$1" --out "$2" --resume --data data "${@:3}"

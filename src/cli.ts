@@ -162,7 +162,7 @@ withOverrides(
   .option('--rungs <names>', 'measure only these, such as bf16,cuda-graph')
   .option(
     '--shard <number/count>',
-    'with --part alone, measure this share, such as 1/3, beside calls on other GPUs',
+    'measure this share of the launches, such as 1/3, beside calls on other GPUs',
   )
   .option(
     '--show <files...>',
@@ -177,10 +177,6 @@ withOverrides(
     const cancelled = cancelOnSignals()
     const minutes =
       flags.minutes === undefined ? Number.POSITIVE_INFINITY : positiveDecimal('minutes', flags.minutes)
-    if (flags.shard !== undefined && flags.part !== 'alone')
-      throw new ConfigError(
-        '--shard: sums build on each other, so only rungs alone are shared out; add --part alone',
-      )
     if (flags.retry && !flags.resume)
       throw new ConfigError('--retry: launches again what failed, so it needs --resume; add it')
     const { record, workspace, launched, missing, hasFailed } = await climbLadder(

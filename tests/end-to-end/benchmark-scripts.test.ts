@@ -371,24 +371,24 @@ it('the check of one GPU is shared out to all, and that of two is one call', asy
 const SINGLE = 'lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out out/ladder-1gpu'
 const noteLadder = () => node(`echo "$CUDA_VISIBLE_DEVICES: $*" >> "${folder}/calls"`)
 
-it('a ladder has its sums on one GPU and its rungs alone on the others, goes on, and is shown as a whole', async () => {
+it('a ladder is shared out to all GPUs, goes on, and is shown as a whole', async () => {
   await haveGpus(3)
   await noteLadder()
   await mkdir(join(folder, 'out/ladder-1gpu/2'), { recursive: true })
   await writeFile(join(folder, 'out/ladder-1gpu/2/ladder.json'), '')
   expect((await onGpus('ladder-1gpu')).exitCode).toBe(0)
   expect((await calls()).slice(0, 3).toSorted()).toEqual([
-    `0: ${SINGLE}/0 --part sum`,
-    `1: ${SINGLE}/1 --part alone --shard 1/2`,
-    `2: ${SINGLE}/2 --part alone --shard 2/2 --resume --retry`,
+    `0: ${SINGLE}/0 --shard 1/3`,
+    `1: ${SINGLE}/1 --shard 2/3`,
+    `2: ${SINGLE}/2 --shard 3/3 --resume --retry`,
   ])
   expect((await calls())[3]).toBe(': lib/cli.js ladder --show out/ladder-1gpu/2/ladder.json')
 })
 
 it.each([
-  [1, ['0: /0 --part sum', '0: /1 --part alone --shard 1/2', '0: /2 --part alone --shard 2/2']],
-  [2, ['0: /0 --part sum', '0: /2 --part alone --shard 2/2', '1: /1 --part alone --shard 1/2']],
-  [4, ['0: /0 --part sum', '1: /1 --part alone --shard 1/2', '2: /2 --part alone --shard 2/2']],
+  [1, ['0: /0 --shard 1/3', '0: /1 --shard 2/3', '0: /2 --shard 3/3']],
+  [2, ['0: /0 --shard 1/3', '0: /2 --shard 3/3', '1: /1 --shard 2/3']],
+  [4, ['0: /0 --shard 1/3', '1: /1 --shard 2/3', '2: /2 --shard 3/3']],
 ])('a ladder that three GPUs began goes on with their shares on %i', async (count, shares) => {
   await haveGpus(3)
   await node('exit 3')

@@ -1,5 +1,5 @@
 // `speedproof ladder` with a trainer that does as told: rungs that gain, do nothing and fail, in one sitting and in two.
-import { mkdir, readdir, readFile, rename } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -251,6 +251,79 @@ describe('a ladder that three calls share', () => {
   })
 })
 
+describe('a ladder whose launches calls share, sums too,', () => {
+  const rungs = [
+    { name: 'red', set: { 'speed.colour': 'red' } },
+    { name: 'switched', set: { 'speed.switch': 'turned' } },
+    { name: 'fast', set: { 'speed.step_seconds': 0.001, 'speed.switch': 'fast' } },
+    { name: 'slow', set: { 'speed.step_seconds': 0.016, 'speed.switch': 'slow' } },
+  ]
+  const share = async (folder: string, count: number) => {
+    for (let number = 1; number <= count; number += 1) {
+      const flags = ['--shard', `${number}/${count}`, '--out', `out/${number}`]
+      expect(await speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags)).toMatchObject({
+        ...{ exitCode: 0, stderr: '' },
+      })
+    }
+    const files = Array.from({ length: count }, (_, index) => `out/${index + 1}/ladder.json`)
+    return speedproof(folder, 'ladder', '--show', ...files)
+  }
+
+  it('is shown as one, each sum beside the one before it of the same call', async () => {
+    const folder = await anExperiment({ ladder: { ...LADDER, rungs }, optimized: UNSWITCHED })
+    const shown = await share(folder, 2)
+    expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
+    const verdicts = rungs.flatMap(({ name }) =>
+      [ALONE, SUM].map((title) => rowOf(shown, title, name).at(-2)),
+    )
+    expect(verdicts).not.toContain('not measured')
+    expect(rowOf(shown, SUM, 'slow').at(-2)).toBe('loss')
+    expect(rowOf(shown, SUM, 'optimized variant')).toContain('not active')
+    const runs = await Promise.all([1, 2].map((number) => readdir(join(folder, `out/${number}/runs`))))
+    const sums = runs.map((ids) =>
+      ids.filter((id) => id.includes('-sum-up-to-')).map((id) => id.replace(/.*-sum-up-to-/, '')),
+    )
+    expect(sums.map((ids) => ids.toSorted())).toEqual([['switched'], ['fast', 'slow', 'switched']])
+  })
+
+  const broken = { name: 'broken', set: { 'speed.fault': 'out-of-memory' } }
+  it.each([
+    ['the first', [broken, ...rungs.slice(1)]],
+    ['the second', [rungs[0], broken, ...rungs.slice(2)]],
+    ['the third', [...rungs.slice(0, 2), broken, rungs[3]]],
+  ])('is shown as one where %s rung fails in the sums of either call', async (_, some) => {
+    const folder = await anExperiment({ ladder: { ...LADDER, rungs: some }, optimized: UNSWITCHED })
+    const shown = await share(folder, 2)
+    expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(rowOf(shown, SUM, 'broken')).toContain('failed: out-of-memory')
+    expect(rowOf(shown, SUM, 'slow').at(-2)).toBe('loss')
+    expect(shown.stdout.match(/(\S+) is left out of later sums/g)).toEqual([
+      'broken is left out of later sums',
+    ])
+  })
+
+  it('is not shown as one where each call has found another rung to fail', async () => {
+    const folder = await anExperiment({
+      ladder: { ...LADDER, rungs: [broken, ...rungs.slice(1)] },
+      optimized: UNSWITCHED,
+    })
+    await share(folder, 2)
+    const path = join(folder, 'out/2/ladder.json')
+    const text = await readFile(path, 'utf8')
+    await writeFile(
+      path,
+      text
+        .replace('"isLeftOut": true', '"isLeftOut": false')
+        .replace(/("isLeftOut": )false(?![^]*"isLeftOut")/, '$1true'),
+    )
+    const shown = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/2/ladder.json')
+    expect(shown.exitCode).toBe(2)
+    expect(shown.stderr).toContain(
+      'since their sums differ; show each by itself, or measure the sums in one call, which leaves out what fails',
+    )
+  })
+})
+
 it('what was measured with another --set stays in the file, and is counted below the tables', async () => {
   const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
   const call = (...flags: string[]) =>
@@ -308,7 +381,6 @@ describe('a ladder is refused with 2', () => {
       ['--part', 'alone', '--shard', '3/2'],
       '--shard: got "3/2", expected NUMBER/COUNT',
     ],
-    ['with shards of sums', LADDER, ['--shard', '1/2'], '--shard: sums build on each other'],
     ['with no time', LADDER, ['--minutes', 'soon'], 'minutes: got "soon"'],
     [
       'to resume what was not begun',

@@ -11,7 +11,7 @@ export interface Asked {
   readonly part: 'alone' | 'sum' | 'all'
   /** Names of the rungs to measure; null for all. */
   readonly only: readonly string[] | null
-  /** What each of several calls side by side measures of the rungs alone; null for all. Sums build on each other. */
+  /** What each of several calls side by side measures; null for all. */
   readonly shard: Shard | null
 }
 
@@ -35,17 +35,18 @@ export function dueOf(
   { part, retry, only, shard }: Asked,
 ): Resolved[] {
   const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
-  const hashes = {
-    alone: chosen.flatMap(({ alone, from }) => [from, alone]),
-    sum: [
-      ...chosen.flatMap(({ sum, sumBefore }) => [sumBefore, sum]),
-      ...(only === null ? [trainings.at(-1)?.hash] : []),
-    ],
-  }
   // By the rungs, which a failure does not change, so that no shard ever takes over what is another's.
-  const alone = [...new Set(hashes.alone)].filter((hash) => hash !== trainings[0]?.hash)
-  const own = alone.filter((_, index) => shard === null || index % shard.count === shard.number - 1)
-  const wanted = new Set({ all: [...own, ...hashes.sum], alone: own, sum: hashes.sum }[part])
+  const ofAll = [...new Set(chosen.flatMap(({ alone, from }) => [from, alone]))]
+  const alone = ofAll
+    .filter((hash) => hash !== trainings[0]?.hash)
+    .filter((_, index) => shard === null || index % shard.count === shard.number - 1)
+  const optimized =
+    only === null && (shard === null || shard.number === shard.count) ? trainings.at(-1) : null
+  const sum = [
+    ...stretchOf(chosen, shard).flatMap(({ sum, sumBefore }) => [sumBefore, sum]),
+    ...(optimized ? [optimized.hash] : []),
+  ]
+  const wanted = new Set({ all: [...alone, ...sum], alone, sum }[part])
   const due = trainings.slice(1).filter(({ hash }) => {
     const status = answerOf(hash, launches)?.launched.outcome.status
     return wanted.has(hash) && (status === undefined || (retry && status === 'failed'))
@@ -54,6 +55,13 @@ export function dueOf(
     launches.filter(({ training, launched }) => training === hash && launched.outcome.status === 'cancelled')
       .length
   return due.toSorted((one, other) => cuts(one) - cuts(other))
+}
+
+/** Of the sums each shard has a stretch, which it can compare with the sum before it, launched beside them. */
+function stretchOf<T>(rungs: readonly T[], shard: Shard | null): readonly T[] {
+  if (shard === null) return rungs
+  const until = (number: number) => Math.round((number * rungs.length) / shard.count)
+  return rungs.slice(until(shard.number - 1), until(shard.number))
 }
 
 /** By itself: then nothing can be compared, however often it is launched. */

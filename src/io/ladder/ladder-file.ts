@@ -88,10 +88,14 @@ export async function readLadder(path: string): Promise<KeptLadder> {
   return withOutcomes(await readFile(path))
 }
 
-/** Of calls that shared one ladder, its sums in at most one of them: their sittings follow one another. */
+/** Of calls that shared one ladder: their sittings follow one another. */
 export async function readShared(paths: readonly string[]): Promise<KeptLadder> {
   const files = await Promise.all(paths.map(async (path) => ({ path, ...(await readFile(path)) })))
-  const [first, ...others] = files.toSorted((one, other) => Number(hasSums(other)) - Number(hasSums(one)))
+  // What these sums are is known by the call that has left out most.
+  const startOf = ({ sittings }: LadderFile) => sittings[0]?.startedAt ?? ''
+  const [first, ...others] = files
+    .toSorted((one, other) => startOf(one).localeCompare(startOf(other)))
+    .toSorted((one, other) => leftOutOf(other).size - leftOutOf(one).size)
   if (first === undefined) throw new Error('a ladder is in one file at least')
   const { path, ...whole } = first
   for (const other of others) {
@@ -108,10 +112,9 @@ export async function readShared(paths: readonly string[]): Promise<KeptLadder> 
   return withOutcomes(whole)
 }
 
-/** What is left out of later sums, and so what these are, is known where they were launched. */
-function hasSums({ rungs, trainings, launches }: LadderFile): boolean {
-  const others = new Set([trainings[0]?.hash, ...rungs.flatMap(({ alone, from }) => [alone, from])])
-  return launches.some(({ training }) => !others.has(training))
+/** What a call has seen to fail in its sums, and found by those before: the rungs that its later sums are without. */
+function leftOutOf({ rungs }: LadderFile): Set<string> {
+  return new Set(rungs.filter(({ isLeftOut }) => isLeftOut).map(({ name }) => name))
 }
 
 type LadderFile = z.infer<typeof ladderFile>
@@ -123,7 +126,7 @@ async function readFile(path: string): Promise<LadderFile> {
   return parseStrictly(ladderFile, json, path)
 }
 
-/** Of two calls that both launched sums, also what these are. */
+/** A call may know of less that fails than `one` does, of nothing else. */
 function requireSameLadder(
   one: LadderFile & { readonly path: string },
   other: LadderFile & { readonly path: string },
@@ -132,15 +135,17 @@ function requireSameLadder(
     experiment: file.experiment,
     settings: file.settings,
     rungs: file.rungs.map(({ name, alone, from }) => ({ name, alone, from })),
-    sums: hasSums(one) && hasSums(other) && file.rungs.map(({ sum, isLeftOut }) => ({ sum, isLeftOut })),
   })
   const [these, those] = [parts(one), parts(other)]
-  const different = (['experiment', 'settings', 'rungs', 'sums'] as const).find(
-    (key) => !isEqual(these[key], those[key]),
-  )
+  const leftOut = leftOutOf(one)
+  const different =
+    (['experiment', 'settings', 'rungs'] as const).find((key) => !isEqual(these[key], those[key])) ??
+    ([...leftOutOf(other)].every((name) => leftOut.has(name)) ? undefined : 'sums')
   if (different !== undefined)
     throw new ConfigError(
-      `--show: ${one.path} and ${other.path} are not of one ladder, since their ${different} differ; show each by itself`,
+      `--show: ${one.path} and ${other.path} are not of one ladder, since their ${different} differ; show each by itself${
+        different === 'sums' ? ', or measure the sums in one call, which leaves out what fails' : ''
+      }`,
     )
 }
 

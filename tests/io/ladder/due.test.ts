@@ -68,6 +68,30 @@ describe('due', () => {
     expect(titles([], { ...shard(2), only: ['b', 'c'] })).toEqual(['c'])
   })
 
+  test('are the rungs alone and a stretch of the sums, with the sum before it, in each shard', () => {
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const ladder = aLadder(...names.flatMap((name) => [name, `sum ${name}`]), 'optimized')
+    const rungs = names.map((name, index) => {
+      const sumBefore = index === 0 ? 'baseline' : `sum ${names[index - 1]}`
+      return aRung(name, { alone: name, from: 'baseline', sum: `sum ${name}`, sumBefore })
+    })
+    const due = (asked: Partial<Asked>) =>
+      dueOf({ ...ladder, rungs }, [], { ...ALL, ...asked }).map(({ hash }) => hash)
+    const shared = (part: Asked['part']) =>
+      [1, 2].map((number) => due({ part, shard: { number, count: 2 } }).toSorted())
+    expect(shared('all')).toEqual([
+      ['a', 'c', 'e', 'sum a', 'sum b', 'sum c'],
+      ['b', 'd', 'optimized', 'sum c', 'sum d', 'sum e'],
+    ])
+    expect(shared('sum')).toEqual([
+      ['sum a', 'sum b', 'sum c'],
+      ['optimized', 'sum c', 'sum d', 'sum e'],
+    ])
+    expect(due({ part: 'sum', only: ['b', 'd'], shard: { number: 2, count: 2 } })).toEqual(['sum c', 'sum d'])
+    expect(due({ part: 'sum', shard: { number: 1, count: 9 } })).toEqual(['sum a'])
+    expect(due({ part: 'sum', shard: { number: 2, count: 9 } })).toEqual([])
+  })
+
   test('keep their shard where a failure changes the sums, one of which is then a rung alone', () => {
     const ladder = aLadder('a', 'b', 'c')
     const { baseline, trainings, rungs } = ladder
