@@ -309,13 +309,10 @@ describe('a ladder whose launches calls share, sums too,', () => {
     })
     await share(folder, 2)
     const path = join(folder, 'out/2/ladder.json')
-    const text = await readFile(path, 'utf8')
-    await writeFile(
-      path,
-      text
-        .replace('"isLeftOut": true', '"isLeftOut": false')
-        .replace(/("isLeftOut": )false(?![^]*"isLeftOut")/, '$1true'),
-    )
+    const file = z.looseObject({ rungs: z.array(z.looseObject({ name: z.string() })) })
+    const ladder = file.parse(JSON.parse(await readFile(path, 'utf8')))
+    const other = ladder.rungs.map((rung) => ({ ...rung, isLeftOut: rung.name === 'fast' }))
+    await writeFile(path, JSON.stringify({ ...ladder, rungs: other }))
     const shown = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/2/ladder.json')
     expect(shown.exitCode).toBe(2)
     expect(shown.stderr).toContain(
