@@ -14,8 +14,8 @@ from trainer.run.world import World
 class Fsdp2:
     """Each block of the operator is gathered by itself, once in an update, the rest with the root.
 
-    What is gathered stays whole until the last micro-step's backward pass: gradients and optimizer state are
-    in parts throughout, and gathering again costs the host more than the weights of this model take.
+    What is gathered stays whole until the last micro-step's backward pass: each further gather costs the host
+    time, and the weights are small beside the activations. Optimizer state is in parts throughout.
     The decoder stays with the root: a step decodes several times, and each would reduce its gradients again.
     """
 
