@@ -1,10 +1,13 @@
 """The parts of the whole-step CUDA graph that need no GPU: fixed inputs, tables, and undone warm-ups."""
 
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
 import torch
-from tiny import tiny_config, tiny_file
+from graphs_on_cpu import replay_by_calls
+from tiny import events, gradient_norms, tiny_config, tiny_file, train_losses
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
@@ -12,9 +15,15 @@ from trainer.counter_random import uniform
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
+from trainer.optimizer import scaled_step
+from trainer.optimizer.adamw import AdamW
+from trainer.optimizer.ema import MISSING
 from trainer.optimizer.learning_rate import learning_rate
+from trainer.optimizer.skipping import add_unless, kept_if, lerp_unless
+from trainer.run.checkpoint import read_checkpoint
 from trainer.run.learner import Learner
 from trainer.run.static_update import StaticUpdate, rate_table
+from trainer.run.training import Progress, run_training
 from trainer.run.undo import undone
 from trainer.run.world import World
 from trainer.switches.cuda_graph import warm_up
@@ -29,6 +38,11 @@ GRAPHED = [
     "speed.accumulation_steps=2",
     "train.updates=10",
 ]
+
+
+# As of a graph, whose optimizer skips on the device; of AdamW's forms a CPU takes the fused one then.
+FP16 = ["speed.precision=fp16", "speed.fused_adamw=true"]
+FP16_GRAPH = [*FP16, "speed.cuda_graph=true"]
 
 
 def learner_and_feed(folder, *overrides: str):
@@ -69,6 +83,175 @@ def test_an_update_on_fixed_inputs_is_the_eager_update(tmp_path, overrides, monk
         torch.testing.assert_close(static.norm(step), record.gradient_norm, **EQUAL)
     torch.testing.assert_close(fixed.model.state_dict(), eager.model.state_dict(), **EQUAL)
     torch.testing.assert_close(fixed.ema.state_dict(), eager.ema.state_dict(), **EQUAL)
+
+
+class Reads(TorchDispatchMode):
+    """Counts the numbers that the host reads while it is open."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        self.count += function is torch.ops.aten._local_scalar_dense.default
+        return function(*arguments, **(named or {}))
+
+
+def set_scale(learner: Learner, scale: float, growth: int = 0) -> None:
+    """growth: updates without an overflow so far; after 2000 the scale doubles."""
+    state = learner.scaled_step.state_dict()
+    saved = {**state["scaler"], "scale": scale, "_growth_tracker": growth}
+    learner.scaled_step.load_state_dict({**state, "scaler": saved})
+
+
+def everything(learner: Learner) -> dict[str, dict]:
+    """What a step changes, copied."""
+    return deepcopy(learner.state_dict())
+
+
+@pytest.mark.parametrize("overrides", [["optimizer.clip_norm=1.0"], ["optimizer.clip_norm=null"], CUT])
+@pytest.mark.parametrize(("scale", "growth"), [(2.0**14, 0), (2.0**14, 1998), (2.0**20, 0)])
+def test_an_update_that_skips_on_the_device_is_the_one_that_asks_it(
+    tmp_path, overrides, scale, growth, monkeypatch
+):
+    eager, feed = learner_and_feed(tmp_path, *FP16, *overrides)
+    fixed, _ = learner_and_feed(tmp_path, *FP16_GRAPH, *overrides)
+    set_rate = eager.optimizer.set_learning_rate
+    monkeypatch.setattr(eager.optimizer, "set_learning_rate", lambda rate: set_rate(torch.tensor(rate)))
+    static = StaticUpdate(fixed, feed)
+    warm_up(static, [fixed.choices.phase(1)])
+    for learner in (eager, fixed):
+        set_scale(learner, scale, growth)
+    seen = []
+    for step in range(1, 6):
+        record = eager.update(step, feed)
+        static.put(step)
+        static.run(fixed.choices.phase(step))
+        seen.append(bool(static.skipped(step)))
+        assert seen[-1] is record.skipped
+        torch.testing.assert_close(static.loss(step), record.loss, **EQUAL)
+        torch.testing.assert_close(static.norm(step), record.gradient_norm, **EQUAL, equal_nan=True)
+    skipped = sum(seen)
+    assert 0 < skipped < 5 if scale > 2**14 else skipped == 0
+    assert fixed.scaled_step.state_dict() == eager.scaled_step.state_dict()
+    assert fixed.scaled_step.skipped_updates == skipped
+    assert fixed.scaled_step.scaler.get_scale() == scale * (2 if growth else 1) / 2**skipped
+    for part in ("model", "ema", "optimizer"):
+        torch.testing.assert_close(fixed.state_dict()[part], eager.state_dict()[part], **EQUAL)
+
+
+@pytest.mark.parametrize("foreach_ema", ["true", "false"])
+@pytest.mark.parametrize("steps_before", [0, 2])
+def test_a_skipped_update_changes_the_scale_alone(tmp_path, steps_before, foreach_ema):
+    learner, feed = learner_and_feed(tmp_path, *FP16_GRAPH, f"speed.foreach_ema={foreach_ema}")
+    static = StaticUpdate(learner, feed)
+    warm_up(static, [learner.choices.phase(1)])
+    for step in range(1, steps_before + 1):
+        static.put(step)
+        static.run(learner.choices.phase(step))
+    set_scale(learner, 2.0**40, growth=7)
+    before = everything(learner)
+    static.put(steps_before + 1)
+    static.run(learner.choices.phase(steps_before + 1))
+    assert not static.norm(steps_before + 1).isfinite()
+    after = everything(learner)
+    for part in ("model", "ema", "optimizer"):
+        torch.testing.assert_close(after[part], before[part], **EQUAL)
+    found = after["scaled_step"]
+    assert (found["scaler"]["scale"], found["scaler"]["_growth_tracker"]) == (2.0**39, 0)
+    assert found["skipped_updates"] == 1
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("overflowed", [True, False])
+def test_adamw_is_called_off_by_a_tensor_in_each_form(tmp_path, fused, overflowed):
+    config = tiny_config(tmp_path).optimizer
+    torch.manual_seed(0)
+    weights = {"matrix": torch.randn(3, 2), "bias": torch.randn(2)}
+    parts = [AdamW(weights, config, fused=fused, device=ALONE.device)]
+    parts.append(AdamW({n: w.clone() for n, w in weights.items()}, config, fused=fused, device=ALONE.device))
+    for step in range(3):
+        for part in parts:
+            for weight in part.parameters.values():
+                weight.grad = torch.ones_like(weight) * (step + 1)
+        parts[0].step()
+        parts[1].step(torch.zeros(()))
+    if overflowed:
+        for weight in parts[1].parameters.values():
+            weight.grad = torch.full_like(weight, float("nan"))
+        parts[1].step(torch.ones(()))
+    torch.testing.assert_close(parts[1].parameters, parts[0].parameters, **EQUAL)
+    torch.testing.assert_close(parts[1].state(), parts[0].state(), **EQUAL)
+
+
+def test_a_tensor_calls_off_what_it_is_given_with():
+    tensors, ends = [torch.tensor([1.0, -0.0, 2.0])], [torch.tensor([float("nan"), float("inf"), 4.0])]
+    for change in (lerp_unless, lambda *arguments: add_unless(*arguments[:-1])):
+        change(torch.ones(()), tensors, ends, 0.25)
+        assert tensors[0].view(torch.int32).equal(torch.tensor([1.0, -0.0, 2.0]).view(torch.int32))
+    with kept_if(torch.ones(()), tensors):
+        tensors[0].fill_(float("nan"))
+    assert tensors[0].tolist() == [1, 0, 2]
+    finite = [torch.tensor([5.0, 1.0, 4.0])]
+    lerp_unless(torch.zeros(()), tensors, finite, 0.25)
+    assert tensors[0].tolist() == [2, 0.25, 2.5]
+    add_unless(torch.zeros(()), tensors, finite)
+    assert tensors[0].tolist() == [7, 1.25, 6.5]
+    with kept_if(torch.zeros(()), tensors):
+        tensors[0].zero_()
+    assert tensors[0].tolist() == [0, 0, 0]
+
+
+def test_an_update_that_skips_on_the_device_asks_for_no_number(tmp_path):
+    learner, feed = learner_and_feed(tmp_path, *FP16_GRAPH)
+    static = StaticUpdate(learner, feed)
+    warm_up(static, [learner.choices.phase(1)])
+    with Reads() as reads:
+        static.run(learner.choices.phase(1))
+    assert reads.count == 0
+    eager, _ = learner_and_feed(tmp_path, *FP16)
+    with Reads() as reads:
+        eager.update(1, feed)
+    assert reads.count > 0
+
+
+@pytest.mark.parametrize("skips", [0, 2])
+def test_a_warm_up_leaves_the_scale_where_a_graph_looks_for_it(tmp_path, skips):
+    learner, feed = learner_and_feed(tmp_path, *FP16_GRAPH)
+    static = StaticUpdate(learner, feed)
+    warm_up(static, [learner.choices.phase(1)])
+    set_scale(learner, 2.0**40 if skips else 2.0**16, growth=5)
+    for step in range(1, skips + 1):
+        static.put(step)
+        static.run(learner.choices.phase(step))
+    held = [learner.scaled_step.scaler._scale, learner.scaled_step._skipped_updates]
+    addresses, before = [tensor.data_ptr() for tensor in held], learner.scaled_step.state_dict()
+    warm_up(static, [learner.choices.phase(1)])
+    assert learner.scaled_step.state_dict() == before
+    assert before["skipped_updates"] == skips
+    held = [learner.scaled_step.scaler._scale, learner.scaled_step._skipped_updates]
+    assert [tensor.data_ptr() for tensor in held] == addresses
+
+
+def test_skips_of_a_graph_reach_the_metrics_and_are_survived(tmp_path, monkeypatch):
+    replay_by_calls(monkeypatch.setattr)
+    monkeypatch.setattr(
+        scaled_step, "loss_scaler", lambda *_: torch.amp.GradScaler("cpu", init_scale=2.0**20)
+    )
+    overrides = [*GRAPHED, *FP16_GRAPH, "train.updates=12", "train.window_updates=4"]
+    config = tiny_config(tmp_path, *overrides)
+    run_training(config, tmp_path, 3, Progress())
+    (start,), windows = events(tmp_path, "run_start"), events(tmp_path, "steps")
+    assert start["effective"]["cuda_graph"] is True
+    assert start["effective"]["precision"] == "float16"
+    overflowed = [norm is None for norm in gradient_norms(tmp_path)]
+    skipped = sum(overflowed)
+    assert 0 < skipped < 8
+    counts = [sum(overflowed[first : first + 4]) for first in (0, 4, 8)]
+    assert [window["skipped_updates"] for window in windows] == counts
+    assert events(tmp_path, "run_end")[0]["skipped_updates"] == skipped
+    assert train_losses(tmp_path)[-1] < train_losses(tmp_path)[0]
+    state = read_checkpoint(tmp_path / "checkpoint.pt")
+    assert state["ema"][MISSING].item() == pytest.approx(config.optimizer.ema_decay ** (12 - skipped))
+    assert state["scaled_step"]["scaler"]["scale"] == 2.0 ** (20 - skipped)
 
 
 def test_the_losses_of_a_window_are_kept_until_it_ends(tmp_path):
@@ -121,7 +304,6 @@ def test_undone_steps_leave_no_trace(tmp_path, steps_before):
     ("overrides", "expected"),
     [
         (["speed.data_path=loader"], 'speed.data_path: got "loader"'),
-        (["speed.precision=fp16"], 'speed.precision: got "fp16"'),
         (["speed.muon=loop"], 'speed.muon: got "loop"'),
         (["recipe.batch_doubles_after=[4]"], "recipe.batch_doubles_after: got [4]"),
         (["speed.compile=blocks", "speed.compile_mode=reduce-overhead"], 'speed.compile_mode: got "reduce-o'),

@@ -23,11 +23,13 @@ import jsonschema
 import numpy as np
 import pytest
 import torch
+from graphs_on_cpu import replay_by_calls
 from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losses
 
 from trainer.data.pairs import split_trajectories
 from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError, Diverged
+from trainer.optimizer import scaled_step
 from trainer.run.checkpoint import BEST, LAST, CheckpointWriter, _save, read_checkpoint
 from trainer.run.evaluate import evaluate_checkpoint
 from trainer.run.failure import Failure
@@ -40,6 +42,15 @@ from trainer.run.training import Progress, run_training
 from trainer.run.world import World
 
 KEEPING = ["train.window_updates=1", "train.checkpoint_every_updates=2", "evaluation.every_updates=3"]
+
+
+IN_FP16 = [
+    "optimizer.matrices=muon",
+    "speed.muon=batched",
+    "speed.precision=fp16",
+    "speed.data_path=resident",
+]
+GRAPH = ["speed.cuda_graph=true", "speed.fused_adamw=true"]
 
 
 def interrupted_at(step: int, monkeypatch, config, out, *, resume: bool = False) -> None:
@@ -68,7 +79,8 @@ def assert_same_bits(one: object, other: object) -> None:
     [
         [],
         ["optimizer.matrices=muon", "speed.loader_workers=1"],
-        ["optimizer.matrices=muon", "speed.muon=batched", "speed.precision=fp16", "speed.data_path=resident"],
+        IN_FP16,
+        [*IN_FP16, *GRAPH],
         [
             "speed.async_checkpoint=true",
             "speed.fused_adamw=true",
@@ -78,6 +90,7 @@ def assert_same_bits(one: object, other: object) -> None:
     ],
 )
 def test_a_resumed_run_ends_in_the_same_bits(tmp_path, monkeypatch, overrides):
+    replay_by_calls(monkeypatch.setattr)
     config = tiny_config(tmp_path, *KEEPING, *overrides)
     run_training(config, tmp_path / "whole", 3, Progress())
     interrupted_at(6, monkeypatch, config, tmp_path / "cut")
@@ -90,6 +103,25 @@ def test_a_resumed_run_ends_in_the_same_bits(tmp_path, monkeypatch, overrides):
         for name in ("cut", "whole")
     )
     assert cut == whole
+
+
+@pytest.mark.parametrize(("first", "then"), [(GRAPH, []), ([], GRAPH)])
+def test_a_graph_and_eager_code_go_on_with_each_others_loss_scale(tmp_path, monkeypatch, first, then):
+    replay_by_calls(monkeypatch.setattr)
+    monkeypatch.setattr(
+        scaled_step, "loss_scaler", lambda *_: torch.amp.GradScaler("cpu", init_scale=2.0**20)
+    )
+    run_training(tiny_config(tmp_path, *KEEPING, *IN_FP16), tmp_path / "whole", 3, Progress())
+    interrupted_at(6, monkeypatch, tiny_config(tmp_path, *KEEPING, *IN_FP16, *first), tmp_path / "cut")
+    scaled = learned(tmp_path / "cut")["scaled_step"]
+    skipped = scaled["skipped_updates"]
+    assert 0 < skipped <= 4
+    assert scaled["scaler"]["scale"] == 2.0 ** (20 - skipped)
+    run_training(
+        tiny_config(tmp_path, *KEEPING, *IN_FP16, *then), tmp_path / "cut", 3, Progress(), resume=True
+    )
+    assert learned(tmp_path / "cut")["scaled_step"] == learned(tmp_path / "whole")["scaled_step"]
+    assert train_losses(tmp_path / "cut") == pytest.approx(train_losses(tmp_path / "whole"), rel=1e-3)
 
 
 @pytest.fixture(scope="module")

@@ -69,12 +69,6 @@ def _cuda_graph(config: Config) -> Iterator[Problem]:
         yield Problem(
             "speed.data_path", 'got "loader", but speed.cuda_graph reads on the GPU: expected resident'
         )
-    if speed.precision == "fp16":
-        yield Problem(
-            "speed.precision",
-            'got "fp16", whose scaler asks the GPU in every step whether to skip it, which a graph cannot: '
-            "expected bf16 or fp32 with speed.cuda_graph",
-        )
     if config.optimizer.matrices == "muon" and speed.muon == "loop":
         yield Problem(
             "speed.muon",

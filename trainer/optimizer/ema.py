@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from trainer.optimizer.skipping import lerp_unless
 from trainer.sharding import local, put_whole, whole
 
 MISSING = "missing_share"  # beside the names of the averages
@@ -30,13 +31,20 @@ class LoopEma:
         self.missing = torch.ones((), dtype=torch.float64, device=self.parameters[0].device)
 
     @torch.no_grad()
-    def update(self) -> None:
-        self.missing.mul_(self.decay)
-        self._advance()
+    def update(self, skipped: Tensor | None = None) -> None:
+        """Take the weights in; not where `skipped`, of a step that only the device knows, is 1."""
+        if skipped is None:
+            self.missing.mul_(self.decay)
+        else:
+            self.missing.copy_(torch.where(skipped > 0, self.missing, self.missing * self.decay))
+        self._advance(skipped)
 
-    def _advance(self) -> None:
+    def _advance(self, skipped: Tensor | None) -> None:
         for average, parameter in zip(self.averages, self.parameters, strict=True):
-            local(average).lerp_(local(parameter), 1 - self.decay)
+            if skipped is None:
+                local(average).lerp_(local(parameter), 1 - self.decay)
+            else:
+                lerp_unless(skipped, [local(average)], [local(parameter)], 1 - self.decay)
 
     def weights(self) -> dict[str, Tensor]:
         """The averages by name, whole; before the first update there are none, and they are 0."""
@@ -57,9 +65,13 @@ class ForeachEma(LoopEma):
 
     implementation = "foreach"
 
-    def _advance(self) -> None:
+    def _advance(self, skipped: Tensor | None) -> None:
         averages = [local(average) for average in self.averages]
-        torch._foreach_lerp_(averages, [local(parameter) for parameter in self.parameters], 1 - self.decay)
+        parameters = [local(parameter) for parameter in self.parameters]
+        if skipped is None:
+            torch._foreach_lerp_(averages, parameters, 1 - self.decay)
+        else:
+            lerp_unless(skipped, averages, parameters, 1 - self.decay)
 
 
 def averaged_weights(state: dict[str, Tensor]) -> dict[str, Tensor]:

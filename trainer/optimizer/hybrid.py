@@ -19,10 +19,17 @@ Part = AdamW | LoopMuon | BatchedMuon
 
 
 class Hybrid:
-    """Shows a gradient scaler one `param_groups`, so that an overflow anywhere skips every part."""
+    """Shows a gradient scaler one `param_groups`, so that an overflow anywhere skips every part.
 
-    def __init__(self, parts: list[Part], model: nn.Module) -> None:
+    Where it skips on the device, a scaler does not ask whether to: it gives `found_inf` to the step, as it
+    does to torch's own fused optimizers, which say so by an attribute of that name.
+    """
+
+    found_inf: Tensor | None = None
+
+    def __init__(self, parts: list[Part], model: nn.Module, *, skips_on_device: bool = False) -> None:
         self.parts = parts
+        self._step_supports_amp_scaling = skips_on_device
         self.param_groups = [{"params": [p for p in model.parameters() if p.requires_grad]}]
 
     @property
@@ -38,11 +45,19 @@ class Hybrid:
         for part in self.parts:
             part.set_weight_decay(weight_decay)
 
-    def step(self) -> bool:
-        """Update all parameters; True, so that a caller can tell it from a step that a scaler skipped."""
+    @property
+    def skips_on_device(self) -> bool:
+        return self._step_supports_amp_scaling
+
+    def step(self) -> bool | Tensor:
+        """Update all parameters; True, so that a caller can tell it from a step that a scaler skipped.
+
+        With what a scaler found it is that: 1 where all parts stayed as they were, else 0.
+        """
+        found = self.found_inf
         for part in self.parts:
-            part.step()
-        return True
+            part.step() if found is None else part.step(found)
+        return True if found is None else found
 
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
         """The state by name and whole: the same for any wrapper, world size and implementation."""
@@ -80,7 +95,7 @@ def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable
         sharded = config.speed.muon == "sharded"
         ranks = {"rank": world.rank, "ranks": world.size} if sharded else {}
         parts.append(BatchedMuon(matrices, config.optimizer, **ranks))
-    return Hybrid(parts, model)
+    return Hybrid(parts, model, skips_on_device=capturable)
 
 
 def _of_muon(model: nn.Module, config: Config) -> list[Matrix]:

@@ -16,6 +16,7 @@ from trainer.config.schema import OptimizerConfig
 from trainer.optimizer.matrices import Matrix
 from trainer.optimizer.muon_loop import MOMENTUM
 from trainer.optimizer.newton_schulz import orthogonalised
+from trainer.optimizer.skipping import add_unless, lerp_unless
 from trainer.sharding import all_whole, local, part_of
 
 MATCH_ADAMW = 0.2  # update RMS of AdamW; with it one learning rate serves both (Moonshot, arXiv:2502.16982)
@@ -98,13 +99,17 @@ class BatchedMuon:
         self.weight_decay = weight_decay
 
     @torch.no_grad()
-    def step(self) -> None:
+    def step(self, skipped: Tensor | None = None) -> None:
+        """Update; not where `skipped`, which lies on the device, is 1. Even then ranks send directions."""
         parameters = list(dict.fromkeys(matrix.parameter for matrix in self.matrices))
         found_gradients = all_whole([parameter.grad for parameter in parameters])
         whole_gradients = dict(zip(parameters, found_gradients, strict=True))
         gradients = {m.name: m.of(whole_gradients[m.parameter]) for m in self.matrices}
         momentum = [self.momentum[name] for name in gradients]
-        torch._foreach_lerp_(momentum, list(gradients.values()), 1 - MOMENTUM)
+        if skipped is None:
+            torch._foreach_lerp_(momentum, list(gradients.values()), 1 - MOMENTUM)
+        else:
+            lerp_unless(skipped, momentum, list(gradients.values()), 1 - MOMENTUM)
         # All are on their way before the first is waited for: products of one, the exchange of another.
         found = [_Directions(self._mine(stack, gradients), self.ranks) for stack in self.stacks]
         changes: dict[nn.Parameter, Tensor] = {}
@@ -112,8 +117,14 @@ class BatchedMuon:
             everyone = directions.everyone()[: len(stack.matrices)]
             changes |= stack.changes(everyone, self.learning_rate)
         weights = [local(parameter) for parameter in changes]
-        torch._foreach_mul_(weights, 1 - self.learning_rate * self.weight_decay)
-        torch._foreach_add_(weights, [part_of(change, parameter) for parameter, change in changes.items()])
+        parts = [part_of(change, parameter) for parameter, change in changes.items()]
+        shrunk = 1 - self.learning_rate * self.weight_decay
+        if skipped is None:
+            torch._foreach_mul_(weights, shrunk)
+            torch._foreach_add_(weights, parts)
+        else:
+            torch._foreach_mul_(weights, torch.where(skipped > 0, 1.0, shrunk))
+            add_unless(skipped, weights, parts)
 
     def state(self) -> dict[str, dict[str, Tensor]]:
         """Momentum by the name of its matrix; zero before the first step."""

@@ -10,12 +10,24 @@ from trainer.switches.precision import Precision, loss_scaler
 
 
 class ScaledStep:
-    """Counts what it skips. For other formats than fp16 it neither scales nor skips."""
+    """Counts what it skips. For other formats than fp16 it neither scales nor skips.
+
+    An optimizer that skips on the device is stepped without asking the device, and so is the scale: a CUDA
+    graph can hold it all. Scale, growth and count are saved alike in both forms.
+    """
 
     def __init__(self, optimizer: Hybrid, precision: Precision, device: torch.device) -> None:
         self.optimizer = optimizer
         self.scaler = loss_scaler(precision, device)
-        self.skipped_updates = 0
+        self.skips_on_device = optimizer.skips_on_device and self.scaler.is_enabled()
+        self.skipped: bool | Tensor = False  # the last update; as a tensor 1 or 0
+        zero = torch.zeros((), dtype=torch.int64, device=device)
+        self._skipped_updates: int | Tensor = zero if self.skips_on_device else 0
+
+    @property
+    def skipped_updates(self) -> int:
+        """All so far; where it skips on the device, the host waits for it."""
+        return int(self._skipped_updates)
 
     def scaled(self, loss: Tensor) -> Tensor:
         return self.scaler.scale(loss)
@@ -24,17 +36,26 @@ class ScaledStep:
         """Once per update, when all gradients are in; looks for overflow on the way."""
         self.scaler.unscale_(self.optimizer)
 
-    def step(self) -> bool:
-        """Update, or skip; return whether it updated."""
-        updated = self.scaler.step(self.optimizer) is not None
+    def step(self) -> bool | Tensor:
+        """Update, or skip; return whether it skipped, as a tensor where only the device knows."""
+        stepped = self.scaler.step(self.optimizer)
         self.scaler.update()
-        self.skipped_updates += not updated
-        return updated
+        if self.skips_on_device:
+            self.skipped = stepped
+            self._skipped_updates += stepped > 0
+        else:
+            self.skipped = stepped is None
+            self._skipped_updates += self.skipped
+        return self.skipped
 
     def state_dict(self) -> dict[str, object]:
         return {"scaler": self.scaler.state_dict(), "skipped_updates": self.skipped_updates}
 
     def load_state_dict(self, state: dict) -> None:
+        """In place: a graph holds the addresses of what lies on the device."""
         if self.scaler.is_enabled() and state["scaler"]:  # empty where it was saved without one
             self.scaler.load_state_dict(state["scaler"])
-        self.skipped_updates = state["skipped_updates"]
+        if self.skips_on_device:
+            self._skipped_updates.fill_(state["skipped_updates"])
+        else:
+            self._skipped_updates = state["skipped_updates"]

@@ -53,7 +53,6 @@ class Learner:
         self.follow_growth(step)
         rate = learning_rate(self.config, step)
         waits = _Waits()
-        skipped = self.scaled_step.skipped_updates
         batches = waits.measured(feed.update(step))
         loss, norm = self.work(step, rate, batches, self.choices.phase(step))
         return StepRecord(
@@ -63,7 +62,7 @@ class Learner:
             waits.seconds,
             rate,
             compiled=graphs_compiled() > graphs,
-            skipped=self.scaled_step.skipped_updates > skipped,
+            skipped=self.scaled_step.skipped,
         )
 
     def follow_growth(self, step: int) -> None:
@@ -77,8 +76,8 @@ class Learner:
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
         """One optimizer step over all micro-batches; return loss and gradient norm.
 
-        Nothing in it waits for the device but fp16's scaler; with step and rate as tensors a CUDA graph can
-        hold all of it.
+        Nothing in it waits for the device but fp16's scaler, and that only where the optimizer does not skip
+        on the device; with step and rate as tensors a CUDA graph can hold all of it.
         """
         self.optimizer.set_learning_rate(rate)
         loss = torch.zeros((), device=self.world.device)
@@ -88,7 +87,10 @@ class Learner:
             self.wrapper.reduce(last=last)
         self.scaled_step.unscale_gradients()
         norm = self._clip()
-        if self.scaled_step.step():
+        skipped = self.scaled_step.step()
+        if isinstance(skipped, Tensor):
+            self.ema.update(skipped)
+        elif not skipped:
             self.ema.update()
         self.wrapper.clear_gradients()
         return loss, norm

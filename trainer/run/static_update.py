@@ -28,6 +28,7 @@ class StaticUpdate:
         # The losses of a window are read together at its end; until then none may be overwritten.
         self.losses = torch.zeros(config.train.window_updates, device=device)
         self.norms = None if config.optimizer.clip_norm is None else torch.zeros_like(self.losses)
+        self.skips = torch.zeros_like(self.losses) if learner.scaled_step.skips_on_device else None
 
     def put(self, step: int) -> None:
         """Bring the inputs of a step to the device, without waiting for it."""
@@ -44,13 +45,18 @@ class StaticUpdate:
         self.losses.index_copy_(0, slot, loss[None])
         if self.norms is not None:
             self.norms.index_copy_(0, slot, norm[None])
+        if self.skips is not None:
+            self.skips.index_copy_(0, slot, self.learner.scaled_step.skipped[None])
 
     def loss(self, step: int) -> Float[Tensor, ""]:
-        """The loss of a step, for as long as a window is; likewise the norm."""
+        """The loss of a step, for as long as a window is; likewise the norm, and whether it was skipped."""
         return self.losses[step % len(self.losses)]
 
     def norm(self, step: int) -> Float[Tensor, ""] | None:
         return None if self.norms is None else self.norms[step % len(self.norms)]
+
+    def skipped(self, step: int) -> Float[Tensor, ""] | bool:
+        return False if self.skips is None else self.skips[step % len(self.skips)]
 
     def _pair_numbers(self, step: int) -> np.ndarray:
         """Numbers of this rank's pairs, (micro-steps, pairs)."""

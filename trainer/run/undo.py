@@ -13,12 +13,14 @@ from trainer.run.learner import Learner
 
 @contextmanager
 def undone(learner: Learner) -> Iterator[None]:
-    """Put weights, averages and optimizer state back in place, since a graph holds their addresses.
+    """Put weights, averages, optimizer state and loss scale back in place: a graph holds their addresses.
 
     Optimizer state that did not exist before is zeroed, which is what a first step starts from.
     """
     before = {name: tensor.clone() for name, tensor in _state(learner).items()}
+    scale = learner.scaled_step.state_dict()
     yield
+    learner.scaled_step.load_state_dict(scale)
     with torch.no_grad():
         for name, tensor in _state(learner).items():
             if name in before:

@@ -23,7 +23,7 @@ class StepRecord:
     data_wait_seconds: float
     learning_rate: float
     compiled: bool
-    skipped: bool = False  # by a gradient scaler
+    skipped: bool | Tensor = False  # by a gradient scaler; a tensor is 1 or 0
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Window:
             learning_rate=[record.learning_rate for record in records],
             gradient_norm=_finite_or_null([record.gradient_norm for record in records]),
             data_wait_seconds=waits[:steps],
-            skipped_updates=sum(record.skipped for record in records),
+            skipped_updates=_count([record.skipped for record in records]),
         )
         for offset, record in enumerate(records):
             if record.compiled:
@@ -80,3 +80,10 @@ def _finite_or_null(norms: list[Tensor | None]) -> list[float | None] | None:
     if norms[0] is None:
         return None
     return [norm if math.isfinite(norm) else None for norm in torch.stack(norms).tolist()]
+
+
+def _count(skipped: list[bool | Tensor]) -> int:
+    """One read where they lie on the device."""
+    if isinstance(skipped[0], Tensor):
+        return int(torch.stack(skipped).sum())
+    return sum(skipped)

@@ -34,9 +34,15 @@ class GraphedUpdate:
         wait = time.perf_counter() - started
         self.graphs[self.learner.choices.phase(step)].replay()
         config = self.learner.config
-        rate = learning_rate(config, step)
-        pairs = config.step_pairs(step)
-        return StepRecord(self.static.loss(step), self.static.norm(step), pairs, wait, rate, compiled=False)
+        return StepRecord(
+            self.static.loss(step),
+            self.static.norm(step),
+            config.step_pairs(step),
+            wait,
+            learning_rate(config, step),
+            compiled=False,
+            skipped=self.static.skipped(step),
+        )
 
     @property
     def is_captured(self) -> bool:
