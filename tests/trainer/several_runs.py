@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from graphs_on_cpu import replay_by_calls
 from torch.profiler import ProfilerActivity, profile
 
 from trainer.config import load_config
@@ -21,6 +22,7 @@ from trainer.run.world import open_world
 
 
 def main(config: str, out: str, *runs: str) -> None:
+    replay_by_calls()
     with open_world(60) as world:
         training.open_world = lambda timeout_seconds: contextlib.nullcontext(world)
         for run in runs:

@@ -34,9 +34,14 @@ WITH_MUON = {
     "fsdp2-batched": f"{MUON},speed.wrapper=fsdp2,speed.muon=batched",
     "fsdp2-sharded": f"{MUON},speed.wrapper=fsdp2,speed.muon=sharded",
 }
+GRAPH_FP16 = (
+    f"{MUON},speed.wrapper=flat,speed.muon=sharded,speed.precision=fp16,speed.cuda_graph=true,"
+    "speed.data_path=resident,speed.fused_adamw=true,train.checksum_every_updates=1"
+)
 IN_FP16 = {
     "ddp-fp16": f"{MUON},speed.precision=fp16",
     "fsdp2-fp16": f"{MUON},speed.wrapper=fsdp2,speed.muon=batched,speed.precision=fp16",
+    "flat-graph-fp16": GRAPH_FP16,
 }
 FROM_FLAT = f"{MUON},speed.wrapper=flat,speed.muon=batched"
 INTO_FSDP2 = {
@@ -62,7 +67,7 @@ def trained_in_ranks(tmp_path_factory):
     alone = {"one": BASE, "one-muon": MUON, "one-fp16": IN_FP16["ddp-fp16"], "one-grown": GROWING}
     for name, overrides in alone.items():
         run_training(tiny_config(folder, *overrides.split(",")), folder / name, 3, Progress())
-    cut = {"cut!": WITH_MUON["fsdp2-sharded"]}
+    cut = {"cut!": WITH_MUON["fsdp2-sharded"], "cut-fp16!": GRAPH_FP16}
     train_in_ranks(folder, 2, {**WITH_ADAMW, **WITH_MUON, **IN_FP16, **WITH_GROWTH, **INTO_FSDP2, **cut})
     return folder
 
@@ -133,6 +138,21 @@ def test_fp16_trains_alike_under_wrappers(trained_in_ranks, name):
     in_fp32 = gradient_norms(trained_in_ranks / "one-muon")
     assert gradient_norms(trained_in_ranks / name) == pytest.approx(in_fp32, rel=2e-3)
     assert events(trained_in_ranks / name, "run_start")[0]["effective"]["precision"] == "float16"
+
+
+def test_an_overflow_on_one_rank_skips_on_all_that_share_the_matrices(trained_in_ranks):
+    shutil.copytree(trained_in_ranks / "cut-fp16", trained_in_ranks / "overflown")
+    before = torch.load(trained_in_ranks / "overflown" / "checkpoint.pt", weights_only=True)
+    train_in_ranks(trained_in_ranks, 2, {"overflown+": GRAPH_FP16}, by="one_rank_overflows.py")
+    after = torch.load(trained_in_ranks / "overflown" / "checkpoint.pt", weights_only=True)
+    start = events(trained_in_ranks / "overflown", "run_start")[0]["effective"]
+    assert (start["cuda_graph"], "Muon batched over 2 ranks" in start["optimizer"]) == (True, True)
+    windows = events(trained_in_ranks / "overflown", "steps")
+    assert [window["skipped_updates"] for window in windows] == [0] * 4 + [1] * 3
+    for part in ("model", "ema", "optimizer"):
+        assert_same_state(before[part], after[part], within=0)
+    scales = [state["scaled_step"]["scaler"]["scale"] for state in (before, after)]
+    assert (before["step"], after["step"], scales[1]) == (4, 7, scales[0] / 2**3)
 
 
 @pytest.mark.parametrize(
