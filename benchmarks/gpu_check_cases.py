@@ -17,6 +17,7 @@ HOIST = "speed.hoist_fixed_grid=true"
 JOINT = "speed.joint_decode=true"
 FP8 = "speed.fp8_products=true"
 FP32 = "speed.precision=fp32"
+FP16 = "speed.precision=fp16"
 FLAT = "speed.wrapper=flat"
 THREE = "speed.accumulation_steps=3"
 EVERY = "speed.reduce_gradients=every-micro-step"
@@ -69,6 +70,8 @@ EIGHT_BITS = Tolerance(losses=0.03, weights=0.5, gradients=0.1, gradient=0.4, no
 RECOMPILED = Tolerance(losses=0.02, weights=0.2, gradients=0.02, gradient=0.1, norms=0.4)
 # Until fp16's scaler has come down from 2^16, after 1 update, at higher learning rates 5.
 SKIPPING = Tolerance(losses=0.02, weights=0.3, gradients=0.02, gradient=0.1, norms=None, skipped_updates=4)
+# fp16's forms, which skip the same updates; as STEPPED, since none was recorded yet.
+SKIPPING_STEPPED = replace(STEPPED, norms=None, skipped_updates=4)
 # The same kernels on the same numbers.
 SAME = Tolerance(losses=0, weights=0, gradients=0, gradient=0, norms=0)
 
@@ -154,7 +157,7 @@ _ONE = [
         "baseline",
         (
             "speed.data_path=loader",
-            "speed.precision=fp16",
+            FP16,
             "speed.muon=loop",
             "speed.loader_workers=8",
             "speed.accumulation_steps=3",
@@ -206,11 +209,18 @@ _TWO = [
     Case("ddp-compile-blocks", (BLOCKS,), processes=2, against="ddp"),
     Case(
         "ddp-fp16",
-        ("speed.precision=fp16",),
+        (FP16,),
         processes=2,
         against="ddp",
         tolerance=SKIPPING,
         waits=1,
+    ),
+    Case(
+        "flat-fast-muon-sharded-fp16",
+        (FLAT, *FAST, SHARDED, FP16),
+        processes=2,
+        against="ddp-fp16",
+        tolerance=SKIPPING,
     ),
     Case("fsdp2-fp8", ("speed.wrapper=fsdp2", FP8), processes=2, against="ddp", tolerance=EIGHT_BITS),
 ]
@@ -221,7 +231,9 @@ _ONE_LATER = [
     Case("offload-adamw", ("speed.offload_adamw=true",), waits=1, tolerance=STEPPED),
     Case("attention-flash3", ("speed.attention=flash3",), package="flash_attn_interface"),
     Case("muon-loop", ("speed.muon=loop",), tolerance=STEPPED),
-    Case("fp16", ("speed.precision=fp16",), tolerance=SKIPPING, waits=1),
+    Case("fp16", (FP16,), tolerance=SKIPPING, waits=1),
+    Case("cuda-graph-fp16", (GRAPH, FP16), against="fp16", tolerance=SKIPPING_STEPPED),
+    Case("fast-fp16", (*FAST, FP16), against="fp16", tolerance=SKIPPING),
     Case("fp8-products", (FP8,), tolerance=EIGHT_BITS),
     Case("fp8-products-graph", (FP8, GRAPH), against="fp8-products", tolerance=RECOMPILED),
     Case(
