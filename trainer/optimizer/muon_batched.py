@@ -118,12 +118,12 @@ class BatchedMuon:
             changes |= stack.changes(everyone, self.learning_rate)
         weights = [local(parameter) for parameter in changes]
         parts = [part_of(change, parameter) for parameter, change in changes.items()]
-        shrunk = 1 - self.learning_rate * self.weight_decay
+        decay = self.learning_rate * self.weight_decay
         if skipped is None:
-            torch._foreach_mul_(weights, shrunk)
+            torch._foreach_mul_(weights, 1 - decay)
             torch._foreach_add_(weights, parts)
         else:
-            torch._foreach_mul_(weights, torch.where(skipped > 0, 1.0, shrunk))
+            torch._foreach_mul_(weights, 1 - decay * (1 - skipped))
             add_unless(skipped, weights, parts)
 
     def state(self) -> dict[str, dict[str, Tensor]]:
