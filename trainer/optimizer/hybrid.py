@@ -21,15 +21,15 @@ Part = AdamW | LoopMuon | BatchedMuon
 class Hybrid:
     """Shows a gradient scaler one `param_groups`, so that an overflow anywhere skips every part.
 
-    Where it skips on the device, a scaler does not ask whether to: it gives `found_inf` to the step, as it
-    does to torch's own fused optimizers, which say so by an attribute of that name.
+    With `skips_on_device` the scaler does not ask the device whether to skip. It always steps, and sets
+    `found_inf` for as long, as it does with torch's own fused optimizers.
     """
 
     found_inf: Tensor | None = None
 
     def __init__(self, parts: list[Part], model: nn.Module, *, skips_on_device: bool = False) -> None:
         self.parts = parts
-        self._step_supports_amp_scaling = skips_on_device
+        self._step_supports_amp_scaling = skips_on_device  # by this name torch's GradScaler knows it
         self.param_groups = [{"params": [p for p in model.parameters() if p.requires_grad]}]
 
     @property

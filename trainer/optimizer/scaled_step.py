@@ -12,8 +12,8 @@ from trainer.switches.precision import Precision, loss_scaler
 class ScaledStep:
     """Counts what it skips. For other formats than fp16 it neither scales nor skips.
 
-    An optimizer that skips on the device is stepped without asking the device, and so is the scale: a CUDA
-    graph can hold it all. Scale, growth and count are saved alike in both forms.
+    With an optimizer that skips on the device, the host asks for nothing: a CUDA graph can hold the step and
+    the change of the scale. Scale, growth and count are saved alike in both forms.
     """
 
     def __init__(self, optimizer: Hybrid, precision: Precision, device: torch.device) -> None:
