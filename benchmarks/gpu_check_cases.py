@@ -70,8 +70,6 @@ EIGHT_BITS = Tolerance(losses=0.03, weights=0.5, gradients=0.1, gradient=0.4, no
 RECOMPILED = Tolerance(losses=0.02, weights=0.2, gradients=0.02, gradient=0.1, norms=0.4)
 # Until fp16's scaler has come down from 2^16, after 1 update, at higher learning rates 5.
 SKIPPING = Tolerance(losses=0.02, weights=0.3, gradients=0.02, gradient=0.1, norms=None, skipped_updates=4)
-# fp16's forms, which skip the same updates; as STEPPED, since none was recorded yet.
-SKIPPING_STEPPED = replace(STEPPED, norms=None, skipped_updates=4)
 # The same kernels on the same numbers.
 SAME = Tolerance(losses=0, weights=0, gradients=0, gradient=0, norms=0)
 
@@ -232,7 +230,7 @@ _ONE_LATER = [
     Case("attention-flash3", ("speed.attention=flash3",), package="flash_attn_interface"),
     Case("muon-loop", ("speed.muon=loop",), tolerance=STEPPED),
     Case("fp16", (FP16,), tolerance=SKIPPING, waits=1),
-    Case("cuda-graph-fp16", (GRAPH, FP16), against="fp16", tolerance=SKIPPING_STEPPED),
+    Case("cuda-graph-fp16", (GRAPH, FP16, "speed.fused_adamw=true"), against="fp16", tolerance=SKIPPING),
     Case("fast-fp16", (*FAST, FP16), against="fp16", tolerance=SKIPPING),
     Case("fp8-products", (FP8,), tolerance=EIGHT_BITS),
     Case("fp8-products-graph", (FP8, GRAPH), against="fp8-products", tolerance=RECOMPILED),

@@ -99,7 +99,6 @@ TOLERANCES = (
     "EIGHT_BITS",
     "RECOMPILED",
     "SKIPPING",
-    "SKIPPING_STEPPED",
 )
 COLUMNS = ("losses", "weights", "gradients", "gradient")
 

@@ -69,6 +69,12 @@ def _cuda_graph(config: Config) -> Iterator[Problem]:
         yield Problem(
             "speed.data_path", 'got "loader", but speed.cuda_graph reads on the GPU: expected resident'
         )
+    if speed.precision == "fp16" and not speed.fused_adamw:
+        yield Problem(
+            "speed.fused_adamw",
+            "got false, which cannot skip an update of fp16 unless the host asks for it, as no graph can: "
+            "expected true with speed.cuda_graph",
+        )
     if config.optimizer.matrices == "muon" and speed.muon == "loop":
         yield Problem(
             "speed.muon",

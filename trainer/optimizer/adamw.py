@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
-from itertools import chain
 
 import torch
 from torch import Tensor
@@ -12,7 +10,6 @@ from torch.autograd.profiler import record_function
 from torch.optim.adamw import adamw
 
 from trainer.config.schema import OptimizerConfig
-from trainer.optimizer.skipping import kept_if
 from trainer.sharding import local, put_whole, whole
 
 EPSILON = 1e-8  # torch's own default
@@ -58,7 +55,7 @@ class AdamW:
 
     @torch.no_grad()
     def step(self, skipped: Tensor | None = None) -> None:
-        """Update; not where `skipped`, which lies on the device, is 1."""
+        """Update; not where `skipped`, which lies on the device, is 1: fused alone can heed it."""
         self._step(self.matrices, self.weight_decay, skipped)
         self._step(self.others, 0.0, skipped)
 
@@ -94,27 +91,22 @@ class AdamW:
         skipped: Tensor | None,
     ) -> None:
         # Of sharded ones the parts: every number of theirs is stepped by itself.
-        weights = [local(parameter) for parameter in parameters]
-        averages = [[local(state[key]) for state in states] for key in ("exp_avg", "exp_avg_sq")]
-        steps = [state["step"] for state in states]
-        fused = self.form["fused"]  # which torch lets a tensor call off
-        puts_back = skipped is not None and not fused
-        with kept_if(skipped, [*weights, *chain(*averages), *steps]) if puts_back else nullcontext():
-            adamw(
-                weights,
-                [local(parameter.grad) for parameter in parameters],
-                *averages,
-                [],  # the largest averages, which amsgrad keeps
-                steps,
-                lr=self.learning_rate,
-                weight_decay=weight_decay,
-                eps=EPSILON,
-                amsgrad=False,
-                maximize=False,
-                found_inf=skipped if fused else None,
-                **self.betas,
-                **self.form,
-            )
+        adamw(
+            [local(parameter) for parameter in parameters],
+            [local(parameter.grad) for parameter in parameters],
+            [local(state["exp_avg"]) for state in states],
+            [local(state["exp_avg_sq"]) for state in states],
+            [],  # the largest averages, which amsgrad keeps
+            [state["step"] for state in states],
+            lr=self.learning_rate,
+            weight_decay=weight_decay,
+            eps=EPSILON,
+            amsgrad=False,
+            maximize=False,
+            found_inf=skipped,
+            **self.betas,
+            **self.form,
+        )
 
     def _state(self, name: str) -> dict[str, Tensor]:
         """The state of a parameter, made where there is none."""

@@ -6,8 +6,7 @@ whatever was to change them: behind an overflow that is infinite or NaN, which n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -21,15 +20,6 @@ def lerp_unless(skipped: Tensor, tensors: Sequence[Tensor], ends: Sequence[Tenso
 def add_unless(skipped: Tensor, tensors: Sequence[Tensor], changes: Sequence[Tensor]) -> None:
     """Add, as torch._foreach_add_."""
     _descend(skipped, tensors, changes, rate=-1.0, decay=0.0)
-
-
-@contextmanager
-def kept_if(skipped: Tensor, tensors: Sequence[Tensor]) -> Iterator[None]:
-    """Put back what is changed inside: for what cannot be called off, at the price of a copy of it."""
-    before = [tensor.clone() for tensor in tensors]
-    yield
-    for tensor, old in zip(tensors, before, strict=True):
-        tensor.copy_(torch.where(skipped > 0, old, tensor))
 
 
 def _descend(
