@@ -62,8 +62,10 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
   const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
   const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
   const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
-    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record)
-    // Calls that share a ladder may each have launched what a rung is compared with.
+    // Calls that share a ladder may each have launched a rung, or what it is compared with: best both side by side.
+    const isWhole = (sitting: number) => [hash, before].every((one) => finishedIn(one, sitting, record))
+    const whole = record.sittings.findLastIndex((_, sitting) => isWhole(sitting))
+    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, whole < 0 ? null : whole)
     const other = standing.status === 'finished' ? standingOf(before, record, standing.sitting) : NOT_MEASURED
     const measured = other.status === 'finished' ? other : null
     return resultOf(
@@ -83,6 +85,13 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
     baselines,
     noise,
   }
+}
+
+function finishedIn(hash: TrainingHash | null, sitting: number, { launches }: LadderRecord): boolean {
+  return launches.some(
+    (launch) =>
+      launch.training === hash && launch.sitting === sitting && launch.launched.outcome.status === 'finished',
+  )
 }
 
 type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast'>

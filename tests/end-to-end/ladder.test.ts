@@ -258,66 +258,80 @@ describe('a ladder whose launches calls share, sums too,', () => {
     { name: 'fast', set: { 'speed.step_seconds': 0.001, 'speed.switch': 'fast' } },
     { name: 'slow', set: { 'speed.step_seconds': 0.016, 'speed.switch': 'slow' } },
   ]
-  const share = async (folder: string, count: number) => {
-    for (let number = 1; number <= count; number += 1) {
-      const flags = ['--shard', `${number}/${count}`, '--out', `out/${number}`]
-      expect(await speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags)).toMatchObject({
-        ...{ exitCode: 0, stderr: '' },
-      })
-    }
-    const files = Array.from({ length: count }, (_, index) => `out/${index + 1}/ladder.json`)
-    return speedproof(folder, 'ladder', '--show', ...files)
-  }
+  const called = (folder: string, number: number, ...flags: string[]) =>
+    speedproof(folder, 'ladder', EXPERIMENT_FILE, '--out', `out/${number}`, ...flags)
+  const share = (folder: string) =>
+    Promise.all([1, 2].map((number) => called(folder, number, '--shard', `${number}/2`)))
+  const shown = (folder: string) =>
+    speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/2/ladder.json')
+  const sumsOf = async (folder: string, number: number) =>
+    (await readdir(join(folder, `out/${number}/runs`)))
+      .filter((id) => id.includes('-sum-up-to-'))
+      .map((id) => id.replace(/.*-sum-up-to-/, ''))
 
   it('is shown as one, each sum beside the one before it of the same call', async () => {
     const folder = await anExperiment({ ladder: { ...LADDER, rungs }, optimized: UNSWITCHED })
-    const shown = await share(folder, 2)
-    expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
+    for (const ran of await share(folder)) expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const whole = await shown(folder)
+    expect(whole).toMatchObject({ exitCode: 0, stderr: '' })
     const verdicts = rungs.flatMap(({ name }) =>
-      [ALONE, SUM].map((title) => rowOf(shown, title, name).at(-2)),
+      [ALONE, SUM].map((title) => rowOf(whole, title, name).at(-2)),
     )
     expect(verdicts).not.toContain('not measured')
-    expect(rowOf(shown, SUM, 'slow').at(-2)).toBe('loss')
-    expect(rowOf(shown, SUM, 'optimized variant')).toContain('not active')
-    const runs = await Promise.all([1, 2].map((number) => readdir(join(folder, `out/${number}/runs`))))
-    const sums = runs.map((ids) =>
-      ids.filter((id) => id.includes('-sum-up-to-')).map((id) => id.replace(/.*-sum-up-to-/, '')),
-    )
-    expect(sums.map((ids) => ids.toSorted())).toEqual([['switched'], ['fast', 'slow', 'switched']])
+    expect(rowOf(whole, SUM, 'slow').at(-2)).toBe('loss')
+    expect(rowOf(whole, SUM, 'optimized variant')).toContain('not active')
+    expect(await sumsOf(folder, 1)).toEqual(['switched'])
+    expect(await sumsOf(folder, 2)).toEqual(['switched', 'fast', 'slow'])
   })
 
   const broken = { name: 'broken', set: { 'speed.fault': 'out-of-memory' } }
-  it.each([
-    ['the first', [broken, ...rungs.slice(1)]],
-    ['the second', [rungs[0], broken, ...rungs.slice(2)]],
-    ['the third', [...rungs.slice(0, 2), broken, rungs[3]]],
-  ])('is shown as one where %s rung fails in the sums of either call', async (_, some) => {
-    const folder = await anExperiment({ ladder: { ...LADDER, rungs: some }, optimized: UNSWITCHED })
-    const shown = await share(folder, 2)
-    expect(shown).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(rowOf(shown, SUM, 'broken')).toContain('failed: out-of-memory')
-    expect(rowOf(shown, SUM, 'slow').at(-2)).toBe('loss')
-    expect(shown.stdout.match(/(\S+) is left out of later sums/g)).toEqual([
-      'broken is left out of later sums',
-    ])
-  })
+  const six = [...rungs, { name: 'last', set: { 'speed.colour': 'blue', 'speed.switch': 'last' } }]
 
-  it('is not shown as one where each call has found another rung to fail', async () => {
+  it('has the sums of another stretch measured in one call where a rung fails in them', async () => {
     const folder = await anExperiment({
-      ladder: { ...LADDER, rungs: [broken, ...rungs.slice(1)] },
+      ladder: { ...LADDER, rungs: [broken, ...six] },
       optimized: UNSWITCHED,
     })
-    await share(folder, 2)
-    const path = join(folder, 'out/2/ladder.json')
-    const file = z.looseObject({ rungs: z.array(z.looseObject({ name: z.string() })) })
+    const [one, two] = await share(folder)
+    expect(one?.exitCode).toBe(0)
+    expect(two?.exitCode).toBe(3)
+    expect(two?.stdout).toContain('measure the sums in one call with --part sum')
+    expect(await sumsOf(folder, 2)).toEqual(['switched']) // one failure says enough
+    expect(rowOf(await shown(folder), SUM, 'slow').at(-2)).toBe('not measured')
+    expect(await called(folder, 1, '--part', 'sum', '--resume')).toMatchObject({ exitCode: 0, stderr: '' })
+    const whole = await shown(folder)
+    expect(whole).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(rowOf(whole, SUM, 'broken')).toContain('failed: out-of-memory')
+    expect(rowOf(whole, SUM, 'slow').at(-2)).toBe('loss')
+    expect(whole.stdout.match(/\S+ is left out of later sums/g)).toEqual(['broken is left out of later sums'])
+  })
+
+  it('is shown as one where a rung fails in the last stretch', async () => {
+    const folder = await anExperiment({
+      ladder: { ...LADDER, rungs: [...rungs.slice(0, 2), broken, rungs[3]] },
+      optimized: UNSWITCHED,
+    })
+    for (const ran of await share(folder)) expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const whole = await shown(folder)
+    expect(rowOf(whole, SUM, 'broken')).toContain('failed: out-of-memory')
+    expect(rowOf(whole, SUM, 'slow').at(-2)).toBe('loss')
+  })
+
+  it('is not shown as one where one call has measured sums with what another has left out', async () => {
+    const folder = await anExperiment({ ladder: { ...LADDER, rungs }, optimized: UNSWITCHED })
+    await share(folder)
+    const path = join(folder, 'out/1/ladder.json')
+    const file = z.looseObject({
+      rungs: z.array(z.looseObject({ name: z.string() })),
+      trainings: z.array(z.looseObject({ title: z.string() })),
+    })
     const ladder = file.parse(JSON.parse(await readFile(path, 'utf8')))
-    const other = ladder.rungs.map((rung) => ({ ...rung, isLeftOut: rung.name === 'fast' }))
-    await writeFile(path, JSON.stringify({ ...ladder, rungs: other }))
-    const shown = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/2/ladder.json')
-    expect(shown.exitCode).toBe(2)
-    expect(shown.stderr).toContain(
-      'since their sums differ; show each by itself, or measure the sums in one call, which leaves out what fails',
-    )
+    const leftOut = ladder.rungs.map((rung) => ({ ...rung, isLeftOut: rung.name === 'red' }))
+    const trainings = ladder.trainings.filter(({ title }) => title !== 'sum up to fast')
+    await writeFile(path, JSON.stringify({ ...ladder, rungs: leftOut, trainings }))
+    const refused = await shown(folder)
+    expect(refused.exitCode).toBe(2)
+    expect(refused.stderr).toContain('since their sums differ by what failed in them; show each by itself')
   })
 })
 

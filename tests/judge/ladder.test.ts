@@ -192,6 +192,15 @@ describe('a gain over another rung', () => {
     expect((await sumOf([before, short, sumUpTo('b', 0.04), after]))?.gain).toBeNull()
   })
 
+  test('is of the sitting that has both, where another has launched it once more by itself', async () => {
+    const sum = await sumOf(
+      [baseline(), sumUpTo('a', 0.05), sumUpTo('b', 0.04), baseline()],
+      [baseline(), sumUpTo('b', 0.02), baseline()],
+    )
+    expect(sum?.standing).toMatchObject({ status: 'finished', sitting: 0 })
+    expect(sum?.gain?.ratio).toBeCloseTo(1.25, 9)
+  })
+
   test('of two sittings is one of their speedups, and scatters with both of their baselines', async () => {
     const sum = await sumOf(
       [baseline(0.8), sumUpTo('a', 0.5), baseline(0.8)],

@@ -161,7 +161,7 @@ def test_a_skipped_update_changes_the_scale_alone(tmp_path, steps_before, foreac
 
 
 @pytest.mark.parametrize("overflowed", [True, False])
-def test_fused_adamw_is_called_off_by_a_tensor(tmp_path, overflowed):
+def test_a_tensor_skips_the_step_of_the_fused_adamw(tmp_path, overflowed):
     config = tiny_config(tmp_path).optimizer
     torch.manual_seed(0)
     weights = {"matrix": torch.randn(3, 2), "bias": torch.randn(2)}
@@ -181,7 +181,7 @@ def test_fused_adamw_is_called_off_by_a_tensor(tmp_path, overflowed):
     torch.testing.assert_close(parts[1].state(), parts[0].state(), **EQUAL)
 
 
-def test_a_tensor_calls_off_what_it_is_given_with():
+def test_a_tensor_skips_a_lerp_and_an_addition():
     tensors, ends = [torch.tensor([1.0, -0.0, 2.0])], [torch.tensor([float("nan"), float("inf"), 4.0])]
     for change in (lerp_unless, lambda *arguments: add_unless(*arguments[:-1])):
         change(torch.ones(()), tensors, ends, 0.25)

@@ -177,7 +177,7 @@ def test_gradients_are_reduced_as_often_as_the_read_back_says(trained_in_ranks, 
     assert counts["gloo:all_reduce"] == 7 * reductions + norms
 
 
-def test_sharded_weights_are_gathered_once_in_an_update_of_however_many_micro_steps(trained_in_ranks):
+def test_sharded_weights_are_gathered_as_often_whatever_the_micro_steps(trained_in_ranks):
     # All else that gathers, as saving does, is the same in these.
     runs = [trained_in_ranks / name for name in ("fsdp2", "fsdp2-micro", "fsdp2-every")]
     counts = [json.loads((run / "collectives.json").read_text()) for run in runs]

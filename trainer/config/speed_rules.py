@@ -72,8 +72,8 @@ def _cuda_graph(config: Config) -> Iterator[Problem]:
     if speed.precision == "fp16" and not speed.fused_adamw:
         yield Problem(
             "speed.fused_adamw",
-            "got false, which cannot skip an update of fp16 unless the host asks for it, as no graph can: "
-            "expected true with speed.cuda_graph",
+            "got false, but only fused AdamW can skip an update of fp16 inside a CUDA graph: expected true "
+            "with speed.cuda_graph",
         )
     if config.optimizer.matrices == "muon" and speed.muon == "loop":
         yield Problem(

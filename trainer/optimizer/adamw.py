@@ -55,7 +55,7 @@ class AdamW:
 
     @torch.no_grad()
     def step(self, skipped: Tensor | None = None) -> None:
-        """Update; not where `skipped`, which lies on the device, is 1: fused alone can heed it."""
+        """Update; not where `skipped`, which lies on the device, is 1, which the fused form alone can do."""
         self._step(self.matrices, self.weight_decay, skipped)
         self._step(self.others, 0.0, skipped)
 

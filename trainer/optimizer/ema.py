@@ -67,11 +67,7 @@ class ForeachEma(LoopEma):
 
     def _advance(self, skipped: Tensor | None) -> None:
         averages = [local(average) for average in self.averages]
-        parameters = [local(parameter) for parameter in self.parameters]
-        if skipped is None:
-            torch._foreach_lerp_(averages, parameters, 1 - self.decay)
-        else:
-            lerp_unless(skipped, averages, parameters, 1 - self.decay)
+        lerp_unless(skipped, averages, [local(parameter) for parameter in self.parameters], 1 - self.decay)
 
 
 def averaged_weights(state: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -21,8 +21,8 @@ Part = AdamW | LoopMuon | BatchedMuon
 class Hybrid:
     """Shows a gradient scaler one `param_groups`, so that an overflow anywhere skips every part.
 
-    With `skips_on_device` the scaler does not ask the device whether to skip. It always steps, and sets
-    `found_inf` for as long, as it does with torch's own fused optimizers.
+    With `skips_on_device` the scaler does not ask the device whether to skip: it always steps, and sets
+    `found_inf` during the step, as it does with torch's own fused optimizers.
     """
 
     found_inf: Tensor | None = None
@@ -50,14 +50,14 @@ class Hybrid:
         return self._step_supports_amp_scaling
 
     def step(self) -> bool | Tensor:
-        """Update all parameters; True, so that a caller can tell it from a step that a scaler skipped.
-
-        With what a scaler found it is that: 1 where all parts stayed as they were, else 0.
-        """
-        found = self.found_inf
+        """Update all parameters; return whether they were skipped: False, or what a scaler found, 1 or 0."""
+        if self.found_inf is None:
+            for part in self.parts:
+                part.step()
+            return False
         for part in self.parts:
-            part.step() if found is None else part.step(found)
-        return True if found is None else found
+            part.step(self.found_inf)
+        return self.found_inf
 
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
         """The state by name and whole: the same for any wrapper, world size and implementation."""
@@ -95,7 +95,8 @@ def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable
         sharded = config.speed.muon == "sharded"
         ranks = {"rank": world.rank, "ranks": world.size} if sharded else {}
         parts.append(BatchedMuon(matrices, config.optimizer, **ranks))
-    return Hybrid(parts, model, skips_on_device=capturable)
+    # Of these parts a graph has only what can: the fused AdamW and Muon in batches.
+    return Hybrid(parts, model, skips_on_device=capturable and config.speed.precision == "fp16")
 
 
 def _of_muon(model: nn.Module, config: Config) -> list[Matrix]:

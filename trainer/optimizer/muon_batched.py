@@ -106,10 +106,7 @@ class BatchedMuon:
         whole_gradients = dict(zip(parameters, found_gradients, strict=True))
         gradients = {m.name: m.of(whole_gradients[m.parameter]) for m in self.matrices}
         momentum = [self.momentum[name] for name in gradients]
-        if skipped is None:
-            torch._foreach_lerp_(momentum, list(gradients.values()), 1 - MOMENTUM)
-        else:
-            lerp_unless(skipped, momentum, list(gradients.values()), 1 - MOMENTUM)
+        lerp_unless(skipped, momentum, list(gradients.values()), 1 - MOMENTUM)
         # All are on their way before the first is waited for: products of one, the exchange of another.
         found = [_Directions(self._mine(stack, gradients), self.ranks) for stack in self.stacks]
         changes: dict[nn.Parameter, Tensor] = {}
@@ -119,12 +116,8 @@ class BatchedMuon:
         weights = [local(parameter) for parameter in changes]
         parts = [part_of(change, parameter) for parameter, change in changes.items()]
         decay = self.learning_rate * self.weight_decay
-        if skipped is None:
-            torch._foreach_mul_(weights, 1 - decay)
-            torch._foreach_add_(weights, parts)
-        else:
-            torch._foreach_mul_(weights, 1 - decay * (1 - skipped))
-            add_unless(skipped, weights, parts)
+        torch._foreach_mul_(weights, 1 - (decay if skipped is None else decay * (1 - skipped)))
+        add_unless(skipped, weights, parts)
 
     def state(self) -> dict[str, dict[str, Tensor]]:
         """Momentum by the name of its matrix; zero before the first step."""

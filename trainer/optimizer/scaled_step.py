@@ -19,10 +19,13 @@ class ScaledStep:
     def __init__(self, optimizer: Hybrid, precision: Precision, device: torch.device) -> None:
         self.optimizer = optimizer
         self.scaler = loss_scaler(precision, device)
-        self.skips_on_device = optimizer.skips_on_device and self.scaler.is_enabled()
         self.skipped: bool | Tensor = False  # the last update; as a tensor 1 or 0
         zero = torch.zeros((), dtype=torch.int64, device=device)
         self._skipped_updates: int | Tensor = zero if self.skips_on_device else 0
+
+    @property
+    def skips_on_device(self) -> bool:
+        return self.optimizer.skips_on_device
 
     @property
     def skipped_updates(self) -> int:
@@ -36,17 +39,14 @@ class ScaledStep:
         """Once per update, when all gradients are in; looks for overflow on the way."""
         self.scaler.unscale_(self.optimizer)
 
-    def step(self) -> bool | Tensor:
-        """Update, or skip; return whether it skipped, as a tensor where only the device knows."""
-        stepped = self.scaler.step(self.optimizer)
+    def step(self) -> None:
+        """Update, or skip; `skipped` then says which."""
+        skipped = self.scaler.step(self.optimizer)
+        self.skipped = (
+            True if skipped is None else skipped
+        )  # None where the scaler did not call the optimizer
         self.scaler.update()
-        if self.skips_on_device:
-            self.skipped = stepped
-            self._skipped_updates += stepped > 0
-        else:
-            self.skipped = stepped is None
-            self._skipped_updates += self.skipped
-        return self.skipped
+        self._skipped_updates += self.skipped > 0
 
     def state_dict(self) -> dict[str, object]:
         return {"scaler": self.scaler.state_dict(), "skipped_updates": self.skipped_updates}

@@ -76,8 +76,8 @@ class Learner:
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
         """One optimizer step over all micro-batches; return loss and gradient norm.
 
-        Nothing in it waits for the device but fp16's scaler, and that only where the optimizer does not skip
-        on the device; with step and rate as tensors a CUDA graph can hold all of it.
+        Nothing in it waits for the device, except fp16's scaler where the optimizer does not skip on the
+        device; with step and rate as tensors a CUDA graph can hold all of it.
         """
         self.optimizer.set_learning_rate(rate)
         loss = torch.zeros((), device=self.world.device)
@@ -87,8 +87,8 @@ class Learner:
             self.wrapper.reduce(last=last)
         self.scaled_step.unscale_gradients()
         norm = self._clip()
-        skipped = self.scaled_step.step()
-        if isinstance(skipped, Tensor):
+        self.scaled_step.step()
+        if isinstance(skipped := self.scaled_step.skipped, Tensor):
             self.ema.update(skipped)
         elif not skipped:
             self.ema.update()

@@ -20,8 +20,8 @@ def product_format(precision: Precision, device: torch.device) -> torch.autocast
 def loss_scaler(precision: Precision, device: torch.device) -> torch.amp.GradScaler:
     """Return what keeps small fp16 gradients from vanishing; for the other formats it does nothing.
 
-    Its one read per step of whether a gradient overflowed makes the host wait: the price of fp16, but where
-    the optimizer skips on the device.
+    Its one read per step of whether a gradient overflowed makes the host wait: the price of fp16, except
+    where the optimizer skips on the device.
     """
     return torch.amp.GradScaler(device.type, enabled=precision == "fp16")
 

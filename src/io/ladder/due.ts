@@ -1,7 +1,7 @@
 // Which trainings of a ladder are still to be launched.
 import { ConfigError } from '../../errors.ts'
 import { answerOf } from '../../judge/ladder-standing.ts'
-import { isAnswer, type LadderLaunch, type TrainingHash } from '../../measure/ladder.ts'
+import { isAnswer, type LadderLaunch, type LadderRung, type TrainingHash } from '../../measure/ladder.ts'
 import type { ResolvedLadder } from './resolve-ladder.ts'
 import type { Resolved } from './resolve-trainings.ts'
 
@@ -43,7 +43,7 @@ export function dueOf(
   const optimized =
     only === null && (shard === null || shard.number === shard.count) ? trainings.at(-1) : null
   const sum = [
-    ...stretchOf(chosen, shard).flatMap(({ sum, sumBefore }) => [sumBefore, sum]),
+    ...(stretchOf(chosen, shard) ?? []).flatMap((rung) => [rung.sumBefore, rung.sum]),
     ...(optimized ? [optimized.hash] : []),
   ]
   const wanted = new Set({ all: [...alone, ...sum], alone, sum }[part])
@@ -57,11 +57,17 @@ export function dueOf(
   return due.toSorted((one, other) => cuts(one) - cuts(other))
 }
 
-/** Of the sums each shard has a stretch, which it can compare with the sum before it, launched beside them. */
-function stretchOf<T>(rungs: readonly T[], shard: Shard | null): readonly T[] {
+/**
+ * Of the sums each shard has a stretch, which it can compare with the sum before it, launched beside them. Null where that
+ * one fails: by which rung it does is not known here.
+ */
+export function stretchOf(rungs: readonly LadderRung[], shard: Shard | null): readonly LadderRung[] | null {
   if (shard === null) return rungs
   const until = (number: number) => Math.round((number * rungs.length) / shard.count)
-  return rungs.slice(until(shard.number - 1), until(shard.number))
+  const first = until(shard.number - 1)
+  return rungs.slice(0, first).some(({ isLeftOut }) => isLeftOut)
+    ? null
+    : rungs.slice(first, until(shard.number))
 }
 
 /** By itself: then nothing can be compared, however often it is launched. */

@@ -91,11 +91,12 @@ export async function readLadder(path: string): Promise<KeptLadder> {
 /** Of calls that shared one ladder: their sittings follow one another. */
 export async function readShared(paths: readonly string[]): Promise<KeptLadder> {
   const files = await Promise.all(paths.map(async (path) => ({ path, ...(await readFile(path)) })))
-  // What these sums are is known by the call that has left out most.
   const startOf = ({ sittings }: LadderFile) => sittings[0]?.startedAt ?? ''
-  const [first, ...others] = files
-    .toSorted((one, other) => startOf(one).localeCompare(startOf(other)))
-    .toSorted((one, other) => leftOutOf(other).size - leftOutOf(one).size)
+  // Later sums are without what failed: of the ladder as it was found, the call that found it knows.
+  const [first, ...others] = files.toSorted(
+    (one, other) =>
+      leftOutOf(other).size - leftOutOf(one).size || Number(startOf(one) > startOf(other)) * 2 - 1,
+  )
   if (first === undefined) throw new Error('a ladder is in one file at least')
   const { path, ...whole } = first
   for (const other of others) {
@@ -109,10 +110,12 @@ export async function readShared(paths: readonly string[]): Promise<KeptLadder> 
     whole.sittings = [...whole.sittings, ...other.sittings]
     whole.launches = [...whole.launches, ...other.launches.map((launch) => inLaterSitting(launch, before))]
   }
-  return withOutcomes(whole)
+  const ladder = await withOutcomes(whole)
+  for (const other of others) requireSameSums(first, other, ladder)
+  return ladder
 }
 
-/** What a call has seen to fail in its sums, and found by those before: the rungs that its later sums are without. */
+/** Rungs that failed in the sums of a call. */
 function leftOutOf({ rungs }: LadderFile): Set<string> {
   return new Set(rungs.filter(({ isLeftOut }) => isLeftOut).map(({ name }) => name))
 }
@@ -126,27 +129,37 @@ async function readFile(path: string): Promise<LadderFile> {
   return parseStrictly(ladderFile, json, path)
 }
 
-/** A call may know of less that fails than `one` does, of nothing else. */
-function requireSameLadder(
-  one: LadderFile & { readonly path: string },
-  other: LadderFile & { readonly path: string },
-): void {
+type NamedFile = LadderFile & { readonly path: string }
+
+function requireSameLadder(one: NamedFile, other: NamedFile): void {
   const parts = (file: LadderFile) => ({
     experiment: file.experiment,
     settings: file.settings,
     rungs: file.rungs.map(({ name, alone, from }) => ({ name, alone, from })),
   })
   const [these, those] = [parts(one), parts(other)]
-  const leftOut = leftOutOf(one)
-  const different =
-    (['experiment', 'settings', 'rungs'] as const).find((key) => !isEqual(these[key], those[key])) ??
-    ([...leftOutOf(other)].every((name) => leftOut.has(name)) ? undefined : 'sums')
-  if (different !== undefined)
-    throw new ConfigError(
-      `--show: ${one.path} and ${other.path} are not of one ladder, since their ${different} differ; show each by itself${
-        different === 'sums' ? ', or measure the sums in one call, which leaves out what fails' : ''
-      }`,
+  const different = (['experiment', 'settings', 'rungs'] as const).find(
+    (key) => !isEqual(these[key], those[key]),
+  )
+  if (different !== undefined) throw notOfOneLadder(one, other, `${different} differ; show each by itself`)
+}
+
+/** What has finished with a rung that `one` has left out, or without one that it has not, is none of its sums. */
+function requireSameSums(one: NamedFile, other: NamedFile, { launches }: KeptLadder): void {
+  const known = new Set(one.trainings.map(({ hash }) => hash))
+  const finished = new Set(
+    launches.filter(({ launched }) => launched.outcome.status === 'finished').map(({ training }) => training),
+  )
+  if (other.trainings.some(({ hash }) => finished.has(hash) && !known.has(hash)))
+    throw notOfOneLadder(
+      one,
+      other,
+      'sums differ by what failed in them; show each by itself, or measure the sums in one call with --part sum',
     )
+}
+
+function notOfOneLadder(one: NamedFile, other: NamedFile, reason: string): ConfigError {
+  return new ConfigError(`--show: ${one.path} and ${other.path} are not of one ladder, since their ${reason}`)
 }
 
 function isEqual(one: unknown, other: unknown): boolean {
