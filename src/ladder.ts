@@ -71,6 +71,7 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   if (machineLock.facts.status === 'timed-out')
     throw new UnfitMachineError(`the machine is not free: ${machineLock.facts.waitedFor} has it`)
   const { workspace, earlier } = await openLadder(job.outDirectory, experiment.name, job.resume)
+  refuseOtherSeed(experiment.design.seed, earlier.launches, job.outDirectory)
   const planAfter = async (launches: KeptLadder['launches']) => {
     const { trainings, rungs } = await ladderAfter(launches)
     return { trainings, rungs }
@@ -130,6 +131,15 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
     missing: [...missing.map(({ title }) => title), ...(isWithoutSums ? ['the sums of this share'] : [])],
     hasFailed,
   }
+}
+
+/** A rung is compared with launches of its own seed alone. */
+function refuseOtherSeed(seed: number, earlier: KeptLadder['launches'], out: string): void {
+  const other = earlier.find(({ launched }) => launched.outcome.run.seed !== seed)?.launched.outcome.run.seed
+  if (other !== undefined)
+    throw new ConfigError(
+      `seed: got ${seed}, but ${out} was measured with ${other}; give --seed ${other}, or another --out`,
+    )
 }
 
 function refuseUnknown(names: readonly string[], { rungs }: ResolvedLadder): void {

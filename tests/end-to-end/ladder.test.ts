@@ -247,7 +247,9 @@ describe('a ladder that three calls share', () => {
     )
     const other = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/3/ladder.json')
     expect(other.exitCode).toBe(2)
-    expect(other.stderr).toContain('are not of one ladder, since their settings differ; show each by itself')
+    expect(other.stderr).toContain(
+      'are not of one ladder: they differ in their settings; show each by itself',
+    )
   })
 })
 
@@ -320,19 +322,28 @@ describe('a ladder whose launches calls share, sums too,', () => {
   it('is not shown as one where one call has measured sums with what another has left out', async () => {
     const folder = await anExperiment({ ladder: { ...LADDER, rungs }, optimized: UNSWITCHED })
     await share(folder)
-    const path = join(folder, 'out/1/ladder.json')
-    const file = z.looseObject({
-      rungs: z.array(z.looseObject({ name: z.string() })),
-      trainings: z.array(z.looseObject({ title: z.string() })),
-    })
-    const ladder = file.parse(JSON.parse(await readFile(path, 'utf8')))
-    const leftOut = ladder.rungs.map((rung) => ({ ...rung, isLeftOut: rung.name === 'red' }))
-    const trainings = ladder.trainings.filter(({ title }) => title !== 'sum up to fast')
-    await writeFile(path, JSON.stringify({ ...ladder, rungs: leftOut, trainings }))
+    const file = z.looseObject({ trainings: z.array(z.looseObject({ title: z.string() })) })
+    const others = { 1: 'sum up to fast', 2: 'sum up to switched' } // which each has otherwise
+    for (const [number, unlike] of Object.entries(others)) {
+      const path = join(folder, `out/${number}/ladder.json`)
+      const ladder = file.parse(JSON.parse(await readFile(path, 'utf8')))
+      const trainings = ladder.trainings.filter(({ title }) => title !== unlike)
+      await writeFile(path, JSON.stringify({ ...ladder, trainings }))
+    }
     const refused = await shown(folder)
     expect(refused.exitCode).toBe(2)
-    expect(refused.stderr).toContain('since their sums differ by what failed in them; show each by itself')
+    expect(refused.stderr).toContain('they differ in their sums, by what failed in them; show each by itself')
   })
+})
+
+it('what was measured with another --seed is not resumed', async () => {
+  const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
+  const call = (...flags: string[]) => speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags)
+  expect((await call('--part', 'alone', '--seed', '3')).exitCode).toBe(0)
+  const other = await call('--resume', '--seed', '4')
+  expect(other.exitCode).toBe(2)
+  expect(other.stderr).toContain('out/ladder was measured with 3; give --seed 3, or another --out')
+  expect((await call('--resume', '--seed', '3')).exitCode).toBe(0)
 })
 
 it('what was measured with another --set stays in the file, and is counted below the tables', async () => {

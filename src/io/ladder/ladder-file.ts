@@ -5,7 +5,7 @@ import { parseStrictly } from '../../config/explain.ts'
 import { settings } from '../../config/mapping.ts'
 import { ConfigError } from '../../errors.ts'
 import { baselineOf } from '../../judge/ladder-standing.ts'
-import type { LadderLaunch, LadderRecord } from '../../measure/ladder.ts'
+import type { LadderLaunch, LadderRecord, TrainingHash } from '../../measure/ladder.ts'
 import { preflightSchema } from '../../measure/machine-record.ts'
 import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../measure/metrics-file.ts'
 import { outcomeOf } from '../../measure/outcome.ts'
@@ -90,13 +90,10 @@ export async function readLadder(path: string): Promise<KeptLadder> {
 
 /** Of calls that shared one ladder: their sittings follow one another. */
 export async function readShared(paths: readonly string[]): Promise<KeptLadder> {
-  const files = await Promise.all(paths.map(async (path) => ({ path, ...(await readFile(path)) })))
+  const read = await Promise.all(paths.map(async (path) => ({ path, ...(await readFile(path)) })))
   const startOf = ({ sittings }: LadderFile) => sittings[0]?.startedAt ?? ''
-  // Later sums are without what failed: of the ladder as it was found, the call that found it knows.
-  const [first, ...others] = files.toSorted(
-    (one, other) =>
-      leftOutOf(other).size - leftOutOf(one).size || Number(startOf(one) > startOf(other)) * 2 - 1,
-  )
+  const files = read.toSorted((one, other) => (startOf(one) < startOf(other) ? -1 : 1))
+  const [first, ...others] = files
   if (first === undefined) throw new Error('a ladder is in one file at least')
   const { path, ...whole } = first
   for (const other of others) {
@@ -111,13 +108,43 @@ export async function readShared(paths: readonly string[]): Promise<KeptLadder> 
     whole.launches = [...whole.launches, ...other.launches.map((launch) => inLaterSitting(launch, before))]
   }
   const ladder = await withOutcomes(whole)
-  for (const other of others) requireSameSums(first, other, ladder)
-  return ladder
+  const { trainings, rungs } = planOf(files, finishedIn(ladder))
+  return { ...ladder, trainings, rungs }
 }
 
-/** Rungs that failed in the sums of a call. */
-function leftOutOf({ rungs }: LadderFile): Set<string> {
-  return new Set(rungs.filter(({ isLeftOut }) => isLeftOut).map(({ name }) => name))
+type NamedFile = LadderFile & { readonly path: string }
+
+function finishedIn({ launches }: KeptLadder): ReadonlySet<TrainingHash> {
+  const finished = launches.filter(({ launched }) => launched.outcome.status === 'finished')
+  return new Set(finished.map(({ training }) => training))
+}
+
+/**
+ * What the sums are, by what a call has left out of them: of the one that has left out most, and knows that the sum
+ * without it works. All that has finished has to be in it.
+ */
+function planOf(files: readonly NamedFile[], finished: ReadonlySet<TrainingHash>): LadderFile {
+  const leftOut = ({ rungs }: LadderFile) => rungs.filter(({ isLeftOut }) => isLeftOut)
+  const isSure = (file: LadderFile) =>
+    leftOut(file).every(({ sumBefore }) => sumBefore === baselineOf(file) || finished.has(sumBefore))
+  const surest = files.toSorted(
+    (one, other) =>
+      Number(isSure(other)) - Number(isSure(one)) || leftOut(other).length - leftOut(one).length,
+  )
+  const lackedBy = (plan: LadderFile) => {
+    const known = new Set(plan.trainings.map(({ hash }) => hash))
+    return files.find(({ trainings }) => trainings.some(({ hash }) => finished.has(hash) && !known.has(hash)))
+  }
+  const plan = surest.find((file) => lackedBy(file) === undefined)
+  if (plan !== undefined) return plan
+  const [best] = surest
+  const other = best && lackedBy(best)
+  if (!best || !other) throw new Error('a ladder is in one file at least')
+  throw notOfOneLadder(
+    best,
+    other,
+    'in their sums, by what failed in them; show each by itself, or measure the sums in one call with --part sum',
+  )
 }
 
 type LadderFile = z.infer<typeof ladderFile>
@@ -129,8 +156,6 @@ async function readFile(path: string): Promise<LadderFile> {
   return parseStrictly(ladderFile, json, path)
 }
 
-type NamedFile = LadderFile & { readonly path: string }
-
 function requireSameLadder(one: NamedFile, other: NamedFile): void {
   const parts = (file: LadderFile) => ({
     experiment: file.experiment,
@@ -141,25 +166,11 @@ function requireSameLadder(one: NamedFile, other: NamedFile): void {
   const different = (['experiment', 'settings', 'rungs'] as const).find(
     (key) => !isEqual(these[key], those[key]),
   )
-  if (different !== undefined) throw notOfOneLadder(one, other, `${different} differ; show each by itself`)
-}
-
-/** What has finished with a rung that `one` has left out, or without one that it has not, is none of its sums. */
-function requireSameSums(one: NamedFile, other: NamedFile, { launches }: KeptLadder): void {
-  const known = new Set(one.trainings.map(({ hash }) => hash))
-  const finished = new Set(
-    launches.filter(({ launched }) => launched.outcome.status === 'finished').map(({ training }) => training),
-  )
-  if (other.trainings.some(({ hash }) => finished.has(hash) && !known.has(hash)))
-    throw notOfOneLadder(
-      one,
-      other,
-      'sums differ by what failed in them; show each by itself, or measure the sums in one call with --part sum',
-    )
+  if (different !== undefined) throw notOfOneLadder(one, other, `in their ${different}; show each by itself`)
 }
 
 function notOfOneLadder(one: NamedFile, other: NamedFile, reason: string): ConfigError {
-  return new ConfigError(`--show: ${one.path} and ${other.path} are not of one ladder, since their ${reason}`)
+  return new ConfigError(`--show: ${one.path} and ${other.path} are not of one ladder: they differ ${reason}`)
 }
 
 function isEqual(one: unknown, other: unknown): boolean {
