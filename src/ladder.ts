@@ -3,7 +3,7 @@ import type { Settings } from './config/mapping.ts'
 import type { Overrides } from './config/overrides.ts'
 import { ConfigError, UnfitMachineError } from './errors.ts'
 import { climb } from './io/ladder/climb.ts'
-import { type Asked, dueOf, failedAsBaseline, stretchOf } from './io/ladder/due.ts'
+import { type Asked, dueOf, failedAsBaseline, sumsOf } from './io/ladder/due.ts'
 import { type KeptLadder, ladderText } from './io/ladder/ladder-file.ts'
 import { openLadder } from './io/ladder/open-ladder.ts'
 import { ladderOf, type ResolvedLadder } from './io/ladder/resolve-ladder.ts'
@@ -50,6 +50,8 @@ export interface Climbed {
   readonly launched: number
   /** Titles of what is still to be measured. */
   readonly missing: readonly string[]
+  /** Rungs whose sums cannot be measured by this call, since one before fails by a rung that it does not know. */
+  readonly blocked: readonly string[]
   /** The baseline failed by itself, so that calling again leads nowhere. */
   readonly hasFailed: boolean
 }
@@ -118,17 +120,14 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   const missing = dueOf(await ladderAfter(record.launches), record.launches, job).filter(
     (training) => !isAnsweredNow(training),
   )
-  const isWithoutSums = job.part !== 'alone' && stretchOf(record.rungs, job.shard) === null
-  if (isWithoutSums)
-    note(
-      '--shard: the sum before those of this share fails, by which rung only the call that has that one can tell; measure the sums in one call with --part sum',
-    )
+  const { blocked } = sumsOf(record.rungs, record.launches, job)
   const hasFailed = missing.length > 0 && failedAsBaseline(record.launches.at(-1), baseline.hash)
   return {
     record,
     workspace,
     launched: launched.length,
-    missing: [...missing.map(({ title }) => title), ...(isWithoutSums ? ['the sums of this share'] : [])],
+    missing: missing.map(({ title }) => title),
+    blocked: job.part === 'alone' ? [] : blocked.map(({ name }) => name),
     hasFailed,
   }
 }

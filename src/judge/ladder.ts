@@ -63,7 +63,7 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
   const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
   const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
     // Calls that share a ladder may each have launched a rung, or what it is compared with: best both side by side.
-    const isWhole = (sitting: number) => [hash, before].every((one) => finishedIn(one, sitting, record))
+    const isWhole = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
     const whole = record.sittings.findLastIndex((_, sitting) => isWhole(sitting))
     const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, whole < 0 ? null : whole)
     const other = standing.status === 'finished' ? standingOf(before, record, standing.sitting) : NOT_MEASURED
@@ -87,7 +87,7 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
   }
 }
 
-function finishedIn(hash: TrainingHash | null, sitting: number, { launches }: LadderRecord): boolean {
+function hasFinishedIn(hash: TrainingHash | null, sitting: number, { launches }: LadderRecord): boolean {
   return launches.some(
     (launch) =>
       launch.training === hash && launch.sitting === sitting && launch.launched.outcome.status === 'finished',

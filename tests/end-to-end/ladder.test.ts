@@ -297,7 +297,10 @@ describe('a ladder whose launches calls share, sums too,', () => {
     const [one, two] = await share(folder)
     expect(one?.exitCode).toBe(0)
     expect(two?.exitCode).toBe(3)
-    expect(two?.stdout).toContain('measure the sums in one call with --part sum')
+    expect(two?.stdout).toContain(
+      'No sums of fast, slow, last: the sum before fails, and by which rung is not known',
+    )
+    expect(two?.stdout).not.toContain('Still to measure')
     expect(await sumsOf(folder, 2)).toEqual(['switched']) // one failure says enough
     expect(rowOf(await shown(folder), SUM, 'slow').at(-2)).toBe('not measured')
     expect(await called(folder, 1, '--part', 'sum', '--resume')).toMatchObject({ exitCode: 0, stderr: '' })

@@ -40,11 +40,10 @@ export function dueOf(
   const alone = ofAll
     .filter((hash) => hash !== trainings[0]?.hash)
     .filter((_, index) => shard === null || index % shard.count === shard.number - 1)
-  const optimized =
-    only === null && (shard === null || shard.number === shard.count) ? trainings.at(-1) : null
+  const isLast = shard === null || shard.number === shard.count
   const sum = [
-    ...(stretchOf(chosen, shard) ?? []).flatMap((rung) => [rung.sumBefore, rung.sum]),
-    ...(optimized ? [optimized.hash] : []),
+    ...sumsOf(rungs, launches, { only, shard }).known.flatMap((rung) => [rung.sumBefore, rung.sum]),
+    ...(only === null && isLast ? [trainings.at(-1)?.hash] : []),
   ]
   const wanted = new Set({ all: [...alone, ...sum], alone, sum }[part])
   const due = trainings.slice(1).filter(({ hash }) => {
@@ -57,17 +56,30 @@ export function dueOf(
   return due.toSorted((one, other) => cuts(one) - cuts(other))
 }
 
-/**
- * Of the sums each shard has a stretch, which it can compare with the sum before it, launched beside them. Null where that
- * one fails: by which rung it does is not known here.
- */
-export function stretchOf(rungs: readonly LadderRung[], shard: Shard | null): readonly LadderRung[] | null {
-  if (shard === null) return rungs
-  const until = (number: number) => Math.round((number * rungs.length) / shard.count)
-  const first = until(shard.number - 1)
-  return rungs.slice(0, first).some(({ isLeftOut }) => isLeftOut)
-    ? null
-    : rungs.slice(first, until(shard.number))
+interface Sums {
+  readonly known: readonly LadderRung[]
+  /** A sum before theirs fails, by a rung that is not known as long as the sum before that has not run. */
+  readonly blocked: readonly LadderRung[]
+}
+
+/** Of the sums each shard has a stretch, which it can compare with the sum before it, launched beside them. */
+export function sumsOf(
+  rungs: readonly LadderRung[],
+  launches: readonly LadderLaunch[],
+  { only, shard }: Pick<Asked, 'only' | 'shard'>,
+): Sums {
+  const failing = new Set<TrainingHash | null>()
+  const blocked = new Set<LadderRung>()
+  for (const rung of rungs.filter(({ isLeftOut }) => !isLeftOut)) {
+    if (failing.has(rung.sumBefore)) blocked.add(rung)
+    const hasFailed = rung.sum !== null && answerOf(rung.sum, launches)?.launched.outcome.status === 'failed'
+    if (blocked.has(rung) || hasFailed) failing.add(rung.sum)
+  }
+  const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
+  const until = (number: number) => Math.round((number * chosen.length) / (shard?.count ?? 1))
+  const [first, end] = [until((shard?.number ?? 1) - 1), until(shard?.number ?? 1)]
+  const own = chosen.slice(first, end)
+  return { known: own.filter((rung) => !blocked.has(rung)), blocked: own.filter((rung) => blocked.has(rung)) }
 }
 
 /** By itself: then nothing can be compared, however often it is launched. */

@@ -5,7 +5,7 @@ import { parseStrictly } from '../../config/explain.ts'
 import { settings } from '../../config/mapping.ts'
 import { ConfigError } from '../../errors.ts'
 import { baselineOf } from '../../judge/ladder-standing.ts'
-import type { LadderLaunch, LadderRecord, TrainingHash } from '../../measure/ladder.ts'
+import type { LadderLaunch, LadderRecord } from '../../measure/ladder.ts'
 import { preflightSchema } from '../../measure/machine-record.ts'
 import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../measure/metrics-file.ts'
 import { outcomeOf } from '../../measure/outcome.ts'
@@ -91,8 +91,8 @@ export async function readLadder(path: string): Promise<KeptLadder> {
 /** Of calls that shared one ladder: their sittings follow one another. */
 export async function readShared(paths: readonly string[]): Promise<KeptLadder> {
   const read = await Promise.all(paths.map(async (path) => ({ path, ...(await readFile(path)) })))
-  const startOf = ({ sittings }: LadderFile) => sittings[0]?.startedAt ?? ''
-  const files = read.toSorted((one, other) => (startOf(one) < startOf(other) ? -1 : 1))
+  const startOf = ({ sittings }: LadderFile) => Date.parse(sittings[0]?.startedAt ?? '') || 0
+  const files = read.toSorted((one, other) => startOf(one) - startOf(other))
   const [first, ...others] = files
   if (first === undefined) throw new Error('a ladder is in one file at least')
   const { path, ...whole } = first
@@ -108,36 +108,25 @@ export async function readShared(paths: readonly string[]): Promise<KeptLadder> 
     whole.launches = [...whole.launches, ...other.launches.map((launch) => inLaterSitting(launch, before))]
   }
   const ladder = await withOutcomes(whole)
-  const { trainings, rungs } = planOf(files, finishedIn(ladder))
+  const { trainings, rungs } = planOf(files, ladder.launches)
   return { ...ladder, trainings, rungs }
 }
 
 type NamedFile = LadderFile & { readonly path: string }
 
-function finishedIn({ launches }: KeptLadder): ReadonlySet<TrainingHash> {
-  const finished = launches.filter(({ launched }) => launched.outcome.status === 'finished')
-  return new Set(finished.map(({ training }) => training))
-}
-
-/**
- * What the sums are, by what a call has left out of them: of the one that has left out most, and knows that the sum
- * without it works. All that has finished has to be in it.
- */
-function planOf(files: readonly NamedFile[], finished: ReadonlySet<TrainingHash>): LadderFile {
-  const leftOut = ({ rungs }: LadderFile) => rungs.filter(({ isLeftOut }) => isLeftOut)
-  const isSure = (file: LadderFile) =>
-    leftOut(file).every(({ sumBefore }) => sumBefore === baselineOf(file) || finished.has(sumBefore))
-  const surest = files.toSorted(
-    (one, other) =>
-      Number(isSure(other)) - Number(isSure(one)) || leftOut(other).length - leftOut(one).length,
-  )
+/** What the sums are, by what a call has left out of them: of the one that has left out most. All that has finished is in it. */
+function planOf(files: readonly NamedFile[], launches: readonly LadderLaunch[]): LadderFile {
+  const leftOut = ({ rungs }: LadderFile) => rungs.filter(({ isLeftOut }) => isLeftOut).length
+  const plans = files.toSorted((one, other) => leftOut(other) - leftOut(one))
+  const hasFinished = ({ launched }: LadderLaunch) => launched.outcome.status === 'finished'
+  const finished = new Set(launches.filter(hasFinished).map(({ training }) => training))
   const lackedBy = (plan: LadderFile) => {
     const known = new Set(plan.trainings.map(({ hash }) => hash))
     return files.find(({ trainings }) => trainings.some(({ hash }) => finished.has(hash) && !known.has(hash)))
   }
-  const plan = surest.find((file) => lackedBy(file) === undefined)
+  const plan = plans.find((file) => lackedBy(file) === undefined)
   if (plan !== undefined) return plan
-  const [best] = surest
+  const [best] = plans
   const other = best && lackedBy(best)
   if (!best || !other) throw new Error('a ladder is in one file at least')
   throw notOfOneLadder(

@@ -15,7 +15,7 @@ export interface ResolvedLadder {
   readonly rungs: readonly LadderRung[]
 }
 
-/** What is to be climbed after these launches: a rung that failed in the sum stays out of later sums. */
+/** What is to be climbed after these launches: a rung by which its sum failed stays out of later sums. */
 export type LadderAfter = (launches: readonly LadderLaunch[]) => Promise<ResolvedLadder>
 
 /** The answer throws a ConfigError for a rung that the trainer refuses, that changes nothing, or more than it may. */
@@ -38,11 +38,17 @@ export function ladderOf(
     for (;;) {
       const climbed = rungSettings(ladder, leftOut)
       const resolved = await resolver.resolve(wantedFor(climbed, short, places))
-      const failed = climbed.find(({ rung: { name } }) => {
+      const runs = (title: string) => {
+        const training = resolved.get(title)
+        return training !== undefined && !(training instanceof ConfigError) && hasRun(training.hash, launches)
+      }
+      const failed = climbed.find(({ rung: { name }, sumBefore }) => {
         const sum = resolved.get(sumTitle(name))
         // Without a rung that failed, the trainer may refuse one that needs it.
-        const isOut =
-          sum instanceof ConfigError ? leftOut.size > 0 : sum !== undefined && hasFailed(sum.hash, launches)
+        if (sum instanceof ConfigError) return leftOut.size > 0 && !leftOut.has(name)
+        // Else a rung before it may be what fails, which another call has launched.
+        const isOwn = sumBefore === null || runs(sumTitle(sumBefore))
+        const isOut = isOwn && sum !== undefined && hasFailed(sum.hash, launches)
         return isOut && !leftOut.has(name)
       })
       if (failed === undefined) return resolvedLadder(climbed, resolved, leftOut)
@@ -60,6 +66,13 @@ function withSettings(experiment: Experiment, settings: Settings): Experiment {
 
 function hasFailed(hash: TrainingHash, launches: readonly LadderLaunch[]): boolean {
   return answerOf(hash, launches)?.launched.outcome.status === 'failed'
+}
+
+/** Also where the machine disturbed it. */
+function hasRun(hash: TrainingHash, launches: readonly LadderLaunch[]): boolean {
+  return launches.some(
+    ({ training, launched }) => training === hash && launched.outcome.status === 'finished',
+  )
 }
 
 const BASELINE = 'baseline'

@@ -1,6 +1,6 @@
 // Which trainings a sitting has still to launch, and in which order.
 import { describe, expect, test } from 'vitest'
-import { type Asked, dueOf, failedAsBaseline, parseShard } from '../../../src/io/ladder/due.ts'
+import { type Asked, dueOf, failedAsBaseline, parseShard, sumsOf } from '../../../src/io/ladder/due.ts'
 import type { ResolvedLadder } from '../../../src/io/ladder/resolve-ladder.ts'
 import type { LadderLaunch } from '../../../src/measure/ladder.ts'
 import { outcomeOf } from '../../../src/measure/outcome.ts'
@@ -90,6 +90,27 @@ describe('due', () => {
     expect(due({ part: 'sum', only: ['b', 'd'], shard: { number: 2, count: 2 } })).toEqual(['sum c', 'sum d'])
     expect(due({ part: 'sum', shard: { number: 1, count: 9 } })).toEqual(['sum a'])
     expect(due({ part: 'sum', shard: { number: 2, count: 9 } })).toEqual([])
+  })
+
+  test('are no sums above one that fails, by a rung that is known only once the sum before has run', () => {
+    const names = Array.from({ length: 8 }, (_, index) => `r${index}`)
+    const hashes = names.flatMap((name) => [name, `sum ${name}`])
+    const rungs = names.map((name, index) => {
+      const sumBefore = index === 0 ? 'baseline' : `sum ${names[index - 1]}`
+      return aRung(name, { alone: name, from: 'baseline', sum: `sum ${name}`, sumBefore })
+    })
+    const due = (launches: readonly LadderLaunch[], asked: Partial<Asked>) =>
+      dueOf({ ...aLadder(...hashes, 'optimized'), rungs }, launches, { ...ALL, part: 'sum', ...asked }).map(
+        ({ hash }) => hash,
+      )
+    const second: Partial<Asked> = { shard: { number: 2, count: 2 } }
+    expect(due([], second)).toEqual(['sum r3', 'sum r4', 'sum r5', 'sum r6', 'sum r7', 'optimized'])
+    expect(due([aLaunch('sum r3', 'failed')], second)).toEqual(['optimized'])
+    expect(due([aLaunch('sum r4', 'failed')], { only: ['r5', 'r7'] })).toEqual([])
+    expect(sumsOf(rungs, [aLaunch('sum r4', 'failed')], { only: null, shard: null })).toMatchObject({
+      known: rungs.slice(0, 5),
+      blocked: rungs.slice(5),
+    })
   })
 
   test('keep their shard where a failure changes the sums, one of which is then a rung alone', () => {

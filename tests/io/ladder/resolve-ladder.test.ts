@@ -7,7 +7,7 @@ import { type LadderAfter, ladderOf, type ResolvedLadder } from '../../../src/io
 import type { LadderLaunch } from '../../../src/measure/ladder.ts'
 import { outcomeOf } from '../../../src/measure/outcome.ts'
 import { ladderRun } from '../../../src/plan/ladder.ts'
-import { aLaunchRecord } from '../../fixtures/builders.ts'
+import { aFinishedRun, aLaunchRecord } from '../../fixtures/builders.ts'
 import { aFolder, notCancelled, PYTHON } from '../../fixtures/processes/launching.ts'
 
 /** Resolves every config to what is set in it, and refuses `graph` without `resident`. */
@@ -44,11 +44,16 @@ async function aTrainer(experiment = EXPERIMENT): Promise<LadderAfter> {
   return ladderOf(parseExperiment(experiment, 'x.yaml'), {}, places, notCancelled())
 }
 
-function aFailedLaunch({ trainings }: ResolvedLadder, title: string): LadderLaunch {
+async function aLaunch(
+  end: 'finished' | 'failed',
+  { trainings }: ResolvedLadder,
+  title: string,
+): Promise<LadderLaunch> {
   const training = trainings.find((one) => one.title === title)?.hash
   if (training === undefined) throw new Error(`no training of the title ${title}`)
-  const launch = aLaunchRecord({}, { status: 'exited', exitCode: 1, wallSeconds: 9 })
-  const outcome = outcomeOf(ladderRun(title, false, 0, 0), launch, null)
+  const run = ladderRun(title, false, 0, 0)
+  const launch = aLaunchRecord({ runId: run.id }, { status: 'exited', exitCode: 1, wallSeconds: 9 })
+  const outcome = end === 'failed' ? outcomeOf(run, launch, null) : await aFinishedRun(run)
   return { sitting: 0, training, launched: { launch, outcome }, disturbance: null }
 }
 
@@ -78,7 +83,10 @@ test('rungs that come to one training are one training', async () => {
 test('a rung that failed in the sum is in no later sum, and neither is one that the trainer then refuses', async () => {
   const ladderAfter = await aTrainer()
   const before = await ladderAfter([])
-  const after = await ladderAfter([aFailedLaunch(before, 'sum up to resident')])
+  const after = await ladderAfter([
+    await aLaunch('finished', before, 'bf16 alone'),
+    await aLaunch('failed', before, 'sum up to resident'),
+  ])
   expect(after.rungs.map(({ name, isLeftOut }) => [name, isLeftOut])).toEqual([
     ['bf16', false],
     ['resident', true],
@@ -89,6 +97,20 @@ test('a rung that failed in the sum is in no later sum, and neither is one that 
   expect(titlesOf(after)).not.toContain('sum up to graph')
   expect(configOf(after, 'sum up to ema')).toEqual({ bf16: true, ema: true })
   expect(after.rungs[3]?.sumBefore).toBe(after.rungs[0]?.sum)
+})
+
+test('a rung whose sum failed stays in later ones until the sum before it has run without it', async () => {
+  const ladderAfter = await aTrainer()
+  const before = await ladderAfter([])
+  const titles = ['sum up to ema', 'sum up to graph', 'sum up to resident']
+  const failed = await Promise.all(titles.map((title) => aLaunch('failed', before, title)))
+  const leftOutAfter = async (launches: readonly LadderLaunch[]) =>
+    (await ladderAfter(launches)).rungs.filter(({ isLeftOut }) => isLeftOut).map(({ name }) => name)
+  expect(await leftOutAfter(failed)).toEqual([])
+  expect(await leftOutAfter([...failed, await aLaunch('finished', before, 'bf16 alone')])).toEqual([
+    'resident',
+    'graph',
+  ])
 })
 
 test('a ladder whose ends are one training has no baseline to climb from', async () => {
