@@ -46,10 +46,7 @@ from gpu_check_worker import SYNCHRONIZES, _most, _noted_waits
 
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
-NOT_RECORDED = {
-    "attention-flash3",  # its package is not there
-    *("cuda-graph-fp16", "fast-fp16", "flat-fast-muon-sharded-fp16"),  # newer than all records
-}
+NOT_RECORDED = {"attention-flash3"}  # its package is not there
 NOT_SHOWN = "not compared with plain-fp32"  # by `plain` of the older records
 
 
