@@ -29,14 +29,15 @@ from trainer.data.splits import Data, open_data
 from trainer.errors import RanksDisagree
 from trainer.optimizer.ema import averaged_weights
 from trainer.profiling.work import flops_per_pair
+from trainer.ranks import rank_from_environment
 from trainer.run.checksum import require_equal_weights
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
 from trainer.run.static_update import StaticUpdate
-from trainer.run.world import World, open_world, rank_from_environment
 from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
+from trainer.world import World, open_world
 
 Weights = dict[str, Tensor]
 

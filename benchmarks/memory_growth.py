@@ -20,8 +20,8 @@ import torch  # noqa: E402
 
 from benchmarks.in_words import refused_in_words  # noqa: E402
 from trainer.config import load_config  # noqa: E402
+from trainer.ranks import rank_from_environment  # noqa: E402
 from trainer.run.training import Progress, run_training  # noqa: E402
-from trainer.run.world import rank_from_environment  # noqa: E402
 from trainer.terminal import answer  # noqa: E402
 
 MEBIBYTE = 2**20

@@ -18,7 +18,7 @@ from trainer.data.paths import MappedPairs, ResidentPairs
 from trainer.data.schedule import BatchSchedule
 from trainer.data.splits import Data
 from trainer.run.evaluation import Evaluator
-from trainer.run.world import World
+from trainer.world import World
 
 MODES = {1: (32,), 2: (24, 24)}
 WIDTH = {1: 64, 2: 48}

@@ -25,8 +25,8 @@ from trainer.errors import ConfigError
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.evaluate import opened_checkpoint
 from trainer.run.evaluation import Evaluator
-from trainer.run.world import World
 from trainer.terminal import answer
+from trainer.world import World
 
 EVERY = (2, 3, 4, 5, 8, 9, 10, 11, 16, 25)
 

@@ -13,7 +13,7 @@ from trainer.data.splits import open_data
 from trainer.optimizer.muon_batched import BatchedMuon
 from trainer.profiling.memory import held_bytes
 from trainer.run.learner import Learner
-from trainer.run.world import open_world
+from trainer.world import open_world
 
 
 def main(config: str, out: str, *runs: str) -> None:

@@ -4,8 +4,8 @@ import sys
 
 import several_runs
 
+from trainer.ranks import rank_from_environment
 from trainer.run import learner, start, training
-from trainer.run.world import rank_from_environment
 
 attention_back_end = learner.attention_back_end
 

@@ -18,7 +18,7 @@ from trainer.config import load_config
 from trainer.errors import Diverged
 from trainer.run import training
 from trainer.run.faults import VARIABLE
-from trainer.run.world import open_world
+from trainer.world import open_world
 
 
 def main(config: str, out: str, *runs: str) -> None:

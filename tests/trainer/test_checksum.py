@@ -8,7 +8,7 @@ import torch
 from trainer.counter_random import mix
 from trainer.errors import RanksDisagree
 from trainer.run.checksum import checksums, require_equal_weights
-from trainer.run.world import World
+from trainer.world import World
 
 
 def changed(change) -> list[bool]:

@@ -13,7 +13,7 @@ from trainer.config import Config, config_hash, load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
 from trainer.ranks import rank_from_environment
-from trainer.run.world import open_world
+from trainer.world import open_world
 
 
 def problem(path: Path, *overrides: str) -> str:

@@ -10,7 +10,7 @@ from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.run.start import GATED, Started, start
 from trainer.run.training import Progress, run_training
-from trainer.run.world import World
+from trainer.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 FALLBACK = "speed.on_failure=fallback"

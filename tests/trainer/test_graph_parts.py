@@ -25,8 +25,8 @@ from trainer.run.learner import Learner
 from trainer.run.static_update import StaticUpdate, rate_table
 from trainer.run.training import Progress, run_training
 from trainer.run.undo import undone
-from trainer.run.world import World
 from trainer.switches.cuda_graph import warm_up
+from trainer.world import World
 
 EQUAL = {"rtol": 0, "atol": 0}
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))

@@ -16,7 +16,7 @@ from trainer.errors import ConfigError, Diverged
 from trainer.optimizer.learning_rate import learning_rate
 from trainer.run.learner import Learner
 from trainer.run.training import Progress, run_training
-from trainer.run.world import World
+from trainer.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 # 4 updates of 16 pairs, 2 of 32, 1 of 64: 12 declared updates in 7 steps.

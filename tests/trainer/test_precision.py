@@ -16,7 +16,7 @@ from trainer.optimizer.scaled_step import ScaledStep
 from trainer.run.checkpoint import read_checkpoint
 from trainer.run.learner import Learner
 from trainer.run.training import Progress, run_training
-from trainer.run.world import World
+from trainer.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 PRODUCTS = {torch.ops.aten.mm.default, torch.ops.aten.addmm.default, torch.ops.aten.bmm.default}

@@ -23,10 +23,10 @@ from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run import training
 from trainer.run.clock import HostClock
 from trainer.run.training import Progress, run_training
-from trainer.run.world import World
 from trainer.switches.nccl import observed_nccl, set_nccl_environment
 from trainer.switches.on_model import put_on_model, read_back_model
 from trainer.switches.process_switches import ProcessSwitches
+from trainer.world import World
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import gpu_check_worker

@@ -25,7 +25,7 @@ from trainer.profiling.regions import Regions
 from trainer.profiling.tune_batch import _fits, fewest_micro_steps, largest_that_fits, tune_batch
 from trainer.profiling.work import flops_per_pair
 from trainer.run.learner import Learner
-from trainer.run.world import World
+from trainer.world import World
 
 PARTS = {
     "data",

@@ -26,13 +26,14 @@ from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError, Diverged
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import LoopEma
+from trainer.ranks import rank_from_environment
 from trainer.run.checkpoint import read_checkpoint
 from trainer.run.evaluate import _take_gpu, _write_whole, as_text, evaluate_checkpoint, evaluate_runs
 from trainer.run.evaluation import Evaluator
 from trainer.run.evaluation_rollouts import Rollouts, _sums
 from trainer.run.training import Progress, run_training
-from trainer.run.world import World, rank_from_environment
 from trainer.terminal import show_progress
+from trainer.world import World
 
 CPU = torch.device("cpu")
 ALONE = World(rank=0, size=1, device=CPU)

@@ -14,7 +14,7 @@ from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.learning_rate import read_back_rates
 from trainer.run.learner import Learner
-from trainer.run.world import World
+from trainer.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 

@@ -39,7 +39,7 @@ from trainer.run.lock import hold_folder
 from trainer.run.metrics import MetricsFile
 from trainer.run.resume import differences, earlier_part, require_same_data
 from trainer.run.training import Progress, run_training
-from trainer.run.world import World
+from trainer.world import World
 
 KEEPING = ["train.window_updates=1", "train.checkpoint_every_updates=2", "evaluation.every_updates=3"]
 

@@ -26,7 +26,7 @@ from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
 from trainer.run.training import Progress, run_training
 from trainer.run.window import StepRecord, Window
-from trainer.run.world import World, open_world
+from trainer.world import World, open_world
 
 ROLLOUT_ERRORS = (
     "rmse",

@@ -11,7 +11,7 @@ from trainer.errors import ConfigError
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.training import Progress, run_training
-from trainer.run.world import World
+from trainer.world import World
 from trainer.wrapper import wrap
 
 BASE = "train.checkpoint_every_updates=4,train.window_updates=1"

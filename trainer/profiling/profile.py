@@ -21,11 +21,11 @@ from trainer.profiling.work import flops_per_pair
 from trainer.ranks import rank_from_environment
 from trainer.run.clock import step_clock
 from trainer.run.learner import Learner
-from trainer.run.world import World, open_world
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches, anomaly_named
 from trainer.switches.trace import Trace
 from trainer.terminal import answer, show_progress
+from trainer.world import World, open_world
 
 WARM_UPS = UNTRACED_UPDATES
 TRACED = 2

@@ -17,8 +17,8 @@ from trainer.errors import ConfigError
 from trainer.ranks import rank_from_environment
 from trainer.run.failure import is_out_of_memory
 from trainer.run.learner import Learner
-from trainer.run.world import World, open_world
 from trainer.terminal import answer
+from trainer.world import World, open_world
 
 TRIAL_UPDATES = 2  # the second has optimizer state and gradients side by side
 

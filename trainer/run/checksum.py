@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from trainer.counter_random import mix
 from trainer.errors import RanksDisagree
-from trainer.run.world import World
+from trainer.world import World
 
 
 def require_equal_weights(model: nn.Module, world: World, step: int) -> None:

@@ -30,8 +30,8 @@ from trainer.optimizer.ema import averaged_weights
 from trainer.ranks import is_first_rank, rank_from_environment
 from trainer.run.checkpoint import LAST, is_of_data, read_checkpoint
 from trainer.run.evaluation import Evaluator, beside_judged
-from trainer.run.world import World, open_world
 from trainer.terminal import be_quiet, say, show_progress
+from trainer.world import World, open_world
 
 
 class CheckpointErrors(NamedTuple):

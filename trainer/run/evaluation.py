@@ -17,8 +17,8 @@ from trainer.data.paths import MappedPairs
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.model.undrawn import Undrawn
 from trainer.run.evaluation_rollouts import Rollouts
-from trainer.run.world import World
 from trainer.terminal import show_progress
+from trainer.world import World
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from trainer.data.normalisation import physical
 from trainer.data.paths import MappedPairs
-from trainer.run.world import World
 from trainer.terminal import show_progress
+from trainer.world import World
 
 LOW_MODES, HIGH_MODES = 4, 12  # low: below 4, middle: from there to 11, high: from 12 on
 

@@ -21,10 +21,10 @@ from trainer.run.keeper import Keeper
 from trainer.run.learner import Learner
 from trainer.run.metrics import SCHEMA_VERSION, MetricsFile
 from trainer.run.start import Started
-from trainer.run.world import World
 from trainer.sharding import whole_state
 from trainer.switches.process_switches import ProcessSwitches
 from trainer.terminal import say
+from trainer.world import World
 
 
 def write_run_start(

@@ -16,7 +16,7 @@ from trainer.run.checkpoint import CheckpointWriter
 from trainer.run.learner import Learner
 from trainer.run.metrics import MetricsFile
 from trainer.run.resume import Earlier
-from trainer.run.world import World
+from trainer.world import World
 
 
 class Keeper:

@@ -24,12 +24,12 @@ from trainer.optimizer.learning_rate import learning_rate, read_back_rates
 from trainer.optimizer.scaled_step import ScaledStep
 from trainer.run.faults import Fault
 from trainer.run.window import StepRecord
-from trainer.run.world import World
 from trainer.sharding import clip_norm, load_whole_state, whole_state
 from trainer.switches.attention import attention_back_end
 from trainer.switches.compile_blocks import graphs_compiled
 from trainer.switches.on_model import put_on_model, read_back_model
 from trainer.switches.precision import observed_format, product_format
+from trainer.world import World
 from trainer.wrapper import wrap
 
 

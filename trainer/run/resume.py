@@ -18,9 +18,9 @@ from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.hybrid import state_names
 from trainer.run.checkpoint import BEST, LAST, is_of_data, read_checkpoint
 from trainer.run.metrics import has_ended, lines_after_run_start
-from trainer.run.world import World
 from trainer.switches.trace import TRACES
 from trainer.terminal import say
+from trainer.world import World
 
 EARLIER = "earlier"  # a folder in that of a run, of those before it
 # Outside `speed`; what a folder of data holds is compared by itself.

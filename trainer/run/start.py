@@ -16,10 +16,10 @@ from trainer.data.feed import Feed
 from trainer.run.failure import is_out_of_memory
 from trainer.run.faults import Fault
 from trainer.run.learner import Learner
-from trainer.run.world import World
 from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.on_model import MODEL_SWITCHES
 from trainer.terminal import say
+from trainer.world import World
 
 Made = TypeVar("Made")
 

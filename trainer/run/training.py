@@ -25,11 +25,11 @@ from trainer.run.metrics import MetricsFile
 from trainer.run.resume import Earlier, earlier_part, require_same_data, set_aside
 from trainer.run.start import start
 from trainer.run.window import Window
-from trainer.run.world import open_world
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.on_model import runs_kernels
 from trainer.switches.process_switches import ProcessSwitches, anomaly_named
 from trainer.terminal import say, show_progress
+from trainer.world import open_world
 
 
 @dataclass

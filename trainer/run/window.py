@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trainer.errors import Diverged
 from trainer.run.metrics import MetricsFile
-from trainer.run.world import World
+from trainer.world import World
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import torch
 from trainer.config.schema import Config
 from trainer.errors import Diverged
 from trainer.run.window import StepRecord
-from trainer.run.world import World
 from trainer.switches.memory_cleanup import MemoryCleanup
 from trainer.switches.nccl import observed_nccl
 from trainer.switches.trace import Trace
+from trainer.world import World
 
 
 class ProcessSwitches:

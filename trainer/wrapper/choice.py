@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainer.config.schema import SpeedConfig
 from trainer.losses.objective import Objective
-from trainer.run.world import World
+from trainer.world import World
 from trainer.wrapper.ddp import Ddp
 from trainer.wrapper.flat import Flat
 from trainer.wrapper.fsdp2 import Fsdp2

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
 
 from trainer.losses.objective import Objective
-from trainer.run.world import World
+from trainer.world import World
 
 
 class Fsdp2:
