@@ -1,4 +1,5 @@
 // The story of a ladder: its experiment is loaded, every training resolved, and what is not measured yet is launched.
+import { gatesOf } from './config/experiment.ts'
 import type { Settings } from './config/mapping.ts'
 import type { Overrides } from './config/overrides.ts'
 import { ConfigError, UnfitMachineError } from './errors.ts'
@@ -15,7 +16,7 @@ import { type ExaminedMachine, examineMachine, lockMachine } from './io/machine/
 import type { Progress } from './io/progress.ts'
 import type { Workspace } from './io/workspace.ts'
 import { checkMachine } from './judge/machine.ts'
-import { checkLock } from './judge/preflight.ts'
+import { checkLock, lackOfGpus } from './judge/preflight.ts'
 import { isAnswer } from './measure/ladder.ts'
 import type { Preflight } from './measure/machine-record.ts'
 import { ladderRun, launchId, launchTitle, planSitting } from './plan/ladder.ts'
@@ -92,6 +93,8 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   if (trainings.length > 0) {
     const machine = await examineMachine(experiment, job.workingDirectory, lock, cancelled)
     const preflight = fitPreflight(machine)
+    const lack = lackOfGpus(gatesOf(experiment), preflight)
+    if (lack !== null) note(`${experiment.name}: ${lack}`)
     const startedAt = new Date().toISOString()
     const sitting = earlier.sittings.length
     const baselineEvery = experiment.ladder?.baseline_every ?? trainings.length

@@ -1,5 +1,6 @@
 // The story: experiments are loaded, planned, run, measured, judged and reported.
 import { assess } from './assess.ts'
+import { gatesOf } from './config/experiment.ts'
 import type { Overrides } from './config/overrides.ts'
 import { loadAll } from './io/load-all.ts'
 import { lockFolders } from './io/lock-folders.ts'
@@ -12,6 +13,7 @@ import { runAll } from './io/run-all.ts'
 import { saveWhole, type WholeFolder } from './io/whole-folder.ts'
 import { whyLost } from './judge/lost.ts'
 import { isFit } from './judge/machine.ts'
+import { lackOfGpus } from './judge/preflight.ts'
 import { runsToReevaluate } from './judge/reevaluation.ts'
 import { standingOf } from './judge/repeat.ts'
 import { isDecided } from './judge/verdict.ts'
@@ -87,11 +89,13 @@ async function answer(
   name: string,
   lock: () => LockFacts,
   { workingDirectory }: Job,
-  { cancelled, progress, onStart }: Stage,
+  { cancelled, progress, note, onStart }: Stage,
 ): Promise<Answer> {
   const { request, workspace } = opened
   const plan = planRuns(request.experiment)
   const machine = await examineMachine(request.experiment, workingDirectory, lock, cancelled)
+  const lack = lackOfGpus(gatesOf(request.experiment), machine.seen.preflight)
+  if (lack !== null && !cancelled.aborted) note(`${request.experiment.name}: ${lack}`)
   const judged = (launched: readonly Launched[], reevaluation?: Reevaluation) =>
     assess(request, launched, machine.seen, reevaluation)
   const { launched, reevaluation, problem } = await runAll(opened, plan, {

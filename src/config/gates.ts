@@ -40,6 +40,15 @@ export const BUILT_IN_METRICS = [
   'energy_joules_per_sample',
 ] as const
 
+/** Nobody can measure them of a training on the CPU. */
+export const GPU_METRICS: readonly string[] = [
+  'peak_memory_allocated_bytes',
+  'peak_memory_reserved_bytes',
+  'allocation_retries',
+  'gpu_utilization',
+  'energy_joules_per_sample',
+]
+
 export const SHARES: readonly string[] = ['data_wait_share', 'gpu_utilization']
 
 export const KNOWN_GATES: Readonly<Record<string, Pick<Gate, 'metric' | 'statistic'>>> = {

@@ -1,4 +1,5 @@
 // Is the machine fit to measure on? What could not be seen reads "not measured".
+import { type Gate, GPU_METRICS } from '../config/gates.ts'
 import type { GpuFacts, GpuProbe, LockFacts, Preflight } from '../measure/machine-record.ts'
 import { listed } from '../text/listed.ts'
 import { duration, percent } from '../text/numbers.ts'
@@ -38,6 +39,15 @@ export function checkPreflight({
     ofMeasured('ECC', gpus, checkEcc),
     ofMeasured('GPU probe', probes, checkProbes),
   ]
+}
+
+/** Said before hours are spent on a verdict that cannot be reached; null where it can be. */
+export function lackOfGpus(gates: readonly Gate[], preflight: Preflight | null): string | null {
+  const lacking = gates.filter(
+    ({ severity, metric }) => severity === 'required' && GPU_METRICS.includes(metric),
+  )
+  if (preflight?.gpus.status !== 'not-measured' || lacking.length === 0) return null
+  return `made for GPUs, and none is seen: ${preflight.gpus.reason}; on the CPU the required ${listed(lacking.map(({ name }) => name))} cannot be measured, so the verdict stays open`
 }
 
 export function checkLock(lock: LockFacts | null, gpus: Preflight['gpus']): MachineCheck {

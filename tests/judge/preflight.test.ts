@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import { checkLock, checkPreflight } from '../../src/judge/preflight.ts'
+import { gatesOf } from '../../src/config/experiment.ts'
+import { checkLock, checkPreflight, lackOfGpus } from '../../src/judge/preflight.ts'
 import type { GpuProbe, Preflight } from '../../src/measure/machine-record.ts'
+import { anExperiment } from '../fixtures/builders.ts'
 import { aGpu, aPreflight, measured } from '../fixtures/machine/records.ts'
 
 const stateOf = (name: string, difference: Partial<Preflight>) =>
@@ -131,4 +133,24 @@ test('a lock passes when it is held, and fails when the waiting ends or its hold
       'waited 2 h 00 min for process 7; end it, or raise launch.lock_minutes',
     )
   expect(checkLock(null, gpus).state).toBe('not measured')
+})
+
+const unseen = aPreflight({ gpus: { status: 'not-measured', reason: 'nvidia-smi cannot be started' } })
+const limit = { below: 50, severity: 'required', evidence: 'interval' } as const
+
+test('without a GPU a required gate on its memory is named before anything is launched', () => {
+  const { gates } = anExperiment()
+  const experiment = anExperiment({ gates: { ...gates, peak_memory_gb: limit } })
+  expect(lackOfGpus(gatesOf(experiment), unseen)).toBe(
+    'made for GPUs, and none is seen: nvidia-smi cannot be started; on the CPU the required peak_memory_gb cannot be measured, so the verdict stays open',
+  )
+})
+
+test.each([
+  ['a machine with GPUs', { gates: { peak_memory_gb: limit } }, aPreflight()],
+  ['a machine that was not looked at', { gates: { peak_memory_gb: limit } }, null],
+  ['gates that a CPU can meet', {}, unseen],
+  ['a gate that only warns', { gates: { peak_memory_gb: { ...limit, severity: 'warn' } } }, unseen],
+] as const)('nothing lacks with %s', (_, difference, preflight) => {
+  expect(lackOfGpus(gatesOf(anExperiment(difference)), preflight)).toBeNull()
 })
