@@ -1,6 +1,7 @@
 // A judged ladder -> its tables, for a terminal and as Markdown.
 import { markdownTable } from 'markdown-table'
 import { type JudgedLadder, judgeLadder, NO_GAIN, type RungResult } from '../judge/ladder.ts'
+import { type WeakBracket, weakBrackets } from '../judge/ladder-brackets.ts'
 import { CONFIDENCE, type Effect } from '../judge/ladder-noise.ts'
 import { baselineOf, type Finished } from '../judge/ladder-standing.ts'
 import type { LadderLaunch, LadderRecord, LadderRung, LadderTraining, Sitting } from '../measure/ladder.ts'
@@ -83,6 +84,7 @@ function render(record: LadderRecord, style: Style): string {
     ...record.sittings
       .flatMap((sitting, index) => [
         sittingText(sitting, index, judged.baselines[index] ?? []),
+        ...weakBrackets(record, index, judged.baselines[index] ?? []).map(bracketText),
         ...record.launches
           .filter((launch) => launch.sitting === index)
           .flatMap((launch) => setBack(launch, record)),
@@ -223,6 +225,14 @@ function sittingText(
 /** Without git, as on a machine that a copy was carried to. */
 function sourcesText(run: RunSummary | undefined): string {
   return run?.code ? `of the trainer with SHA-256 ${run.code.before.slice(0, 12)}` : 'unknown'
+}
+
+function bracketText({ launched, before, after, overFirst }: WeakBracket): string {
+  const names = launched.join(', ')
+  if (after === null) return `without a baseline launch after them, over the one before alone: ${names}`
+  const steps = [before, after].map(stepText).join(' and ')
+  const change = `${percent(Math.abs(overFirst - 1))} ${overFirst < 1 ? 'lower' : 'higher'}`
+  return `between baseline launches of ${steps} a step: ${names}; over the first alone their speedups are ${change}`
 }
 
 /** A launch that no row shows, and why. */

@@ -94,8 +94,41 @@ test('a sitting lists what does not count, and why', async () => {
   const record = await aLadder([RUNG], [[before, { ...graph, disturbance }, graph, { ...after, failure }]])
   const text = renderLadderTerminal(record)
   expect(text.slice(text.indexOf('Sittings')).split('\n').slice(2)).toEqual([
+    '  without a baseline launch after them, over the one before alone: graph alone',
     `  sitting-1-002-graph-alone: not counted: ${disturbance}`,
     '  sitting-1-004-baseline: failed, exit-code: rank 0: NCCL error; without a baseline nothing could be compared',
+  ])
+})
+
+test('what stands between two baselines that are far apart is named, and what has none after it', async () => {
+  const baselineOf = (milliseconds: number): Told => ({
+    training: 'baseline',
+    stepSeconds: Array<number>(40).fill(milliseconds / 1000),
+  })
+  const [compile, graph] = ['compile', 'graph'].map((name) => ({ training: `${name} alone` }))
+  if (!compile || !graph) throw new Error('no launches')
+  const cut = { ...graph, disturbance: 'process 7 computed on its GPUs beside it' }
+  const linesOf = async (...launches: Told[]) => {
+    const record = await aLadder(
+      [aRung('compile'), RUNG],
+      [[baselineOf(500), graph, baselineOf(80)], launches],
+    )
+    const text = renderLadderTerminal(record)
+    return text.slice(text.indexOf('  2: ')).split('\n').slice(1)
+  }
+  const [calm, near, far] = [80, 83, 88].map(baselineOf)
+  if (!calm || !near || !far) throw new Error('no launches')
+  expect(await linesOf(calm, compile, near)).toEqual([])
+  expect(await linesOf(calm, far)).toEqual([])
+  expect(await linesOf(calm, cut, far)).toEqual([
+    '  sitting-2-002-graph-alone: not counted: process 7 computed on its GPUs beside it',
+  ])
+  expect(await linesOf(calm, compile, graph, far)).toEqual([
+    '  between baseline launches of 80.0 ms and 88.0 ms a step: compile alone, graph alone; over the first alone their speedups are 4.7% lower',
+  ])
+  expect(await linesOf(far, compile, calm, graph)).toEqual([
+    '  between baseline launches of 88.0 ms and 80.0 ms a step: compile alone; over the first alone their speedups are 4.9% higher',
+    '  without a baseline launch after them, over the one before alone: graph alone',
   ])
 })
 
