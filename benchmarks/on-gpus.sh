@@ -13,7 +13,7 @@ set -euo pipefail
 parts=(data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu plan-parts-4gpu floor-2gpu gate-2gpu
   recipes-2gpu recipe-2gpu plan-2gpu plan-parts-2gpu floor-1gpu gate-1gpu recipes-1gpu recipe-1gpu plan-1gpu ladder-1gpu
   ladder-4gpu parity operator-1gpu speed-cases-4gpu speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu
-  rivals-1gpu starts-4gpu starts-2gpu starts-1gpu breakdown-4gpu breakdown-2gpu breakdown-1gpu learning memory)
+  rivals-1gpu starts-4gpu starts-2gpu starts-1gpu breakdown-4gpu breakdown-2gpu breakdown-1gpu formats learning memory)
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
@@ -82,6 +82,23 @@ check() { # PROCESSES FOLDER [OPTION...]; goes on with what the folder holds
 }
 check_shard() { # SHARD SHARDS
   check 1 "$out/check-1gpu/$1" --shard "$(($1 + 1))/$2" > "$out/check-1gpu/$1.txt"
+}
+formats_shard() { # SHARD SHARDS; pairs of trainings that differ by number format alone, by seeds
+  local seed form format
+  for ((seed = $1 + 1; seed <= 8; seed += $2)); do
+    train_format baseline baseline "$seed" || return
+    for form in optimized recipe; do
+      for format in bf16 fp16; do
+        train_format "$form" "$form-$format" "$seed" --set "speed.precision=$format" || return
+      done
+    done
+  done
+}
+train_format() { # CONFIG NAME SEED [OPTION...]; its checkpoint is not needed
+  local folder=$out/formats/$2-$3 evaluations=()
+  [ "$1" != recipe ] || evaluations=(--set evaluation.every_updates=20)
+  train 1 "two-task-1gpu-$1" "$folder" --set evaluation.rollout_trajectories=0 "${evaluations[@]}" \
+    "${@:4}" --seed "$3" && rm -f "$folder/checkpoint.pt"
 }
 
 measure() {
@@ -161,6 +178,10 @@ measure() {
       done
       python3 -m benchmarks.step_breakdown --updates 3 --json "$out/$1.json" --picture "$out/$1.png" \
         "$out/$1"/*/trace-0.json > "$out/$1.txt"
+      ;;
+    formats)
+      share_out formats_shard "$1" || return
+      python3 -m benchmarks.learning.formats "$out/formats" > "$out/formats.txt"
       ;;
     learning)
       python3 -m benchmarks.learning.spectra > "$out/spectra.txt" || return

@@ -337,6 +337,25 @@ it("the plan's settings are traced over a whole period, and timed without one of
   )
 })
 
+it('number formats are compared on all GPUs at once, by eight seeds, and what has ended is kept', async () => {
+  await haveGpus(2)
+  await measuringPython('recipe-fp16-8')
+  expect((await onGpus('formats')).exitCode).toBe(1)
+  const trained = (await calls()).filter((line) => line.includes('trainer train'))
+  expect(trained).toHaveLength(8 * 5)
+  expect(trained).toContain(
+    '-m trainer train --config configs/train/two-task-1gpu-recipe.yaml --seed 0 --out out/formats/recipe-fp16-8' +
+      ' --set evaluation.rollout_trajectories=0 --set evaluation.every_updates=20 --set speed.precision=fp16 --seed 8',
+  )
+  await measuringPython('nothing')
+  expect((await onGpus('formats')).exitCode).toBe(0)
+  const again = (await calls()).slice(trained.length)
+  expect(again.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual([
+    '-m trainer',
+    '-m benchmarks.learning.formats',
+  ])
+})
+
 it('the operator and the whole are trained on one GPU, without torchrun, for their roofline', async () => {
   await measuringPython('nothing')
   expect((await onGpus('operator-1gpu')).exitCode).toBe(0)
