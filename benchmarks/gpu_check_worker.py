@@ -32,9 +32,9 @@ from trainer.profiling.work import flops_per_pair
 from trainer.ranks import rank_from_environment
 from trainer.run.checksum import require_equal_weights
 from trainer.run.clock import step_clock
+from trainer.run.cuda_graph import GraphedUpdate
 from trainer.run.learner import Learner
 from trainer.run.static_update import StaticUpdate
-from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
 from trainer.world import World, open_world
@@ -75,12 +75,12 @@ def _trained(
     """What is recorded of the updates, and weights and averages after those replays that are repeated."""
     updates = config.growth.steps
     started = time.perf_counter()
+    switches = ProcessSwitches(config, updates, out, world)  # a graph keeps them
     learner = Learner(config, SEED, world)
     noting = time.perf_counter()
     at_start = _on_host(learner.state_dict()["model"])
     started += time.perf_counter() - noting  # no part of the set-up
     graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
-    switches = ProcessSwitches(config, updates, out, world)
     update, clock = graph.update if graph else learner.update, step_clock(world.device)
     losses: list[Tensor] = []
     norms: list[Tensor] = []
@@ -96,7 +96,7 @@ def _trained(
         notes = step in phases.values() and not graph
         with _noted_waits(world.device) if notes else nullcontext() as noted:
             record = update(step, feed)
-            switches.read(record)
+            switches.read(record.loss, record.gradient_norm)
         waits += [] if noted is None else [noted]
         switches.clean_up(step)
         clock.stop()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from trainer.errors import CannotWrite, ConfigError, refusal_of_system
 
+LAST, BEST = "checkpoint.pt", "checkpoint-best.pt"  # in the folder of a training
+
 
 def make_folder(folder: Path, option: str) -> None:
     """Make sure that files can be written there; ConfigError names the option."""

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trainer.losses.choices import Phase
-from trainer.run import training
+from trainer.run import cuda_graph, training
 from trainer.run.faults import Fault
 from trainer.run.static_update import StaticUpdate
-from trainer.switches import cuda_graph
 
 
 @dataclass

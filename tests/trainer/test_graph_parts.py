@@ -21,11 +21,11 @@ from trainer.optimizer.ema import MISSING
 from trainer.optimizer.learning_rate import learning_rate
 from trainer.optimizer.skipping import add_unless, lerp_unless
 from trainer.run.checkpoint import read_checkpoint
+from trainer.run.cuda_graph import warm_up
 from trainer.run.learner import Learner
 from trainer.run.static_update import StaticUpdate, rate_table
 from trainer.run.training import Progress, run_training
 from trainer.run.undo import undone
-from trainer.switches.cuda_graph import warm_up
 from trainer.world import World
 
 EQUAL = {"rtol": 0, "atol": 0}

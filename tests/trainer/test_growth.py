@@ -2,11 +2,13 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import jsonschema
 import pytest
 import torch
-from tiny import ROOT, events, tiny_config, train_losses, weights
+from tiny import ROOT, events, tiny_config, tiny_file, train_losses, weights
 
 from trainer.config.growth import Growth
 from trainer.data.feed import Share, open_feed
@@ -28,6 +30,41 @@ def grown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grown")
     run_training(tiny_config(folder, *GROWING, "train.checkpoint_every_updates=5"), folder, 3, Progress())
     return folder
+
+
+# By torch's own guards, without its compiler, which takes minutes.
+COMPILED_EAGERLY = """
+import sys
+from torch import nn
+compile = nn.Module.compile
+nn.Module.compile = lambda module, mode, **settings: compile(module, **settings, backend="eager")
+from trainer.cli import main
+from trainer.switches.compile_blocks import graphs_compiled
+code = main(sys.argv[1:])
+print(graphs_compiled(), "graphs")
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    "compiled",
+    [
+        ["speed.compile=blocks", "data.tasks=[advection1d, darcy2d]"],
+        ["speed.compile=model", "recipe.inverse_every=2", "recipe.priors_every=3", "train.updates=40"],
+    ],
+)
+def test_every_size_of_batch_may_have_graphs_of_its_own(tmp_path, compiled):
+    settings = [f"--set={text}" for text in (*GROWING, "train.rest=pad", *compiled)]
+    arguments = ["train", "--config", tiny_file(tmp_path), "--out", tmp_path / "out", "--seed", "3"]
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILED_EAGERLY, *arguments, *settings],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert events(tmp_path / "out", "run_end")
+    assert int(done.stdout.split()[-2]) > 8  # where torch gives up by itself
 
 
 def test_steps_take_more_and_more_declared_updates_together():

@@ -22,7 +22,8 @@ for name in sys.argv[1:]:
         except BaseException as error:
             print(f"{name}: {type(error).__name__}: {error}", flush=True)
         os._exit(0)
-    os.waitpid(child, 0)
+    if status := os.waitpid(child, 0)[1]:
+        print(f"{name}: ended with wait status {status}", flush=True)
 """
 
 

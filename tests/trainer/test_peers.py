@@ -66,6 +66,7 @@ def store(monkeypatch):
     monkeypatch.setattr(peers, "_connect", lambda: store)
     monkeypatch.setattr(os, "_exit", Mock(side_effect=Ended))
     monkeypatch.setattr(peers, "FAREWELL_SECONDS", 0)
+    monkeypatch.setattr(peers, "SAVING", threading.Lock())  # which whoever ends keeps
     monkeypatch.setattr(threading, "Thread", Mock())
     monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
     return store
@@ -94,6 +95,32 @@ def test_a_failed_rank_waits_until_all_have_ended(store, monkeypatch):
     with pytest.raises(Ended):
         Peers(1, 3).end_all(FAILED)
     assert (waits.call_count, store.add("ended", 0)) == (2, 3)
+
+
+def test_a_failed_rank_waits_longer_for_one_that_is_writing_a_checkpoint(store, monkeypatch):
+    def saved(_seconds: float) -> None:
+        if waits.call_count == 3:
+            store.add("saving", -1)
+            store.add("ended", 1)
+
+    waits = Mock(side_effect=saved)
+    monkeypatch.setattr(time, "sleep", waits)
+    store.add("saving", 1)
+    with pytest.raises(Ended):
+        Peers(1, 2).end_all(FAILED)
+    assert (waits.call_count, store.add("ended", 0)) == (3, 2)
+
+
+def test_a_rank_that_is_writing_a_checkpoint_tells_the_others_until_that_is_whole(store, monkeypatch):
+    def whole(timeout: float) -> bool:
+        assert timeout == peers.SAVING_SECONDS
+        assert (store.add("saving", 0), store.add("ended", 0)) == (1, 0)
+        return True
+
+    monkeypatch.setattr(peers, "SAVING", Mock(acquire=whole))
+    with pytest.raises(Ended):
+        Peers(0, 2).end_all(FAILED)
+    assert (store.add("saving", 0), store.add("ended", 0)) == (0, 1)
 
 
 def test_a_rank_ends_with_its_error_file_where_the_store_is_gone(store, monkeypatch, tmp_path):

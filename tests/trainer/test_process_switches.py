@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from graphs_on_cpu import replay_by_calls
 from test_learning import a_batch
 from tiny import ROOT, events, tiny_config, tiny_file, train_losses
 from torch.utils.flop_counter import FlopCounterMode
@@ -20,7 +21,7 @@ from trainer.errors import CannotWrite, ConfigError
 from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.run import training
+from trainer.run import cuda_graph, training
 from trainer.run.clock import HostClock
 from trainer.run.training import Progress, run_training
 from trainer.switches.nccl import observed_nccl, set_nccl_environment
@@ -41,6 +42,18 @@ ON = [
     "train.detect_anomaly=true",
     "train.updates=12",
 ]
+
+
+def test_what_is_captured_has_the_switches_of_the_process(tmp_path, monkeypatch):
+    def noted(*_: object) -> None:
+        captured.append(torch.backends.cudnn.benchmark)
+
+    captured: list[bool] = []
+    replay_by_calls(monkeypatch.setattr)
+    monkeypatch.setattr(cuda_graph, "warm_up", noted)
+    graph = ["speed.cuda_graph=true", "speed.fused_adamw=true", "speed.data_path=resident"]
+    run_training(tiny_config(tmp_path, *graph, "speed.cudnn_autotune=true"), tmp_path, 3, Progress())
+    assert captured == [True]
 
 
 def test_switches_of_the_process_are_on_until_they_are_closed(tmp_path):

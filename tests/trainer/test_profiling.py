@@ -340,8 +340,12 @@ def test_the_largest_batch_is_found_to_a_sixteenth(limit, unit, most, expected):
     assert all(pairs % unit == 0 and pairs <= most for pairs in tried)
 
 
-def test_each_step_of_a_trial_has_all_terms_and_the_last_an_optimizers_state(tmp_path, monkeypatch):
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])  # whose scaler skips the first updates of a training
+def test_each_step_of_a_trial_has_all_terms_and_the_last_an_optimizers_state(
+    tmp_path, monkeypatch, precision
+):
     asked = ["recipe.inverse_every=4", "recipe.priors_every=3", "recipe.exploration_updates=2"]
+    asked.append(f"speed.precision={precision}")
     config, seen, work = tiny_config(tmp_path, *asked), [], Learner.work
 
     def watched(learner, step, rate, batches, phase):

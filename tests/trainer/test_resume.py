@@ -33,7 +33,7 @@ from trainer.optimizer import scaled_step
 from trainer.run.checkpoint import BEST, LAST, CheckpointWriter, _save, read_checkpoint
 from trainer.run.evaluate import evaluate_checkpoint
 from trainer.run.failure import Failure
-from trainer.run.keeper import require_finite_weights
+from trainer.run.keeper import Keeper, require_finite_weights
 from trainer.run.learner import Learner
 from trainer.run.lock import hold_folder
 from trainer.run.metrics import MetricsFile
@@ -538,9 +538,7 @@ def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
     assert told.splitlines()[-1].startswith("interrupted at step ")  # and nothing of what is left in memory
 
 
-def test_an_interruption_waits_for_the_checkpoint_that_is_being_written(tmp_path):
-    out = tmp_path / "out"
-    slow = """
+SLOW_SAVE = """
 import sys, time
 from trainer.run import checkpoint
 save, saving = checkpoint.torch.save, sys.argv.pop(1)
@@ -548,14 +546,50 @@ checkpoint.torch.save = lambda *of: (open(saving, "w"), time.sleep(3), save(*of)
 from trainer.cli import main
 sys.exit(main(sys.argv[1:]))
 """
+
+
+def test_an_interruption_waits_for_the_checkpoint_that_is_being_written(tmp_path):
+    out, saving = tmp_path / "out", tmp_path / "saving"
     sets = ["train.checkpoint_every_updates=2", "train.updates=100000", "speed.async_checkpoint=true"]
     arguments = ["train", "--config", tiny_file(tmp_path), "--out", out, "--seed", "3"]
-    saving = tmp_path / "saving"
-    process = started(["-c", slow, saving, *arguments, *(f"--set={text}" for text in sets)], until=saving)
+    process = started(
+        ["-c", SLOW_SAVE, saving, *arguments, *(f"--set={text}" for text in sets)], until=saving
+    )
     process.send_signal(signal.SIGINT)
     told = process.communicate(timeout=60)[1]
     assert process.returncode == 130, told
     assert read_checkpoint(out / "checkpoint.pt")["step"] == 2
+
+
+def test_a_failure_waits_for_the_checkpoint_that_is_being_written(tmp_path):
+    out = tmp_path / "out"
+    sets = ["train.checkpoint_every_updates=2", "speed.async_checkpoint=true"]
+    arguments = ["train", "--config", tiny_file(tmp_path), "--out", out, "--seed", "3"]
+    settings = [f"--set={text}" for text in sets]
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW_SAVE, tmp_path / "saving", *arguments, *settings],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SPEEDPROOF_TEST_FAULT": "crash@rank0@step3"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "simulated by SPEEDPROOF_TEST_FAULT" in done.stderr
+    assert read_checkpoint(out / "checkpoint.pt")["step"] == 2
+
+
+def test_a_resumed_run_lets_go_of_the_checkpoint_that_it_started_from(tmp_path, monkeypatch):
+    config = tiny_config(tmp_path, "train.checkpoint_every_updates=2")
+    interrupted_at(3, monkeypatch, config, tmp_path)
+    held, keep = [], Keeper.keep
+
+    def noted(keeper: Keeper, *arguments: object) -> None:
+        held.append((keeper.earlier.state, keeper.earlier.metrics))
+        keep(keeper, *arguments)
+
+    monkeypatch.setattr(Keeper, "keep", noted)
+    run_training(config, tmp_path, 3, Progress(), resume=True)
+    assert set(held) == {(None, b"")}
 
 
 def test_a_record_that_cannot_be_written_is_named(tmp_path):
@@ -624,14 +658,15 @@ def test_ranks_end_alike_where_the_weights_of_one_are_not_finite():
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynchronous):
+def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynchronous, monkeypatch):
     partial, state = tmp_path / "checkpoint.partial", {"weights": torch.ones(3)}
+    full = Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     left = tmp_path / "checkpoint-best.partial"
     for remedy in ("start again", "go on with --resume"):  # without a checkpoint, and with one
         writer = CheckpointWriter(tmp_path, asynchronous=asynchronous)
-        partial.symlink_to("/dev/full")
         left.write_bytes(b"of a run that was killed")
-        with pytest.raises(CannotWrite) as ended:
+        with pytest.raises(CannotWrite) as ended, monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
             writer.write(state, best=True)
             writer.close()
         assert str(ended.value) == (
@@ -639,7 +674,7 @@ def test_a_full_disk_is_named_and_no_part_of_a_checkpoint_stays(tmp_path, asynch
             f"make room there, then {remedy}"
         )
         assert Failure.of(ended.value, 1, 0).call_stack == ""
-        assert not partial.is_symlink()
+        assert not partial.exists()
         assert not left.exists()
         CheckpointWriter(tmp_path, asynchronous=False).write(state, best=True)
 
@@ -696,6 +731,24 @@ def test_what_a_killed_run_left_of_a_checkpoint_is_in_nobodys_way(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-best.pt", "checkpoint.pt"]
     for path in tmp_path.iterdir():
         assert torch.load(path, weights_only=True) == {"step": 2}
+
+
+def test_a_save_that_was_killed_between_its_names_leaves_the_best_one_to_itself(tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def until_the_last(partial: Path, name: Path) -> Path:
+        if name.name == LAST:
+            raise Killed
+        return rename(partial, name)
+
+    rename, writer = Path.replace, CheckpointWriter(tmp_path, asynchronous=False)
+    with pytest.raises(Killed), monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", until_the_last)
+        writer.write({"step": 2}, best=True)
+    CheckpointWriter(tmp_path, asynchronous=False).write({"step": 4}, best=False)
+    assert torch.load(tmp_path / BEST, weights_only=True) == {"step": 2}
+    assert torch.load(tmp_path / LAST, weights_only=True) == {"step": 4}
 
 
 def test_a_checkpoint_takes_its_name_when_the_disk_has_it(tmp_path, monkeypatch):

@@ -99,7 +99,7 @@ def test_losses_are_read_after_every_update_where_asked(tmp_path, asked, reads):
     switches = ProcessSwitches(config, 7, tmp_path, ALONE)
     record = learner.update(1, feed)
     with Operations() as operations:
-        switches.read(record)
+        switches.read(record.loss, record.gradient_norm)
     switches.close()
     assert switches.effective()["metric_reads"] == asked
     assert operations.count[HOST_READ] == reads

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from trainer.optimizer.hybrid import Hybrid
-from trainer.switches.precision import Precision, loss_scaler
 
 
 class ScaledStep:
@@ -16,7 +15,7 @@ class ScaledStep:
     the change of the scale. Scale, growth and count are saved alike in both forms.
     """
 
-    def __init__(self, optimizer: Hybrid, precision: Precision, device: torch.device) -> None:
+    def __init__(self, optimizer: Hybrid, precision: str, device: torch.device) -> None:
         self.optimizer = optimizer
         self.scaler = loss_scaler(precision, device)
         self.skipped: bool | Tensor = False  # the last update; as a tensor 1 or 0
@@ -48,6 +47,11 @@ class ScaledStep:
         self.scaler.update()
         self._skipped_updates += self.skipped > 0
 
+    def start_at(self, scale: float) -> None:
+        """Take this scale first; without fp16 there is none."""
+        if self.scaler.is_enabled():
+            self.scaler.load_state_dict({**self.scaler.state_dict(), "scale": scale})
+
     def state_dict(self) -> dict[str, object]:
         return {"scaler": self.scaler.state_dict(), "skipped_updates": self.skipped_updates}
 
@@ -59,3 +63,12 @@ class ScaledStep:
             self._skipped_updates.fill_(state["skipped_updates"])
         else:
             self._skipped_updates = state["skipped_updates"]
+
+
+def loss_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
+    """Return what keeps small fp16 gradients from vanishing; for the other formats it does nothing.
+
+    Its one read per step of whether a gradient overflowed makes the host wait: the price of fp16, except
+    where the optimizer skips on the device.
+    """
+    return torch.amp.GradScaler(device.type, enabled=precision == "fp16")

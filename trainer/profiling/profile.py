@@ -91,7 +91,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     def update(step: int, feed: Feed | _Timed) -> None:
         with anomaly_named(step):
             record = learner.update(step, feed)
-        switches.read(record)
+        switches.read(record.loss, record.gradient_norm)
         switches.clean_up(step)
 
     for step in range(1, updates - steps + 1):

@@ -87,6 +87,8 @@ def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
         if not is_out_of_memory(error):
             raise
         fits = False
+    if config.speed.compile != "off":
+        torch._dynamo.reset()  # each size has graphs of its own, which nothing else frees
     gc.collect()
     torch.cuda.empty_cache()
     answer(f"{pairs} pairs: {'fit' if fits else 'too many'}")
@@ -116,6 +118,9 @@ def _train(config: Config, data: Data, world: World) -> None:
     feed = open_feed(data.train, share, TRIAL_UPDATES, config.speed, world.device)
     try:
         learner = Learner(config, 0, world)
+        learner.scaled_step.start_at(
+            1.0
+        )  # fp16's own first scale overflows, and the optimizer keeps no state
         for step in range(1, TRIAL_UPDATES + 1):
             learner.update(step, feed)
         torch.cuda.synchronize()

@@ -19,10 +19,10 @@ from trainer.config.schema import Config
 from trainer.data.splits import Data
 from trainer.ending import SAVING
 from trainer.errors import CannotWrite, ConfigError, refusal_of_system
+from trainer.folders import BEST, LAST
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import MISSING
 
-LAST, BEST = "checkpoint.pt", "checkpoint-best.pt"
 LARGEST_ROUNDING = 1e-5  # of units, relative: another processor sums in another order
 EXPECTED = {
     "model",
@@ -34,6 +34,10 @@ EXPECTED = {
     "normalisation",
     "data_hash",
     "metrics_bytes",
+    "scaled_step",
+    "seconds",
+    "best_val_loss",
+    "resumed_at_steps",
 }
 
 
@@ -116,12 +120,12 @@ class CheckpointWriter:
         if self.out is None:
             return
         if not self.asynchronous:
-            _save(state, self.out, best=best)
+            with SAVING:
+                _save(state, self.out, best=best)
             return
         copied = _copied(state)  # the next step changes the tensors in place
-        self._thread = threading.Thread(
-            target=self._save_in_thread, args=(copied, self.out, best), name=SAVING
-        )
+        SAVING.acquire()  # from here on: the thread may start late
+        self._thread = threading.Thread(target=self._save_in_thread, args=(copied, self.out, best))
         self._thread.start()
         self.by_thread += 1
 
@@ -138,6 +142,8 @@ class CheckpointWriter:
             _save(state, out, best=best)
         except Exception as error:  # nobody else sees what ends a thread
             self._error = error
+        finally:
+            SAVING.release()
 
 
 def _save(state: dict[str, object], out: Path, *, best: bool) -> None:
@@ -156,6 +162,8 @@ def _save(state: dict[str, object], out: Path, *, best: bool) -> None:
 
 def _write_and_rename(state: dict[str, object], out: Path, partial: Path, second: Path | None) -> None:
     """Beside the path first, so that a reader never sees half a file; `second` if it is the best as well."""
+    # One that a killed save left may be the best checkpoint by another name: not to be written over.
+    partial.unlink(missing_ok=True)
     with partial.open("wb") as file:
         torch.save(state, file)
         file.flush()

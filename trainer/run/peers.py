@@ -6,7 +6,6 @@ Without this, peers hang in a collective until it times out, or end with a misle
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import threading
 import time
@@ -15,11 +14,13 @@ from datetime import timedelta
 
 import torch.distributed as dist
 
+from trainer.ending import FAILED, SAVING, end_unsaved
 from trainer.run.failure import Failure, write_error_file
 from trainer.terminal import say
 
 POLL_SECONDS = 0.2
 FAREWELL_SECONDS = 3.0  # how long a failed rank waits for the others to write their error files
+SAVING_SECONDS = 120.0  # and for one that is writing a checkpoint, or is stuck in that
 
 
 class Peers:
@@ -61,15 +62,21 @@ class Peers:
         text = f"rank {self.rank}: {failure.message}\n{failure.call_stack}"
         say(text.rstrip())
         if store:
+            _quietly(lambda: store.add("saving", 1))
+        SAVING.acquire(timeout=SAVING_SECONDS)  # and keep it, so that none is begun
+        if store:
             _quietly(lambda: self._wait_for_the_others(store))
-        for child in multiprocessing.active_children():  # data loader workers
-            child.kill()
-        os._exit(1)  # a normal exit would wait for a collective that no one joins
+        end_unsaved(FAILED)  # a normal exit would wait for a collective that no one joins
 
     def _wait_for_the_others(self, store: dist.Store) -> None:
+        """Torchrun ends them when this rank has ended, also in the middle of a checkpoint."""
+        store.add("saving", -1)
         store.add("ended", 1)
-        deadline = time.monotonic() + FAREWELL_SECONDS
-        while time.monotonic() < deadline and store.add("ended", 0) < self.size:
+        started = time.monotonic()
+        while store.add("ended", 0) < self.size:
+            seconds = SAVING_SECONDS if store.add("saving", 0) else FAREWELL_SECONDS
+            if time.monotonic() > started + seconds:
+                return
             time.sleep(POLL_SECONDS / 4)
 
 

@@ -13,10 +13,10 @@ import torch
 from trainer.config.schema import Config
 from trainer.config.speed_rules import broken_speed_rules
 from trainer.data.feed import Feed
+from trainer.run.cuda_graph import GraphedUpdate
 from trainer.run.failure import is_out_of_memory
 from trainer.run.faults import Fault
 from trainer.run.learner import Learner
-from trainer.switches.cuda_graph import GraphedUpdate
 from trainer.switches.on_model import MODEL_SWITCHES
 from trainer.terminal import say
 from trainer.world import World

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainer.ahead import Begun, hash_triton
@@ -71,10 +71,11 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         building = time.perf_counter()
         if hashing:
             hashing.wait()
+        switches = ProcessSwitches(config, growth.steps - earlier.step, out, world)  # a graph keeps them
         started = start(config, seed, world, feed, earlier.state, requested_fault())
+        earlier = replace(earlier, state=None, metrics=b"")  # several times the weights, not needed any more
         learner, graph = started.learner, started.graph
         update = graph.update if graph else learner.update
-        switches = ProcessSwitches(config, growth.steps - earlier.step, out, world)
         evaluator = Evaluator(config, data.held_out, world)
         keeper = Keeper(config, seed, out, world, data, earlier)
         write_run_start(metrics, config, seed, world, data, started, feed, switches, keeper)
@@ -93,7 +94,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             clock.start()
             with anomaly_named(step):
                 window.records.append(update(step, feed))
-            switches.read(window.records[-1])
+            switches.read(window.records[-1].loss, window.records[-1].gradient_norm)
             switches.clean_up(step)
             clock.stop()
             switches.after()

@@ -6,10 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 
+import torch
 from torch import nn
 
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
+
+MOST_GRAPHS = 128  # of one layer; torch gives up after 8, with an error where the graph has to be whole
 
 
 def compile_blocks(model: LatentPdeOperator, mode: str = "default") -> None:
@@ -49,6 +52,8 @@ def _compile(module: nn.Module, mode: str) -> None:
             raise RuntimeError(
                 f"{variable} is 1, so that torch compiles nothing: unset it, or set speed.compile off"
             )
+    # All graphs are wanted ones: a decoder layer has one for each task, kind of decode and size of batch.
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_GRAPHS)
     module.compile(fullgraph=True, dynamic=False, mode=mode)
     module.compile_mode = mode
 

@@ -17,15 +17,6 @@ def product_format(precision: Precision, device: torch.device) -> torch.autocast
     return torch.autocast(device.type, dtype=_PRODUCTS[precision] if enabled else None, enabled=enabled)
 
 
-def loss_scaler(precision: Precision, device: torch.device) -> torch.amp.GradScaler:
-    """Return what keeps small fp16 gradients from vanishing; for the other formats it does nothing.
-
-    Its one read per step of whether a gradient overflowed makes the host wait: the price of fp16, except
-    where the optimizer skips on the device.
-    """
-    return torch.amp.GradScaler(device.type, enabled=precision == "fp16")
-
-
 def observed_format(context: torch.autocast, device: torch.device) -> torch.dtype:
     """What a matrix product in that context really returns."""
     one = torch.ones(1, 1, device=device)

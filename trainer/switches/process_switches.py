@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from trainer.config.schema import Config
 from trainer.errors import Diverged
-from trainer.run.window import StepRecord
 from trainer.switches.memory_cleanup import MemoryCleanup
 from trainer.switches.nccl import observed_nccl
 from trainer.switches.trace import Trace
@@ -36,12 +36,12 @@ class ProcessSwitches:
     def before(self) -> None:
         self.trace.before()
 
-    def read(self, record: StepRecord) -> None:
+    def read(self, loss: Tensor, gradient_norm: Tensor | None) -> None:
         """Where it waits for the device, the device waits for the next update."""
         if self.metric_reads == "update":
-            record.loss.item()
-            if record.gradient_norm is not None:
-                record.gradient_norm.item()
+            loss.item()
+            if gradient_norm is not None:
+                gradient_norm.item()
             self.updates_read += 1
 
     def clean_up(self, step: int) -> None:

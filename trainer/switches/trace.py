@@ -12,8 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from trainer.config.speed_rules import UNTRACED_UPDATES
 from trainer.errors import CannotWrite
-from trainer.folders import refusal_told
-from trainer.run.checkpoint import LAST
+from trainer.folders import LAST, refusal_told
 
 TRACES = "trace-*.json"  # of all ranks
 

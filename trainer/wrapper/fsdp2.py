@@ -1,4 +1,4 @@
-"""FSDP2: every rank keeps a part of each parameter, its gradient and its optimizer state."""
+"""FSDP2: every rank keeps a part of each parameter, its gradient, its average and AdamW's state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Fsdp2:
     """Each block of the operator is gathered by itself, once in an update, the rest with the root.
 
     What is gathered stays whole until the last micro-step's backward pass: each further gather costs the host
-    time, and the weights are small beside the activations. Optimizer state is in parts throughout.
+    time, and the weights are small beside the activations. Muon's momentum is whole, as its products need it.
     The decoder stays with the root: a step decodes several times, and each would reduce its gradients again.
     """
 
