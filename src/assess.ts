@@ -1,7 +1,6 @@
 // The pure half of the line: outcomes -> measure -> judge -> the result that every report is rendered from.
 import { gatesOf, type Variant } from './config/experiment.ts'
-import { comparesRevisions } from './config/revision-rules.ts'
-import { isSameCode } from './config/sources.ts'
+import { sameRevisionText } from './config/revision-rules.ts'
 import { noiseFloorOf } from './judge/aa.ts'
 import { checkCaches } from './judge/caches.ts'
 import { compare } from './judge/compare.ts'
@@ -65,7 +64,8 @@ export function assess(
     optimized: chooseFloor(keyOf('optimized'), request.noiseFloors),
   }
   const judged = judge(experiment, outcomes, runs, comparison, floors, reevaluation)
-  const warnings = [...judged.warnings, ...revisionWarnings(request)]
+  const isOne = sameRevisionText(request.experiment, request.sources)
+  const warnings = isOne === null ? judged.warnings : [...judged.warnings, isOne]
   const verdict = withMachine({ ...judged, warnings }, machineChecks)
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
@@ -92,14 +92,6 @@ export function assess(
           })
         : null,
   }
-}
-
-/** A base that is the commit itself proves nothing, in whatever words it was named. */
-function revisionWarnings({ experiment, sources }: Request): string[] {
-  if (sources === null || !comparesRevisions(experiment) || !isSameCode(sources)) return []
-  return [
-    `both revisions are ${sources.baseline.revision}, so this tells nothing of a change; name another base`,
-  ]
 }
 
 function hasEqualWork({ checks }: Verdict): boolean {

@@ -25,6 +25,7 @@ import { parseShard } from './io/ladder/due.ts'
 import { readShared } from './io/ladder/ladder-file.ts'
 import { loadAll } from './io/load-all.ts'
 import { examine } from './io/machine/doctor.ts'
+import { packageVersion } from './io/package-root.ts'
 import { exitPrinted, outliveReaders } from './io/process/exit-printed.ts'
 import { plainText } from './io/process/sanitize.ts'
 import { ProgressView } from './io/progress.ts'
@@ -63,6 +64,7 @@ interface LadderFlags extends Flags {
 
 const program = new Command('speedproof')
   .description('Proves that a PyTorch training got faster and its model no worse.')
+  .version(packageVersion())
   .configureHelp({ showGlobalOptions: true })
   .exitOverride()
 
@@ -200,8 +202,10 @@ withOverrides(
     console.log(`\n${renderLadderTerminal(record)}\n`)
     console.log(`Report: ${fromHere(workspace.ladderReportFile)}   Record: ${fromHere(workspace.ladderFile)}`)
     if (missing.length > 0) console.log(`Still to measure, with --resume: ${missing.join(', ')}`)
-    if (missing.length > 0 && launched === 0 && !cancelled.aborted)
-      console.log(`Nothing was launched: no launch fits --minutes ${flags.minutes}; give more`)
+    if (missing.length > 0 && launched === 0 && !cancelled.aborted && !hasFailed)
+      console.log(
+        `Nothing was measured: --minutes ${flags.minutes} has no room for a launch between two of the baseline; give more`,
+      )
     else if (missing.length > 0 && !hasFailed) printGoingOn()
     if (blocked.length > 0)
       console.log(

@@ -47,7 +47,7 @@ export interface LadderStage {
 export interface Climbed {
   readonly record: KeptLadder
   readonly workspace: Workspace
-  /** How many trainings, by this call. */
+  /** How many trainings besides the baseline, by this call. */
   readonly launched: number
   /** Titles of what is still to be measured. */
   readonly missing: readonly string[]
@@ -128,7 +128,7 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   return {
     record,
     workspace,
-    launched: launched.length,
+    launched: launched.filter(({ training }) => training !== baseline.hash).length,
     missing: missing.map(({ title }) => title),
     blocked: job.part === 'alone' ? [] : blocked.map(({ name }) => name),
     hasFailed,

@@ -92,7 +92,8 @@ const launch = mapping({
   env: environment.default({}).describe('Environment variables of every run.'),
 })
 
-const blockCount = z.int().min(1).max(64)
+export const MOST_BLOCKS = 64
+const blockCount = z.int().min(1).max(MOST_BLOCKS)
 
 const design = mapping({
   blocks: z

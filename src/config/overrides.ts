@@ -1,7 +1,7 @@
 // What inputs and flags may change in an experiment: text -> typed values -> a changed experiment.
 import { z } from 'zod'
 import { ConfigError } from '../errors.ts'
-import { type Experiment, MODES } from './experiment.ts'
+import { type Experiment, MODES, MOST_BLOCKS } from './experiment.ts'
 import { PRESET_NAMES } from './presets.ts'
 
 /** The same words for action inputs (`min-speedup`), flags (`--min-speedup`) and result.json. */
@@ -72,11 +72,11 @@ export function positiveDecimal(name: string, text: string): number {
   return value
 }
 
-export function positiveInteger(name: string, text: string): number {
+export function positiveInteger(name: string, text: string, most = 999_999_999): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (value < 1)
+  if (value < 1 || value > most)
     throw new ConfigError(
-      `${name}: got ${JSON.stringify(text)}, expected a whole number from 1 to 999999999, such as 4`,
+      `${name}: got ${JSON.stringify(text)}, expected a whole number from 1 to ${most}, such as 4`,
     )
   return value
 }
@@ -107,8 +107,8 @@ function gitRef(name: string, text: string): string {
 /** 4, or the looks 4,6,8. */
 function blockLooks(name: string, text: string): number | number[] {
   return text.includes(',')
-    ? text.split(',').map((look) => positiveInteger(name, look.trim()))
-    : positiveInteger(name, text)
+    ? text.split(',').map((look) => positiveInteger(name, look.trim(), MOST_BLOCKS))
+    : positiveInteger(name, text, MOST_BLOCKS)
 }
 
 /** A limit that is given makes its gate required: who sets it means it. */

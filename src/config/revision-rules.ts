@@ -3,9 +3,19 @@ import { isAbsolute } from 'node:path'
 import { ConfigError } from '../errors.ts'
 import { differencesOf } from './differences.ts'
 import type { Experiment } from './experiment.ts'
+import { isSameCode, type Sources } from './sources.ts'
 
 /** Of a variant: the commit from which the branch that is checked out parted from its base. */
 export const MERGE_BASE = 'merge-base'
+
+/** What is wrong with a base that is the commit itself, in whatever words it was named; null if it is another. */
+export function sameRevisionText(
+  experiment: Pick<Experiment, 'variants'>,
+  sources: Sources | null,
+): string | null {
+  if (sources === null || !comparesRevisions(experiment) || !isSameCode(sources)) return null
+  return `both revisions are ${sources.baseline.revision}, so this tells nothing of a change; name another base`
+}
 
 export function comparesRevisions({ variants }: Pick<Experiment, 'variants'>): boolean {
   return Object.values(variants).some(({ revision }) => revision !== undefined)

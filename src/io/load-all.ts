@@ -1,6 +1,6 @@
 // Loads every experiment of a call before any of them is run; each has its own folder if there are several.
 import { join } from 'node:path'
-import { MERGE_BASE } from '../config/revision-rules.ts'
+import { MERGE_BASE, sameRevisionText } from '../config/revision-rules.ts'
 import { ConfigError } from '../errors.ts'
 import { type ExperimentSource, type Loaded, loadExperiment } from './load-experiment.ts'
 import { refuseForeignReport } from './workspace.ts'
@@ -27,6 +27,8 @@ export async function loadAll(sources: AllSources): Promise<AllLoaded> {
     const loading = loadExperiment({ ...sources, experimentFile, outDirectoryOf })
     const one = taking.use(await (isAlone ? loading : namingItsFile(loading, experimentFile)))
     refuseSameName(one, loaded)
+    const isOne = sameRevisionText(one.request.experiment, one.request.sources)
+    if (isOne !== null) sources.note(`${one.request.experiment.name}: ${isOne}`)
     loaded.push(one)
   }
   refuseUnusedBase(loaded, sources)

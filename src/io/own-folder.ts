@@ -1,7 +1,7 @@
 // Which output folders are ours: what lies in any other is never moved.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { isMapping } from '../config/differences.ts'
 import { ConfigError } from '../errors.ts'
 import { readText } from './read-text.ts'
@@ -16,6 +16,15 @@ const MAX_RECORD_BYTES = 64 * 1024 * 1024
 
 export async function markAsOurs(directory: string): Promise<void> {
   await writeFile(join(directory, MARK), MARK_TEXT)
+}
+
+/** Throws a ConfigError for a folder that the project itself lies in, such as / or the working directory. */
+export function refuseSurrounding(directory: string, workingDirectory: string): void {
+  const inside = relative(directory, workingDirectory)
+  if (inside === '..' || inside.startsWith(`..${sep}`)) return
+  throw new ConfigError(
+    `out: got "${directory}", which holds the working directory, and results would lie among what is not ours; name a folder of their own, such as out`,
+  )
 }
 
 /** Throws a ConfigError where one of these is there and somebody else's. */

@@ -36,6 +36,7 @@ async function readBytes(path: string, name: string, maxBytes: number): Promise<
     // Without O_NONBLOCK, opening a pipe waits for its writer, which may never come.
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const status = await file.stat()
+    if (status.isDirectory()) throw new ConfigError(`${name}: is a folder; name a file in it`)
     if (!status.isFile()) throw new ConfigError(`${name}: is not a regular file; expected a text file`)
     if (status.size > maxBytes) {
       throw new ConfigError(`${name}: has ${status.size} bytes, expected a text file of at most ${maxBytes}`)

@@ -42,7 +42,7 @@ describe('the text of an override', () => {
       `"min-speedup: got "fast", expected a decimal number above 0, such as 3.0"`,
     )
     expect(refusal(() => parseOverrides({ blocks: '2.5' }))).toMatchInlineSnapshot(
-      `"blocks: got "2.5", expected a whole number from 1 to 999999999, such as 4"`,
+      `"blocks: got "2.5", expected a whole number from 1 to 64, such as 4"`,
     )
   })
 

@@ -351,6 +351,23 @@ describe('a result that cannot be read ends analyze with 2', () => {
   })
 })
 
+it('--version prints that of package.json', async () => {
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+  expect(await speedproof(await aFolder(), '--version')).toMatchObject({
+    exitCode: 0,
+    stdout: `${version}\n`,
+  })
+})
+
+it.each(['', '.', '..', '/'])('results with --out "%s" would lie among what is not ours', async (out) => {
+  const folder = await anExperiment()
+  const before = await readdir(folder)
+  const { exitCode, stderr } = await speedproof(folder, 'run', EXPERIMENT_FILE, '--out', out)
+  expect(exitCode).toBe(2)
+  expect(stderr).toMatch(/^out: got "\/.*", which holds the working directory, /)
+  expect(await readdir(folder)).toEqual(before)
+})
+
 describe('a mistake at the prompt ends with 2', () => {
   it.each([
     ['an unknown command', ['measure'], "unknown command 'measure'"],
@@ -360,6 +377,7 @@ describe('a mistake at the prompt ends with 2', () => {
     ['no ladder', ['ladder'], /^experiment: got none, and .*; name an experiment file\n$/],
     ['a missing experiment', ['run', 'typo.yaml'], 'typo.yaml: cannot be read'],
     ['a missing result', ['analyze'], "missing required argument 'results'"],
+    ['a folder in place of a result', ['report', '.'], /^\.: is a folder; name a file in it\n$/],
   ])('%s', async (_, words, message) => {
     const { exitCode, stderr } = await speedproof(await aFolder(), ...words)
     expect(exitCode).toBe(2)

@@ -138,12 +138,14 @@ it('a ladder that runs out of time ends with 3, and --resume measures the rest i
   const folder = await anExperiment({ ladder, baseline: { step_seconds: 0.2 } })
   const tooShort = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--out', 'short', '--minutes', '0.2')
   expect(tooShort).toMatchObject({ exitCode: 3, stdout: expect.not.stringContaining('To go on') })
-  expect(tooShort.stdout).toContain('Nothing was launched: no launch fits --minutes 0.2; give more\n')
+  expect(tooShort.stdout).toContain(
+    'Nothing was measured: --minutes 0.2 has no room for a launch between two of the baseline; give more\n',
+  )
 
   const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.35')
   expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
   expect(cut.stdout).toContain('Still to measure, with --resume: ')
-  expect(cut.stdout).toContain(`\nTo go on: speedproof ladder --resume ${EXPERIMENT_FILE} --minutes 0.35\n`)
+  expect(cut.stdout).toContain('Nothing was measured: --minutes 0.35 has no room for a launch between two')
   const { launches } = await recordOf(folder)
   expect(launches).toHaveLength(1)
   const rest = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--resume')
@@ -248,7 +250,7 @@ describe('a ladder that three calls share', () => {
     const other = await speedproof(folder, 'ladder', '--show', 'out/1/ladder.json', 'out/3/ladder.json')
     expect(other.exitCode).toBe(2)
     expect(other.stderr).toContain(
-      'are not of one ladder: they differ in their settings; show each by itself',
+      'are not of one ladder: they differ in their settings (steps: 24 and 20); show each by itself',
     )
   })
 })

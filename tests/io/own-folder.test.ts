@@ -2,6 +2,7 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { refuseSurrounding } from '../../src/io/own-folder.ts'
 import { refuseForeignFolder, saveCommonReport, Workspace } from '../../src/io/workspace.ts'
 import { aFolder } from '../fixtures/processes/launching.ts'
 
@@ -69,3 +70,19 @@ test('folders that several processes make at once are made', async () => {
   await Promise.all(Array.from({ length: 8 }, () => Workspace.fresh(out)))
   expect(await readdir(out)).toContain('runs')
 })
+
+test.each(['/', '/work', '/work/project'])(
+  '%s, in which the project lies, is no folder for results',
+  (out) => {
+    expect(() => refuseSurrounding(out, '/work/project')).toThrow(
+      `out: got "${out}", which holds the working directory, and results would lie among what is not ours; name a folder of their own, such as out`,
+    )
+  },
+)
+
+test.each(['/work/project/out', '/work/project-2', '/work/project/..out', '/tmp/out'])(
+  '%s is a folder for results',
+  (out) => {
+    expect(() => refuseSurrounding(out, '/work/project')).not.toThrow()
+  },
+)

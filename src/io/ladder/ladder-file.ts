@@ -1,5 +1,6 @@
 // ladder.json: all that a ladder has measured, with the lines of every metrics.jsonl, so that the file alone is enough.
 import { z } from 'zod'
+import { differencesOf } from '../../config/differences.ts'
 import { experimentFile } from '../../config/experiment.ts'
 import { parseStrictly } from '../../config/explain.ts'
 import { settings } from '../../config/mapping.ts'
@@ -12,6 +13,7 @@ import { outcomeOf } from '../../measure/outcome.ts'
 import { ladderRun, launchIdIn } from '../../plan/ladder.ts'
 import { launchRecord } from '../../record/result.ts'
 import { parseJson } from '../parse-json.ts'
+import { plainText } from '../process/sanitize.ts'
 import { readOutput, readText } from '../read-text.ts'
 import { refuseResult } from '../record-kind.ts'
 
@@ -152,10 +154,12 @@ function requireSameLadder(one: NamedFile, other: NamedFile): void {
     rungs: file.rungs.map(({ name, alone, from }) => ({ name, alone, from })),
   })
   const [these, those] = [parts(one), parts(other)]
-  const different = (['experiment', 'settings', 'rungs'] as const).find(
-    (key) => !isEqual(these[key], those[key]),
-  )
-  if (different !== undefined) throw notOfOneLadder(one, other, `in their ${different}; show each by itself`)
+  const key = (['experiment', 'settings', 'rungs'] as const).find((one) => !isEqual(these[one], those[one]))
+  if (key === undefined) return
+  const [first] = differencesOf(these[key], those[key], [])
+  const values = [first?.baseline, first?.optimized].map((value) => plainText(JSON.stringify(value)))
+  const which = first === undefined ? '' : ` (${plainText(first.key)}: ${values.join(' and ')})`
+  throw notOfOneLadder(one, other, `in their ${key}${which}; show each by itself`)
 }
 
 function notOfOneLadder(one: NamedFile, other: NamedFile, reason: string): ConfigError {

@@ -87,7 +87,7 @@ async function pythonFindings(
   }
   const found = interpreter.safeParse(tryParseJson(asked.stdout)).data
   if (found === undefined) {
-    const last = asked.stderr.trim().split('\n').at(-1) ?? ''
+    const last = asked.stderr.trim().split('\n').at(-1) || 'it says nothing of itself, as no Python does'
     return [missing('Python', `"${python}" ended with exit code ${asked.exitCode}: ${last}`, NAME_PYTHON)]
   }
   const [major = 0, minor = 0] = found.python.split('.').map(Number)

@@ -1,12 +1,12 @@
 // One Speedproof at a time on a GPU of this host, on its CPUs, or in a folder: locks that end with us, however we end.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { CancelledError, RunError } from '../../errors.ts'
+import { CancelledError, ConfigError, RunError } from '../../errors.ts'
 import type { GpuFacts, LockFacts } from '../../measure/machine-record.ts'
 import { messageOf } from '../error-message.ts'
 import { packageRoot } from '../package-root.ts'
@@ -65,8 +65,12 @@ export function factsOf(first: Lock, ...others: readonly Lock[]): LockFacts {
   return others.find(({ facts }) => facts.status === 'lost')?.facts ?? first.facts
 }
 
-/** Throws a RunError when there can be no lock in the folder, and a CancelledError on a cancel. */
+/** Throws a ConfigError without the folder, a RunError when there can be no lock in it, and a CancelledError on a cancel. */
 export async function lockHost({ names, folder, ...request }: LockRequest): Promise<Lock> {
+  if (!existsSync(folder))
+    throw new ConfigError(
+      `${FOLDER_VARIABLE}: got "${folder}", which is not there; make it, or name another folder`,
+    )
   return await lockFiles({
     ...request,
     files: names.map((name) => join(folder, `speedproof-${name}.lock`)),

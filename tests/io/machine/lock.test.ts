@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { factsOf, type LockRequest, lockFolder, lockHost, lockNames } from '../../../src/io/machine/lock.ts'
@@ -117,7 +117,10 @@ test('a link in the place of a lock is not followed', async () => {
 
 test('a folder or an interpreter that is not there is named with its remedy', async () => {
   const folder = join(await aFolder(), 'missing')
-  await expect(lock(folder, ['cpu'])).rejects.toThrow(/No such file or directory.*SPEEDPROOF_LOCK_FOLDER/)
+  await expect(lock(folder, ['cpu'])).rejects.toThrow(
+    `SPEEDPROOF_LOCK_FOLDER: got "${folder}", which is not there; make it, or name another folder`,
+  )
+  await mkdir(folder)
   await expect(lock(folder, ['cpu'], { python: 'no-such-python' })).rejects.toThrow(
     'cannot start "no-such-python"',
   )
