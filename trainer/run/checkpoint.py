@@ -124,9 +124,10 @@ class CheckpointWriter:
                 _save(state, self.out, best=best)
             return
         copied = _copied(state)  # the next step changes the tensors in place
-        SAVING.acquire()  # from here on: the thread may start late
-        self._thread = threading.Thread(target=self._save_in_thread, args=(copied, self.out, best))
+        begun = threading.Event()
+        self._thread = threading.Thread(target=self._save_in_thread, args=(copied, self.out, best, begun))
         self._thread.start()
+        begun.wait()  # who ends the process from here on waits for it
         self.by_thread += 1
 
     def close(self) -> None:
@@ -137,13 +138,15 @@ class CheckpointWriter:
         if self._error:
             raise self._error
 
-    def _save_in_thread(self, state: dict[str, object], out: Path, best: bool) -> None:
-        try:
-            _save(state, out, best=best)
-        except Exception as error:  # nobody else sees what ends a thread
-            self._error = error
-        finally:
-            SAVING.release()
+    def _save_in_thread(
+        self, state: dict[str, object], out: Path, best: bool, begun: threading.Event
+    ) -> None:
+        with SAVING:
+            begun.set()
+            try:
+                _save(state, out, best=best)
+            except Exception as error:  # nobody else sees what ends a thread
+                self._error = error
 
 
 def _save(state: dict[str, object], out: Path, *, best: bool) -> None:
