@@ -181,7 +181,7 @@ withOverrides(
       flags.minutes === undefined ? Number.POSITIVE_INFINITY : positiveDecimal('minutes', flags.minutes)
     if (flags.retry && !flags.resume)
       throw new ConfigError('--retry: launches again what failed, so it needs --resume; add it')
-    const { record, workspace, launched, missing, blocked, hasFailed } = await climbLadder(
+    const { record, workspace, hasNoRoom, missing, blocked, hasFailed } = await climbLadder(
       {
         ...source(named(experiment === undefined ? [] : [experiment]), flags),
         outDirectory: resolve(flags.out),
@@ -202,7 +202,7 @@ withOverrides(
     console.log(`\n${renderLadderTerminal(record)}\n`)
     console.log(`Report: ${fromHere(workspace.ladderReportFile)}   Record: ${fromHere(workspace.ladderFile)}`)
     if (missing.length > 0) console.log(`Still to measure, with --resume: ${missing.join(', ')}`)
-    if (missing.length > 0 && launched === 0 && !cancelled.aborted && !hasFailed)
+    if (hasNoRoom && !cancelled.aborted)
       console.log(
         `Nothing was measured: --minutes ${flags.minutes} has no room for a launch between two of the baseline; give more`,
       )

@@ -47,8 +47,8 @@ export interface LadderStage {
 export interface Climbed {
   readonly record: KeptLadder
   readonly workspace: Workspace
-  /** How many trainings besides the baseline, by this call. */
-  readonly launched: number
+  /** The time of this call is too short for any launch between two of the baseline, however often it is called again. */
+  readonly hasNoRoom: boolean
   /** Titles of what is still to be measured. */
   readonly missing: readonly string[]
   /** Rungs whose sums cannot be measured by this call, since one before fails by a rung that it does not know. */
@@ -90,6 +90,7 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
     await workspace.saveLadder(ladderText(record), renderLadderMarkdown(record))
   }
   const { baseline, trainings } = await due(earlier.launches)
+  let hasEndedForTime = false
   if (trainings.length > 0) {
     const machine = await examineMachine(experiment, job.workingDirectory, lock, cancelled)
     const preflight = fitPreflight(machine)
@@ -107,7 +108,7 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
         experiment.design.seed,
       ),
     )
-    await climb(earlier.launches, workspace, {
+    hasEndedForTime = await climb(earlier.launches, workspace, {
       ...{ cancelled, machine, sitting, baselineEvery, due, save },
       deadlineMilliseconds: job.deadlineMilliseconds,
       onStart: () => {},
@@ -128,7 +129,7 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   return {
     record,
     workspace,
-    launched: launched.filter(({ training }) => training !== baseline.hash).length,
+    hasNoRoom: hasEndedForTime && launched.every(({ training }) => training === baseline.hash),
     missing: missing.map(({ title }) => title),
     blocked: job.part === 'alone' ? [] : blocked.map(({ name }) => name),
     hasFailed,

@@ -101,16 +101,15 @@ def _times_to_quality(trainings: dict[tuple[str, int], Training]) -> list[str]:
             cells.append(text if len(in_time) == len(times) else f"{text} by {len(in_time)} of {len(times)}")
         if by_seed:
             lines.append(f"| {form} | {len(by_seed)} | {' | '.join(cells)} |")
-    cells, most = [], 0
+    seeds = sorted(found["recipe-bf16"].keys() & found["recipe-fp16"].keys())
+    cells = []
     for which in (0, 1):
-        ratios = [
-            fp16[which] / bf16[which]
-            for seed, bf16 in found["recipe-bf16"].items()
-            if (fp16 := found["recipe-fp16"].get(seed)) and fp16[which] and bf16[which]
-        ]
-        cells.append(ratio(ratios))
-        most = max(most, len(ratios))
-    return [*lines, f"| recipe-fp16 / recipe-bf16 | {most} | {' | '.join(cells)} |"] if most else lines
+        pairs = [(found["recipe-fp16"][seed][which], found["recipe-bf16"][seed][which]) for seed in seeds]
+        ratios = [fp16 / bf16 for fp16, bf16 in pairs if fp16 and bf16]
+        cells.append(
+            ratio(ratios) + ("" if len(ratios) == len(seeds) else f" by {len(ratios)} of {len(seeds)}")
+        )
+    return [*lines, f"| recipe-fp16 / recipe-bf16 | {len(seeds)} | {' | '.join(cells)} |"] if seeds else lines
 
 
 def ratio(ratios: list[float]) -> str:

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { MERGE_BASE, sameRevisionText } from '../config/revision-rules.ts'
 import { ConfigError } from '../errors.ts'
 import { type ExperimentSource, type Loaded, loadExperiment } from './load-experiment.ts'
+import { refuseSurrounding } from './own-folder.ts'
 import { refuseForeignReport } from './workspace.ts'
 
 export interface AllSources extends Omit<ExperimentSource, 'experimentFile' | 'outDirectoryOf'> {
@@ -17,7 +18,8 @@ export interface AllLoaded extends AsyncDisposable {
 
 /** Throws a ConfigError for the first that cannot be run, and a CancelledError on a cancel. */
 export async function loadAll(sources: AllSources): Promise<AllLoaded> {
-  const { experimentFiles, outDirectory } = sources
+  const { experimentFiles, outDirectory, workingDirectory } = sources
+  refuseSurrounding(outDirectory, workingDirectory)
   const isAlone = experimentFiles.length === 1
   const outDirectoryOf = (name: string) => (isAlone ? outDirectory : join(outDirectory, name))
   if (!isAlone) await refuseForeignReport(outDirectory)

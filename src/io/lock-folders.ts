@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { ConfigError } from '../errors.ts'
 import type { Loaded } from './load-experiment.ts'
 import { type Lock, lockFiles } from './machine/lock.ts'
-import { refuseSurrounding } from './own-folder.ts'
 import { pythonPath } from './python-path.ts'
 import { makeOutputFolder } from './workspace.ts'
 
@@ -23,7 +22,6 @@ export interface FolderLockRequest {
  */
 export async function lockFolders(request: FolderLockRequest): Promise<readonly Lock[] & AsyncDisposable> {
   const { questions, workingDirectory, outDirectory, cancelled } = request
-  refuseSurrounding(outDirectory, workingDirectory)
   const python = pythonPath(questions[0]?.request.experiment.launch.python ?? '', workingDirectory)
   await using taking = new AsyncDisposableStack()
   const locks: Lock[] = []

@@ -8,8 +8,9 @@ import { baselineOf, logOf } from './ladder-standing.ts'
 export interface WeakBracket {
   /** Titles of what was launched in it. */
   readonly launched: readonly string[]
-  readonly before: RunSummary
-  /** Null where the sitting ended before it. */
+  /** Null where the one at the start does not count. */
+  readonly before: RunSummary | null
+  /** Null where the sitting ended before it, or it does not count. */
   readonly after: RunSummary | null
   /** Speedups over the baseline before alone, relative to those over both; 1 where there is no other. */
   readonly overFirst: number
@@ -32,12 +33,12 @@ export function weakBrackets(
       const isOwn = launch.sitting === sitting && launch.training !== baselineOf(record)
       return isOwn && isShown ? (titles.get(launch.training) ?? []) : []
     })
-  return baselines.flatMap((before, index): WeakBracket[] => {
-    const after = baselines[index + 1] ?? null
+  return [null, ...baselines].flatMap((before, index): WeakBracket[] => {
+    const after = baselines[index] ?? null
     const end = after === null ? order.length : order.indexOf(after.runId)
-    const launched = titlesBetween(order.indexOf(before.runId), end)
-    if (launched.length === 0) return []
-    if (after === null) return [{ launched, before, after, overFirst: 1 }]
+    const launched = titlesBetween(before === null ? -1 : order.indexOf(before.runId), end)
+    if (launched.length === 0 || (before === null && after === null)) return []
+    if (before === null || after === null) return [{ launched, before, after, overFirst: 1 }]
     const [first, second] = [logOf(before), logOf(after)]
     if (first === null || second === null || Math.abs(second - first) <= MAX_DISTANCE) return []
     return [{ launched, before, after, overFirst: Math.exp((first - second) / 2) }]

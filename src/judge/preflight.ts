@@ -41,13 +41,13 @@ export function checkPreflight({
   ]
 }
 
-/** Said before hours are spent on a verdict that cannot be reached; null where it can be. */
+/** Said before hours are spent on a verdict that may be out of reach; null where no gate asks for a GPU, or one is seen. */
 export function lackOfGpus(gates: readonly Gate[], preflight: Preflight | null): string | null {
   const lacking = gates.filter(
     ({ severity, metric }) => severity === 'required' && GPU_METRICS.includes(metric),
   )
   if (preflight?.gpus.status !== 'not-measured' || lacking.length === 0) return null
-  return `made for GPUs, and none is seen: ${preflight.gpus.reason}; on the CPU the required ${listed(lacking.map(({ name }) => name))} cannot be measured, so the verdict stays open`
+  return `no GPU is seen (${preflight.gpus.reason}); if the trainings run on the CPU, the required ${listed(lacking.map(({ name }) => name))} is not measured, and the verdict stays open`
 }
 
 export function checkLock(lock: LockFacts | null, gpus: Preflight['gpus']): MachineCheck {

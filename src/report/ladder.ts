@@ -230,6 +230,7 @@ function sourcesText(run: RunSummary | undefined): string {
 function bracketText({ launched, before, after, overFirst }: WeakBracket): string {
   const names = launched.join(', ')
   if (after === null) return `without a baseline launch after them, over the one before alone: ${names}`
+  if (before === null) return `without a baseline launch before them, over the one after alone: ${names}`
   const steps = [before, after].map(stepText).join(' and ')
   const change = `${percent(Math.abs(overFirst - 1))} ${overFirst < 1 ? 'lower' : 'higher'}`
   return `between baseline launches of ${steps} a step: ${names}; over the first alone their speedups are ${change}`

@@ -126,6 +126,10 @@ test('what stands between two baselines that are far apart is named, and what ha
   expect(await linesOf(calm, compile, graph, far)).toEqual([
     '  between baseline launches of 80.0 ms and 88.0 ms a step: compile alone, graph alone; over the first alone their speedups are 4.7% lower',
   ])
+  expect(await linesOf({ ...far, disturbance: 'other work' }, compile, calm, graph, calm)).toEqual([
+    '  without a baseline launch before them, over the one after alone: compile alone',
+    '  sitting-2-001-baseline: not counted: other work',
+  ])
   expect(await linesOf(far, compile, calm, graph)).toEqual([
     '  between baseline launches of 88.0 ms and 80.0 ms a step: compile alone; over the first alone their speedups are 4.9% higher',
     '  without a baseline launch after them, over the one before alone: graph alone',

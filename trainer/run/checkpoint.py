@@ -125,8 +125,9 @@ class CheckpointWriter:
             return
         copied = _copied(state)  # the next step changes the tensors in place
         begun = threading.Event()
-        self._thread = threading.Thread(target=self._save_in_thread, args=(copied, self.out, best, begun))
-        self._thread.start()
+        thread = threading.Thread(target=self._save_in_thread, args=(copied, self.out, best, begun))
+        thread.start()
+        self._thread = thread
         begun.wait()  # who ends the process from here on waits for it
         self.by_thread += 1
 

@@ -64,9 +64,11 @@ class Peers:
         if store:
             _quietly(lambda: store.add("saving", 1))
         SAVING.acquire(timeout=SAVING_SECONDS)  # and keep it, so that none is begun
-        if store:
-            _quietly(lambda: self._wait_for_the_others(store))
-        end_unsaved(FAILED)  # a normal exit would wait for a collective that no one joins
+        try:
+            if store:
+                _quietly(lambda: self._wait_for_the_others(store))
+        finally:  # also where somebody interrupts that
+            end_unsaved(FAILED)  # a normal exit would wait for a collective that no one joins
 
     def _wait_for_the_others(self, store: dist.Store) -> None:
         """Torchrun ends them when this rank has ended, also in the middle of a checkpoint."""

@@ -37,12 +37,15 @@ export interface ClimbHooks extends RunHooks {
 /** What ends a training, reads it and writes the report takes at most this long. */
 const CLOSING_MILLISECONDS = 15_000
 
-/** `before`: launches of earlier sittings. A baseline that fails ends the sitting: nothing could be compared with it. */
+/**
+ * `before`: launches of earlier sittings. A baseline that fails ends the sitting: nothing could be compared with it. Says
+ * whether it ended for want of time, for a baseline or for the next launch and the baseline after it.
+ */
 export async function climb(
   before: readonly KeptLaunch[],
   workspace: Workspace,
   hooks: ClimbHooks,
-): Promise<void> {
+): Promise<boolean> {
   const launches = [...before]
   const done: TrainingHash[] = []
   while (!hooks.cancelled.aborted && lostLock(hooks) === null) {
@@ -50,17 +53,20 @@ export async function climb(
     // What was cut or disturbed in this sitting is for the next.
     const due = trainings.map(({ hash }) => hash).filter((hash) => !done.includes(hash))
     const hash = nextTraining(baseline.hash, due, done, hooks.baselineEvery)
-    if (hash === null) return
+    if (hash === null) return false
     const next = trainings.find((one) => one.hash === hash) ?? baseline
     if (next === baseline) {
-      if (!fits([baseline]) || (await perform(baseline, true)).status !== 'finished') return
+      if (!fits([baseline])) return true
+      const { status } = await perform(baseline, true)
+      if (status !== 'finished') return status === 'cancelled' && !hooks.cancelled.aborted
     } else if (fits([next, baseline])) {
       await perform(next, false)
     } else {
       if (done.at(-1) !== baseline.hash && fits([baseline])) await perform(baseline, true)
-      return
+      return true
     }
   }
+  return false
 
   async function perform(training: Resolved, isBaseline: boolean): Promise<RunOutcome> {
     const id = launchId(hooks.sitting, done.length, training.title)
