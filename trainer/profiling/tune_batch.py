@@ -118,9 +118,8 @@ def _train(config: Config, data: Data, world: World) -> None:
     feed = open_feed(data.train, share, TRIAL_UPDATES, config.speed, world.device)
     try:
         learner = Learner(config, 0, world)
-        learner.scaled_step.start_at(
-            1.0
-        )  # fp16's own first scale overflows, and the optimizer keeps no state
+        # fp16's own first scale overflows: both updates would be skipped, without an optimizer's state.
+        learner.scaled_step.start_at(1.0)
         for step in range(1, TRIAL_UPDATES + 1):
             learner.update(step, feed)
         torch.cuda.synchronize()
