@@ -5,7 +5,7 @@
 #
 # A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
 # is only called again; it ends with 1 while something is not done. Without parts, all of them, for which the
-# host needs four GPUs: some seven hours, by the times of those parts that have been measured (not ladder-4gpu, formats).
+# host needs four GPUs: some seven hours, by the times of those parts that have been measured (not ladder-4gpu).
 # What the parts need, such as Python with torch as `python3`, is looked for first; where something is missing
 # the call names it, says how to get it and ends with 2, nothing measured. A host without a network gets Node and
 # packages from benchmarks/pack.sh.
