@@ -83,16 +83,17 @@ check() { # PROCESSES FOLDER [OPTION...]; goes on with what the folder holds
 check_shard() { # SHARD SHARDS
   check 1 "$out/check-1gpu/$1" --shard "$(($1 + 1))/$2" > "$out/check-1gpu/$1.txt"
 }
-formats_shard() { # SHARD SHARDS; pairs of trainings that differ by number format alone, by seeds
-  local seed form format
+formats_shard() { # SHARD SHARDS; trainings that differ by number format alone, by seeds; one may fail by itself
+  local seed form format worst=0
   for ((seed = $1 + 1; seed <= 8; seed += $2)); do
-    train_format baseline baseline "$seed" || return
+    train_format baseline baseline "$seed" || worst=$?
     for form in optimized recipe; do
       for format in bf16 fp16; do
-        train_format "$form" "$form-$format" "$seed" --set "speed.precision=$format" || return
+        train_format "$form" "$form-$format" "$seed" --set "speed.precision=$format" || worst=$?
       done
     done
   done
+  return "$worst"
 }
 train_format() { # CONFIG NAME SEED [OPTION...]; its checkpoint is not needed
   local folder=$out/formats/$2-$3 evaluations=()
