@@ -1,5 +1,5 @@
 // Which output folders are ours: what lies in any other is never moved.
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { isMapping } from '../config/differences.ts'
@@ -18,13 +18,17 @@ export async function markAsOurs(directory: string): Promise<void> {
   await writeFile(join(directory, MARK), MARK_TEXT)
 }
 
-/** Throws a ConfigError for a folder that the project itself lies in, such as / or the working directory. */
+/** Throws a ConfigError for a folder that the project itself lies in, such as / or the working directory, or a link to it. */
 export function refuseSurrounding(directory: string, workingDirectory: string): void {
-  const inside = relative(directory, workingDirectory)
+  const inside = relative(withoutLinks(directory), withoutLinks(workingDirectory))
   if (inside === '..' || inside.startsWith(`..${sep}`)) return
   throw new ConfigError(
     `out: got "${directory}", which holds the working directory, and results would lie among what is not ours; name a folder of their own, such as out`,
   )
+}
+
+function withoutLinks(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path
 }
 
 /** Throws a ConfigError where one of these is there and somebody else's. */

@@ -23,6 +23,7 @@ import { downloadArtifact, type FoundArtifact, findArtifact } from './github/dow
 import { readReportEvent } from './github/measuring-run.ts'
 import { publishWhole, show } from './github/publish.ts'
 import { findReportTarget, type ReportTarget } from './github/report-target.ts'
+import { refuseSurrounding } from './own-folder.ts'
 import { unpackResult } from './unpack-result.ts'
 import { Workspace } from './workspace.ts'
 
@@ -46,7 +47,9 @@ export async function runReportJob(inputs: ReportInputs): Promise<boolean> {
   }
   try {
     const experiment = parseExperiment(target.base.text, `${path} of ${target.base.branch}`, inputs.overrides)
-    const workspace = await Workspace.fresh(resolve(inputs.workingDirectory, inputs.outDirectory))
+    const out = resolve(inputs.workingDirectory, inputs.outDirectory)
+    refuseSurrounding(out, resolve(inputs.workingDirectory))
+    const workspace = await Workspace.fresh(out)
     const artifact = await fetchResult(inputs, target, experiment, workspace)
     const { result, other } = await judgeAgain(experiment, target, workspace)
     return await publishJudged(target, artifact, result, other, workspace)

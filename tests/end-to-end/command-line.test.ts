@@ -365,6 +365,7 @@ it.each(['', '.', '..', '/'])('results with --out "%s" would lie among what is n
   const { exitCode, stderr } = await speedproof(folder, 'run', EXPERIMENT_FILE, '--out', out)
   expect(exitCode).toBe(2)
   expect(stderr).toMatch(/^out: got "\/.*", which holds the working directory, /)
+  expect(await speedproof(folder, 'doctor', '--out', out)).toMatchObject({ exitCode: 2, stdout: '', stderr })
   expect(await readdir(folder)).toEqual(before)
 })
 

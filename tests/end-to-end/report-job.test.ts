@@ -1,4 +1,5 @@
 // The privileged report job: it judges what a measuring job left, and says so on the pull request.
+import { readdir } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { HEAD_SHA, workflowRunEvent } from '../harness/events.ts'
 import { refuse } from '../harness/local-server.ts'
@@ -90,6 +91,18 @@ describe('a finished run', () => {
     services.github.files.release = { ...services.github.files.main }
     await report(services)
     expect(services.github.checks).toMatchObject([{ name: `${CHECK} (into release)` }])
+  })
+
+  it('is not unpacked where the project itself lies, and the check says why', async () => {
+    await using services = await servicesWith(passed)
+    const { folder } = await report(services, { inputs: { out: '.' } })
+    expect(services.github.checks).toMatchObject([
+      {
+        conclusion: 'failure',
+        output: { summary: expect.stringContaining('which holds the working directory') },
+      },
+    ])
+    expect(await readdir(folder)).toEqual([])
   })
 
   it('is found by its earlier artifact when only another job was run again', async () => {

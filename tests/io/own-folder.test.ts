@@ -80,6 +80,17 @@ test.each(['/', '/work', '/work/project'])(
   },
 )
 
+test('a link to where the project lies is no folder for results either', async () => {
+  const project = await aFolder()
+  const link = join(await aFolder(), 'link')
+  await symlink(project, link)
+  expect(() => refuseSurrounding(link, project)).toThrow(
+    `out: got "${link}", which holds the working directory`,
+  )
+  await mkdir(join(project, 'out'))
+  expect(() => refuseSurrounding(join(link, 'out'), project)).not.toThrow()
+})
+
 test.each(['/work/project/out', '/work/project-2', '/work/project/..out', '/tmp/out'])(
   '%s is a folder for results',
   (out) => {

@@ -7,6 +7,7 @@ import { type DoctorFinding, missing, ready } from '../../judge/doctor.ts'
 import type { MachineCheck } from '../../judge/machine-check.ts'
 import { checkPreflight } from '../../judge/preflight.ts'
 import type { GpuFacts, Measured, Preflight } from '../../measure/machine-record.ts'
+import { refuseSurrounding } from '../own-folder.ts'
 import { packageRoot } from '../package-root.ts'
 import { tryParseJson } from '../parse-json.ts'
 import { runShort } from '../process/short-command.ts'
@@ -33,8 +34,9 @@ interface DoctorRequest {
   readonly outDirectory: string
 }
 
-/** Throws a ConfigError for an experiment that cannot be read; all else is a finding. */
+/** Throws a ConfigError for an experiment that cannot be read, and for a folder that takes no results; all else is a finding. */
 export async function examine(visit: Visit): Promise<DoctorFinding[]> {
+  refuseSurrounding(visit.outDirectory, visit.workingDirectory)
   const request = await requestOf(visit)
   const gpus = await findGpus(request)
   const ofPython = await pythonFindings(request, gpus)
