@@ -245,9 +245,8 @@ function setUpCells(standing: Standing): [string, string] {
   ]
 }
 
-function effectCells({ standing, gain, verdict }: RungResult): [string, string] {
-  if (standing.status !== 'finished') return [verdict, '']
-  const delta = standing.lossDelta === null ? '' : signed(standing.lossDelta, 2)
+function effectCells({ lossDelta, gain, verdict }: RungResult): [string, string] {
+  const delta = lossDelta === null ? '' : signed(lossDelta, 2)
   if (gain === null) return [verdict, delta]
   const { bounds } = gain
   const interval = bounds === null ? '' : ` (${ratio(bounds.lower)} to ${ratio(bounds.upper)})`

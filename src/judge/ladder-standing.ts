@@ -43,7 +43,7 @@ export function answerOf(
   return answers.findLast((launch) => launch.sitting === sitting) ?? answers.at(-1) ?? null
 }
 
-export const NOT_MEASURED: Standing = { status: 'not measured' }
+export const NOT_MEASURED = { status: 'not measured' } as const satisfies Standing
 
 export function standingOf(
   hash: TrainingHash,
