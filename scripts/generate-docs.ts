@@ -4,7 +4,9 @@ import { markdownTable } from 'markdown-table'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { assess } from '../src/assess.ts'
+import { isMapping } from '../src/config/differences.ts'
 import { VARIANTS } from '../src/config/experiment.ts'
+import type { Settings } from '../src/config/mapping.ts'
 import { readRecorded } from '../src/io/analyze.ts'
 import { readShared } from '../src/io/ladder/ladder-file.ts'
 import { type JudgedRung, judgeLadder, type RungResult } from '../src/judge/ladder.ts'
@@ -12,11 +14,13 @@ import type { Standing } from '../src/judge/ladder-standing.ts'
 import { spreadOf } from '../src/judge/noise.ts'
 import type { PairedEstimate } from '../src/judge/paired.ts'
 import type { JudgedGate } from '../src/judge/verdict.ts'
+import type { LadderRecord } from '../src/measure/ladder.ts'
 import type { RunSummary } from '../src/measure/summary.ts'
 import type { Result } from '../src/record/result.ts'
 import { besideTheGates } from '../src/report/beside.ts'
 import { gateCells, TABLE_HEAD } from '../src/report/gate-row.ts'
 import { VERDICT_ICON } from '../src/report/markdown.ts'
+import { meanOf } from '../src/statistics/averages.ts'
 import { number, percent, ratio, seconds, signed } from '../src/text/numbers.ts'
 
 const GATES = 'benchmarks/gate'
@@ -34,6 +38,12 @@ const SPEEDUPS = {
 
 /** and how soon as good. */
 const RECIPES = ['two-task-1gpu-recipe', 'two-task-2gpu-recipe', 'two-task-4gpu-recipe'] as const
+
+/** What the ladder led to: the configs that have a rung. */
+const SHIPPED = {
+  'optimized form': 'configs/train/two-task-1gpu-optimized.yaml',
+  recipe: 'configs/train/two-task-1gpu-recipe.yaml',
+} as const
 
 const COMMON_HEAD = ['whole run', 'NRMSE, optimized / baseline', 'memory of a GPU', 'verdict'] as const
 
@@ -211,17 +221,20 @@ async function ladderTable(): Promise<string> {
   const head = [
     'rung',
     'predicted',
+    'ms alone',
     'gain alone',
     'GB',
     'compile',
     'loss delta',
+    'ms in the sum',
     'gain in the sum',
     'loss delta',
+    'kept in',
   ]
   const steps = baselines.flat().map(secondsOfAStep)
   const [low, high] = [Math.min(...steps), Math.max(...steps)]
   return [
-    markdownTable([head, ...rungs.map(rungCells)]),
+    markdownTable([head, ...rungs.map((judged) => [...rungCells(judged), keptIn(setOf(judged, record))])]),
     '',
     ...(record.experiment.ladder?.rungs ?? [])
       .filter(({ replaces }) => replaces.length > 0)
@@ -230,10 +243,50 @@ async function ladderTable(): Promise<string> {
   ].join('\n')
 }
 
+function setOf({ rung }: JudgedRung, { experiment }: LadderRecord): Settings {
+  return experiment.ladder?.rungs.find(({ name }) => name === rung.name)?.set ?? {}
+}
+
+/** A rung that changes the work may be kept at another value. */
+function keptIn(set: Settings): string {
+  const keeping = Object.entries(SHIPPED).flatMap(([form, file]) => {
+    const config: unknown = parse(readFileSync(file, 'utf8'))
+    const values = Object.entries(set).map(([key, value]) => ({
+      key,
+      wanted: value,
+      there: valueAt(config, key),
+    }))
+    if (values.every(({ wanted, there }) => there === wanted)) return [form]
+    const isOtherWork =
+      form === 'recipe' && values.every(({ key, there }) => key.startsWith('recipe.') && there !== undefined)
+    return isOtherWork ? values.map(({ there }) => `${form}, with ${there}`) : []
+  })
+  return keeping.length === 0 ? 'none' : keeping.length > 1 ? 'both' : keeping.join()
+}
+
+function valueAt(config: unknown, key: string): unknown {
+  return key.split('.').reduce((part: unknown, name) => (isMapping(part) ? part[name] : undefined), config)
+}
+
 function rungCells({ rung, alone, sum }: JudgedRung): string[] {
   const name = rung.needs.length > 0 ? `${rung.name} (over ${rung.needs.join(', ')})` : rung.name
   const [gain, delta] = effectCells(alone)
-  return [name, rung.predicts ?? '', gain, ...setUpCells(alone.standing), delta, ...effectCells(sum)]
+  const setUp = setUpCells(alone.standing)
+  return [
+    name,
+    rung.predicts ?? '',
+    stepCell(alone),
+    gain,
+    ...setUp,
+    delta,
+    stepCell(sum),
+    ...effectCells(sum),
+  ]
+}
+
+function stepCell({ counting }: RungResult): string {
+  const steps = counting.map(({ summary }) => secondsOfAStep(summary) * 1e3)
+  return steps.length === 0 ? '' : number(meanOf(steps), 4)
 }
 
 function setUpCells(standing: Standing): [string, string] {
