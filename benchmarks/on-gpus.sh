@@ -110,9 +110,10 @@ measure() {
     check-1gpu) share_out check_shard "$1" ;;
     check-2gpu) check 2 "$out/$1" > "$out/$1.txt" ;;
     kernels) python3 -m benchmarks.kernel_speed > "$out/kernels.jsonl" ;;
-    gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 ;;
-    recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 ;;
-    plan-?gpu) action "$1" "$1" blocks=4 ;;
+    # Seeds that no other part has: gates that share theirs share their luck, and say less together.
+    gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 "seed=${count}01" ;;
+    recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 "seed=${count}11" ;;
+    plan-?gpu) action "$1" "$1" blocks=4 "seed=${count}21" ;;
     plan-parts-?gpu)
       # All updates of its period, since every fourth has more to do.
       train "$count" "plan-${count}gpu" "$out/$1/plan" "${short[@]}" --set speed.trace_updates=4 || return
@@ -123,7 +124,7 @@ measure() {
         --only {baseline,optimized}-"${count}gpu" "plan-${count}gpu"{,-ddp,-nccl-default,-all-activations,-own-batch}
       ;;
     # Before the gate, which is then held against it.
-    floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 ;;
+    floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 "seed=${count}31" ;;
     ladder-1gpu)
       share_out ladder_shard "$1" || return
       node lib/cli.js ladder --show "$out/$1"/*/ladder.json > "$out/$1.txt"
