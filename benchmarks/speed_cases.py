@@ -48,6 +48,11 @@ PLAN = {
     "-nccl-default": ("speed.nccl=[]",),
     "-all-activations": ("speed.activation_checkpointing=off", "speed.checkpoint_encoder_decoder=false"),
 }
+# What the optimized form might have besides, or in place of what it has.
+CANDIDATES = {
+    "-joint-decode": ("speed.joint_decode=true",),
+    "-fp16": ("speed.precision=fp16",),
+}
 PLAN_MICRO_STEPS = 2
 # Pairs of an update over the baseline's, by GPUs: 24 trajectories x 2 against 8 x 3, 30 x 2 against 8 x 6.
 PLAN_BATCH = {4: 2.0, 2: 1.25}
@@ -120,6 +125,10 @@ def cases(most_gpus: int, micro_batch: int) -> list[Case]:
             if gpus == counts[0]
         ),
         Case("baseline-1gpu-free-gains", "baseline", 1, share, MICRO_STEPS - 1, settings=FREE),
+        *(
+            Case(f"optimized-1gpu{name}", "optimized", 1, share, 1, settings=settings)
+            for name, settings in CANDIDATES.items()
+        ),
         Case("optimized-1gpu-cold", "optimized", 1, share, 1, cache="cold"),
         Case("optimized-1gpu-warm", "optimized", 1, share, 1, cache="cold", after="optimized-1gpu-cold"),
     ]
