@@ -1,0 +1,249 @@
+"""What a trace says of where the GPU's time goes, and what its table and picture say beside it."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
+from test_benchmark_input import run
+from tiny import ROOT
+
+from benchmarks import step_breakdown
+from benchmarks.step_breakdown import (
+    REST,
+    WAITS,
+    bars_of,
+    breakdown,
+    kind_of,
+    read_trace,
+    recorded,
+    untraced_of,
+)
+from trainer.errors import ConfigError
+
+GEMM, ADAMW, SUM = "nvjet_sm90_hsh", "multi_tensor_apply_kernel<FusedAdamMathFunctor>", "reduce_kernel"
+ALL_REDUCE, FROM_HOST = "ncclDevKernel_AllReduce", "Memcpy HtoD (Pinned -> Device)"
+MUON, LOADER = "Optimizer.step#Muon.step", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+RECORDED = ROOT / "benchmarks/step-breakdown"
+
+
+def launch(correlation: int, at: float, name: str = "cudaLaunchKernel", thread: int = 1) -> dict:
+    arguments = {"correlation": correlation}
+    return {"cat": "cuda_runtime", "name": name, "ts": at, "dur": 1.0, "tid": thread, "args": arguments}
+
+
+def on_gpu(name: str, start: float, end: float, correlation: int | None = None) -> dict:
+    arguments = {} if correlation is None else {"correlation": correlation}
+    cat = "gpu_memcpy" if name.startswith("Memcpy") else "kernel"
+    return {"cat": cat, "name": name, "ts": start, "dur": end - start, "tid": 7, "args": arguments}
+
+
+def annotation(name: str, start: float, end: float, thread: int = 1) -> dict:
+    return {"cat": "user_annotation", "name": name, "ts": start, "dur": end - start, "tid": thread}
+
+
+def written(folder: Path, *events: dict) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "trace-0.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def microseconds(path: Path, updates: int = 1) -> dict[str, float]:
+    """Of an update, by kind, where there are any."""
+    found = breakdown(read_trace(path), updates)
+    assert sum(found.kinds.values()) == pytest.approx(found.update)
+    return {kind: pytest.approx(1e3 * spent) for kind, spent in found.kinds.items() if spent}
+
+
+def test_idle_time_is_the_hosts_until_it_launches_what_runs_next(tmp_path):
+    path = written(
+        tmp_path,
+        *(launch(1, 0), on_gpu(GEMM, 10, 20, 1)),
+        *(launch(2, 50), on_gpu(GEMM, 55, 60, 2)),  # 30 of 35 too late
+        *(launch(3, 51), on_gpu(GEMM, 62, 70, 3)),  # in time
+        on_gpu(GEMM, 80, 90, 99),  # whose launch is not in the trace
+    )
+    assert microseconds(path) == {"products": 33, "waiting for the host": 30, "idle otherwise": 5 + 2 + 10}
+
+
+def test_the_host_in_the_loader_while_nothing_runs_is_waiting_for_data(tmp_path):
+    path = written(
+        tmp_path,
+        *(launch(1, 0), on_gpu(GEMM, 10, 20, 1)),
+        annotation(LOADER, 12, 32),  # of which 8 are behind the kernel
+        *(launch(2, 40), on_gpu(FROM_HOST, 44, 48, 2)),
+        *(launch(3, 41), on_gpu("Memcpy DtoD (Device -> Device)", 48, 50, 3)),
+    )
+    assert microseconds(path) == {
+        "products": 10,
+        "data": 4,
+        "copies": 2,
+        "waiting for data": 12,
+        "waiting for the host": 8,
+        "idle otherwise": 4,
+    }
+
+
+def test_a_trace_without_launches_does_not_say_what_idle_time_waits_for(tmp_path):
+    found = microseconds(written(tmp_path, on_gpu(GEMM, 0, 10), on_gpu(GEMM, 30, 40)))
+    assert found == {"products": 20, "idle": 20}
+
+
+def test_communication_is_exposed_where_nothing_else_runs(tmp_path):
+    path = written(tmp_path, on_gpu(GEMM, 0, 10), on_gpu(ALL_REDUCE, 4, 18), on_gpu(GEMM, 18, 20))
+    found = breakdown(read_trace(path), updates=2)
+    assert found.kinds["communication exposed"] == pytest.approx(8e-3 / 2)
+    assert found.communication_hidden == pytest.approx(6e-3 / 2)
+
+
+def test_what_the_optimizers_ranges_launch_is_the_optimizers(tmp_path):
+    path = written(
+        tmp_path,
+        annotation(MUON, 10, 20),
+        annotation("AdamW.step", 30, 40),
+        *(launch(1, 5), on_gpu(GEMM, 50, 51, 1)),
+        *(launch(2, 12), on_gpu(GEMM, 51, 53, 2)),
+        *(launch(3, 15, thread=2), on_gpu(GEMM, 53, 57, 3)),  # of a backward pass, say
+        *(launch(4, 25), on_gpu(SUM, 57, 65, 4)),
+        *(launch(5, 33), on_gpu(SUM, 65, 81, 5)),
+        *(launch(6, 17), on_gpu(ALL_REDUCE, 81, 113, 6)),
+    )
+    assert microseconds(path) == {
+        "products": 1 + 4,
+        "optimizer": 2 + 16,
+        "pointwise and sums": 8,
+        "communication exposed": 32,
+    }
+
+
+def test_in_a_graph_all_from_adamw_on_is_the_optimizers(tmp_path):
+    updates = []
+    for number, at in enumerate((0, 100), 1):
+        updates += [launch(number, at, "cudaGraphLaunch")]
+        updates += [on_gpu(GEMM, at + 10, at + 20, number), on_gpu(ADAMW, at + 20, at + 24, number)]
+        updates += [on_gpu(GEMM, at + 24, at + 30, number), on_gpu(ALL_REDUCE, at + 30, at + 32, number)]
+    found = microseconds(written(tmp_path, *updates), updates=2)
+    assert found == {
+        "products": 10,
+        "optimizer": 10,
+        "communication exposed": 2,
+        "waiting for the host": 68 / 2,
+        "idle otherwise": 10 / 2,
+    }
+
+
+def test_adamw_outside_of_a_graph_takes_nothing_with_it(tmp_path):
+    path = written(
+        tmp_path,
+        *(launch(1, 0), on_gpu(ADAMW, 10, 20, 1)),
+        *(launch(2, 1), on_gpu(GEMM, 20, 24, 2)),
+    )
+    assert [kind_of(operation) for operation in read_trace(path).operations] == ["optimizer", "products"]
+
+
+def events_of(path: Path, *events: dict) -> None:
+    path.with_name("metrics.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in events))
+
+
+def steps(*seconds: float) -> dict:
+    return {"event": "steps", "step_seconds": seconds}
+
+
+START = {"event": "run_start", "period_steps": 1}
+
+
+def test_an_update_without_the_profiler_is_one_before_it_started(tmp_path):
+    path = written(tmp_path, on_gpu(GEMM, 0, 10))
+    assert untraced_of(path) is None
+    events_of(path, START, steps(9, 9), START, steps(5, *[0.4] * 5), steps(*[0.3] * 4, 0.9, 0.9, 0.8))
+    assert untraced_of(path) == pytest.approx(400)  # five of 0.4 and four of 0.3
+    events_of(path, {**START, "period_steps": 4}, steps(*[0.4] * 10))
+    assert untraced_of(path) is None
+    events_of(path, START, steps(5))
+    assert untraced_of(path) is None
+
+
+def test_the_rest_of_an_update_that_was_not_traced_is_beyond_the_traced_work(tmp_path, monkeypatch, capsys):
+    path = written(tmp_path / "baseline", on_gpu(GEMM, 0, 4000), on_gpu(ALL_REDUCE, 6000, 9000))
+    events_of(path, START, steps(5, *[0.005] * 9))
+    assert run(monkeypatch, step_breakdown, "--updates", 1, path) == 0
+    said = capsys.readouterr().out
+    assert row(said, "ms of an update") == ["9.00"]
+    assert row(said, "ms, not traced") == ["5.00"]
+    assert row(said, "its rest") == ["1.00"]
+    assert "Not traced: median of updates 2 to 10 of the same training. " in said
+    given = ["--untraced", "4.5", "--untraced-of", "the gate"]
+    assert run(monkeypatch, step_breakdown, path, "--updates", 1, *given) == 0
+    said = capsys.readouterr().out
+    assert row(said, "its rest") == ["0.50"]
+    assert "Not traced: the gate. " in said
+
+
+def row(table: str, name: str) -> list[str]:
+    return next(line for line in table.splitlines() if line.startswith(f"{name} "))[len(name) :].split()
+
+
+@pytest.mark.parametrize("name", ["h200-1gpu-a1e8f85", "h200-2gpu", "h200-4gpu", "h100-4gpu"])
+def test_an_older_record_prints_what_it_has_and_says_what_it_lacks(monkeypatch, capsys, name):
+    path = RECORDED / f"{name}.json"
+    assert run(monkeypatch, step_breakdown, "--recorded", path) == 0
+    said = capsys.readouterr().out
+    hidden = [f"{part.communication_hidden:.2f}" for part in recorded(path).values()]
+    assert row(said, "communication hidden") == hidden
+    assert not any(line.startswith(("data", "waiting")) for line in said.splitlines()[:12])
+    assert "An older record: products and pointwise work have Muon's" in said
+    assert "Not traced" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--untraced", "0", "1", "--untraced-of", "x"], "expected milliseconds above 0"),
+        (["--untraced", "nan", "1", "--untraced-of", "x"], "expected milliseconds above 0"),
+        (["--untraced", "1", "2"], "--untraced, --untraced-of: need each other"),
+        (["--untraced-of", "x"], "--untraced, --untraced-of: need each other"),
+    ],
+)
+def test_untraced_times_are_one_a_trace_and_say_whose_they_are(monkeypatch, capsys, arguments, said):
+    record = RECORDED / "h200-2gpu.json"
+    assert run(monkeypatch, step_breakdown, "--recorded", record, *arguments) == 2
+    assert said in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="--untraced: got 1 times, expected 2, one a trace"):
+        run(monkeypatch, step_breakdown, "--recorded", record, "--untraced", "1", "--untraced-of", "x")
+
+
+def test_a_picture_has_a_bar_beside_each_traced_one_and_says_what_the_profiler_does(tmp_path, monkeypatch):
+    # As if matplotlib, which tests do not need, were there.
+    figure, axes = MagicMock(), MagicMock()
+    pyplot = SimpleNamespace(subplots=lambda **_: (figure, axes))
+    monkeypatch.setitem(sys.modules, "matplotlib", SimpleNamespace(pyplot=pyplot))
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", pyplot)
+    monkeypatch.setattr(step_breakdown, "find_spec", lambda _: True)
+    given = ["--untraced", 362.7, 118.4, "--untraced-of", "the gate", "--devices", "2 x NVIDIA H200"]
+    picture = ["--picture", tmp_path / "all.png"]
+    assert run(monkeypatch, step_breakdown, "--recorded", RECORDED / "h200-2gpu.json", *given, *picture) == 0
+    ends = [sum(call.args[1][bar] for call in axes.barh.call_args_list) for bar in range(4)]
+    assert ends == pytest.approx([521.59, 362.7, 115.93, 118.4], abs=0.01)
+    labels = [call.kwargs["label"] for call in axes.barh.call_args_list]
+    assert "communication exposed: 59.53 | 1.47" in labels
+    assert labels[-1] == f"{REST}: 51.31 | 6.40"
+    assert "the profiler slows the host" in axes.set_title.call_args.args[0]
+    below = axes.set_xlabel.call_args.args[0]
+    assert "Not traced: the gate. " in below
+    assert "Communication behind other work, in no bar: 26.67 | 0.17 ms." in below
+    assert figure.suptitle.call_args.args[0].endswith("in an update on 2 x NVIDIA H200")
+    figure.savefig.assert_called_once_with(tmp_path / "all.png", dpi=150)
+
+
+def test_a_bar_that_was_not_traced_has_no_wait_of_the_trace():
+    found = recorded(RECORDED / "h100-4gpu.json")
+    traced, *_ = bars_of(found)
+    assert traced.pieces["idle"] > 200
+    slower = {path: replace(part, untraced=100.0) for path, part in found.items()}
+    for bar in bars_of(slower)[1::2]:
+        assert not set(WAITS) & set(bar.pieces)
+        assert bar.pieces[REST] == 0.0  # less than the work as traced has no bar, and a negative number
