@@ -57,7 +57,7 @@ ON_HOST = {"cuda_runtime", "cuda_driver"}
 IN_OPTIMIZER = re.compile(r"^Optimizer\.step#|^AdamW\.step$")  # torch's ranges, and ours
 IN_LOADER = re.compile(r"^enumerate\(DataLoader\)#")
 ADAMW_IN_GRAPH = "FusedAdam"  # the first part of Hybrid, and the only AdamW that can be captured
-TRACED = "traced: the profiler slows the host, so idle time is longer than in a training that is not traced"
+TRACED = "Traced: the profiler slows the host, so idle time is longer than in a training that is not traced"
 
 Interval = tuple[float, float]
 
@@ -434,7 +434,7 @@ def draw(found: Mapping[str, Breakdown], path: Path, devices: str | None, untrac
     # Within the axes' margin: a label of the figure would lie on the legend.
     axes.set_xlabel("\n".join(["ms of an update", *said]), fontsize="small")
     figure.suptitle(" on ".join(filter(None, ("Where one GPU's time goes in an update", devices))))
-    axes.set_title(TRACED[0].upper() + TRACED[1:], fontsize="small")
+    axes.set_title(TRACED, fontsize="small")
     names = " | ".join(Path(trace).parent.name for trace in found)
     figure.legend(title=f"ms of {names}", ncols=2, loc="outside lower center", frameon=False)
     with refusal_told(path):
