@@ -1,8 +1,8 @@
 """Where the GPU's time goes in one update: reads the traces of runs that had `speed.trace_updates`.
 
     python -m benchmarks.step_breakdown --updates 3 --json OUT.json --picture OUT.png out/*/trace-0.json
-    python -m benchmarks.step_breakdown --recorded OUT.json --picture OUT.png --devices "4 x NVIDIA H200" \\
-        --untraced 391.2 118.9 --untraced-of "the gate on the same host"
+    python -m benchmarks.step_breakdown --recorded OUT.json --picture OUT.png --devices "2 x NVIDIA H200" \\
+        --untraced 362.7 118.4 --untraced-of "the gate on the same host"
 
 Prints a table with a column per trace, named by its folder, then the longest kernels of each. Kernels run on
 several streams: what overlaps counts once, for the first of KINDS that is busy; communication is exposed
@@ -424,7 +424,7 @@ def draw(found: Mapping[str, Breakdown], path: Path, devices: str | None, untrac
         widths = [bar.pieces.get(kind, 0.0) for bar in bars]
         style = {"color": f"C{number}"}
         if kind == REST:
-            style = {"color": "white", "edgecolor": "gray", "hatch": "////"}
+            style = {"color": "white", "edgecolor": "gray", "hatch": "////", "linewidth": 0}
         drawn = axes.barh(places, widths, left=left, label=f"{kind}: {' | '.join(cells)}", **style)
         left = [a + b for a, b in zip(left, widths, strict=True)]
     axes.bar_label(drawn, [f"{bar.milliseconds:.2f} ms" for bar in bars], padding=4)

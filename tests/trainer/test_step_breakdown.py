@@ -70,6 +70,11 @@ def test_idle_time_is_the_hosts_until_it_launches_what_runs_next(tmp_path):
     assert microseconds(path) == {"products": 33, "waiting for the host": 30, "idle otherwise": 5 + 2 + 10}
 
 
+def test_a_launch_that_its_clock_has_behind_the_kernel_takes_no_more_than_the_gap(tmp_path):
+    path = written(tmp_path, launch(1, 0), on_gpu(GEMM, 0, 10, 1), launch(2, 33), on_gpu(GEMM, 30, 40, 2))
+    assert microseconds(path) == {"products": 20, "waiting for the host": 20}
+
+
 def test_the_host_in_the_loader_while_nothing_runs_is_waiting_for_data(tmp_path):
     path = written(
         tmp_path,
