@@ -428,7 +428,7 @@ def draw(found: Mapping[str, Breakdown], path: Path, devices: str | None, untrac
         drawn = axes.barh(places, widths, left=left, label=f"{kind}: {' | '.join(cells)}", **style)
         left = [a + b for a, b in zip(left, widths, strict=True)]
     axes.bar_label(drawn, [f"{bar.milliseconds:.2f} ms" for bar in bars], padding=4)
-    axes.margins(x=0.14)
+    axes.set_xlim(0, 1.14 * max(bar.milliseconds for bar in bars))
     axes.set_yticks(places, [bar.label for bar in bars])
     axes.invert_yaxis()
     # Within the axes' margin: a label of the figure would lie on the legend.
