@@ -14,8 +14,7 @@ it is read from the training's own updates before the trace, or given.
 Waiting for the host: nothing runs, and what runs next had not been launched. Waiting for data: the part of
 it that the host spends in the DataLoader. Data: what is copied from the host. The optimizer has what it is
 named by, what its ranges in the trace launch, and in a CUDA graph, which has no ranges, all from the first
-kernel of AdamW on. A trace does not tell the gathers of resident data and, outside of a graph, the products
-of Muon in batches: they are pointwise work and products.
+kernel of AdamW on. A trace does not tell the gathers of resident data: they are pointwise work.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ COMMUNICATION = re.compile("nccl", re.IGNORECASE)
 WAITS = ["communication exposed", "waiting for data", "waiting for the host", "idle otherwise", "idle"]
 ON_GPU = {"kernel", "gpu_memcpy", "gpu_memset"}
 ON_HOST = {"cuda_runtime", "cuda_driver"}
-IN_OPTIMIZER = re.compile(r"^Optimizer\.step#|^AdamW\.step$")  # torch's ranges, and ours
+IN_OPTIMIZER = re.compile(r"^Optimizer\.step#|^(AdamW|Muon)\.step$")  # torch's ranges, and ours
 IN_LOADER = re.compile(r"^enumerate\(DataLoader\)#")
 ADAMW_IN_GRAPH = "FusedAdam"  # the first part of Hybrid, and the only AdamW that can be captured
 TRACED = "Traced: the profiler slows the host, so idle time is longer than in a training that is not traced"

@@ -151,6 +151,14 @@ def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path, m
     assert not (plain / "trace-0.json").exists()
 
 
+@pytest.mark.parametrize(("form", "name"), [("loop", "Optimizer.step#Muon.step"), ("batched", "Muon.step")])
+def test_a_trace_has_the_range_of_each_step_of_muon(tmp_path, form, name):
+    muon = ["optimizer.matrices=muon", f"speed.muon={form}"]
+    config = tiny_config(tmp_path, *muon, "train.updates=12", "speed.trace_updates=2")
+    run_training(config, tmp_path, 3, Progress())
+    assert _count(name, tmp_path / "trace-0.json") == 2
+
+
 @pytest.mark.parametrize(("steps_left", "traced"), [(13, 3), (11, 1), (9, 0)])
 def test_a_resumed_run_traces_what_its_rest_allows_and_says_so(tmp_path, steps_left, traced):
     config = tiny_config(tmp_path, "speed.trace_updates=3", "train.updates=24")

@@ -11,6 +11,7 @@ from itertools import groupby
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.autograd.profiler import record_function
 
 from trainer.config.schema import OptimizerConfig
 from trainer.optimizer.matrices import Matrix
@@ -98,6 +99,7 @@ class BatchedMuon:
     def set_weight_decay(self, weight_decay: float) -> None:
         self.weight_decay = weight_decay
 
+    @record_function("Muon.step")  # in traces, as torch's class has it
     @torch.no_grad()
     def step(self, skipped: Tensor | None = None) -> None:
         """Update; not where `skipped`, which lies on the device, is 1. Even then ranks send directions."""
