@@ -6,12 +6,13 @@ import pytest
 import torch
 from test_model_switches import an_objective, gradients
 from test_switch_effects import Operations
-from tiny import tiny_config
+from tiny import events, tiny_config
 from torch import Tensor, nn
 from torch.library import opcheck
 
 from benchmarks.kernel_errors import Case, gated_norm_errors
 from trainer.data.conditions import condition_size
+from trainer.errors import Diverged
 from trainer.kernels.cross_attention import cross_attention
 from trainer.kernels.decoder_tail import decoder_tail
 from trainer.kernels.feed_forward import feed_forward
@@ -21,6 +22,7 @@ from trainer.kernels.row_parts import MOST_PROGRAMS, added_up
 from trainer.model.attention import CrossAttention
 from trainer.model.decoder import AnyPointDecoder
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.run.training import Progress, run_training
 from trainer.switches.fused_pointwise import fuse_pointwise, fused_layers
 
 PAIRS, TOKENS, DIM, HIDDEN, FIELDS = 3, 5, 48, 40, 2  # none fills a tile
@@ -253,3 +255,32 @@ def test_the_gradient_of_a_gradient_is_refused():
     (of_x,) = torch.autograd.grad(out.float().sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="feed_forward_backward"):
         of_x.float().sum().backward()
+
+
+def test_a_training_with_a_kernel_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    """With one of them: the interpreter takes minutes for an update with all."""
+    monkeypatch.setattr("trainer.run.training.require_device_fits", lambda *_: None)
+    config = tiny_config(
+        tmp_path,
+        *("speed.attention=one-tile", "speed.wrapper=flat", "speed.data_path=resident"),
+        *(
+            "model.hidden_dim=32",
+            "model.depth=1",
+            "data.advection1d.trajectories=4",
+            "optimizer.warmup_updates=0",
+        ),
+        *("train.updates=2", "train.checkpoint_every_updates=1"),
+    )
+    run_training(config, tmp_path / "whole", 3, Progress())
+    monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@rank0@step2")
+    with pytest.raises(Diverged):
+        run_training(config, tmp_path / "cut", 3, Progress())
+    monkeypatch.delenv("SPEEDPROOF_TEST_FAULT")
+    run_training(config, tmp_path / "cut", 3, Progress(), resume=True)
+    (start,) = events(tmp_path / "cut", "run_start")
+    assert (start["resumed_at_steps"], start["effective"]["attention"]) == ([1], "one-tile")
+    whole, cut = (
+        torch.load(tmp_path / name / "checkpoint.pt", weights_only=True) for name in ("whole", "cut")
+    )
+    for part in ("model", "ema", "optimizer"):
+        torch.testing.assert_close(cut[part], whole[part], rtol=0, atol=0)

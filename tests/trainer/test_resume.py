@@ -51,6 +51,16 @@ IN_FP16 = [
     "speed.data_path=resident",
 ]
 GRAPH = ["speed.cuda_graph=true", "speed.fused_adamw=true"]
+# What a CPU has of the fast paths of the two-task configs; test_wrappers.py has two ranks, with sharded Muon.
+FAST = [
+    *("optimizer.matrices=muon", "speed.muon=batched", "speed.wrapper=flat", "speed.data_path=resident"),
+    *("speed.precision=bf16", "speed.foreach_ema=true", "speed.hoist_fixed_grid=true", *GRAPH),
+]
+FAST_RECIPE = [
+    *(*FAST, "speed.joint_decode=true", "train.pairs_per_update=32", "recipe.batch_cut_into=2"),
+    *("recipe.average_updates=3", "recipe.schedule_updates=5", "recipe.inverse_every_nth_pair=2"),
+    *("recipe.query_strategy=lattice", "recipe.query_points=4"),
+]
 
 
 def interrupted_at(step: int, monkeypatch, config, out, *, resume: bool = False) -> None:
@@ -87,6 +97,8 @@ def assert_same_bits(one: object, other: object) -> None:
             "speed.foreach_ema=true",
             "speed.wrapper=flat",
         ],
+        FAST,
+        FAST_RECIPE,
     ],
 )
 def test_a_resumed_run_ends_in_the_same_bits(tmp_path, monkeypatch, overrides):

@@ -44,6 +44,12 @@ IN_FP16 = {
     "flat-graph-fp16": GRAPH_FP16,
 }
 FROM_FLAT = f"{MUON},speed.wrapper=flat,speed.muon=batched"
+FAST = (
+    f"{MUON},speed.wrapper=flat,speed.muon=sharded,speed.precision=bf16,speed.cuda_graph=true,"
+    "speed.data_path=resident,speed.fused_adamw=true,speed.foreach_ema=true,speed.hoist_fixed_grid=true,"
+    "speed.joint_decode=true,train.checksum_every_updates=1"
+)
+FAST_AGAIN = {"flat-fast": FAST, "flat-fast-again!": FAST, "flat-fast-again+": FAST}
 INTO_FSDP2 = {
     "fsdp2-again!": WITH_ADAMW["fsdp2"],
     "fsdp2-again+": WITH_ADAMW["fsdp2"],
@@ -68,7 +74,8 @@ def trained_in_ranks(tmp_path_factory):
     for name, overrides in alone.items():
         run_training(tiny_config(folder, *overrides.split(",")), folder / name, 3, Progress())
     cut = {"cut!": WITH_MUON["fsdp2-sharded"], "cut-fp16!": GRAPH_FP16}
-    train_in_ranks(folder, 2, {**WITH_ADAMW, **WITH_MUON, **IN_FP16, **WITH_GROWTH, **INTO_FSDP2, **cut})
+    resumed = {**FAST_AGAIN, **INTO_FSDP2}
+    train_in_ranks(folder, 2, {**WITH_ADAMW, **WITH_MUON, **IN_FP16, **WITH_GROWTH, **resumed, **cut})
     return folder
 
 
@@ -210,6 +217,16 @@ def test_shards_go_on_with_what_shards_or_whole_copies_left(trained_in_ranks, na
     assert_same_training(trained_in_ranks / whole, trained_in_ranks / name, numbers, state)
     start = events(trained_in_ranks / name, "run_start")[0]
     assert (start["resumed_at_steps"], start["effective"]["wrapper"]) == ([4], "FSDP2")
+
+
+def test_two_ranks_go_on_with_every_fast_path_to_the_same_bits(trained_in_ranks):
+    whole, again = trained_in_ranks / "flat-fast", trained_in_ranks / "flat-fast-again"
+    assert_same_training(whole, again, numbers=0, state=0)
+    starts = [events(out, "run_start")[0] for out in (whole, again)]
+    assert [start.get("resumed_at_steps") for start in starts] == [None, [4]]
+    on = starts[1]["effective"]
+    assert (on["optimizer"], on["cuda_graph"]) == ("AdamW fused + Muon batched over 2 ranks", True)
+    assert (on["wrapper"], on["ema"], on["hoisted_tasks"], on["joint_decodes"]) == ("flat", "foreach", 1, 1)
 
 
 def test_four_ranks_train_like_one_and_resume_what_two_began(trained_in_ranks):
