@@ -1,5 +1,7 @@
 """Runs every speed switch on one and two GPUs for a few steps: what each does to time, memory and loss.
 
+On four (--processes 4) all fast paths at once, and what they are compared with.
+
 python benchmarks/gpu_check.py --out DIR
 python benchmarks/gpu_check.py --show benchmarks/gpu-check/h200-1gpu.jsonl    needs no GPU
 
@@ -46,7 +48,7 @@ LEARNING_RATE = 1e-4
 SMALL_DATA = ["data.advection1d.trajectories=16", "data.darcy2d.trajectories=200"]
 TINY = [
     "data.tasks=[advection1d]",
-    "data.advection1d.trajectories=8",
+    "data.advection1d.trajectories=12",
     "data.advection1d.frames=6",
     "data.held_out_every_nth_frame=1",
     "data.advection1d.grid_points=32",
@@ -273,6 +275,7 @@ def _settings(options: argparse.Namespace) -> list[str]:
     """Those of all cases; the last of two counts."""
     return [
         *(f"train.updates={options.updates}", f"train.window_updates={options.updates}"),
+        f"train.checkpoint_every_updates={options.updates // 2}",
         *(f"optimizer.warmup_updates={warm_up_updates(options.updates)}", f"data.root={options.data}"),
         f"optimizer.learning_rate={LEARNING_RATE}",
         *(TINY if options.device == "cpu" else SMALL_DATA),
@@ -434,7 +437,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--device", choices=["cuda", "cpu"], default="cuda", help="cpu: tiny sizes, to try the script"
     )
-    parser.add_argument("--processes", type=int, nargs="+", choices=[1, 2], default=[1, 2])
+    parser.add_argument("--processes", type=int, nargs="+", choices=[1, 2, 4], default=[1, 2])
     parser.add_argument(
         "--updates",
         type=int,

@@ -87,12 +87,13 @@ class Case:
     waits: int = 0  # of the host for the GPU in an update, as it must
     shares: int | None = None  # of pairs in an update; else as many as processes
     seconds: float = 300  # it has ended by then or hangs
+    resumes: bool = False  # goes on, in new processes, from the checkpoint that `against` leaves half-way
 
     @property
-    def launch(self) -> tuple[bool, int, bool]:
+    def launch(self) -> tuple[bool, int, bool, bool]:
         """Cases of equal value can share processes, the long ones last; NCCL reads its environment once."""
         sets_nccl = any(override.startswith("speed.nccl=") for override in self.overrides)
-        return self.seconds > Case.seconds, self.processes, sets_nccl
+        return self.seconds > Case.seconds, self.processes, self.resumes, sets_nccl
 
     @property
     def has_other_kernels(self) -> bool:
@@ -118,7 +119,7 @@ def cases(device: str) -> list[Case]:
     ]
     parts = [case for case in _RECIPE if case.against is None and case.name != "recipe"]
     recipes = [replace(case, name=f"ddp-{case.name}", processes=2) for case in parts]
-    everywhere = [*_ONE, *_ONE_LATER, *_RECIPE, *_TWO, *on_two, *recipes, *_LAST]
+    everywhere = [*_ONE, *_ONE_LATER, *_RECIPE, *_TWO, *on_two, *recipes, *_FOUR, *_WHOLE, *_RESUMED, *_LAST]
     return [case for case in everywhere if device == "cuda" or not _needs_gpu(case)]
 
 
@@ -127,6 +128,8 @@ def cases(device: str) -> list[Case]:
 CUT = "recipe.batch_cut_into=4"
 QUARTER = "recipe.inverse_every_nth_pair=4"
 RECIPE = (QUARTER, CUT)
+FEW = "recipe.query_points=256"
+FAST_RECIPE = (*KERNELS, JOINT, *RECIPE, FEW)
 
 _ONE = [
     Case("plain-fp32", (FP32,), against=None),
@@ -183,7 +186,7 @@ _RECIPE = [
     Case("inverse-quarter", (QUARTER,), against=None),
     Case("priors-every-4", ("recipe.priors_every=4",), against=None),
     Case("exploration-8", ("recipe.exploration_updates=8",), against=None),
-    Case("queries-256", ("recipe.query_points=256",), against=None),
+    Case("queries-256", (FEW,), against=None),
     Case("queries-stratified", ("recipe.query_strategy=stratified", *ANY_POINTS), against=None),
     Case("task-shares", ("recipe.task_shares=[3, 1]",), against=None),
     Case("batch-cut", (CUT,), against=None),
@@ -259,6 +262,32 @@ _ONE_LATER = [
     Case("checkpointing-selective", ("speed.activation_checkpointing=selective",), tolerance=SAME),
     Case("checkpointing-selective-compiled", (BLOCKS, "speed.activation_checkpointing=selective")),
     Case("checkpointing-encoder-decoder", ("speed.checkpoint_encoder_decoder=true",), tolerance=SAME),
+]
+
+# Two ranks' gradients add up in one order alone; of four, their place in a buffer decides it.
+_FOUR = [
+    Case("plain-of-four", ("speed.accumulation_steps=4",), against=None, shares=4),
+    Case("ddp-4gpu", processes=4, against="plain-of-four"),
+    Case("flat-muon-sharded-4gpu", (FLAT, SHARDED), processes=4, against="ddp-4gpu"),
+]
+
+# All fast paths of the two-task configs at once. `fast` and its like are compared with plain cases; that
+# those of one and two GPUs are not keeps short what has to run before they are resumed.
+_WHOLE = [
+    case
+    for processes, sharded, against in ((1, (), None), (2, (SHARDED,), None), (4, (SHARDED,), "ddp-4gpu"))
+    for case in (
+        Case(f"recipe-{processes}gpu", (FLAT, *sharded, *FAST_RECIPE), processes, None),
+        Case(f"optimized-{processes}gpu", (FLAT, *sharded, *FAST), processes, against),
+    )
+]
+
+# Plain ones as well: where these part, it is not by a fast path.
+RESUMED_AS_WELL = {"plain", "flat-muon-sharded", "flat-muon-sharded-4gpu"}
+_RESUMED = [
+    replace(case, name=f"{case.name}-resumed", against=case.name, tolerance=SAME, resumes=True)
+    for case in (*_ONE, *_TWO, *_FOUR, *_WHOLE)
+    if case.name in RESUMED_AS_WELL or case in _WHOLE
 ]
 
 _LAST = [

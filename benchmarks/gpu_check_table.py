@@ -12,7 +12,7 @@ def table(records: list[dict], against: dict[str, str]) -> str:
     plain = {
         record["processes"]: record
         for record in ended
-        if record["case"] in ("plain", "ddp") and "effective" in record
+        if record["case"] in ("plain", "ddp", "ddp-4gpu") and "effective" in record
     }
     rows = [
         _row(record, measured.get(against.get(record["case"])), plain.get(record.get("processes")))

@@ -9,7 +9,9 @@ from dataclasses import replace
 
 from gpu_check_cases import FLOAT, PLAIN, Case, warm_up_updates
 
+Check = tuple[str, list[float], float]  # what is said of it, the deviations seen, and the most they may be
 ON = object()  # anything but what stands for off
+OF_UPDATES = ("losses", "gradient_norms")
 LAST_LOSSES = 4  # their mean, where updates were skipped: without training it would be 0.6 off
 # A CPU sums a narrow model's gradients in bf16; seen: 0.06 of all, 0.93 of one bias.
 ON_CPU = {"gradients": 0.1, "gradient": 0.97}  # below 1, which one that is missing is off
@@ -53,10 +55,8 @@ NEWER_THAN_SOME_RECORDS: dict[str, object] = {"joint_decodes": 0}
 OF_GPUS_ALONE = {"loader_pinned"}
 OF_ANOTHER_MODEL = {"adamw", "decoded_points", "task_pairs", "prior_terms"}  # where it is judged on a CPU
 ON_GPUS: dict[str, object] = {"attention": "cudnn", "data_device": "cuda"}
-WRAPPED: dict[int, dict[str, object]] = {
-    1: {"wrapper": "none", "gradient_reductions": 0},
-    2: {"wrapper": "DistributedDataParallel", "gradient_reductions": 1},
-}
+ALONE: dict[str, object] = {"wrapper": "none", "gradient_reductions": 0}
+WRAPPED: dict[str, object] = {"wrapper": "DistributedDataParallel", "gradient_reductions": 1}
 LOADER = {"data_path": "loader", "data_device": "cpu", "loader_pinned": True, "loader_prefetch": 4}
 
 # What a setting reads back instead; numbers of the two-task model, which has 12 blocks and 3 decoder layers.
@@ -69,7 +69,7 @@ READS_BACK: dict[str, dict[str, dict[str, object]]] = {
     "data_path": {"resident": {"data_path": "resident"}, "loader": LOADER},
     "loader_workers": {"8": {"loader_workers": 8}},
     "loader_pinned": {"false": {"loader_pinned": False}},
-    "accumulation_steps": {"1": {"micro_steps": 1}, "3": {"micro_steps": 3}},
+    "accumulation_steps": {count: {"micro_steps": int(count)} for count in ("1", "3", "4")},
     "wrapper": {
         "flat": {"wrapper": "flat"},
         "fsdp2": {"wrapper": "FSDP2", "gradient_reductions": 13},  # of each block, and of the rest
@@ -77,7 +77,7 @@ READS_BACK: dict[str, dict[str, dict[str, object]]] = {
     "muon": {
         "loop": {"muon": "Muon loop"},
         "batched": {"muon": "Muon batched"},
-        "sharded": {"muon": "Muon batched over 2 ranks"},
+        "sharded": {"muon": "Muon batched over {} ranks"},
     },
     "fused_adamw": {"true": {"adamw": "AdamW fused"}},
     "offload_adamw": {"true": {"adamw": re.compile(r"AdamW offloaded, [1-9]\d* bytes")}},
@@ -175,7 +175,7 @@ def wrong(record: dict, case: Case, reference: dict | None) -> list[str]:
     """
     return [
         *_wrong_switches(record, case),
-        *_not_measured(record),
+        *_not_measured(record, case),
         *filter(None, [record.get("ranks_disagree")]),
         *_wrong_numbers(record, case, reference),
         *_waits(record, case),
@@ -217,7 +217,13 @@ def _kernel_tolerance(kernel: str, part: str, dtype: str) -> float:
 
 def loss_deviation(record: dict, reference: dict) -> float:
     """The largest relative difference of the losses."""
-    return max(_loss_deviations(record["losses"], reference["losses"]))
+    return max(_loss_deviations(record["losses"], since_resumed(reference, record)["losses"]))
+
+
+def since_resumed(reference: dict, record: dict) -> dict:
+    """The reference without those updates that are before the record's first, where that was resumed."""
+    before = record.get("resumed_at", 0)
+    return {**reference, **{key: reference[key][before:] for key in OF_UPDATES if reference.get(key)}}
 
 
 def expected_read_backs(case: Case, pairs: int = 384, updates: int = 24) -> dict[str, object]:
@@ -227,7 +233,8 @@ def expected_read_backs(case: Case, pairs: int = 384, updates: int = 24) -> dict
     """
     settings = dict(part.split("=", 1) for part in [*PLAIN, *case.overrides])  # the last one counts
     recipe = _recipe(pairs, updates, settings.get("recipe.inverse_every_nth_pair", "1"))
-    expected = {**NOTHING_ON, **NEWER_THAN_SOME_RECORDS, **ON_GPUS, **WRAPPED[case.processes], **recipe[""]}
+    expected = {**NOTHING_ON, **NEWER_THAN_SOME_RECORDS, **ON_GPUS, **recipe[""]}
+    expected |= ALONE if case.processes == 1 else WRAPPED
     for key, value in settings.items():
         section, name = key.split(".", 1)
         if key == "speed.nccl":
@@ -236,7 +243,7 @@ def expected_read_backs(case: Case, pairs: int = 384, updates: int = 24) -> dict
             expected |= READS_BACK[name][value]
         elif section == "recipe":
             expected |= recipe[f"{name}={value}"]
-    return expected
+    return {**expected, "muon": expected["muon"].format(case.processes)}
 
 
 def of_old(record: dict) -> dict:
@@ -298,7 +305,7 @@ def _named(asked: object) -> object:
     return "on" if asked is ON else asked.pattern if isinstance(asked, re.Pattern) else asked
 
 
-def _not_measured(record: dict) -> list[str]:
+def _not_measured(record: dict, case: Case) -> list[str]:
     memory = ["peak_memory_allocated_bytes", "peak_memory_reserved_bytes"]
     keys = ["step_seconds", "set_up_seconds", *([] if record.get("device") == "cpu" else memory)]
     values = {key: record.get(key) for key in keys}
@@ -306,8 +313,11 @@ def _not_measured(record: dict) -> list[str]:
         f"{key} is {value}, expected more than 0" for key, value in values.items() if not (value or 0) > 0
     ]
     steps = sum(map(int, re.findall(r" in (\d+) steps", str(record["effective"].get("step_pairs")))))
-    if steps and len(record["losses"]) != steps:
-        found.append(f"{len(record['losses'])} losses were noted, expected {steps}")
+    before = steps // 2 if case.resumes else 0
+    if record.get("resumed_at", 0) != before:
+        found.append(f"went on from step {record.get('resumed_at', 0)}, expected {before}")
+    if steps and len(record["losses"]) != steps - before:
+        found.append(f"{len(record['losses'])} losses were noted, expected {steps - before}")
     return found
 
 
@@ -318,18 +328,21 @@ def _loss_deviations(losses: list[float], wanted: list[float]) -> list[float]:
 def _wrong_numbers(record: dict, case: Case, reference: dict | None) -> list[str]:
     if not all(math.isfinite(loss) for loss in record["losses"]):
         return ["losses are not finite"]
+    replays = [f"replay_{kind}" for kind in ("deviation", "weight_deviation", "average_deviation")]
+    is_replayed = record["effective"]["cuda_graph"] and not case.resumes  # its first half is
+    replayed = [record.get(key, math.nan) for key in replays] if is_replayed else [0]
+    replay_check = ("replayed steps are {:.1e} from eager ones", replayed, 0)
     if case.against is None:
-        return []
+        return _over([replay_check])
     if reference is None or "weight_deviation" not in record:
         return [f"not compared with {case.against}"]
+    reference = since_resumed(reference, record)
     if len(record["losses"]) != len(reference["losses"]):
         return [f"has {len(record['losses'])} losses, {case.against} {len(reference['losses'])}"]
     tolerance, of = case.tolerance, f"{case.against}'s"
     first, *later = _loss_deviations(record["losses"], reference["losses"])
     skips = tolerance.skipped_updates > 0
     last = _loss_deviations([_last_loss(record)], [_last_loss(reference)])
-    replays = [f"replay_{kind}" for kind in ("deviation", "weight_deviation", "average_deviation")]
-    replayed = [record.get(key, math.nan) for key in replays] if record["effective"]["cuda_graph"] else [0]
     checks = [
         (f"its loss before the first step is {{:.1e}} from {of}", [first], tolerance.losses),
         (f"a loss is {{:.1e}} from {of}", later, LAGGING if skips else tolerance.losses),
@@ -341,13 +354,10 @@ def _wrong_numbers(record: dict, case: Case, reference: dict | None) -> list[str
             tolerance.weights,
         ),
         *_of_gradients(record, reference, case),
-        ("replayed steps are {:.1e} from eager ones", replayed, 0),
+        replay_check,
         ("{} updates were skipped", [record["skipped_updates"]], tolerance.skipped_updates),
     ]
-    # Each is asked for what it must be, since no comparison with NaN holds.
-    over = [(text, [one for one in seen if not one <= most], most) for text, seen, most in checks]
-    found = [f"{text.format(largest(seen))}, over {most}" for text, seen, most in over if seen]
-    found += [
+    found = _over(checks) + [
         f"{len(record[key])} {what} are where they started, {record[key][0]} among them"
         for key, what in (("weight_stood_still", "weights"), ("average_stood_still", "averages"))
         if record.get(key)
@@ -362,8 +372,16 @@ def _wrong_numbers(record: dict, case: Case, reference: dict | None) -> list[str
     return found
 
 
-def _of_gradients(record: dict, reference: dict, case: Case) -> list[tuple[str, list[float], float]]:
-    """What a first update that was not skipped shows of the gradients."""
+def _over(checks: list[Check]) -> list[str]:
+    # Each is asked for what it must be, since no comparison with NaN holds.
+    over = [(text, [one for one in seen if not one <= most], most) for text, seen, most in checks]
+    return [f"{text.format(largest(seen))}, over {most}" for text, seen, most in over if seen]
+
+
+def _of_gradients(record: dict, reference: dict, case: Case) -> list[Check]:
+    """What a first update that was not skipped shows of the gradients, and the norms of all."""
+    if case.resumes:
+        return [_of_norms(record, reference, case, first=0)]
     norms = [(one.get("gradient_norms") or [math.nan])[0] for one in (record, reference)]
     if None in norms and case.tolerance.skipped_updates:
         return []
@@ -371,25 +389,25 @@ def _of_gradients(record: dict, reference: dict, case: Case) -> list[tuple[str, 
     of = f"{case.against}'s"
     worst, (off, _) = next(iter((record.get("worst_gradients") or {"a tensor": [math.nan, 1]}).items()))
     key, most, most_of_one = "gradient_deviation", case.tolerance.gradients, case.tolerance.gradient
-    later = case.tolerance.norms
     if record.get("device") == "cpu" and case.tolerance.gradients > FLOAT.gradients:
         most, most_of_one = max(most, ON_CPU["gradients"]), max(most_of_one, ON_CPU["gradient"])
     return [
         (f"its first gradients are {{:.1e}} from {of}", [record.get(key, math.nan)], most),
         (f"their norm is {{:.1e}} from {of}", [abs(norm / wanted - 1)], most),
         (f"the first gradient of {worst} is {{:.1e}} from {of}", [off], most_of_one),
-        (f"the norm of a later gradient is {{:.1e}} from {of}", _later_norms(record, reference, case), later),
+        _of_norms(record, reference, case, first=1),
     ]
 
 
-def _later_norms(record: dict, reference: dict, case: Case) -> list[float]:
-    if case.tolerance.norms is None:
-        return []
+def _of_norms(record: dict, reference: dict, case: Case, first: int) -> Check:
+    text, most = f"the norm of a later gradient is {{:.1e}} from {case.against}'s", case.tolerance.norms
+    if most is None:
+        return text, [], 0
     norms, wanted = (one.get("gradient_norms") or [] for one in (record, reference))
     if len(norms) != len(wanted) or len(norms) < 2:
-        return [math.nan]
-    pairs = list(zip(norms, wanted, strict=True))[1:]
-    return [abs(one / other - 1) if one and other else math.nan for one, other in pairs]
+        return text, [math.nan], most
+    pairs = list(zip(norms, wanted, strict=True))[first:]
+    return text, [abs(one / other - 1) if one and other else math.nan for one, other in pairs], most
 
 
 def largest(deviations: Iterable[float]) -> float:

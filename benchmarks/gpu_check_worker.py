@@ -33,7 +33,10 @@ from trainer.ranks import rank_from_environment
 from trainer.run.checksum import require_equal_weights
 from trainer.run.clock import step_clock
 from trainer.run.cuda_graph import GraphedUpdate
+from trainer.run.keeper import Keeper
 from trainer.run.learner import Learner
+from trainer.run.metrics import MetricsFile
+from trainer.run.resume import Earlier, earlier_part, require_same_data
 from trainer.run.static_update import StaticUpdate
 from trainer.switches.nccl import set_nccl_environment
 from trainer.switches.process_switches import ProcessSwitches
@@ -53,6 +56,7 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     require_world_fits(config, world.size)
     require_device_fits(config, world.device.type, world.size)
     updates = config.growth.steps
+    earlier = _earlier(case, config, data, world, out)
     share = Share(
         data.train.schedule(config.train.pairs_per_update, SEED, growth=config.growth),
         world.rank,
@@ -60,26 +64,47 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
         config.speed.accumulation_steps,
     )
     _forget_previous(world.device)
-    feed = open_feed(data.train, share, updates, config.speed, world.device)
-    result, after_replays = _trained(case, config, feed, world, out)
-    if config.speed.cuda_graph:
+    feed = open_feed(data.train, share, updates, config.speed, world.device, earlier.step + 1)
+    keeper = Keeper(config, SEED, _left_by(case, out), world, data, earlier)
+    result, after_replays = _trained(case, config, feed, world, out, keeper)
+    if config.speed.cuda_graph and not case.resumes:
         _free_memory(world.device)  # of the graph, which has all of an update's for its own
         result |= _replay_deviations(config, feed, result["losses"], after_replays, world)
     feed.close()
     return result
 
 
+def _left_by(case: Case, out: Path) -> Path:
+    """The folder of the checkpoint that a case leaves half-way for the one that resumes it."""
+    return out / f"checkpoint-{case.name}"
+
+
+def _earlier(case: Case, config: Config, data: Data, world: World, out: Path) -> Earlier:
+    """What a resumed case goes on with, read as a training reads it."""
+    if not case.resumes:
+        return Earlier()
+    folder = out / f"checkpoint-{case.against}"
+    earlier = earlier_part(folder, config, SEED)
+    require_same_data(earlier, data, config, folder, world)
+    return earlier
+
+
 def _trained(
-    case: Case, config: Config, feed: Feed, world: World, out: Path
+    case: Case, config: Config, feed: Feed, world: World, out: Path, keeper: Keeper
 ) -> tuple[dict[str, object], dict[str, Weights]]:
     """What is recorded of the updates, and weights and averages after those replays that are repeated."""
-    updates = config.growth.steps
+    updates, first = config.growth.steps, keeper.earlier.step + 1
+    is_resumed = any(other.resumes and other.against == case.name for other in cases(world.device.type))
+    left_on = _left_by(case, out) / "metrics.jsonl" if is_resumed and world.rank == 0 else None
+    metrics = MetricsFile(left_on)  # no checkpoint is resumed without one
     started = time.perf_counter()
-    switches = ProcessSwitches(config, updates, out, world)  # a graph keeps them
+    switches = ProcessSwitches(config, updates - first + 1, out, world)  # a graph keeps them
     learner = Learner(config, SEED, world)
     noting = time.perf_counter()
     at_start = _on_host(learner.state_dict()["model"])
     started += time.perf_counter() - noting  # no part of the set-up
+    if keeper.earlier.state:
+        learner.load_state_dict(keeper.earlier.state)
     graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
     update, clock = graph.update if graph else learner.update, step_clock(world.device)
     losses: list[Tensor] = []
@@ -87,8 +112,8 @@ def _trained(
     seconds: list[float] = []
     waits: list[list[str]] = []
     phases, after_replays, gradients = {}, {}, {}
-    for step in range(1, updates + 1):
-        if step >= FIRST_NOTED:
+    for step in range(first, updates + 1):
+        if step - first + 1 >= FIRST_NOTED:
             phases.setdefault(learner.choices.phase(step), step)
         switches.before()
         clock.start()
@@ -105,13 +130,15 @@ def _trained(
         switches.after()
         if graph and step == _replays(updates):
             after_replays = _weights(learner)
-        if step == 1:
+        if is_resumed and step < updates and keeper.is_due(step):
+            keeper.keep(step, learner, metrics, None)
+        if step == first:
             seconds += clock.drain()
             set_up = time.perf_counter() - started
-            gradients = {} if record.skipped else _first_gradients(learner)
+            gradients = {} if case.resumes or record.skipped else _first_gradients(learner)
     seconds += clock.drain()
-    timed = seconds[updates // 2 :]
-    timed_steps = range(updates // 2 + 1, updates + 1)
+    timed_steps = range(max(updates // 2, first) + 1, updates + 1)  # the first one is part of the set-up
+    timed = seconds[timed_steps.start - first :]
     pairs = sum(map(config.step_pairs, timed_steps))
     flops = flops_per_pair(config, timed_steps)["all"] * pairs
     result = {
@@ -134,6 +161,7 @@ def _trained(
         "device": world.device.type,
         "skipped_updates": learner.scaled_step.skipped_updates,
         "updates_read": switches.updates_read,
+        **({"resumed_at": first - 1} if case.resumes else {}),
         **({"host_waits": _most(max(waits, key=len), world)} if waits else {}),
         **_recorded_graphs(config, world.device),
         **_memory(world.device),

@@ -38,7 +38,9 @@ from gpu_check_verdict import (
     _of_gradients,
     expected_read_backs,
     largest,
+    loss_deviation,
     of_old,
+    since_resumed,
     wrong,
     wrong_kernels,
 )
@@ -47,6 +49,9 @@ from gpu_check_worker import SYNCHRONIZES, _most, _noted_waits
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
 NOT_RECORDED = {"attention-flash3"}  # its package is not there
+NEWER_THAN_RECORDS = {"plain-of-four"} | {
+    case.name for case in CASES.values() if case.processes == 4 or case.resumes or case.name.endswith("gpu")
+}
 NOT_SHOWN = "not compared with plain-fp32"  # by `plain` of the older records
 
 
@@ -73,7 +78,7 @@ def test_what_is_recorded_was_on_and_kept_the_numbers(file):
 
 def test_every_case_that_can_run_is_recorded():
     found = {name for file in RECORDS.glob("*.jsonl") for name in recorded(file)}
-    assert set(CASES) - found == NOT_RECORDED
+    assert set(CASES) - found == NOT_RECORDED | NEWER_THAN_RECORDS
 
 
 @pytest.mark.parametrize(
@@ -108,14 +113,15 @@ def furthest() -> dict[Tolerance, list[float]]:
             case = CASES[name]
             if case.against not in records:
                 continue
-            of = records[case.against]
+            of = since_resumed(records[case.against], record)
             losses = [one["losses"] for one in (record, of)]
             if case.tolerance.skipped_updates:
                 losses = [[one["losses"][0], _last_loss(one)] for one in (record, of)]
             found = [_loss_deviations(*losses), [], [], []]
             if "weight_deviation" in record:  # else one of NOT_SHOWN
                 found[1] = [record["weight_deviation"], record["average_deviation"]]
-                for column, (_, values, _) in zip((2, 2, 3), _of_gradients(record, of, case), strict=False):
+                of_first = [] if case.resumes else _of_gradients(record, of, case)
+                for column, (_, values, _) in zip((2, 2, 3), of_first, strict=False):
                     found[column] += values
             most = seen[case.tolerance]
             seen[case.tolerance] = [max([old, *new]) for old, new in zip(most, found, strict=True)]
@@ -564,14 +570,20 @@ def test_a_record_is_shown_with_its_verdict_where_there_is_no_gpu(file, cut_off,
 
 
 def test_the_check_tries_itself_on_the_cpu(tmp_path, monkeypatch, capsys):
-    command = ["gpu_check.py", "--device", "cpu", "--processes", "1", "--only", "fused-adamw-fp32"]
-    monkeypatch.setattr(sys, "argv", [*command, "--out", str(tmp_path)])
+    command = ["gpu_check.py", "--device", "cpu", "--processes", "1", "--updates", "16"]
+    only = ["--only", "fused-adamw-fp32", "plain-resumed"]
+    monkeypatch.setattr(sys, "argv", [*command, *only, "--out", str(tmp_path)])
     assert gpu_check.main() == 0
-    assert "learning_rate_schedule=lowest from update 24 of 24" in capsys.readouterr().out
+    assert "learning_rate_schedule=lowest from update 16 of 16" in capsys.readouterr().out
     records = [json.loads(line) for line in (tmp_path / "gpu-check.jsonl").read_text().splitlines()]
     measured = [record for record in records if "step_seconds" in record]
-    assert [record["case"] for record in measured] == ["plain-fp32", "fused-adamw-fp32"]
-    assert [of_old(record) is record for record in measured] == [True, True]
+    assert [record["case"] for record in measured] == [
+        *("plain-fp32", "plain", "fused-adamw-fp32", "plain-resumed")
+    ]
+    assert all(of_old(record) is record for record in measured)
+    resumed = measured[-1]
+    assert (resumed["resumed_at"], len(resumed["losses"])) == (8, 8)
+    assert (resumed["weight_deviation"], resumed["average_deviation"]) == (0, 0)
 
 
 def test_a_record_that_is_not_as_it_must_be_ends_with_1_and_says_so(tmp_path, monkeypatch, capsys):
@@ -640,7 +652,106 @@ def of_recipe_alone(case: Case) -> Case:
     return replace(case, overrides=tuple(one for one in case.overrides if not one.startswith("speed.")))
 
 
-OF_RECIPE = {case: None for case in map(of_recipe_alone, CASES.values()) if case.overrides}
+OF_RECIPE = {
+    case: None for case in map(of_recipe_alone, CASES.values()) if case.overrides and not case.resumes
+}
+
+
+def resumed_from(whole: dict, processes: int = 2) -> dict:
+    """As a case is recorded that resumes this one half-way and ends as it does."""
+    half = len(whole["losses"]) // 2
+    ends = {"weight_deviation": 0.0, "average_deviation": 0.0}
+    kept = {key: value for key, value in whole.items() if "gradient_dev" not in key and "replay" not in key}
+    later = {key: whole[key][half:] for key in ("losses", "gradient_norms")}
+    return {**kept, **later, **ends, "resumed_at": half, "processes": processes}
+
+
+RESUMED = CASES["flat-muon-sharded-resumed"]
+WHOLE = ALL[RESUMED.against][RESUMED.against]
+
+
+def test_a_resumed_training_is_held_against_the_later_half_of_the_one_that_was_not_interrupted():
+    assert wrong(resumed_from(WHOLE), RESUMED, WHOLE) == []
+    optimized = CASES["optimized-2gpu-resumed"]
+    fast = ALL["flat-fast-muon-sharded"]["flat-fast-muon-sharded"]
+    assert wrong(resumed_from(fast), optimized, fast) == []
+    assert loss_deviation(resumed_from(fast), fast) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"resumed_at": 0}, ["went on from step 0, expected 12", "has 12 losses, flat-muon-sharded 24"]),
+        (
+            {"losses": off(0, 1 + 1e-9)},
+            ["its loss before the first step is 1.0e-09 from"],
+        ),
+        ({"losses": off(11, 1 + 1e-9)}, ["a loss is 1.0e-09 from", "its last 4 losses are on average"]),
+        ({"gradient_norms": off(0, 1 + 1e-9)}, ["the norm of a later gradient is 1.0e-09 from"]),
+        ({"weight_deviation": 1e-9}, ["its weights are 1.0e-09 from flat-muon-sharded's, over 0"]),
+        ({"average_deviation": 1e-9}, ["its averaged weights are 1.0e-09 from"]),
+        ({"ranks_disagree": "the ranks hold different values"}, ["the ranks hold different values"]),
+    ],
+)
+def test_a_resumed_training_that_is_another_one_is_named(change, expected):
+    record = resumed_from(WHOLE)
+    changed = {key: made(record[key]) if callable(made) else made for key, made in change.items()}
+    found = wrong({**record, **changed}, RESUMED, WHOLE)
+    assert len(found) == len(expected)
+    for text, start in zip(found, expected, strict=True):
+        assert text.startswith(start)
+
+
+def test_a_case_that_resumes_none_and_says_it_did_is_named():
+    records = ALL["flat-muon-sharded"]
+    name = "flat-muon-sharded"
+    changed = {**records, name: {**resumed_from(WHOLE), **{"gradient_deviation": 0.0}}}
+    assert verdict(name, changed)[:2] == [
+        "went on from step 12, expected 0",
+        "12 losses were noted, expected 24",
+    ]
+
+
+def test_replays_are_held_against_eager_steps_where_nothing_else_is_compared():
+    fast = ALL["flat-fast-muon-sharded"]["flat-fast-muon-sharded"]
+    case = CASES["optimized-2gpu"]
+    assert (case.against, wrong(fast, case, None)) == (None, [])
+    assert wrong({**fast, "replay_weight_deviation": 1e-9}, case, None) == [
+        "replayed steps are 1.0e-09 from eager ones, over 0"
+    ]
+    without = {key: value for key, value in fast.items() if key != "replay_deviation"}
+    assert wrong(without, case, None) == ["replayed steps are nan from eager ones, over 0"]
+
+
+def test_four_ranks_share_the_matrices_that_two_do():
+    four = expected_read_backs(CASES["optimized-4gpu"])
+    two = expected_read_backs(CASES["optimized-2gpu"])
+    assert {key: value for key, value in four.items() if value != two[key]} == {
+        "muon": "Muon batched over 4 ranks"
+    }
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_all_fast_paths_of_the_two_task_configs_are_resumed(processes):
+    loader = {"loader_workers": 0, "loader_prefetch": 0}  # there is none
+    for form in ("optimized", "recipe"):
+        case = CASES[f"{form}-{processes}gpu-resumed"]
+        own = load_config(ROOT / f"configs/train/two-task-{processes}gpu-{form}.yaml", [])
+        of_check = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", [*PLAIN, *case.overrides])
+        assert replace(of_check.speed, **loader) == replace(own.speed, **loader)
+        assert (case.resumes, case.tolerance) == (True, gpu_check_cases.SAME)
+
+
+def test_what_is_resumed_has_left_its_checkpoint_in_an_earlier_launch():
+    for case in CASES.values():
+        if case.resumes:
+            whole = CASES[case.against]
+            assert (whole.overrides, whole.processes, whole.shares) == (
+                case.overrides,
+                case.processes,
+                case.shares,
+            )
+            assert whole.launch < case.launch
 
 
 def test_losses_that_stand_still_are_named():
@@ -668,6 +779,7 @@ def test_a_recipe_is_asked_for_what_it_does_and_nothing_else(case):
     of_recipe, steps = read_back(case, pairs, updates)
     effective = {**plain["effective"], **of_recipe}
     record = {**plain, "updates": updates, "update_pairs": pairs, "losses": [1.0] * steps}
+    record["processes"] = case.processes
     assert wrong({**record, "effective": effective}, alone, None) == []
     for other in (CASES["plain"], *OF_RECIPE):
         if set(other.overrides) != set(case.overrides):
