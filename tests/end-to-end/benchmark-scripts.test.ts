@@ -103,7 +103,7 @@ it('a part that does not exist ends the call before any runs', async () => {
   const { exitCode, said } = await onGpus('kernels', 'gate-3gpu')
   expect(exitCode).toBe(2)
   expect(said).toContain(
-    'no part is called gate-3gpu; parts: data check-1gpu check-2gpu kernels floor-4gpu gate-4gpu',
+    'no part is called gate-3gpu; parts: data check-1gpu check-2gpu check-4gpu kernels floor-4gpu',
   )
   expect(await readdir(folder)).not.toContain('calls')
 })
@@ -370,7 +370,7 @@ it('the operator and the whole are trained on one GPU, without torchrun, for the
 
 const CHECK = 'benchmarks/gpu_check.py --processes'
 
-it('the check of one GPU is shared out to all, and that of two is one call', async () => {
+it('the check of one GPU is shared out to all, and those of several are one call each', async () => {
   await haveGpus(3)
   await python(`echo "on $CUDA_VISIBLE_DEVICES" >> "${folder}/calls"`)
   expect((await onGpus('check-1gpu')).exitCode).toBe(0)
@@ -384,6 +384,9 @@ it('the check of one GPU is shared out to all, and that of two is one call', asy
   ])
   await onGpus('check-2gpu')
   expect(await calls()).toContain(`${CHECK} 2 --out out/check-2gpu --resume --data data`)
+  await haveGpus(4)
+  expect((await onGpus('check-4gpu')).exitCode).toBe(0)
+  expect(await calls()).toContain(`${CHECK} 4 --out out/check-4gpu --resume --data data`)
 })
 
 const SINGLE = 'lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out out/ladder-1gpu'
