@@ -7,7 +7,6 @@ doubles them. Ends with 1 if memory grew by more than the limit after the first 
 
 import argparse
 import json
-import subprocess
 import sys
 import threading
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 
 from benchmarks.in_words import refused_in_words  # noqa: E402
+from benchmarks.machine import commit  # noqa: E402
 from trainer.config import load_config  # noqa: E402
 from trainer.ranks import rank_from_environment  # noqa: E402
 from trainer.run.training import Progress, run_training  # noqa: E402
@@ -62,16 +62,6 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _commit() -> str:
-    """What is checked out; unknown where there is no git or no repository."""
-    # Without the last a tag's name comes in place of the commit.
-    command = ["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
-    try:
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, required=True)
@@ -80,7 +70,7 @@ def main() -> int:
     parser.add_argument("--limit-mebibytes", type=float, default=16)
     options = parser.parse_args()
     config = load_config(options.config, ["train.updates=2000", *options.set])
-    at_start = _commit()  # files may be changed meanwhile
+    at_start = commit()  # files may be changed meanwhile
     progress, ended = Progress(), threading.Event()
     samples: list[Sample] = []
 

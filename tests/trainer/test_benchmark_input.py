@@ -14,7 +14,7 @@ import pytest
 import torch
 from tiny import ROOT, tiny_file
 
-from benchmarks import memory_growth, speed_cases, step_breakdown
+from benchmarks import machine, memory_growth, speed_cases, step_breakdown
 from benchmarks.in_words import refused_in_words, require_package
 from benchmarks.rivals import workload
 from trainer.config import load_config
@@ -315,7 +315,7 @@ def test_what_memory_grew_by_names_the_commit(tmp_path, monkeypatch, capsys):
         own = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
         return subprocess.run(own, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
 
-    monkeypatch.setattr(memory_growth, "ROOT", tmp_path)
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert first_line() == "CPU, torch 2.11.0, commit unknown"
     git("init")
