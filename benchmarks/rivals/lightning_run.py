@@ -10,11 +10,12 @@ import os
 from torch.utils.data import DataLoader
 
 from benchmarks.in_words import refused_in_words, require_package
-from benchmarks.rivals.workload import DDP_OPTIONS, options, write_result
+from benchmarks.rivals.record import write_result
+from benchmarks.rivals.workload import DDP_OPTIONS, options
 
 
 def main() -> None:
-    config, out = options(__doc__)
+    config, out, commit = options(__doc__)
     require_package("lightning")
     import lightning  # here, so that --help and the line above need no package
     from lightning.pytorch.strategies import DDPStrategy
@@ -40,8 +41,8 @@ def main() -> None:
     training = Training(config)
     trainer.fit(training, DataLoader(places, batch_size=None, collate_fn=tuple))
     if trainer.is_global_zero:
-        seconds = training.stopwatch.seconds
-        write_result(out, "lightning", config, seconds, trainer.world_size, training.last.item())
+        stopwatch, losses = training.stopwatch, training.losses
+        write_result(out, "lightning", commit, config, stopwatch, trainer.world_size, losses)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import lightning
 import torch
 
-from benchmarks.rivals.workload import Stopwatch, Workload
+from benchmarks.rivals.adamw import make_optimizer
+from benchmarks.rivals.record import Stopwatch
+from benchmarks.rivals.workload import Workload
 from trainer.config import Config
 
 
@@ -19,20 +21,13 @@ class Training(lightning.LightningModule):
             self.workload = Workload(self.config, self.global_rank, self.trainer.world_size, self.device)
             self.workload.objective.compile(fullgraph=True, dynamic=False)
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        chosen = self.config.optimizer
-        return torch.optim.AdamW(
-            self.workload.model.parameters(),
-            lr=chosen.learning_rate,
-            betas=(chosen.beta1, chosen.beta2),
-            weight_decay=chosen.weight_decay,
-            fused=True,
-        )
+    def configure_optimizers(self) -> dict[str, object]:
+        optimizer, schedule = make_optimizer(self.workload.model.parameters(), self.config)
+        # A step is an update here, else the schedule would step once an epoch.
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def training_step(self, place: tuple[int, int], _index: int) -> torch.Tensor:
-        loss = self.workload(*place)
-        self.last = loss.detach()
-        return loss
+        return self.workload(*place)
 
     def configure_gradient_clipping(
         self, _optimizer: torch.optim.Optimizer, gradient_clip_val: float | None = None, **_: object
@@ -45,3 +40,6 @@ class Training(lightning.LightningModule):
         update, micro_step = place
         if micro_step + 1 == self.config.speed.accumulation_steps:
             self.stopwatch.after(update)
+
+    def on_train_end(self) -> None:
+        self.losses = self.workload.losses()  # while the processes are still joined

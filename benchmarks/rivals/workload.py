@@ -7,26 +7,24 @@ host waits is the rival's.
 from __future__ import annotations
 
 import argparse
-import json
-import time
-from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from benchmarks import machine
 from trainer.config import Config, load_config
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
+from trainer.errors import ConfigError
 from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.switches.on_model import hoist_fixed_grid
-from trainer.terminal import answer
 
 SEED = 0
 DDP_OPTIONS = {"broadcast_buffers": False, "gradient_as_bucket_view": True}  # as ours
-WARM_UPS = 0.5  # of the updates
 
 
 class Workload(nn.Module):
@@ -47,29 +45,33 @@ class Workload(nn.Module):
             config.speed.accumulation_steps,
         )
         self.feed = open_feed(data, share, config.train.updates, config.speed, device)
+        self.world_size = world_size
+        self.kept: dict[int, list[Tensor]] = {1: [], config.train.updates: []}  # losses, on the device
 
     def forward(self, update: int, micro_step: int) -> Tensor:
         batch = self.feed.micro_batch(update, micro_step)
-        return self.objective(batch, self.choices.inputs(update, batch.pair), EVERYTHING)
+        loss = self.objective(batch, self.choices.inputs(update, batch.pair), EVERYTHING)
+        if update in self.kept:
+            self.kept[update].append(loss.detach())
+        return loss
+
+    def losses(self) -> tuple[float, float]:
+        """Of all pairs of the first and of the last update; every rank must call it, when none is timed."""
+        losses = torch.stack([torch.stack(parts).float().mean() for parts in self.kept.values()])
+        if self.world_size > 1:
+            torch.distributed.all_reduce(losses)
+        first, last = (losses / self.world_size).tolist()
+        return first, last
 
 
-class Stopwatch:
-    """Seconds per update between two waits for the device: the end of the warm-up and the end."""
-
-    def __init__(self, updates: int) -> None:
-        self.first, self.last = int(updates * WARM_UPS), updates
-        self.started = self.seconds = 0.0
-
-    def after(self, update: int) -> None:
-        if update in (self.first, self.last):
-            if torch.cuda.is_available():
-                torch.cuda.synchronize()
-            now = time.perf_counter()
-            self.started, self.seconds = now, (now - self.started) / (self.last - self.first)
+class Options(NamedTuple):
+    config: Config
+    out: Path
+    commit: str  # at the start: files may be changed meanwhile
 
 
-def options(description: str | None) -> tuple[Config, Path]:
-    """Return the config of the command line and the file for the result; choose how torch compiles."""
+def options(description: str | None) -> Options:
+    """Return what the command line asks for; choose how torch compiles."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -85,25 +87,7 @@ def options(description: str | None) -> tuple[Config, Path]:
     )
     chosen = parser.parse_args()
     torch._dynamo.config.optimize_ddp = chosen.graph == "split"
-    return load_config(chosen.config, chosen.set), chosen.json
-
-
-def write_result(out: Path, rival: str, config: Config, seconds: float, world_size: int, loss: float) -> None:
-    """Print and write what was measured; `rival` is the name of its package."""
-    reserved = torch.cuda.max_memory_reserved() if torch.cuda.is_available() else None
-    result = {
-        "rival": rival,
-        "rival_version": version(rival),
-        "world_size": world_size,
-        "pairs_per_update": config.train.pairs_per_update,
-        "micro_steps": config.speed.accumulation_steps,
-        "graph": "split" if torch._dynamo.config.optimize_ddp else "one",
-        "seconds_per_update": seconds,
-        "pairs_per_second": config.train.pairs_per_update / seconds,
-        "peak_memory_reserved_bytes": reserved,
-        "last_loss": loss,
-        "torch": torch.__version__,
-    }
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=2) + "\n")
-    answer(json.dumps(result))
+    config = load_config(chosen.config, chosen.set)
+    if config.train.updates < 2:
+        raise ConfigError("train.updates: got 1, expected at least 2: the first half is a warm-up")
+    return Options(config, chosen.json, machine.commit())

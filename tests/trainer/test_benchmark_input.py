@@ -9,17 +9,16 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
 import pytest
-import torch
 from tiny import ROOT, tiny_file
 
 from benchmarks import machine, memory_growth, speed_cases, step_breakdown
 from benchmarks.in_words import refused_in_words, require_package
-from benchmarks.rivals import workload
 from trainer.config import load_config
 from trainer.errors import CannotWrite, ConfigError
 
+DEBUG = ROOT / "configs/train/debug.yaml"
+ONE_UPDATE = ["--set", "train.updates=1", "--set", "optimizer.warmup_updates=0"]
 KERNEL = {"cat": "kernel", "name": "gemm", "ts": 10.0, "dur": 2000.0}
 
 
@@ -204,6 +203,10 @@ def test_help_needs_neither_a_gpu_nor_another_package(script):
         (["memory_growth", "--config", "nope", "--out", "out"], "nope: cannot be read ("),
         (["rivals.accelerate_run", "--config", "nope", "--json", "x.json"], "nope: cannot be read ("),
         (["rivals.lightning_run", "--config", "nope", "--json", "x.json"], "nope: cannot be read ("),
+        (
+            ["rivals.accelerate_run", "--config", DEBUG, "--json", "x.json", *ONE_UPDATE],
+            "train.updates: got 1, expected at least 2: the first half is a warm-up",
+        ),
     ],
 )
 def test_bad_input_is_refused_without_a_stack(arguments, said):
@@ -263,14 +266,6 @@ def test_every_script_ends_in_words():
 def test_a_package_that_is_missing_is_named():
     with pytest.raises(ConfigError, match="nowhere: is not installed; pip install nowhere"):
         require_package("nowhere")
-
-
-def test_a_rivals_record_has_its_version_and_torchs(tmp_path):
-    config = load_config(ROOT / "configs/train/two-task-1gpu-optimized.yaml")
-    workload.write_result(tmp_path / "new/numpy.json", "numpy", config, 0.5, 1, 0.7)  # as if it were a rival
-    record = json.loads((tmp_path / "new/numpy.json").read_text())
-    assert (record["rival"], record["rival_version"]) == ("numpy", np.__version__)
-    assert record["torch"] == torch.__version__
 
 
 @pytest.mark.parametrize(
