@@ -20,7 +20,6 @@ import type { Result } from '../src/record/result.ts'
 import { besideTheGates } from '../src/report/beside.ts'
 import { gateCells, TABLE_HEAD } from '../src/report/gate-row.ts'
 import { VERDICT_ICON } from '../src/report/markdown.ts'
-import { meanOf } from '../src/statistics/averages.ts'
 import { number, percent, ratio, seconds, signed } from '../src/text/numbers.ts'
 
 const GATES = 'benchmarks/gate'
@@ -244,7 +243,9 @@ async function ladderTable(): Promise<string> {
 }
 
 function setOf({ rung }: JudgedRung, { experiment }: LadderRecord): Settings {
-  return experiment.ladder?.rungs.find(({ name }) => name === rung.name)?.set ?? {}
+  const own = experiment.ladder?.rungs.find(({ name }) => name === rung.name)
+  if (own === undefined) throw new Error(`${LADDER}: no rung is called ${rung.name}`)
+  return own.set
 }
 
 /** A rung that changes the work may be kept at another value. */
@@ -284,9 +285,8 @@ function rungCells({ rung, alone, sum }: JudgedRung): string[] {
   ]
 }
 
-function stepCell({ counting }: RungResult): string {
-  const steps = counting.map(({ summary }) => secondsOfAStep(summary) * 1e3)
-  return steps.length === 0 ? '' : number(meanOf(steps), 4)
+function stepCell({ standing }: RungResult): string {
+  return standing.status === 'finished' ? number(secondsOfAStep(standing.summary) * 1e3, 4) : ''
 }
 
 function setUpCells(standing: Standing): [string, string] {
@@ -298,8 +298,9 @@ function setUpCells(standing: Standing): [string, string] {
   ]
 }
 
-function effectCells({ lossDelta, gain, verdict }: RungResult): [string, string] {
-  const delta = lossDelta === null ? '' : signed(lossDelta, 2)
+function effectCells({ standing, gain, verdict }: RungResult): [string, string] {
+  if (standing.status !== 'finished') return [verdict, '']
+  const delta = standing.lossDelta === null ? '' : signed(standing.lossDelta, 2)
   if (gain === null) return [verdict, delta]
   const { bounds } = gain
   const interval = bounds === null ? '' : ` (${ratio(bounds.lower)} to ${ratio(bounds.upper)})`

@@ -50,16 +50,6 @@ export interface Share {
 /** Launch -> its share in an estimate. */
 export type Contrast = ReadonlyMap<string, Share>
 
-/** Of the mean of several estimates. */
-export function meanContrast(contrasts: readonly Contrast[]): Contrast {
-  const mean = new Map<string, Share>()
-  for (const [launch, { coefficient, standardError }] of contrasts.flatMap((contrast) => [...contrast])) {
-    const before = mean.get(launch)?.coefficient ?? 0
-    mean.set(launch, { coefficient: before + coefficient / contrasts.length, standardError })
-  }
-  return mean
-}
-
 /**
  * The one estimate less the other: a baseline launch that both share cancels. The variance of a launch is that between
  * the baseline's, and that within its own steps besides: one that waits for the host scatters more than the baseline ever

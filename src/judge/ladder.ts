@@ -2,11 +2,10 @@
 
 import { type Difference, differencesOf } from '../config/differences.ts'
 import type { Experiment } from '../config/experiment.ts'
-import type { LadderRecord, LadderRung, TrainingHash } from '../measure/ladder.ts'
+import { isAnswer, type LadderRecord, type LadderRung, type TrainingHash } from '../measure/ladder.ts'
 import { MATTERS } from '../measure/steady-state.ts'
 import { type RunSummary, summarizeRuns } from '../measure/summary.ts'
-import { meanOf } from '../statistics/averages.ts'
-import { type Effect, effectOf, meanContrast, type Noise, noiseOf } from './ladder-noise.ts'
+import { type Effect, effectOf, type Noise, noiseOf } from './ladder-noise.ts'
 import {
   baselineOf,
   baselineRuns,
@@ -32,18 +31,13 @@ export type RungVerdict =
   | 'not measured'
 
 export interface RungResult {
-  /** By the last launch. */
   readonly standing: Standing
-  /** All launches that count: those beside what they are compared with, of the code and devices of the last one. */
-  readonly counting: readonly Finished[]
-  /** Those of other code or devices. */
-  readonly superseded: readonly Finished[]
+  /** What else has been launched of the same training, in other sittings; none of it counts. */
+  readonly others: readonly Finished[]
   /** Against the baseline. */
   readonly speedup: Effect | null
   /** Against the same training without this rung. */
   readonly gain: Effect | null
-  /** Held-out loss less that of the baseline launches beside it, in the mean. */
-  readonly lossDelta: number | null
   /** What its read-back has otherwise than without it. */
   readonly readBack: readonly Difference[]
   /** Why it cannot be compared. */
@@ -69,25 +63,15 @@ export interface JudgedLadder {
 export function judgeLadder(record: LadderRecord): JudgedLadder {
   const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
   const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
-  const pairOf = (own: Finished, before: TrainingHash): Pair => {
-    if (before === baselineOf(record)) return { own, without: baselineFor(own, baselines) }
-    const without = standingOf(before, record, own.sitting)
-    return { own, without: without.status === 'finished' ? without : null }
-  }
   const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
-    if (hash === null) return notCompared(NOT_MEASURED)
     // Calls that share a ladder may each have launched a rung, or what it is compared with: best both side by side.
-    const besideIt = record.sittings.flatMap((_, sitting) => {
-      if (![hash, before].every((one) => hasFinishedIn(one, sitting, record))) return []
-      const own = standingOf(hash, record, sitting)
-      return own.status === 'finished' ? [pairOf(own, before)] : []
-    })
-    const last = besideIt.at(-1)
-    if (last !== undefined) return resultOf(besideIt, last, record, noise)
-    const standing = standingOf(hash, record)
-    if (standing.status !== 'finished') return notCompared(standing)
-    const pair = pairOf(standing, before)
-    return resultOf([pair], pair, record, noise)
+    const isWhole = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
+    const whole = record.sittings.findLastIndex((_, sitting) => isWhole(sitting))
+    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, whole < 0 ? null : whole)
+    const other = standing.status === 'finished' ? standingOf(before, record, standing.sitting) : NOT_MEASURED
+    const measured = other.status === 'finished' ? other : null
+    const without = before === baselineOf(record) ? baselineFor(standing, baselines) : measured
+    return { ...resultOf(standing, without, record, noise), others: othersOf(hash, standing, record) }
   }
   return {
     rungs: record.rungs.map((rung) => ({
@@ -102,99 +86,63 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
 }
 
 function hasFinishedIn(hash: TrainingHash | null, sitting: number, { launches }: LadderRecord): boolean {
-  return launches.some(
-    (launch) =>
-      launch.training === hash && launch.sitting === sitting && launch.launched.outcome.status === 'finished',
-  )
+  return launches.some((launch) => {
+    const hasFinished = isAnswer(launch) && launch.launched.outcome.status === 'finished'
+    return launch.training === hash && launch.sitting === sitting && hasFinished
+  })
 }
 
-type Timed = Pick<Finished, 'logSpeedup' | 'contrast'>
-type Compared = Timed & Pick<Finished, 'summary'>
+function othersOf(hash: TrainingHash | null, standing: Standing, record: LadderRecord): Finished[] {
+  return record.sittings.flatMap((_, sitting) => {
+    const isOther = standing.status !== 'finished' || standing.sitting !== sitting
+    const other =
+      hash !== null && isOther && hasFinishedIn(hash, sitting, record)
+        ? standingOf(hash, record, sitting)
+        : null
+    return other?.status === 'finished' ? [other] : []
+  })
+}
+
+type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast'>
 
 /** The baseline as it is compared with itself: its speedup is 1 by definition, and its scatter is in the other's. */
-function baselineFor({ summary: own }: Finished, baselines: JudgedLadder['baselines']): Compared | null {
-  const summary = baselines.flat().find(({ block }) => block === own.block)
+function baselineFor(standing: Standing, baselines: JudgedLadder['baselines']): Compared | null {
+  if (standing.status !== 'finished') return null
+  const summary = baselines.flat().find(({ block }) => block === standing.summary.block)
   return summary === undefined ? null : { summary, logSpeedup: 0, contrast: new Map() }
 }
 
-/** A launch, and what it is compared with. */
-interface Pair {
-  readonly own: Finished
-  readonly without: Compared | null
-}
-
-const NO_NUMBERS = { speedup: null, gain: null, lossDelta: null }
-
-function notCompared(standing: Exclude<Standing, { status: 'finished' }>): RungResult {
-  const { status: verdict } = standing
-  return { standing, counting: [], superseded: [], ...NO_NUMBERS, readBack: [], problems: [], verdict }
-}
-
 function resultOf(
-  pairs: readonly Pair[],
-  last: Pair,
+  standing: Standing,
+  without: Compared | null,
   { experiment }: LadderRecord,
   noise: Noise | null,
-): RungResult {
-  const { own: standing, without } = last
-  const isAsLast = (pair: Pair) =>
-    pair === last || otherCodeOrMachine(experiment, [pair.own.summary, standing.summary]).length === 0
-  const counting = pairs.filter(isAsLast)
-  const speedup = meanEffect(
-    counting.map(({ own }) => ({ own, without: ITSELF })),
-    noise,
-  )
-  const gain = meanEffect(counting, noise)
-  const deltas = counting.flatMap(({ own }) => own.lossDelta ?? [])
-  const readBack =
-    without === null ? [] : differencesOf(without.summary.effective, standing.summary.effective, [])
+): Omit<RungResult, 'others'> {
+  if (standing.status !== 'finished')
+    return { standing, speedup: null, gain: null, readBack: [], problems: [], verdict: standing.status }
+  const { logSpeedup, contrast, summary } = standing
+  const speedup = logSpeedup === null ? null : effectOf(logSpeedup, noise, contrast)
+  const before = without?.logSpeedup ?? null
+  const gain =
+    logSpeedup === null || without === null || before === null
+      ? null
+      : effectOf(logSpeedup - before, noise, contrast, without.contrast)
+  const readBack = without === null ? [] : differencesOf(without.summary.effective, summary.effective, [])
   const isInactive = without !== null && readBack.length === 0
   const problems = [
-    ...new Set(counting.flatMap((pair) => [...pair.own.problems, ...betweenProblems(experiment, pair)])),
+    ...standing.problems,
+    ...(without === null ? [] : betweenProblems(experiment, [without.summary, summary])),
   ]
-  return {
-    standing,
-    counting: counting.map(({ own }) => own),
-    superseded: pairs.filter((pair) => !isAsLast(pair)).map(({ own }) => own),
-    speedup,
-    gain,
-    lossDelta: deltas.length === 0 ? null : meanOf(deltas),
-    readBack,
-    problems,
-    verdict: verdictOf(problems, gain, isInactive),
-  }
-}
-
-/** What a speedup is over. */
-const ITSELF = { logSpeedup: 0, contrast: new Map() }
-
-/** The mean of those that have a speedup on both sides; null where none has. */
-function meanEffect(
-  pairs: readonly { readonly own: Timed; readonly without: Timed | null }[],
-  noise: Noise | null,
-): Effect | null {
-  const timed = pairs.flatMap(({ own, without }) =>
-    own.logSpeedup === null || without === null || without.logSpeedup === null
-      ? []
-      : [{ own, without, logRatio: own.logSpeedup - without.logSpeedup }],
-  )
-  if (timed.length === 0) return null
-  return effectOf(
-    meanOf(timed.map(({ logRatio }) => logRatio)),
-    noise,
-    meanContrast(timed.map(({ own }) => own.contrast)),
-    meanContrast(timed.map(({ without }) => without.contrast)),
-  )
+  return { standing, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }
 }
 
 /** The baseline is that beside the launch, which has been checked; any other may be of another sitting, code or machine. */
-function betweenProblems(experiment: Experiment, { own, without }: Pair): string[] {
-  if (without === null || without.summary.variant === 'baseline') return []
-  return otherCodeOrMachine(experiment, [without.summary, own.summary])
-}
-
-function otherCodeOrMachine(experiment: Experiment, runs: readonly RunSummary[]): string[] {
-  return checkValidity(experiment, runs)
+function betweenProblems(
+  experiment: Experiment,
+  [without, own]: readonly [RunSummary, RunSummary],
+): string[] {
+  if (without.variant === 'baseline') return []
+  return checkValidity(experiment, [without, own])
     .filter(({ name, state }) => state === 'failed' && (name === 'same code' || name === 'same machine'))
     .map(({ name, detail }) => `${name}: ${detail}`)
 }

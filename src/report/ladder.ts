@@ -6,7 +6,6 @@ import { CONFIDENCE, type Effect } from '../judge/ladder-noise.ts'
 import { baselineOf, type Finished } from '../judge/ladder-standing.ts'
 import type { LadderLaunch, LadderRecord, LadderRung, LadderTraining, Sitting } from '../measure/ladder.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { meanOf } from '../statistics/averages.ts'
 import { bytes, confidence, number, percent, ratio, seconds, signed } from '../text/numbers.ts'
 import { differenceText } from './differences.ts'
 import { escapeCell, oneLine } from './escape.ts'
@@ -78,7 +77,7 @@ function render(record: LadderRecord, style: Style): string {
     style.heading('Rungs'),
     ...[
       ...rungs.flatMap(({ rung, alone, sum }) => remarks(rung, alone, sum)),
-      ...[...launchesOf(optimized), ...problemsOf(optimized)].map((text) => `optimized variant: ${text}`),
+      ...[...othersOf(optimized), ...problemsOf(optimized)].map((text) => `optimized variant: ${text}`),
     ].map((text) => style.item(style.line(text))),
     '',
     style.heading('Sittings'),
@@ -95,7 +94,7 @@ function render(record: LadderRecord, style: Style): string {
 }
 
 function row(name: string, rung: LadderRung | null, result: RungResult, { cell }: Style): string[] {
-  const { standing, counting, speedup, gain, lossDelta, verdict } = result
+  const { standing, speedup, gain, verdict } = result
   const predicted = rung?.predicts ?? ''
   if (standing.status !== 'finished') {
     const why = standing.status === 'failed' ? `failed: ${standing.reason}` : verdict
@@ -103,20 +102,14 @@ function row(name: string, rung: LadderRung | null, result: RungResult, { cell }
   }
   return [
     cell(name),
-    meanText(
-      counting.map(({ summary }) => stepSeconds(summary)),
-      seconds,
-    ) ?? 'no steady state',
+    stepText(standing.summary),
     effectText(speedup),
     effectText(gain),
     cell(predicted),
     numberText(standing.summary.metrics.peak_memory_reserved_bytes, bytes),
     compileText(standing),
-    meanText(
-      counting.map(({ summary }) => summary.metrics.val_loss),
-      number,
-    ) ?? 'not measured',
-    numberText(lossDelta ?? undefined, signed),
+    numberText(standing.summary.metrics.val_loss, number),
+    numberText(standing.lossDelta ?? undefined, signed),
     verdict,
   ]
 }
@@ -128,15 +121,6 @@ function stepText(run: RunSummary): string {
 
 function stepSeconds({ secondsPerSample, samples, steps }: RunSummary): number | null {
   return secondsPerSample === null ? null : (secondsPerSample * samples) / steps
-}
-
-/** Null without any. */
-function meanText(
-  values: readonly (number | null | undefined)[],
-  format: (value: number) => string,
-): string | null {
-  const known = values.filter((value) => value !== null && value !== undefined)
-  return known.length === 0 ? null : format(meanOf(known))
 }
 
 function effectText(effect: Effect | null): string {
@@ -163,10 +147,10 @@ function legend(record: LadderRecord, judged: JudgedLadder, { line }: Style): st
   const level = confidence(CONFIDENCE)
   return [
     'speedup: baseline / own seconds per sample in the steady state, against the mean of the baseline launches right before and after it.',
-    'gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups. Of a rung that several sittings have launched, both are means.',
+    'gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups. Of several launches of a training the last counts that stands beside what it is compared with.',
     noise === null
       ? 'noise: unknown, since no sitting has two baseline launches; so no verdict.'
-      : `noise: one launch scatters by ${percent(noise.deviation)} (standard deviation, from ${noise.differences} ${noise.differences === 1 ? 'pair' : 'pairs'} of neighbouring baseline launches). A launch of a rung is taken to scatter alike, and by what its own steps tell besides; in brackets its ${level} interval. One that holds 1.00x reads "no gain" if it ends below ${ratio(NO_GAIN)}, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".`,
+      : `noise: one launch scatters by ${percent(noise.deviation)} (standard deviation, from ${noise.differences} ${noise.differences === 1 ? 'pair' : 'pairs'} of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike, and by what its own steps tell besides; in brackets its ${level} interval. One that holds 1.00x reads "no gain" if it ends below ${ratio(NO_GAIN)}, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".`,
     `every launch with ${line(settingsText(experiment.design.seed, settings))}; loss delta: held-out loss - that of the baseline launches beside it.`,
     'not active: the trainer reads back the same settings as without it.',
     ...(changed.length > 0
@@ -203,8 +187,8 @@ function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[]
   const said = [...active, ...needed, ...(note === null ? [] : [note])]
   return [
     ...(said.length === 0 ? [] : [`${name}: ${said.join('; ')}`]),
-    ...[...launchesOf(alone), ...problemsOf(alone)].map((text) => `${name} alone: ${text}`),
-    ...[...launchesOf(sum), ...problemsOf(sum)].map((text) => `sum up to ${name}: ${text}`),
+    ...[...othersOf(alone), ...problemsOf(alone)].map((text) => `${name} alone: ${text}`),
+    ...[...othersOf(sum), ...problemsOf(sum)].map((text) => `sum up to ${name}: ${text}`),
     ...(rung.isLeftOut
       ? [
           `${name} is left out of later sums: ${rung.sum === null ? 'without one that failed, the trainer refuses it' : 'it failed in its own'}`,
@@ -213,14 +197,13 @@ function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[]
   ]
 }
 
-/** What equal launches took, and which do not count; nothing of a single one. */
-function launchesOf({ counting, superseded }: RungResult): string[] {
-  const each = (launches: readonly Finished[]) =>
-    launches.map(({ summary, sitting }) => `${stepText(summary)} in sitting ${sitting + 1}`).join(', ')
-  return [
-    ...(counting.length > 1 ? [`mean of ${each(counting)}`] : []),
-    ...(superseded.length > 0 ? [`not counted, by other code or devices: ${each(superseded)}`] : []),
-  ]
+/** Launches that no row has, since another one counts. */
+function othersOf({ others }: RungResult): string[] {
+  const each = others.map(({ summary, sitting, logSpeedup }) => {
+    const speedup = logSpeedup === null ? '' : `, ${ratio(Math.exp(logSpeedup))}`
+    return `${stepText(summary)}${speedup} in sitting ${sitting + 1}`
+  })
+  return each.length === 0 ? [] : [`launched too, and not in the table: ${each.join('; ')}`]
 }
 
 function problemsOf({ standing, problems }: RungResult): readonly string[] {

@@ -34,33 +34,31 @@ describe('a speedup', () => {
     expect(ratioOf(result)).toBeCloseTo(2, 9)
   })
 
-  test('is the mean of the launches of several sittings', async () => {
-    const sittings = [0.05, 0.0405].map((stepSeconds) => [baseline(), alone(stepSeconds), baseline()])
-    const result = await resultOf(...sittings)
-    expect(ratioOf(result)).toBeCloseTo(0.08 / 0.045, 9)
-    expect(result.counting.map(({ sitting }) => sitting)).toEqual([0, 1])
+  test('is that of the last launch', async () => {
+    const sittings = [0.05, 0.04].map((stepSeconds) => [baseline(), alone(stepSeconds), baseline()])
+    expect(ratioOf(await resultOf(...sittings))).toBeCloseTo(2, 9)
   })
 
-  test('of two launches is twice as certain as one, by their variance', async () => {
-    const sitting = (): Told[] => [baseline(0.0801), alone(0.05), baseline(0.0799)]
-    const square = ({ gain }: RungResult) =>
-      Math.log((gain?.bounds?.upper ?? 0) / (gain?.bounds?.lower ?? 1)) ** 2
-    const [one, two] = [
-      await resultOf(sitting(), [baseline(0.0801), baseline(0.0799)]),
-      await resultOf(sitting(), sitting()),
+  test('names the launches of other sittings, and no other launch twice', async () => {
+    const sitting = (stepSeconds: number, difference: Partial<Told> = {}): Told[] => [
+      baseline(),
+      alone(stepSeconds, difference),
+      baseline(),
     ]
-    expect(square(one) / square(two)).toBeCloseTo(2, 9)
+    const { standing, others } = await resultOf(
+      sitting(0.05),
+      sitting(0.02, { disturbance: 'a foreign process' }),
+      sitting(0.04),
+    )
+    expect(standing).toMatchObject({ sitting: 2 })
+    expect(others.map(({ sitting }) => sitting)).toEqual([0])
   })
 
-  test('is that of the last launch alone, where the trainer was changed since the others', async () => {
-    const record = await aLadder(
-      [aRung('a')],
-      [0.05, 0.04].map((stepSeconds) => [baseline(), alone(stepSeconds), baseline()]),
-    )
-    const launches = record.launches.map((launch) => withCode(launch, String(launch.sitting)))
-    const [judged] = judgeLadder({ ...record, launches }).rungs
-    expect(judged?.alone.speedup?.ratio).toBeCloseTo(2, 9)
-    expect(judged?.alone.counting.map(({ sitting }) => sitting)).toEqual([1])
+  test('is of an earlier sitting, where the machine disturbed the last', async () => {
+    const disturbed = alone(0.02, { disturbance: 'a foreign process' })
+    const result = await resultOf([baseline(), alone(0.04), baseline()], [baseline(), disturbed, baseline()])
+    expect(ratioOf(result)).toBeCloseTo(2, 9)
+    expect(result.others).toEqual([])
   })
 
   test('is not against a baseline launch that the machine disturbed', async () => {
