@@ -232,14 +232,19 @@ def _wanted(options: argparse.Namespace) -> list[Case]:
 
 
 def _of_shard(possible: list[Case], number: int, count: int) -> list[Case]:
-    """Return every COUNTth case from the NUMBERth on; of several shards the last has those that take long."""
+    """Return every COUNTth case from the NUMBERth on; of several shards the last has those that take long.
+
+    A case is resumed where it was measured, which needs its checkpoint and what was compiled for it.
+    """
     long = [case for case in possible if case.seconds > Case.seconds]
     if long and number == count > 1:
         return long
     if long and count > 1:
         count -= 1
         possible = [case for case in possible if case not in long]
-    return possible[number - 1 :: count]
+    firsts = [case for case in possible if not case.resumes][number - 1 :: count]
+    names = {case.name for case in firsts}
+    return [case for case in possible if (case.against if case.resumes else case.name) in names]
 
 
 def _run_worker(remaining: list[Case], options: argparse.Namespace, deadline: float) -> None:

@@ -155,6 +155,8 @@ def _recipe(pairs: int, updates: int, nth: str) -> dict[str, dict[str, object]]:
         "query_strategy=stratified": {
             "decoded_points": "advection1d 1024 of 1024, darcy2d 2048 of 16384 stratified"
         },
+        "average_updates=6": {},
+        "schedule_updates=12": {"learning_rate_schedule": f"lowest from update 12 of {updates}"},
         "task_shares=[3, 1]": {"task_pairs": shares(3 * pairs // 4, pairs)},
         "batch_cut_into=4": {
             "step_pairs": f"{pairs // 4} in {cut} steps",
@@ -243,6 +245,9 @@ def expected_read_backs(case: Case, pairs: int = 384, updates: int = 24) -> dict
             expected |= READS_BACK[name][value]
         elif section == "recipe":
             expected |= recipe[f"{name}={value}"]
+    averaged = settings.get("recipe.average_updates")
+    if averaged:
+        expected["ema"] = f"{expected['ema']}, evaluated, over {averaged} updates"
     return {**expected, "muon": expected["muon"].format(case.processes)}
 
 

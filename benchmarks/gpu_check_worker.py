@@ -353,6 +353,15 @@ def _memory(device: torch.device) -> dict[str, int]:
     }
 
 
+def _keep_what_is_compiled(folder: Path) -> None:
+    """For the new processes of a resumed case: kernels chosen by timing may be others the next time.
+
+    A folder for each rank, since ranks choose by themselves.
+    """
+    for name, part in (("TORCHINDUCTOR_CACHE_DIR", "inductor"), ("TRITON_CACHE_DIR", "triton")):
+        os.environ[name] = str(folder / part)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, required=True)
@@ -364,6 +373,7 @@ def main() -> int:
     options = parser.parse_args()
     chosen = {case.name: case for case in cases(options.device)}
     rank = rank_from_environment()[0]
+    _keep_what_is_compiled(options.out / "compiled" / f"rank-{rank}")
     first = _config(options, chosen[options.cases[0]])
     set_nccl_environment(first.speed.nccl, options.out, rank)
     opened: dict[str, Data] = {}

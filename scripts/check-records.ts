@@ -1,6 +1,6 @@
 // Whether each recorded gate ran the code of the commit that its page names: by the trainer's hash, from git's history.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -19,7 +19,14 @@ const rows = [...page.matchAll(ROW)].map(({ groups }) => ({
   name: groups?.name ?? '',
   commit: groups?.commit?.match(/\b[0-9a-f]{7}\b/g)?.at(-1) ?? '',
 }))
-if (rows.length === 0) throw new Error(`${GATES}/README.md: no row names a gate and its commit`)
+const folders = readdirSync(GATES, { withFileTypes: true }).flatMap((entry) =>
+  entry.isDirectory() ? [entry.name] : [],
+)
+const named = rows.flatMap(({ name, commit }) => (commit === '' ? [] : [name]))
+if (named.toSorted().join() !== folders.toSorted().join())
+  throw new Error(
+    `${GATES}/README.md names a commit for ${named.join(', ')}, where there are ${folders.join(', ')}`,
+  )
 const wrong: string[] = []
 for (const { name, commit } of rows) {
   const { launches } = recorded.parse(JSON.parse(readFileSync(`${GATES}/${name}/result.json`, 'utf8')))
@@ -29,6 +36,7 @@ for (const { name, commit } of rows) {
   console.log(`${name}: ${isOfCommit ? 'is' : 'is not'} the trainer of ${commit}, ${wanted.slice(0, 12)}`)
   if (!isOfCommit) wrong.push(name)
 }
+console.log(`${rows.length - wrong.length} of ${rows.length} records match`)
 process.exitCode = wrong.length === 0 ? 0 : 1
 
 async function trainerAt(commit: string): Promise<string> {

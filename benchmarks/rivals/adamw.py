@@ -36,4 +36,4 @@ def make_optimizer(parameters: Iterable[nn.Parameter], config: Config) -> tuple[
     shares = [
         learning_rate(config, update) / chosen.learning_rate for update in range(1, config.train.updates + 2)
     ]
-    return optimizer, LambdaLR(optimizer, shares.__getitem__)
+    return optimizer, LambdaLR(optimizer, lambda done: shares[done])

@@ -20,8 +20,9 @@ export async function markAsOurs(directory: string): Promise<void> {
 
 /** Throws a ConfigError for a folder that the project itself lies in, such as / or the working directory, or a link to it. */
 export function refuseSurrounding(directory: string, workingDirectory: string): void {
-  const inside = relative(withoutLinks(directory), withoutLinks(workingDirectory))
-  if (inside === '..' || inside.startsWith(`..${sep}`)) return
+  const holds = (outer: string, inner: string) => relative(outer, inner).split(sep)[0] !== '..'
+  const holdsLinked = holds(withoutLinks(directory), withoutLinks(workingDirectory))
+  if (!holds(directory, workingDirectory) && !holdsLinked) return
   throw new ConfigError(
     `out: got "${directory}", which holds the working directory, and results would lie among what is not ours; name a folder of their own, such as out`,
   )

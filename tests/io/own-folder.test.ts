@@ -87,6 +87,9 @@ test('a link to where the project lies is no folder for results either', async (
   expect(() => refuseSurrounding(link, project)).toThrow(
     `out: got "${link}", which holds the working directory`,
   )
+  const linkedProject = join(project, 'linked')
+  await symlink(await aFolder(), linkedProject)
+  expect(() => refuseSurrounding(project, linkedProject)).toThrow('which holds the working directory')
   await mkdir(join(project, 'out'))
   expect(() => refuseSurrounding(join(link, 'out'), project)).not.toThrow()
 })

@@ -434,7 +434,13 @@ def test_shards_have_every_case_once(count):
 def test_the_last_shard_has_what_takes_long_and_the_others_as_much_as_each_other(count):
     *others, last = of_shards(count)
     assert last == ["compile-max-autotune"]
-    assert max(map(len, others)) - min(map(len, others)) <= 1
+    first = [[name for name in shard if not CASES[name].resumes] for shard in others]
+    assert max(map(len, first)) - min(map(len, first)) <= 1
+
+
+def test_a_case_is_resumed_in_the_shard_that_measures_it():
+    for shard in of_shards(5):
+        assert {CASES[name].against for name in shard if CASES[name].resumes} <= {*shard}
 
 
 @pytest.mark.parametrize(
@@ -645,7 +651,9 @@ def read_back(case: Case, pairs: int, updates: int) -> tuple[dict[str, str], int
     with torch.device("meta"):
         objective = Objective(LatentPdeOperator(config), config)
     of_steps = read_back_recipe(objective, StepChoices.of(config, 0))
-    return {**of_steps, **read_back_rates(config)}, config.growth.steps
+    averaged = config.recipe.average_updates  # as a learner has it, which needs a whole model
+    of_average = {"ema": f"for-loop, evaluated, over {averaged:g} updates"} if averaged else {}
+    return {**of_steps, **read_back_rates(config), **of_average}, config.growth.steps
 
 
 def of_recipe_alone(case: Case) -> Case:
@@ -737,8 +745,10 @@ def test_all_fast_paths_of_the_two_task_configs_are_resumed(processes):
     for form in ("optimized", "recipe"):
         case = CASES[f"{form}-{processes}gpu-resumed"]
         own = load_config(ROOT / f"configs/train/two-task-{processes}gpu-{form}.yaml", [])
-        of_check = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", [*PLAIN, *case.overrides])
+        sets = [*PLAIN, *case.overrides, "optimizer.warmup_updates=5"]
+        of_check = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", sets)
         assert replace(of_check.speed, **loader) == replace(own.speed, **loader)
+        assert of_check.judged_weights == own.judged_weights
         assert (case.resumes, case.tolerance) == (True, gpu_check_cases.SAME)
 
 
