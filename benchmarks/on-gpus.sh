@@ -118,6 +118,7 @@ measure() {
     plan-parts-?gpu)
       # All updates of its period, since every fourth has more to do.
       train "$count" "plan-${count}gpu" "$out/$1/plan" "${short[@]}" --set speed.trace_updates=4 || return
+      train "$count" "plan-${count}gpu" "$out/$1/plan-untraced" "${short[@]}" || return
       python3 -m benchmarks.step_breakdown --updates 4 --json "$out/$1.json" --picture "$out/$1.png" \
         "$out/$1/plan/trace-0.json" > "$out/$1.txt" || return
       # In the folder of all cases, which has none measured twice.
@@ -178,6 +179,7 @@ measure() {
       for form in baseline optimized; do
         train "$count" "two-task-${count}gpu-$form" "$out/$1/$form" "${short[@]}" \
           --set speed.trace_updates=3 || return
+        train "$count" "two-task-${count}gpu-$form" "$out/$1/$form-untraced" "${short[@]}" || return
       done
       python3 -m benchmarks.step_breakdown --updates 3 --json "$out/$1.json" --picture "$out/$1.png" \
         "$out/$1"/*/trace-0.json > "$out/$1.txt"

@@ -9,7 +9,7 @@ several streams: what overlaps counts once, for the first of KINDS that is busy;
 where nothing else runs.
 
 The profiler slows the host, so a traced update is idle for longer than others. What an update takes without
-it is read from the training's own updates before the trace, or given.
+it is read from another such training, in FOLDER-untraced beside a trace's folder, or given.
 
 Waiting for the host: nothing runs, and what runs next had not been launched. Waiting for data: the part of
 it that the host spends in the DataLoader. Data: what is copied from the host. The optimizer has what it is
@@ -31,10 +31,9 @@ from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import mean
 
 from benchmarks.in_words import refused_in_words
-from trainer.config.speed_rules import UNTRACED_UPDATES
 from trainer.errors import ConfigError
 from trainer.folders import refusal_told
 from trainer.terminal import answer, say
@@ -56,6 +55,7 @@ ON_HOST = {"cuda_runtime", "cuda_driver"}
 IN_OPTIMIZER = re.compile(r"^Optimizer\.step#|^(AdamW|Muon)\.step$")  # torch's ranges, and ours
 IN_LOADER = re.compile(r"^enumerate\(DataLoader\)#")
 ADAMW_IN_GRAPH = "FusedAdam"  # the first part of Hybrid, and the only AdamW that can be captured
+UNTRACED = "-untraced"  # of a folder
 TRACED = "Traced: the profiler slows the host, so idle time is longer than in a training that is not traced"
 
 Interval = tuple[float, float]
@@ -112,7 +112,7 @@ def main() -> int:
             str(path): replace(breakdown(read_trace(path), options.updates), untraced=untraced_of(path))
             for path in options.traces
         }
-    untraced_by = options.untraced_of or f"median of updates 2 to {UNTRACED_UPDATES} of the same training"
+    untraced_by = options.untraced_of or "mean of the later half of another such training, right after"
     if options.untraced:
         if len(options.untraced) != len(found):
             raise ConfigError(
@@ -248,23 +248,20 @@ def devices_of(trace: str) -> str | None:
 
 
 def untraced_of(path: Path) -> float | None:
-    """Milliseconds of an update of the process that was traced, by its events; None where they are gone.
+    """Milliseconds of an update of the same training without a trace, in FOLDER-untraced beside the trace's.
 
-    Of the first updates: after a trace the host stays slower. The first of all is longer.
+    The mean of its later half, in whole periods; None without one. Not of the traced process: its first
+    updates are faster, since a GPU's clock falls only as it gets hot, and its later ones slower.
     """
+    folder = path.resolve().parent
     try:
-        events = [json.loads(line) for line in path.with_name("metrics.jsonl").read_text().splitlines()]
-        started = max(number for number, event in enumerate(events) if event["event"] == "run_start")
-        seconds = [
-            second
-            for event in events[started:]
-            if event["event"] == "steps"
-            for second in event["step_seconds"]
-        ]
-        if events[started]["period_steps"] != 1:  # an update may have more to do than the next
-            return None
-        return median(seconds[1:UNTRACED_UPDATES]) * 1e3
-    except (OSError, ValueError, KeyError, TypeError):
+        lines = (folder.with_name(f"{folder.name}{UNTRACED}") / "metrics.jsonl").read_text().splitlines()
+        events = [json.loads(line) for line in lines]
+        started = next(event for event in events if event["event"] == "run_start")
+        seconds = [s for event in events if event["event"] == "steps" for s in event["step_seconds"]]
+        timed = len(seconds) // 2 // started["period_steps"] * started["period_steps"]
+        return mean(seconds[-timed:]) * 1e3 if timed else None
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return None
 
 

@@ -152,7 +152,10 @@ def test_adamw_outside_of_a_graph_takes_nothing_with_it(tmp_path):
 
 
 def events_of(path: Path, *events: dict) -> None:
-    path.with_name("metrics.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    """Of the same training without a trace."""
+    folder = path.parent.with_name(f"{path.parent.name}-untraced")
+    folder.mkdir(exist_ok=True)
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in events))
 
 
 def steps(*seconds: float) -> dict:
@@ -162,13 +165,13 @@ def steps(*seconds: float) -> dict:
 START = {"event": "run_start", "period_steps": 1}
 
 
-def test_an_update_without_the_profiler_is_one_before_it_started(tmp_path):
-    path = written(tmp_path, on_gpu(GEMM, 0, 10))
+def test_an_update_without_the_profiler_is_one_of_the_training_beside_it(tmp_path):
+    path = written(tmp_path / "baseline", on_gpu(GEMM, 0, 10))
     assert untraced_of(path) is None
-    events_of(path, START, steps(9, 9), START, steps(5, *[0.4] * 5), steps(*[0.3] * 4, 0.9, 0.9, 0.8))
-    assert untraced_of(path) == pytest.approx(400)  # five of 0.4 and four of 0.3
-    events_of(path, {**START, "period_steps": 4}, steps(*[0.4] * 10))
-    assert untraced_of(path) is None
+    events_of(path, START, steps(5, *[0.9] * 5), steps(*[0.4] * 3, *[0.3] * 3))
+    assert untraced_of(path) == pytest.approx(350)
+    events_of(path, {**START, "period_steps": 4}, steps(*[0.4] * 8, 0.1, 0.3, 0.1, 0.1))
+    assert untraced_of(path) == pytest.approx(150)  # the last period, and not half of the one before
     events_of(path, START, steps(5))
     assert untraced_of(path) is None
 
@@ -181,7 +184,7 @@ def test_the_rest_of_an_update_that_was_not_traced_is_beyond_the_traced_work(tmp
     assert row(said, "ms of an update") == ["9.00"]
     assert row(said, "ms, not traced") == ["5.00"]
     assert row(said, "its rest") == ["1.00"]
-    assert "Not traced: median of updates 2 to 10 of the same training. " in said
+    assert "Not traced: mean of the later half of another such training, right after. " in said
     given = ["--untraced", "4.5", "--untraced-of", "the gate"]
     assert run(monkeypatch, step_breakdown, path, "--updates", 1, *given) == 0
     said = capsys.readouterr().out
