@@ -51,7 +51,7 @@ def test_every_evidence_is_there(name):
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_every_switch_that_changes_an_update_has_a_case_on_gpus(processes):
-    of_several_ranks = {"wrapper", "nccl", "reduce_gradients"} if processes == 1 else set()
+    of_several_ranks = {"nccl", "reduce_gradients"} if processes == 1 else set()
     set_there = {
         override.removeprefix("speed.").split("=")[0]
         for case in cases("cuda")
