@@ -1,0 +1,95 @@
+"""Prints what README and docs say of the recorded gates beyond what `speedproof analyze` prints of each.
+
+    python -m benchmarks.gate_figures
+
+Held-out errors over several gates: their seeds are the same, so each seed counts once, with the mean of
+ln(optimized / baseline) of its blocks. Speedups if each update of the baseline were as fast as the fastest of
+its run. Bounds are 95% on each side (t interval of the logarithms).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, stdev
+from typing import NamedTuple
+
+from benchmarks.metrics_file import events
+from trainer.terminal import answer
+
+GATES = Path(__file__).parent / "gate"
+SAME_WORK = ["two-task-1gpu", "two-task-2gpu", "two-task-4gpu", "two-task-4gpu-h100"]
+ON_H200 = SAME_WORK[:3]
+RUN = re.compile(r"\d+-block-(\d+)-(baseline|optimized)")
+ERRORS = ["nrmse", "nrmse/advection1d", "nrmse/darcy2d", "rollout_nrmse/advection1d", "rollout_nrmse/darcy2d"]
+# Of t, by degrees of freedom: 95% on one side (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
+T_95 = {3: 2.353, 5: 2.015, 7: 1.895}
+
+
+class Block(NamedTuple):
+    seed: int
+    baseline: list[dict]  # events of its run
+    optimized: list[dict]
+
+
+def main() -> None:
+    lines = [
+        "| held-out error, optimized / baseline | four gates, by seed | without H100 |",
+        "| --- | --- | --- |",
+    ]
+    for name in ERRORS:
+        cells = [interval(by_seed(gates, name)) for gates in (SAME_WORK, ON_H200)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines += [
+        "",
+        "| gate | if each update of the baseline were as fast as the fastest of its run |",
+        "| --- | --- |",
+    ]
+    for gate in SAME_WORK:
+        speedups = [_seconds(block.baseline, min) / _seconds(block.optimized, mean) for block in blocks(gate)]
+        lines.append(f"| {gate} | {interval([math.log(one) for one in speedups])} |")
+    answer("\n".join(lines))
+
+
+def by_seed(gates: list[str], name: str) -> list[float]:
+    """Of each seed, the mean over gates of ln(optimized / baseline) at the end."""
+    found: dict[int, list[float]] = {}
+    for gate in gates:
+        for block in blocks(gate):
+            ratio = _error(block.optimized, name) / _error(block.baseline, name)
+            found.setdefault(block.seed, []).append(math.log(ratio))
+    return [mean(logs) for logs in found.values()]
+
+
+def blocks(gate: str) -> list[Block]:
+    runs: dict[int, dict[str, list[dict]]] = {}
+    for folder in sorted((GATES / gate / "runs").iterdir()):
+        named = RUN.fullmatch(folder.name)
+        if named:
+            runs.setdefault(int(named[1]), {})[named[2]] = events(folder / "metrics.jsonl")
+    return [Block(run["baseline"][0]["seed"], run["baseline"], run["optimized"]) for run in runs.values()]
+
+
+def interval(logs: list[float]) -> str:
+    """Bounds are rounded outwards."""
+    middle, margin = mean(logs), T_95[len(logs) - 1] * stdev(logs) / math.sqrt(len(logs))
+    low, high = math.exp(middle - margin), math.exp(middle + margin)
+    return (
+        f"{math.exp(middle):.3f}x ({math.floor(low * 1e3) / 1e3:.3f}x to {math.ceil(high * 1e3) / 1e3:.3f}x)"
+    )
+
+
+def _error(run: list[dict], name: str) -> float:
+    return [event for event in run if event["event"] == "evaluation"][-1]["metrics"][name]
+
+
+def _seconds(run: list[dict], of: Callable[[list[float]], float]) -> float:
+    """Of the updates after the first tenth, as a gate times them."""
+    seconds = [second for event in run if event["event"] == "steps" for second in event["step_seconds"]]
+    return of(seconds[len(seconds) // 10 :])
+
+
+if __name__ == "__main__":
+    main()
