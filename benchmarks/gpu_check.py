@@ -111,8 +111,8 @@ def main() -> int:
 
 
 def _show(recorded: list[Path]) -> int:
-    """Print each record's table, and what today's bounds say of it."""
-    worst = 0
+    """Print each record's table, and what today's bounds say of it, and in the end which are wrong."""
+    wrong_records = []
     for file in recorded:
         as_recorded = _records_of(file, "--show")
         records = [of_old(record) for record in as_recorded]
@@ -123,8 +123,13 @@ def _show(recorded: list[Path]) -> int:
         for name in dict.fromkeys(record["case"] for record in records if record["case"] not in ended):
             answer(f"{name}: cut off, and not judged")
         answer("\n".join(complaints) or AS_IT_MUST_BE)
-        worst = max(worst, 1 if complaints else 0)
-    return worst
+        if complaints:
+            names = dict.fromkeys(complaint.partition(":")[0] for complaint in complaints)
+            wrong_records.append(f"{file}: {', '.join(names)}")
+    if len(recorded) > 1:
+        found = f", as said above: {'; '.join(wrong_records)}" if wrong_records else ""
+        answer(f"\n{len(wrong_records)} of {len(recorded)} records are not as they must be{found}")
+    return 1 if wrong_records else 0
 
 
 def _without_result(records: list[dict], known: list[Case]) -> list[str]:

@@ -604,6 +604,8 @@ def test_a_record_that_is_not_as_it_must_be_ends_with_1_and_says_so(tmp_path, mo
     assert gpu_check.main() == 1
     shown = capsys.readouterr().out
     assert "\none-tile: " in shown and str(right_one) in shown
+    said = f"1 of 2 records are not as they must be, as said above: {wrong_one}: one-tile"
+    assert shown.splitlines()[-1] == said
 
 
 @pytest.mark.parametrize(
