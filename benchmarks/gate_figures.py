@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
+from benchmarks.in_words import refused_in_words
 from benchmarks.metrics_file import events
 from trainer.terminal import answer
 
@@ -92,4 +93,5 @@ def _seconds(run: list[dict], of: Callable[[list[float]], float]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    with refused_in_words():
+        main()
