@@ -2,7 +2,7 @@
 // Plain JavaScript without packages, since it runs before there are any; npm start and npm test call it first.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -14,6 +14,7 @@ try {
   requireNode()
   setUp('Node packages', ['package-lock.json'], 'node_modules', installNodePackages)
   run('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json'])
+  chmodSync(join(root, 'lib', 'cli.js'), 0o755) // npx does so once for each place of a clone, and not for the next one there
   setUp('Python environment', ['requirements.lock', 'requirements-uv.lock'], '.venv', installPythonPackages)
 } catch (error) {
   console.error(`set-up failed: ${error.message}`)
