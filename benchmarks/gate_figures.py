@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from benchmarks.in_words import refused_in_words
 from benchmarks.metrics_file import events
+from trainer.errors import ConfigError
 from trainer.terminal import answer
 
 GATES = Path(__file__).parent / "gate"
@@ -25,8 +26,8 @@ SAME_WORK = ["two-task-1gpu", "two-task-2gpu", "two-task-4gpu", "two-task-4gpu-h
 ON_H200 = SAME_WORK[:3]
 RUN = re.compile(r"\d+-block-(\d+)-(baseline|optimized)")
 ERRORS = ["nrmse", "nrmse/advection1d", "nrmse/darcy2d", "rollout_nrmse/advection1d", "rollout_nrmse/darcy2d"]
-# Of t, by degrees of freedom: 95% on one side (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
-T_95 = {3: 2.353, 5: 2.015, 7: 1.895}
+BLOCKS = 4  # of each gate, and as many seeds
+T_95 = 2.353  # of t with 3 degrees of freedom, 95% on one side (NIST/SEMATECH e-Handbook, 1.3.6.7.2)
 
 
 class Block(NamedTuple):
@@ -75,7 +76,9 @@ def blocks(gate: str) -> list[Block]:
 
 def interval(logs: list[float]) -> str:
     """Bounds are rounded outwards."""
-    middle, margin = mean(logs), T_95[len(logs) - 1] * stdev(logs) / math.sqrt(len(logs))
+    if len(logs) != BLOCKS:
+        raise ConfigError(f"{GATES}: got {len(logs)} blocks or seeds, expected {BLOCKS}; T_95 is for as many")
+    middle, margin = mean(logs), T_95 * stdev(logs) / math.sqrt(BLOCKS)
     low, high = math.exp(middle - margin), math.exp(middle + margin)
     return (
         f"{math.exp(middle):.3f}x ({math.floor(low * 1e3) / 1e3:.3f}x to {math.ceil(high * 1e3) / 1e3:.3f}x)"

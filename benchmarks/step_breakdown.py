@@ -260,9 +260,10 @@ def untraced_of(path: Path) -> float | None:
         started = next(event for event in events if event["event"] == "run_start")
         seconds = [s for event in events if event["event"] == "steps" for s in event["step_seconds"]]
         timed = len(seconds) // 2 // started["period_steps"] * started["period_steps"]
-        return mean(seconds[-timed:]) * 1e3 if timed else None
-    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        milliseconds = mean(seconds[-timed:]) * 1e3 if timed else math.nan
+    except (OSError, ValueError, KeyError, TypeError, StopIteration, ZeroDivisionError):
         return None
+    return milliseconds if 0 < milliseconds < math.inf else None
 
 
 def kind_of(operation: Busy) -> str:

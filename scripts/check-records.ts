@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { hashCode, hashSources } from '../src/io/code-hash.ts'
 
 const GATES = 'benchmarks/gate'
-/** A gate's row: its folder, and the commit or, where a machine had more than one landed, the last that it names. */
+/** A gate's row: its folder, and the commit. */
 const ROW = /^\| \[`(?<name>[^`]+)`\][^|]*\|[^|]*\| (?<commit>[^|]+) \|/gm
 
 const recorded = z.object({
@@ -17,7 +17,7 @@ const recorded = z.object({
 const page = readFileSync(`${GATES}/README.md`, 'utf8')
 const rows = [...page.matchAll(ROW)].map(({ groups }) => ({
   name: groups?.name ?? '',
-  commit: groups?.commit?.match(/\b[0-9a-f]{7}\b/g)?.at(-1) ?? '',
+  commit: groups?.commit?.match(/\b[0-9a-f]{7}\b/)?.[0] ?? '',
 }))
 const folders = readdirSync(GATES, { withFileTypes: true }).flatMap((entry) =>
   entry.isDirectory() ? [entry.name] : [],

@@ -1,6 +1,7 @@
 """What a trace says of where the GPU's time goes, and what its table and picture say beside it."""
 
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -172,8 +173,14 @@ def test_an_update_without_the_profiler_is_one_of_the_training_beside_it(tmp_pat
     assert untraced_of(path) == pytest.approx(350)
     events_of(path, {**START, "period_steps": 4}, steps(*[0.4] * 8, 0.1, 0.3, 0.1, 0.1))
     assert untraced_of(path) == pytest.approx(150)  # the last period, and not half of the one before
-    events_of(path, START, steps(5))
-    assert untraced_of(path) is None
+    for start, seconds in (
+        (START, [5]),
+        (START, [0.4, math.nan]),
+        ({**START, "period_steps": 0}, [0.4] * 4),
+        ({"event": "run_start"}, [0.4] * 4),
+    ):
+        events_of(path, start, steps(*seconds))
+        assert untraced_of(path) is None
 
 
 def test_the_rest_of_an_update_that_was_not_traced_is_beyond_the_traced_work(tmp_path, monkeypatch, capsys):
