@@ -66,11 +66,18 @@ def by_seed(gates: list[str], name: str) -> list[float]:
 
 
 def blocks(gate: str) -> list[Block]:
-    runs: dict[int, dict[str, list[dict]]] = {}
-    for folder in sorted((GATES / gate / "runs").iterdir()):
+    """ConfigError where a run of a block is not there, or has no start."""
+    runs: dict[str, dict[str, list[dict]]] = {}
+    for folder in sorted((GATES / gate / "runs").glob("*")):
         named = RUN.fullmatch(folder.name)
         if named:
-            runs.setdefault(int(named[1]), {})[named[2]] = events(folder / "metrics.jsonl")
+            runs.setdefault(named[1], {})[named[2]] = events(folder / "metrics.jsonl", "run_start")
+    for number, run in runs.items():
+        for variant in ("baseline", "optimized"):
+            if not run.get(variant):
+                raise ConfigError(
+                    f"{GATES / gate}: block {number} has no metrics of its {variant} run; get it from git"
+                )
     return [Block(run["baseline"][0]["seed"], run["baseline"], run["optimized"]) for run in runs.values()]
 
 

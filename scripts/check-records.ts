@@ -1,5 +1,5 @@
 // Whether each recorded gate ran the code of the commit that its page names: by the trainer's hash, from git's history.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -39,10 +39,21 @@ for (const { name, commit } of rows) {
 console.log(`${rows.length - wrong.length} of ${rows.length} records match`)
 process.exitCode = wrong.length === 0 ? 0 : 1
 
+function archiveOf(commit: string): Buffer {
+  const { status, stdout, stderr } = spawnSync('git', ['archive', commit, 'trainer'], {
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  if (status === 0) return stdout
+  console.error(
+    `${GATES}/README.md: ${commit} cannot be read (${String(stderr).trim()}); name a commit of this repository, or fetch its history: git fetch --unshallow`,
+  )
+  process.exit(2)
+}
+
 async function trainerAt(commit: string): Promise<string> {
+  const archive = archiveOf(commit)
   const folder = mkdtempSync(join(tmpdir(), 'speedproof-trainer-'))
   try {
-    const archive = execFileSync('git', ['archive', commit, 'trainer'], { maxBuffer: 64 * 1024 * 1024 })
     execFileSync('tar', ['-x', '-C', folder], { input: archive })
     const sources = await hashSources({ module: 'trainer', command: 'train' }, folder, folder)
     if (sources === null) throw new Error(`${commit} has no trainer`)
