@@ -49,8 +49,10 @@ from gpu_check_worker import SYNCHRONIZES, _most, _noted_waits
 RECORDS = ROOT / "benchmarks/gpu-check"
 CASES = {case.name: case for case in cases("cuda")}
 NOT_RECORDED = {"attention-flash3"}  # its package is not there
-NEWER_THAN_RECORDS = {"plain-of-four"} | {
-    case.name for case in CASES.values() if case.processes == 4 or case.resumes or case.name.endswith("gpu")
+NEWER_THAN_RECORDS = {
+    case.name
+    for case in CASES.values()
+    if case.processes < 4 and (case.resumes or case.name.endswith(("-1gpu", "-2gpu")))
 }
 NOT_SHOWN = "not compared with plain-fp32"  # by `plain` of the older records
 
