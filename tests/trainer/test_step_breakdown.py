@@ -203,7 +203,7 @@ def row(table: str, name: str) -> list[str]:
     return next(line for line in table.splitlines() if line.startswith(f"{name} "))[len(name) :].split()
 
 
-@pytest.mark.parametrize("name", ["h200-1gpu-a1e8f85", "h200-2gpu", "h200-4gpu", "h100-4gpu"])
+@pytest.mark.parametrize("name", ["h200-1gpu-a1e8f85", "h200-2gpu", "h100-4gpu"])
 def test_an_older_record_prints_what_it_has_and_says_what_it_lacks(monkeypatch, capsys, name):
     path = RECORDED / f"{name}.json"
     assert run(monkeypatch, step_breakdown, "--recorded", path) == 0
