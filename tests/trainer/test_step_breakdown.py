@@ -215,6 +215,18 @@ def test_an_older_record_prints_what_it_has_and_says_what_it_lacks(monkeypatch, 
     assert "Not traced" not in said
 
 
+@pytest.mark.parametrize("name", ["h200-4gpu", "h200-4gpu-baseline-ranks"])
+def test_a_record_of_now_tells_what_idle_time_waits_for(monkeypatch, capsys, name):
+    path = RECORDED / f"{name}.json"
+    assert run(monkeypatch, step_breakdown, "--recorded", path) == 0
+    said = capsys.readouterr().out
+    assert "An older record" not in said
+    assert said.split("\n\n")[0] in (RECORDED / "h200-4gpu.txt").read_text()
+    for part in recorded(path).values():
+        assert sum(part.kinds.values()) == pytest.approx(part.update)
+        assert {"data", "waiting for data", "waiting for the host"} <= set(part.kinds)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
