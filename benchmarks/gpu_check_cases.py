@@ -59,7 +59,7 @@ ROUNDING = Tolerance(losses=0.01, weights=0.2, gradients=0.01, gradient=0.1, nor
 # The same gradients, of which other arithmetic makes the update, or other kernels in later ones.
 STEPPED = replace(ROUNDING, gradients=1e-6, gradient=1e-6)
 # The same at other addresses or in parts, so that their norm, to which they are clipped, may round otherwise.
-REORDERED = Tolerance(losses=2.5e-4, weights=0.04, gradients=1e-6, gradient=1e-6, norms=0.02)
+REORDERED = Tolerance(losses=2.5e-4, weights=0.05, gradients=1e-6, gradient=1e-6, norms=0.04)
 # Of fp32.
 FLOAT = Tolerance(losses=1e-4, weights=0.02, gradients=1e-6, gradient=5e-6, norms=0.005)
 # bf16 beside fp32.

@@ -24,9 +24,11 @@ FP8_TOLERANCES = {"out": (0.02, 0.06), "x": (0.03, 0.12), "weight": (0.0, 0.02)}
 
 # The kernels that kernel_errors.py compares, and how many results and gradients of each.
 KERNELS = {
-    "one-tile attention": 4,
+    "one-tile attention": 5,
     "feed-forward": 5,
     "gate, sum and norm": 8,
+    "first norm": 7,
+    "last norm": 8,
     "decoder tail": 16,
     "decoder tail, queries in common": 16,
     "decoder tail behind another": 16,
@@ -35,11 +37,14 @@ KERNELS = {
 IN_HALVES = {"cross-attention": 3, "cross-attention, queries in common": 3}  # none of ours for float32
 # What these keep in float32 whatever the type of the products: the stream between blocks and small sums.
 ALWAYS_FLOAT32 = {
-    "gate, sum and norm": {"total", "x", "bias", "gate", "scale", "shift"},
+    **dict.fromkeys(
+        ("gate, sum and norm", "first norm", "last norm"),
+        {"total", "x", "bias", "gate", "scale", "shift"},
+    ),
     "decoder tail": {"reader.bias"},
     "decoder tail, queries in common": {"reader.bias"},
     "decoder tail behind another": {"reader.bias"},
-    "decoder tail and head": {"reader.bias"},
+    "decoder tail and head": {"reader.bias", "layer.feed_forward_norm.bias"},
 }
 
 # What a training without any switch reads back, but for what depends on its processes and its device.
