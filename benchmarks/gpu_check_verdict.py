@@ -37,10 +37,10 @@ KERNELS = {
 IN_HALVES = {"cross-attention": 3, "cross-attention, queries in common": 3}  # none of ours for float32
 # What these keep in float32 whatever the type of the products: the stream between blocks and small sums.
 ALWAYS_FLOAT32 = {
-    **dict.fromkeys(
-        ("gate, sum and norm", "first norm", "last norm"),
-        {"total", "x", "bias", "gate", "scale", "shift"},
-    ),
+    **{
+        name: {"total", "x", "bias", "gate", "scale", "shift"}
+        for name in ("gate, sum and norm", "first norm", "last norm")
+    },
     "decoder tail": {"reader.bias"},
     "decoder tail, queries in common": {"reader.bias"},
     "decoder tail behind another": {"reader.bias"},
