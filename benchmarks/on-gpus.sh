@@ -5,16 +5,16 @@
 #
 # A part that is done leaves OUT/PART.done and is passed over by the next call, so that a call that was ended
 # is only called again; it ends with 1 while something is not done. Without parts, all of them, for which the
-# host needs four GPUs: some seven hours, by the times of those parts that have been measured (not check-4gpu,
+# host needs four GPUs: some seven hours, by the times of those parts that have been measured (not fp16-4gpu,
 # ladder-4gpu). What the parts need, such as Python with torch as `python3`, is looked for first; where something is missing
 # the call names it, says how to get it and ends with 2, nothing measured. A host without a network gets Node and
 # packages from benchmarks/pack.sh.
 set -euo pipefail
-parts=(data check-1gpu check-2gpu check-4gpu kernels floor-4gpu gate-4gpu recipe-4gpu plan-4gpu plan-parts-4gpu
-  floor-2gpu gate-2gpu recipes-2gpu recipe-2gpu plan-2gpu plan-parts-2gpu floor-1gpu gate-1gpu recipes-1gpu
-  recipe-1gpu plan-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu speed-cases-2gpu
-  speed-cases-1gpu rivals-4gpu rivals-2gpu rivals-1gpu starts-4gpu starts-2gpu starts-1gpu breakdown-4gpu
-  breakdown-2gpu breakdown-1gpu formats learning memory)
+parts=(data check-1gpu check-2gpu check-4gpu kernels floor-4gpu gate-4gpu fp16-4gpu recipe-4gpu plan-4gpu
+  plan-parts-4gpu floor-2gpu gate-2gpu recipes-2gpu recipe-2gpu plan-2gpu plan-parts-2gpu floor-1gpu gate-1gpu
+  recipes-1gpu recipe-1gpu plan-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu
+  speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu rivals-1gpu starts-4gpu starts-2gpu starts-1gpu
+  breakdown-4gpu breakdown-2gpu breakdown-1gpu formats learning memory)
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
@@ -113,6 +113,7 @@ measure() {
     kernels) python3 -m benchmarks.kernel_speed > "$out/kernels.jsonl" ;;
     # Seeds that no other part has: gates that share theirs share their luck, and say less together.
     gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 "seed=${count}01" ;;
+    fp16-4gpu) action "$1" two-task-4gpu-fp16 blocks=4 seed=441 ;;
     recipe-?gpu) action "$1" "two-task-${1#recipe-}-recipe" blocks=4 "seed=${count}11" ;;
     plan-?gpu) action "$1" "$1" blocks=4 "seed=${count}21" ;;
     plan-parts-?gpu)
@@ -220,7 +221,7 @@ look_for_needs() {
   esac
   [ "${#gpus[@]}" -ge "$least" ] ||
     lacks "GPUs, $least where nvidia-smi and CUDA_VISIBLE_DEVICES show ${#gpus[@]}: name parts for so many"
-  case $part in floor-* | gate-* | recipe-* | plan-?gpu | ladder-*)
+  case $part in floor-* | gate-* | fp16-* | recipe-* | plan-?gpu | ladder-*)
     node_is_new || lacks "Node 24 or newer on PATH: npm run setup installs it in node_modules" ;;
   esac
   python_has "pip install torch numpy h5py pyyaml jaxtyping" torch numpy h5py yaml jaxtyping
