@@ -150,8 +150,8 @@ def test_our_kernels_are_off_by_their_rounding_alone(dtype):
 
 def test_what_an_older_record_of_our_kernels_lacks_is_named():
     lines = (RECORDS / "kernel-errors.txt").read_text().splitlines()
-    dtypes = {line.split(": ", 1)[0].rsplit(", ", 1)[1]: line.split(": ", 1)[1] for line in lines}
-    assert wrong_kernels(json.loads(dtypes["float32"]), "float32") == [
+    texts = dict(line.removeprefix("errors of our kernels, ").split(": ", 1) for line in lines)
+    assert wrong_kernels(json.loads(texts["float32"]), "float32") == [
         "one-tile attention in float32: 4 parts were compared, expected 5",
         "first norm in float32: 0 parts were compared, expected 7",
         "last norm in float32: 0 parts were compared, expected 8",
@@ -175,6 +175,13 @@ def test_a_kernel_that_is_further_off_is_named(kernel, part, error):
     errors[kernel][part] = error
     (text,) = wrong_kernels(errors, "bfloat16")
     assert text.startswith(f"{kernel}, {part}, in bfloat16: {error} off, expected ")
+
+
+def test_a_kernel_that_is_new_is_named():
+    errors = kernel_errors()["bfloat16"] | {"sum": {"out": 0.0}}
+    assert wrong_kernels(errors, "bfloat16") == [
+        "sum in bfloat16: nothing here says what it has to be off by at most"
+    ]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
