@@ -308,7 +308,7 @@ ON_TWO_AS_WELL = {
 
 _KERNELS = (
     *("attention=", "fused_pointwise=true", "compile=", "fp8_products", "precision=fp16"),
-    *("muon=loop", "fused_adamw", "offload_adamw"),
+    *("muon=loop", "fused_adamw", "offload_adamw", "hoist_fixed_grid", "joint_decode"),
 )
 
 _GPU_ONLY = (

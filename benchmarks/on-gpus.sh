@@ -104,7 +104,8 @@ train_format() { # CONFIG NAME SEED [OPTION...]; its checkpoint is not needed
 }
 
 measure() {
-  local count=${1//[!0-9]/} worst=0
+  local count=${1##*-} worst=0
+  count=${count%gpu}
   local optimized=two-task-${count}gpu-optimized
   case $1 in
     data) python3 -m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml ;;
@@ -190,7 +191,7 @@ measure() {
       python3 -m benchmarks.learning.formats "$out/formats" > "$out/formats.txt"
       ;;
     learning)
-      python3 -m benchmarks.learning.spectra > "$out/spectra.txt" || return
+      with_pack python3 -m benchmarks.learning.spectra > "$out/spectra.txt" || return
       with_pack python3 -m benchmarks.learning.compare --config configs/train/two-task-1gpu-optimized.yaml \
         --out "$out/learning" --kill-at-update 600 --set train.checkpoint_every_updates=300 \
         --set train.updates=1200 --set evaluation.every_updates=150 --set data.held_out_fraction=0.02
@@ -217,7 +218,7 @@ look_for_needs() {
   case $part in
     data) least=0 ;;
     parity) least=4 ;;
-    *-?gpu) least=${part//[!0-9]/} ;;
+    *-?gpu) least=${part: -4:1} ;;
   esac
   [ "${#gpus[@]}" -ge "$least" ] ||
     lacks "GPUs, $least where nvidia-smi and CUDA_VISIBLE_DEVICES show ${#gpus[@]}: name parts for so many"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Packs what on-gpus.sh needs on a GPU host without a network: Node and the command line in one file, and where the
 # host's version of Python is given, the library FNO of the part learning with what it needs, twice as large. The
-# host has Python with torch, numpy, h5py, pyyaml and jaxtyping itself, with matplotlib for the parts breakdown and
-# learning, and lightning and accelerate for rivals.
+# host has Python with torch, numpy, h5py, pyyaml and jaxtyping itself, with matplotlib for the parts breakdown,
+# plan-parts and learning, and lightning and accelerate for rivals.
 #
 #   benchmarks/pack.sh FILE.tar.xz [PYTHON]   here, after npm run setup; PYTHON such as 3.12
 #   tar -xf FILE.tar.xz                       there, in the repository's root; same architecture as here

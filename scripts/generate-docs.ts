@@ -38,6 +38,9 @@ const SPEEDUPS = {
 /** and how soon as good. */
 const RECIPES = ['two-task-1gpu-recipe', 'two-task-2gpu-recipe', 'two-task-4gpu-recipe'] as const
 
+/** Records that have no row of their own there. */
+const NOISE_FLOORS = ['floor-1gpu'] as const
+
 /** What the ladder led to: the configs that have a rung. */
 const SHIPPED = {
   'optimized form': 'configs/train/two-task-1gpu-optimized.yaml',
@@ -86,6 +89,10 @@ write('docs/training-optimizations.md', { ladder: await ladderTable(), scatter: 
 /** Every recorded experiment, judged again from its raw metrics, by its folder. */
 async function judgeRecords(): Promise<ReadonlyMap<string, Result>> {
   const folders = readdirSync(GATES, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const shown = new Set<string>([...Object.keys(SPEEDUPS), ...RECIPES, ...NOISE_FLOORS])
+  const unknown = folders.filter(({ name }) => !shown.has(name)).map(({ name }) => name)
+  if (unknown.length > 0)
+    throw new Error(`${GATES}: give ${unknown} a row in README or name it a noise floor`)
   const results = folders.map(async ({ name }) => {
     const { request, launched, watched, reevaluation } = await readRecorded(
       `${GATES}/${name}/result.json`,

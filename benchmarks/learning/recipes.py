@@ -261,8 +261,8 @@ def reached(events: list[dict], below: float, each_below: Mapping[str, float] = 
 def _place(
     places: list[tuple[float, float]], wanted: list[tuple[list[float], float]]
 ) -> tuple[float, float] | None:
-    """Seconds of steps and share of the samples at which first all losses are at most their limits."""
-    at = _first_reached(wanted)
+    """Seconds of steps and share of the samples from which on all losses are at most their limits."""
+    at = _reached_for_good(wanted)
     if at is None or at == 0:
         return None if at is None else places[0]
     passed = max(
@@ -274,10 +274,18 @@ def _place(
     return seconds + passed * (next_seconds - seconds), share + passed * (next_share - share)
 
 
-def _first_reached(wanted: list[tuple[list[float], float]]) -> int | None:
-    """The first evaluation at which all losses are at most their limits."""
-    reached_at = zip(*([loss <= limit for loss in losses] for losses, limit in wanted), strict=True)
-    return next((place for place, reached in enumerate(reached_at) if all(reached)), None)
+def _reached_for_good(wanted: list[tuple[list[float], float]]) -> int | None:
+    """The first evaluation from which on all losses are at most their limits."""
+    reached = _are_reached(wanted)
+    behind = next((place for place in range(len(reached), 0, -1) if not reached[place - 1]), 0)
+    return behind if behind < len(reached) else None
+
+
+def _are_reached(wanted: list[tuple[list[float], float]]) -> list[bool]:
+    """Of each evaluation, whether all losses are at most their limits."""
+    return [
+        all(at) for at in zip(*([loss <= limit for loss in losses] for losses, limit in wanted), strict=True)
+    ]
 
 
 def _of_task(evaluations: list[dict], task: str) -> list[float]:
@@ -296,7 +304,7 @@ def _is_enough(events: list[dict], below: float, each_below: Mapping[str, float]
 def _is_reached(events: list[dict], below: float, each_below: Mapping[str, float]) -> bool:
     evaluations = [event for event in events if event["event"] == "evaluation"]
     parts = [(_of_task(evaluations, task), limit) for task, limit in each_below.items()]
-    return _first_reached([([e["val_loss"] for e in evaluations], below), *parts]) is not None
+    return any(_are_reached([([e["val_loss"] for e in evaluations], below), *parts]))
 
 
 def _has_ended(events: list[dict]) -> bool:

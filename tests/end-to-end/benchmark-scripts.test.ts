@@ -223,6 +223,18 @@ it('what is missing is named once for all parts that need it, and not for one th
   ])
 })
 
+it('a part asks for as many GPUs as its name ends with', async () => {
+  await havePackages('lightning', 'accelerate', 'matplotlib', 'neuralop')
+  await haveGpus(0)
+  const { said } = await onGpus()
+  const asked = [...said.matchAll(/on-gpus\.sh: (.*): needs GPUs, (\d+) where/g)]
+  expect(asked.map(([, , count]) => count).sort()).toEqual(['1', '2', '4'])
+  for (const [, parts = '', count] of asked) {
+    for (const [, ending] of parts.matchAll(/-(\d)gpu/g)) expect(ending).toBe(count)
+  }
+  expect(asked.flatMap(([, parts = '']) => parts.split(' '))).toContain('fp16-4gpu')
+})
+
 it('data are made without a GPU', async () => {
   await stub('nvidia-smi', 'exit 9')
   expect((await onGpus('data')).exitCode).toBe(0)

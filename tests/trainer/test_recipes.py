@@ -49,6 +49,13 @@ def test_quality_may_be_reached_at_the_first_evaluation_or_never():
     assert recipes.reached(events, 0.1)[2:] == (None, None, 0.5, None)
 
 
+def test_quality_that_is_lost_again_is_reached_from_where_it_stays():
+    lost = a_training(*map(an_evaluation, (2, 4, 6, 8), (0.9, 0.3, 0.5, 0.1)))
+    never = a_training(*map(an_evaluation, (2, 4, 6, 8), (0.9, 0.8, 0.5, 0.1)))
+    assert recipes.reached(lost, 0.4)[2] == recipes.reached(never, 0.4)[2]
+    assert recipes.reached(lost[:-2], 0.4)[2] is None
+
+
 def of_tasks(*losses: tuple[float, float]) -> list[dict]:
     """A training that was evaluated at steps 2, 4 and so on."""
     return a_training(

@@ -48,7 +48,8 @@ def test_variants_fit_the_processes_of_their_experiment(path):
     experiment = yaml.safe_load(path.read_text())
     device = "cpu" if path.stem.startswith("smoke") else "cuda"
     for variant in experiment["variants"].values():
-        config = load_config(ROOT / variant["config"])
+        overrides = [f"{key}={value}" for key, value in variant.get("set", {}).items()]
+        config = load_config(ROOT / variant["config"], overrides)
         require_world_fits(config, experiment["launch"]["nproc_per_node"])
         require_device_fits(config, device, experiment["launch"]["nproc_per_node"])
 

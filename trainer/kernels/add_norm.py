@@ -57,7 +57,7 @@ def _normed(
     normal = torch.empty_like(branch)
     rows, dim = branch.shape
     over_deviation = torch.empty(rows, dtype=torch.float32, device=branch.device)
-    _forward[(triton.cdiv(rows, FORWARD_ROWS),)](
+    _add_norm_forward[(triton.cdiv(rows, FORWARD_ROWS),)](
         *(x, *(x_affine or [bias, bias]), branch, bias, *reading, normal, over_deviation),
         *(rows, len(x), eps, dim, triton.next_power_of_2(dim), FORWARD_ROWS, bool(x_affine), fields),
         num_warps=FORWARD_WARPS,
@@ -102,7 +102,7 @@ def _gradients(
 ) -> Tensor:
     sum_gradient = torch.empty_like(normal)
     rows, dim = normal.shape
-    _backward[(len(parts),)](
+    _add_norm_backward[(len(parts),)](
         *(*given, normal, weight, over_deviation, sum_gradient, parts, parts.stride(0)),
         *(rows, dim, triton.next_power_of_2(dim), BACKWARD_ROWS, two, fields),
         num_warps=BACKWARD_WARPS,
@@ -111,7 +111,7 @@ def _gradients(
 
 
 @triton.jit
-def _forward(
+def _add_norm_forward(
     x_ptr,
     x_weight_ptr,
     x_shift_ptr,
@@ -163,7 +163,7 @@ def _forward(
 
 
 @triton.jit
-def _backward(
+def _add_norm_backward(
     out_gradient_ptr,  # (rows, DIM), or (rows, FIELDS) where there are any
     second_gradient_ptr,
     reader_ptr,  # (FIELDS, DIM)

@@ -16,7 +16,7 @@ def bias_gelu(product: Tensor, bias: Tensor) -> Tensor:
     out = torch.empty_like(product)
     rows, dim = product.shape
     grid = (triton.cdiv(rows, FORWARD_ROWS), triton.cdiv(dim, COLUMNS))
-    _forward[grid](product, bias, out, rows, dim, COLUMNS, FORWARD_ROWS, num_warps=FORWARD_WARPS)
+    _bias_gelu_forward[grid](product, bias, out, rows, dim, COLUMNS, FORWARD_ROWS, num_warps=FORWARD_WARPS)
     return out
 
 
@@ -29,7 +29,7 @@ def bias_gelu_gradients(
     """
     gradient, out = torch.empty_like(product), torch.empty_like(product)
     rows, dim = product.shape
-    _backward[len(parts), triton.cdiv(dim, COLUMNS)](
+    _bias_gelu_backward[len(parts), triton.cdiv(dim, COLUMNS)](
         *(out_gradient, product, bias, gradient, out, parts, parts.stride(0)),
         *(rows, dim, COLUMNS, BACKWARD_ROWS),
         num_warps=BACKWARD_WARPS,
@@ -38,7 +38,7 @@ def bias_gelu_gradients(
 
 
 @triton.jit
-def _forward(
+def _bias_gelu_forward(
     product_ptr, bias_ptr, out_ptr, rows, DIM: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr
 ):
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
@@ -52,7 +52,7 @@ def _forward(
 
 
 @triton.jit
-def _backward(
+def _bias_gelu_backward(
     out_gradient_ptr,
     product_ptr,
     bias_ptr,

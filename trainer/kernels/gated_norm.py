@@ -37,7 +37,7 @@ def gated_norm(
     total = torch.empty(branch.shape, dtype=_stream(x), device=branch.device)
     out, moments = torch.empty_like(branch), _moments(branch)
     grid = (pairs, triton.cdiv(tokens, FORWARD_TOKENS))
-    _forward[grid](
+    _gated_norm_forward[grid](
         *(None if x is None else x.contiguous(), branch, bias, gate, scale, shift),
         *(total, out, moments, eps, tokens),
         *(x is not None, dim, triton.next_power_of_2(dim), FORWARD_TOKENS),
@@ -71,7 +71,7 @@ def gated_norm_backward(
     branch_gradient = torch.empty_like(branch)
     parts = triton.cdiv(tokens, BACKWARD_TOKENS)
     sums = total.new_empty(SUMS, pairs, parts, dim, dtype=torch.float32)
-    _backward[(pairs, parts)](
+    _gated_norm_backward[(pairs, parts)](
         *(total_gradient.contiguous() if given else None, out_gradient),
         *(total, branch, moments, bias, gate, scale),
         *(x_gradient, branch_gradient, sums, tokens),
@@ -131,7 +131,7 @@ torch.library.register_autograd(gated_norm, _gradient, setup_context=_remember)
 
 
 @triton.jit
-def _forward(
+def _gated_norm_forward(
     x_ptr,
     branch_ptr,
     bias_ptr,
@@ -174,7 +174,7 @@ def _forward(
 
 
 @triton.jit
-def _backward(
+def _gated_norm_backward(
     total_gradient_ptr,
     out_gradient_ptr,
     total_ptr,

@@ -63,6 +63,7 @@ def _captured(static: StaticUpdate, phases: list[Phase]) -> dict[Phase, torch.cu
     graphs = {phase: torch.cuda.CUDAGraph() for phase in phases}
     pool = torch.cuda.graph_pool_handle()  # one for all: they never run at the same time
     gc.collect()
+    was_automatic = gc.isenabled()  # not where memory_cleanup_updates asks for updates of its own
     gc.disable()  # a tensor freed by a collection would end the capture
     try:
         for phase, graph in graphs.items():
@@ -70,7 +71,8 @@ def _captured(static: StaticUpdate, phases: list[Phase]) -> dict[Phase, torch.cu
             with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
                 static.run(phase)
     finally:
-        gc.enable()
+        if was_automatic:
+            gc.enable()
     return graphs
 
 
