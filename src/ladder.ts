@@ -51,7 +51,7 @@ export interface Climbed {
   readonly hasNoRoom: boolean
   /** Titles of what is still to be measured. */
   readonly missing: readonly string[]
-  /** Rungs whose sums cannot be measured by this call, since one before fails by a rung that it does not know. */
+  /** Rungs whose sums this call cannot measure, however often it goes on: one before fails by a rung that it does not know. */
   readonly blocked: readonly string[]
   /** The baseline failed by itself, so that calling again leads nowhere. */
   readonly hasFailed: boolean
@@ -124,14 +124,15 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   const missing = dueOf(await ladderAfter(record.launches), record.launches, job).filter(
     (training) => !isAnsweredNow(training),
   )
-  const { blocked } = sumsOf(record.rungs, record.launches, job)
+  const { blocked, awaited } = sumsOf(record.rungs, record.launches, job)
+  const isFreedLater = missing.some(({ hash }) => hash === awaited)
   const hasFailed = missing.length > 0 && failedAsBaseline(record.launches.at(-1), baseline.hash)
   return {
     record,
     workspace,
     hasNoRoom: hasEndedForTime && launched.every(({ training }) => training === baseline.hash),
     missing: missing.map(({ title }) => title),
-    blocked: job.part === 'alone' ? [] : blocked.map(({ name }) => name),
+    blocked: job.part === 'alone' || isFreedLater ? [] : blocked.map(({ name }) => name),
     hasFailed,
   }
 }

@@ -156,6 +156,23 @@ it('a ladder that runs out of time ends with 3, and --resume measures the rest i
   expect(rowOf(rest, ALONE, 'fast')).toContain('gain')
 })
 
+it('a ladder that is cut before the sum below one that fails is to go on, and needs no other call', async () => {
+  // The optimized variant is the sum of the first rung too, and comes last.
+  const [fast, , broken] = RUNGS
+  const hanging = { name: 'hanging', set: { 'speed.fault': 'hang' } }
+  const folder = await anExperiment({
+    ladder: { ...LADDER, rungs: [fast, broken, hanging] },
+    optimized: { switch: 'fast' },
+  })
+  const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.5')
+  expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
+  expect(rowOf(cut, SUM, 'broken')).toContain('failed: out-of-memory')
+  expect(cut.stdout).toContain(
+    'Still to measure, with --resume: optimized variant, hanging alone\nTo go on: ',
+  )
+  expect(cut.stdout).not.toContain('No sums of')
+})
+
 it('a baseline that fails ends the sitting, since nothing could be compared with it', async () => {
   const folder = await anExperiment({ baseline: { fault: 'crash' }, ladder: LADDER })
   const { exitCode, stdout } = await speedproof(folder, 'ladder', EXPERIMENT_FILE)

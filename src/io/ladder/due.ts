@@ -58,8 +58,10 @@ export function dueOf(
 
 interface Sums {
   readonly known: readonly LadderRung[]
-  /** A sum before theirs fails, by a rung that is not known as long as the sum before that has not run. */
+  /** A sum before theirs fails, by a rung that is not known as long as `awaited` has not run. */
   readonly blocked: readonly LadderRung[]
+  /** The sum before the first that fails so; null if none does. */
+  readonly awaited: TrainingHash | null
 }
 
 /** Of the sums each shard has a stretch, which it can compare with the sum before it, launched beside them. */
@@ -70,16 +72,19 @@ export function sumsOf(
 ): Sums {
   const failing = new Set<TrainingHash | null>()
   const blocked = new Set<LadderRung>()
+  let awaited: TrainingHash | null = null
   for (const rung of rungs.filter(({ isLeftOut }) => !isLeftOut)) {
     if (failing.has(rung.sumBefore)) blocked.add(rung)
     const hasFailed = rung.sum !== null && answerOf(rung.sum, launches)?.launched.outcome.status === 'failed'
+    if (hasFailed && !blocked.has(rung)) awaited ??= rung.sumBefore
     if (blocked.has(rung) || hasFailed) failing.add(rung.sum)
   }
   const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
   const until = (number: number) => Math.round((number * chosen.length) / (shard?.count ?? 1))
   const [first, end] = [until((shard?.number ?? 1) - 1), until(shard?.number ?? 1)]
   const own = chosen.slice(first, end)
-  return { known: own.filter((rung) => !blocked.has(rung)), blocked: own.filter((rung) => blocked.has(rung)) }
+  const known = own.filter((rung) => !blocked.has(rung))
+  return { known, blocked: own.filter((rung) => blocked.has(rung)), awaited }
 }
 
 /** By itself: then nothing can be compared, however often it is launched. */

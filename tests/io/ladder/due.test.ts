@@ -110,7 +110,9 @@ describe('due', () => {
     expect(sumsOf(rungs, [aLaunch('sum r4', 'failed')], { only: null, shard: null })).toMatchObject({
       known: rungs.slice(0, 5),
       blocked: rungs.slice(5),
+      awaited: 'sum r3',
     })
+    expect(sumsOf(rungs, [], { only: null, shard: null }).awaited).toBeNull()
   })
 
   test('keep their shard where a failure changes the sums, one of which is then a rung alone', () => {
