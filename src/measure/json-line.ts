@@ -7,10 +7,13 @@ export type JsonLine =
   | { readonly status: 'parsed'; readonly json: unknown }
   | { readonly status: 'not-finite' | 'truncated' | 'malformed'; readonly reason: string }
 
-/** `missing`: what a trainer does where it has no number; `remedy`: what the lines of this file are. */
+/**
+ * `missing`: what a trainer does where it has no number; `remedy`: what the lines of this file are; `cause`: why one
+ * that begins as an object may be none.
+ */
 export function parseJsonLine(
   line: string,
-  { missing, remedy }: Readonly<Record<'missing' | 'remedy', string>>,
+  { missing, remedy, cause }: Readonly<Record<'missing' | 'remedy' | 'cause', string>>,
 ): JsonLine {
   try {
     return { status: 'parsed', json: JSON.parse(line) }
@@ -24,7 +27,7 @@ export function parseJsonLine(
       line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line,
     )
     return line.startsWith('{')
-      ? { status: 'truncated', reason: `not valid JSON (${line.length} characters, cut off?): ${shown}` }
+      ? { status: 'truncated', reason: `not valid JSON (${line.length} characters, ${cause}): ${shown}` }
       : { status: 'malformed', reason: `not valid JSON: ${shown}; ${remedy}` }
   }
 }

@@ -49,9 +49,13 @@ export const MAX_METRICS_BYTES = 64 * 1024 * 1024
 /** A step can have 4 bytes in the file and 32 in memory, and all runs of an experiment are judged at once. */
 export const MAX_STEPS = 1_000_000
 
+/** Ranks that each open the file write their lines twice, over each other or into one another. */
+const SEVERAL_WRITERS = 'do several processes write the file? Rank 0 alone may'
+
 const LINES = {
   missing: 'did the training diverge? A number that may be missing is left out',
-  remedy: 'write events alone into the file',
+  remedy: 'write events alone into the file, and from rank 0 alone',
+  cause: `cut off, or ${SEVERAL_WRITERS}`,
 }
 
 /** Evaluations, configs and read-backs stay in memory for every run of an experiment. */
@@ -198,7 +202,10 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
   const outOfOrder = (reason: string) => problemAt(where, 'out-of-order', reason)
   if (draft.end) return outOfOrder(`${event.event} after run_end`)
   if (event.event === 'run_start') {
-    if (draft.start) return outOfOrder('a second run_start; metrics.jsonl must be fresh for each run')
+    if (draft.start)
+      return outOfOrder(
+        'a second run_start; metrics.jsonl must be fresh for each run, and written by rank 0 alone',
+      )
     draft.start = event
     return lengthProblem({ device_names: event.device_names }, event.world_size, 'ranks', where)
   }
@@ -227,8 +234,10 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
 function addSteps(event: StepsWindow, draft: Draft, where: string): MetricsProblem | null {
   const { steps } = draft
   const expected = steps.seconds.length + 1
-  if (event.first_step !== expected)
-    return problemAt(where, 'out-of-order', `first_step is ${event.first_step}, expected ${expected}`)
+  if (event.first_step !== expected) {
+    const cause = event.first_step < expected ? `; ${SEVERAL_WRITERS}` : ''
+    return problemAt(where, 'out-of-order', `first_step is ${event.first_step}, expected ${expected}${cause}`)
+  }
   const columns = Object.fromEntries(STEP_COLUMNS.map((key) => [key, event[key]]))
   const uneven = lengthProblem(columns, event.step_seconds.length, 'steps', where)
   if (uneven) return uneven

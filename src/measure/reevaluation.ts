@@ -60,7 +60,11 @@ export function readReevaluation(launch: LaunchRecord | null, lines: readonly st
 
 const ONE_EACH = 'write one JSON object a line, one for each run'
 
-const LINES = { missing: 'expected the numbers that the run reported at its end', remedy: ONE_EACH }
+const LINES = {
+  missing: 'expected the numbers that the run reported at its end',
+  remedy: ONE_EACH,
+  cause: 'cut off?',
+}
 
 /** Why it is none, as a text. */
 function parseLine(line: string): z.infer<typeof reevaluationLine> | string {

@@ -88,7 +88,7 @@ describe('a file that is not whole', () => {
   test('is truncated in the middle of a line, and keeps the steps before', async () => {
     const half = LINES[2]?.slice(0, 60) ?? ''
     expect(await problemOf([...LINES.slice(0, 2), half])).toMatchInlineSnapshot(
-      `"truncated: metrics.jsonl line 3: not valid JSON (60 characters, cut off?): "{\\"event\\":\\"steps\\",\\"first_step\\":21,\\"step_seconds\\":[0.08,0.08,0""`,
+      `"truncated: metrics.jsonl line 3: not valid JSON (60 characters, cut off, or do several processes write the file? Rank 0 alone may): "{\\"event\\":\\"steps\\",\\"first_step\\":21,\\"step_seconds\\":[0.08,0.08,0""`,
     )
     expect((await readMetrics([...LINES.slice(0, 2), half])).steps.seconds).toHaveLength(20)
   })
@@ -178,7 +178,7 @@ describe('an event', () => {
       `"malformed: metrics.jsonl line 4: event: got null, expected a mapping"`,
     )
     expect(await problemOf(withLine(4, 'step 1 done'))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: not valid JSON: "step 1 done"; write events alone into the file"`,
+      `"malformed: metrics.jsonl line 4: not valid JSON: "step 1 done"; write events alone into the file, and from rank 0 alone"`,
     )
   })
 
@@ -226,7 +226,7 @@ describe('an event', () => {
       `"out-of-order: metrics.jsonl line 3: first_step is 22, expected 21"`,
     )
     expect(await problemOf(changed(3, { first_step: 1 }))).toMatchInlineSnapshot(
-      `"out-of-order: metrics.jsonl line 3: first_step is 1, expected 21"`,
+      `"out-of-order: metrics.jsonl line 3: first_step is 1, expected 21; do several processes write the file? Rank 0 alone may"`,
     )
   })
 
@@ -284,11 +284,23 @@ describe('an event', () => {
 
   test('of a run before is a stale file', async () => {
     expect(await problemOf([LINES[0] ?? '', ...LINES])).toMatchInlineSnapshot(
-      `"out-of-order: metrics.jsonl line 2: a second run_start; metrics.jsonl must be fresh for each run"`,
+      `"out-of-order: metrics.jsonl line 2: a second run_start; metrics.jsonl must be fresh for each run, and written by rank 0 alone"`,
     )
     expect(await problemOf([...LINES, ...LINES])).toMatchInlineSnapshot(
       `"out-of-order: metrics.jsonl line 6: run_start after run_end"`,
     )
+  })
+})
+
+describe('a file that every rank writes is told as one', () => {
+  const [start = '', first = '', second = ''] = LINES
+  test.each([
+    ['where all append', [start, start, first, first]],
+    ['where all append their steps', [start, first, first]],
+    ['where one writes into the line of another', [start, `{"e${first}{${second}`]],
+    ['where one writes over the line of another', [start, first.slice(2), second]],
+  ])('%s', async (_, lines) => {
+    expect(await problemOf(lines)).toMatch(/[Rr]ank 0 alone/)
   })
 })
 
