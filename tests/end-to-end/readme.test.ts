@@ -5,6 +5,7 @@ import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { KNOWN_GATES } from '../../src/config/gates.ts'
+import { ladderSection } from '../../src/config/ladder.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { PRESET_NAMES } from '../../src/config/presets.ts'
 import { readMetrics } from '../../src/measure/metrics-file.ts'
@@ -94,4 +95,16 @@ it('the page on the judge names every gate', async () => {
   const named = Array.from(table.matchAll(/^\| (.*?) \|/gm), ([, names = '']) => names.split(', ')).flat()
   const gates = Object.keys(KNOWN_GATES).map((name) => `\`${name}\``)
   expect(named.filter((name) => name !== '---').toSorted()).toEqual(gates.toSorted())
+})
+
+it('the page on the judge names every key of a ladder', async () => {
+  const page = await read('docs/how-we-judge.md')
+  const keysOf = (of: string) => {
+    const [, rows = ''] = page.split(`| key of ${of} | meaning |`)
+    const [table = ''] = rows.split('\n\n')
+    return Array.from(table.matchAll(/^\| `(.*?)` \|/gm), ([, name]) => name)
+  }
+  const { shape } = ladderSection
+  expect(keysOf('`ladder:`')).toEqual(Object.keys(shape))
+  expect(keysOf('a rung')).toEqual(Object.keys(shape.rungs.element.shape))
 })
