@@ -1,4 +1,6 @@
 // Refs, and the merge base, as commits; whatever cannot be found is an error with its remedy.
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { MERGE_BASE } from '../../config/revision-rules.ts'
 import { ConfigError } from '../../errors.ts'
 import { readWorkflowRun } from '../github/event.ts'
@@ -11,13 +13,14 @@ export async function commitOf(
   base: string | undefined,
   repository: Repository,
 ): Promise<string> {
-  return ref === MERGE_BASE
-    ? await mergeBase(key, base, repository)
-    : await resolveRef(ref, `${key}: got "${ref}"`, repository)
+  const subject = `${key}: got "${ref}"`
+  const isShallow = await isShallowClone(subject, repository)
+  if (ref !== MERGE_BASE) return await resolveRef(ref, subject, repository)
+  if (isShallow) refuseShallow(subject)
+  return await mergeBase(key, base, repository)
 }
 
 async function mergeBase(key: string, base: string | undefined, repository: Repository): Promise<string> {
-  await refuseShallow(key, repository)
   const from =
     base === undefined
       ? await baseOfEvent(key, repository)
@@ -29,15 +32,34 @@ async function mergeBase(key: string, base: string | undefined, repository: Repo
   )
 }
 
-/** Of a cut-off history, git would call any commit the merge base that it happens to have. */
-async function refuseShallow(key: string, repository: Repository): Promise<void> {
+/** Throws a ConfigError where git has no repository, since there every ref would be a missing one. */
+async function isShallowClone(subject: string, repository: Repository): Promise<boolean> {
   const shallow = await git(repository, 'rev-parse', '--is-shallow-repository')
-  if (shallow.status === 'refused') {
-    throw new ConfigError(`${key}: got "${MERGE_BASE}", but git finds no repository here: ${shallow.why}`)
-  }
-  if (shallow.text !== 'true') return
+  if (shallow.status === 'done') return shallow.text === 'true'
+  const { workingDirectory } = repository
+  const version = await git(repository, '--version')
+  if (version.status === 'refused')
+    throw new ConfigError(
+      `${subject}, but git cannot be started (${version.why}); install it, on a runner before the checkout, which makes no clone without it`,
+    )
+  if (isBelowRepository(workingDirectory))
+    throw new ConfigError(
+      `${subject}, but git refuses the repository of ${workingDirectory}; mend what it says:\n${shallow.why}`,
+    )
   throw new ConfigError(
-    `${key}: got "${MERGE_BASE}", but this clone is shallow, so its history does not reach that commit; check out with fetch-depth: 0, or run git fetch --unshallow`,
+    `${subject}, but ${workingDirectory} is in no git repository, so there is no other revision of it; start in a clone of your training's repository, or make one here: git init, and git commit the code to compare with before you change it`,
+  )
+}
+
+function isBelowRepository(folder: string): boolean {
+  const above = dirname(folder)
+  return existsSync(join(folder, '.git')) || (above !== folder && isBelowRepository(above))
+}
+
+/** Of a cut-off history, git would call any commit the merge base that it happens to have. */
+function refuseShallow(subject: string): never {
+  throw new ConfigError(
+    `${subject}, but this clone is shallow, so its history does not reach that commit; check out with fetch-depth: 0, or run git fetch --unshallow`,
   )
 }
 

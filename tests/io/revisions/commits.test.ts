@@ -1,7 +1,7 @@
 // Which commit a revision means: with a base that is named, of an event, and where it cannot be found.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { commitOf } from '../../../src/io/revisions/commits.ts'
 import { aRepository, commit, git, write } from '../../fixtures/experiments/a-repository.ts'
 import { aFolder, notCancelled } from '../../fixtures/processes/launching.ts'
@@ -84,8 +84,28 @@ it.each([
   await expect(found(ref, folder, base)).rejects.toThrow(message)
 })
 
-it('a folder outside of git is refused', async () => {
-  await expect(found('merge-base', await aFolder(), 'main')).rejects.toThrow('git finds no repository here')
+describe.each(['merge-base', 'main'])('%s', (ref) => {
+  it('in a folder outside of git is refused: nothing could be fetched', async () => {
+    const folder = await aFolder()
+    await expect(found(ref, folder, 'main')).rejects.toThrow(
+      `${KEY}: got "${ref}", but ${folder} is in no git repository, so there is no other revision of it; start in a clone of your training's repository, or make one here: git init, and git commit`,
+    )
+  })
+
+  it('in a repository that git refuses is refused with its words', async () => {
+    const folder = await aFolder()
+    await write(folder, { '.git': 'no gitdir', 'inside/new.py': '' })
+    await expect(found(ref, join(folder, 'inside'), 'main')).rejects.toThrow(
+      /but git refuses the repository of .*inside; mend what it says:\n.*fatal: invalid gitfile/,
+    )
+  })
+
+  it('without git is refused with what to install', async () => {
+    vi.stubEnv('PATH', await aFolder())
+    await expect(found(ref, await aFolder(), 'main')).rejects.toThrow(
+      `${KEY}: got "${ref}", but git cannot be started (spawn git ENOENT); install it, on a runner before the checkout`,
+    )
+  })
 })
 
 it('branches without a common commit are refused', async () => {
