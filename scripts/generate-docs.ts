@@ -39,7 +39,7 @@ const SPEEDUPS = {
 const RECIPES = ['two-task-1gpu-recipe', 'two-task-2gpu-recipe', 'two-task-4gpu-recipe'] as const
 
 /** Records that have no row of their own there. */
-const NOISE_FLOORS = ['floor-1gpu'] as const
+const NOISE_FLOORS = ['floor-1gpu', 'floor-4gpu'] as const
 
 /** What the ladder led to: the configs that have a rung. */
 const SHIPPED = {

@@ -243,6 +243,17 @@ def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_p
     torch.testing.assert_close(gradients(fused), gradients(plain), rtol=1e-4, atol=1e-6)
 
 
+def test_selective_checkpointing_computes_our_attention_once_and_all_twice(tmp_path):
+    seen = {}
+    for which in ("off", "selective", "all"):
+        asked = ["speed.attention=one-tile", f"speed.activation_checkpointing={which}"]
+        with Operations() as operations:
+            an_objective(tmp_path, *asked)
+        seen[which] = operations.count["one_tile_attention"]
+    assert 0 < seen["off"] == seen["selective"]
+    assert seen["all"] == 2 * seen["off"]
+
+
 @pytest.mark.parametrize("programs", [1, MOST_PROGRAMS - 1, MOST_PROGRAMS])
 def test_all_parts_are_added_up(programs):
     parts = torch.arange(3 * programs).view(programs, 3).float()

@@ -139,11 +139,14 @@ def test_the_table_has_the_bounds_and_what_all_records_show():
 
 
 def kernel_errors() -> dict[str, dict[str, dict[str, float]]]:
-    files = {"bfloat16": "h200-kernel-errors-bf16.json", "float16": "h200-kernel-errors-fp16.json"}
-    return {dtype: json.loads((RECORDS / file).read_text()) for dtype, file in files.items()}
+    files = {"float32": "float32", "bfloat16": "bf16", "float16": "fp16"}
+    return {
+        dtype: json.loads((RECORDS / f"h200-kernel-errors-{name}.json").read_text())
+        for dtype, name in files.items()
+    }
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_our_kernels_are_off_by_their_rounding_alone(dtype):
     assert wrong_kernels(kernel_errors()[dtype], dtype) == []
 

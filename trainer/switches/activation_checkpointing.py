@@ -22,6 +22,7 @@ KEPT = {
     torch.ops.aten._scaled_dot_product_efficient_attention.default,
     torch.ops.aten._scaled_dot_product_cudnn_attention.default,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
+    torch.ops.higher_order.flex_attention,
 }
 
 
@@ -66,4 +67,5 @@ class _Recomputed:
 
 
 def _policy(_context: object, operator: object, *_arguments: object, **_options: object) -> CheckpointPolicy:
-    return CheckpointPolicy.MUST_SAVE if operator in KEPT else CheckpointPolicy.PREFER_RECOMPUTE
+    kept = operator in KEPT or getattr(operator, "namespace", None) == "speedproof"  # our kernels: attention
+    return CheckpointPolicy.MUST_SAVE if kept else CheckpointPolicy.PREFER_RECOMPUTE
