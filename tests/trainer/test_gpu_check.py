@@ -378,6 +378,12 @@ def test_on_a_cpu_a_gradient_that_is_missing_is_still_named():
     ]
 
 
+def test_on_a_cpu_rounding_alone_may_turn_a_small_gradient_round():
+    records = ALL["one-tile"]
+    changed = {**records["one-tile"], "device": "cpu", "worst_gradients": {"decoder.head.bias": [1.2, 0.04]}}
+    assert verdict("one-tile", {**records, "one-tile": changed}) == []
+
+
 def test_waits_of_the_host_are_not_asked_of_a_cpu():
     records = {**ALL["trace"]}
     records["trace"] = {**records["trace"], "device": "cpu"}
@@ -605,6 +611,8 @@ def test_the_check_tries_itself_on_the_cpu(tmp_path, monkeypatch, capsys):
         *("plain-fp32", "plain", "fused-adamw-fp32", "plain-resumed")
     ]
     assert all(of_old(record) is record for record in measured)
+    plain = measured[1]["effective"]
+    assert {*plain, "adamw", "muon"} == {*expected_read_backs(CASES["plain"]), "optimizer"}
     resumed = measured[-1]
     assert (resumed["resumed_at"], len(resumed["losses"])) == (8, 8)
     assert (resumed["weight_deviation"], resumed["average_deviation"]) == (0, 0)
