@@ -1,7 +1,7 @@
-// Step seconds that do not fit between their reports are a warning that names the usual cause.
+// Step seconds that do not fit between their reports, or leave much of the time there, are a warning.
 import { expect, test } from 'vitest'
 import { checkStepClock } from '../../src/judge/step-clock.ts'
-import { aFinishedRun } from '../fixtures/builders.ts'
+import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
 import { aMachineRecord } from '../fixtures/machine/records.ts'
 
 /** 40 steps of `stepSeconds`, of which the last 30 were reported within 5 s. */
@@ -9,8 +9,12 @@ async function checkOf(
   stepSeconds: number,
   steps = aMachineRecord().steps,
   run: Parameters<typeof aFinishedRun>[0] = {},
+  metrics: MetricsDifference = {},
 ) {
-  const finished = await aFinishedRun(run, { stepSeconds: Array.from({ length: 40 }, () => stepSeconds) })
+  const finished = await aFinishedRun(run, {
+    ...metrics,
+    stepSeconds: Array.from({ length: 40 }, () => stepSeconds),
+  })
   const records = new Map([[finished.run.id, aMachineRecord({ steps })]])
   return checkStepClock([finished], () => 10, { preflight: null, records })
 }
@@ -30,13 +34,40 @@ test('over 1% more than passed between two looks is a warning', async () => {
   ])
 })
 
+test('over 5% that nothing reported has is a warning', async () => {
+  expect(await checkOf((0.951 * 5 - 0.5) / 30)).toEqual([])
+  expect(await checkOf((0.92 * 5 - 0.5) / 30)).toEqual([
+    {
+      name: 'step clock',
+      state: 'warned',
+      detail:
+        "time between the reports of the steps that no step, evaluation or phase has, in 03-block-1-baseline (8.0%); a host clock around asynchronous launches misses most of a step: time it from its start to the next one's, or report what else takes long",
+    },
+  ])
+})
+
+test('evaluations and phases between the reports count beside the steps', async () => {
+  const besides = (metrics: MetricsDifference) => checkOf(2.4 / 30, undefined, {}, metrics)
+  const checkpointAt = (step?: number): MetricsDifference => ({
+    phases: [{ event: 'phase', name: 'checkpoint', seconds: 2, ...(step === undefined ? {} : { step }) }],
+  })
+  expect(await besides({})).toHaveLength(1)
+  expect(await besides(checkpointAt(10))).toEqual([])
+  expect(await besides(checkpointAt(39))).toEqual([])
+  expect(await besides({ evaluation: { step: 20, samples_seen: 320, seconds: 2 } })).toEqual([])
+  // Before the first report that is looked at, or behind the last.
+  expect(await besides(checkpointAt())).toHaveLength(1)
+  expect(await besides(checkpointAt(9))).toHaveLength(1)
+  expect(await besides(checkpointAt(40))).toHaveLength(1)
+})
+
 test('steps that compile while they are reported do not count', async () => {
   const steps = [1, 10, 40].map((last_step) => ({
     event: 'steps' as const,
     seconds: last_step / 4,
     last_step,
   }))
-  expect(await checkOf(0.2, steps)).toEqual([])
+  expect(await checkOf(0.24, steps)).toEqual([])
   expect(await checkOf(0.3, steps)).toHaveLength(1)
 })
 
