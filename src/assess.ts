@@ -63,7 +63,7 @@ export function assess(
     baseline: chooseFloor(keyOf('baseline'), request.noiseFloors),
     optimized: chooseFloor(keyOf('optimized'), request.noiseFloors),
   }
-  const judged = judge(experiment, outcomes, runs, comparison, floors, reevaluation)
+  const judged = judge(experiment, outcomes, runs, comparison, floors, reevaluation, configs)
   const isOne = sameRevisionText(request.experiment, request.sources)
   const warnings = isOne === null ? judged.warnings : [...judged.warnings, isOne]
   const verdict = withMachine({ ...judged, warnings }, machineChecks)

@@ -1,24 +1,29 @@
 // A model that improves by more than it may get worse: another training, or a gate that takes worse for better.
 import type { Experiment } from '../config/experiment.ts'
-import { isMoreBetter, isTakenAtItsWord, unitOf } from './gate-kind.ts'
+import type { Gate } from '../config/gates.ts'
+import { comparesQuality, isMoreBetter, isTakenAtItsWord, unitOf } from './gate-kind.ts'
 import type { GateVerdict } from './gate-verdict.ts'
 
 export function improvementWarnings({ kind }: Experiment, gates: readonly GateVerdict[]): string[] {
-  return gates.filter(isBeyondMargin).flatMap(({ gate }) => {
-    if (isTakenAtItsWord(gate)) {
-      const [is, taken, other, side] = isMoreBetter(gate)
-        ? (['higher', 'more', 'less', 'at_most'] as const)
-        : (['lower', 'less', 'more', 'at_least'] as const)
-      return [
-        `${gate.name}: ${gate.metric} is ${is} by more than the limit, and ${taken} is taken for better; if ${other} is, the gate needs ${side}`,
-      ]
-    }
-    return gate.name === 'loss_delta' && kind !== 'recipe'
+  const improved = gates.filter(isBeyondMargin).map(({ gate }) => gate)
+  const names = improved
+    .filter((gate) => comparesQuality(gate) && !isTakenAtItsWord(gate))
+    .map(({ name }) => name)
+  return [
+    ...improved.filter(isTakenAtItsWord).map(takenAtItsWord),
+    ...(names.length > 0 && kind !== 'recipe'
       ? [
-          'the held-out loss improved by more than the limit, the whole interval says: are both variants the same training?',
+          `better by more than the limit, the whole interval says: ${names.join(', ')}; are both variants the same training?`,
         ]
-      : []
-  })
+      : []),
+  ]
+}
+
+function takenAtItsWord(gate: Gate): string {
+  const [is, taken, other, side] = isMoreBetter(gate)
+    ? (['higher', 'more', 'less', 'at_most'] as const)
+    : (['lower', 'less', 'more', 'at_least'] as const)
+  return `${gate.name}: ${gate.metric} is ${is} by more than the limit, and ${taken} is taken for better; if ${other} is, the gate needs ${side}`
 }
 
 /** On proof, as a gate passes: a lucky estimate is no reason to doubt an experiment, unless it lets the gate pass. */

@@ -3,7 +3,7 @@
 import { differencesOf } from '../config/differences.ts'
 import { type Experiment, VARIANTS, type Variant } from '../config/experiment.ts'
 import { mayDifferInPackages } from '../config/revision-rules.ts'
-import { differencesOutside } from '../config/same-work.ts'
+import { differencesOutside, type ResolvedConfigs } from '../config/same-work.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { looksOf } from '../plan/looks.ts'
@@ -15,8 +15,15 @@ import { pairedMean } from './paired.ts'
 /** That luck shows a trend: over both variants, both directions and all looks together. */
 const TREND_ERROR = 0.02
 
-/** `runs` are the finished measured runs; without any there is nothing to compare. */
-export function checkValidity(experiment: Experiment, runs: readonly RunSummary[]): Check[] {
+/**
+ * `runs` are the finished measured runs; without any there is nothing to compare. `configs` were handed over to them;
+ * null where the caller has none.
+ */
+export function checkValidity(
+  experiment: Experiment,
+  runs: readonly RunSummary[],
+  configs: ResolvedConfigs | null = null,
+): Check[] {
   if (runs.length === 0) {
     return (['equal work', 'same code', 'same machine', 'steady state', 'clocks'] as const).map((name) => ({
       name,
@@ -25,7 +32,11 @@ export function checkValidity(experiment: Experiment, runs: readonly RunSummary[
     }))
   }
   return [
-    check('equal work', equalWorkProblems(experiment, runs), equalWorkDetail(runs)),
+    check(
+      'equal work',
+      [...equalWorkProblems(experiment, runs), ...otherConfigProblems(runs, configs)],
+      equalWorkDetail(runs),
+    ),
     checkCode(experiment, runs),
     check('same machine', machineProblems(experiment, runs), machineDetail(runs)),
     check('steady state', steadyStateProblems(experiment, runs), steadyStateDetail(runs)),
@@ -122,6 +133,20 @@ function changedWithin(variant: Variant, runs: readonly RunSummary[], told: Read
   return [...keys]
     .filter((key) => !told.has(key))
     .map((key) => `the ${variant} runs report different values of ${key}`)
+}
+
+/** A training that ignores --config, or hands in an older metrics file. It may report more: defaults of its own. */
+function otherConfigProblems(runs: readonly RunSummary[], configs: ResolvedConfigs | null): string[] {
+  if (configs === null) return []
+  return runs.flatMap(({ runId, variant, config }) => {
+    const differences = differencesOf(configs[variant], config, [], 'in the first')
+    const other = differences.find(({ baseline, optimized }) => baseline !== null || optimized !== null)
+    return other
+      ? [
+          `${runId}: was given ${other.key} ${JSON.stringify(other.baseline)}, and its run_start has ${JSON.stringify(other.optimized)}: report the config that --config names, as it is`,
+        ]
+      : []
+  })
 }
 
 function equalWorkDetail(runs: readonly RunSummary[]): string {

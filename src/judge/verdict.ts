@@ -1,5 +1,6 @@
 // Outcomes, validity and gates -> one verdict with its reason.
 import { type Experiment, gatesOf } from '../config/experiment.ts'
+import type { ResolvedConfigs } from '../config/same-work.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
@@ -15,6 +16,7 @@ import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseCompar
 import { type Precision, precisionOf } from './precision.ts'
 import { readBackWarnings } from './read-back.ts'
 import { checkReevaluation } from './reevaluation.ts'
+import { startWarnings } from './same-start.ts'
 import { scatterWarnings } from './scatter.ts'
 import { slowStepWarnings } from './slow-steps.ts'
 import type { Speedups } from './speedups.ts'
@@ -41,7 +43,10 @@ export interface JudgedGate extends GateVerdict {
   readonly precision: Precision | null
 }
 
-/** `floors`: how this machine is known to scatter by itself, for the training of each variant. */
+/**
+ * `floors`: how this machine is known to scatter by itself, for the training of each variant. `configs` were handed
+ * over to the runs; null where the caller has none.
+ */
 export function judge(
   experiment: Experiment,
   outcomes: readonly RunOutcome[],
@@ -49,13 +54,14 @@ export function judge(
   comparison: Comparison,
   floors: Floors = NO_FLOORS,
   reevaluation: Reevaluation = NOT_REEVALUATED,
+  configs: ResolvedConfigs | null = null,
 ): Verdict {
   const completion = checkCompletion(outcomes)
   const measured = runs.filter(({ block }) => block !== null)
   const noise = compareWithFloors(measured, floors, looksOf(experiment).length)
   const aa = experiment.mode === 'aa' ? findAa(measured) : null
   const validity = [
-    ...checkValidity(experiment, measured),
+    ...checkValidity(experiment, measured, configs),
     checkReevaluation(experiment, measured, reevaluation),
     aa === null ? checkNoise(noise) : checkAa(aa),
   ]
@@ -73,6 +79,7 @@ export function judge(
       ...gateWarnings(gates),
       ...improvementWarnings(experiment, gates),
       ...(aa === null ? slowStepWarnings(gates, comparison.speedups) : []),
+      ...startWarnings(experiment, measured),
       ...scatterWarnings(measured),
       ...allocationWarnings(measured),
       ...readBackWarnings(experiment, measured),

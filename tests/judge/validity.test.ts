@@ -1,6 +1,7 @@
 // Runs are comparable when they did equal work on one machine in a steady state by honest clocks.
 import { describe, expect, test } from 'vitest'
 import { VARIANTS } from '../../src/config/experiment.ts'
+import type { ResolvedConfigs, TrainerConfig } from '../../src/config/same-work.ts'
 import { checkValidity } from '../../src/judge/validity.ts'
 import type { RunSummary } from '../../src/measure/summary.ts'
 import { seededRandom } from '../../src/statistics/random.ts'
@@ -28,6 +29,50 @@ test('equal runs pass every check, and each says what it saw', () => {
       "clocks: what the runs report fits into the time that their processes took",
     ]
   `)
+})
+
+describe('the config that a run reports', () => {
+  const given = { batch: 512, sizes: [1, 2], note: null, speed: { fused: true, wrapper: 'ddp' } }
+  const equalWork = (reported: ResolvedConfigs, handedOver: ResolvedConfigs) =>
+    checkValidity(
+      anExperiment(),
+      VARIANTS.map((variant) => aRunSummary({ variant, config: reported[variant] })),
+      handedOver,
+    ).find(({ name }) => name === 'equal work')
+  const inBoth = (config: TrainerConfig) => ({ baseline: config, optimized: config })
+
+  test('may hold defaults beside what was handed over, and lack what is null', () => {
+    const { note, ...rest } = given
+    const reported = { ...rest, speed: { ...rest.speed, graph: false } }
+    expect(equalWork(inBoth(reported), inBoth(given))?.state).toBe('passed')
+  })
+
+  test.each([
+    [
+      'of another value, as that of an older metrics file',
+      { ...given, speed: { fused: false, wrapper: 'ddp' } },
+      'was given speed.fused true, and its run_start has false',
+    ],
+    ['of another list', { ...given, sizes: [2, 1] }, 'was given sizes [1,2], and its run_start has [2,1]'],
+    [
+      'without a key, as where --config is not read',
+      { ...given, speed: {} },
+      'was given speed.fused true, and its run_start has null',
+    ],
+  ])('%s is not that of the experiment', (_, config, problem) => {
+    const remedy = 'report the config that --config names, as it is'
+    expect(equalWork(inBoth(config), inBoth(given))).toMatchObject({
+      state: 'failed',
+      detail: VARIANTS.map((variant) => `block-1-${variant}: ${problem}: ${remedy}`).join('; '),
+    })
+  })
+
+  test('is held against the config of its own variant', () => {
+    const optimized = { ...given, speed: { fused: false, wrapper: 'ddp' } }
+    const configs = { baseline: given, optimized }
+    expect(equalWork(configs, configs)?.state).toBe('passed')
+    expect(equalWork(inBoth(given), configs)?.state).toBe('failed')
+  })
 })
 
 test('without a finished run nothing is known', () => {

@@ -336,7 +336,15 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
     ...(run.variant === 'optimized' ? { valLoss: 0.01 } : {}),
   })
   expect((await verdictOf(experiment, better)).warnings).toEqual([
-    'the held-out loss improved by more than the limit, the whole interval says: are both variants the same training?',
+    'better by more than the limit, the whole interval says: loss_delta; are both variants the same training?',
+  ])
+  const ratios = gatesOf({
+    loss_ratio: { at_most: 1.03, ...interval },
+    half: { metric: 'val_loss', statistic: 'difference', below: 0.005, ...interval },
+    wide: { metric: 'val_loss', statistic: 'ratio', at_most: 3, ...interval },
+  })
+  expect((await verdictOf(ratios, better)).warnings).toEqual([
+    'better by more than the limit, the whole interval says: loss_ratio, half; are both variants the same training?',
   ])
   const luckyOnce = (run: PlannedRun) => (run.seed === 1 ? better(run) : seeded(run))
   expect((await verdictOf(experiment, luckyOnce)).warnings).toEqual([])

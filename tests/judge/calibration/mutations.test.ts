@@ -78,6 +78,7 @@ function bound(usual: number, other: number, side: -1 | 1): number {
 test('no file crashes the judge, and none passes without proof', async () => {
   const random = seededRandom(99)
   const experiment = anExperiment({ design: { blocks: BLOCKS, warm_up_launches: 0, seed: 0 } })
+  const request = aRequest({ experiment })
   const sound = await launchedPlan(experiment)
   const verdicts = { passed: 0, failed: 0, inconclusive: 0, invalid: 0 }
   for (let file = 0; file < FILES; file += 1) {
@@ -85,12 +86,16 @@ test('no file crashes the judge, and none passes without proof', async () => {
     const run = sound[position]?.outcome.run
     if (!run) throw new Error('no such run')
     const stepSeconds = run.variant === 'baseline' ? 0.08 : 0.02
-    const start = { seed: run.seed, world_size: experiment.launch.nproc_per_node }
+    const start = {
+      seed: run.seed,
+      world_size: experiment.launch.nproc_per_node,
+      config: request.configs[run.variant],
+    }
     const text = pick(random, MUTATIONS)(`${metricsLines({ stepSeconds, start }).join('\n')}\n`, random)
     const launch = aLaunchRecord({ runId: run.id })
     const outcome = outcomeOf(run, launch, await readMetrics(text.split('\n')))
     const { verdict } = assess(
-      aRequest({ experiment }),
+      request,
       sound.map((launched, index) => (index === position ? { launch, outcome } : launched)),
     )
     verdicts[verdict.verdict] += 1

@@ -1,0 +1,46 @@
+// Both runs of a block should start alike; where they do not, a warning asks why.
+import { expect, test } from 'vitest'
+import type { Experiment } from '../../src/config/experiment.ts'
+import { startWarnings } from '../../src/judge/same-start.ts'
+import { anExperiment, aRunSummary } from '../fixtures/builders.ts'
+
+type Losses = readonly number[]
+
+/** One pair of runs for each pair of losses. */
+const warningsOf = (pairs: readonly (readonly [Losses, Losses])[], kind: Experiment['kind'] = 'same-work') =>
+  startWarnings(
+    anExperiment({ kind }),
+    pairs.flatMap(([baseline, optimized], index) => [
+      aRunSummary({ block: index + 1, firstTrainLosses: baseline }),
+      aRunSummary({ block: index + 1, variant: 'optimized', firstTrainLosses: optimized }),
+    ]),
+  )
+
+test('first losses that rounding alone parts are no news, whatever the next ones are', () => {
+  expect(
+    warningsOf([
+      [
+        [1.2, 1.1],
+        [1.204, 0.9],
+      ],
+    ]),
+  ).toEqual([])
+  expect(
+    warningsOf([
+      [[], []],
+      [[1.2], []],
+    ]),
+  ).toEqual([])
+})
+
+test('the first block whose losses start apart is named', () => {
+  const pairs = [[[1.2], [1.2]] as const, [[1.2], [1.15]] as const, [[1.2], [1.5]] as const]
+  expect(warningsOf(pairs)).toEqual([
+    'block 2: the first training losses are 1.200 and 1.150, over 1% apart with one seed; do both variants start from the same weights and data, and keep nothing from earlier launches?',
+  ])
+  expect(warningsOf(pairs, 'regression')).toHaveLength(1)
+})
+
+test('a recipe may change what its loss is of', () => {
+  expect(warningsOf([[[1.2], [1.5]]], 'recipe')).toEqual([])
+})
