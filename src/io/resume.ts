@@ -82,7 +82,8 @@ function wholeBlocks(launched: readonly Launched[]): Launched[] {
   })
 }
 
-function requireSame(earlier: Request, now: Request, file: string): void {
+function requireSame(before: Request, after: Request, file: string): void {
+  const [earlier, now] = [asPatient(before), asPatient(after)]
   const parts = (['experiment', 'configs', 'revision', 'sources', 'host', 'environment'] as const).filter(
     (key) => !isDeepStrictEqual(plain(earlier[key]), plain(now[key])),
   )
@@ -98,6 +99,12 @@ function requireSame(earlier: Request, now: Request, file: string): void {
   throw new ResumeError(
     `--resume: ${file} is not of the same ${parts.join(', ')}: ${firstOf(different)}; ${onlyGates ? judgeAgain(file) : BEGIN_AGAIN}`,
   )
+}
+
+/** How long one waits changes nothing that was measured, so a limit that was too short may be raised. */
+function asPatient(request: Request): Request {
+  const launch = { ...request.experiment.launch, timeout_minutes: 0, lock_minutes: 0 }
+  return { ...request, experiment: { ...request.experiment, launch } }
 }
 
 /** Of the checkout, and of a variant that is taken from it. */

@@ -1,6 +1,6 @@
 // After the runs one process evaluates the final checkpoints again: agreement is shown, anything else is no pass.
 import { existsSync } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
@@ -59,6 +59,23 @@ it.each([
   expect(await evaluationIn(folder)).toBe('inconclusive')
   const written = await readFile(join(folder, 'out', 'evaluation', 'evaluations.jsonl'), 'utf8')
   expect(written).toContain('01-block-1-baseline')
+})
+
+it('that comes to its limit can be made again with a longer one, by itself', async () => {
+  const folder = await anEvaluatedExperiment('held')
+  const hold = join(folder, 'hold-evaluation')
+  await writeFile(hold, '')
+  expect(await speedproof(folder, 'run', EXPERIMENT_FILE, '--timeout-minutes', '0.1')).toMatchObject({
+    exitCode: 3,
+    stdout: expect.stringContaining('still running at its limit of 6'),
+  })
+  const run = join(folder, 'out/runs/02-block-1-optimized/metrics.jsonl')
+  const before = await stat(run)
+  await rm(hold)
+  const again = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--timeout-minutes', '1')
+  expect(again).toMatchObject({ exitCode: 0 })
+  expect(await evaluationIn(folder)).toBe('passed')
+  expect((await stat(run)).mtimeMs).toBe(before.mtimeMs)
 })
 
 it('that is cancelled leaves no process and loses no run', async () => {

@@ -33,10 +33,12 @@ it('keeps whole blocks, runs the rest again, and loses nothing', async () => {
   const kept = join(folder, 'out/runs/01-block-1-baseline/metrics.jsonl')
   const before = await stat(kept)
 
-  const resumed = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
+  // Another limit, which changes nothing that was measured.
+  const resumed = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--timeout-minutes', '7')
   expect(resumed.exitCode).toBe(0)
   expect((await stat(kept)).mtimeMs).toBe(before.mtimeMs)
   const { outcomes } = await readResult(folder)
+  expect(await readFile(join(folder, 'out/result.json'), 'utf8')).toContain('"timeout_minutes": 7')
   expect(outcomes.filter(({ status }) => status !== 'finished')).toEqual([]) // and why not, if not
   expect(outcomes).toHaveLength(4)
   expect(await readFile(join(folder, 'out/report.md'), 'utf8')).toContain('4 of 4 launches finished')
