@@ -273,7 +273,9 @@ function printNote(message: string): void {
 
 function printWhole(whole: Whole, { reportFile, resultFiles }: WholeFolder): void {
   console.log(`\n${renderWholeTerminal(whole)}\n`)
-  console.log(`Report: ${fromHere(reportFile)}   Result: ${resultFiles.map(fromHere).join(' ')}`)
+  // Not there before the first launch has ended, or where a training has removed them.
+  const places = (files: readonly string[]) => files.filter(existsSync).map(fromHere).join(' ') || 'not saved'
+  console.log(`Report: ${places([reportFile])}   Result: ${places(resultFiles)}`)
 }
 
 function printGoingOn(): void {

@@ -114,6 +114,7 @@ it('launch nothing more once one may have left a process, and are inconclusive',
   expect(exitCode).toBe(1)
   expect(stderr).toContain('a process of the training may be left: reaper.py')
   expect(stdout).toContain('2 experiments inconclusive: ')
+  expect(stdout).toContain('Report: out/report.md   Result: out/regression/result.json\n')
   expect(await readdir(join(folder, 'out/faster/runs'))).toEqual(['01-block-1-baseline'])
   expect(await readdir(join(folder, 'out/regression/runs'))).toEqual([])
 })
