@@ -13,7 +13,8 @@ Check = tuple[str, list[float], float]  # what is said of it, the deviations see
 ON = object()  # anything but what stands for off
 OF_UPDATES = ("losses", "gradient_norms")
 LAST_LOSSES = 4  # their mean, where updates were skipped: without training it would be 0.6 off
-# A CPU sums a narrow model's gradients in bf16; seen: 0.06 of all, 0.93 of one bias, more of small parts.
+# A CPU sums a narrow model's gradients in bf16; seen: 0.06 of all, 0.93 of one bias. One that is less than
+# `share` of all may be further off, even missing.
 ON_CPU = {"gradients": 0.1, "gradient": 0.97, "share": 0.05}  # below 1, which one that is missing is off
 LAGGING = 0.2  # of any loss of these, some updates behind; seen: 0.069
 # Of our kernels against float64, relative to the largest value; seen: a half of these and less,

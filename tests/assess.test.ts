@@ -62,6 +62,31 @@ test('steps of other samples make no longer warm-up of the same work, in which s
   expect(verdict.reason).toContain('steps for the samples of the warm-up differ: 31 / 143')
 })
 
+test('a run that reports another config than it was given makes the verdict invalid', async () => {
+  const request = aRequest()
+  const swapped = { baseline: 'optimized', optimized: 'baseline' } as const
+  const launched = await launchedPlan(request.experiment, ({ variant }) => ({
+    start: { config: request.configs[swapped[variant]] },
+  }))
+  const { verdict } = assess(request, launched)
+  expect(verdict.verdict).toBe('invalid')
+  expect(verdict.reason).toContain('given speed.fused false, reported true')
+})
+
+test('variants whose losses start apart are asked about', async () => {
+  const request = aRequest()
+  const launched = (await launchedPlan(request.experiment)).map((one) => {
+    const { outcome } = one
+    if (outcome.status !== 'finished') return one
+    const loss = outcome.run.variant === 'baseline' ? 1 : 1.1
+    const steps = { ...outcome.metrics.steps, trainLoss: outcome.metrics.steps.seconds.map(() => loss) }
+    return { ...one, outcome: { ...outcome, metrics: { ...outcome.metrics, steps } } }
+  })
+  expect(assess(request, launched).verdict.warnings).toEqual([
+    expect.stringContaining('block 1: the first training losses are 1.000 and 1.100'),
+  ])
+})
+
 test('two names of one commit tell nothing of a change', async () => {
   const { variants, ...others } = anExperiment({ kind: 'regression' })
   const baseline = { ...variants.baseline, revision: 'merge-base' }

@@ -6,20 +6,16 @@ export interface Difference {
   readonly optimized: unknown
 }
 
-/**
- * Every key in which two values differ, by its path; what one of them lacks is null. Compared are the keys of both, of
- * either, or of the first.
- */
+/** Every key in which two values differ, by its path; what one of them lacks is null. */
 export function differencesOf(
   baseline: unknown,
   optimized: unknown,
   path: readonly string[],
-  compared: 'in both' | 'in either' | 'in the first' = 'in either',
+  compared: 'in both' | 'in either' = 'in either',
 ): Difference[] {
   if (isMapping(baseline) && isMapping(optimized)) {
     const keys = [...new Set([...Object.keys(baseline), ...Object.keys(optimized)])]
-      .filter((key) => compared === 'in either' || key in baseline)
-      .filter((key) => compared !== 'in both' || key in optimized)
+      .filter((key) => compared === 'in either' || (key in baseline && key in optimized))
       .sort()
     return keys.flatMap((key) => differencesOf(baseline[key], optimized[key], [...path, key], compared))
   }

@@ -3,7 +3,7 @@ import type { Experiment } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { number } from '../text/numbers.ts'
 
-/** Relative: rounding to bf16 parted first losses by at most 0.3% in `benchmarks/gate`, other seeds by far more. */
+/** Relative: rounding to bf16 parts first losses by at most 0.31% in `benchmarks/gate`, other seeds mostly by more. */
 const MOST_APART = 0.01
 
 /** A warning, since a loss may be of other terms or points in one variant. A recipe changes those on purpose. */

@@ -44,7 +44,7 @@ export function checkStepClock(
       : []),
     ...(short.length > 0
       ? [
-          `time between the reports of the steps that no step, evaluation or phase has, in ${listed(short)}; a host clock around asynchronous launches misses most of a step: time it from its start to the next one's, or report what else takes long`,
+          `time between the reports of the steps that no step, evaluation or phase has, in ${listed(short)}; a host clock around asynchronous launches misses most of a step; what else takes long is reported with its step and seconds, each line when it is over`,
         ]
       : []),
   ]

@@ -50,7 +50,7 @@ export const MAX_METRICS_BYTES = 64 * 1024 * 1024
 export const MAX_STEPS = 1_000_000
 
 /** Ranks that each open the file write their lines twice, over each other or into one another. */
-const SEVERAL_WRITERS = 'do several processes write the file? Rank 0 alone may'
+const SEVERAL_WRITERS = 'do ranks other than 0 write the file too?'
 
 const LINES = {
   missing: 'did the training diverge? A number that may be missing is left out',

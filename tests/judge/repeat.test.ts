@@ -6,7 +6,13 @@ import type { MachineRecord } from '../../src/measure/machine-record.ts'
 import { type Launched, outcomeOf } from '../../src/measure/outcome.ts'
 import { repeatOf } from '../../src/plan/plan.ts'
 import { aLaunchRecord, anExperiment, aRequest, launchedPlan } from '../fixtures/builders.ts'
-import { aGpuSample, aMachineRecord, aPreflight, aProcess } from '../fixtures/machine/records.ts'
+import {
+  aGpuSample,
+  aMachineRecord,
+  aPreflight,
+  aProcess,
+  filledBySteps,
+} from '../fixtures/machine/records.ts'
 
 const EXPERIMENT = anExperiment({ design: { blocks: 2, warm_up_launches: 1, seed: 0 } })
 const ALL = await launchedPlan(EXPERIMENT)
@@ -22,7 +28,7 @@ const shared = aMachineRecord({ processes: [aProcess(), aProcess({ pid: 77, is_o
 /** Watched, all of them; those that are named otherwise than well. */
 function watched(different: Readonly<Record<string, MachineRecord>> = {}) {
   const ids = ALL.flatMap(({ outcome: { run } }) => [run.id, repeatOf(run).id])
-  const records = new Map(ids.map((id) => [id, different[id] ?? aMachineRecord()]))
+  const records = new Map(ids.map((id) => [id, filledBySteps(id, different[id])]))
   return { preflight: aPreflight(), records }
 }
 

@@ -6,8 +6,10 @@ import { anExperiment, aRunSummary } from '../fixtures/builders.ts'
 
 type Losses = readonly number[]
 
+const pair = (baseline: Losses, optimized: Losses) => [baseline, optimized] as const
+
 /** One pair of runs for each pair of losses. */
-const warningsOf = (pairs: readonly (readonly [Losses, Losses])[], kind: Experiment['kind'] = 'same-work') =>
+const warningsOf = (pairs: readonly ReturnType<typeof pair>[], kind: Experiment['kind'] = 'same-work') =>
   startWarnings(
     anExperiment({ kind }),
     pairs.flatMap(([baseline, optimized], index) => [
@@ -17,30 +19,20 @@ const warningsOf = (pairs: readonly (readonly [Losses, Losses])[], kind: Experim
   )
 
 test('first losses that rounding alone parts are no news, whatever the next ones are', () => {
-  expect(
-    warningsOf([
-      [
-        [1.2, 1.1],
-        [1.204, 0.9],
-      ],
-    ]),
-  ).toEqual([])
-  expect(
-    warningsOf([
-      [[], []],
-      [[1.2], []],
-    ]),
-  ).toEqual([])
+  expect(warningsOf([pair([1.2, 1.1], [1.2119, 0.9])])).toEqual([])
+  expect(warningsOf([pair([-1.2], [-1.2119])])).toEqual([])
+  expect(warningsOf([pair([], []), pair([1.2], [])])).toEqual([])
 })
 
 test('the first block whose losses start apart is named', () => {
-  const pairs = [[[1.2], [1.2]] as const, [[1.2], [1.15]] as const, [[1.2], [1.5]] as const]
+  const pairs = [pair([1.2], [1.2]), pair([1.2], [1.187]), pair([1.2], [1.5])]
   expect(warningsOf(pairs)).toEqual([
-    'block 2: the first training losses are 1.200 and 1.150, over 1% apart with one seed; do both variants start from the same weights and data, and keep nothing from earlier launches?',
+    'block 2: the first training losses are 1.200 and 1.187, over 1% apart with one seed; do both variants start from the same weights and data, and keep nothing from earlier launches?',
   ])
   expect(warningsOf(pairs, 'regression')).toHaveLength(1)
+  expect(warningsOf([pair([-1.2], [-1.2121])])).toHaveLength(1)
 })
 
 test('a recipe may change what its loss is of', () => {
-  expect(warningsOf([[[1.2], [1.5]]], 'recipe')).toEqual([])
+  expect(warningsOf([pair([1.2], [1.5])], 'recipe')).toEqual([])
 })

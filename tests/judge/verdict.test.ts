@@ -334,17 +334,20 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
   const better = (run: PlannedRun) => ({
     ...seeded(run),
     ...(run.variant === 'optimized' ? { valLoss: 0.01 } : {}),
+    evaluation: { seconds: (run.variant === 'optimized' ? 1 : 2) + run.seed / 1000 },
   })
   expect((await verdictOf(experiment, better)).warnings).toEqual([
-    'better by more than the limit, the whole interval says: loss_delta; are both variants the same training?',
+    'loss_delta improved by more than the limit, by the whole interval: are both variants the same training?',
   ])
   const ratios = gatesOf({
     loss_ratio: { at_most: 1.03, ...interval },
     half: { metric: 'val_loss', statistic: 'difference', below: 0.005, ...interval },
     wide: { metric: 'val_loss', statistic: 'ratio', at_most: 3, ...interval },
+    // Of a time, which is no quality.
+    quick: { metric: 'evaluation.seconds', statistic: 'ratio', at_most: 1.1, ...interval },
   })
   expect((await verdictOf(ratios, better)).warnings).toEqual([
-    'better by more than the limit, the whole interval says: loss_ratio, half; are both variants the same training?',
+    'loss_ratio, half improved by more than the limit, by the whole interval: are both variants the same training?',
   ])
   const luckyOnce = (run: PlannedRun) => (run.seed === 1 ? better(run) : seeded(run))
   expect((await verdictOf(experiment, luckyOnce)).warnings).toEqual([])

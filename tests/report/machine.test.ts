@@ -7,7 +7,7 @@ import { repeatOf } from '../../src/plan/plan.ts'
 import { renderSections } from '../../src/report/markdown.ts'
 import { renderTerminal } from '../../src/report/terminal.ts'
 import { anExperiment, aRequest, launchedPlan } from '../fixtures/builders.ts'
-import { aGpuSample, aMachineRecord, aPreflight } from '../fixtures/machine/records.ts'
+import { aGpuSample, aMachineRecord, aPreflight, filledBySteps } from '../fixtures/machine/records.ts'
 
 const EXPERIMENT = anExperiment({ design: { blocks: 1, warm_up_launches: 0, seed: 0 } })
 const LAUNCHED = await launchedPlan(EXPERIMENT, ({ variant }) => ({
@@ -23,7 +23,8 @@ const at = (sm_clock_mhz: number, event_reasons = 0x4) =>
   })
 
 function watched(records: Readonly<Record<string, MachineRecord>>, preflight = aPreflight()) {
-  return { preflight, records: new Map(Object.entries(records)) }
+  const filled = Object.entries(records).map(([id, record]) => [id, filledBySteps(id, record)] as const)
+  return { preflight, records: new Map(filled) }
 }
 
 const sectionOf = (text: string) => text.slice(text.indexOf('Machine\n'), text.lastIndexOf('\n\n'))
@@ -59,7 +60,7 @@ test('on GPUs: checks, and the numbers of both variants', () => {
     | hottest GPU                     | 53 °C              | 53 °C              |
     | any kernel ran (saturates)      | 100%               | 100%               |
     | power of all GPUs               | 1200 W             | 1200 W             |
-    | energy per sample               | 12.5 J             | 12.5 J             |
+    | energy per sample               | 6.00 J             | 1.50 J             |
     | GPU hours of a run              | 0.0333             | 0.0333             |
     | cost of a run                   | 0.100              | 0.100              |
     | peak memory reserved            | 50.0 GB (46.6 GiB) | 31.0 GB (28.9 GiB) |
@@ -92,7 +93,7 @@ test('on GPUs: checks, and the numbers of both variants', () => {
     | hottest GPU                     | 53 °C              | 53 °C              |
     | any kernel ran (saturates)      | 100%               | 100%               |
     | power of all GPUs               | 1200 W             | 1200 W             |
-    | energy per sample               | 12.5 J             | 12.5 J             |
+    | energy per sample               | 6.00 J             | 1.50 J             |
     | GPU hours of a run              | 0.0333             | 0.0333             |
     | cost of a run                   | 0.100              | 0.100              |
     | peak memory reserved            | 50.0 GB (46.6 GiB) | 31.0 GB (28.9 GiB) |

@@ -67,5 +67,6 @@ class _Recomputed:
 
 
 def _policy(_context: object, operator: object, *_arguments: object, **_options: object) -> CheckpointPolicy:
-    kept = operator in KEPT or getattr(operator, "namespace", None) == "speedproof"  # our kernels: attention
+    # Of our kernels attention alone works in a block that is checkpointed.
+    kept = operator in KEPT or getattr(operator, "namespace", None) == "speedproof"
     return CheckpointPolicy.MUST_SAVE if kept else CheckpointPolicy.PREFER_RECOMPUTE
