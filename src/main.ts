@@ -95,7 +95,8 @@ async function answer(
   const plan = planRuns(request.experiment)
   const machine = await examineMachine(request.experiment, workingDirectory, lock, cancelled)
   const lack = lackOfGpus(gatesOf(request.experiment), machine.seen.preflight)
-  if (lack !== null && !cancelled.aborted) note(`${request.experiment.name}: ${lack}`)
+  if (lack !== null && !cancelled.aborted)
+    note(`${request.experiment.name}: ${lack}, and the verdict stays open`)
   const judged = (launched: readonly Launched[], reevaluation?: Reevaluation) =>
     assess(request, launched, machine.seen, reevaluation)
   const { launched, reevaluation, problem } = await runAll(opened, plan, {

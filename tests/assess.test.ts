@@ -59,7 +59,9 @@ test('steps of other samples make no longer warm-up of the same work, in which s
   })
   const { verdict } = assess(aRequest({ experiment: anExperiment() }), early)
   expect(verdict.verdict).toBe('invalid')
-  expect(verdict.reason).toContain('steps for the samples of the warm-up differ: 31 / 143')
+  expect(verdict.reason).toContain(
+    'steps for the samples of the warm-up differ: 31 (baseline) / 143 (optimized)',
+  )
 })
 
 test('a run that reports another config than it was given makes the verdict invalid', async () => {

@@ -1,5 +1,14 @@
 // YAML text -> plain data; every syntax error names file, line and remedy.
-import { type Document, type ErrorCode, isAlias, isCollection, isNode, parseDocument, visit } from 'yaml'
+import {
+  type Document,
+  type ErrorCode,
+  isAlias,
+  isCollection,
+  isNode,
+  isScalar,
+  parseDocument,
+  visit,
+} from 'yaml'
 import { ConfigError } from '../errors.ts'
 
 /** Merge keys (<<) are of YAML 1.1, but configs have them, and the reader of the trainer knows them. */
@@ -20,6 +29,7 @@ export function parseYaml(text: string, file: string, refusesOldBooleans = true)
   }
   refuseUnknownAlias(document, text, file)
   refuseChangedKeys(document, text, file)
+  refuseLostKeys(document, text, file)
   refuseChangedNumbers(document, text, file)
   if (refusesOldBooleans) refuseOldBooleans(document, text, file)
   const value = plainData(document, file)
@@ -68,11 +78,34 @@ function refuseChangedKeys(document: Document.Parsed, text: string, file: string
   })
 }
 
-/** No double holds every larger whole number: the trainer would get another one. */
+/** Keys of a config are texts: of 1 and "1", one would be gone. */
+function refuseLostKeys(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Map(_, { items }) {
+      const seen = new Set<string>()
+      for (const { key } of items) {
+        if (!isScalar(key) || typeof key.value === 'symbol') continue // a merge key
+        const name = String(key.value)
+        if (seen.has(name))
+          throw new ConfigError(
+            `${file}, line ${lineOf(text, key.range)}: got the key ${name} twice, with quotes and without, which is one text to the trainer; name it once`,
+          )
+        seen.add(name)
+      }
+    },
+  })
+}
+
+/** No double holds every larger whole number, or one so near to 0: the trainer would get another one. */
 function refuseChangedNumbers(document: Document.Parsed, text: string, file: string): void {
   visit(document, {
     Scalar(_, { value, source = '', range }) {
-      if (typeof value !== 'number' || Number.isSafeInteger(value)) return
+      if (typeof value !== 'number') return
+      if (value === 0 && /^[-+.0]*[1-9]/.test(source))
+        throw new ConfigError(
+          `${file}, line ${lineOf(text, range)}: got ${source}, which would reach the trainer as 0; write 0, or a number of at least 5e-324`,
+        )
+      if (Number.isSafeInteger(value)) return
       if (!/^[-+]?\d+$|^0[xo]/.test(source)) return
       throw new ConfigError(
         `${file}, line ${lineOf(text, range)}: got ${source}, expected a whole number from -${MOST} to ${MOST}, since larger ones would reach the trainer changed; use a smaller one, or "${source}" in quotes for the text`,

@@ -1,16 +1,28 @@
 // What all runs share, and in what they differ.
 import { VARIANTS } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { listed } from '../text/listed.ts'
 
-/** Null where all have one value. */
+/** Null where all have one value; else each value with those that have it, as variants where those are told apart by it. */
 export function spread(
   what: string,
   runs: readonly RunSummary[],
   value: (run: RunSummary) => string | number,
 ): string | null {
-  const values = new Set(runs.map(value))
-  return values.size > 1 ? `${what} differ: ${[...values].slice(0, 4).join(' / ')}` : null
+  const groups = [...Map.groupBy(runs, value)]
+  if (groups.length < 2) return null
+  const isOfVariants = VARIANTS.every((variant) => {
+    const own = runs.filter((run) => run.variant === variant)
+    return new Set(own.map(value)).size <= 1
+  })
+  const named = groups.map(([one, having]) => {
+    const names = having.map((run) => (isOfVariants ? run.variant : run.runId))
+    return `${one} (${listed([...new Set(names)], 2)})`
+  })
+  return `${what} differ: ${named.slice(0, MOST_VALUES).join(' / ')}`
 }
+
+const MOST_VALUES = 4
 
 /** A recipe may take another number of steps for the same samples; the number of all runs, or null where they differ. */
 export function perVariant(runs: readonly RunSummary[], of: (run: RunSummary) => number) {

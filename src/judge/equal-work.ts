@@ -80,7 +80,7 @@ function reportedConfigProblems({ kind }: Experiment, runs: readonly RunSummary[
     rest.flatMap((run) => differencesOutside(kind, first.config, run.config).map(({ key }) => key)),
   )
   return [
-    ...[...forbidden].map((key) => `the runs report different values of ${key}`),
+    ...[...forbidden].map((key) => `the runs report different values of ${key} in their config`),
     ...VARIANTS.flatMap((variant) => changedWithin(variant, runs, forbidden)),
   ]
 }
@@ -94,7 +94,10 @@ function changedWithin(variant: Variant, runs: readonly RunSummary[], told: Read
   )
   return [...keys]
     .filter((key) => !told.has(key))
-    .map((key) => `the ${variant} runs report different values of ${key}`)
+    .map(
+      (key) =>
+        `the ${variant} runs report different values of ${key} in their config: leave out of it what differs from run to run`,
+    )
 }
 
 /** So does a training that does not read --config, or that hands in a metrics file of another config. */

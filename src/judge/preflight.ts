@@ -47,7 +47,7 @@ export function lackOfGpus(gates: readonly Gate[], preflight: Preflight | null):
     ({ severity, metric }) => severity === 'required' && GPU_METRICS.includes(metric),
   )
   if (preflight?.gpus.status !== 'not-measured' || lacking.length === 0) return null
-  return `no GPU is seen (${preflight.gpus.reason}); if the trainings run on the CPU, the required ${listed(lacking.map(({ name }) => name))} is not measured, and the verdict stays open`
+  return `no GPU is seen (${preflight.gpus.reason}); if the trainings run on the CPU, the required ${listed(lacking.map(({ name }) => name))} is not measured`
 }
 
 export function checkLock(lock: LockFacts | null, gpus: Preflight['gpus']): MachineCheck {

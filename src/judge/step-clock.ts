@@ -13,6 +13,9 @@ const MAX_EXCESS = 0.01
 /** Beside the evaluations and phases that it reports, our trainer leaves up to 1% between its reports. */
 const MAX_REST = 0.05
 
+/** In less, a look that comes late on a busy machine would be a large part. */
+const MIN_REST_SECONDS = 10
+
 /** Reports are looked for this often (launch-run.ts), so that a first one may be seen so much too late. */
 const LOOK_SECONDS = 0.5
 
@@ -68,6 +71,6 @@ function spanOf(
   )
   return {
     excess: claimed / (passed + LOOK_SECONDS) - 1,
-    rest: 1 - (claimed + beside + LOOK_SECONDS) / passed,
+    rest: passed < MIN_REST_SECONDS ? 0 : 1 - (claimed + beside + LOOK_SECONDS) / passed,
   }
 }

@@ -7,6 +7,7 @@ import type { RunSummary } from '../measure/summary.ts'
 import { confidenceOf, looksOf } from '../plan/looks.ts'
 import { type AaFinding, checkAa, findAa } from './aa.ts'
 import { allocationWarnings } from './allocation.ts'
+import { carriedOverWarnings } from './carried-over.ts'
 import type { Check } from './check.ts'
 import type { Comparison } from './compare.ts'
 import { type FewBlocks, isInVain, whyFewBlocks } from './few-blocks.ts'
@@ -16,7 +17,7 @@ import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseCompar
 import { type Precision, precisionOf } from './precision.ts'
 import { readBackWarnings } from './read-back.ts'
 import { checkReevaluation } from './reevaluation.ts'
-import { startWarnings } from './same-start.ts'
+import { sameSeedWarnings } from './same-seed.ts'
 import { scatterWarnings } from './scatter.ts'
 import { slowStepWarnings } from './slow-steps.ts'
 import type { Speedups } from './speedups.ts'
@@ -79,7 +80,8 @@ export function judge(
       ...gateWarnings(gates),
       ...improvementWarnings(experiment, gates),
       ...(aa === null ? slowStepWarnings(gates, comparison.speedups) : []),
-      ...startWarnings(experiment, measured),
+      ...sameSeedWarnings(experiment, measured),
+      ...carriedOverWarnings(runs),
       ...scatterWarnings(measured),
       ...allocationWarnings(measured),
       ...readBackWarnings(experiment, measured),

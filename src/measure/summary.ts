@@ -1,7 +1,7 @@
 // A finished run -> its numbers: one per metric, finite, units in the names.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
-import { medianOf, sumOf } from '../statistics/averages.ts'
+import { meanOf, medianOf, sumOf } from '../statistics/averages.ts'
 import { windowSamplesOf, withoutSlowWindows } from './fastest-steps.ts'
 import type { Evaluation } from './metrics-schema.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
@@ -82,6 +82,8 @@ export interface RunSummary {
   readonly totalSeconds: number
   /** Of the first steps, by which seeds are told apart; empty where the trainer does not report them. */
   readonly firstTrainLosses: readonly number[]
+  /** Mean of as many last steps; null where the trainer does not report it. */
+  readonly lastTrainLoss: number | null
   /** Of an optimized run: its training losses beside those of the baseline run of its block. */
   readonly sameSeed: SameSeed | null
   /** Metric name -> value, as gates name them. */
@@ -195,6 +197,7 @@ function summarize(
     setUpSeconds: phaseSeconds(metrics.phases.filter(({ name }) => name !== 'checkpoint')),
     totalSeconds: end.total_seconds,
     firstTrainLosses: steps.trainLoss.slice(0, FIRST_STEPS),
+    lastTrainLoss: steps.trainLoss.length > 0 ? meanOf(steps.trainLoss.slice(-FIRST_STEPS)) : null,
     sameSeed: run.variant === 'optimized' && baseline ? compareSameSeed(baseline, metrics) : null,
     metrics: finite({
       ...reportedMetrics(metrics),

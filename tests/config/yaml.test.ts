@@ -57,6 +57,23 @@ test('refuses .nan and .inf, which JSON would turn into null', () => {
   expect(refused('a: 1e999')).toMatchInlineSnapshot(`"x.yaml: a: got Infinity, expected a finite number"`)
 })
 
+test('refuses keys that are one text', () => {
+  expect(refused('a:\n  1: b\n  "1": c')).toMatchInlineSnapshot(
+    `"x.yaml, line 3: got the key 1 twice, with quotes and without, which is one text to the trainer; name it once"`,
+  )
+  expect(refused('true: b\n"true": c')).toContain('x.yaml, line 2: got the key true twice')
+  expect(parseYaml('a: &a {x: 1}\nb: {<<: *a, <<: {y: 2}}', 'x.yaml')).toMatchObject({ b: { x: 1, y: 2 } })
+  expect(parseYaml('1: b\n1.5: c\n"2": d', 'x.yaml')).toEqual({ 1: 'b', 1.5: 'c', 2: 'd' })
+})
+
+test('refuses a number that would be 0, and takes a 0', () => {
+  expect(refused('a:\n  b: 1e-400')).toMatchInlineSnapshot(
+    `"x.yaml, line 2: got 1e-400, which would reach the trainer as 0; write 0, or a number of at least 5e-324"`,
+  )
+  expect(refused('a: -0.5e-999')).toContain('x.yaml, line 1: got -0.5e-999, which')
+  expect(parseYaml('[0, 0.0, 0e5, 5e-324, "1e-400"]', 'x.yaml')).toEqual([0, 0, 0, 5e-324, '1e-400'])
+})
+
 test('refuses whole numbers that a double would change, and only those', () => {
   expect(refused('a:\n  b: 9007199254740993')).toMatchInlineSnapshot(
     `"x.yaml, line 2: got 9007199254740993, expected a whole number from -9007199254740991 to 9007199254740991, since larger ones would reach the trainer changed; use a smaller one, or "9007199254740993" in quotes for the text"`,

@@ -239,7 +239,9 @@ it('a run of unequal work ends with 4', async () => {
   const folder = await anExperiment({ optimized: { samples_per_step: 8 } })
   const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
   expect(exitCode).toBe(4)
-  expect(stdout).toContain('faulty invalid: equal work: training samples differ: 320 / 160')
+  expect(stdout).toContain(
+    'faulty invalid: equal work: training samples differ: 320 (baseline) / 160 (optimized)',
+  )
 })
 
 it('a training that exits with a text is told with it, behind all that torchrun says', async () => {

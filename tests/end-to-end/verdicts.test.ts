@@ -22,7 +22,7 @@ describe('the step is red', () => {
       'unequal work',
       { optimized: { samples_per_step: 8 } },
       {},
-      'training samples differ: 320 / 160',
+      'training samples differ: 320 (baseline) / 160 (optimized)',
     ],
   ])('and %s by %s', async (verdict, _, changes, inputs, reason) => {
     const folder = await anExperiment(changes)

@@ -147,18 +147,18 @@ describe('work is unequal', () => {
       cases.map(([, difference]) => problemsOf(difference)[0]?.replace('equal work failed: ', '')),
     ).toMatchInlineSnapshot(`
       [
-        "training samples differ: 640 / 320",
-        "attempted updates differ: 40 / 20",
-        "steps for the samples of the warm-up differ: 10 / 5; block-1-optimized: reports 20 steps, its run_end says 40 attempted updates; a step is an update",
-        "world sizes differ: 2 / 4; block-1-optimized: ran with seed 1 on 4 processes, planned were seed 1 and 2",
-        "parameter counts differ: 1000 / 500",
-        "data hashes differ: da7a / beef",
-        "held-out samples differ: 64 / 32",
+        "training samples differ: 640 (baseline) / 320 (optimized)",
+        "attempted updates differ: 40 (baseline) / 20 (optimized)",
+        "steps for the samples of the warm-up differ: 10 (baseline) / 5 (optimized); block-1-optimized: reports 20 steps, its run_end says 40 attempted updates; a step is an update",
+        "world sizes differ: 2 (baseline) / 4 (optimized); block-1-optimized: ran with seed 1 on 4 processes, planned were seed 1 and 2",
+        "parameter counts differ: 1000 (baseline) / 500 (optimized)",
+        "data hashes differ: da7a (baseline) / beef (optimized)",
+        "held-out samples differ: 64 (baseline) / 32 (optimized)",
         "block-1-optimized: ran with seed 7 on 2 processes, planned were seed 1 and 2",
         "block-1-optimized: was resumed after step 20, so its times are not those of one process",
         "block-1-optimized: its steps add up to 640 samples, its run_end says 1280",
         "block-1-optimized: its last evaluation is after 320 of 640 samples; evaluate at the end",
-        "the runs report different values of batch",
+        "the runs report different values of batch in their config",
       ]
     `)
   })
@@ -190,19 +190,20 @@ test('the runs of one variant may differ in nothing, not even under speed', () =
   expect(equalWork(true, true, true)?.state).toBe('passed')
   expect(equalWork(true, false, false)).toMatchObject({
     state: 'failed',
-    detail: 'the optimized runs report different values of speed.fused',
+    detail:
+      'the optimized runs report different values of speed.fused in their config: leave out of it what differs from run to run',
   })
 })
 
 test('other devices or versions are another machine', () => {
   expect(problemsOf({ deviceNames: ['NVIDIA H200', 'NVIDIA A100'] })).toMatchInlineSnapshot(`
     [
-      "same machine failed: devices differ: NVIDIA H200, NVIDIA H200 / NVIDIA H200, NVIDIA A100",
+      "same machine failed: devices differ: NVIDIA H200, NVIDIA H200 (baseline) / NVIDIA H200, NVIDIA A100 (optimized)",
     ]
   `)
   expect(problemsOf({ versions: { python: '3.11.2', torch: '2.11.0' } })).toMatchInlineSnapshot(`
     [
-      "same machine failed: versions differ: python 3.11.2, torch 2.15.0 / python 3.11.2, torch 2.11.0",
+      "same machine failed: versions differ: python 3.11.2, torch 2.15.0 (baseline) / python 3.11.2, torch 2.11.0 (optimized)",
     ]
   `)
   expect(problemsOf({ versions: { torch: '2.15.0', python: '3.11.2' } })).toEqual([])

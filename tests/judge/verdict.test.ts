@@ -203,7 +203,7 @@ describe('validity', () => {
     const unequal = onlyOptimized({ stepSeconds: 0.04, start: { data_hash: 'beef' } })
     expect(await verdictOf(experiment, unequal)).toMatchObject({
       verdict: 'invalid',
-      reason: 'equal work: data hashes differ: da7a / beef',
+      reason: 'equal work: data hashes differ: da7a (baseline) / beef (optimized)',
     })
   })
 

@@ -1,7 +1,7 @@
-// Both runs of a block should start alike; where they do not, a warning asks why.
-import { expect, test } from 'vitest'
+// Both runs of a block should start alike, and end alike if they trained alike; a warning asks why not.
+import { describe, expect, test } from 'vitest'
 import type { Experiment } from '../../src/config/experiment.ts'
-import { startWarnings } from '../../src/judge/same-start.ts'
+import { sameSeedWarnings } from '../../src/judge/same-seed.ts'
 import { anExperiment, aRunSummary } from '../fixtures/builders.ts'
 
 type Losses = readonly number[]
@@ -10,7 +10,7 @@ const pair = (baseline: Losses, optimized: Losses) => [baseline, optimized] as c
 
 /** One pair of runs for each pair of losses. */
 const warningsOf = (pairs: readonly ReturnType<typeof pair>[], kind: Experiment['kind'] = 'same-work') =>
-  startWarnings(
+  sameSeedWarnings(
     anExperiment({ kind }),
     pairs.flatMap(([baseline, optimized], index) => [
       aRunSummary({ block: index + 1, firstTrainLosses: baseline }),
@@ -35,4 +35,26 @@ test('the first block whose losses start apart is named', () => {
 
 test('a recipe may change what its loss is of', () => {
   expect(warningsOf([pair([1.2], [1.5])], 'recipe')).toEqual([])
+})
+
+describe('a training whose losses agree to the last bit', () => {
+  const warningsAt = (firstDivergentStep: number | null, valLoss: number, kind?: Experiment['kind']) => {
+    const sameSeed = { steps: 40, firstDivergentStep, largestDifference: 0, largestAtStep: 1 }
+    return sameSeedWarnings(anExperiment({ kind: kind ?? 'same-work' }), [
+      aRunSummary({ metrics: { val_loss: 0.02 } }),
+      aRunSummary({ variant: 'optimized', sameSeed, metrics: { val_loss: valLoss } }),
+    ])
+  }
+
+  test('ends with the same model', () => {
+    expect(warningsAt(null, 0.02001)).toEqual([])
+    expect(warningsAt(null, 0.0003)).toEqual([
+      'block 1: all training losses agree to the last bit, and the held-out losses are 0.02000 and 0.0003000; are both variants evaluated on the same data and weights?',
+    ])
+  })
+
+  test('is another one after the first bit that differs, and in a recipe', () => {
+    expect(warningsAt(39, 0.0003)).toEqual([])
+    expect(warningsAt(null, 0.0003, 'recipe')).toEqual([])
+  })
 })
