@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { assess } from '../src/assess.ts'
 import type { Experiment } from '../src/config/experiment.ts'
+import type { PlannedRun } from '../src/plan/plan.ts'
 import { anExperiment, aRequest, aSource, launchedPlan } from './fixtures/builders.ts'
 import { aMachineRecord } from './fixtures/machine/records.ts'
 
@@ -60,7 +61,7 @@ test('steps of other samples make no longer warm-up of the same work, in which s
   const { verdict } = assess(aRequest({ experiment: anExperiment() }), early)
   expect(verdict.verdict).toBe('invalid')
   expect(verdict.reason).toContain(
-    'steps for the samples of the warm-up differ: 31 (baseline) / 143 (optimized)',
+    'steps for the samples of the warm-up of block 1 differ: 31 (baseline) / 143 (optimized)',
   )
 })
 
@@ -75,18 +76,36 @@ test('a run that reports another config than it was given makes the verdict inva
   expect(verdict.reason).toContain('given speed.fused false, reported true')
 })
 
-test('variants whose losses start apart are asked about', async () => {
-  const request = aRequest()
-  const launched = (await launchedPlan(request.experiment)).map((one) => {
+/** Of an experiment with a warm-up launch of each variant, by what the losses of a run's 40 steps are. */
+async function warningsAt(lossOf: (run: PlannedRun, step: number) => number) {
+  const experiment = anExperiment({ design: { blocks: 3, warm_up_launches: 1, seed: 0 } })
+  const launched = (await launchedPlan(experiment)).map((one) => {
     const { outcome } = one
     if (outcome.status !== 'finished') return one
-    const loss = outcome.run.variant === 'baseline' ? 1 : 1.1
-    const steps = { ...outcome.metrics.steps, trainLoss: outcome.metrics.steps.seconds.map(() => loss) }
+    const trainLoss = outcome.metrics.steps.seconds.map((_, step) => lossOf(outcome.run, step))
+    const steps = { ...outcome.metrics.steps, trainLoss }
     return { ...one, outcome: { ...outcome, metrics: { ...outcome.metrics, steps } } }
   })
-  expect(assess(request, launched).verdict.warnings).toEqual([
+  return assess(aRequest({ experiment }), launched).verdict.warnings
+}
+
+test('variants whose losses start apart are asked about', async () => {
+  expect(await warningsAt(({ variant }) => (variant === 'baseline' ? 1 : 1.1))).toContainEqual(
     expect.stringContaining('block 1: the first training losses are 1.000 and 1.100'),
-  ])
+  )
+})
+
+test('runs that start far below where the warm-up launch started are asked about', async () => {
+  // By its last steps alone it has learned: their mean is not that of the run.
+  const goesOn = ({ block, seed }: PlannedRun, step: number) =>
+    block === null && step < 37 ? 1 + seed / 100 : 0.1 + seed / 1000 + step / 1e6
+  const warnings = await warningsAt(goesOn)
+  expect(warnings).toContainEqual(
+    expect.stringContaining('baseline: no run after 01-warm-up-baseline starts'),
+  )
+  expect(warnings).toContainEqual(expect.stringContaining('optimized: no run after 02-warm-up-optimized'))
+  const startsAnew = ({ seed }: PlannedRun, step: number) => (step < 37 ? 1 + seed / 100 : 0.1)
+  expect(await warningsAt(startsAnew)).toEqual([])
 })
 
 test('two names of one commit tell nothing of a change', async () => {

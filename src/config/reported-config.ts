@@ -10,7 +10,7 @@ export interface OtherValue {
 
 /**
  * The first value that is another, or null. A run may report more: defaults of its own, also where null was given. A
- * number may be text, as some readers of YAML take 1e-8.
+ * number may be a text in one of them, as some readers of YAML take 1e-8 for one.
  */
 export function otherValue(
   given: unknown,
@@ -35,7 +35,9 @@ function partsOf(value: unknown): ReadonlyMap<string, unknown> | null {
 }
 
 function isSame(given: unknown, reported: unknown): boolean {
-  if (typeof given === 'number' && typeof reported === 'string')
-    return reported.trim() !== '' && Number(reported) === given
-  return given === reported
+  if (typeof given === typeof reported) return given === reported
+  const texts = [given, reported].filter((value) => typeof value === 'string')
+  const numbers = [given, reported].filter((value) => typeof value === 'number')
+  const [text = ''] = texts
+  return text.trim() !== '' && numbers[0] === Number(text)
 }

@@ -84,11 +84,12 @@ function refuseLostKeys(document: Document.Parsed, text: string, file: string): 
     Map(_, { items }) {
       const seen = new Set<string>()
       for (const { key } of items) {
-        if (!isScalar(key) || typeof key.value === 'symbol') continue // a merge key
-        const name = String(key.value)
+        const named = isAlias(key) ? key.resolve(document) : key
+        if (!isScalar(named) || typeof named.value === 'symbol') continue // a merge key
+        const name = named.value === null ? '' : String(named.value)
         if (seen.has(name))
           throw new ConfigError(
-            `${file}, line ${lineOf(text, key.range)}: got the key ${name} twice, with quotes and without, which is one text to the trainer; name it once`,
+            `${file}, line ${lineOf(text, isNode(key) ? key.range : null)}: got the key ${name === '' ? '""' : name} twice, with quotes and without, which is one text to the trainer; name it once`,
           )
         seen.add(name)
       }

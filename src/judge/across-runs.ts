@@ -2,6 +2,7 @@
 import { VARIANTS } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { listed } from '../text/listed.ts'
+import { shortened } from '../text/shortened.ts'
 
 /** Null where all have one value; else each value with those that have it, as variants where those are told apart by it. */
 export function spread(
@@ -17,12 +18,15 @@ export function spread(
   })
   const named = groups.map(([one, having]) => {
     const names = having.map((run) => (isOfVariants ? run.variant : run.runId))
-    return `${one} (${listed([...new Set(names)], 2)})`
+    return `${shortened(String(one), MOST_CHARACTERS)} (${listed([...new Set(names)], 2)})`
   })
   return `${what} differ: ${named.slice(0, MOST_VALUES).join(' / ')}`
 }
 
 const MOST_VALUES = 4
+
+/** Room for the versions of some twenty packages. */
+const MOST_CHARACTERS = 400
 
 /** A recipe may take another number of steps for the same samples; the number of all runs, or null where they differ. */
 export function perVariant(runs: readonly RunSummary[], of: (run: RunSummary) => number) {

@@ -5,6 +5,7 @@ import { otherValue } from '../config/reported-config.ts'
 import { differencesOutside, type ResolvedConfigs } from '../config/same-work.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { listed } from '../text/listed.ts'
+import { shortened } from '../text/shortened.ts'
 import { perVariant, spread } from './across-runs.ts'
 
 export function equalWorkProblems(
@@ -67,7 +68,11 @@ const MOST_SKIPPED = 0.1
 function unequalWarmUp(runs: readonly RunSummary[]): string | null {
   const blocks = [...Map.groupBy(runs, ({ block }) => block).values()]
   const problems = blocks.map((block) =>
-    spread('steps for the samples of the warm-up', block, (run) => run.warmUpSteps),
+    spread(
+      `steps for the samples of the warm-up of block ${block[0]?.block}`,
+      block,
+      (run) => run.warmUpSteps,
+    ),
   )
   return problems.find((problem) => problem !== null) ?? null
 }
@@ -80,7 +85,9 @@ function reportedConfigProblems({ kind }: Experiment, runs: readonly RunSummary[
     rest.flatMap((run) => differencesOutside(kind, first.config, run.config).map(({ key }) => key)),
   )
   return [
-    ...[...forbidden].map((key) => `the runs report different values of ${key} in their config`),
+    ...(forbidden.size > 0
+      ? [`the runs report different values of ${keysText([...forbidden])} in their config`]
+      : []),
     ...VARIANTS.flatMap((variant) => changedWithin(variant, runs, forbidden)),
   ]
 }
@@ -92,12 +99,16 @@ function changedWithin(variant: Variant, runs: readonly RunSummary[], told: Read
   const keys = new Set(
     rest.flatMap((run) => differencesOf(first.config, run.config, []).map(({ key }) => key)),
   )
-  return [...keys]
-    .filter((key) => !told.has(key))
-    .map(
-      (key) =>
-        `the ${variant} runs report different values of ${key} in their config: leave out of it what differs from run to run`,
-    )
+  const untold = [...keys].filter((key) => !told.has(key))
+  return untold.length > 0
+    ? [
+        `the ${variant} runs report different values of ${keysText(untold)} in their config: leave out of it what differs from run to run`,
+      ]
+    : []
+}
+
+function keysText(keys: readonly string[]): string {
+  return listed(keys.map((key) => shortened(key)))
 }
 
 /** So does a training that does not read --config, or that hands in a metrics file of another config. */
@@ -112,16 +123,13 @@ function otherConfigProblems(runs: readonly RunSummary[], configs: ResolvedConfi
     const { key, given, reported } = first
     const said = reported === undefined ? 'not reported' : `reported ${shown(reported)}`
     return [
-      `${listed(others.map(({ runId }) => runId))}: given ${key} ${shown(given)}, ${said}: read the config that --config names, and report it`,
+      `${listed(others.map(({ runId }) => runId))}: given ${shortened(key)} ${shown(given)}, ${said}: read the config that --config names, and report it`,
     ]
   })
 }
 
-const SHOWN_CHARACTERS = 60
-
 function shown(value: unknown): string {
-  const text = JSON.stringify(value)
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
+  return shortened(JSON.stringify(value))
 }
 
 export function equalWorkDetail(runs: readonly RunSummary[]): string {

@@ -1,19 +1,19 @@
 // A model that improves by more than it may get worse: another training, or a gate that takes worse for better.
 import type { Experiment } from '../config/experiment.ts'
 import type { Gate } from '../config/gates.ts'
-import { isHeldOutQuality, isLevel, isMoreBetter, isTakenAtItsWord, unitOf } from './gate-kind.ts'
+import { isHeldOutQuality, isMoreBetter, isTakenAtItsWord, unitOf } from './gate-kind.ts'
 import type { GateVerdict } from './gate-verdict.ts'
 
 export function improvementWarnings({ kind }: Experiment, gates: readonly GateVerdict[]): string[] {
   const improved = gates.filter(isBeyondMargin).map(({ gate }) => gate)
   const names = improved
-    .filter((gate) => isHeldOutQuality(gate) && !isLevel(gate) && !isTakenAtItsWord(gate))
+    .filter((gate) => isHeldOutQuality(gate) && !isTakenAtItsWord(gate))
     .map(({ name }) => name)
   return [
     ...improved.filter(isTakenAtItsWord).map(takenAtItsWord),
     ...(names.length > 0 && kind !== 'recipe'
       ? [
-          `${names.join(', ')} improved by more than the limit, by the whole interval: are both variants the same training?`,
+          `${names.join(', ')} improved by more than the limit, and the whole interval says so: are both variants the same training?`,
         ]
       : []),
   ]

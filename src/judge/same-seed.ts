@@ -32,13 +32,15 @@ function startWarning({ baseline, optimized }: Pair): string | null {
   const [one] = baseline.firstTrainLosses
   const [other] = optimized.firstTrainLosses
   return areApart(one, other, MOST_APART)
-    ? `block ${optimized.block}: the first training losses are ${texts(one, other)}, over 1% apart with one seed; do both variants start from the same weights and data, and keep nothing from earlier launches?`
+    ? `block ${optimized.block}: the first training losses are ${texts(one, other)}, over 1% apart with one seed; do both variants start from the same weights and data, and does neither keep anything from earlier launches?`
     : null
 }
 
 function endWarning({ baseline, optimized }: Pair): string | null {
   const [one, other] = [baseline.metrics.val_loss, optimized.metrics.val_loss]
-  return optimized.sameSeed?.firstDivergentStep === null && areApart(one, other, SAME_MODEL)
+  // One loss in all steps is no loss of a training.
+  const isLoss = new Set(optimized.firstTrainLosses).size > 1
+  return isLoss && optimized.sameSeed?.firstDivergentStep === null && areApart(one, other, SAME_MODEL)
     ? `block ${optimized.block}: all training losses agree to the last bit, and the held-out losses are ${texts(one, other)}; are both variants evaluated on the same data and weights?`
     : null
 }

@@ -47,7 +47,7 @@ export function checkStepClock(
       : []),
     ...(short.length > 0
       ? [
-          `time between the reports of the steps that no step, evaluation or phase has, in ${listed(short)}; a host clock around asynchronous launches misses most of a step; what else takes long is reported with its step and seconds, each line when it is over`,
+          `time between the reports of the steps that no step, evaluation or phase has, in ${listed(short)}; a host clock around asynchronous launches misses most of a step; report evaluations and checkpoints with their step and seconds, each as soon as it is over`,
         ]
       : []),
   ]

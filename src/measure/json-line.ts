@@ -1,4 +1,5 @@
 // One line of a file of a trainer -> what it holds, or why that is no JSON.
+import { shortened } from '../text/shortened.ts'
 
 /** Of a line that is no JSON. */
 const SHOWN_CHARACTERS = 60
@@ -23,9 +24,7 @@ export function parseJsonLine(
       const key = keyBefore(line, found.index)
       return { status: 'not-finite', reason: `${key}${found[0]} is not a number; ${missing}` }
     }
-    const shown = JSON.stringify(
-      line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line,
-    )
+    const shown = JSON.stringify(shortened(line, SHOWN_CHARACTERS))
     return line.startsWith('{')
       ? { status: 'truncated', reason: `not valid JSON (${line.length} characters, ${cause}): ${shown}` }
       : { status: 'malformed', reason: `not valid JSON: ${shown}; ${remedy}` }

@@ -63,6 +63,9 @@ const MAX_OTHER_CHARACTERS = 8 * 1024 * 1024
 
 /** zod collects an error for every entry that is wrong: neither an event nor a part of a window may have millions. */
 const MAX_EVENT_CHARACTERS = 1024 * 1024
+
+/** Configs are compared by recursion. */
+const MAX_DEPTH = 100
 const STEPS_AT_ONCE = 10_000
 
 /** Beside `step_seconds`. */
@@ -122,7 +125,11 @@ function readLine(line: string, number: number, draft: Draft): MetricsProblem | 
   const columns = rawColumns(json)
   if (columns === null) {
     draft.otherCharacters += line.length
-    const problem = sizeProblem(line.length, draft.otherCharacters, where)
+    const problem =
+      sizeProblem(line.length, draft.otherCharacters, where) ??
+      (isNestedDeeper(json, MAX_DEPTH)
+        ? problemAt(where, 'too-large', `nests lists or mappings more than ${MAX_DEPTH} deep`)
+        : null)
     return problem ?? readEvent(json, draft, where)
   }
   const length = Math.max(0, ...Object.values(columns).map((column) => column.length))
@@ -157,6 +164,17 @@ function readEvent(
   if (!issue) return problemAt(where, 'malformed', 'not an event of the contract')
   const path = issue.path.map((key) => (typeof key === 'number' ? key + from : key))
   return problemAt(where, 'malformed', explain({ ...issue, path }, event, 'event'))
+}
+
+/** Level by level, since recursion is what a deep one would break. */
+function isNestedDeeper(value: unknown, most: number): boolean {
+  const isNest = (one: unknown): one is object => typeof one === 'object' && one !== null
+  let level = [value].filter(isNest)
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > most) return true
+    level = level.flatMap((one) => Object.values(one).filter(isNest))
+  }
+  return false
 }
 
 function sizeProblem(characters: number, together: number, where: string): MetricsProblem | null {

@@ -91,7 +91,7 @@ function problemOf(launch: LaunchRecord | null): string | null {
     case 'signalled':
       return `ended by ${result.signal}${because}`
     case 'timed-out':
-      return `still running at its limit of ${duration(result.wallSeconds)}; raise it with --resume --timeout-minutes, which keeps all launches, or as launch.timeout_minutes`
+      return `still running at its limit of ${duration(result.wallSeconds)}; raise launch.timeout_minutes; on a command line, --resume --timeout-minutes keeps all launches`
     case 'cancelled':
       return 'cancelled'
     case 'not-started':

@@ -27,6 +27,7 @@ export function compareSameSeed(baseline: WholeMetrics, optimized: WholeMetrics)
   }
 }
 
-function lossesOf({ steps }: WholeMetrics): readonly number[] | null {
+/** Null unless there is one for each step: of some steps alone, nobody knows which. */
+export function lossesOf({ steps }: WholeMetrics): readonly number[] | null {
   return steps.trainLoss.length === steps.seconds.length ? steps.trainLoss : null
 }

@@ -6,7 +6,7 @@ import { windowSamplesOf, withoutSlowWindows } from './fastest-steps.ts'
 import type { Evaluation } from './metrics-schema.ts'
 import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
 import { liesInStep, mayLieBeside } from './phases.ts'
-import { compareSameSeed, type SameSeed } from './same-seed.ts'
+import { compareSameSeed, lossesOf, type SameSeed } from './same-seed.ts'
 import {
   declaredWarmUp,
   logStandardError,
@@ -80,9 +80,9 @@ export interface RunSummary {
   /** Import, data, compile and capture. */
   readonly setUpSeconds: number
   readonly totalSeconds: number
-  /** Of the first steps, by which seeds are told apart; empty where the trainer does not report them. */
+  /** Of the first steps, by which seeds are told apart; empty where the trainer does not report that of every step. */
   readonly firstTrainLosses: readonly number[]
-  /** Mean of as many last steps; null where the trainer does not report it. */
+  /** Mean of as many last steps; null where there are none. */
   readonly lastTrainLoss: number | null
   /** Of an optimized run: its training losses beside those of the baseline run of its block. */
   readonly sameSeed: SameSeed | null
@@ -137,6 +137,7 @@ function summarize(
   baseline: WholeMetrics | null,
 ): RunSummary {
   const { start, end, steps } = metrics
+  const losses = lossesOf(metrics) ?? []
   const periodSteps = periodOf(metrics)
   const timed = timedRange(steps.seconds.length, warmUp, periodSteps)
   const timedSeconds = sumOf(steps.seconds.slice(...timed))
@@ -196,8 +197,8 @@ function summarize(
     longestPhaseSeconds: largest(metrics.phases.map(({ seconds }) => seconds)) ?? 0,
     setUpSeconds: phaseSeconds(metrics.phases.filter(({ name }) => name !== 'checkpoint')),
     totalSeconds: end.total_seconds,
-    firstTrainLosses: steps.trainLoss.slice(0, FIRST_STEPS),
-    lastTrainLoss: steps.trainLoss.length > 0 ? meanOf(steps.trainLoss.slice(-FIRST_STEPS)) : null,
+    firstTrainLosses: losses.slice(0, FIRST_STEPS),
+    lastTrainLoss: losses.length > 0 ? meanOf(losses.slice(-FIRST_STEPS)) : null,
     sameSeed: run.variant === 'optimized' && baseline ? compareSameSeed(baseline, metrics) : null,
     metrics: finite({
       ...reportedMetrics(metrics),

@@ -5,6 +5,8 @@ import { otherValue } from '../../src/config/reported-config.ts'
 const GIVEN = {
   batch: 512,
   eps: 1e-8,
+  rate: '1e-3',
+  zero: 0,
   note: null,
   speed: { fused: true, wrapper: 'ddp', nccl: null },
   layers: [{ type: 'linear', dim: 8 }, { type: 'norm' }],
@@ -16,7 +18,14 @@ test.each([
   ['with a default in the place of null', { ...GIVEN, note: 'none', speed: { ...GIVEN.speed, nccl: {} } }],
   [
     'without what is null',
-    { batch: 512, eps: 1e-8, speed: { fused: true, wrapper: 'ddp' }, layers: GIVEN.layers },
+    {
+      batch: 512,
+      eps: 1e-8,
+      rate: '1e-3',
+      zero: 0,
+      speed: { fused: true, wrapper: 'ddp' },
+      layers: GIVEN.layers,
+    },
   ],
   ['in another order', { ...GIVEN, layers: [{ dim: 8, type: 'linear' }, { type: 'norm' }] }],
   [
@@ -24,6 +33,7 @@ test.each([
     { ...GIVEN, layers: [{ type: 'linear', dim: 8, bias: true }, { type: 'norm' }] },
   ],
   ['with a number as text', { ...GIVEN, eps: '1e-8' }],
+  ['with a text as the number that it is', { ...GIVEN, rate: 0.001 }],
 ])('%s is the same', (_, reported) => {
   expect(otherValue(GIVEN, reported)).toBeNull()
 })
@@ -37,7 +47,9 @@ test.each([
   ['no key', { ...GIVEN, speed: {} }, 'speed.fused', true, undefined],
   ['nothing', {}, 'batch', 512, undefined],
   ['null', { ...GIVEN, batch: null }, 'batch', 512, null],
-  ['another text', { ...GIVEN, batch: '' }, 'batch', 512, ''],
+  ['another text', { ...GIVEN, rate: '1e-4' }, 'rate', '1e-3', '1e-4'],
+  ['an empty text', { ...GIVEN, zero: '' }, 'zero', 0, ''],
+  ['a boolean', { ...GIVEN, zero: false }, 'zero', 0, false],
   ['a value in the place of a section', { ...GIVEN, speed: 3 }, 'speed.fused', true, undefined],
   [
     'another order of a list',

@@ -63,6 +63,9 @@ test('refuses keys that are one text', () => {
   )
   expect(refused('true: b\n"true": c')).toContain('x.yaml, line 2: got the key true twice')
   expect(parseYaml('a: &a {x: 1}\nb: {<<: *a, <<: {y: 2}}', 'x.yaml')).toMatchObject({ b: { x: 1, y: 2 } })
+  expect(refused('~: a\n"": b')).toContain('x.yaml, line 2: got the key "" twice')
+  expect(refused('x: &k 1\n*k : a\n"1": b')).toContain('x.yaml, line 3: got the key 1 twice')
+  expect(parseYaml('null: a\n"null": b', 'x.yaml')).toEqual({ '': 'a', null: 'b' })
   expect(parseYaml('1: b\n1.5: c\n"2": d', 'x.yaml')).toEqual({ 1: 'b', 1.5: 'c', 2: 'd' })
 })
 

@@ -27,7 +27,7 @@ test('first losses that rounding alone parts are no news, whatever the next ones
 test('the first block whose losses start apart is named', () => {
   const pairs = [pair([1.2], [1.2]), pair([1.2], [1.187]), pair([1.2], [1.5])]
   expect(warningsOf(pairs)).toEqual([
-    'block 2: the first training losses are 1.200 and 1.187, over 1% apart with one seed; do both variants start from the same weights and data, and keep nothing from earlier launches?',
+    'block 2: the first training losses are 1.200 and 1.187, over 1% apart with one seed; do both variants start from the same weights and data, and does neither keep anything from earlier launches?',
   ])
   expect(warningsOf(pairs, 'regression')).toHaveLength(1)
   expect(warningsOf([pair([-1.2], [-1.2121])])).toHaveLength(1)
@@ -38,16 +38,22 @@ test('a recipe may change what its loss is of', () => {
 })
 
 describe('a training whose losses agree to the last bit', () => {
-  const warningsAt = (firstDivergentStep: number | null, valLoss: number, kind?: Experiment['kind']) => {
+  const warningsAt = (
+    firstDivergentStep: number | null,
+    valLoss: number,
+    kind?: Experiment['kind'],
+    firstTrainLosses: Losses = [1.2, 1.1],
+  ) => {
     const sameSeed = { steps: 40, firstDivergentStep, largestDifference: 0, largestAtStep: 1 }
     return sameSeedWarnings(anExperiment({ kind: kind ?? 'same-work' }), [
-      aRunSummary({ metrics: { val_loss: 0.02 } }),
-      aRunSummary({ variant: 'optimized', sameSeed, metrics: { val_loss: valLoss } }),
+      aRunSummary({ firstTrainLosses, metrics: { val_loss: 0.02 } }),
+      aRunSummary({ variant: 'optimized', firstTrainLosses, sameSeed, metrics: { val_loss: valLoss } }),
     ])
   }
 
   test('ends with the same model', () => {
     expect(warningsAt(null, 0.02001)).toEqual([])
+    expect(warningsAt(null, 0.02003)).toHaveLength(1)
     expect(warningsAt(null, 0.0003)).toEqual([
       'block 1: all training losses agree to the last bit, and the held-out losses are 0.02000 and 0.0003000; are both variants evaluated on the same data and weights?',
     ])
@@ -55,6 +61,7 @@ describe('a training whose losses agree to the last bit', () => {
 
   test('is another one after the first bit that differs, and in a recipe', () => {
     expect(warningsAt(39, 0.0003)).toEqual([])
+    expect(warningsAt(null, 0.0003, undefined, [0, 0])).toEqual([])
     expect(warningsAt(null, 0.0003, 'recipe')).toEqual([])
   })
 })

@@ -48,7 +48,7 @@ test('over 5% that nothing reported has is a warning', async () => {
       name: 'step clock',
       state: 'warned',
       detail:
-        'time between the reports of the steps that no step, evaluation or phase has, in 03-block-1-baseline (8.0%); a host clock around asynchronous launches misses most of a step; what else takes long is reported with its step and seconds, each line when it is over',
+        'time between the reports of the steps that no step, evaluation or phase has, in 03-block-1-baseline (8.0%); a host clock around asynchronous launches misses most of a step; report evaluations and checkpoints with their step and seconds, each as soon as it is over',
     },
   ])
 })

@@ -149,7 +149,7 @@ describe('work is unequal', () => {
       [
         "training samples differ: 640 (baseline) / 320 (optimized)",
         "attempted updates differ: 40 (baseline) / 20 (optimized)",
-        "steps for the samples of the warm-up differ: 10 (baseline) / 5 (optimized); block-1-optimized: reports 20 steps, its run_end says 40 attempted updates; a step is an update",
+        "steps for the samples of the warm-up of block 1 differ: 10 (baseline) / 5 (optimized); block-1-optimized: reports 20 steps, its run_end says 40 attempted updates; a step is an update",
         "world sizes differ: 2 (baseline) / 4 (optimized); block-1-optimized: ran with seed 1 on 4 processes, planned were seed 1 and 2",
         "parameter counts differ: 1000 (baseline) / 500 (optimized)",
         "data hashes differ: da7a (baseline) / beef (optimized)",

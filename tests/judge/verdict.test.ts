@@ -337,7 +337,7 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
     evaluation: { seconds: (run.variant === 'optimized' ? 1 : 2) + run.seed / 1000 },
   })
   expect((await verdictOf(experiment, better)).warnings).toEqual([
-    'loss_delta improved by more than the limit, by the whole interval: are both variants the same training?',
+    'loss_delta improved by more than the limit, and the whole interval says so: are both variants the same training?',
   ])
   const ratios = gatesOf({
     loss_ratio: { at_most: 1.03, ...interval },
@@ -347,7 +347,7 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
     quick: { metric: 'evaluation.seconds', statistic: 'ratio', at_most: 1.1, ...interval },
   })
   expect((await verdictOf(ratios, better)).warnings).toEqual([
-    'loss_ratio, half improved by more than the limit, by the whole interval: are both variants the same training?',
+    'loss_ratio, half improved by more than the limit, and the whole interval says so: are both variants the same training?',
   ])
   const luckyOnce = (run: PlannedRun) => (run.seed === 1 ? better(run) : seeded(run))
   expect((await verdictOf(experiment, luckyOnce)).warnings).toEqual([])

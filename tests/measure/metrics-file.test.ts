@@ -327,6 +327,19 @@ describe('what is counted by rank', () => {
 })
 
 describe('what could fill the memory', () => {
+  test('is a config as deep as recursion cannot go', async () => {
+    const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+    const withConfig = (depth: number) => [
+      (LINES[0] ?? '').replace(/"config":\{[^}]*\}/, `"config":{"a":${nested(depth)}}`),
+      ...LINES.slice(1),
+    ]
+    expect(await problemOf(withConfig(98))).toBeNull()
+    expect(await problemOf(withConfig(99))).toBe(
+      'too-large: metrics.jsonl line 1: nests lists or mappings more than 100 deep',
+    )
+    expect(await problemOf(withConfig(200_000))).toContain('nests lists or mappings')
+  })
+
   /** A file with one window of so many steps, each of a few bytes. */
   const withWindow = (steps: number, change: object = {}) => {
     const columns = { step_seconds: Array(steps).fill(1), samples: Array(steps).fill(1) }

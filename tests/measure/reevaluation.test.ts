@@ -72,7 +72,7 @@ describe('a process that did not end well says why', () => {
     [
       { status: 'timed-out', wallSeconds },
       [],
-      'still running at its limit of 1 s; raise it with --resume --timeout-minutes, which keeps all launches, or as launch.timeout_minutes',
+      'still running at its limit of 1 s; raise launch.timeout_minutes; on a command line, --resume --timeout-minutes keeps all launches',
     ],
     [{ status: 'cancelled', wallSeconds }, [], 'cancelled'],
     [{ status: 'not-started', message: 'cannot start "x"' }, [], 'cannot start "x"'],
