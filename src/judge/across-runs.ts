@@ -25,8 +25,8 @@ export function spread(
 
 const MOST_VALUES = 4
 
-/** Room for the versions of some twenty packages. */
-const MOST_CHARACTERS = 400
+/** Room for the versions of some fifty packages. */
+const MOST_CHARACTERS = 1000
 
 /** A recipe may take another number of steps for the same samples; the number of all runs, or null where they differ. */
 export function perVariant(runs: readonly RunSummary[], of: (run: RunSummary) => number) {
