@@ -14,8 +14,8 @@ ON = object()  # anything but what stands for off
 OF_UPDATES = ("losses", "gradient_norms")
 LAST_LOSSES = 4  # their mean, where updates were skipped: without training it would be 0.6 off
 # A CPU sums a narrow model's gradients in bf16; seen: 0.06 of all, 0.93 of one bias. One that is less than
-# `share` of all may be further off, even missing.
-ON_CPU = {"gradients": 0.1, "gradient": 0.97, "share": 0.05}  # below 1, which one that is missing is off
+# `share` of all may be further off, but not by 1, which is a gradient of zeros.
+ON_CPU = {"gradients": 0.1, "gradient": 0.97, "share": 0.05}
 LAGGING = 0.2  # of any loss of these, some updates behind; seen: 0.069
 # Of our kernels against float64, relative to the largest value; seen: a half of these and less,
 # but 0.014 for a norm's weight in bf16, of which the other cases have 0.003 to 0.008.
@@ -403,7 +403,11 @@ def _of_gradients(record: dict, reference: dict, case: Case) -> list[Check]:
     key, most, most_of_one = "gradient_deviation", case.tolerance.gradients, case.tolerance.gradient
     if record.get("device") == "cpu" and case.tolerance.gradients > FLOAT.gradients:
         most, most_of_one = max(most, ON_CPU["gradients"]), max(most_of_one, ON_CPU["gradient"])
-        one_by_one = {name: one for name, one in one_by_one.items() if not one[1] < ON_CPU["share"]}
+        one_by_one = {
+            name: (off, share)
+            for name, (off, share) in one_by_one.items()
+            if off == 1 or not share < ON_CPU["share"]
+        }
     worst, off = next(((name, [off]) for name, (off, _) in one_by_one.items()), ("a tensor", []))
     return [
         (f"its first gradients are {{:.1e}} from {of}", [record.get(key, math.nan)], most),

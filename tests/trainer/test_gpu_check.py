@@ -370,9 +370,11 @@ def test_a_record_without_all_its_norms_does_not_pass():
     ]
 
 
-def test_on_a_cpu_a_gradient_that_is_missing_is_still_named():
+@pytest.mark.parametrize("share", [0.1, 0.04])
+def test_on_a_cpu_a_gradient_that_is_missing_is_still_named(share):
     records = ALL["one-tile"]
-    changed = {**records["one-tile"], "device": "cpu", "worst_gradients": {"decoder.head.bias": [1.0, 0.1]}}
+    worst = {"a.bias": [1.2, 0.001], "decoder.head.bias": [1.0, share]}
+    changed = {**records["one-tile"], "device": "cpu", "worst_gradients": worst}
     assert verdict("one-tile", {**records, "one-tile": changed}) == [
         "the first gradient of decoder.head.bias is 1.0e+00 from plain's, over 0.97"
     ]
