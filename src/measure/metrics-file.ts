@@ -128,7 +128,11 @@ function readLine(line: string, number: number, draft: Draft): MetricsProblem | 
     const problem =
       sizeProblem(line.length, draft.otherCharacters, where) ??
       (isNestedDeeper(json, MAX_DEPTH)
-        ? problemAt(where, 'too-large', `nests lists or mappings more than ${MAX_DEPTH} deep`)
+        ? problemAt(
+            where,
+            'too-large',
+            `nests lists or mappings more than ${MAX_DEPTH} deep; leave out what nobody judges`,
+          )
         : null)
     return problem ?? readEvent(json, draft, where)
   }

@@ -80,9 +80,9 @@ export interface RunSummary {
   /** Import, data, compile and capture. */
   readonly setUpSeconds: number
   readonly totalSeconds: number
-  /** Of the first steps, by which seeds are told apart; empty where the trainer does not report that of every step. */
+  /** Of the first steps, by which seeds are told apart; empty where the trainer does not report them. */
   readonly firstTrainLosses: readonly number[]
-  /** Mean of as many last steps; null where there are none. */
+  /** Mean of as many last steps; null where the trainer does not report that of every step. */
   readonly lastTrainLoss: number | null
   /** Of an optimized run: its training losses beside those of the baseline run of its block. */
   readonly sameSeed: SameSeed | null
@@ -197,7 +197,7 @@ function summarize(
     longestPhaseSeconds: largest(metrics.phases.map(({ seconds }) => seconds)) ?? 0,
     setUpSeconds: phaseSeconds(metrics.phases.filter(({ name }) => name !== 'checkpoint')),
     totalSeconds: end.total_seconds,
-    firstTrainLosses: losses.slice(0, FIRST_STEPS),
+    firstTrainLosses: steps.trainLoss.slice(0, FIRST_STEPS),
     lastTrainLoss: losses.length > 0 ? meanOf(losses.slice(-FIRST_STEPS)) : null,
     sameSeed: run.variant === 'optimized' && baseline ? compareSameSeed(baseline, metrics) : null,
     metrics: finite({

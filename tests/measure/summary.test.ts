@@ -375,3 +375,15 @@ describe('a summary', () => {
     expect(summarizeRuns([])).toEqual([])
   })
 })
+
+test('training losses of some steps tell seeds apart still, and no last loss', async () => {
+  const run = await aFinishedRun()
+  const lossesOf = (trainLoss: readonly number[]) => {
+    const metrics = { ...run.metrics, steps: { ...run.metrics.steps, trainLoss } }
+    const [summary] = summarizeRuns([{ ...run, metrics }])
+    return [summary?.firstTrainLosses, summary?.lastTrainLoss]
+  }
+  expect(lossesOf(Array.from({ length: 40 }, (_, step) => 40 - step))).toEqual([[40, 39, 38], 2])
+  expect(lossesOf([9, 8, 7, 6])).toEqual([[9, 8, 7], null])
+  expect(lossesOf([])).toEqual([[], null])
+})
