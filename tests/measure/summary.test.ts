@@ -378,7 +378,7 @@ describe('a summary', () => {
 
 test('training losses of some steps tell seeds apart still, and no last loss', async () => {
   const run = await aFinishedRun()
-  const lossesOf = (trainLoss: readonly number[]) => {
+  const lossesOf = (trainLoss: number[]) => {
     const metrics = { ...run.metrics, steps: { ...run.metrics.steps, trainLoss } }
     const [summary] = summarizeRuns([{ ...run, metrics }])
     return [summary?.firstTrainLosses, summary?.lastTrainLoss]
