@@ -2,7 +2,7 @@
 
     python -m benchmarks.gate_figures
 
-Held-out errors over several gates: their seeds are the same, so each seed counts once, with the mean of
+Held-out errors over several gates: some share their seeds, so each seed counts once, with the mean of
 ln(optimized / baseline) of its blocks. Speedups if each update of the baseline were as fast as the fastest of
 its run. Bounds are 95% on each side (t interval of the logarithms).
 """
@@ -23,11 +23,16 @@ from trainer.terminal import answer
 
 GATES = Path(__file__).parent / "gate"
 SAME_WORK = ["two-task-1gpu", "two-task-2gpu", "two-task-4gpu", "two-task-4gpu-h100"]
-ON_H200 = SAME_WORK[:3]
+GROUPS = {
+    "four gates, by seed": SAME_WORK,
+    "without H100": ["two-task-1gpu", "two-task-2gpu", "two-task-4gpu"],
+    "with a head in float32": ["two-task-2gpu", "two-task-4gpu"],
+}
 RUN = re.compile(r"\d+-block-(\d+)-(baseline|optimized)")
 ERRORS = ["nrmse", "nrmse/advection1d", "nrmse/darcy2d", "rollout_nrmse/advection1d", "rollout_nrmse/darcy2d"]
-BLOCKS = 4  # of each gate, and as many seeds
-T_95 = 2.353  # of t with 3 degrees of freedom, 95% on one side (NIST/SEMATECH e-Handbook, 1.3.6.7.2)
+# Of t with one degree of freedom less, 95% on one side, by the number of values (NIST/SEMATECH e-Handbook,
+# 1.3.6.7.2).
+T_95 = {4: 2.353, 8: 1.895}
 
 
 class Block(NamedTuple):
@@ -38,11 +43,11 @@ class Block(NamedTuple):
 
 def main() -> None:
     lines = [
-        "| held-out error, optimized / baseline | four gates, by seed | without H100 |",
-        "| --- | --- | --- |",
+        f"| held-out error, optimized / baseline | {' | '.join(GROUPS)} |",
+        f"| {' | '.join(['---'] * (len(GROUPS) + 1))} |",
     ]
     for name in ERRORS:
-        cells = [interval(by_seed(gates, name)) for gates in (SAME_WORK, ON_H200)]
+        cells = [interval(by_seed(gates, name)) for gates in GROUPS.values()]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += [
         "",
@@ -83,9 +88,12 @@ def blocks(gate: str) -> list[Block]:
 
 def interval(logs: list[float]) -> str:
     """Bounds are rounded outwards."""
-    if len(logs) != BLOCKS:
-        raise ConfigError(f"{GATES}: got {len(logs)} blocks or seeds, expected {BLOCKS}; T_95 is for as many")
-    middle, margin = mean(logs), T_95 * stdev(logs) / math.sqrt(BLOCKS)
+    if len(logs) not in T_95:
+        expected = " or ".join(map(str, T_95))
+        raise ConfigError(
+            f"{GATES}: got {len(logs)} blocks or seeds, expected {expected}; give T_95 that number too"
+        )
+    middle, margin = mean(logs), T_95[len(logs)] * stdev(logs) / math.sqrt(len(logs))
     low, high = math.exp(middle - margin), math.exp(middle + margin)
     return (
         f"{math.exp(middle):.3f}x ({math.floor(low * 1e3) / 1e3:.3f}x to {math.ceil(high * 1e3) / 1e3:.3f}x)"

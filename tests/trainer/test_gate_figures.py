@@ -26,7 +26,8 @@ def test_the_pages_have_the_figures_that_the_records_give(capsys):
 
 
 def test_a_seed_counts_once_however_many_gates_have_it():
-    assert len(gate_figures.by_seed(gate_figures.SAME_WORK, "nrmse")) == 4
-    one, other = (gate_figures.by_seed([gate], "nrmse") for gate in gate_figures.SAME_WORK[:2])
-    both = gate_figures.by_seed(gate_figures.SAME_WORK[:2], "nrmse")
+    assert len(gate_figures.by_seed(gate_figures.SAME_WORK, "nrmse")) == 8
+    sharing = ["two-task-1gpu", "two-task-4gpu"]
+    one, other = (gate_figures.by_seed([gate], "nrmse") for gate in sharing)
+    both = gate_figures.by_seed(sharing, "nrmse")
     assert both == [(a + b) / 2 for a, b in zip(one, other, strict=True)]
