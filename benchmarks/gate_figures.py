@@ -2,10 +2,10 @@
 
     python -m benchmarks.gate_figures
 
-Held-out errors over several gates, twice: each block counts once, or, as some gates share their seeds, each
-seed once, with the mean of ln(optimized / baseline) of its blocks. The first is right if blocks of one seed are
-as far apart as others, the second if they share their luck. Speedups if each update of the baseline were as fast
-as the fastest of its run. Bounds are 95% on each side (t interval of the logarithms).
+Held-out errors over several gates, twice: each block counts once, or, as some gates share their seeds,
+each seed once, with the mean of ln(optimized / baseline) of its blocks. The first is right if blocks of one
+seed are as far apart as others, the second if they share their luck. Speedups if each update of the baseline
+were as fast as the fastest of its run. Bounds are 95% on each side (t interval of the logarithms).
 """
 
 from __future__ import annotations
