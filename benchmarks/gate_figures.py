@@ -2,6 +2,7 @@
 
     python -m benchmarks.gate_figures
 
+FLOP utilisation is GFLOP a pair, by the products that a form makes, x pairs/s over the peak of all GPUs.
 Held-out errors over several gates, twice: each block counts once, or, as some gates share their seeds,
 each seed once, with the mean of ln(optimized / baseline) of its blocks. The first is right if blocks of one
 seed are as far apart as others, the second if they share their luck. Speedups if each update of the baseline
@@ -10,6 +11,7 @@ were as fast as the fastest of its run. Bounds are 95% on each side (t interval 
 
 from __future__ import annotations
 
+import argparse
 import math
 import re
 from collections.abc import Callable
@@ -19,7 +21,10 @@ from typing import NamedTuple
 
 from benchmarks.in_words import refused_in_words
 from benchmarks.metrics_file import events
+from benchmarks.speed_cases import MEASURED_TFLOPS
+from trainer.config.load import config_from
 from trainer.errors import ConfigError
+from trainer.profiling.work import flops_per_pair
 from trainer.terminal import answer
 
 GATES = Path(__file__).parent / "gate"
@@ -37,6 +42,9 @@ ERRORS = ["nrmse", "nrmse/advection1d", "nrmse/darcy2d", "rollout_nrmse/advectio
 T_95 = {4: 2.353, 8: 1.895, 12: 1.796, 16: 1.753}
 
 
+DATA_SHEET_TFLOPS = 989  # bf16 products of an H100 and an H200, without sparsity
+
+
 class Block(NamedTuple):
     seed: int
     baseline: list[dict]  # events of its run
@@ -44,6 +52,9 @@ class Block(NamedTuple):
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     lines = [
         "| held-out error, optimized / baseline | gates | each block once | each seed once |",
         "| --- | --- | --- | --- |",
@@ -60,6 +71,24 @@ def main() -> None:
     for gate in SAME_WORK:
         speedups = [_seconds(block.baseline, min) / _seconds(block.optimized, mean) for block in blocks(gate)]
         lines.append(f"| {gate} | {interval([math.log(one) for one in speedups])} |")
+    lines += [
+        "",
+        f"| gate | ms an update | of {MEASURED_TFLOPS} TFLOP/s | of {DATA_SHEET_TFLOPS} |",
+        "| --- | --- | --- | --- |",
+    ]
+    for gate in SAME_WORK:
+        found = blocks(gate)
+        forms = [[block.baseline for block in found], [block.optimized for block in found]]
+        seconds = [mean(_seconds(run, mean) for run in runs) for runs in forms]
+        flops = [_flops_per_second(runs[0], one) for runs, one in zip(forms, seconds, strict=True)]
+        cells = [
+            " and ".join(f"{1e3 * one:.1f}" for one in seconds),
+            *(
+                " and ".join(f"{one / (peak * 1e12):.1%}" for one in flops)
+                for peak in (MEASURED_TFLOPS, DATA_SHEET_TFLOPS)
+            ),
+        ]
+        lines.append(f"| {gate} | {' | '.join(cells)} |")
     answer("\n".join(lines))
 
 
@@ -81,12 +110,18 @@ def errors(gates: list[str], name: str) -> list[tuple[int, float]]:
 
 
 def blocks(gate: str) -> list[Block]:
-    """ConfigError where a run of a block is not there, or has no start."""
+    """ConfigError where a run of a block is not there, or has no start or no end."""
     runs: dict[str, dict[str, list[dict]]] = {}
-    for folder in sorted((GATES / gate / "runs").glob("*")):
+    folders = sorted((GATES / gate / "runs").glob("*"))
+    if not folders:
+        raise ConfigError(f"{GATES / gate}: has no runs; get them from git")
+    for folder in folders:
         named = RUN.fullmatch(folder.name)
         if named:
-            runs.setdefault(named[1], {})[named[2]] = events(folder / "metrics.jsonl", "run_start")
+            found = events(folder / "metrics.jsonl", "run_start")
+            if not any(event["event"] == "run_end" for event in found):
+                raise ConfigError(f"{folder / 'metrics.jsonl'}: has no run_end; get it from git")
+            runs.setdefault(named[1], {})[named[2]] = found
     for number, run in runs.items():
         for variant in ("baseline", "optimized"):
             if not run.get(variant):
@@ -118,6 +153,14 @@ def _seconds(run: list[dict], of: Callable[[list[float]], float]) -> float:
     """Of the updates after the first tenth, as a gate times them."""
     seconds = [second for event in run if event["event"] == "steps" for second in event["step_seconds"]]
     return of(seconds[len(seconds) // 10 :])
+
+
+def _flops_per_second(run: list[dict], seconds: float) -> float:
+    """Of each GPU, in updates that take as long."""
+    start = run[0]
+    config = config_from(start["config"], "metrics.jsonl")
+    flops = flops_per_pair(config)["all"] * config.train.pairs_per_update
+    return flops / seconds / start["world_size"]
 
 
 if __name__ == "__main__":

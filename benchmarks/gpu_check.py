@@ -120,9 +120,11 @@ def _show(recorded: list[Path]) -> int:
         complaints = _without_result(records, of_gpus) + _complaints(records, of_gpus)
         answer(f"{file}\n{_table(as_recorded, of_gpus)}")
         ended = {record["case"] for record in records if "started" not in record}
-        for name in dict.fromkeys(record["case"] for record in records if record["case"] not in ended):
+        cut_off = dict.fromkeys(record["case"] for record in records if record["case"] not in ended)
+        for name in cut_off:
             answer(f"{name}: cut off, and not judged")
-        answer("\n".join(complaints) or AS_IT_MUST_BE)
+        measured = f"of {len(ended)} cases, " if cut_off else ""
+        answer("\n".join(complaints) or f"{measured}{AS_IT_MUST_BE}")
         if complaints:
             names = dict.fromkeys(complaint.partition(":")[0] for complaint in complaints)
             wrong_records.append(f"{file}: {', '.join(names)}")

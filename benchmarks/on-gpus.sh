@@ -29,7 +29,7 @@ export NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}" # multicast hangs where a host 
 out=$1
 shift
 for part in "$@"; do
-  if [[ " ${parts[*]} " != *" $part "* ]]; then
+  if ! printf '%s\n' "${parts[@]}" | grep -qxFe "$part"; then
     echo "$0: no part is called $part; parts: ${parts[*]}" >&2
     exit 2
   fi
@@ -292,6 +292,7 @@ for part in "${waiting[@]}"; do
   echo "$part: exit $verdict after $((SECONDS - started)) s"
   if [ $verdict -eq 0 ] || is_judged "$part"; then
     touch "$out/$part.done"
+    [ ! -e "$out/$part/report.md" ] || echo "$part: $(sed -n '1s/^## //p' "$out/$part/report.md"), see $out/$part/report.md"
   else
     echo "$part: not done, see $out/$part.log" >&2
     failed=1

@@ -55,11 +55,14 @@ def main() -> None:
     parser.add_argument("--whole", type=Path, required=True, help="metrics of operator and decoder")
     options = parser.parse_args()
     operator, whole = Measured.of(options.operator), Measured.of(options.whole)
-    for key in ("model width and depth", "devices", "compile, graph, kernels and format"):
+    for option, measured, trained in (("--operator", operator, "operator"), ("--whole", whole, "all")):
+        if (got := measured.config.model.trained) != trained:
+            raise SystemExit(f"{option}: is of a training with model.trained {got}; give one with {trained}")
+    for key in ("model width and depth", "kinds of GPU", "compile, graph, kernels and format"):
         if (one := operator.same(key)) != (other := whole.same(key)):
             raise SystemExit(
                 f"--operator and --whole: their {key} differ, {one} and {other}; "
-                "give two of one form on one machine"
+                "give two of one form on one kind of GPU"
             )
     operator_seconds = operator.seconds * whole.pairs / operator.pairs
     seconds = {"operator": operator_seconds, "decoder": whole.seconds - operator_seconds}
@@ -120,7 +123,7 @@ class Measured:
     def same(self, key: str) -> object:
         model, speed = self.config.model, self.config.speed
         return {
-            "devices": self.devices,
+            "kinds of GPU": self.devices,
             "model width and depth": (model.tokens, model.latent_dim, model.hidden_dim, model.depth),
             "compile, graph, kernels and format": (
                 speed.compile,

@@ -24,6 +24,7 @@ from pathlib import Path
 from benchmarks.ending import end, end_by_exception
 from benchmarks.in_words import refused_in_words
 from trainer.config.load import config_from
+from trainer.errors import ConfigError
 from trainer.profiling.work import flops_per_pair
 from trainer.terminal import answer, say
 
@@ -231,10 +232,31 @@ def _config(case: Case, pattern: str) -> str:
 def _metrics(case: Case, out: Path) -> list[dict]:
     path = out / f"{case.name}.jsonl"
     try:
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        events = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     except ValueError as error:  # of a training that was killed while it wrote
         say(f"{path}: cannot be read as metrics ({error}), so not measured")
         return []
+    _require_of_case(case, events, path)
+    return events
+
+
+def _require_of_case(case: Case, events: list[dict], path: Path) -> None:
+    """A file that was copied or named by hand may be of another training."""
+    start = next((event for event in events if event["event"] == "run_start"), None)
+    if start is None:
+        return
+    train, speed = (start["config"].get(name, {}) for name in ("train", "speed"))
+    found = {
+        "GPUs": (start.get("world_size"), case.gpus),
+        "train.pairs_per_update": (train.get("pairs_per_update"), case.pairs),
+        "speed.accumulation_steps": (speed.get("accumulation_steps"), case.micro_steps),
+    }
+    for name, (got, expected) in found.items():
+        if got != expected:
+            raise ConfigError(
+                f"{path}: {name}: got {got}, expected {expected} of {case.name}; it is of another training, "
+                "move it away"
+            )
 
 
 def pairs_per_second(events: list[dict]) -> float | None:
@@ -288,6 +310,7 @@ def _cells(case: Case, events: list[dict], speeds: dict[str, float]) -> list[str
     beside = f"baseline-{case.gpus}gpu" if own else case.name.replace("optimized", "baseline")
     baseline = speeds.get(beside) if beside != case.name else None
     alone = speeds.get(f"{case.form}-1gpu")
+    has_equal_share = case.gpus > 1 and "equal-total" not in case.name
     steps = [event for event in events if event["event"] == "steps"]
     wait = sum(sum(e["data_wait_seconds"]) for e in steps) / sum(sum(e["step_seconds"]) for e in steps)
     end = next(event for event in events if event["event"] == "run_end")
@@ -299,7 +322,7 @@ def _cells(case: Case, events: list[dict], speeds: dict[str, float]) -> list[str
         f"{1e3 * case.pairs / speed:.1f}",
         f"{speed:.0f}",
         f"{speed / baseline:.2f}x" if baseline else "",
-        f"{speed / case.gpus / alone:.1%}" if alone and case.gpus > 1 else "",
+        f"{speed / case.gpus / alone:.1%}" if alone and has_equal_share else "",
         f"{utilisation:.1%}",
         f"{wait:.1%}",
         f"{max(end.get('peak_memory_reserved_bytes') or [0]) / 1e9:.1f}",

@@ -11,7 +11,7 @@ const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   python: 'interpreter with torch',
   base: 'branch, tag or commit that the merge base is taken with, such as origin/main',
   blocks: 'number of blocks, each one run of both variants, or looks such as 4,6,8',
-  seed: 'seed of the first block; each further block takes the next',
+  seed: 'block k trains with this seed + k',
   'nproc-per-node': 'processes on this machine, one per GPU',
   'timeout-minutes': 'limit for one run',
   'price-per-gpu-hour': 'price of one GPU for an hour, for costs',

@@ -103,13 +103,13 @@ function othersOf(hash: TrainingHash | null, standing: Standing, record: LadderR
   })
 }
 
-type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast'>
+type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast' | 'problems'>
 
 /** The baseline as it is compared with itself: its speedup is 1 by definition, and its scatter is in the other's. */
 function baselineFor(standing: Standing, baselines: JudgedLadder['baselines']): Compared | null {
   if (standing.status !== 'finished') return null
   const summary = baselines.flat().find(({ block }) => block === standing.summary.block)
-  return summary === undefined ? null : { summary, logSpeedup: 0, contrast: new Map() }
+  return summary === undefined ? null : { summary, logSpeedup: 0, contrast: new Map(), problems: [] }
 }
 
 function resultOf(
@@ -131,6 +131,7 @@ function resultOf(
   const isInactive = without !== null && readBack.length === 0
   const problems = [
     ...standing.problems,
+    ...(without?.problems.map((problem) => `without it: ${problem}`) ?? []),
     ...(without === null ? [] : betweenProblems(experiment, [without.summary, summary])),
   ]
   return { standing, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }

@@ -39,6 +39,10 @@ export function passed(detail: string): Finding {
   return { state: 'passed', detail }
 }
 
+export function warned(detail: string): Finding {
+  return { state: 'warned', detail }
+}
+
 export function failed(detail: string): Finding {
   return { state: 'failed', detail }
 }

@@ -5,7 +5,15 @@ import type { Preflight } from '../measure/machine-record.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { listed } from '../text/listed.ts'
 import { percent } from '../text/numbers.ts'
-import { type Finding, failed, type MachineCheck, named, notMeasured, passed } from './machine-check.ts'
+import {
+  type Finding,
+  failed,
+  type MachineCheck,
+  named,
+  notMeasured,
+  passed,
+  warned,
+} from './machine-check.ts'
 import { checkLock, checkPreflight } from './preflight.ts'
 
 /** Share of steady samples with a slowdown, above which a run is not comparable. */
@@ -78,11 +86,19 @@ function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummar
     named('GPU release', checkRelease(machines)),
   ]
   // What is wrong in one run is wrong; what is right in some says nothing about the others.
+  const unwatched = runs.filter((run) => !watched.includes(run)).map(({ runId }) => runId)
   return checks.map(({ name, ...finding }) =>
-    finding.state === 'passed' && watched.length < runs.length
-      ? named(name, notMeasured('not every run was watched'))
+    finding.state === 'passed' && unwatched.length > 0
+      ? named(name, notWatched(unwatched, watched.length > 0))
       : named(name, finding),
   )
+}
+
+/** Where others were watched, its machine.jsonl is lost, or something ended the watching. */
+function notWatched(runIds: readonly string[], wereOthers: boolean): Finding {
+  return wereOthers
+    ? warned(`${listed(runIds)}: not watched; without machine.jsonl of a run nobody knows what disturbed it`)
+    : notMeasured('no run was watched')
 }
 
 /** Why a run cannot count; empty when nothing speaks against it. A block with such a run is repeated once. */
@@ -138,12 +154,12 @@ function checkSharing(machines: readonly MachineSummary[]): Finding {
     )
     return failed(`other processes computed on the GPUs: ${listed(list)}`)
   }
-  const isKnown = machines.every(
-    ({ foreignProcesses, isComplete }) => foreignProcesses !== null && isComplete,
-  )
-  return machines.length > 0 && isKnown
+  if (machines.length === 0 || machines.some(({ foreignProcesses }) => foreignProcesses === null))
+    return notMeasured('the processes on the GPUs cannot be seen from here')
+  const cut = machines.filter(({ isComplete }) => !isComplete).map(({ runId }) => runId)
+  return cut.length === 0
     ? passed('no other process on the GPUs in any run')
-    : notMeasured('the processes on the GPUs cannot be seen from here')
+    : warned(`${listed(cut)}: not watched to the end, so other processes may have gone unseen`)
 }
 
 function checkRelease(machines: readonly MachineSummary[]): Finding {
@@ -152,5 +168,9 @@ function checkRelease(machines: readonly MachineSummary[]): Finding {
     return failed(`processes stayed on the GPUs after ${listed(kept.map(({ runId }) => runId))}`)
   return machines.length > 0 && machines.every(({ processesLeft }) => processesLeft !== null)
     ? passed('every run left the GPUs free')
-    : notMeasured('the processes on the GPUs cannot be seen from here')
+    : notMeasured(
+        machines.some(({ processesLeft }) => processesLeft !== null)
+          ? 'not every run told it'
+          : 'the processes on the GPUs cannot be seen from here',
+      )
 }

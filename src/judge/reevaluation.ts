@@ -5,7 +5,7 @@ import type { Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { isLossOfPart } from '../measure/time-to-quality.ts'
 import { listed } from '../text/listed.ts'
-import { number } from '../text/numbers.ts'
+import { number, percent } from '../text/numbers.ts'
 import type { Check } from './check.ts'
 import { isHeldOutQuality, isLevel, unitOf } from './gate-kind.ts'
 
@@ -93,8 +93,25 @@ export function checkReevaluation(
   return {
     name,
     state: 'passed',
-    detail: `one process evaluated ${runs.length} checkpoints again: ${metrics} as the trainings reported`,
+    detail: `one process evaluated ${runs.length} checkpoints again: ${metrics} as the trainings reported${apart(runs, numbers, gates)}`,
   }
+}
+
+/** A tolerance of a tenth of what a limit allows may be large beside a number that is small. */
+function apart(
+  runs: readonly RunSummary[],
+  numbers: Reevaluation['numbers'],
+  gates: readonly Gate[],
+): string {
+  const shares = runs.flatMap((run) =>
+    [...new Set(gates.flatMap((gate) => lastNumbersOf(gate, run)))].flatMap((metric) => {
+      const [reported, found] = [run.metrics[metric], numbers.get(run.runId)?.[metric]]
+      if (reported === undefined || found === undefined || reported === found) return []
+      return [Math.abs(found - reported) / Math.abs(reported)]
+    }),
+  )
+  const largest = Math.max(0, ...shares.filter(Number.isFinite))
+  return largest > ROUNDING ? `, but for up to ${percent(largest)} of one` : ''
 }
 
 /** Of a process that ended well: `named` is what its lines name. */

@@ -38,8 +38,8 @@ export function standingOf(launched: readonly Launched[], { records }: Watched):
     if (failed.length > 0 && hasRetried) return { ...stands, refused: disturbed }
     hasRetried ||= failed.length > 0
     const reasons = disturbed.map((one) => `${one.launched.outcome.run.id}: ${one.reason}`)
-    const reason = `${title} was launched again: ${reasons.join('; ')}`
     const due = first.map((one) => repeatOf(one.outcome.run)).filter((run) => !isLaunched(run, repeats))
+    const reason = `${title} ${due.length > 0 ? 'is to be' : 'was'} launched again: ${reasons.join('; ')}`
     return {
       // What is still due counts as not run, so that nothing passes without it.
       counting: [...repeats, ...unlaunched(due, 'stopped')],

@@ -5,7 +5,7 @@ import type { BreakEven, Speedups } from '../judge/speedups.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { isLossOfPart } from '../measure/time-to-quality.ts'
 import type { Result } from '../record/result.ts'
-import { number, percent, ratio } from '../text/numbers.ts'
+import { cautious, number, percent, placesOf, ratio, toPlace } from '../text/numbers.ts'
 import { looksTaken } from './looks.ts'
 
 export function besideTheGates(result: Result): string[] {
@@ -47,12 +47,21 @@ function measuredOf(runs: readonly RunSummary[]): readonly RunSummary[] {
 
 function atFastestStepsText({ steady, toQuality, toEachQuality }: Speedups['atFastestSteps']): string[] {
   if (steady === null) return []
-  const each = toEachQuality === null ? '' : `, to those of every part ${ratio(toEachQuality.estimate)}`
+  const each = toEachQuality === null ? '' : `, to those of every part ${interval(toEachQuality)}`
   const quality =
-    toQuality === null ? '' : `, and to the held-out loss of the baseline ${ratio(toQuality.estimate)}${each}`
+    toQuality === null ? '' : `, and to the held-out loss of the baseline ${interval(toQuality)}${each}`
   return [
-    `Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be ${ratio(steady.estimate)}${quality}.`,
+    `Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be ${interval(steady)}${quality}.`,
   ]
+}
+
+/** Its bounds are written outwards, as those of the gates; none where they are the estimate. */
+function interval({ estimate, bounds }: PairedEstimate): string {
+  if (bounds === null) return ratio(estimate)
+  const places = placesOf(bounds.lower, bounds.upper, 3)
+  const lower = toPlace(cautious(bounds.lower, 'down', places), places)
+  const upper = toPlace(cautious(bounds.upper, 'up', places), places)
+  return lower === upper ? ratio(estimate) : `${ratio(estimate)} (${lower}x to ${upper}x)`
 }
 
 /** Nothing where no clock was measured: the section on the machine says so. */

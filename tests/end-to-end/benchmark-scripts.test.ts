@@ -108,6 +108,13 @@ it('a part that does not exist ends the call before any runs', async () => {
   expect(await readdir(folder)).not.toContain('calls')
 })
 
+it('two parts in one word are no part', async () => {
+  const { exitCode, said } = await onGpus('data check-1gpu')
+  expect(exitCode).toBe(2)
+  expect(said).toContain('no part is called data check-1gpu; parts: data check-1gpu check-2gpu')
+  expect(await readdir(folder)).not.toContain('calls')
+})
+
 it.each<[string, string, string, () => Promise<unknown>]>([
   [
     'kernels',

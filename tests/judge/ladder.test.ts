@@ -225,11 +225,17 @@ describe('a gain over another rung', () => {
 
   test('of two sittings is one of their speedups, and scatters with both of their baselines', async () => {
     const sum = await sumOf(
-      [baseline(0.8), sumUpTo('a', 0.5), baseline(0.8)],
+      [baseline(0.07), sumUpTo('a', 0.04375), baseline(0.07)],
       [baseline(0.0801), sumUpTo('b', 0.04), baseline(0.0799)],
     )
     expect(sum?.gain?.ratio).toBeCloseTo(1.25, 3)
     expect(sum?.verdict).toBe('gain')
+  })
+
+  test('is not comparable where that rung is not: longer steps than its process has time for', async () => {
+    const sum = await sumOf([baseline(), sumUpTo('a', 80), sumUpTo('b', 0.04), baseline(0.0801)])
+    expect(sum?.verdict).toBe('not comparable')
+    expect(sum?.problems).toEqual([expect.stringMatching(/^without it: clocks: /)])
   })
 
   test('is not comparable where the sittings are of other machines or versions', async () => {

@@ -61,13 +61,26 @@ test('a process that stays on a GPU after its run fails', () => {
 })
 
 test('a run that was not watched leaves the others unproven, and what is wrong in them wrong', () => {
-  const [first] = RUNS.map((run) => machineOf(run))
-  const throttling = (machine: MachineSummary | undefined) =>
-    checkMachine(aPreflight(), RUNS, machine ? [machine] : []).find(({ name }) => name === 'throttling')
-      ?.state
-  expect(throttling(first)).toBe('not measured')
-  expect(throttling(first && { ...first, slowdownShare: 0.5 })).toBe('failed')
-  expect(throttling(undefined)).toBe('not measured')
+  const machines = RUNS.map((run) => machineOf(run))
+  const throttling = (watched: readonly MachineSummary[]) =>
+    checkMachine(aPreflight(), RUNS, watched).find(({ name }) => name === 'throttling')
+  const [first, ...others] = machines
+  expect(throttling(others)).toMatchObject({
+    state: 'warned',
+    detail: `${first?.runId}: not watched; without machine.jsonl of a run nobody knows what disturbed it`,
+  })
+  expect(throttling(others.map((one) => ({ ...one, slowdownShare: 0.5 })))?.state).toBe('failed')
+  expect(throttling([])).toMatchObject({ state: 'not measured' })
+})
+
+test('a run that was not watched to its end may have been disturbed unseen', () => {
+  const machines = RUNS.map((run) => machineOf(run))
+  const cut = machines.map((machine, index) => ({ ...machine, isComplete: index > 0 }))
+  const sharing = checkMachine(aPreflight(), RUNS, cut).find(({ name }) => name === 'GPU sharing')
+  expect(sharing).toMatchObject({
+    state: 'warned',
+    detail: expect.stringMatching(/: not watched to the end, so other processes may have gone unseen$/),
+  })
 })
 
 test('GPUs that the runs did not use are not judged', () => {

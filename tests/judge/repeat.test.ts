@@ -82,7 +82,7 @@ describe.each([
     const { due, setAside } = standingOf(upToBlock1, seen)
     expect(due.map(({ id }) => id)).toEqual(BLOCK_1.map((id) => `${id}-repeat`))
     expect(setAside.map((one) => one.reason)).toEqual(
-      Array(2).fill(`block 1 was launched again: 04-block-1-optimized: ${reason}`),
+      Array(2).fill(`block 1 is to be launched again: 04-block-1-optimized: ${reason}`),
     )
     const plan = ALL.map(({ outcome }) => outcome.run)
     expect(ids(withUnlaunched(plan, upToBlock1, due, 'stopped'))).toEqual([
@@ -196,7 +196,7 @@ describe('a failed launch', () => {
     const { due, setAside } = standingOf(unstarted, watched())
     expect(due.map(({ id }) => id)).toEqual(['02-warm-up-optimized-repeat'])
     expect(setAside.map(({ reason }) => reason)).toEqual([
-      'the warm-up launch 02-warm-up-optimized was launched again: 02-warm-up-optimized: it could not be started: no process left',
+      'the warm-up launch 02-warm-up-optimized is to be launched again: 02-warm-up-optimized: it could not be started: no process left',
     ])
   })
 

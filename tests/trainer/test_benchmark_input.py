@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,6 +71,33 @@ def test_a_warm_start_needs_the_caches_of_a_cold_one_that_finished(
     assert found == launched
     refused = "optimized-1gpu-warm: optimized-1gpu-cold left no whole caches here, not started"
     assert (refused in capsys.readouterr().out) == (not cold_finishes)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "said"),
+    [
+        ("2gpu-h100/optimized-2gpu", "GPUs: got 2, expected 1 of optimized-1gpu; it is of another training"),
+        (
+            "1gpu-ea2b2a3/optimized-1gpu-micro-batch-64",
+            "train.pairs_per_update: got 192, expected 768 of optimized-1gpu; ",
+        ),
+        (
+            "1gpu-ea2b2a3/baseline-1gpu",
+            "speed.accumulation_steps: got 3, expected 1 of optimized-1gpu; ",
+        ),
+    ],
+)
+def test_a_record_of_another_training_is_no_speed_case(tmp_path, monkeypatch, recorded, said):
+    shutil.copy(ROOT / f"benchmarks/scaling/{recorded}.jsonl", tmp_path / "optimized-1gpu.jsonl")
+    with pytest.raises(ConfigError, match=re.escape(f"{tmp_path / 'optimized-1gpu.jsonl'}: {said}")):
+        run(monkeypatch, speed_cases, "--gpus", "1", "--out", tmp_path, "--show")
+
+
+def test_only_cases_with_as_many_pairs_on_each_gpu_have_an_efficiency(monkeypatch, capsys):
+    run(monkeypatch, speed_cases, "--out", ROOT / "benchmarks/scaling/4gpu", "--show")
+    rows = {row.split()[0]: row.split() for row in capsys.readouterr().out.splitlines()}
+    assert rows["optimized-4gpu"][4] == "98.0%"
+    assert rows["optimized-2gpu-equal-total"][4] == "35.9%"  # FLOP
 
 
 def recorded_case(case: speed_cases.Case, seconds: float) -> list[dict]:

@@ -27,6 +27,9 @@ def test_the_pages_have_the_figures_that_the_records_give(capsys):
     assert by_block["nrmse/darcy2d", "all"] in docs
     assert by_block[advection, "with a head in float32"] in docs
     speedups = dict(row for row in rows if len(row) == 2)
+    utilisation = {row[0]: row[2:] for row in rows if len(row) == 4 and row[0] in gate_figures.SAME_WORK}
+    ours = [measured for measured, _ in utilisation.values()]
+    assert f"| FLOP utilisation | {' | '.join(ours)} |" in docs
     fastest = [speedups[gate].split("x ")[0] for gate in gate_figures.SAME_WORK]
     assert f"| {' | '.join(f'{float(one):.2f}x' for one in fastest)} |" in docs
 

@@ -597,7 +597,8 @@ def test_a_record_is_shown_with_its_verdict_where_there_is_no_gpu(file, cut_off,
     cases_of_it = list(recorded(RECORDS / file))
     assert [line.split()[0] for line in shown[2 : 2 + len(cases_of_it)]] == cases_of_it
     assert shown[2 + len(cases_of_it) : -1] == [f"{name}: cut off, and not judged" for name in cut_off]
-    assert shown[-1] == "each was on as asked, and kept the numbers"
+    ended = f"of {len(cases_of_it)} cases, " if cut_off else ""
+    assert shown[-1] == f"{ended}each was on as asked, and kept the numbers"
     assert not any("learning_rate_schedule" in line for line in shown)  # which is newer than they are
 
 

@@ -107,7 +107,7 @@ def test_no_steps_and_steps_of_no_time_give_no_speed(steps):
 
 def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, monkeypatch):
     whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
-    start, *rest = whole.read_text().splitlines()
+    start, *rest = (ROOT / "benchmarks/parity/h200-1gpu-operator.jsonl").read_text().splitlines()
     event = json.loads(start)
     event["config"]["model"]["depth"] = 2
     other = tmp_path / "other.jsonl"
@@ -115,6 +115,18 @@ def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, mon
     monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(other), "--whole", str(whole)])
     with pytest.raises(SystemExit, match="their model width and depth differ"):
         roofline()
+
+
+def test_a_whole_model_is_not_taken_for_an_operator(monkeypatch):
+    operator = ROOT / "benchmarks/parity/h200-1gpu-operator.jsonl"
+    whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
+    for files, said in (
+        ((whole, whole), "--operator: is of a training with model.trained all; give one with operator"),
+        ((operator, operator), "--whole: is of a training with model.trained operator; give one with all"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(files[0]), "--whole", str(files[1])])
+        with pytest.raises(SystemExit, match=said):
+            roofline()
 
 
 def test_an_operator_is_not_held_against_another_form_of_the_whole(monkeypatch):
