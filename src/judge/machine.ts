@@ -139,7 +139,7 @@ function checkThrottling(machines: readonly MachineSummary[]): Finding {
     return failed(`slowed down by heat or hardware in over 1% of the steady samples: ${listed(list)}`)
   }
   const isKnown = machines.every(({ slowdownShare, isComplete }) => slowdownShare !== null && isComplete)
-  if (machines.length === 0 || !isKnown) return notMeasured('not every run was watched to its end')
+  if (machines.length === 0 || !isKnown) return unknown(machines, 'not every run was watched to its end')
   const capped = Math.max(...machines.map(({ powerCapShare }) => powerCapShare ?? 0))
   return passed(
     `no slowdown by heat or hardware in any run; at the power limit in up to ${percent(capped)} of the steady samples`,
@@ -154,12 +154,20 @@ function checkSharing(machines: readonly MachineSummary[]): Finding {
     )
     return failed(`other processes computed on the GPUs: ${listed(list)}`)
   }
-  if (machines.length === 0 || machines.some(({ foreignProcesses }) => foreignProcesses === null))
-    return notMeasured('the processes on the GPUs cannot be seen from here')
-  const cut = machines.filter(({ isComplete }) => !isComplete).map(({ runId }) => runId)
-  return cut.length === 0
+  const isKnown = machines.every(
+    ({ foreignProcesses, isComplete }) => foreignProcesses !== null && isComplete,
+  )
+  return machines.length > 0 && isKnown
     ? passed('no other process on the GPUs in any run')
-    : warned(`${listed(cut)}: not watched to the end, so other processes may have gone unseen`)
+    : unknown(machines, 'the processes on the GPUs cannot be seen from here')
+}
+
+/** Where the others were watched to their ends, its machine.jsonl is cut, or something ended the watching. */
+function unknown(machines: readonly MachineSummary[], why: string): Finding {
+  const cut = machines.filter(({ isComplete }) => !isComplete).map(({ runId }) => runId)
+  return cut.length > 0 && cut.length < machines.length
+    ? warned(`${listed(cut)}: not watched to the end; nobody knows what disturbed it there`)
+    : notMeasured(why)
 }
 
 function checkRelease(machines: readonly MachineSummary[]): Finding {
