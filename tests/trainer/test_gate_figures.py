@@ -1,8 +1,12 @@
 """What README and docs say of several gates together is what the recorded metrics give."""
 
+import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks import gate_figures
+from trainer.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 
@@ -11,7 +15,8 @@ def said(page: str) -> str:
     return " ".join((ROOT / page).read_text().split())
 
 
-def test_the_pages_have_the_figures_that_the_records_give(capsys):
+def test_the_pages_have_the_figures_that_the_records_give(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gate_figures"])
     gate_figures.main()
     lines = capsys.readouterr().out.splitlines()
     rows = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines if line]
@@ -40,3 +45,14 @@ def test_a_seed_counts_once_however_many_gates_have_it():
     one, other = (gate_figures.by_seed([gate], "nrmse") for gate in sharing)
     both = gate_figures.by_seed(sharing, "nrmse")
     assert both == [(a + b) / 2 for a, b in zip(one, other, strict=True)]
+
+
+def test_a_record_that_is_cut_is_refused_with_its_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate_figures, "GATES", tmp_path)
+    with pytest.raises(ConfigError, match=r"two-task-1gpu: has no runs; get them from git"):
+        gate_figures.blocks("two-task-1gpu")
+    run = tmp_path / "two-task-1gpu/runs/03-block-1-baseline"
+    run.mkdir(parents=True)
+    (run / "metrics.jsonl").write_text('{"event": "run_start", "seed": 1}\n')
+    with pytest.raises(ConfigError, match=r"03-block-1-baseline/metrics\.jsonl: has no run_end; get it from"):
+        gate_figures.blocks("two-task-1gpu")
