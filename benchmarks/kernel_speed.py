@@ -89,11 +89,14 @@ def _self_attention(pairs: int, place: dict) -> tuple:
     norms = [plain.query_norm.weight, plain.key_norm.weight]
     qkv = torch.randn(pairs, TOKENS, 3 * DIM, **place).requires_grad_()
 
-    def ours(qkv: Tensor) -> Tensor:
+    def torchs(qkv: Tensor, *_: Tensor) -> Tensor:
+        return plain.mix(qkv)
+
+    def ours(qkv: Tensor, *norms: Tensor) -> Tensor:
         return one_tile_attention(qkv, None, *norms, SELF_HEADS, plain.query_norm.eps)
 
     # Read qkv, write out; read both and the gradient of out, write that of qkv.
-    return "self-attention", ours, plain.mix, [qkv], [_ms(qkv, 4 / 3), _ms(qkv, 7 / 3)]
+    return "self-attention", ours, torchs, [qkv, *norms], [_ms(qkv, 4 / 3), _ms(qkv, 7 / 3)]
 
 
 def _cross_attention(pairs: int, place: dict) -> tuple:
@@ -133,17 +136,26 @@ def _decoder_tail(pairs: int, place: dict, *, last: bool) -> tuple:
     reader = nn.Linear(DIM, 1 if last else DIM).to(place["device"])
     inputs = [torch.randn(pairs, QUERIES, DIM, **place).requires_grad_() for _ in range(2)]
 
-    def torchs(x: Tensor, attended: Tensor) -> Tensor:
+    read = (layer.attention.out, layer.attention_norm, layer.feed_forward, layer.feed_forward_norm, reader)
+    weights = [weight for module in read for weight in module.parameters()]
+
+    def torchs(x: Tensor, attended: Tensor, *_: Tensor) -> Tensor:
         with torch.autocast(place["device"].type, dtype=place["dtype"]):
             return reader(layer.tail(x, attended))
 
-    def ours(x: Tensor, attended: Tensor) -> Tensor:
+    def ours(x: Tensor, attended: Tensor, *_: Tensor) -> Tensor:
         return fused_tail(layer, x, x_norm, attended, reader, only_reader=last)[1]
 
     # Without the products: norms of three tensors twice, a GELU of two; of three, of three or two, of four.
     floor = [_ms(inputs[0], 8), _ms(inputs[0], 9 if last else 10)]
     what = "last decoder layer {}, and a head" if last else "decoder layer {}, and the next query"
-    return what.format("behind its attention") + ", with the products", ours, torchs, inputs, floor
+    return (
+        what.format("behind its attention") + ", with the products",
+        ours,
+        torchs,
+        [*inputs, *weights],
+        floor,
+    )
 
 
 def _gelu(pairs: int, place: dict) -> dict:
@@ -193,6 +205,7 @@ def _ms(tensor: Tensor, passes: float) -> float:
 
 
 def _forward_and_backward(function: Callable[..., Tensor], inputs: list[Tensor]) -> tuple[float, float]:
+    """`inputs` has the weights too: ours always makes their gradients, torch those that are asked for."""
     out = function(*inputs)
     gradient = torch.ones_like(out) if out.ndim == 0 else torch.randn_like(out)
     return _timed(lambda: function(*inputs)), _timed(

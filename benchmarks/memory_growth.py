@@ -7,6 +7,7 @@ doubles them. Ends with 1 if memory grew by more than the limit after the first 
 
 import argparse
 import json
+import os
 import sys
 import threading
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class Sample:
 def sample(step: int) -> Sample:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     allocated = torch.cuda.memory_allocated() if torch.cuda.is_available() else 0
-    return Sample(step, pages * 4096 / MEBIBYTE, allocated / MEBIBYTE)
+    return Sample(step, pages * os.sysconf("SC_PAGE_SIZE") / MEBIBYTE, allocated / MEBIBYTE)
 
 
 def growth(samples: list[Sample], steps: int) -> tuple[float, float]:

@@ -54,7 +54,8 @@ ON_GPU = {"kernel", "gpu_memcpy", "gpu_memset"}
 ON_HOST = {"cuda_runtime", "cuda_driver"}
 IN_OPTIMIZER = re.compile(r"^Optimizer\.step#|^(AdamW|Muon)\.step$")  # torch's ranges, and ours
 IN_LOADER = re.compile(r"^enumerate\(DataLoader\)#")
-ADAMW_IN_GRAPH = "FusedAdam"  # the first part of Hybrid, and the only AdamW that can be captured
+# The first part of Hybrid. In a graph of another AdamW, Muon's products count as products.
+ADAMW_IN_GRAPH = "FusedAdam"
 UNTRACED = "-untraced"  # of a folder
 TRACED = "Traced: the profiler slows the host, so idle time is longer than in a training that is not traced"
 

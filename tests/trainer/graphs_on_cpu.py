@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from trainer.losses.choices import Phase
 from trainer.run import cuda_graph, training
-from trainer.run.faults import Fault
 from trainer.run.static_update import StaticUpdate
 
 
@@ -13,12 +12,9 @@ from trainer.run.static_update import StaticUpdate
 class Calls:
     static: StaticUpdate
     phase: Phase
-    nan: Fault | None  # which a number of a step strikes, and a graph's is none on the host
 
     def replay(self) -> None:
         self.static.run(self.phase)
-        if self.nan and (self.static.learner.world.rank, self.static._step) == (self.nan.rank, self.nan.step):
-            self.static.losses.fill_(float("nan"))
 
 
 def replay_by_calls(put: Callable[[object, str, object], None] = setattr) -> None:
@@ -28,6 +24,5 @@ def replay_by_calls(put: Callable[[object, str, object], None] = setattr) -> Non
 
 
 def _captured(static: StaticUpdate, phases: list[Phase]) -> dict[Phase, Calls]:
-    static.learner.fault, nan = None, static.learner.fault
     cuda_graph.warm_up(static, phases)
-    return {phase: Calls(static, phase, nan) for phase in phases}
+    return {phase: Calls(static, phase) for phase in phases}

@@ -93,11 +93,13 @@ def test_a_record_of_another_training_is_no_speed_case(tmp_path, monkeypatch, re
         run(monkeypatch, speed_cases, "--gpus", "1", "--out", tmp_path, "--show")
 
 
-def test_only_cases_with_as_many_pairs_on_each_gpu_have_an_efficiency(monkeypatch, capsys):
+def test_the_table_of_a_record_has_its_speed_work_waits_and_set_up(monkeypatch, capsys):
     run(monkeypatch, speed_cases, "--out", ROOT / "benchmarks/scaling/4gpu", "--show")
-    rows = {row.split()[0]: row.split() for row in capsys.readouterr().out.splitlines()}
-    assert rows["optimized-4gpu"][4] == "98.0%"
-    assert rows["optimized-2gpu-equal-total"][4] == "35.9%"  # FLOP
+    rows = {row.split()[0]: row.split()[1:] for row in capsys.readouterr().out.splitlines()}
+    assert rows["optimized-4gpu"] == ["118.4", "25951", "3.36x", "98.0%", "35.3%", "0.3%", "44.4", "59.1"]
+    assert rows["baseline-4gpu"] == ["397.7", "7724", "95.1%", "11.4%", "0.3%", "26.0", "3.2"]
+    # One GPU that takes as many pairs in all has more of them: no efficiency.
+    assert rows["optimized-2gpu-equal-total"] == ["232.8", "13199", "2.92x", "35.9%", "0.2%", "45.9", "10.6"]
 
 
 def recorded_case(case: speed_cases.Case, seconds: float) -> list[dict]:

@@ -1,6 +1,8 @@
 """What a switch that fails on this machine does to a run: each is broken where the machine would break it."""
 
+import gc
 import sys
+import weakref
 
 import pytest
 import torch
@@ -8,6 +10,8 @@ from tiny import OUT_OF_MEMORY, events, launch, tiny_config, tiny_file, train_in
 
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
+from trainer.run import start as starting
+from trainer.run.learner import Learner
 from trainer.run.start import GATED, Started, start
 from trainer.run.training import Progress, run_training
 from trainer.world import World
@@ -160,3 +164,24 @@ def test_what_fails_whatever_is_off_names_the_first_failure(tmp_path, monkeypatc
     monkeypatch.setattr("trainer.run.learner.Learner.work", broken)
     with pytest.raises(RuntimeError, match="ValueError: not a switch's fault; without attention it fails"):
         started(tmp_path, FALLBACK, "speed.attention=math")
+
+
+def test_nothing_of_the_trial_is_left_behind(tmp_path, monkeypatch):
+    config = tiny_config(tmp_path, "speed.activation_checkpointing=all", "speed.data_path=resident")
+    data = open_data(config)
+    share = Share(data.train.schedule(config.train.pairs_per_update, 3), 0, 1, 1)
+    feed = open_feed(data.train, share, config.train.updates, config.speed, ALONE.device)
+    blocks = []
+
+    class Watched(Learner):
+        def __init__(self, *arguments) -> None:
+            super().__init__(*arguments)
+            blocks.append(weakref.ref(self.model.operator.blocks[0]))
+
+    monkeypatch.setattr(starting, "Learner", Watched)
+    gc.disable()  # what waits for a collection would hold a GPU's memory until then
+    try:
+        starting._try(config, 3, ALONE, feed)
+        assert [block() for block in blocks] == [None]
+    finally:
+        gc.enable()

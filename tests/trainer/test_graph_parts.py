@@ -14,7 +14,7 @@ from trainer.config.speed_rules import require_device_fits
 from trainer.counter_random import uniform
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, Diverged
 from trainer.optimizer import scaled_step
 from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.ema import MISSING
@@ -245,6 +245,37 @@ def test_skips_of_a_graph_reach_the_metrics_and_are_survived(tmp_path, monkeypat
     state = read_checkpoint(tmp_path / "checkpoint.pt")
     assert state["ema"][MISSING].item() == pytest.approx(config.optimizer.ema_decay ** (12 - skipped))
     assert state["scaled_step"]["scaler"]["scale"] == 2.0 ** (20 - skipped)
+
+
+def test_a_graph_reports_its_updates_as_eager_ones_are(tmp_path, monkeypatch):
+    replay_by_calls(monkeypatch.setattr)
+    told = {}
+    for graph in ("false", "true"):
+        folder = tmp_path / graph
+        speed = [f"speed.cuda_graph={graph}", "speed.fused_adamw=true"]  # the form that a CPU can
+        config = tiny_config(tmp_path, *GRAPHED, *CUT, *speed, "train.window_updates=4")
+        run_training(config, folder, 3, Progress())
+        told[graph] = events(folder, "steps")
+    assert len(told["true"]) == len(told["false"]) > 1
+    for captured, eager in zip(told["true"], told["false"], strict=True):
+        for name in ("first_step", "samples", "learning_rate"):
+            assert captured[name] == eager[name]
+        assert captured.keys() == eager.keys()
+        assert all(seconds > 0 for seconds in captured["data_wait_seconds"])
+
+
+def test_a_fault_strikes_a_step_of_a_graph_and_no_warm_up(tmp_path, monkeypatch):
+    replay_by_calls(monkeypatch.setattr)
+    monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@rank0@step3")
+    speed = ["speed.cuda_graph=true", "speed.fused_adamw=true"]
+    config = tiny_config(tmp_path, *GRAPHED, *speed, "train.window_updates=5")
+    with pytest.raises(Diverged, match="the training loss of step 3 is nan"):
+        run_training(config, tmp_path, 3, Progress())
+    assert len(train_losses(tmp_path)) == 2
+    monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "crash@rank0@step1")
+    with pytest.raises(RuntimeError, match="simulated by SPEEDPROOF_TEST_FAULT"):
+        run_training(config, tmp_path / "crash", 3, Progress())
+    assert events(tmp_path / "crash", "run_start")
 
 
 def test_the_losses_of_a_window_are_kept_until_it_ends(tmp_path):

@@ -22,6 +22,7 @@ from trainer.errors import ConfigError
 from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.switches import compile_blocks
 from trainer.switches.activation_checkpointing import checkpointed
 from trainer.switches.attention import (
     attention_back_end,
@@ -309,3 +310,11 @@ def test_attention_that_needs_a_gpu_is_refused_without(tmp_path):
     config = tiny_config(tmp_path, "speed.attention=one-tile")
     with pytest.raises(ConfigError, match="but there is no GPU: expected auto, math or flash"):
         require_device_fits(config, "cpu", 1)
+
+
+def test_a_region_is_compiled_whole(monkeypatch):
+    asked = []
+    monkeypatch.setattr(nn.Module, "compile", lambda module, **options: asked.append(options))
+    compile_blocks._compile(nn.Linear(2, 2), "default")
+    # A break of the graph would cost speed without a word, and so would a graph for any size.
+    assert asked == [{"fullgraph": True, "dynamic": False, "mode": "default"}]

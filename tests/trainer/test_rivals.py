@@ -18,6 +18,7 @@ from trainer.data.splits import open_data
 from trainer.optimizer.learning_rate import learning_rate
 from trainer.run.learner import Learner
 from trainer.run.window import StepRecord
+from trainer.switches.on_model import hoist_fixed_grid
 from trainer.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
@@ -65,6 +66,8 @@ def test_a_rival_has_our_loss_and_gradients_for_the_same_weights(tmp_path, done)
     _, records = trained_by_ours(config, done + 1)
     rival = workload(config)
     rival.model.load_state_dict(before.model.state_dict())
+    shared = hoist_fixed_grid.read_back(rival.objective, config.speed, torch.float32)
+    assert shared == {"hoisted_tasks": 2}
     losses = [rival(done + 1, micro_step) for micro_step in range(2)]
     torch.stack(losses).mean().backward()
     gradients = [weight.grad for weight in rival.model.parameters()]

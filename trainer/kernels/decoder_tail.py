@@ -101,8 +101,9 @@ def decoder_tail_backward(
         given = [_rows(of_last, format)] if of_last is not None else []
         given += [read_rows @ reader] if read_rows is not None else []
         of_sum = add_norm_gradients(given, *last)
-    against_last = torch.zeros_like(reader)
-    if read_rows is not None:
+    if read_rows is None:
+        against_last = torch.zeros_like(reader)
+    else:
         against_last = (read_rows.T @ last_normal).to(reader.dtype)
     of_product, hidden = bias_gelu_gradients(of_sum @ second, product, folded_bias, of_first_bias)
     of_second = of_sum.T @ hidden
@@ -156,8 +157,9 @@ def _gradient(ctx, gradients):
     of_x, of_attended, of_out, of_second, against_normal, against_last, vectors = found
     out_bias, norm, shift, second_bias, last_norm, last_shift, first_bias = vectors.chunk(VECTORS)
     reader, reader_bias = weights[-2:]
-    of_reader_bias = torch.zeros_like(reader_bias)
-    if of_read is not None:
+    if of_read is None:
+        of_reader_bias = torch.zeros_like(reader_bias)
+    else:
         of_reader_bias = of_read.sum(dim=(0, 1), dtype=torch.float32)
     of_first = _behind_norm(against_normal, first_bias, weights[2:4]).to(weights[4].dtype)
     of_reader = _behind_norm(against_last, of_reader_bias, weights[8:10]).to(reader.dtype)

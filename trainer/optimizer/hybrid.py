@@ -95,7 +95,7 @@ def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable
         sharded = config.speed.muon == "sharded"
         ranks = {"rank": world.rank, "ranks": world.size} if sharded else {}
         parts.append(BatchedMuon(matrices, config.optimizer, **ranks))
-    # Of these parts a graph has only what can: the fused AdamW and Muon in batches.
+    # Of these parts a graph has AdamW and Muon in batches; to skip on the device, AdamW has to be fused.
     return Hybrid(parts, model, skips_on_device=capturable and config.speed.precision == "fp16")
 
 

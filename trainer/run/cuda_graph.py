@@ -22,6 +22,8 @@ class GraphedUpdate:
     def __init__(self, learner: Learner, feed: ResidentFeed) -> None:
         started = time.perf_counter()
         self.learner = learner
+        # Within what is captured the number of a step is on the device, where a fault cannot wait for it.
+        self.fault, learner.fault = learner.fault, None
         self.static = StaticUpdate(learner, feed)
         phases = {learner.choices.phase(step) for step in range(1, learner.config.growth.steps + 1)}
         self.graphs = _captured(self.static, sorted(phases))
@@ -33,9 +35,11 @@ class GraphedUpdate:
         self.static.put(step)
         wait = time.perf_counter() - started
         self.graphs[self.learner.choices.phase(step)].replay()
-        config = self.learner.config
+        config, loss = self.learner.config, self.static.loss(step)
+        if self.fault:
+            loss = self.fault.strike(loss, self.learner.model, self.learner.world.rank, step)
         return StepRecord(
-            self.static.loss(step),
+            loss,
             self.static.norm(step),
             config.step_pairs(step),
             wait,
@@ -79,7 +83,7 @@ def _captured(static: StaticUpdate, phases: list[Phase]) -> dict[Phase, torch.cu
 def warm_up(static: StaticUpdate, phases: list[Phase]) -> None:
     """Update until workspaces and NCCL's channels are there and compiled code has settled, and undo that.
 
-    No wrapper changes after its first update: with a graph ranks have Flat, and one rank alone has Plain.
+    No wrapper changes after its first update: with a graph it is Flat, or Plain on one rank.
     """
     updates = 1 if static.learner.config.speed.compile == "off" else 3
     static.put(1)

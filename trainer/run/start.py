@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -125,6 +126,10 @@ def _try(config: Config, seed: int, world: World, feed: Feed) -> None:
     finally:
         if config.speed.compile != "off":
             torch._dynamo.reset()  # compiled code of the trial counts as recompilation of the same code
+        gc.collect()  # switches put a module's own methods on it: such circles go with a collection alone
+        if world.device.type == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()  # the trial's memory is not the training's
 
 
 def _reasons(off: tuple[str, ...], failed: dict[tuple[str, ...], str]) -> dict[str, str]:
