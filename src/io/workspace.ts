@@ -221,7 +221,9 @@ async function moveToEarlier(directory: string, names: readonly string[]): Promi
   const earlier = join(directory, 'earlier', timeName())
   for (const name of names.filter((one) => existsSync(join(directory, one)))) {
     await mkdir(dirname(join(earlier, name)), { recursive: true })
-    await rename(join(directory, name), join(earlier, name))
+    await rename(join(directory, name), join(earlier, name)).catch((error: unknown) => {
+      if (existsSync(join(directory, name))) throw error // else another process has moved it meanwhile
+    })
   }
 }
 
