@@ -28,8 +28,13 @@ export PATH="$PWD/node_modules/.bin:$PATH" # the Node of npm run setup, where th
 export NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}" # multicast hangs where a host has it off
 out=$1
 shift
+is_part() { # NAME
+  local known
+  for known in "${parts[@]}"; do [[ $known != "$1" ]] || return 0; done
+  return 1
+}
 for part in "$@"; do
-  if ! printf '%s\n' "${parts[@]}" | grep -qxFe "$part"; then
+  if ! is_part "$part"; then
     echo "$0: no part is called $part; parts: ${parts[*]}" >&2
     exit 2
   fi

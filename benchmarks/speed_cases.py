@@ -21,6 +21,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from benchmarks.ending import end, end_by_exception
 from benchmarks.in_words import refused_in_words
 from trainer.config.load import config_from
@@ -82,6 +84,9 @@ def main() -> int:
     if not options.show:
         _measure(wanted, options)
     measured = [(case, _metrics(case, options.out)) for case in wanted]
+    if options.show and not options.set:  # which would be of the same records
+        for case, events in measured:
+            _require_of_case(case, events, options.out)
     answer(table(measured))
     return 0 if all(pairs_per_second(events) for _, events in measured) else 1
 
@@ -236,21 +241,24 @@ def _metrics(case: Case, out: Path) -> list[dict]:
     except ValueError as error:  # of a training that was killed while it wrote
         say(f"{path}: cannot be read as metrics ({error}), so not measured")
         return []
-    _require_of_case(case, events, path)
     return events
 
 
-def _require_of_case(case: Case, events: list[dict], path: Path) -> None:
+def _require_of_case(case: Case, events: list[dict], out: Path) -> None:
     """A file that was copied or named by hand may be of another training."""
     start = next((event for event in events if event["event"] == "run_start"), None)
     if start is None:
         return
-    train, speed = (start["config"].get(name, {}) for name in ("train", "speed"))
+    path, train, speed = out / f"{case.name}.jsonl", start["config"]["train"], start["config"]["speed"]
     found = {
-        "GPUs": (start.get("world_size"), case.gpus),
-        "train.pairs_per_update": (train.get("pairs_per_update"), case.pairs),
-        "speed.accumulation_steps": (speed.get("accumulation_steps"), case.micro_steps),
+        "GPUs": (start["world_size"], case.gpus),
+        "train.pairs_per_update": (train["pairs_per_update"], case.pairs),
+        "speed.accumulation_steps": (speed["accumulation_steps"], case.micro_steps),
     }
+    for setting in case.settings:
+        key, value = setting.removeprefix("speed.").split("=")
+        got = speed.get(key)  # "off" is a word to the trainer, and no to YAML
+        found[f"speed.{key}"] = (got, value if isinstance(got, str) else yaml.safe_load(value))
     for name, (got, expected) in found.items():
         if got != expected:
             raise ConfigError(

@@ -131,7 +131,9 @@ function resultOf(
   const isInactive = without !== null && readBack.length === 0
   const problems = [
     ...standing.problems,
-    ...(without?.problems.map((problem) => `without it: ${problem}`) ?? []),
+    ...(without?.problems ?? [])
+      .filter((problem) => !standing.problems.includes(problem))
+      .map((problem) => `what it is compared with: ${problem}`),
     ...(without === null ? [] : betweenProblems(experiment, [without.summary, summary])),
   ]
   return { standing, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }

@@ -79,26 +79,25 @@ function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummar
   // What disturbs a warm-up launch disturbs nothing that is counted.
   const measured = new Set(runs.filter(({ block }) => block !== null).map(({ runId }) => runId))
   const counted = machines.filter(({ runId }) => measured.has(runId))
-  const checks = [
-    named('GPU state', checkFingerprints(machines)),
-    named('throttling', checkThrottling(counted)),
-    named('GPU sharing', checkSharing(counted)),
-    named('GPU release', checkRelease(machines)),
+  const whole = counted.filter(({ isComplete }) => isComplete)
+  const cut = [...measured].filter((id) => !whole.some(({ runId }) => runId === id))
+  const ofCounted = (check: (seen: readonly MachineSummary[]) => Finding): Finding => {
+    const found = check(counted)
+    return found.state !== 'failed' && cut.length > 0 && check(whole).state === 'passed'
+      ? warned(`${listed(cut)}: not watched to the end; nobody knows what disturbed it there`)
+      : found
+  }
+  const ofAll = (found: Finding): Finding =>
+    // What is wrong in one run is wrong; what is right in some says nothing about the others.
+    found.state === 'passed' && watched.length < runs.length
+      ? notMeasured('not every run was watched')
+      : found
+  return [
+    named('GPU state', ofAll(checkFingerprints(machines))),
+    named('throttling', ofCounted(checkThrottling)),
+    named('GPU sharing', ofCounted(checkSharing)),
+    named('GPU release', ofAll(checkRelease(machines))),
   ]
-  // What is wrong in one run is wrong; what is right in some says nothing about the others.
-  const unwatched = runs.filter((run) => !watched.includes(run)).map(({ runId }) => runId)
-  return checks.map(({ name, ...finding }) =>
-    finding.state === 'passed' && unwatched.length > 0
-      ? named(name, notWatched(unwatched, watched.length > 0))
-      : named(name, finding),
-  )
-}
-
-/** Where others were watched, its machine.jsonl is lost, or something ended the watching. */
-function notWatched(runIds: readonly string[], wereOthers: boolean): Finding {
-  return wereOthers
-    ? warned(`${listed(runIds)}: not watched; without machine.jsonl of a run nobody knows what disturbed it`)
-    : notMeasured('no run was watched')
 }
 
 /** Why a run cannot count; empty when nothing speaks against it. A block with such a run is repeated once. */
@@ -139,7 +138,7 @@ function checkThrottling(machines: readonly MachineSummary[]): Finding {
     return failed(`slowed down by heat or hardware in over 1% of the steady samples: ${listed(list)}`)
   }
   const isKnown = machines.every(({ slowdownShare, isComplete }) => slowdownShare !== null && isComplete)
-  if (machines.length === 0 || !isKnown) return unknown(machines, 'not every run was watched to its end')
+  if (machines.length === 0 || !isKnown) return notMeasured('not every run was watched to its end')
   const capped = Math.max(...machines.map(({ powerCapShare }) => powerCapShare ?? 0))
   return passed(
     `no slowdown by heat or hardware in any run; at the power limit in up to ${percent(capped)} of the steady samples`,
@@ -159,15 +158,7 @@ function checkSharing(machines: readonly MachineSummary[]): Finding {
   )
   return machines.length > 0 && isKnown
     ? passed('no other process on the GPUs in any run')
-    : unknown(machines, 'the processes on the GPUs cannot be seen from here')
-}
-
-/** Where the others were watched to their ends, its machine.jsonl is cut, or something ended the watching. */
-function unknown(machines: readonly MachineSummary[], why: string): Finding {
-  const cut = machines.filter(({ isComplete }) => !isComplete).map(({ runId }) => runId)
-  return cut.length > 0 && cut.length < machines.length
-    ? warned(`${listed(cut)}: not watched to the end; nobody knows what disturbed it there`)
-    : notMeasured(why)
+    : notMeasured('the processes on the GPUs cannot be seen from here')
 }
 
 function checkRelease(machines: readonly MachineSummary[]): Finding {

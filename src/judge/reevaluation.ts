@@ -111,7 +111,7 @@ function apart(
     }),
   )
   const largest = Math.max(0, ...shares.filter(Number.isFinite))
-  return largest > ROUNDING ? `, but for up to ${percent(largest)} of one` : ''
+  return largest > ROUNDING ? `, to within ${percent(largest)}` : ''
 }
 
 /** Of a process that ended well: `named` is what its lines name. */

@@ -235,7 +235,7 @@ describe('a gain over another rung', () => {
   test('is not comparable where that rung is not: longer steps than its process has time for', async () => {
     const sum = await sumOf([baseline(), sumUpTo('a', 80), sumUpTo('b', 0.04), baseline(0.0801)])
     expect(sum?.verdict).toBe('not comparable')
-    expect(sum?.problems).toEqual([expect.stringMatching(/^without it: clocks: /)])
+    expect(sum?.problems).toEqual([expect.stringMatching(/^what it is compared with: clocks: /)])
   })
 
   test('is not comparable where the sittings are of other machines or versions', async () => {

@@ -67,7 +67,7 @@ test('a run that was not watched leaves the others unproven, and what is wrong i
   const [first, ...others] = machines
   expect(throttling(others)).toMatchObject({
     state: 'warned',
-    detail: `${first?.runId}: not watched; without machine.jsonl of a run nobody knows what disturbed it`,
+    detail: `${first?.runId}: not watched to the end; nobody knows what disturbed it there`,
   })
   expect(throttling(others.map((one) => ({ ...one, slowdownShare: 0.5 })))?.state).toBe('failed')
   expect(throttling([])).toMatchObject({ state: 'not measured' })

@@ -37,7 +37,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     expect(verdict).toBe('passed')
     expect(evaluation).toMatchInlineSnapshot(`
       {
-        "detail": "one process evaluated 8 checkpoints again: val_loss as the trainings reported, but for up to 0.45% of one",
+        "detail": "one process evaluated 8 checkpoints again: val_loss as the trainings reported, to within 0.45%",
         "name": "evaluation",
         "state": "passed",
       }

@@ -28,7 +28,7 @@ def test_the_pages_have_the_figures_that_the_records_give(monkeypatch, capsys):
         for error, gates in (("nrmse", "all"), (advection, "all"), (advection, "without H100")):
             assert by_block[error, gates] in page
         assert by_seed[advection, "all"] in page
-        assert by_seed[advection, "that share four seeds"] in page
+        assert by_block[advection, "that share four seeds"] in page
     assert by_block["nrmse/darcy2d", "all"] in docs
     assert by_block[advection, "with a head in float32"] in docs
     speedups = dict(row for row in rows if len(row) == 2)

@@ -260,6 +260,8 @@ def test_a_graph_reports_its_updates_as_eager_ones_are(tmp_path, monkeypatch):
     for captured, eager in zip(told["true"], told["false"], strict=True):
         for name in ("first_step", "samples", "learning_rate"):
             assert captured[name] == eager[name]
+        for name in ("train_loss", "gradient_norm"):
+            assert captured[name] == pytest.approx(eager[name], rel=1e-2)
         assert captured.keys() == eager.keys()
         assert all(seconds > 0 for seconds in captured["data_wait_seconds"])
 

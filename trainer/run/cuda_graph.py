@@ -22,7 +22,8 @@ class GraphedUpdate:
     def __init__(self, learner: Learner, feed: ResidentFeed) -> None:
         started = time.perf_counter()
         self.learner = learner
-        # Within what is captured the number of a step is on the device, where a fault cannot wait for it.
+        # Not within what is captured, where to read a step's number would wait for the device: it strikes
+        # behind the replay, so that "nan" spoils the reported loss alone.
         self.fault, learner.fault = learner.fault, None
         self.static = StaticUpdate(learner, feed)
         phases = {learner.choices.phase(step) for step in range(1, learner.config.growth.steps + 1)}

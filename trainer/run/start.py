@@ -101,6 +101,8 @@ def _on_all_ranks(world: World, action: Callable[..., Made], *arguments: object)
         failure = _described(error)
         # At once: who fails in a graph's warm-up alone finds its peers in a collective, and no answer.
         say(f"rank {world.rank}: {failure}")
+    if failure:
+        gc.collect()  # what failed was held by the traceback until here, and then by circles of its own
     for text in filter(None, world.gather_text(failure)):
         raise SwitchFailed(text)
     return made
