@@ -40,8 +40,6 @@ ERRORS = ["nrmse", "nrmse/advection1d", "nrmse/darcy2d", "rollout_nrmse/advectio
 # Of t with one degree of freedom less, 95% on one side, by the number of values (NIST/SEMATECH e-Handbook,
 # 1.3.6.7.2).
 T_95 = {4: 2.353, 8: 1.895, 12: 1.796, 16: 1.753}
-
-
 DATA_SHEET_TFLOPS = 989  # bf16 products of an H100 and an H200, without sparsity
 
 
