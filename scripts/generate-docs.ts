@@ -8,7 +8,7 @@ import { isMapping } from '../src/config/differences.ts'
 import { VARIANTS } from '../src/config/experiment.ts'
 import type { Settings } from '../src/config/mapping.ts'
 import { readRecorded } from '../src/io/analyze.ts'
-import { readShared } from '../src/io/ladder/ladder-file.ts'
+import { readLadder } from '../src/io/ladder/ladder-file.ts'
 import { type JudgedRung, judgeLadder, type RungResult } from '../src/judge/ladder.ts'
 import type { Standing } from '../src/judge/ladder-standing.ts'
 import { spreadOf } from '../src/judge/noise.ts'
@@ -23,7 +23,7 @@ import { VERDICT_ICON } from '../src/report/markdown.ts'
 import { number, percent, ratio, seconds, signed } from '../src/text/numbers.ts'
 
 const GATES = 'benchmarks/gate'
-const LADDER = 'benchmarks/ladder/1gpu'
+const LADDER = 'benchmarks/ladder/1gpu.json'
 
 /** The records that the README shows, and what each asked: how fast, */
 const SPEEDUPS = {
@@ -221,8 +221,7 @@ function inGb(cell = ''): string {
 }
 
 async function ladderTable(): Promise<string> {
-  const files = readdirSync(LADDER).filter((name) => name.endsWith('.json'))
-  const record = await readShared(files.map((name) => `${LADDER}/${name}`))
+  const record = await readLadder(LADDER)
   const { rungs, baselines, noise } = judgeLadder(record)
   const head = [
     'rung',

@@ -322,8 +322,8 @@ it.each([
     'smoke/result.json',
     'result.json of an experiment.*: speedproof analyze FILE, .* report FILE',
   ],
-  [['analyze'], 'ladder/1gpu/share-1.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
-  [['report'], 'ladder/1gpu/share-1.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+  [['analyze'], 'ladder/1gpu.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+  [['report'], 'ladder/1gpu.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
 ])('%j of a record of the other kind names the command that reads it', async (words, name, message) => {
   const file = join(ROOT, 'benchmarks', name)
   const { exitCode, stderr } = await speedproof(await aFolder(), ...words, file)
