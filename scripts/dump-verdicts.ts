@@ -4,10 +4,10 @@ import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { assess } from '../src/assess.ts'
-import { readRecorded } from '../src/io/analyze.ts'
-import { readLadder } from '../src/io/ladder/ladder-file.ts'
-import { judgeLadder, type RungResult } from '../src/judge/ladder.ts'
+import { readRecorded } from '../src/io/load/read-recorded.ts'
 import type { PairedEstimate } from '../src/judge/paired.ts'
+import { readLadder } from '../src/ladder/io/ladder-file.ts'
+import { judgeLadder, type RungResult } from '../src/ladder/judge.ts'
 
 const DUMP = 'benchmarks/verdicts.json'
 

@@ -4,22 +4,22 @@ import { markdownTable } from 'markdown-table'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { assess } from '../src/assess.ts'
-import { isMapping } from '../src/config/differences.ts'
 import { VARIANTS } from '../src/config/experiment.ts'
-import type { Settings } from '../src/config/mapping.ts'
-import { readRecorded } from '../src/io/analyze.ts'
-import { readLadder } from '../src/io/ladder/ladder-file.ts'
-import { type JudgedRung, judgeLadder, type RungResult } from '../src/judge/ladder.ts'
-import type { Standing } from '../src/judge/ladder-standing.ts'
-import { spreadOf } from '../src/judge/noise.ts'
+import type { Settings } from '../src/config/parse/mapping.ts'
+import { isMapping } from '../src/config/same-work/differences.ts'
+import { readRecorded } from '../src/io/load/read-recorded.ts'
+import { spreadOf } from '../src/judge/checks/noise.ts'
 import type { PairedEstimate } from '../src/judge/paired.ts'
 import type { JudgedGate } from '../src/judge/verdict.ts'
-import type { LadderRecord } from '../src/measure/ladder.ts'
+import { readLadder } from '../src/ladder/io/ladder-file.ts'
+import { type JudgedRung, judgeLadder, type RungResult } from '../src/ladder/judge.ts'
+import type { LadderRecord } from '../src/ladder/record.ts'
+import type { Standing } from '../src/ladder/standing.ts'
 import type { RunSummary } from '../src/measure/summary.ts'
 import type { Result } from '../src/record/result.ts'
-import { besideTheGates } from '../src/report/beside.ts'
-import { gateCells, TABLE_HEAD } from '../src/report/gate-row.ts'
+import { gateCells, TABLE_HEAD } from '../src/report/gates/gate-row.ts'
 import { VERDICT_ICON } from '../src/report/markdown.ts'
+import { secondaryEvidence } from '../src/report/sections/secondary-evidence.ts'
 import { number, percent, ratio, seconds, signed } from '../src/text/numbers.ts'
 
 const GATES = 'benchmarks/gate'
@@ -194,7 +194,7 @@ function secondsOfAStep({ runId, secondsPerSample, samples, steps }: RunSummary)
 
 /** Which reports of before it was told do not have. */
 function fastestSteps(result: Result): string[] {
-  return besideTheGates(result).filter((line) => line.startsWith('Fastest steps:'))
+  return secondaryEvidence(result).filter((line) => line.startsWith('Fastest steps:'))
 }
 
 function gateNamed(gates: readonly JudgedGate[], name: string): JudgedGate {

@@ -1,14 +1,14 @@
 // The pure half of the line: outcomes -> measure -> judge -> the result that every report is rendered from.
 import { gatesOf, type Variant } from './config/experiment.ts'
-import { sameRevisionText } from './config/revision-rules.ts'
-import { noiseFloorOf } from './judge/aa.ts'
-import { checkCaches } from './judge/caches.ts'
+import { sameRevisionText } from './config/revisions/revision-rules.ts'
+import { noiseFloorOf } from './judge/checks/aa.ts'
+import { chooseFloor, noiseKeyOf, trainingHash } from './judge/checks/noise-floor.ts'
 import { compare } from './judge/compare.ts'
-import { checkMachine, usedMachines } from './judge/machine.ts'
-import { withMachine } from './judge/machine-verdict.ts'
-import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise-floor.ts'
+import { checkCompileCaches } from './judge/machine/compile-cache.ts'
+import { checkMachine, usedMachines } from './judge/machine/machine.ts'
+import { withMachine } from './judge/machine/machine-verdict.ts'
+import { checkStepClock } from './judge/machine/step-clock.ts'
 import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
-import { checkStepClock } from './judge/step-clock.ts'
 import { judge, type Verdict } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'
 import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
@@ -47,7 +47,7 @@ export function assess(
   const warmUpStepsOf = ({ run }: FinishedRun) => warmUpSteps.get(run.id) ?? 0
   const machineChecks = [
     ...checkMachine(watched.preflight, runs, machines),
-    checkCaches(standing.counting),
+    checkCompileCaches(standing.counting),
     ...checkRepeats(standing),
     ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),
   ]

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // The command line: the same stages behind a few words.
-import './io/require-node.ts'
+import './io/system/require-node.ts'
 
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
 import { assess } from './assess.ts'
+import { EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_CODES, exitCodeOf } from './cli/exit-code.ts'
 import {
   callAgain,
   collected,
@@ -14,33 +15,32 @@ import {
   overridesOf,
   source,
   withOverrides,
-} from './cli-options.ts'
-import { OVERRIDE_NAMES, positiveDecimal } from './config/overrides.ts'
-import { parseSetFlags } from './config/set-flags.ts'
+} from './cli/options.ts'
+import { OVERRIDE_NAMES, positiveDecimal } from './config/overrides/overrides.ts'
+import { parseSetFlags } from './config/overrides/set-flags.ts'
 import { ConfigError, ResumeError } from './errors.ts'
-import { EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_CODES, exitCodeOf } from './exit-code.ts'
-import { readRecorded, withGates } from './io/analyze.ts'
-import { cancelOnSignals } from './io/cancel.ts'
-import { parseShard } from './io/ladder/due.ts'
-import { readShared } from './io/ladder/ladder-file.ts'
-import { loadAll } from './io/load-all.ts'
+import type { CombinedFolder } from './io/folder/combined-folder.ts'
+import { earlierTimes, Workspace } from './io/folder/workspace.ts'
+import { loadAll } from './io/load/load-all.ts'
+import { readRecorded, withGates } from './io/load/read-recorded.ts'
 import { examine } from './io/machine/doctor.ts'
-import { packageVersion } from './io/package-root.ts'
-import { exitPrinted, outliveReaders } from './io/process/exit-printed.ts'
-import { plainText } from './io/process/sanitize.ts'
-import { ProgressView } from './io/progress.ts'
-import type { WholeFolder } from './io/whole-folder.ts'
-import { earlierTimes, Workspace } from './io/workspace.ts'
-import { isReady } from './judge/doctor.ts'
-import { climbLadder } from './ladder.ts'
+import { ProgressView } from './io/run/progress.ts'
+import { cancelOnSignals } from './io/system/cancel.ts'
+import { exitPrinted, outliveReaders } from './io/system/exit-printed.ts'
+import { packageVersion } from './io/system/package-root.ts'
+import { plainText } from './io/system/sanitize.ts'
+import { isReady } from './judge/machine/doctor.ts'
+import { parseShard } from './ladder/due.ts'
+import { readShared } from './ladder/io/ladder-file.ts'
+import { climbLadder } from './ladder/main.ts'
+import { renderLadderTerminal } from './ladder/report.ts'
 import { main } from './main.ts'
 import { planRuns } from './plan/plan.ts'
+import { type Combined, canGoOn, combine } from './record/combined.ts'
 import type { Result } from './record/result.ts'
-import { canGoOn, type Whole, wholeOf } from './record/whole.ts'
+import { renderCombinedMarkdown, renderCombinedTerminal } from './report/combined.ts'
 import { renderDoctor } from './report/doctor.ts'
-import { renderLadderTerminal } from './report/ladder.ts'
 import { renderPlan } from './report/plan-text.ts'
-import { renderWholeMarkdown, renderWholeTerminal } from './report/whole.ts'
 
 const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
@@ -80,7 +80,7 @@ withOverrides(
   .option('--resume', 'keep the finished blocks of an interrupted experiment in that folder')
   .action(async (experiments: string[], flags: Flags) => {
     const cancelled = cancelOnSignals()
-    const whole = await main(
+    const combined = await main(
       {
         ...source(named(experiments), flags),
         outDirectory: resolve(flags.out),
@@ -92,11 +92,11 @@ withOverrides(
         note: printNote,
         onStart: () => {},
         onWorktree: () => {},
-        publish: async (finished, folder) => printWhole(finished, folder),
+        publish: async (finished, folder) => printCombined(finished, folder),
       },
     )
-    if (cancelled.aborted && canGoOn(whole)) printGoingOn()
-    process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[whole.verdict]
+    if (cancelled.aborted && canGoOn(combined)) printGoingOn()
+    process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[combined.verdict]
   })
 
 withOverrides(
@@ -130,9 +130,9 @@ withOverrides(program.command('analyze').argument('<results...>', 'result.json o
   .option('--gates <file>', 'take the gates from the top-level gates: of this YAML file instead')
   .addHelpText('after', GATES_HELP)
   .action(async (files: string[], flags: Flags) => {
-    const whole = await recomputed(files, flags)
-    console.log(renderWholeTerminal(whole))
-    process.exitCode = EXIT_CODES[whole.verdict]
+    const combined = await recomputed(files, flags)
+    console.log(renderCombinedTerminal(combined))
+    process.exitCode = EXIT_CODES[combined.verdict]
   })
 
 program
@@ -140,7 +140,7 @@ program
   .argument('<results...>', 'result.json of each experiment')
   .description('print the Markdown report of recorded experiments')
   .action(async (files: string[], flags: Flags) =>
-    console.log(renderWholeMarkdown(await recomputed(files, flags))),
+    console.log(renderCombinedMarkdown(await recomputed(files, flags))),
   )
 
 withOverrides(
@@ -255,7 +255,7 @@ function refuseBesideShow(command: Command): void {
     )
 }
 
-async function recomputed(files: readonly string[], flags: Flags): Promise<Whole> {
+async function recomputed(files: readonly string[], flags: Flags): Promise<Combined> {
   const results: Result[] = []
   for (const file of files) {
     const read = await readRecorded(file, (recorded) =>
@@ -263,7 +263,7 @@ async function recomputed(files: readonly string[], flags: Flags): Promise<Whole
     )
     results.push(assess(read.request, read.launched, read.watched, read.reevaluation))
   }
-  return wholeOf(results)
+  return combine(results)
 }
 
 /** As plain text: it may name a ref of somebody else's making. */
@@ -271,8 +271,8 @@ function printNote(message: string): void {
   console.log(plainText(message))
 }
 
-function printWhole(whole: Whole, { reportFile, resultFiles }: WholeFolder): void {
-  console.log(`\n${renderWholeTerminal(whole)}\n`)
+function printCombined(combined: Combined, { reportFile, resultFiles }: CombinedFolder): void {
+  console.log(`\n${renderCombinedTerminal(combined)}\n`)
   // Not there before the first launch has ended, or where a training has removed them.
   const places = (files: readonly string[]) => files.filter(existsSync).map(fromHere).join(' ') || 'not saved'
   console.log(`Report: ${places([reportFile])}   Result: ${places(resultFiles)}`)

@@ -1,28 +1,28 @@
 // The story: experiments are loaded, planned, run, measured, judged and reported.
 import { assess } from './assess.ts'
 import { gatesOf } from './config/experiment.ts'
-import type { Overrides } from './config/overrides.ts'
-import { loadAll } from './io/load-all.ts'
-import { lockFolders } from './io/lock-folders.ts'
+import type { Overrides } from './config/overrides/overrides.ts'
+import { type CombinedFolder, saveCombined } from './io/folder/combined-folder.ts'
+import { lockFolders } from './io/folder/lock-folders.ts'
+import { loadAll } from './io/load/load-all.ts'
+import { requireFloorFolder, storeNoiseFloor } from './io/load/noise-floors.ts'
+import { type Opened, openAll } from './io/load/resume.ts'
 import { factsOf } from './io/machine/lock.ts'
 import { examineMachine, lockMachine } from './io/machine/take-machine.ts'
-import { requireFloorFolder, storeNoiseFloor } from './io/noise-floors.ts'
-import type { Progress } from './io/progress.ts'
-import { type Opened, openAll } from './io/resume.ts'
-import { runAll } from './io/run-all.ts'
-import { saveWhole, type WholeFolder } from './io/whole-folder.ts'
-import { whyLost } from './judge/lost.ts'
-import { isFit } from './judge/machine.ts'
-import { lackOfGpus } from './judge/preflight.ts'
-import { runsToReevaluate } from './judge/reevaluation.ts'
+import type { Progress } from './io/run/progress.ts'
+import { runAll } from './io/run/run-all.ts'
+import { runsToReevaluate } from './judge/checks/reevaluation.ts'
+import { earlyStop } from './judge/early-stop.ts'
+import { isFit } from './judge/machine/machine.ts'
+import { lackOfGpus } from './judge/machine/preflight.ts'
 import { standingOf } from './judge/repeat.ts'
 import { isDecided } from './judge/verdict.ts'
 import type { LockFacts } from './measure/machine-record.ts'
 import type { Launched } from './measure/outcome.ts'
 import type { Reevaluation } from './measure/reevaluation.ts'
 import { type PlannedRun, planRuns } from './plan/plan.ts'
+import { type Combined, combine, nameOf } from './record/combined.ts'
 import type { Result } from './record/result.ts'
-import { nameOf, type Whole, wholeOf } from './record/whole.ts'
 
 export interface Job {
   /** One for each question; at least one. */
@@ -44,11 +44,11 @@ export interface Stage {
   readonly note: (message: string) => void
   readonly onWorktree: (folder: string) => void
   readonly onStart: (marker: string) => void
-  readonly publish: (whole: Whole, folder: WholeFolder) => Promise<void>
+  readonly publish: (combined: Combined, folder: CombinedFolder) => Promise<void>
 }
 
 /** All are loaded before the first is run, and folder and machine are locked until the last is done. */
-export async function main(job: Job, stage: Stage): Promise<Whole> {
+export async function main(job: Job, stage: Stage): Promise<Combined> {
   await using questions = await loadAll({ ...job, ...stage })
   const experiments = questions.loaded.map(({ request }) => request.experiment)
   if (experiments.some(({ mode }) => mode === 'aa')) await requireFloorFolder(job.noiseFloorFolder)
@@ -67,15 +67,15 @@ export async function main(job: Job, stage: Stage): Promise<Whole> {
     if (opened.length > 1) stage.note(`${question.request.experiment.name}:`)
     answers.push(await answer(question, nameOf(experiments), lock, job, on))
   }
-  const whole = wholeOf(answers.map(({ result }) => result))
-  const folder = await saveWhole(job.outDirectory, whole, opened)
+  const combined = combine(answers.map(({ result }) => result))
+  const folder = await saveCombined(job.outDirectory, combined, opened)
   try {
     for (const { result } of answers) await keepNoiseFloor(result, job, stage)
   } finally {
-    await stage.publish(whole, folder)
+    await stage.publish(combined, folder)
   }
   for (const { problem } of answers) if (problem !== null) throw problem
-  return whole
+  return combined
 }
 
 interface Answer {
@@ -106,7 +106,7 @@ async function answer(
     machine,
     isFit: () => isFit(machine.seen.preflight),
     standing: (soFar) => standingOf(soFar, machine.seen),
-    whyLost: (soFar) => whyLost(judged(soFar)),
+    earlyStop: (soFar) => earlyStop(judged(soFar)),
     isDecided: (soFar) => isDecided(judged(soFar).verdict),
     toReevaluate: (all) => runsToReevaluate(judged(all)),
     save: (soFar, evaluated) => workspace.save(judged(soFar, evaluated)),

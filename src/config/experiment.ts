@@ -1,10 +1,10 @@
 // The experiment file: two variants, how they are launched, the design, the gates.
 import { z } from 'zod'
-import { DEFAULT_GATES, type Gate, gatesFile } from './gates.ts'
-import { ladderSection } from './ladder.ts'
-import { mapping, settings } from './mapping.ts'
+import { ladderSection } from '../ladder/config.ts'
+import { DEFAULT_GATES, type Gate, gatesFile } from './gates/gates.ts'
+import { readGates } from './gates/read-gates.ts'
+import { mapping, settings } from './parse/mapping.ts'
 import { PRESET_NAMES } from './presets.ts'
-import { readGates } from './read-gates.ts'
 
 export const VARIANTS = ['baseline', 'optimized'] as const
 export type Variant = (typeof VARIANTS)[number]

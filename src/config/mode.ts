@@ -1,8 +1,8 @@
 // What `mode: aa` makes of an experiment: its baseline against itself, to learn what the machine does by itself.
 import { ConfigError } from '../errors.ts'
 import type { Experiment } from './experiment.ts'
-import type { GatesFile } from './gates.ts'
-import { readGates } from './read-gates.ts'
+import type { GatesFile } from './gates/gates.ts'
+import { readGates } from './gates/read-gates.ts'
 
 /** Fewer runs say too little about how they scatter. */
 export const MIN_NOISE_RUNS = 10

@@ -1,13 +1,13 @@
 // The text of an experiment file, and what inputs or flags change in it -> an experiment that holds every rule.
 import { ConfigError } from '../errors.ts'
+import { checkLadder } from '../ladder/config.ts'
 import { type Experiment, experimentFile, gatesOf, VARIANTS } from './experiment.ts'
-import { parseStrictly } from './explain.ts'
-import { checkLadder } from './ladder.ts'
 import { inMode } from './mode.ts'
-import { applyOverrides, type Overrides } from './overrides.ts'
+import { applyOverrides, type Overrides } from './overrides/overrides.ts'
+import { parseStrictly } from './parse/explain.ts'
+import { parseYaml } from './parse/yaml.ts'
 import { withKindDefaults, withPreset } from './presets.ts'
-import { checkRevisions } from './revision-rules.ts'
-import { parseYaml } from './yaml.ts'
+import { checkRevisions } from './revisions/revision-rules.ts'
 
 /** Throws a ConfigError that lists every problem of the file. */
 export function parseExperiment(text: string, file: string, overrides: Overrides = {}): Experiment {

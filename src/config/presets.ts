@@ -1,7 +1,7 @@
 // Named sets of design and gates: how much evidence an occasion is worth.
 
-import { isMapping } from './differences.ts'
-import { DEFAULT_GATES, type GatesFile, REGRESSION_GATES } from './gates.ts'
+import { DEFAULT_GATES, type GatesFile, REGRESSION_GATES } from './gates/gates.ts'
+import { isMapping } from './same-work/differences.ts'
 
 export const PRESET_NAMES = ['smoke', 'pull-request', 'nightly', 'release'] as const
 export type PresetName = (typeof PRESET_NAMES)[number]

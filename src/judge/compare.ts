@@ -1,13 +1,13 @@
 // Run summaries -> for each gate, both variants' numbers and the paired evidence.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
-import { isHeldOutMetric } from '../config/gate-direction.ts'
-import type { Gate } from '../config/gates.ts'
+import { isHeldOutMetric } from '../config/gates/gate-direction.ts'
+import type { Gate } from '../config/gates/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { meanOf } from '../statistics/averages.ts'
 import { resolutionOf } from '../statistics/resolution.ts'
 import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'
-import { isHeldOutQuality, isLevel, isQuotient, unitOf } from './gate-kind.ts'
-import { whyNoTimeToQuality } from './no-time-to-quality.ts'
+import { isHeldOutQuality, isLevel, isQuotient, unitOf } from './gates/gate-kind.ts'
+import { whyNoTimeToQuality } from './gates/no-time-to-quality.ts'
 import { CONFIDENCE, type PairedEstimate } from './paired.ts'
 import { type Speedups, speedupsOf } from './speedups.ts'
 

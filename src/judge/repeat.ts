@@ -2,8 +2,8 @@
 import type { Watched } from '../measure/machine-record.ts'
 import { type Launched, type NotRunReason, outcomeOf } from '../measure/outcome.ts'
 import { type PlannedRun, repeatOf } from '../plan/plan.ts'
-import { disturbanceOf } from './disturbance.ts'
-import { type MachineCheck, named } from './machine-check.ts'
+import { disturbanceOf } from './machine/disturbance.ts'
+import { type MachineCheck, named } from './machine/machine-check.ts'
 
 export interface SetAside {
   readonly launched: Launched

@@ -1,29 +1,35 @@
 // Outcomes, validity and gates -> one verdict with its reason.
 import { type Experiment, gatesOf } from '../config/experiment.ts'
-import type { ResolvedConfigs } from '../config/same-work.ts'
+import type { ResolvedConfigs } from '../config/same-work/same-work.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { confidenceOf, looksOf } from '../plan/looks.ts'
-import { type AaFinding, checkAa, findAa } from './aa.ts'
-import { allocationWarnings } from './allocation.ts'
-import { carriedOverWarnings } from './carried-over.ts'
-import type { Check } from './check.ts'
+import { type AaFinding, checkAa, findAa } from './checks/aa.ts'
+import type { Check } from './checks/check.ts'
+import {
+  checkNoise,
+  compareWithFloors,
+  type Floors,
+  NO_FLOORS,
+  type NoiseComparison,
+} from './checks/noise.ts'
+import { checkReevaluation } from './checks/reevaluation.ts'
+import { checkValidity } from './checks/validity.ts'
 import type { Comparison } from './compare.ts'
-import { type FewBlocks, isInVain, whyFewBlocks } from './few-blocks.ts'
-import { type GateVerdict, judgeGate, lacksScatter } from './gate-verdict.ts'
-import { improvementWarnings } from './improvement.ts'
-import { checkNoise, compareWithFloors, type Floors, NO_FLOORS, type NoiseComparison } from './noise.ts'
-import { type Precision, precisionOf } from './precision.ts'
-import { readBackWarnings } from './read-back.ts'
-import { checkReevaluation } from './reevaluation.ts'
-import { sameSeedWarnings } from './same-seed.ts'
-import { scatterWarnings } from './scatter.ts'
-import { slowStepWarnings } from './slow-steps.ts'
+import { type GateVerdict, judgeGate, lacksScatter } from './gates/gate-verdict.ts'
+import { requireRatioGate } from './gates/insensitive-limit.ts'
+import { type Precision, precisionOf } from './gates/precision.ts'
 import type { Speedups } from './speedups.ts'
-import { checkValidity } from './validity.ts'
-import { wideFloorWarnings } from './wide-floor.ts'
-import { withRatioBeside } from './wide-limit.ts'
+import { allocationWarnings } from './warnings/allocation.ts'
+import { coarseNoiseFloorWarnings } from './warnings/coarse-noise-floor.ts'
+import { outlierWarnings } from './warnings/outliers.ts'
+import { readBackWarnings } from './warnings/read-back.ts'
+import { sameSeedWarnings } from './warnings/same-seed.ts'
+import { slowStepWarnings } from './warnings/slow-steps.ts'
+import { stateBetweenRunsWarnings } from './warnings/state-between-runs.ts'
+import { suspiciousImprovementWarnings } from './warnings/suspicious-improvement.ts'
+import { isInVain, type WhyStopped, whyStopped } from './why-stopped.ts'
 
 export type VerdictName = 'passed' | 'failed' | 'inconclusive' | 'invalid'
 
@@ -66,26 +72,26 @@ export function judge(
     checkReevaluation(experiment, measured, reevaluation),
     aa === null ? checkNoise(noise) : checkAa(aa),
   ]
-  const few = whyFewBlocks(experiment, outcomes)
+  const few = whyStopped(experiment, outcomes)
   // How many blocks would decide a gate is of its own evidence: none, where only the gate beside it is open.
   const judged = comparison.gates
     .map((gate) => judgeGate(gate, few))
     .map((gate) => ({ ...gate, precision: precisionIn(experiment, gate, few) }))
-  const gates = withRatioBeside(judged)
+  const gates = requireRatioGate(judged)
   return {
     ...decide(completion, validity, gates, { aa, few }),
     checks: [completion, ...validity],
     gates,
     warnings: [
       ...gateWarnings(gates),
-      ...improvementWarnings(experiment, gates),
+      ...suspiciousImprovementWarnings(experiment, gates),
       ...(aa === null ? slowStepWarnings(gates, comparison.speedups) : []),
       ...sameSeedWarnings(experiment, measured),
-      ...carriedOverWarnings(runs),
-      ...scatterWarnings(measured),
+      ...stateBetweenRunsWarnings(runs),
+      ...outlierWarnings(measured),
       ...allocationWarnings(measured),
       ...readBackWarnings(experiment, measured),
-      ...wideFloorWarnings(gatesOf(experiment), noise, {
+      ...coarseNoiseFloorWarnings(gatesOf(experiment), noise, {
         blocks: looksOf(experiment).at(-1) ?? 0,
         confidence: confidenceOf(experiment),
       }),
@@ -97,7 +103,7 @@ export function judge(
 }
 
 /** An A/A has nothing to decide, and of runs in vain no number of blocks would decide anything. */
-function precisionIn({ mode }: Experiment, gate: GateVerdict, few: FewBlocks | null): Precision | null {
+function precisionIn({ mode }: Experiment, gate: GateVerdict, few: WhyStopped | null): Precision | null {
   const precision = precisionOf(gate)
   const hasNothingToDecide = mode === 'aa' || (few !== null && isInVain(few))
   return precision && hasNothingToDecide ? { ...precision, toDecide: { status: 'decided' } } : precision
@@ -156,7 +162,7 @@ function decide(
   completion: Check,
   validity: readonly Check[],
   gates: readonly GateVerdict[],
-  { aa, few }: { readonly aa: AaFinding | null; readonly few: FewBlocks | null },
+  { aa, few }: { readonly aa: AaFinding | null; readonly few: WhyStopped | null },
 ): Pick<Verdict, 'verdict' | 'reason'> {
   if (completion.state === 'failed') return { verdict: 'failed', reason: completion.detail }
   const broken = validity.filter(({ state }) => state === 'failed')

@@ -1,6 +1,6 @@
 // A run as if it had never been slower than where it was fast: without the waits that come and go.
 import { sumOf } from '../statistics/averages.ts'
-import type { WholeMetrics } from './outcome.ts'
+import type { CompleteMetrics } from './outcome.ts'
 
 const FASTEST_SHARE = 0.1
 
@@ -11,7 +11,7 @@ const MIN_WINDOWS = 10
  * The samples of a window: the most that a run has in one period. Steps of different size are held against each other
  * over equal samples only, since a large one has many small waits in it and is never as far below its mean.
  */
-export function windowSamplesOf(runs: readonly WholeMetrics[]): number {
+export function windowSamplesOf(runs: readonly CompleteMetrics[]): number {
   return runs.reduce((most, { start, steps }) => {
     const largest = steps.samples.reduce((a, b) => Math.max(a, b), 0)
     return Math.max(most, largest * (start.period_steps ?? 1))
@@ -24,10 +24,10 @@ export function windowSamplesOf(runs: readonly WholeMetrics[]): number {
  * beside the windows stay as they are: those before compile, capture and warm up. Null with fewer than 10 windows alike.
  */
 export function withoutSlowWindows(
-  run: WholeMetrics,
+  run: CompleteMetrics,
   [first, end]: readonly [first: number, end: number],
   windowSamples: number,
-): WholeMetrics | null {
+): CompleteMetrics | null {
   const seconds = [...run.steps.seconds]
   const windows = windowsOf(run.steps, [first, end], windowSamples)
   if (windows.length === 0) return null
@@ -49,7 +49,7 @@ interface Window {
 }
 
 function windowsOf(
-  { seconds, samples }: WholeMetrics['steps'],
+  { seconds, samples }: CompleteMetrics['steps'],
   [first, end]: readonly [number, number],
   windowSamples: number,
 ): Window[] {

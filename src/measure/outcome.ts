@@ -1,8 +1,8 @@
 // What became of one run: finished with a whole record, or failed for a typed reason.
 import type { PlannedRun } from '../plan/plan.ts'
+import type { RunEnd, RunStart } from '../read/events.ts'
+import type { MetricsRecord } from '../read/speedproof.ts'
 import { duration } from '../text/numbers.ts'
-import type { MetricsRecord } from './metrics-file.ts'
-import type { RunEnd, RunStart } from './metrics-schema.ts'
 
 /** What the supervisor saw of one launch; kept in result.json. */
 export interface LaunchRecord {
@@ -55,7 +55,7 @@ export type FailureReason =
   | 'no-metrics'
   | 'bad-metrics'
 
-export type WholeMetrics = MetricsRecord & {
+export type CompleteMetrics = MetricsRecord & {
   readonly start: RunStart
   readonly end: RunEnd
   readonly problem: null
@@ -67,7 +67,7 @@ export type RunOutcome =
       readonly run: PlannedRun
       readonly wallSeconds: number
       readonly code: CodeHashes | null
-      readonly metrics: WholeMetrics
+      readonly metrics: CompleteMetrics
     }
   | {
       readonly status: 'failed'
@@ -151,7 +151,7 @@ export function outcomeOf(
   return { status: 'finished', run, wallSeconds: result.wallSeconds, code, metrics }
 }
 
-function isWhole(metrics: MetricsRecord): metrics is WholeMetrics {
+function isWhole(metrics: MetricsRecord): metrics is CompleteMetrics {
   return metrics.problem === null && metrics.start !== null && metrics.end !== null
 }
 

@@ -1,8 +1,8 @@
 // The held-out numbers of final checkpoints, evaluated once more after the trainings by one process.
 import { z } from 'zod'
-import { explain } from '../config/explain.ts'
+import { explain } from '../config/parse/explain.ts'
+import { parseJsonLine, withoutByteOrderMark } from '../read/json-line.ts'
 import { duration } from '../text/numbers.ts'
-import { parseJsonLine, withoutByteOrderMark } from './json-line.ts'
 import { exitText, type LaunchRecord } from './outcome.ts'
 import type { RunSummary } from './summary.ts'
 

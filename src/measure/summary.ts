@@ -1,10 +1,10 @@
 // A finished run -> its numbers: one per metric, finite, units in the names.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
+import type { Evaluation } from '../read/events.ts'
 import { meanOf, medianOf, sumOf } from '../statistics/averages.ts'
 import { windowSamplesOf, withoutSlowWindows } from './fastest-steps.ts'
-import type { Evaluation } from './metrics-schema.ts'
-import type { CodeHashes, RunOutcome, WholeMetrics } from './outcome.ts'
+import type { CodeHashes, CompleteMetrics, RunOutcome } from './outcome.ts'
 import { liesInStep, mayLieBeside } from './phases.ts'
 import { compareSameSeed, lossesOf, type SameSeed } from './same-seed.ts'
 import {
@@ -57,7 +57,7 @@ export interface RunSummary {
   readonly warmUpSamples: number
   /** The work of a step repeats with this period. */
   readonly periodSteps: number
-  /** Whole ones after the warm-up, which alone are timed. */
+  /** Combined ones after the warm-up, which alone are timed. */
   readonly timedPeriods: number
   /** Of the part period behind them. */
   readonly untimedSamples: number
@@ -134,7 +134,7 @@ function baselineOf({ run }: FinishedRun, runs: readonly FinishedRun[]): Finishe
 function summarize(
   { run, wallSeconds, code, metrics }: FinishedRun,
   { warmUp, windowSamples }: { readonly warmUp: number; readonly windowSamples: number },
-  baseline: WholeMetrics | null,
+  baseline: CompleteMetrics | null,
 ): RunSummary {
   const { start, end, steps } = metrics
   const losses = lossesOf(metrics) ?? []
@@ -144,7 +144,7 @@ function summarize(
   const secondsPerSample = timePerSample(metrics, timed)
   const hasDataWait = steps.dataWaitSeconds.length === steps.seconds.length && timedSeconds > 0
   const evaluationSeconds = sumOf(metrics.evaluations.map(({ seconds }) => seconds ?? 0))
-  const phaseSeconds = (phases: WholeMetrics['phases']) => sumOf(phases.map(({ seconds }) => seconds))
+  const phaseSeconds = (phases: CompleteMetrics['phases']) => sumOf(phases.map(({ seconds }) => seconds))
   const quality = baseline?.evaluations.at(-1)
   const toQuality = quality
     ? {
@@ -226,7 +226,7 @@ function identity({ id, variant, block, seed }: PlannedRun) {
 /** Not for gates: no run was so fast. */
 function atFastestSteps(
   { metrics, wallSeconds }: Pick<FinishedRun, 'metrics' | 'wallSeconds'>,
-  run: WholeMetrics | null,
+  run: CompleteMetrics | null,
   timed: readonly [number, number],
   quality: Evaluation | undefined,
 ): MaybeMetrics {
@@ -242,11 +242,11 @@ function atFastestSteps(
 }
 
 /** The GPUs are taken from the launch to its end, so the seconds are those of the supervisor's clock. */
-function gpuHours({ start }: WholeMetrics, wallSeconds: number): number {
+function gpuHours({ start }: CompleteMetrics, wallSeconds: number): number {
   return (wallSeconds * start.world_size) / 3600
 }
 
-function timePerSample({ steps }: WholeMetrics, timed: readonly [number, number]): number | null {
+function timePerSample({ steps }: CompleteMetrics, timed: readonly [number, number]): number | null {
   const [seconds, samples] = [sumOf(steps.seconds.slice(...timed)), sumOf(steps.samples.slice(...timed))]
   return samples > 0 && Number.isFinite(seconds) ? seconds / samples : null
 }
@@ -259,7 +259,7 @@ function timedRange(steps: number, warmUp: number, period: number): [number, num
 
 type MaybeMetrics = Readonly<Record<string, number | NoTimeToQuality | null | undefined>>
 
-function reportedMetrics({ evaluations, end }: WholeMetrics): MaybeMetrics {
+function reportedMetrics({ evaluations, end }: CompleteMetrics): MaybeMetrics {
   const last = evaluations.at(-1)
   return {
     total_seconds: end.total_seconds,

@@ -1,7 +1,8 @@
 // When a training reached a given held-out loss for good.
+
+import type { Evaluation } from '../read/events.ts'
 import { sumOf } from '../statistics/averages.ts'
-import type { Evaluation } from './metrics-schema.ts'
-import type { WholeMetrics } from './outcome.ts'
+import type { CompleteMetrics } from './outcome.ts'
 import { liesInStep } from './phases.ts'
 
 const PART = 'val_loss/'
@@ -33,7 +34,7 @@ export type NoTimeToQuality =
  * linear between two evaluations; evaluations and checkpoints themselves are not counted. Not until it first was: a
  * loss that scatters is below by luck before it is by rights.
  */
-export function timeToQuality(run: WholeMetrics, quality: Evaluation): number | NoTimeToQuality {
+export function timeToQuality(run: CompleteMetrics, quality: Evaluation): number | NoTimeToQuality {
   return secondsUntil(run, [wantedWhole(quality)])
 }
 
@@ -42,7 +43,7 @@ export function timeToQuality(run: WholeMetrics, quality: Evaluation): number | 
  * metrics call `val_loss/<part>`, since a mean over parts tells only of those with large errors. An evaluation that
  * leaves one out has not reached it.
  */
-export function timeToEachQuality(run: WholeMetrics, quality: Evaluation): number | NoTimeToQuality {
+export function timeToEachQuality(run: CompleteMetrics, quality: Evaluation): number | NoTimeToQuality {
   const parts = partsOf(quality)
   if (parts.length === 0) return { kind: 'no parts' }
   const own = run.evaluations.slice(-1).flatMap(partsOf)
@@ -70,7 +71,7 @@ function lossOf({ name }: Wanted, { val_loss, metrics }: Evaluation): number {
   return (name === 'val_loss' ? val_loss : metrics?.[name]) ?? Number.NaN
 }
 
-function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | NoTimeToQuality {
+function secondsUntil(run: CompleteMetrics, wanted: readonly Wanted[]): number | NoTimeToQuality {
   const evaluation = misplacedEvaluation(run)
   if (evaluation !== null) return { kind: 'misplaced', evaluation }
   const curve = run.evaluations.toSorted((a, b) => a.step - b.step)
@@ -94,7 +95,7 @@ function secondsUntil(run: WholeMetrics, wanted: readonly Wanted[]): number | No
 }
 
 /** The first whose step and samples do not fit the steps: an epoch's number would make the time far too short. */
-function misplacedEvaluation({ evaluations, steps }: WholeMetrics): Evaluation | null {
+function misplacedEvaluation({ evaluations, steps }: CompleteMetrics): Evaluation | null {
   let step = 0
   let samples = 0
   for (const evaluation of evaluations.toSorted((a, b) => a.step - b.step)) {
@@ -105,7 +106,7 @@ function misplacedEvaluation({ evaluations, steps }: WholeMetrics): Evaluation |
   return null
 }
 
-function secondsAt(run: WholeMetrics, step: number): number {
+function secondsAt(run: CompleteMetrics, step: number): number {
   const setUp = run.phases.filter((phase) => phase.name !== 'checkpoint' && !liesInStep(phase, run))
   return sumOf([...setUp.map(({ seconds }) => seconds), ...run.steps.seconds.slice(0, step)])
 }

@@ -1,4 +1,4 @@
-// One planned run -> the torchrun command line that launches it.
+// The command lines of a plan: torchrun for one run, and the evaluation of several runs' final checkpoints.
 import type { Experiment } from '../config/experiment.ts'
 import type { PlannedRun } from './plan.ts'
 
@@ -58,4 +58,15 @@ function rendezvous({ name, launch }: Experiment, run: PlannedRun): string[] {
     '--rdzv-id',
     `${name}-${run.id}`,
   ]
+}
+
+/** One call for all: no training code runs in it, and both variants meet the same evaluation. */
+export function evaluateCommand(
+  python: string,
+  experiment: Experiment,
+  command: string,
+  numbersFile: string,
+  runFolders: readonly string[],
+): string[] {
+  return [python, ...entry(experiment, command), '--out', numbersFile, '--run', ...runFolders]
 }

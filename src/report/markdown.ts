@@ -1,21 +1,21 @@
 // A result -> Markdown sections, most important first; the comment leaves out from the end if it must.
 import { markdownTable } from 'markdown-table'
-import type { Check } from '../judge/check.ts'
+import type { Check } from '../judge/checks/check.ts'
 import type { NotRunReason } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { runTitle } from '../plan/plan.ts'
 import type { OutcomeLine, Result } from '../record/result.ts'
 import { duration, number, percent, seconds } from '../text/numbers.ts'
-import { besideTheGates } from './beside.ts'
-import { chartMarkdown } from './chart.ts'
-import type { CommentSection } from './comment.ts'
 import { escapeCell } from './escape.ts'
-import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
-import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './machine.ts'
-import { reproduceCommand } from './reproduce.ts'
-import { ruleLink, ruleOf } from './rules.ts'
-import { settingText } from './setting.ts'
-import { warmUpLines } from './warm-up.ts'
+import { gateCells, gateMeaning, TABLE_HEAD } from './gates/gate-row.ts'
+import type { CommentSection } from './github/comment.ts'
+import { chartMarkdown } from './sections/chart.ts'
+import { settingText } from './sections/differences.ts'
+import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './sections/machine.ts'
+import { reproduceCommand } from './sections/reproduce.ts'
+import { ruleLink, ruleOf } from './sections/rules.ts'
+import { secondaryEvidence } from './sections/secondary-evidence.ts'
+import { warmUpLines } from './sections/warm-up.ts'
 
 export function renderSections(result: Result): CommentSection[] {
   return [
@@ -86,7 +86,7 @@ function meanings(result: Result): string {
     (gate) =>
       `- **${gate.gate.name}** (${ruleLink('rule', ruleOf(gate.gate))}): ${escapeCell(gateMeaning(gate), 600)}`,
   )
-  const beside = besideTheGates(result).map((line) => `- ${escapeCell(line, 600)}`)
+  const beside = secondaryEvidence(result).map((line) => `- ${escapeCell(line, 600)}`)
   return [
     ...gates,
     ...beside,

@@ -1,8 +1,8 @@
 // What would run, in which order, with which commands, and for how long.
 import { markdownTable } from 'markdown-table'
 import { type Experiment, gatesOf, VARIANTS, type Variant } from '../config/experiment.ts'
-import type { Source } from '../config/sources.ts'
-import { whyNotReevaluated } from '../judge/reevaluation.ts'
+import type { Source } from '../config/revisions/sources.ts'
+import { whyNotReevaluated } from '../judge/checks/reevaluation.ts'
 import { estimateSeconds, meanWallSeconds, measuredOf, type TimedRun } from '../plan/estimate.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { type RunPaths, torchrunCommand } from '../plan/torchrun.ts'
@@ -10,10 +10,10 @@ import { allDifferences } from '../record/differences.ts'
 import type { Request } from '../record/result.ts'
 import { duration } from '../text/numbers.ts'
 import { shellQuote } from '../text/shell-quote.ts'
-import { differenceText } from './differences.ts'
-import { gateQuestion } from './gate-row.ts'
-import { looksPlanned } from './looks.ts'
-import { warmUpLines } from './warm-up.ts'
+import { gateQuestion } from './gates/gate-row.ts'
+import { differenceText } from './sections/differences.ts'
+import { looksPlanned } from './sections/looks.ts'
+import { warmUpLines } from './sections/warm-up.ts'
 
 export interface RunFolders {
   runFiles(run: PlannedRun): RunPaths

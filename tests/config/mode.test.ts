@@ -1,9 +1,9 @@
 // `mode: aa` turns any experiment into its baseline against itself.
 import { describe, expect, test } from 'vitest'
 import { gatesOf } from '../../src/config/experiment.ts'
-import { parseOverrides } from '../../src/config/overrides.ts'
+import { parseOverrides } from '../../src/config/overrides/overrides.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
-import { refuseIdentical } from '../../src/config/same-work.ts'
+import { refuseIdentical } from '../../src/config/same-work/same-work.ts'
 import { anExperiment } from '../fixtures/builders.ts'
 import { refusal } from '../fixtures/refusal.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseOverrides } from '../../src/config/overrides.ts'
+import { parseOverrides } from '../../src/config/overrides/overrides.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { PRESET_NAMES } from '../../src/config/presets.ts'
 import { refusal } from '../fixtures/refusal.ts'

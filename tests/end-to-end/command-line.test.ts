@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
-import { gatesFile } from '../../src/config/gates.ts'
-import { readGates } from '../../src/config/read-gates.ts'
+import { gatesFile } from '../../src/config/gates/gates.ts'
+import { readGates } from '../../src/config/gates/read-gates.ts'
 import {
   anExperiment,
   anExperimentByTorchrun,

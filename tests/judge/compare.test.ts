@@ -1,7 +1,7 @@
 // Runs become blocks, and blocks one estimate per gate.
 import { describe, expect, test } from 'vitest'
 import { compare } from '../../src/judge/compare.ts'
-import { judgeGate } from '../../src/judge/gate-verdict.ts'
+import { judgeGate } from '../../src/judge/gates/gate-verdict.ts'
 import { aGate, aRunSummary, blocksOf } from '../fixtures/builders.ts'
 
 const comparisonOf = (runs: Parameters<typeof compare>[0], gate = aGate()) => {

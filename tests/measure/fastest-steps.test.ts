@@ -1,7 +1,7 @@
 // Waits that come and go, taken out of a run.
 import { expect, test } from 'vitest'
 import { windowSamplesOf, withoutSlowWindows } from '../../src/measure/fastest-steps.ts'
-import type { WholeMetrics } from '../../src/measure/outcome.ts'
+import type { CompleteMetrics } from '../../src/measure/outcome.ts'
 import { aFinishedRun } from '../fixtures/builders.ts'
 
 /** Steps of these seconds, with these samples each (16 unless named). */
@@ -17,7 +17,7 @@ async function runOf(
   }
 }
 const repeated = (count: number, ...values: number[]) => Array.from({ length: count }, () => values).flat()
-const secondsOf = (run: WholeMetrics | null) => run?.steps.seconds
+const secondsOf = (run: CompleteMetrics | null) => run?.steps.seconds
 
 test('no timed step takes longer than the tenth percentile of all, and faster ones stay', async () => {
   const seconds = [5, 0.9, 1, ...repeated(18, 2), 9]

@@ -1,7 +1,7 @@
 // A run is finished on proof alone: exit code 0 and whole metrics; everything else has a typed reason.
 import { describe, expect, test } from 'vitest'
-import { metricsProblem, readMetrics } from '../../src/measure/metrics-file.ts'
 import { type LaunchEnd, outcomeOf, type RankFailure } from '../../src/measure/outcome.ts'
+import { metricsProblem, readMetrics } from '../../src/read/speedproof.ts'
 import { aLaunchRecord, aPlannedRun, metricsLines } from '../fixtures/builders.ts'
 
 const ENDS = {

@@ -1,6 +1,6 @@
 // What `plan` prints before anything runs.
 import { expect, test } from 'vitest'
-import { gatesFile } from '../../src/config/gates.ts'
+import { gatesFile } from '../../src/config/gates/gates.ts'
 import { planRuns } from '../../src/plan/plan.ts'
 import { renderPlan } from '../../src/report/plan-text.ts'
 import { anExperiment, aPlannedRun, aRequest, aSource } from '../fixtures/builders.ts'

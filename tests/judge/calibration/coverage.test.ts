@@ -1,6 +1,6 @@
 // Bounds by simulation: they hold the truth as often as they say, and the bootstrap beside them tells its own weakness.
 import { describe, expect, test } from 'vitest'
-import { bootstrapBounds } from '../../../src/judge/bootstrap.ts'
+import { bootstrapBounds } from '../../../src/judge/gates/bootstrap.ts'
 import { pairedMean, pairedRatio } from '../../../src/judge/paired.ts'
 import { pairsToResolve, resolvableDistance } from '../../../src/statistics/power.ts'
 import { seededRandom } from '../../../src/statistics/random.ts'

@@ -1,8 +1,8 @@
 // 10,000 mutated and random metrics files, each as one run of an experiment that else passes: no crash, no pass without proof.
 import { expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
-import { readMetrics } from '../../../src/measure/metrics-file.ts'
 import { outcomeOf } from '../../../src/measure/outcome.ts'
+import { readMetrics } from '../../../src/read/speedproof.ts'
 import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { aLaunchRecord, anExperiment, aRequest, launchedPlan, metricsLines } from '../../fixtures/builders.ts'
 

@@ -1,6 +1,6 @@
 // The trend check by simulation: bursts of a shared machine are no trend, and a slow throttling is one.
 import { describe, expect, test } from 'vitest'
-import { checkValidity } from '../../../src/judge/validity.ts'
+import { checkValidity } from '../../../src/judge/checks/validity.ts'
 import { logTrend } from '../../../src/measure/steady-state.ts'
 import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { aFinishedRun, anExperiment, aRunSummary } from '../../fixtures/builders.ts'

@@ -1,0 +1,135 @@
+// One launch of one run: started, watched and ended, with all that was seen of it.
+import { setInterval } from 'node:timers/promises'
+import type { Experiment } from '../../config/experiment.ts'
+import type { LaunchEnd, LaunchRecord, RankFailure } from '../../measure/outcome.ts'
+import type { PlannedRun } from '../../plan/plan.ts'
+import { torchrunCommand } from '../../plan/torchrun.ts'
+import { type MetricsEvent, metricsEvent } from '../../read/events.ts'
+import { withoutByteOrderMark } from '../../read/json-line.ts'
+import type { RunFiles } from '../folder/workspace.ts'
+import type { Machine } from '../machine/take-machine.ts'
+import { readErrorFiles } from '../process/log/error-files.ts'
+import { lastWords, readLogError } from '../process/log/log-error.ts'
+import { FileTail } from '../process/log/tail.ts'
+import { supervise } from '../process/supervisor.ts'
+import { trainerEnvironment } from '../process/trainer-environment.ts'
+import type { VariantPlace } from '../revisions/variant-places.ts'
+import { tryParseJson } from '../system/parse-json.ts'
+import { pythonPath } from '../system/python-path.ts'
+import { codeHashes, hashSources } from './code-hash.ts'
+import { cacheVariables, watchCache } from './compile-cache.ts'
+import type { Progress } from './progress.ts'
+
+export interface Launching {
+  readonly experiment: Experiment
+  readonly run: PlannedRun
+  /** Prepared: its config is written, its folders are made. */
+  readonly files: RunFiles
+  readonly cacheDirectory: string
+  /** Of the whole experiment: what is written there is none of the trainer's code. */
+  readonly resultsDirectory: string
+  readonly place: VariantPlace
+}
+
+export interface RunHooks {
+  readonly cancelled: AbortSignal
+  readonly progress: Progress
+  readonly machine: Machine
+  /** Called before a launch with the marker that finds its processes again. */
+  readonly onStart: (marker: string) => void
+}
+
+const POLL_MILLISECONDS = 500
+
+export async function launchRun(
+  {
+    experiment,
+    run,
+    files,
+    cacheDirectory,
+    resultsDirectory,
+    place: { workingDirectory, python },
+  }: Launching,
+  { cancelled, progress, machine, onStart }: RunHooks,
+): Promise<LaunchRecord> {
+  const caches = cacheVariables(cacheDirectory)
+  const named = { ...experiment.launch.env, ...experiment.variants[run.variant].env }
+  const isOurs = Object.keys(caches).every((name) => !Object.hasOwn(named, name))
+  const cacheState = await watchCache(cacheDirectory)
+  const before = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
+  const startedAt = new Date().toISOString()
+  const ended = new AbortController()
+  await using sampler = await machine.watch(files.machineFile)
+  // The live view is a courtesy: no trouble of it ends a training.
+  const watched = watchMetrics(files, [progress, sampler], ended.signal).catch(() => {})
+  try {
+    const result = await supervise(
+      {
+        command: torchrunCommand(experiment, run, files, python),
+        workingDirectory,
+        environment: trainerEnvironment(process.env, {
+          ...caches,
+          ...named,
+        }),
+        logFile: files.logFile,
+        timeoutSeconds: experiment.launch.timeout_minutes * 60,
+        python: pythonPath(python, workingDirectory),
+      },
+      {
+        cancelled,
+        onStart: (marker) => {
+          sampler.follow(marker)
+          onStart(marker)
+        },
+        onLine: (line) => progress.trainerLine(line),
+      },
+    )
+    const compileCache = isOurs ? await cacheState() : null
+    const after = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
+    const code = codeHashes(before, after)
+    const errors = await readErrors(files, result)
+    const said = await lastWords(files.logFile, result, errors)
+    return { runId: run.id, startedAt, result, errors, ...said, compileCache, code }
+  } finally {
+    ended.abort()
+    await watched
+  }
+}
+
+/** A rank that fails before its training starts leaves no error file, but its log has an exception. */
+async function readErrors(files: RunFiles, result: LaunchEnd): Promise<readonly RankFailure[]> {
+  const errors = await readErrorFiles(files.errorDirectory)
+  const failed = result.status === 'exited' && result.exitCode !== 0
+  if (errors.length > 0 || !failed) return errors
+  const fromLog = await readLogError(files.logFile)
+  return fromLog === null ? [] : [fromLog]
+}
+
+interface Follower {
+  event(event: MetricsEvent): void
+  /** Called at each look at the file. */
+  tick(): void
+}
+
+/** Feeds the live view and the sampler from the metrics file while it grows. What is wrong with it is said after the run. */
+async function watchMetrics(
+  { metricsFile }: RunFiles,
+  followers: readonly Follower[],
+  ended: AbortSignal,
+): Promise<void> {
+  const tail = new FileTail(metricsFile)
+  const look = async () => {
+    for (const line of await tail.read()) {
+      const event = metricsEvent.safeParse(tryParseJson(withoutByteOrderMark(line))).data
+      if (event) for (const follower of followers) follower.event(event)
+    }
+    for (const follower of followers) follower.tick()
+  }
+  try {
+    for await (const _ of setInterval(POLL_MILLISECONDS, null, { signal: ended })) await look()
+  } catch (error) {
+    if (!ended.aborted) throw error
+  }
+  // Some trainers report all of their steps at the end.
+  await look()
+}

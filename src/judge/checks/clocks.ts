@@ -1,0 +1,41 @@
+// Do a trainer's clock and that of its process agree?
+import type { RunSummary } from '../../measure/summary.ts'
+import { seconds } from '../../text/numbers.ts'
+
+/** Imports, process groups and torchrun itself take this long on a slow machine, and no trainer reports them. */
+const UNREPORTED_SECONDS = 60
+
+/** Steps are timed on the device, all else on the host. */
+const SAME_CLOCK = 1.01
+
+/**
+ * The supervisor's clock against the trainer's: all that comes one after the other within the total, the total and
+ * each phase within the process, little left over.
+ */
+export function clockProblems(runs: readonly RunSummary[]): string[] {
+  return runs.flatMap((run) => {
+    const { runId, trainingSeconds, totalSeconds, accountedSeconds, successiveSeconds, wallSeconds } = run
+    const inProcess = `in a process of ${seconds(wallSeconds)}`
+    if (trainingSeconds > totalSeconds || totalSeconds > wallSeconds) {
+      return [
+        `${runId}: reports ${seconds(trainingSeconds)} of steps and ${seconds(totalSeconds)} in all, ${inProcess}; are they in seconds, and total_seconds from the start of the process?`,
+      ]
+    }
+    if (run.longestPhaseSeconds > wallSeconds) {
+      return [
+        `${runId}: reports a phase of ${seconds(run.longestPhaseSeconds)}, ${inProcess}; is it in seconds?`,
+      ]
+    }
+    if (successiveSeconds > totalSeconds * SAME_CLOCK) {
+      return [
+        `${runId}: reports ${seconds(successiveSeconds)} of set-up, steps and evaluations, and ${seconds(totalSeconds)} in all; count total_seconds from the start of the process, and let only what names its step lie in a step`,
+      ]
+    }
+    const unexplained = wallSeconds - accountedSeconds
+    return unexplained > Math.max(UNREPORTED_SECONDS, wallSeconds / 2)
+      ? [
+          `${runId}: steps, set-up, evaluations and checkpoints explain ${seconds(accountedSeconds)} of ${seconds(wallSeconds)}; is a host clock around work that the device does later?`,
+        ]
+      : []
+  })
+}

@@ -1,0 +1,49 @@
+// A limit too wide to see a bad model does not suffice alone: a ratio gate that sees one has to pass beside it.
+import type { Gate } from '../../config/gates/gates.ts'
+import { comparesQuality, isMoreBetter } from './gate-kind.ts'
+import { type GateVerdict, WIDEST_SHARE } from './gate-verdict.ts'
+
+export function requireRatioGate<Judged extends GateVerdict>(gates: readonly Judged[]): Judged[] {
+  return gates.map((verdict) => {
+    if (!verdict.insensitive || verdict.state !== 'passed') return verdict
+    const beside = gates.filter(({ gate }) => suffices(gate, verdict.gate))
+    if (beside.some(({ state }) => state === 'passed')) return verdict
+    const isByEstimate = gates.some(({ gate }) => suffices({ ...gate, evidence: 'interval' }, verdict.gate))
+    const terms = isByEstimate ? ', by its interval and not its estimate alone' : termsText(verdict.gate)
+    const wanted = `${kindText(verdict.gate)} has to pass beside it${beside.length > 0 ? '' : terms}`
+    return {
+      ...verdict,
+      state: 'inconclusive',
+      reason: `${verdict.reason}, but the limit is over 10% of the baseline's ${verdict.gate.metric}: ${wanted}`,
+    }
+  })
+}
+
+/** As severe and as well proven as what it stands in for, of the same number, and with a limit that is not wide itself. */
+function suffices(ratio: Gate, wide: Gate): boolean {
+  return (
+    ratio.statistic === 'ratio' &&
+    comparesQuality(ratio) &&
+    SEVERITY[ratio.severity] >= SEVERITY[wide.severity] &&
+    (ratio.evidence === 'interval' || wide.evidence === 'point') &&
+    isOfSame(ratio.metric, wide.metric) &&
+    isMoreBetter(ratio) === isMoreBetter(wide) &&
+    (isMoreBetter(ratio) ? ratio.limit >= 1 - WIDEST_SHARE : ratio.limit <= 1 + WIDEST_SHARE)
+  )
+}
+
+const SEVERITY: Readonly<Record<Gate['severity'], number>> = { info: 0, warn: 1, required: 2 }
+
+/** A loss is in the units of its targets, squared or not, and the NRMSE is its ratio to them. */
+function isOfSame(ratio: string, wide: string): boolean {
+  return ratio === wide || (wide === 'val_loss' && ratio === 'evaluation.nrmse')
+}
+
+function kindText({ metric }: Gate): string {
+  return metric === 'val_loss' ? 'a ratio gate (such as nrmse_ratio)' : `a ratio gate of ${metric}`
+}
+
+function termsText(wide: Gate): string {
+  const limit = isMoreBetter(wide) ? `at least ${1 - WIDEST_SHARE}x` : `at most ${1 + WIDEST_SHARE}x`
+  return `, with a limit of ${limit}${wide.severity === 'required' ? ' and required itself' : ''}`
+}

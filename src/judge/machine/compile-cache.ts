@@ -1,0 +1,31 @@
+// Did both runs of each block find their compile caches alike? One that compiles first is slower from start to end.
+import type { CompileCache, Launched } from '../../measure/outcome.ts'
+import { listed } from '../../text/wording.ts'
+import { type MachineCheck, named, notMeasured, passed } from './machine-check.ts'
+
+export function checkCompileCaches(counting: readonly Launched[]): MachineCheck {
+  const measured = counting.filter(
+    ({ outcome }) => outcome.status === 'finished' && outcome.run.block !== null,
+  )
+  const states = measured.map(({ launch }) => launch?.compileCache ?? null)
+  const unlike = blocksUnlike(measured)
+  if (unlike.length > 0) {
+    const detail = `one run compiled and the other found all compiled in ${listed(unlike.map((block) => `block ${block}`))}; give each variant a warm-up launch`
+    return named('compile caches', { state: 'warned', detail })
+  }
+  return states.length === 0 || states.includes(null)
+    ? named('compile caches', notMeasured('not every launch told'))
+    : named('compile caches', passed(`no block has one cold and one warm run (${kinds(states)})`))
+}
+
+function blocksUnlike(measured: readonly Launched[]): number[] {
+  const blocks = Map.groupBy(measured, ({ outcome }) => outcome.run.block ?? 0)
+  return [...blocks].flatMap(([block, runs]) => {
+    const states = runs.map(({ launch }) => launch?.compileCache)
+    return states.includes('cold') && states.includes('warm') ? [block] : []
+  })
+}
+
+function kinds(states: readonly (CompileCache | null)[]): string {
+  return [...new Set(states)].join(', ')
+}

@@ -1,0 +1,163 @@
+// The launches of a ladder -> what each rung gives, alone and on top of those before it.
+
+import type { Experiment } from '../config/experiment.ts'
+import { type Difference, differencesOf } from '../config/same-work/differences.ts'
+import { checkValidity } from '../judge/checks/validity.ts'
+import { MATTERS } from '../measure/steady-state.ts'
+import { type RunSummary, summarizeRuns } from '../measure/summary.ts'
+import { type Effect, effectOf, type Noise, noiseOf } from './noise.ts'
+import { isAnswer, type LadderRecord, type LadderRung, type TrainingHash } from './record.ts'
+import {
+  baselineOf,
+  baselineRuns,
+  type Finished,
+  logOf,
+  NOT_MEASURED,
+  type Standing,
+  standingOf,
+} from './standing.ts'
+
+export type RungVerdict =
+  | 'gain'
+  /** None that would matter. */
+  | 'no gain'
+  | 'loss'
+  /** The launches scatter too much to tell, or nobody knows how much they do. */
+  | 'open'
+  /** The read-back is the same as without it. */
+  | 'not active'
+  | 'not comparable'
+  | 'failed'
+  | 'not measured'
+
+export interface RungResult {
+  readonly standing: Standing
+  /** What else has been launched of the same training, in other sittings; none of it counts. */
+  readonly others: readonly Finished[]
+  /** Against the baseline. */
+  readonly speedup: Effect | null
+  /** Against the same training without this rung. */
+  readonly gain: Effect | null
+  /** What its read-back has otherwise than without it. */
+  readonly readBack: readonly Difference[]
+  /** Why it cannot be compared. */
+  readonly problems: readonly string[]
+  readonly verdict: RungVerdict
+}
+
+export interface JudgedRung {
+  readonly rung: LadderRung
+  readonly alone: RungResult
+  readonly sum: RungResult
+}
+
+export interface JudgedLadder {
+  readonly rungs: readonly JudgedRung[]
+  /** The optimized variant as a whole, against the baseline. */
+  readonly optimized: RungResult
+  /** Finished and undisturbed, for each sitting. */
+  readonly baselines: readonly (readonly RunSummary[])[]
+  readonly noise: Noise | null
+}
+
+export function judgeLadder(record: LadderRecord): JudgedLadder {
+  const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
+  const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
+  const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
+    // Calls that share a ladder may each have launched a rung, or what it is compared with: best both side by side.
+    const isWhole = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
+    const whole = record.sittings.findLastIndex((_, sitting) => isWhole(sitting))
+    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, whole < 0 ? null : whole)
+    const other = standing.status === 'finished' ? standingOf(before, record, standing.sitting) : NOT_MEASURED
+    const measured = other.status === 'finished' ? other : null
+    const without = before === baselineOf(record) ? baselineFor(standing, baselines) : measured
+    return { ...resultOf(standing, without, record, noise), others: othersOf(hash, standing, record) }
+  }
+  return {
+    rungs: record.rungs.map((rung) => ({
+      rung,
+      alone: result(rung.alone, rung.from),
+      sum: result(rung.sum, rung.sumBefore),
+    })),
+    optimized: result(record.trainings.at(-1)?.hash ?? '', baselineOf(record)),
+    baselines,
+    noise,
+  }
+}
+
+function hasFinishedIn(hash: TrainingHash | null, sitting: number, { launches }: LadderRecord): boolean {
+  return launches.some((launch) => {
+    const hasFinished = isAnswer(launch) && launch.launched.outcome.status === 'finished'
+    return launch.training === hash && launch.sitting === sitting && hasFinished
+  })
+}
+
+function othersOf(hash: TrainingHash | null, standing: Standing, record: LadderRecord): Finished[] {
+  return record.sittings.flatMap((_, sitting) => {
+    const isOther = standing.status !== 'finished' || standing.sitting !== sitting
+    const other =
+      hash !== null && isOther && hasFinishedIn(hash, sitting, record)
+        ? standingOf(hash, record, sitting)
+        : null
+    return other?.status === 'finished' ? [other] : []
+  })
+}
+
+type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast' | 'problems'>
+
+/** The baseline as it is compared with itself: its speedup is 1 by definition, and its scatter is in the other's. */
+function baselineFor(standing: Standing, baselines: JudgedLadder['baselines']): Compared | null {
+  if (standing.status !== 'finished') return null
+  const summary = baselines.flat().find(({ block }) => block === standing.summary.block)
+  return summary === undefined ? null : { summary, logSpeedup: 0, contrast: new Map(), problems: [] }
+}
+
+function resultOf(
+  standing: Standing,
+  without: Compared | null,
+  { experiment }: LadderRecord,
+  noise: Noise | null,
+): Omit<RungResult, 'others'> {
+  if (standing.status !== 'finished')
+    return { standing, speedup: null, gain: null, readBack: [], problems: [], verdict: standing.status }
+  const { logSpeedup, contrast, summary } = standing
+  const speedup = logSpeedup === null ? null : effectOf(logSpeedup, noise, contrast)
+  const before = without?.logSpeedup ?? null
+  const gain =
+    logSpeedup === null || without === null || before === null
+      ? null
+      : effectOf(logSpeedup - before, noise, contrast, without.contrast)
+  const readBack = without === null ? [] : differencesOf(without.summary.effective, summary.effective, [])
+  const isInactive = without !== null && readBack.length === 0
+  const problems = [
+    ...standing.problems,
+    ...(without?.problems ?? [])
+      .filter((problem) => !standing.problems.includes(problem))
+      .map((problem) => `what it is compared with: ${problem}`),
+    ...(without === null ? [] : betweenProblems(experiment, [without.summary, summary])),
+  ]
+  return { standing, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }
+}
+
+/** The baseline is that beside the launch, which has been checked; any other may be of another sitting, code or machine. */
+function betweenProblems(
+  experiment: Experiment,
+  [without, own]: readonly [RunSummary, RunSummary],
+): string[] {
+  if (without.variant === 'baseline') return []
+  return checkValidity(experiment, [without, own])
+    .filter(({ name, state }) => state === 'failed' && (name === 'same code' || name === 'same machine'))
+    .map(({ name, detail }) => `${name}: ${detail}`)
+}
+
+/** A gain of less than 2% is none, as in other places. */
+export const NO_GAIN = Math.exp(MATTERS)
+
+function verdictOf(problems: readonly string[], gain: Effect | null, isInactive: boolean): RungVerdict {
+  if (problems.length > 0) return 'not comparable'
+  if (isInactive) return 'not active'
+  if (!gain?.bounds) return 'open'
+  if (gain.bounds.lower > 1) return 'gain'
+  if (gain.bounds.upper < 1) return 'loss'
+  return gain.bounds.upper <= NO_GAIN ? 'no gain' : 'open'
+}

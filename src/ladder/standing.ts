@@ -1,0 +1,123 @@
+// Where each training of a ladder stands, by its last launch, beside the baseline launches around that.
+
+import { checkValidity } from '../judge/checks/validity.ts'
+import type { CompileCache, FailureReason } from '../measure/outcome.ts'
+import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
+import { meanOf, sumOf } from '../statistics/averages.ts'
+import type { Contrast, Share } from './noise.ts'
+import { isAnswer, type LadderLaunch, type LadderRecord, type TrainingHash } from './record.ts'
+
+/** Where a training stands beside the baseline launches around it. */
+export type Standing =
+  | Finished
+  | { readonly status: 'failed'; readonly reason: FailureReason; readonly message: string }
+  | { readonly status: 'not measured' }
+
+export interface Finished {
+  readonly status: 'finished'
+  readonly sitting: number
+  readonly summary: RunSummary
+  /** Of the compile and capture phases. */
+  readonly compileSeconds: number
+  readonly compileCache: CompileCache | null
+  /** ln(baseline seconds per sample / its own); null where one of them has no steady state. */
+  readonly logSpeedup: number | null
+  /** The share that each launch has in it. */
+  readonly contrast: Contrast
+  /** Held-out loss less the mean of the baseline's with the same seed. */
+  readonly lossDelta: number | null
+  /** Why it cannot be compared with the baseline beside it. */
+  readonly problems: readonly string[]
+}
+
+export function baselineOf({ trainings }: Pick<LadderRecord, 'trainings'>): TrainingHash {
+  return trainings[0]?.hash ?? ''
+}
+
+/** The last that gave an answer, of a sitting if it has one; null if none did. */
+export function answerOf(
+  hash: TrainingHash,
+  launches: readonly LadderLaunch[],
+  sitting: number | null = null,
+): LadderLaunch | null {
+  const answers = launches.filter((launch) => launch.training === hash && isAnswer(launch))
+  return answers.findLast((launch) => launch.sitting === sitting) ?? answers.at(-1) ?? null
+}
+
+export const NOT_MEASURED = { status: 'not measured' } as const satisfies Standing
+
+export function standingOf(
+  hash: TrainingHash,
+  record: LadderRecord,
+  sitting: number | null = null,
+): Standing {
+  const launch = answerOf(hash, record.launches, sitting)
+  const outcome = launch?.launched.outcome
+  if (launch && outcome?.status === 'finished') return finishedStanding(launch, outcome, record)
+  if (outcome?.status !== 'failed') return NOT_MEASURED
+  return { status: 'failed', reason: outcome.reason, message: outcome.message }
+}
+
+function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: LadderRecord): Finished {
+  const baselines = baselineRuns(record, launch.sitting)
+  // Timed over the same samples as all baseline launches of its sitting, so that these tell when it has settled.
+  const isOther = ({ run }: FinishedRun) => run.id !== outcome.run.id
+  const summaries = summarizeRuns([...baselines.filter(isOther), outcome])
+  const order = record.launches.map(({ launched }) => launched.outcome.run.id)
+  const neighbours = neighboursOf(outcome.run.id, summaries.slice(0, -1), order)
+  const summary = summaries.at(-1)
+  if (summary === undefined) throw new Error('a finished run has no summary')
+  const timed = neighbours.filter((run) => logOf(run) !== null)
+  const [own, logs] = [logOf(summary), timed.flatMap((run) => logOf(run) ?? [])]
+  const losses = neighbours.flatMap((run) => run.metrics.val_loss ?? [])
+  const loss = summary.metrics.val_loss
+  return {
+    status: 'finished',
+    sitting: launch.sitting,
+    summary,
+    compileSeconds: sumOf(
+      outcome.metrics.phases
+        .filter(({ name }) => name === 'compile' || name === 'capture')
+        .map(({ seconds }) => seconds),
+    ),
+    compileCache: launch.launched.launch?.compileCache ?? null,
+    logSpeedup: own === null || logs.length === 0 ? null : meanOf(logs) - own,
+    contrast: new Map([shareOf(summary, -1), ...timed.map((run) => shareOf(run, 1 / timed.length))]),
+    lossDelta: loss === undefined || losses.length === 0 ? null : loss - meanOf(losses),
+    problems:
+      neighbours.length === 0
+        ? ['no baseline launch of its sitting finished undisturbed']
+        : checkValidity(record.experiment, [...neighbours, summary])
+            .filter(({ state }) => state === 'failed')
+            .map(({ name, detail }) => `${name}: ${detail}`),
+  }
+}
+
+function shareOf({ runId, logStandardError }: RunSummary, coefficient: number): [string, Share] {
+  return [runId, { coefficient, standardError: logStandardError ?? 0 }]
+}
+
+/** The nearest baseline launch before, and the nearest after. */
+function neighboursOf(
+  runId: string,
+  baselines: readonly RunSummary[],
+  order: readonly string[],
+): RunSummary[] {
+  const place = order.indexOf(runId)
+  const before = baselines.findLast((run) => order.indexOf(run.runId) < place)
+  const after = baselines.find((run) => order.indexOf(run.runId) > place)
+  return [before, after].filter((run) => run !== undefined)
+}
+
+/** Finished and undisturbed. */
+export function baselineRuns(record: LadderRecord, sitting: number): FinishedRun[] {
+  return record.launches.flatMap((launch) => {
+    const { outcome } = launch.launched
+    const isBaseline = launch.training === baselineOf(record) && launch.sitting === sitting
+    return isBaseline && isAnswer(launch) && outcome.status === 'finished' ? [outcome] : []
+  })
+}
+
+export function logOf({ secondsPerSample }: RunSummary): number | null {
+  return secondsPerSample === null ? null : Math.log(secondsPerSample)
+}
