@@ -7,7 +7,7 @@ import type { TrainerConfig } from '../../config/same-work/same-work.ts'
 import { ConfigError, messageOf, RunError } from '../../errors.ts'
 import type { TimedRun } from '../../plan/estimate.ts'
 import { type PlannedRun, planRuns } from '../../plan/plan.ts'
-import type { RunPaths } from '../../plan/torchrun.ts'
+import { type RunPaths, TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { parseRecorded, type Request, type Result } from '../../record/result.ts'
 import { renderMarkdown } from '../../report/markdown.ts'
 import { makeFolder } from './make-folder.ts'
@@ -78,10 +78,10 @@ export class Workspace {
     const folder = join(this.directory, 'runs', id)
     return {
       configFile: join(folder, 'config.json'),
-      outDirectory: folder,
+      outDirectory: join(folder, TRAINER_FOLDER),
       errorDirectory: join(folder, 'errors'),
       logFile: join(folder, 'log.txt'),
-      metricsFile: join(folder, 'metrics.jsonl'),
+      metricsFile: join(folder, TRAINER_FOLDER, 'metrics.jsonl'),
       machineFile: join(folder, 'machine.jsonl'),
     }
   }
@@ -95,6 +95,7 @@ export class Workspace {
     const files = this.runFiles(run)
     await refusalTold(files.outDirectory, async () => {
       await mkdir(files.errorDirectory, { recursive: true })
+      await mkdir(files.outDirectory, { recursive: true })
       await mkdir(this.cacheDirectory(run.variant), { recursive: true })
       await writeFile(files.configFile, `${JSON.stringify(config, null, 2)}\n`)
     })

@@ -21,7 +21,7 @@ export const UNPACK_LIMITS: UnpackLimits = {
 
 // Names are ours, not the archive's: no link, no "..", no other folder can be meant by one of these.
 const NEEDED =
-  /^(result\.json|evaluation\/evaluations\.jsonl|runs\/[a-z0-9][a-z0-9-]{0,99}\/(metrics|machine)\.jsonl)$/
+  /^(result\.json|evaluation\/evaluations\.jsonl|runs\/[a-z0-9][a-z0-9-]{0,99}\/(machine|trainer\/metrics)\.jsonl)$/
 
 /** Throws a RunError for an archive that is broken, too large, or has a file twice. */
 export async function unpackResult(

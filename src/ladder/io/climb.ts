@@ -139,15 +139,15 @@ function cutAt(milliseconds: number): AbortSignal[] {
   return [AbortSignal.timeout(timerMilliseconds(left))]
 }
 
-/** Beside its log and metrics, what a training leaves that is larger is a checkpoint, which nobody evaluates again. */
+/** Apart from its metrics, what a training leaves that is larger is a checkpoint, which nobody evaluates again. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024
 
-async function removeCheckpoints({ outDirectory, ...own }: RunFiles): Promise<void> {
+async function removeCheckpoints({ outDirectory, metricsFile }: RunFiles): Promise<void> {
+  // A link would lead to files that are not of this run, and a trainer may have removed its folder.
+  const found = await lstat(outDirectory).catch(() => null)
+  if (!found?.isDirectory()) return
   const names = await readdir(outDirectory)
-  const ours = [own.configFile, own.logFile, own.metricsFile, own.machineFile, own.errorDirectory].map(
-    (path) => basename(path),
-  )
-  for (const name of names.filter((one) => !ours.includes(one))) {
+  for (const name of names.filter((one) => one !== basename(metricsFile))) {
     const path = join(outDirectory, name)
     const status = await lstat(path)
     if (!status.isFile() || status.size > MAX_KEPT_BYTES) await rm(path, { recursive: true, force: true })

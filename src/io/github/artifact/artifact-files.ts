@@ -24,7 +24,8 @@ export const ARTIFACT_LIMITS: SizeLimits = {
 }
 
 /** A verdict is made from these: they must not give way to what else a trainer writes. */
-const NEEDED = /(^|\/)(result\.json|report\.md|config\.json|(metrics|machine|evaluations)\.jsonl)$/
+const NEEDED =
+  /(^|\/)(result\.json|report\.md|evaluation\/evaluations\.jsonl|runs\/[^/]+\/(config\.json|machine\.jsonl|trainer\/metrics\.jsonl))$/
 
 // The artifact service refuses the whole artifact for one such name (they do not exist on NTFS), a report for a backslash.
 const FORBIDDEN_IN_PATHS = /[":<>|*?\r\n\\]/
