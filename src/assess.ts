@@ -16,7 +16,7 @@ import { UNWATCHED, type Watched } from './measure/machine-record.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
-import { confidenceOf } from './plan/looks.ts'
+import { confidenceOf, lookAt } from './plan/looks.ts'
 import { allDifferences } from './record/differences.ts'
 import {
   outcomeLine,
@@ -51,7 +51,9 @@ export function assess(
     ...checkRepeats(standing),
     ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),
   ]
-  const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
+  const measuredBlocks = new Set(runs.flatMap(({ block }) => block ?? [])).size
+  const look = lookAt(experiment, measuredBlocks)
+  const comparison = compare(runs, gatesOf(experiment), confidenceOf(look))
   const keyOf = (variant: Variant) =>
     noiseKeyOf(
       trainingHash(experiment, configs, variant, request.environment),

@@ -4,7 +4,7 @@ import type { ResolvedConfigs } from '../config/same-work/same-work.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { confidenceOf, looksOf } from '../plan/looks.ts'
+import { confidenceOf, lookAt, looksOf } from '../plan/looks.ts'
 import { type AaFinding, checkAa, findAa } from './checks/aa.ts'
 import type { Check } from './checks/check.ts'
 import {
@@ -93,7 +93,7 @@ export function judge(
       ...readBackWarnings(experiment, measured),
       ...coarseNoiseFloorWarnings(gatesOf(experiment), noise, {
         blocks: looksOf(experiment).at(-1) ?? 0,
-        confidence: confidenceOf(experiment),
+        confidence: confidenceOf(lookAt(experiment, Number.POSITIVE_INFINITY)),
       }),
     ],
     speedups: comparison.speedups,

@@ -8,6 +8,7 @@ import { KNOWN_GATES } from '../../src/config/gates/gates.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { PRESET_NAMES } from '../../src/config/presets.ts'
 import { ladderSection } from '../../src/ladder/config.ts'
+import { looksOf } from '../../src/plan/looks.ts'
 import { readMetrics } from '../../src/read/speedproof.ts'
 import { ROOT } from '../fixtures/processes/launching.ts'
 
@@ -69,13 +70,13 @@ it('every preset is in its table, with its blocks and whether it requires its ga
   const [text = ''] = (await blocksOf('README.md', 'yaml')).filter((block) => block.startsWith('# configs/'))
   const bare = text.replace(/^design:.*/ms, '')
   const rows = PRESET_NAMES.map((preset) => {
-    const { design, gates } = parseExperiment(bare, 'README.md', { preset })
-    const { blocks, warm_up_launches } = design
+    const experiment = parseExperiment(bare, 'README.md', { preset })
+    const { warm_up_launches } = experiment.design
     const warmUp = warm_up_launches > 1 ? `, after ${warm_up_launches} warm-up launches of each variant` : ''
-    const isRequired = Object.values(gates).every(({ severity }) => severity === 'required')
+    const isRequired = Object.values(experiment.gates).every(({ severity }) => severity === 'required')
     return [
       `\`${preset}\``,
-      `${[blocks].flat().join(', ')}${warmUp}`,
+      `${looksOf(experiment).join(', ')}${warmUp}`,
       isRequired ? 'required' : 'shown, not required',
     ]
   })
