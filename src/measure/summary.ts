@@ -2,9 +2,10 @@
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import type { Evaluation } from '../read/events.ts'
+import type { CompleteMetrics } from '../read/metrics-record.ts'
 import { meanOf, medianOf, sumOf } from '../statistics/averages.ts'
 import { windowSamplesOf, withoutSlowWindows } from './fastest-steps.ts'
-import type { CodeHashes, CompleteMetrics, RunOutcome } from './outcome.ts'
+import type { CodeHashes, RunOutcome } from './outcome.ts'
 import { liesInStep, mayLieBeside } from './phases.ts'
 import { compareSameSeed, lossesOf, type SameSeed } from './same-seed.ts'
 import {

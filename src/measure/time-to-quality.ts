@@ -1,8 +1,8 @@
 // When a training reached a given held-out loss for good.
 
 import type { Evaluation } from '../read/events.ts'
+import type { CompleteMetrics } from '../read/metrics-record.ts'
 import { sumOf } from '../statistics/averages.ts'
-import type { CompleteMetrics } from './outcome.ts'
 import { liesInStep } from './phases.ts'
 
 const PART = 'val_loss/'

@@ -9,7 +9,7 @@ import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { PRESET_NAMES } from '../../src/config/presets.ts'
 import { ladderSection } from '../../src/ladder/config.ts'
 import { looksOf } from '../../src/plan/looks.ts'
-import { readMetrics } from '../../src/read/speedproof.ts'
+import { readMetricsLines } from '../fixtures/builders.ts'
 import { ROOT } from '../fixtures/processes/launching.ts'
 
 const described = z.object({ description: z.string() })
@@ -85,7 +85,7 @@ it('every preset is in its table, with its blocks and whether it requires its ga
 
 it('the metrics file in the contract is whole', async () => {
   const [sample = ''] = await blocksOf('docs/metrics-contract.md', 'json')
-  const { problem, evaluations } = await readMetrics(sample.trimEnd().split('\n'))
+  const { problem, evaluations } = await readMetricsLines(sample.trimEnd().split('\n'))
   expect(problem).toBeNull()
   expect(evaluations).toHaveLength(1)
 })

@@ -75,7 +75,7 @@ it('refuses another experiment, and one that never began, before anything is run
 })
 
 it.each([
-  ['metrics.jsonl', '01-block-1-baseline/trainer/metrics.jsonl: metrics.jsonl '],
+  ['metrics.jsonl', '01-block-1-baseline has no whole metrics: metrics.jsonl '],
   ['result.json', 'result.json: not JSON'],
 ])(
   'refuses a %s that was cut off, with what to restore and the call that starts again',

@@ -15,7 +15,8 @@ import { markAsOurs, refuseForeign } from './own-folder.ts'
 
 export interface RunFiles extends RunPaths {
   readonly logFile: string
-  readonly metricsFile: string
+  /** Of the run. */
+  readonly directory: string
   readonly machineFile: string
 }
 
@@ -77,11 +78,11 @@ export class Workspace {
   runFiles({ id }: Pick<PlannedRun, 'id'>): RunFiles {
     const folder = join(this.directory, 'runs', id)
     return {
+      directory: folder,
       configFile: join(folder, 'config.json'),
       outDirectory: join(folder, TRAINER_FOLDER),
       errorDirectory: join(folder, 'errors'),
       logFile: join(folder, 'log.txt'),
-      metricsFile: join(folder, TRAINER_FOLDER, 'metrics.jsonl'),
       machineFile: join(folder, 'machine.jsonl'),
     }
   }

@@ -5,7 +5,7 @@ import { NOT_REEVALUATED, type Reevaluation } from '../../measure/reevaluation.t
 import { fitsBudget, followsLook } from '../../plan/budget.ts'
 import type { TimedRun } from '../../plan/estimate.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
-import { readMetricsFile } from '../load/read-run-files.ts'
+import { readRunMetrics } from '../load/read-run-files.ts'
 import type { Opened } from '../load/resume.ts'
 import { launchRun, type RunHooks } from './launch-run.ts'
 import { reevaluate } from './reevaluate.ts'
@@ -102,7 +102,7 @@ export async function runAll(
     const place = places[run.variant]
     const { experiment } = request
     const launch = await launchRun({ experiment, run, files, cacheDirectory, resultsDirectory, place }, hooks)
-    const outcome = outcomeOf(run, launch, await readMetricsFile(files.metricsFile))
+    const outcome = outcomeOf(run, launch, await readRunMetrics(files.directory))
     return { launch, outcome }
   }
 }

@@ -1,18 +1,19 @@
 // Climbs a ladder in one sitting: one launch after the other, each kept, until all is measured or the time is up.
 import { lstat, readdir, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { join, relative } from 'node:path'
 import type { RunFiles, Workspace } from '../../io/folder/workspace.ts'
-import { readMetricsFile } from '../../io/load/read-run-files.ts'
+import { keptMetrics, readRunMetrics } from '../../io/load/read-run-files.ts'
 import type { ExaminedMachine } from '../../io/machine/take-machine.ts'
 import { launchRun, type RunHooks } from '../../io/run/launch-run.ts'
 import { timerMilliseconds } from '../../io/system/timer.ts'
 import { disturbanceOf } from '../../judge/machine/disturbance.ts'
 import { outcomeOf, type RunOutcome } from '../../measure/outcome.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
+import { SOURCE_FILES } from '../../read/readers.ts'
 import { meanOf, sumOf } from '../../statistics/averages.ts'
 import { ladderRun, launchId, nextTraining } from '../plan.ts'
 import type { TrainingHash } from '../record.ts'
-import { type KeptLaunch, metricsLines } from './ladder-file.ts'
+import type { KeptLaunch } from './ladder-file.ts'
 import type { Resolved } from './resolve-trainings.ts'
 
 /** What is to be measured, in its order. */
@@ -109,11 +110,11 @@ async function launch(
     { experiment, run, files, cacheDirectory, resultsDirectory, place },
     { ...hooks, cancelled },
   )
-  const outcome = outcomeOf(run, record, await readMetricsFile(files.metricsFile))
+  const outcome = outcomeOf(run, record, await readRunMetrics(files.directory))
   const launched = { launch: record, outcome }
   await hooks.machine.recall(run.id, files.machineFile)
   const disturbance = lostLock(hooks) ?? disturbanceOf(launched, hooks.machine.seen.records.get(run.id))
-  const metrics = await metricsLines(files.metricsFile)
+  const metrics = await keptMetrics(files.directory)
   await removeCheckpoints(files)
   return { sitting: hooks.sitting, training: hash, launched, disturbance, metrics }
 }
@@ -142,13 +143,14 @@ function cutAt(milliseconds: number): AbortSignal[] {
 /** Apart from its metrics, what a training leaves that is larger is a checkpoint, which nobody evaluates again. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024
 
-async function removeCheckpoints({ outDirectory, metricsFile }: RunFiles): Promise<void> {
+async function removeCheckpoints({ directory, outDirectory }: RunFiles): Promise<void> {
   // A link would lead to files that are not of this run, and a trainer may have removed its folder.
   const found = await lstat(outDirectory).catch(() => null)
   if (!found?.isDirectory()) return
   const names = await readdir(outDirectory)
-  for (const name of names.filter((one) => one !== basename(metricsFile))) {
+  for (const name of names) {
     const path = join(outDirectory, name)
+    if (SOURCE_FILES.includes(relative(directory, path))) continue
     const status = await lstat(path)
     if (!status.isFile() || status.size > MAX_KEPT_BYTES) await rm(path, { recursive: true, force: true })
   }

@@ -1,4 +1,4 @@
-// ladder.json: all that a ladder has measured, with the lines of every metrics.jsonl, so that the file alone is enough.
+// ladder.json: all that a ladder has measured, with the lines of every run's metrics, so that the file alone is enough.
 import { z } from 'zod'
 import { experimentFile } from '../../config/experiment.ts'
 import { parseStrictly } from '../../config/parse/explain.ts'
@@ -7,11 +7,13 @@ import { differencesOf } from '../../config/same-work/differences.ts'
 import { ConfigError } from '../../errors.ts'
 import { refuseResult } from '../../io/load/record-kind.ts'
 import { parseJson } from '../../io/system/parse-json.ts'
-import { readOutput, readText } from '../../io/system/read-text.ts'
+import { readText } from '../../io/system/read-text.ts'
 import { plainText } from '../../io/system/sanitize.ts'
 import { preflightSchema } from '../../measure/machine-record.ts'
 import { outcomeOf } from '../../measure/outcome.ts'
-import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../read/speedproof.ts'
+import { piecesOf } from '../../read/lines.ts'
+import { metricsProblem, readMetrics } from '../../read/metrics-record.ts'
+import { DEFAULT_READER } from '../../read/readers.ts'
 import { launchRecord } from '../../record/result.ts'
 import { ladderRun, launchIdIn } from '../plan.ts'
 import type { LadderLaunch, LadderRecord } from '../record.ts'
@@ -57,14 +59,20 @@ const ladderFile = z.object({
       seed: z.int(),
       disturbance: z.string().nullable(),
       launch: launchRecord,
-      metrics: z.array(z.string()).nullable().describe('The lines of metrics.jsonl; null without one.'),
+      metrics: z
+        .record(z.string(), z.array(z.string()))
+        .nullable()
+        .describe('The lines of what the reader reads, by file; null where it is not all there.'),
     }),
   ),
 })
 
+/** Lines, by file in the folder of the run. */
+export type KeptMetrics = Readonly<Record<string, readonly string[]>>
+
 /** A launch with the lines of its metrics, from which its outcome can be had again. */
 export interface KeptLaunch extends LadderLaunch {
-  readonly metrics: readonly string[] | null
+  readonly metrics: KeptMetrics | null
 }
 
 export interface KeptLadder extends LadderRecord {
@@ -190,17 +198,8 @@ async function withOutcomes(file: LadderFile): Promise<KeptLadder> {
   return { ...file, launches }
 }
 
-/** As they are, for ladder.json; null if there are none to read. */
-export async function metricsLines(path: string): Promise<string[] | null> {
-  try {
-    return (await readOutput(path, MAX_METRICS_BYTES)).split('\n')
-  } catch {
-    return null // The outcome of the launch says why.
-  }
-}
-
-async function metricsOf(lines: readonly string[] | null) {
-  return lines === null
-    ? metricsProblem('absent', 'the trainer wrote no metrics.jsonl into --out')
-    : await readMetrics(lines)
+async function metricsOf(kept: KeptMetrics | null) {
+  return kept === null
+    ? metricsProblem('absent', 'the trainer wrote no metrics into --out')
+    : await readMetrics(DEFAULT_READER, (file) => piecesOf(kept[file] ?? []))
 }
