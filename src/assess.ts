@@ -18,13 +18,8 @@ import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
 import { confidenceOf, lookAt } from './plan/looks.ts'
 import { allDifferences } from './record/differences.ts'
-import {
-  outcomeLine,
-  RESULT_SCHEMA_VERSION,
-  type Request,
-  type Result,
-  type SetAsideLine,
-} from './record/result.ts'
+import { outcomeLine, type Request, type Result, type SetAsideLine } from './record/result.ts'
+import { RECORD_SCHEMA_VERSION } from './record/schema-version.ts'
 
 /** `launched` has one entry per planned run, also for those that were not started, and one per repeat. */
 export function assess(
@@ -72,7 +67,7 @@ export function assess(
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,
-    schemaVersion: RESULT_SCHEMA_VERSION,
+    schemaVersion: RECORD_SCHEMA_VERSION,
     differences: allDifferences(request),
     launches,
     reevaluation: reevaluation.launch,

@@ -9,13 +9,13 @@ export interface LaunchRecord {
   readonly startedAt: string
   readonly result: LaunchEnd
   readonly errors: readonly RankFailure[]
-  /** Where it failed without an error, what it printed last, or null for nothing. Absent in an old result. */
+  /** Where it failed without an error, what it printed last, or null for nothing. Absent where it did not. */
   readonly lastLine?: string | null | undefined
   /** Of the rank that failed first, as torchrun tells it: its own exit code is 1 whatever that was. */
   readonly rankExit?: { readonly rank: number; readonly exitCode: number } | undefined
-  /** Null where it is not ours to see: the experiment names cache folders of its own, or an old result. */
+  /** Null where it is not ours to see: the experiment names cache folders of its own. */
   readonly compileCache: CompileCache | null
-  /** Null where the trainer's code is not ours to see, or in an old result. */
+  /** Null where the trainer's code is not ours to see. */
   readonly code: CodeHashes | null
 }
 

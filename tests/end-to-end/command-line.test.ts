@@ -335,7 +335,7 @@ describe('a result that cannot be read ends analyze with 2', () => {
   it.each([
     ['absent', null, /out\.json: cannot be read .*ENOENT/],
     ['empty', '', /out\.json: not JSON .*expected a result\.json/],
-    ['cut off', '{"schemaVersion": 1, "experi', /out\.json: not JSON .*expected a result\.json/],
+    ['cut off', '{"schemaVersion": 2, "experi', /out\.json: not JSON .*expected a result\.json/],
     ['not JSON', 'verdict: passed\n', /out\.json: not JSON/],
     [
       'control characters',
@@ -343,7 +343,7 @@ describe('a result that cannot be read ends analyze with 2', () => {
       /out\.json: not JSON \(\P{Cc}*\); expected a result\.json/u,
     ],
     ['of another program', '{"benches": []}', /out\.json: schemaVersion: missing; expected/],
-    ['of another version', '{"schemaVersion": 99}', /out\.json: schemaVersion: got 99, expected one of 1/],
+    ['of another version', '{"schemaVersion": 99}', /out\.json: schemaVersion: got 99, expected 2; /],
   ])('when it is %s', async (_, text, message) => {
     const folder = await aFolder()
     if (text !== null) await writeFile(join(folder, 'out.json'), text)

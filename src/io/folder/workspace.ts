@@ -209,7 +209,7 @@ export async function earlierTimes(workspace: Workspace, { experiment }: Request
         : []
     })
   } catch {
-    return [] // No earlier result, or one of another version: then there is no estimate.
+    return [] // No earlier result, or one that cannot be read: then there is no estimate.
   }
 }
 

@@ -15,18 +15,18 @@ import { piecesOf } from '../../read/lines.ts'
 import { metricsProblem, readMetrics } from '../../read/metrics-record.ts'
 import { DEFAULT_READER } from '../../read/readers.ts'
 import { launchRecord } from '../../record/result.ts'
+import { RECORD_SCHEMA_VERSION, refuseOtherVersion } from '../../record/schema-version.ts'
 import { ladderRun, launchIdIn } from '../plan.ts'
 import type { LadderLaunch, LadderRecord } from '../record.ts'
 import { baselineOf } from '../standing.ts'
 
-const SCHEMA_VERSION = 1
 /** Each launch has its metrics in it: some 30 kB for 200 steps. */
 const MAX_LADDER_BYTES = 256 * 1024 * 1024
 
 const names = z.array(z.string())
 
 const ladderFile = z.object({
-  schemaVersion: z.literal(SCHEMA_VERSION),
+  schemaVersion: z.literal(RECORD_SCHEMA_VERSION),
   experimentFile: z.string(),
   experiment: experimentFile,
   settings,
@@ -81,7 +81,7 @@ export interface KeptLadder extends LadderRecord {
 
 export function ladderText({ launches, trainings, ...record }: KeptLadder): string {
   const file = {
-    schemaVersion: SCHEMA_VERSION,
+    schemaVersion: RECORD_SCHEMA_VERSION,
     ...record,
     trainings: trainings.map(({ hash, title, otherWork }) => ({ hash, title, otherWork })),
     launches: launches.map(({ launched: { launch, outcome }, ...kept }) => ({
@@ -152,6 +152,7 @@ async function readFile(path: string): Promise<LadderFile> {
   const text = await readText(path, path, MAX_LADDER_BYTES)
   const json = parseJson(text, path, 'ladder.json')
   refuseResult(json, path)
+  refuseOtherVersion(json, path)
   return parseStrictly(ladderFile, json, path)
 }
 
