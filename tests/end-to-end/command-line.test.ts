@@ -309,8 +309,10 @@ it('a block without a number for a required gate ends the experiment, and other 
 })
 
 it('all that is printed reaches a pipe, however much it is', async () => {
-  const results = Array(6).fill('benchmarks/gate/two-task-2gpu/result.json')
-  const { exitCode, stdout } = await speedproof(ROOT, 'report', ...results)
+  const folder = await anExperiment()
+  await speedproof(folder, 'run', EXPERIMENT_FILE)
+  const results = Array(20).fill('out/result.json')
+  const { exitCode, stdout } = await speedproof(folder, 'report', ...results)
   expect(exitCode).toBe(0)
   expect(stdout.length).toBeGreaterThan(2 ** 16)
   expect(stdout).toMatch(/<\/details>\n+$/)
@@ -319,14 +321,16 @@ it('all that is printed reaches a pipe, however much it is', async () => {
 it.each([
   [
     ['ladder', '--show'],
-    'smoke/result.json',
+    { configs: {} },
     'result.json of an experiment.*: speedproof analyze FILE, .* report FILE',
   ],
-  [['analyze'], 'ladder/1gpu.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
-  [['report'], 'ladder/1gpu.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
-])('%j of a record of the other kind names the command that reads it', async (words, name, message) => {
-  const file = join(ROOT, 'benchmarks', name)
-  const { exitCode, stderr } = await speedproof(await aFolder(), ...words, file)
+  [['analyze'], { sittings: [] }, 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+  [['report'], { sittings: [] }, 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+])('%j of a record of the other kind names the command that reads it', async (words, record, message) => {
+  const folder = await aFolder()
+  const file = join(folder, 'record.json')
+  await writeFile(file, JSON.stringify(record))
+  const { exitCode, stderr } = await speedproof(folder, ...words, file)
   expect(exitCode).toBe(2)
   expect(stderr).toMatch(new RegExp(`^${file}: is the ${message.replaceAll('FILE', file)}\n$`))
 })
