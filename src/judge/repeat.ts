@@ -1,7 +1,7 @@
 // Which launches count: what the machine disturbed is set aside and repeated once, and all of it is shown.
 import type { Watched } from '../measure/machine-record.ts'
 import { type Launched, type NotRunReason, outcomeOf } from '../measure/outcome.ts'
-import { type PlannedRun, repeatOf } from '../plan/plan.ts'
+import { isMeasured, type PlannedRun, repeatOf } from '../plan/plan.ts'
 import { disturbanceOf } from './machine/disturbance.ts'
 import { type MachineCheck, named } from './machine/machine-check.ts'
 
@@ -97,7 +97,9 @@ interface Unit {
 }
 
 function unitsOf(launched: readonly Launched[]): Unit[] {
-  const units = Map.groupBy(launched, ({ outcome: { run } }) => run.block ?? run.repeats ?? run.id)
+  const units = Map.groupBy(launched, ({ outcome: { run } }) =>
+    isMeasured(run) ? run.block : (run.repeats ?? run.id),
+  )
   return [...units].map(([unit, attempts]) => ({
     title: typeof unit === 'number' ? `block ${unit}` : `the warm-up launch ${unit}`,
     first: attempts.filter(({ outcome }) => outcome.run.repeats === null),
@@ -106,7 +108,7 @@ function unitsOf(launched: readonly Launched[]): Unit[] {
 }
 
 function isOver(first: readonly Launched[]): boolean {
-  const runs = first[0]?.outcome.run.block === null ? 1 : 2
+  const runs = first.every(({ outcome }) => isMeasured(outcome.run)) ? 2 : 1
   return (
     first.length === runs &&
     first.every(({ outcome: { status } }) => status === 'finished' || status === 'failed')
