@@ -124,14 +124,14 @@ function launchesText(result: Result): string {
 }
 
 /** Nothing is dropped: warm-up launches, failed and unfinished ones are all here. */
-function launchesTable({ outcomes, runs, setAside }: Result): string {
+function launchesTable({ outcomes, runs }: Result): string {
   const rows = outcomes.map((outcome) => {
-    const aside = setAside.find(({ runId }) => runId === outcome.run.id)
-    const summary = aside?.summary ?? runs.find(({ runId }) => runId === outcome.run.id)
+    const { setAside } = outcome
+    const summary = setAside?.summary ?? runs.find(({ runId }) => runId === outcome.run.id)
     return [
       runTitle(outcome.run),
       String(outcome.run.seed),
-      `${statusText(outcome)}${aside === undefined ? '' : '; does not count'}`,
+      `${statusText(outcome)}${setAside === null ? '' : '; does not count'}`,
       ...summaryCells(summary, outcome),
     ]
   })

@@ -62,7 +62,7 @@ async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedF
   const standing = standingOf(earlier.launched, earlier.watched)
   refuseFailed(standing.counting, workspace)
   // What was set aside stays so: a second chance is given once.
-  const kept = [...standing.setAside.map(({ launched }) => launched), ...wholeBlocks(standing.counting)]
+  const kept = [...standing.setAside.keys(), ...wholeBlocks(standing.counting)]
   await requireSameCode(kept, question, workspace)
   const again = planRuns(request.experiment)
     .flatMap((run) => [run, repeatOf(run)])
