@@ -4,15 +4,15 @@ import { saveCombined } from './io/folder/combined-folder.ts'
 import { loadAll } from './io/load/load-all.ts'
 import { openAll } from './io/load/resume.ts'
 import type { Job, Stage } from './io/run/job.ts'
+import { lockSite } from './io/run/lock-site.ts'
 import { runExperiments, storeNoiseFloors } from './io/run/run-experiments.ts'
-import { takeSite } from './io/run/take-site.ts'
 import { planRuns } from './plan/plan.ts'
 import { type Combined, combine } from './record/combined.ts'
 
 /** All experiments are loaded before the first is run; folders and machine are locked until the last is done. */
 export async function main(job: Job, stage: Stage): Promise<Combined> {
   await using call = await loadAll({ ...job, ...stage })
-  await using site = await takeSite(call.loaded, job, stage)
+  await using site = await lockSite(call.loaded, job, stage)
   const experiments = await openAll(call.loaded, site.lock(), job.resume)
   const planned = experiments.map((one) => ({ ...one, plan: planRuns(one.request.experiment) }))
   // Each launch is followed by measuring and judging what there is, which is saved and decides on the next.

@@ -13,7 +13,7 @@ import type { MachineCheck } from './machine/machine-check.ts'
 import { standingOf } from './repeat.ts'
 import { isDecided, type Verdict } from './verdict.ts'
 
-/** The facts so far. */
+/** What is known of an experiment before its next step. */
 export interface RunState {
   readonly experiment: Experiment
   readonly plan: readonly PlannedRun[]
@@ -25,7 +25,7 @@ export interface RunState {
   readonly isCancelled: boolean
   /** Why the plan ended, once the checkpoints are evaluated. */
   readonly evaluatedAfter: NotRunReason | null
-  /** All of it, measured and judged as if the plan ended here for this reason. */
+  /** The result, were the plan to end here for this reason. */
   readonly judgedAs: (reason: NotRunReason) => Judged
 }
 
@@ -37,7 +37,7 @@ export interface Judged {
 
 export type Step =
   | { readonly status: 'launch' | 'repeat'; readonly run: PlannedRun }
-  /** The plan has ended for this reason, and the final checkpoints of these runs come next. */
+  /** The plan has ended for this reason; the final checkpoints of these runs are to be evaluated. */
   | { readonly status: 'evaluate'; readonly runIds: readonly string[]; readonly reason: NotRunReason }
   | { readonly status: 'stop'; readonly reason: NotRunReason }
 

@@ -57,7 +57,7 @@ export function summarizeMachines(runs: readonly FinishedRun[], { records }: Wat
   })
 }
 
-/** By run: neither it nor its record changes, and both are asked about after each later launch. */
+/** A cache: neither a run nor its record changes, and each later launch asks about both again. */
 const summaries = new WeakMap<FinishedRun, { record: MachineRecord; summary: MachineSummary }>()
 
 export function summarizeMachine(run: FinishedRun, record: MachineRecord): MachineSummary {

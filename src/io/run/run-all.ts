@@ -30,7 +30,7 @@ export interface Ended {
   readonly problem: Error | null
 }
 
-/** Launches in `kept` are not made again. */
+/** Runs in `kept` are not launched again. */
 export async function runAll(
   { request, places, configs, workspace, kept }: Opened,
   plan: readonly PlannedRun[],
@@ -40,7 +40,7 @@ export async function runAll(
   const { experiment } = request
   const done: Launched[] = []
   let evaluated: { readonly after: NotRunReason; readonly reevaluation: Reevaluation } | null = null
-  /** Of `done`, by the reason why the rest was left out: asked more than once, judged once. */
+  /** By the reason why the rest is left out. Cleared by each launch, so that `done` is judged once per reason. */
   const judged = new Map<NotRunReason, Result>()
   try {
     for (;;) {

@@ -7,8 +7,8 @@ import type { Result } from '../../record/result.ts'
 import { storeNoiseFloor } from '../load/noise-floors.ts'
 import type { Opened } from '../load/resume.ts'
 import type { Stage } from './job.ts'
+import type { Site } from './lock-site.ts'
 import { type Assess, type Ended, runAll } from './run-all.ts'
-import type { Site } from './take-site.ts'
 
 export interface Planned extends Opened {
   readonly plan: readonly PlannedRun[]

@@ -1,4 +1,4 @@
-// Takes what the experiments of a call share until the last is done: their folders and the machine.
+// Locks what the experiments of a call share, their folders and the machine, until the last one is done.
 import type { Experiment } from '../../config/experiment.ts'
 import type { LockFacts } from '../../measure/machine-record.ts'
 import { lockFolders } from '../folder/lock-folders.ts'
@@ -8,15 +8,15 @@ import { factsOf } from '../machine/lock.ts'
 import { type ExaminedMachine, examineMachine, lockMachine } from '../machine/take-machine.ts'
 import type { Job, Stage } from './job.ts'
 
-/** Taken until it is disposed of. */
+/** Locked until it is disposed of. */
 export interface Site extends AsyncDisposable {
-  /** Of the folders and the machine: a lock may be lost later. */
+  /** State of all locks now: one may be lost while experiments run. */
   lock(): LockFacts
   examine(experiment: Experiment, cancelled: AbortSignal): Promise<ExaminedMachine>
 }
 
 /** Throws a ConfigError for a folder that cannot be written or locked, a RunError for a machine that cannot be locked. */
-export async function takeSite(questions: readonly Loaded[], job: Job, stage: Stage): Promise<Site> {
+export async function lockSite(questions: readonly Loaded[], job: Job, stage: Stage): Promise<Site> {
   const experiments = questions.map(({ request }) => request.experiment)
   if (experiments.some(({ mode }) => mode === 'aa')) await requireFloorFolder(job.noiseFloorFolder)
   await using taking = new AsyncDisposableStack()
