@@ -1,6 +1,7 @@
 // What an A/A found: do two halves of one and the same training differ, and how do its runs scatter?
 import { MIN_NOISE_RUNS } from '../../config/mode.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { percent, ratio } from '../../text/numbers.ts'
 import { pairBlocks, speedupOf } from '../blocks.ts'
 import type { PairedEstimate } from '../paired.ts'
@@ -19,7 +20,7 @@ export interface AaFinding {
 }
 
 export function findAa(runs: readonly RunSummary[]): AaFinding {
-  const measured = runs.filter(({ block }) => block !== null)
+  const measured = runs.filter(isMeasured)
   return {
     runs: measured.length,
     ratio: speedupOf('seconds_per_sample', pairBlocks(measured), CONFIDENCE),

@@ -3,6 +3,7 @@ import { VARIANTS, type Variant } from '../../config/experiment.ts'
 import type { MachineCheck } from '../../judge/machine/machine-check.ts'
 import type { MachineSummary } from '../../measure/machine.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { meanOf } from '../../statistics/averages.ts'
 import { bytes, number, percent } from '../../text/numbers.ts'
@@ -50,7 +51,7 @@ interface Seen {
 }
 
 function seenOf({ runs, machines }: Result, variant: Variant): Seen {
-  const measured = runs.filter((run) => run.variant === variant && run.block !== null)
+  const measured = runs.filter((run) => run.variant === variant && isMeasured(run))
   return {
     runs: measured,
     machines: measured.flatMap(({ runId }) => machines.find((machine) => machine.runId === runId) ?? []),

@@ -4,6 +4,7 @@ import type { PairedEstimate } from '../../judge/paired.ts'
 import type { BreakEven, Speedups } from '../../judge/speedups.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { isLossOfPart } from '../../measure/time-to-quality.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { cautious, number, percent, placesOf, ratio, toPlace } from '../../text/numbers.ts'
 import { looksTaken } from './looks.ts'
@@ -42,7 +43,7 @@ function timeText(found: PairedEstimate | null, runs: readonly RunSummary[], met
 }
 
 function measuredOf(runs: readonly RunSummary[]): readonly RunSummary[] {
-  return runs.filter(({ block }) => block !== null)
+  return runs.filter(isMeasured)
 }
 
 function atFastestStepsText({ steady, toQuality, toEachQuality }: Speedups['atFastestSteps']): string[] {

@@ -126,7 +126,9 @@ describe('runs on a machine with a floor', () => {
   })
 
   test('have no warm-up launch among them', () => {
-    const warmUps = [1, 9].map((secondsPerSample) => aRunSummary({ block: null, secondsPerSample }))
+    const warmUps = [1, 9].map((secondsPerSample) =>
+      aRunSummary({ purpose: 'warm-up', block: null, secondsPerSample }),
+    )
     expect(statesOf(warmUps, { ...NO_FLOORS, baseline: found() })).toBe('no variant has two measured runs')
   })
 
