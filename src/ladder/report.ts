@@ -2,7 +2,7 @@
 import { markdownTable } from 'markdown-table'
 import type { RunSummary } from '../measure/summary.ts'
 import { escapeCell, oneLine } from '../report/escape.ts'
-import { differenceText } from '../report/sections/differences.ts'
+import { differenceText } from '../report/setting.ts'
 import { bytes, confidence, number, percent, ratio, seconds, signed } from '../text/numbers.ts'
 import { type WeakBracket, weakBrackets } from './brackets.ts'
 import { type JudgedLadder, judgeLadder, NO_GAIN, type RungResult } from './judge.ts'

@@ -7,6 +7,30 @@ import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { meanOf } from '../../statistics/averages.ts'
 import { bytes, number, percent } from '../../text/numbers.ts'
+import { escapeCell } from '../escape.ts'
+import { ruleLink } from '../rules.ts'
+import { folded, type Section, table } from '../section.ts'
+
+export const machineSection: Section = (result) => ({
+  kind: 'details',
+  title: 'the machine',
+  markdown: folded('Machine', machineTables(result)),
+})
+
+function machineTables(result: Result): string {
+  const checks = machineCheckLines(result).map(({ names, state, detail }) => [
+    names,
+    state,
+    escapeCell(detail, 600),
+  ])
+  const { rows, notMeasured } = machineNumbers(result)
+  return [
+    table([['check', 'state', 'detail'], ...checks]),
+    ...(rows.length === 0 ? [] : [table([MACHINE_HEAD, ...rows])]),
+    ...(notMeasured.length === 0 ? [] : [`Not measured: ${notMeasured.join(', ')}.`]),
+    ruleLink('What each check asks', 'checks'),
+  ].join('\n\n')
+}
 
 const NOT_MEASURED = 'not measured'
 

@@ -1,7 +1,7 @@
 // Curves -> Mermaid charts for GitHub, each with a table of a few of its points: a chart alone cannot be read out.
-import { markdownTable } from 'markdown-table'
 import type { Curve } from '../../measure/curves.ts'
 import { number, plainNumber, seconds } from '../../text/numbers.ts'
+import { folded, type Section, table } from '../section.ts'
 
 // A chart has no legend, so the colours are named in the text: both are told apart in light and dark themes.
 const COLOURS = '#9a9a9a, #2da44e'
@@ -12,9 +12,15 @@ const TITLES: Readonly<Record<Curve['metric'], string>> = {
   seconds_per_sample: 'Time per sample after the warm-up steps, by samples seen',
 }
 
+export const curvesSection: Section = ({ curves }) => ({
+  kind: 'chart',
+  title: 'the curves',
+  markdown: curves.length === 0 ? '' : folded('Curves', curves.map(chartMarkdown).join('\n\n')),
+})
+
 export function chartMarkdown(curve: Curve): string {
   const title = `**${TITLES[curve.metric]}** (grey: baseline, green: optimized; means over the measured runs)`
-  return [title, diagram(curve), table(curve)].join('\n\n')
+  return [title, diagram(curve), pointsTable(curve)].join('\n\n')
 }
 
 function diagram({ metric, samples, values }: Curve): string {
@@ -36,7 +42,7 @@ function diagram({ metric, samples, values }: Curve): string {
   ].join('\n')
 }
 
-function table({ metric, samples, values }: Curve): string {
+function pointsTable({ metric, samples, values }: Curve): string {
   const show = (value: number | undefined) =>
     value === undefined ? '' : metric === 'seconds_per_sample' ? seconds(value) : number(value)
   const every = Math.ceil(samples.length / ROWS)
@@ -45,5 +51,5 @@ function table({ metric, samples, values }: Curve): string {
       ? [[String(seen), show(values.baseline[at]), show(values.optimized[at])]]
       : [],
   )
-  return markdownTable([['samples seen', 'baseline', 'optimized'], ...rows])
+  return table([['samples seen', 'baseline', 'optimized'], ...rows])
 }
