@@ -187,9 +187,10 @@ function recorded(folder: string): Result {
 }
 
 /** In the steady state. */
-function secondsOfAStep({ runId, secondsPerSample, samples, steps }: RunSummary): number {
-  if (secondsPerSample === null) throw new Error(`${runId}: has no timed steps, which the docs are to show`)
-  return (secondsPerSample * samples) / steps
+function secondsOfAStep({ runId, metrics, samples, steps }: RunSummary): number {
+  const time = metrics.seconds_per_sample
+  if (time === undefined) throw new Error(`${runId}: has no timed steps, which the docs are to show`)
+  return (time * samples) / steps
 }
 
 /** Which reports of before it was told do not have. */

@@ -71,7 +71,7 @@ describe('a gate', () => {
 
   test('has a metric that is reported', () => {
     expect(refused('{ mine: { metric: loss, statistic: ratio, at_most: 1 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, time_to_quality_seconds, time_to_each_quality_seconds, val_loss, peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries, data_wait_share, gpu_hours, gpu_utilization, energy_joules_per_sample, or evaluation.<a metric of the trainer's evaluation events>"`,
+      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, time_to_quality_seconds, time_to_each_quality_seconds, val_loss, peak_memory_reserved_bytes, peak_memory_allocated_bytes, allocation_retries, data_wait_share, gpu_utilization, energy_joules_per_sample, gpu_hours, or evaluation.<a metric of the trainer's evaluation events>"`,
     )
     expect(refused('{ mine: { metric: evaluation., statistic: ratio, at_most: 1 } }')).toContain(
       'got "evaluation."',
