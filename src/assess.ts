@@ -8,7 +8,7 @@ import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
 import { withMachine } from './judge/machine/machine-verdict.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
-import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
+import { checkRepeats, type Standing, standingOf } from './judge/repeat.ts'
 import { judge, type Verdict } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'
 import { summarizeMachines } from './measure/machine.ts'
@@ -20,11 +20,11 @@ import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
 import { confidenceOf } from './plan/looks.ts'
 import { allDifferences } from './record/differences.ts'
 import {
+  type OutcomeLine,
   outcomeLine,
   RESULT_SCHEMA_VERSION,
   type Request,
   type Result,
-  type SetAsideLine,
 } from './record/result.ts'
 
 /** `launched` has one entry per planned run, also for those that were not started, and one per repeat. */
@@ -76,11 +76,10 @@ export function assess(
     launches,
     reevaluation: reevaluation.launch,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
-    outcomes: launched.map(outcomeLine),
+    outcomes: launched.map((one) => outcomeLine(one, setAsideIn(standing, one))),
     runs,
     // Over the samples of both, which must be the same.
     curves: hasEqualWork(verdict) ? curvesOf(finishedOf(outcomes), warmUpStepsOf) : [],
-    setAside: standing.setAside.map(setAsideLine),
     preflight: watched.preflight,
     machines,
     machineChecks,
@@ -108,7 +107,9 @@ function finishedOf(outcomes: readonly RunOutcome[]): FinishedRun[] {
 }
 
 /** Its numbers alone: what does not count must not move the warm-up of what does. */
-function setAsideLine({ launched: { outcome }, reason }: SetAside): SetAsideLine {
-  const [summary = null] = summarizeRuns(finishedOf([outcome]))
-  return { runId: outcome.run.id, reason, summary }
+function setAsideIn({ setAside }: Standing, launched: Launched): OutcomeLine['setAside'] {
+  const reason = setAside.get(launched)
+  if (reason === undefined) return null
+  const [summary = null] = summarizeRuns(finishedOf([launched.outcome]))
+  return { reason, summary }
 }

@@ -57,7 +57,18 @@ export function summarizeMachines(runs: readonly FinishedRun[], { records }: Wat
   })
 }
 
+/** A cache: neither a run nor its record changes, and each later launch asks about both again. */
+const summaries = new WeakMap<FinishedRun, { record: MachineRecord; summary: MachineSummary }>()
+
 export function summarizeMachine(run: FinishedRun, record: MachineRecord): MachineSummary {
+  const known = summaries.get(run)
+  if (known?.record === record) return known.summary
+  const summary = summaryOf(run, record)
+  summaries.set(run, { record, summary })
+  return summary
+}
+
+function summaryOf(run: FinishedRun, record: MachineRecord): MachineSummary {
   const window = steadyWindow(run, record)
   const steady = window === null ? [] : record.samples.filter(({ seconds }) => isWithin(window, seconds))
   const perGpu = record.gpus.map((_, gpu) => steady.filter((sample) => sample.gpu === gpu))

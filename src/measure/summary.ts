@@ -1,6 +1,6 @@
 // A finished run -> its numbers: one per metric, finite, units in the names.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
-import type { PlannedRun } from '../plan/plan.ts'
+import { isMeasured, type PlannedRun } from '../plan/plan.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
 import { windowSamplesOf } from './metrics/fastest-steps.ts'
 import { metricsOf, type RunMetrics } from './metrics/run-metrics.ts'
@@ -22,6 +22,7 @@ export type FinishedRun = Extract<RunOutcome, { status: 'finished' }>
 
 export interface RunSummary extends RunMetrics {
   readonly runId: string
+  readonly purpose: PlannedRun['purpose']
   readonly variant: Variant
   readonly block: number | null
   /** As planned; what the trainer reports must agree. */
@@ -97,12 +98,12 @@ export function summarizeRuns(runs: readonly FinishedRun[]): RunSummary[] {
 
 /** A warm-up launch may have other steps than those that are timed; all, where there are no others. */
 function measuredOf(runs: readonly FinishedRun[]): readonly FinishedRun[] {
-  const measured = runs.filter(({ run }) => run.block !== null)
+  const measured = runs.filter(({ run }) => isMeasured(run))
   return measured.length > 0 ? measured : runs
 }
 
 function sharedWarmUpSamples(runs: readonly FinishedRun[]): number {
-  const measured = runs.filter(({ run }) => run.block !== null)
+  const measured = runs.filter(({ run }) => isMeasured(run))
   const declared = measuredOf(runs).map(({ metrics }) => samplesAfter(metrics, declaredWarmUp(metrics)))
   const warmUpSamples = Math.max(0, ...declared)
   const settled = VARIANTS.map((variant) => {
@@ -118,7 +119,7 @@ function sharedWarmUpSamples(runs: readonly FinishedRun[]): number {
 
 /** The baseline run of the same block; of a baseline run that is itself. */
 function baselineOf({ run }: FinishedRun, runs: readonly FinishedRun[]): FinishedRun | undefined {
-  if (run.block === null) return undefined
+  if (!isMeasured(run)) return undefined
   return runs.find((other) => other.run.block === run.block && other.run.variant === 'baseline')
 }
 
@@ -180,8 +181,8 @@ function summarize(
 /** One may well be the same with any seed, where a training begins with zeros and all of its data. */
 const FIRST_STEPS = 3
 
-function identity({ id, variant, block, seed }: PlannedRun) {
-  return { runId: id, variant, block, seed }
+function identity({ id, purpose, variant, block, seed }: PlannedRun) {
+  return { runId: id, purpose, variant, block, seed }
 }
 
 /** Math.max(...) would overflow the stack on some hundred thousand numbers. */

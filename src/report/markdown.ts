@@ -5,7 +5,7 @@ import type { Check } from '../judge/checks/check.ts'
 import type { NotRunReason } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { DATA_WAIT_SHARE, HELD_OUT_LOSS, SECONDS_PER_SAMPLE } from '../metrics/catalogue.ts'
-import { runTitle } from '../plan/plan.ts'
+import { isMeasured, runTitle } from '../plan/plan.ts'
 import type { OutcomeLine, Result } from '../record/result.ts'
 import { duration, number, percent, seconds } from '../text/numbers.ts'
 import { escapeCell } from './escape.ts'
@@ -126,14 +126,14 @@ function launchesText(result: Result): string {
 }
 
 /** Nothing is dropped: warm-up launches, failed and unfinished ones are all here. */
-function launchesTable({ outcomes, runs, setAside }: Result): string {
+function launchesTable({ outcomes, runs }: Result): string {
   const rows = outcomes.map((outcome) => {
-    const aside = setAside.find(({ runId }) => runId === outcome.run.id)
-    const summary = aside?.summary ?? runs.find(({ runId }) => runId === outcome.run.id)
+    const { setAside } = outcome
+    const summary = setAside?.summary ?? runs.find(({ runId }) => runId === outcome.run.id)
     return [
       runTitle(outcome.run),
       String(outcome.run.seed),
-      `${statusText(outcome)}${aside === undefined ? '' : '; does not count'}`,
+      `${statusText(outcome)}${setAside === null ? '' : '; does not count'}`,
       ...summaryCells(summary, outcome),
     ]
   })
@@ -207,7 +207,7 @@ function differencesTable({ differences, runs }: Result): string {
 /** What is really on, as the measured trainings read it back; only what differs. */
 function effectiveDifferences(runs: readonly RunSummary[]): [string, unknown, unknown][] {
   const [baseline, optimized] = (['baseline', 'optimized'] as const).map(
-    (variant) => runs.find((run) => run.variant === variant && run.block !== null)?.effective ?? {},
+    (variant) => runs.find((run) => run.variant === variant && isMeasured(run))?.effective ?? {},
   )
   const keys = [...new Set([...Object.keys(baseline ?? {}), ...Object.keys(optimized ?? {})])]
   return keys

@@ -122,7 +122,10 @@ describe('the warm-up', () => {
 
   test('is not what a warm-up launch with other steps would have', async () => {
     const runs = summarizeRuns([
-      await aFinishedRun({ block: null }, { stepSeconds: steps([900, 0.1]), phases: [compile(30)] }),
+      await aFinishedRun(
+        { purpose: 'warm-up', block: null },
+        { stepSeconds: steps([900, 0.1]), phases: [compile(30)] },
+      ),
       await aFinishedRun({ block: 1 }, { stepSeconds: steps([60, 0.1]) }),
     ])
     expect(runs.map(({ warmUpSteps }) => warmUpSteps)).toEqual([10, 10])
@@ -139,7 +142,10 @@ describe('the warm-up', () => {
 
   test('is what warm-up launches declare as long as nothing else is known', async () => {
     const [summary] = summarizeRuns([
-      await aFinishedRun({ block: null }, { stepSeconds: steps([60, 0.1]), phases: [compile(30)] }),
+      await aFinishedRun(
+        { purpose: 'warm-up', block: null },
+        { stepSeconds: steps([60, 0.1]), phases: [compile(30)] },
+      ),
     ])
     expect(summary?.warmUpSteps).toBe(30)
   })

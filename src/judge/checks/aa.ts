@@ -2,6 +2,7 @@
 import { MIN_NOISE_RUNS } from '../../config/mode.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { percent, ratio } from '../../text/numbers.ts'
 import { pairBlocks, speedupOf } from '../blocks.ts'
 import type { PairedEstimate } from '../paired.ts'
@@ -20,7 +21,7 @@ export interface AaFinding {
 }
 
 export function findAa(runs: readonly RunSummary[]): AaFinding {
-  const measured = runs.filter(({ block }) => block !== null)
+  const measured = runs.filter(isMeasured)
   return {
     runs: measured.length,
     ratio: speedupOf(SECONDS_PER_SAMPLE, pairBlocks(measured), CONFIDENCE),

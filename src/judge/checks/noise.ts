@@ -2,6 +2,7 @@
 import { VARIANTS, type Variant } from '../../config/experiment.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { meanOf, medianOf } from '../../statistics/averages.ts'
 import { fQuantile } from '../../statistics/f-distribution.ts'
 import { percent } from '../../text/numbers.ts'
@@ -116,7 +117,7 @@ function spreadOfNearest(runs: readonly RunSummary[], variant: Variant): Spread 
 
 function logsOf(runs: readonly RunSummary[], variant: Variant): number[] {
   return runs
-    .filter((run) => run.variant === variant && run.block !== null)
+    .filter((run) => run.variant === variant && isMeasured(run))
     .flatMap(({ metrics }) => metrics[SECONDS_PER_SAMPLE] ?? [])
     .map(Math.log)
 }

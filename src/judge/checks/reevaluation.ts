@@ -5,6 +5,7 @@ import type { Reevaluation } from '../../measure/reevaluation.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { HELD_OUT_LOSS, TIME_TO_EACH_QUALITY, TIME_TO_QUALITY } from '../../metrics/catalogue.ts'
 import { isLossOfPart } from '../../metrics/families.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { number, percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
 import { isHeldOutQuality, isLevel, unitOf } from '../gates/gate-kind.ts'
@@ -51,7 +52,7 @@ interface Judged {
 export function runsToReevaluate({ experiment, runs, verdict }: Judged): string[] {
   const isComplete = verdict.checks.every(({ name, state }) => name !== 'completion' || state === 'passed')
   if (!isComplete || whyNotReevaluated(experiment) !== null) return []
-  return runs.flatMap(({ runId, block }) => (block === null ? [] : [runId]))
+  return runs.filter(isMeasured).map(({ runId }) => runId)
 }
 
 /** `runs`: those that count, of both variants. */

@@ -11,6 +11,7 @@ import {
   PEAK_MEMORY_ALLOCATED,
   PEAK_MEMORY_RESERVED,
 } from '../../metrics/catalogue.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { meanOf } from '../../statistics/averages.ts'
 import { bytes, number, percent } from '../../text/numbers.ts'
@@ -58,7 +59,7 @@ interface Seen {
 }
 
 function seenOf({ runs, machines }: Result, variant: Variant): Seen {
-  const measured = runs.filter((run) => run.variant === variant && run.block !== null)
+  const measured = runs.filter((run) => run.variant === variant && isMeasured(run))
   return {
     runs: measured,
     machines: measured.flatMap(({ runId }) => machines.find((machine) => machine.runId === runId) ?? []),

@@ -5,6 +5,7 @@ import type { BreakEven, Speedups } from '../../judge/speedups.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { TIME_TO_EACH_QUALITY, TIME_TO_QUALITY } from '../../metrics/catalogue.ts'
 import { isLossOfPart } from '../../metrics/families.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { cautious, number, percent, placesOf, ratio, toPlace } from '../../text/numbers.ts'
 import { looksTaken } from './looks.ts'
@@ -43,7 +44,7 @@ function timeText(found: PairedEstimate | null, runs: readonly RunSummary[], met
 }
 
 function measuredOf(runs: readonly RunSummary[]): readonly RunSummary[] {
-  return runs.filter(({ block }) => block !== null)
+  return runs.filter(isMeasured)
 }
 
 function atFastestStepsText({ steady, toQuality, toEachQuality }: Speedups['atFastestSteps']): string[] {

@@ -130,7 +130,7 @@ describe('runs on a machine with a floor', () => {
   })
 
   test('have no warm-up launch among them', () => {
-    const warmUps = [1, 9].map((pace) => atPace(aRunSummary({ block: null }), pace))
+    const warmUps = [1, 9].map((pace) => atPace(aRunSummary({ purpose: 'warm-up', block: null }), pace))
     expect(statesOf(warmUps, { ...NO_FLOORS, baseline: found() })).toBe('no variant has two measured runs')
   })
 

@@ -96,7 +96,7 @@ describe('a trend over the timed steps', () => {
         ),
       )
       return [4, 6, 8].some((look) => {
-        const seen = runs.filter(({ block }) => block !== null && block <= look)
+        const seen = runs.filter(({ block }) => (block ?? 0) <= look)
         return checkValidity(experiment, seen).some(
           ({ name, state }) => name === 'steady state' && state === 'failed',
         )
