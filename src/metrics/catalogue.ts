@@ -119,7 +119,7 @@ export const CATALOGUE = {
     kind: 'resource',
     from: 'run',
     needs: { report: 'data_wait_seconds in steps' },
-    gates: { data_wait_share: { statistic: 'maximum' } },
+    gates: { data_wait_share: { statistic: 'maximum' }, data_wait_ratio: { statistic: 'ratio' } },
   },
   gpu_utilization: {
     meaning: 'share of time in which any kernel ran (it saturates: one tiny kernel at a time is 100%)',
