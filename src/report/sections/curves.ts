@@ -1,5 +1,6 @@
 // Curves -> Mermaid charts for GitHub, each with a table of a few of its points: a chart alone cannot be read out.
 import type { Curve } from '../../measure/curves.ts'
+import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
 import { number, plainNumber, seconds } from '../../text/numbers.ts'
 import { folded, type Section, table } from '../section.ts'
 
@@ -9,7 +10,7 @@ const ROWS = 5
 
 const TITLES: Readonly<Record<Curve['metric'], string>> = {
   train_loss: 'Training loss by samples seen',
-  seconds_per_sample: 'Time per sample after the warm-up steps, by samples seen',
+  [SECONDS_PER_SAMPLE]: 'Time per sample after the warm-up steps, by samples seen',
 }
 
 export const curvesSection: Section = ({ curves }) => ({
@@ -24,19 +25,19 @@ export function chartMarkdown(curve: Curve): string {
 }
 
 function diagram({ metric, samples, values }: Curve): string {
-  const scale = metric === 'seconds_per_sample' ? 1e6 : 1
+  const scale = metric === SECONDS_PER_SAMPLE ? 1e6 : 1
   const lines = [values.baseline, values.optimized].map((line) => line.map((value) => value * scale))
   const all = lines.flat()
   const [least, most] = [Math.min(...all), Math.max(...all)]
   // A flat line needs some height too; times are shown from zero, so that twice as fast looks so.
   const margin = (most - least || Math.abs(most) || 1) * 0.05
-  const from = metric === 'seconds_per_sample' ? 0 : least - margin
+  const from = metric === SECONDS_PER_SAMPLE ? 0 : least - margin
   return [
     '```mermaid',
     `%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "${COLOURS}"}}}}%%`,
     'xychart-beta',
     `  x-axis "samples seen" ${plainNumber(samples[0] ?? 0)} --> ${plainNumber(samples.at(-1) ?? 0)}`,
-    `  y-axis "${metric === 'seconds_per_sample' ? 'us per sample' : 'training loss'}" ${plainNumber(from)} --> ${plainNumber(most + margin)}`,
+    `  y-axis "${metric === SECONDS_PER_SAMPLE ? 'us per sample' : 'training loss'}" ${plainNumber(from)} --> ${plainNumber(most + margin)}`,
     ...lines.map((line) => `  line [${line.map(plainNumber).join(', ')}]`),
     '```',
   ].join('\n')
@@ -44,7 +45,7 @@ function diagram({ metric, samples, values }: Curve): string {
 
 function pointsTable({ metric, samples, values }: Curve): string {
   const show = (value: number | undefined) =>
-    value === undefined ? '' : metric === 'seconds_per_sample' ? seconds(value) : number(value)
+    value === undefined ? '' : metric === SECONDS_PER_SAMPLE ? seconds(value) : number(value)
   const every = Math.ceil(samples.length / ROWS)
   const rows = samples.flatMap((seen, at) =>
     (samples.length - 1 - at) % every === 0

@@ -1,6 +1,7 @@
 // Every launch, with what became of it.
 import type { NotRunReason } from '../../measure/outcome.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { DATA_WAIT_SHARE, HELD_OUT_LOSS, SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
 import { runTitle } from '../../plan/plan.ts'
 import type { OutcomeLine, Result } from '../../record/result.ts'
 import { duration, number, percent, seconds } from '../../text/numbers.ts'
@@ -72,11 +73,11 @@ const WHY_NOT_RUN: Readonly<Record<string, string>> = {
 function summaryCells(summary: RunSummary | undefined, { wallSeconds, compileCache }: OutcomeLine): string[] {
   const wall = wallSeconds === null ? '' : duration(wallSeconds)
   if (!summary) return ['', '', '', '', '', compileCache ?? '', '', wall]
-  const loss = summary.metrics.val_loss
+  const { [SECONDS_PER_SAMPLE]: time, [DATA_WAIT_SHARE]: wait, [HELD_OUT_LOSS]: loss } = summary.metrics
   return [
-    summary.secondsPerSample === null ? 'not measured' : seconds(summary.secondsPerSample),
+    time === undefined ? 'not measured' : seconds(time),
     seconds(summary.medianStepSeconds),
-    summary.dataWaitShare === null ? 'not measured' : percent(summary.dataWaitShare),
+    wait === undefined ? 'not measured' : percent(wait),
     loss === undefined ? 'not measured' : number(loss, 5),
     String(summary.skippedUpdates),
     compileCache ?? 'not measured',
