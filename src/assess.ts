@@ -8,17 +8,19 @@ import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
 import { withMachine } from './judge/machine/machine-verdict.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
-import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
+import { checkRepeats, type Standing, standingOf } from './judge/repeat.ts'
 import { judge, type Verdict } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'
-import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
+import { summarizeMachines } from './measure/machine.ts'
 import { UNWATCHED, type Watched } from './measure/machine-record.ts'
+import { withMachineMetrics } from './measure/metrics/machine-metrics.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
 import { confidenceOf, lookAt } from './plan/looks.ts'
+import { isMeasured } from './plan/plan.ts'
 import { allDifferences } from './record/differences.ts'
-import { outcomeLine, type Request, type Result, type SetAsideLine } from './record/result.ts'
+import { type OutcomeLine, outcomeLine, type Request, type Result } from './record/result.ts'
 import { RECORD_SCHEMA_VERSION } from './record/schema-version.ts'
 
 /** `launched` has one entry per planned run, also for those that were not started, and one per repeat. */
@@ -46,7 +48,7 @@ export function assess(
     ...checkRepeats(standing),
     ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),
   ]
-  const measuredBlocks = new Set(runs.flatMap(({ block }) => block ?? [])).size
+  const measuredBlocks = new Set(runs.filter(isMeasured).map(({ block }) => block)).size
   const look = lookAt(experiment, measuredBlocks)
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(look))
   const keyOf = (variant: Variant) =>
@@ -72,11 +74,10 @@ export function assess(
     launches,
     reevaluation: reevaluation.launch,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
-    outcomes: launched.map(outcomeLine),
+    outcomes: launched.map((one) => outcomeLine(one, setAsideIn(standing, one))),
     runs,
     // Over the samples of both, which must be the same.
     curves: hasEqualWork(verdict) ? curvesOf(finishedOf(outcomes), warmUpStepsOf) : [],
-    setAside: standing.setAside.map(setAsideLine),
     preflight: watched.preflight,
     machines,
     machineChecks,
@@ -104,7 +105,9 @@ function finishedOf(outcomes: readonly RunOutcome[]): FinishedRun[] {
 }
 
 /** Its numbers alone: what does not count must not move the warm-up of what does. */
-function setAsideLine({ launched: { outcome }, reason }: SetAside): SetAsideLine {
-  const [summary = null] = summarizeRuns(finishedOf([outcome]))
-  return { runId: outcome.run.id, reason, summary }
+function setAsideIn({ setAside }: Standing, launched: Launched): OutcomeLine['setAside'] {
+  const reason = setAside.get(launched)
+  if (reason === undefined) return null
+  const [summary = null] = summarizeRuns(finishedOf([launched.outcome]))
+  return { reason, summary }
 }

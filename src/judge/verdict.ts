@@ -5,6 +5,7 @@ import type { RunOutcome } from '../measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { confidenceOf, lookAt, looksOf } from '../plan/looks.ts'
+import { isMeasured } from '../plan/plan.ts'
 import { type AaFinding, checkAa, findAa } from './checks/aa.ts'
 import type { Check } from './checks/check.ts'
 import {
@@ -64,7 +65,7 @@ export function judge(
   configs: ResolvedConfigs | null = null,
 ): Verdict {
   const completion = checkCompletion(outcomes)
-  const measured = runs.filter(({ block }) => block !== null)
+  const measured = runs.filter(isMeasured)
   const noise = compareWithFloors(measured, floors, looksOf(experiment).length)
   const aa = experiment.mode === 'aa' ? findAa(measured) : null
   const validity = [

@@ -5,20 +5,24 @@ import type { PlannedRun } from './plan.ts'
 /** In a run's folder: the trainer's own, which it gets as --out, so that it cannot overwrite Speedproof's files. */
 export const TRAINER_FOLDER = 'trainer'
 
-export interface RunPaths {
+/** The files of one run. */
+export interface RunFiles {
+  readonly directory: string
   /** The resolved trainer config, as JSON. */
   readonly configFile: string
   /** Empty before the run. */
   readonly outDirectory: string
   /** Where torchrun puts the error file of each rank. */
   readonly errorDirectory: string
+  readonly logFile: string
+  readonly machineFile: string
 }
 
 /** `python -m torch.distributed.run` is what `torchrun` is; this way it is the torch of the named interpreter. */
 export function torchrunCommand(
   experiment: Experiment,
   run: PlannedRun,
-  paths: RunPaths,
+  files: RunFiles,
   python = experiment.launch.python,
 ): string[] {
   return [
@@ -29,12 +33,12 @@ export function torchrunCommand(
     '--nproc-per-node',
     String(experiment.launch.nproc_per_node),
     '--log-dir',
-    paths.errorDirectory,
+    files.errorDirectory,
     ...entry(experiment),
     '--config',
-    paths.configFile,
+    files.configFile,
     '--out',
-    paths.outDirectory,
+    files.outDirectory,
     '--seed',
     String(run.seed),
   ]

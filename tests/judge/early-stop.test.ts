@@ -64,7 +64,7 @@ test('so is what the machine did to a run, and what it only warns of is not', ()
 })
 
 test('a warm-up launch is none of the runs that are compared', () => {
-  const warmUp = { ...short, block: null }
+  const warmUp = { ...short, purpose: 'warm-up', block: null } as const
   expect(earlyStop({ ...judged(short, short), runs: [warmUp, short, short] })).toBe('incomparable')
 })
 

@@ -1,6 +1,7 @@
 // Do step seconds fill the time between a trainer's reports of its steps, by our clock? More cannot be; less may be.
 import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
 import type { FinishedRun } from '../../measure/summary.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import type { CompleteMetrics } from '../../read/metrics-record.ts'
 import { sumOf } from '../../statistics/averages.ts'
 import { percent } from '../../text/numbers.ts'
@@ -32,7 +33,7 @@ export function checkStepClock(
   const spans = runs.flatMap((finished) => {
     const { run, metrics } = finished
     const record = records.get(run.id)
-    const span = run.block !== null && record ? spanOf(metrics, warmUpStepsOf(finished), record) : null
+    const span = isMeasured(run) && record ? spanOf(metrics, warmUpStepsOf(finished), record) : null
     return span ? [{ id: run.id, ...span }] : []
   })
   const over = (most: number, of: (span: (typeof spans)[number]) => number) =>

@@ -2,6 +2,8 @@
 import { VARIANTS } from '../../config/experiment.ts'
 import { MATTERS } from '../../measure/steady-state.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { medianOf } from '../../statistics/averages.ts'
 
 /** Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993: modified z-scores beyond 3.5. */
@@ -16,11 +18,10 @@ const MIN_RUNS = 5
 /** Nothing is excluded for it: an outlier widens the interval, and that is its proper effect. */
 export function outlierWarnings(runs: readonly RunSummary[]): string[] {
   return VARIANTS.flatMap((variant) => {
-    const timed = runs.flatMap(({ runId, variant: of, block, secondsPerSample }) =>
-      of === variant && block !== null && secondsPerSample !== null
-        ? [{ runId, log: Math.log(secondsPerSample) }]
-        : [],
-    )
+    const timed = runs.filter(isMeasured).flatMap(({ runId, variant: of, metrics }) => {
+      const time = metrics[SECONDS_PER_SAMPLE]
+      return of === variant && time !== undefined ? [{ runId, log: Math.log(time) }] : []
+    })
     if (timed.length < MIN_RUNS) return []
     const logs = timed.map(({ log }) => log)
     if (hasTwoModes(logs))

@@ -1,14 +1,15 @@
 // Climbs a ladder in one sitting: one launch after the other, each kept, until all is measured or the time is up.
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import type { RunFiles, Workspace } from '../../io/folder/workspace.ts'
-import { keptMetrics, readRunMetrics } from '../../io/load/read-run-files.ts'
+import type { Workspace } from '../../io/folder/workspace.ts'
+import { keptMetrics } from '../../io/load/read-run-files.ts'
 import type { ExaminedMachine } from '../../io/machine/take-machine.ts'
 import { launchRun, type RunHooks } from '../../io/run/launch-run.ts'
 import { timerMilliseconds } from '../../io/system/timer.ts'
 import { disturbanceOf } from '../../judge/machine/disturbance.ts'
-import { outcomeOf, type RunOutcome } from '../../measure/outcome.ts'
+import type { RunOutcome } from '../../measure/outcome.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
+import type { RunFiles } from '../../plan/torchrun.ts'
 import { SOURCE_FILES } from '../../read/readers.ts'
 import { meanOf, sumOf } from '../../statistics/averages.ts'
 import { ladderRun, launchId, nextTraining } from '../plan.ts'
@@ -98,25 +99,17 @@ async function launch(
   workspace: Workspace,
   hooks: ClimbHooks,
 ): Promise<KeptLaunch> {
-  const { experiment, place, config, hash } = training
   // What a killed call left of this launch would be taken for its own.
   await workspace.setAside([run])
-  const files = await workspace.prepareRun(run, config)
-  const cacheDirectory = workspace.cacheDirectory(run.variant)
-  const resultsDirectory = workspace.directory
   const cut = cutAt(hooks.deadlineMilliseconds - CLOSING_MILLISECONDS)
   const cancelled = AbortSignal.any([hooks.cancelled, ...cut])
-  const record = await launchRun(
-    { experiment, run, files, cacheDirectory, resultsDirectory, place },
-    { ...hooks, cancelled },
-  )
-  const outcome = outcomeOf(run, record, await readRunMetrics(files.directory))
-  const launched = { launch: record, outcome }
+  const launched = await launchRun(run, training, workspace, { ...hooks, cancelled })
+  const files = workspace.runFiles(run)
   await hooks.machine.recall(run.id, files.machineFile)
   const disturbance = lostLock(hooks) ?? disturbanceOf(launched, hooks.machine.seen.records.get(run.id))
   const metrics = await keptMetrics(files.directory)
   await removeCheckpoints(files)
-  return { sitting: hooks.sitting, training: hash, launched, disturbance, metrics }
+  return { sitting: hooks.sitting, training: training.hash, launched, disturbance, metrics }
 }
 
 /** Null while it is held: without it another experiment may run beside ours. */

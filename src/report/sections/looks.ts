@@ -2,6 +2,7 @@
 import type { Experiment } from '../../config/experiment.ts'
 import type { Look } from '../../config/looks.ts'
 import { confidenceOf, looksOf } from '../../plan/looks.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { sumOf } from '../../statistics/averages.ts'
 import { confidence, exactPercent } from '../../text/numbers.ts'
@@ -24,7 +25,7 @@ export function looksPlanned({ design }: Experiment): string {
 export function looksTaken({ experiment, runs }: Result): string[] {
   const { looks } = experiment.design
   const counts = looksOf(experiment)
-  const blocks = new Set(runs.flatMap(({ block }) => block ?? [])).size
+  const blocks = new Set(runs.filter(isMeasured).map(({ block }) => block)).size
   const taken = counts.filter((look) => look <= blocks).length
   if (looks.length === 1 || taken === 0) return []
   return [
