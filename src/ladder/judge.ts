@@ -32,8 +32,6 @@ export type RungVerdict =
 
 export interface RungResult {
   readonly standing: Standing
-  /** What else has been launched of the same training, in other sittings; none of it counts. */
-  readonly others: readonly Finished[]
   /** Against the baseline. */
   readonly speedup: Effect | null
   /** Against the same training without this rung. */
@@ -64,14 +62,14 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
   const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
   const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
   const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
-    // Calls that share a ladder may each have launched a rung, or what it is compared with: best both side by side.
-    const isWhole = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
-    const whole = record.sittings.findLastIndex((_, sitting) => isWhole(sitting))
-    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, whole < 0 ? null : whole)
+    // Some recorded ladders have a sitting for each GPU of a host, and a few trainings in two of them.
+    const isBoth = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
+    const both = record.sittings.findLastIndex((_, sitting) => isBoth(sitting))
+    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, both < 0 ? null : both)
     const other = standing.status === 'finished' ? standingOf(before, record, standing.sitting) : NOT_MEASURED
     const measured = other.status === 'finished' ? other : null
     const without = before === baselineOf(record) ? baselineFor(standing, baselines) : measured
-    return { ...resultOf(standing, without, record, noise), others: othersOf(hash, standing, record) }
+    return resultOf(standing, without, record, noise)
   }
   return {
     rungs: record.rungs.map((rung) => ({
@@ -92,17 +90,6 @@ function hasFinishedIn(hash: TrainingHash | null, sitting: number, { launches }:
   })
 }
 
-function othersOf(hash: TrainingHash | null, standing: Standing, record: LadderRecord): Finished[] {
-  return record.sittings.flatMap((_, sitting) => {
-    const isOther = standing.status !== 'finished' || standing.sitting !== sitting
-    const other =
-      hash !== null && isOther && hasFinishedIn(hash, sitting, record)
-        ? standingOf(hash, record, sitting)
-        : null
-    return other?.status === 'finished' ? [other] : []
-  })
-}
-
 type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast' | 'problems'>
 
 /** The baseline as it is compared with itself: its speedup is 1 by definition, and its scatter is in the other's. */
@@ -117,7 +104,7 @@ function resultOf(
   without: Compared | null,
   { experiment }: LadderRecord,
   noise: Noise | null,
-): Omit<RungResult, 'others'> {
+): RungResult {
   if (standing.status !== 'finished')
     return { standing, speedup: null, gain: null, readBack: [], problems: [], verdict: standing.status }
   const { logSpeedup, contrast, summary } = standing

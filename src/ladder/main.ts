@@ -13,7 +13,7 @@ import { checkMachine } from '../judge/machine/machine.ts'
 import { checkLock, lackOfGpus } from '../judge/machine/preflight.ts'
 import type { Preflight } from '../measure/machine-record.ts'
 import type { PlannedRun } from '../plan/plan.ts'
-import { type Asked, dueOf, failedAsBaseline, sumsOf } from './due.ts'
+import { type Asked, dueOf, failedAsBaseline } from './due.ts'
 import { climb } from './io/climb.ts'
 import { type KeptLadder, ladderText } from './io/ladder-file.ts'
 import { openLadder } from './io/open-ladder.ts'
@@ -51,8 +51,6 @@ export interface Climbed {
   readonly hasNoRoom: boolean
   /** Titles of what is still to be measured. */
   readonly missing: readonly string[]
-  /** Rungs whose sums this call cannot measure, however often it goes on: one before fails by a rung that it does not know. */
-  readonly blocked: readonly string[]
   /** The baseline failed by itself, so that calling again leads nowhere. */
   readonly hasFailed: boolean
 }
@@ -124,15 +122,12 @@ export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<C
   const missing = dueOf(await ladderAfter(record.launches), record.launches, job).filter(
     (training) => !isAnsweredNow(training),
   )
-  const { blocked, awaited } = sumsOf(record.rungs, record.launches, job)
-  const isFreedLater = missing.some(({ hash }) => hash === awaited)
   const hasFailed = missing.length > 0 && failedAsBaseline(record.launches.at(-1), baseline.hash)
   return {
     record,
     workspace,
     hasNoRoom: hasEndedForTime && launched.every(({ training }) => training === baseline.hash),
     missing: missing.map(({ title }) => title),
-    blocked: job.part === 'alone' || isFreedLater ? [] : blocked.map(({ name }) => name),
     hasFailed,
   }
 }

@@ -77,7 +77,7 @@ function render(record: LadderRecord, style: Style): string {
     style.heading('Rungs'),
     ...[
       ...rungs.flatMap(({ rung, alone, sum }) => remarks(rung, alone, sum)),
-      ...[...othersOf(optimized), ...problemsOf(optimized)].map((text) => `optimized variant: ${text}`),
+      ...problemsOf(optimized).map((text) => `optimized variant: ${text}`),
     ].map((text) => style.item(style.line(text))),
     '',
     style.heading('Sittings'),
@@ -187,23 +187,14 @@ function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[]
   const said = [...active, ...needed, ...(note === null ? [] : [note])]
   return [
     ...(said.length === 0 ? [] : [`${name}: ${said.join('; ')}`]),
-    ...[...othersOf(alone), ...problemsOf(alone)].map((text) => `${name} alone: ${text}`),
-    ...[...othersOf(sum), ...problemsOf(sum)].map((text) => `sum up to ${name}: ${text}`),
+    ...problemsOf(alone).map((text) => `${name} alone: ${text}`),
+    ...problemsOf(sum).map((text) => `sum up to ${name}: ${text}`),
     ...(rung.isLeftOut
       ? [
           `${name} is left out of later sums: ${rung.sum === null ? 'without one that failed, the trainer refuses it' : 'it failed in its own'}`,
         ]
       : []),
   ]
-}
-
-/** Launches that no row has, since another one counts. */
-function othersOf({ others }: RungResult): string[] {
-  const each = others.map(({ summary, sitting, logSpeedup }) => {
-    const speedup = logSpeedup === null ? '' : `, ${ratio(Math.exp(logSpeedup))}`
-    return `${stepText(summary)}${speedup} in sitting ${sitting + 1}`
-  })
-  return each.length === 0 ? [] : [`launched too, and not in the table: ${each.join('; ')}`]
 }
 
 function problemsOf({ standing, problems }: RungResult): readonly string[] {

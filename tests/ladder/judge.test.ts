@@ -39,26 +39,10 @@ describe('a speedup', () => {
     expect(ratioOf(await resultOf(...sittings))).toBeCloseTo(2, 9)
   })
 
-  test('names the launches of other sittings, and no other launch twice', async () => {
-    const sitting = (stepSeconds: number, difference: Partial<Told> = {}): Told[] => [
-      baseline(),
-      alone(stepSeconds, difference),
-      baseline(),
-    ]
-    const { standing, others } = await resultOf(
-      sitting(0.05),
-      sitting(0.02, { disturbance: 'a foreign process' }),
-      sitting(0.04),
-    )
-    expect(standing).toMatchObject({ sitting: 2 })
-    expect(others.map(({ sitting }) => sitting)).toEqual([0])
-  })
-
   test('is of an earlier sitting, where the machine disturbed the last', async () => {
     const disturbed = alone(0.02, { disturbance: 'a foreign process' })
     const result = await resultOf([baseline(), alone(0.04), baseline()], [baseline(), disturbed, baseline()])
     expect(ratioOf(result)).toBeCloseTo(2, 9)
-    expect(result.others).toEqual([])
   })
 
   test('is not against a baseline launch that the machine disturbed', async () => {

@@ -38,18 +38,12 @@ export function ladderOf(
     for (;;) {
       const climbed = rungSettings(ladder, leftOut)
       const resolved = await resolver.resolve(wantedFor(climbed, short, places))
-      const runs = (title: string) => {
-        const training = resolved.get(title)
-        return training !== undefined && !(training instanceof ConfigError) && hasRun(training.hash, launches)
-      }
-      const failed = climbed.find(({ rung: { name }, sumBefore }) => {
+      const failed = climbed.find(({ rung: { name } }) => {
+        if (leftOut.has(name)) return false
         const sum = resolved.get(sumTitle(name))
         // Without a rung that failed, the trainer may refuse one that needs it.
-        if (sum instanceof ConfigError) return leftOut.size > 0 && !leftOut.has(name)
-        // Else a rung before it may be what fails, which another call has launched.
-        const isOwn = sumBefore === null || runs(sumTitle(sumBefore))
-        const isOut = isOwn && sum !== undefined && hasFailed(sum.hash, launches)
-        return isOut && !leftOut.has(name)
+        if (sum instanceof ConfigError) return leftOut.size > 0
+        return sum !== undefined && hasFailed(sum.hash, launches)
       })
       if (failed === undefined) return resolvedLadder(climbed, resolved, leftOut)
       leftOut.add(failed.rung.name)
@@ -66,13 +60,6 @@ function withSettings(experiment: Experiment, settings: Settings): Experiment {
 
 function hasFailed(hash: TrainingHash, launches: readonly LadderLaunch[]): boolean {
   return answerOf(hash, launches)?.launched.outcome.status === 'failed'
-}
-
-/** Also where the machine disturbed it. */
-function hasRun(hash: TrainingHash, launches: readonly LadderLaunch[]): boolean {
-  return launches.some(
-    ({ training, launched }) => training === hash && launched.outcome.status === 'finished',
-  )
 }
 
 const BASELINE = 'baseline'
