@@ -1,7 +1,11 @@
 // Which trainings of a ladder are still to be launched.
-import type { ResolvedLadder } from './io/resolve-ladder.ts'
-import type { Resolved } from './io/resolve-trainings.ts'
-import { isAnswer, type LadderLaunch, type TrainingHash } from './record.ts'
+import {
+  isAnswer,
+  type LadderLaunch,
+  type LadderRung,
+  type LadderTraining,
+  type TrainingHash,
+} from './record.ts'
 import { answerOf } from './standing.ts'
 
 export interface Asked {
@@ -12,11 +16,11 @@ export interface Asked {
 }
 
 /** In the order of the rungs, without what has an answer; what was cut before comes last, as it may be cut again. */
-export function dueOf(
-  { trainings, rungs }: ResolvedLadder,
+export function dueOf<Training extends Pick<LadderTraining, 'hash'>>(
+  { trainings, rungs }: { readonly trainings: readonly Training[]; readonly rungs: readonly LadderRung[] },
   launches: readonly LadderLaunch[],
   { retry, only }: Asked,
-): Resolved[] {
+): Training[] {
   const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
   const wanted = new Set(chosen.flatMap(({ from, alone, sumBefore, sum }) => [from, alone, sumBefore, sum]))
   if (only === null) wanted.add(trainings.at(-1)?.hash ?? null)
@@ -24,7 +28,7 @@ export function dueOf(
     const status = answerOf(hash, launches)?.launched.outcome.status
     return wanted.has(hash) && (status === undefined || (retry && status === 'failed'))
   })
-  const cuts = ({ hash }: Resolved) =>
+  const cuts = ({ hash }: Training) =>
     launches.filter(({ training, launched }) => training === hash && launched.outcome.status === 'cancelled')
       .length
   return due.toSorted((one, other) => cuts(one) - cuts(other))

@@ -1,24 +1,17 @@
 // Which trainings a sitting has still to launch, and in which order.
 import { describe, expect, test } from 'vitest'
 import { type Asked, dueOf, failedAsBaseline } from '../../src/ladder/due.ts'
-import type { ResolvedLadder } from '../../src/ladder/io/resolve-ladder.ts'
 import { ladderRun } from '../../src/ladder/plan.ts'
 import type { LadderLaunch } from '../../src/ladder/record.ts'
 import { outcomeOf } from '../../src/measure/outcome.ts'
-import { aLaunchRecord, anExperiment } from '../fixtures/builders.ts'
+import { aLaunchRecord } from '../fixtures/builders.ts'
 import { aRung } from '../fixtures/ladders.ts'
 
 const ALL: Asked = { retry: false, only: null }
 
-function aLadder(...hashes: string[]): ResolvedLadder {
-  const place = { workingDirectory: '/', python: 'python3' }
-  const trainings = ['baseline', ...hashes].map((hash) => ({
-    ...{ hash, title: hash, otherWork: [], config: {}, place, experiment: anExperiment() },
-  }))
-  const [baseline] = trainings
-  if (baseline === undefined) throw new Error('a ladder has a baseline')
-  const rungs = hashes.map((hash) => aRung(hash, { alone: hash, sum: hash }))
-  return { baseline, trainings, rungs }
+function aLadder(...hashes: string[]) {
+  const trainings = ['baseline', ...hashes].map((hash) => ({ hash, title: hash }))
+  return { trainings, rungs: hashes.map((hash) => aRung(hash, { alone: hash, sum: hash })) }
 }
 
 function aLaunch(

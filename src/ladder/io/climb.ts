@@ -37,15 +37,19 @@ export interface ClimbHooks extends RunHooks {
 /** What ends a training, reads it and writes the report takes at most this long. */
 const CLOSING_MILLISECONDS = 15_000
 
-/**
- * `before`: launches of earlier sittings. A baseline that fails ends the sitting: nothing could be compared with it. Says
- * whether it ended for want of time, for a baseline or for the next launch and the baseline after it.
- */
+export interface ClimbEnd {
+  /** Of earlier sittings too. */
+  readonly launches: readonly KeptLaunch[]
+  /** There was no time for a baseline, or for the next launch and the baseline after it. */
+  readonly hasEndedForTime: boolean
+}
+
+/** `before`: launches of earlier sittings. A baseline that fails ends the sitting: nothing could be compared with it. */
 export async function climb(
   before: readonly KeptLaunch[],
   workspace: Workspace,
   hooks: ClimbHooks,
-): Promise<boolean> {
+): Promise<ClimbEnd> {
   const launches = [...before]
   const done: TrainingHash[] = []
   while (!hooks.cancelled.aborted && lostLock(hooks) === null) {
@@ -53,20 +57,24 @@ export async function climb(
     // What was cut or disturbed in this sitting is for the next.
     const due = trainings.map(({ hash }) => hash).filter((hash) => !done.includes(hash))
     const hash = nextTraining(baseline.hash, due, done, hooks.baselineEvery)
-    if (hash === null) return false
+    if (hash === null) return end(false)
     const next = trainings.find((one) => one.hash === hash) ?? baseline
     if (next === baseline) {
-      if (!fits([baseline])) return true
+      if (!fits([baseline])) return end(true)
       const { status } = await perform(baseline, true)
-      if (status !== 'finished') return status === 'cancelled' && !hooks.cancelled.aborted
+      if (status !== 'finished') return end(status === 'cancelled' && !hooks.cancelled.aborted)
     } else if (fits([next, baseline])) {
       await perform(next, false)
     } else {
       if (done.at(-1) !== baseline.hash && fits([baseline])) await perform(baseline, true)
-      return true
+      return end(true)
     }
   }
-  return false
+  return end(false)
+
+  function end(hasEndedForTime: boolean): ClimbEnd {
+    return { launches, hasEndedForTime }
+  }
 
   async function perform(training: Resolved, isBaseline: boolean): Promise<RunOutcome> {
     const id = launchId(hooks.sitting, done.length, training.title)

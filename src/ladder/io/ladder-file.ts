@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { experimentFile } from '../../config/experiment.ts'
 import { parseStrictly } from '../../config/parse/explain.ts'
 import { settings } from '../../config/parse/mapping.ts'
+import type { Workspace } from '../../io/folder/workspace.ts'
 import { refuseResult } from '../../io/load/record-kind.ts'
 import { parseJson } from '../../io/system/parse-json.ts'
 import { readOutput, readText } from '../../io/system/read-text.ts'
@@ -12,7 +13,9 @@ import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../read/speed
 import { launchRecord } from '../../record/result.ts'
 import { ladderRun } from '../plan.ts'
 import type { LadderLaunch, LadderRecord } from '../record.ts'
+import { renderLadderMarkdown } from '../report.ts'
 import { baselineOf } from '../standing.ts'
+import type { LoadedLadder } from './load-ladder.ts'
 
 const SCHEMA_VERSION = 1
 /** Each launch has its metrics in it: some 30 kB for 200 steps. */
@@ -68,7 +71,24 @@ export interface KeptLadder extends LadderRecord {
   readonly launches: readonly KeptLaunch[]
 }
 
-export function ladderText({ launches, trainings, ...record }: KeptLadder): string {
+/** What the launches of all sittings gave. */
+export type Measured = Pick<KeptLadder, 'sittings' | 'launches'>
+
+/** The sums are those after these launches: a rung that failed in one is in no later one. */
+export async function ladderRecord(
+  { question: { request }, settings, ladderAfter }: LoadedLadder,
+  { sittings, launches }: Measured,
+): Promise<KeptLadder> {
+  const { experimentFile, experiment } = request
+  const { trainings, rungs } = await ladderAfter(launches)
+  return { experimentFile, experiment, settings, trainings, rungs, sittings, launches }
+}
+
+export async function saveLadder(workspace: Workspace, record: KeptLadder): Promise<void> {
+  await workspace.saveLadder(ladderText(record), renderLadderMarkdown(record))
+}
+
+function ladderText({ launches, trainings, ...record }: KeptLadder): string {
   const file = {
     schemaVersion: SCHEMA_VERSION,
     ...record,
