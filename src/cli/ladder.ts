@@ -8,7 +8,7 @@ import { ProgressView } from '../io/run/progress.ts'
 import { cancelOnSignals } from '../io/system/cancel.ts'
 import type { LadderJob } from '../ladder/io/job.ts'
 import { readLadder } from '../ladder/io/ladder-file.ts'
-import { type Climbed, climbLadder } from '../ladder/main.ts'
+import { type LadderOutcome, runLadder } from '../ladder/main.ts'
 import { renderLadderTerminal } from '../ladder/report.ts'
 import { EXIT_CANCELLED, EXIT_CODES } from './exit-code.ts'
 import {
@@ -72,14 +72,14 @@ function refuseOtherInputs(experiment: string | undefined, command: Command): vo
 
 async function measure(experiment: string | undefined, flags: LadderFlags): Promise<void> {
   const cancelled = cancelOnSignals()
-  const climbed = await climbLadder(jobOf(experiment, flags), {
+  const rungSets = await runLadder(jobOf(experiment, flags), {
     cancelled,
     progress: (plan, titleOf) => new ProgressView(plan, process.stdout, false, titleOf),
     note: printNote,
   })
-  printClimbed(climbed, flags, cancelled)
-  const { hasFailed, missing } = climbed
-  const verdict = hasFailed ? 'failed' : missing.length === 0 ? 'passed' : 'inconclusive'
+  printOutcome(rungSets, flags, cancelled)
+  const { hasBaselineFailed, remaining } = rungSets
+  const verdict = hasBaselineFailed ? 'failed' : remaining.length === 0 ? 'passed' : 'inconclusive'
   process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[verdict]
 }
 
@@ -95,22 +95,22 @@ function jobOf(experiment: string | undefined, flags: LadderFlags): LadderJob {
     deadlineMilliseconds: minutes * 60_000,
     resume: flags.resume === true,
     retry: flags.retry === true,
-    only: flags.rungs?.split(',').map((name) => name.trim()) ?? null,
+    rungNames: flags.rungs?.split(',').map((name) => name.trim()) ?? null,
   }
 }
 
-function printClimbed(
-  { record, workspace, missing, hasNoRoom, hasFailed }: Climbed,
+function printOutcome(
+  { record, workspace, remaining, isTimeTooShort, hasBaselineFailed }: LadderOutcome,
   flags: LadderFlags,
   cancelled: AbortSignal,
 ): void {
   const [report, file] = [workspace.ladderReportFile, workspace.ladderFile].map(relativeToHere)
   console.log(`\n${renderLadderTerminal(record)}\n`)
   console.log(`Report: ${report}   Record: ${file}`)
-  if (missing.length > 0) console.log(`Still to measure, with --resume: ${missing.join(', ')}`)
-  if (hasNoRoom && !cancelled.aborted)
+  if (remaining.length > 0) console.log(`Still to measure, with --resume: ${remaining.join(', ')}`)
+  if (isTimeTooShort && !cancelled.aborted)
     console.log(
       `Nothing was measured: --minutes ${flags.minutes} has no room for a launch between two of the baseline; give more`,
     )
-  else if (missing.length > 0 && !hasFailed) printResume()
+  else if (remaining.length > 0 && !hasBaselineFailed) printResume()
 }

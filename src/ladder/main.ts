@@ -4,54 +4,54 @@ import type { Workspace } from '../io/folder/workspace.ts'
 import { lockSite } from '../io/run/lock-site.ts'
 import { checkLock } from '../judge/machine/preflight.ts'
 import type { LockFacts } from '../measure/machine-record.ts'
-import { dueOf, failedAsBaseline } from './due.ts'
 import type { LadderJob, LadderStage } from './io/job.ts'
-import { type KeptLadder, ladderRecord, saveLadder } from './io/ladder-file.ts'
+import { ladderRecord, type RecordedLadder, saveLadder } from './io/ladder-file.ts'
 import { type LoadedLadder, loadLadder } from './io/load-ladder.ts'
 import { type OpenLadder, openLadder } from './io/open-ladder.ts'
-import { runSitting, type SittingEnd } from './io/run-sitting.ts'
-import { isAnswer } from './record.ts'
+import { runSitting, type SittingResult } from './io/run-sitting.ts'
+import { isConclusive } from './record.ts'
+import { isFailedBaseline, remainingTrainings } from './remaining.ts'
 
-export interface Climbed {
-  readonly record: KeptLadder
+export interface LadderOutcome {
+  readonly record: RecordedLadder
   readonly workspace: Workspace
   /** The time of this call is too short for any launch between two of the baseline, however often it is called again. */
-  readonly hasNoRoom: boolean
+  readonly isTimeTooShort: boolean
   /** Titles of what is still to be measured. */
-  readonly missing: readonly string[]
+  readonly remaining: readonly string[]
   /** The baseline failed by itself, so that calling again leads nowhere. */
-  readonly hasFailed: boolean
+  readonly hasBaselineFailed: boolean
 }
 
 /** Throws a ConfigError before anything is launched, and an UnfitMachineError for a machine that cannot be measured on. */
-export async function climbLadder(job: LadderJob, stage: LadderStage): Promise<Climbed> {
+export async function runLadder(job: LadderJob, stage: LadderStage): Promise<LadderOutcome> {
   // What is wrong with a rung is said before the machine is taken.
   await using loaded = await loadLadder(job, stage)
   await using site = await lockSite([loaded.question], job, stage)
   requireFreeMachine(site.lock())
-  const folder = await openLadder(job.outDirectory, loaded.question.request.experiment, job.resume)
-  const ended = await runSitting(loaded, folder, site, job, stage)
-  const record = await ladderRecord(loaded, ended)
-  await saveLadder(folder.workspace, record)
+  const opened = await openLadder(job.outDirectory, loaded.question.request.experiment, job.resume)
+  const result = await runSitting(loaded, opened, site, job, stage)
+  const record = await ladderRecord(loaded, result)
+  await saveLadder(opened.workspace, record)
   requireLockHeld(site.lock())
-  return { record, workspace: folder.workspace, ...(await remainderOf(loaded, folder, ended, job)) }
+  return { record, workspace: opened.workspace, ...(await whatRemains(loaded, opened, result, job)) }
 }
 
-async function remainderOf(
-  { ladderAfter }: LoadedLadder,
+async function whatRemains(
+  { resolveAfter }: LoadedLadder,
   { earlier }: OpenLadder,
-  { launches, hasEndedForTime }: SittingEnd,
+  { launches, isOutOfTime }: SittingResult,
   job: LadderJob,
-): Promise<Pick<Climbed, 'hasNoRoom' | 'missing' | 'hasFailed'>> {
-  const ladder = await ladderAfter(launches)
+): Promise<Pick<LadderOutcome, 'isTimeTooShort' | 'remaining' | 'hasBaselineFailed'>> {
+  const ladder = await resolveAfter(launches)
   const launched = launches.slice(earlier.launches.length)
-  const answered = new Set(launched.filter(isAnswer).map(({ training }) => training))
-  // With --retry, what failed again would be due for ever.
-  const missing = dueOf(ladder, launches, job).filter(({ hash }) => !answered.has(hash))
+  const conclusive = new Set(launched.filter(isConclusive).map(({ training }) => training))
+  // With --retry, a training that failed again would remain for ever.
+  const remaining = remainingTrainings(ladder, launches, job).filter(({ hash }) => !conclusive.has(hash))
   return {
-    hasNoRoom: hasEndedForTime && launched.every(({ training }) => training === ladder.baseline.hash),
-    missing: missing.map(({ title }) => title),
-    hasFailed: missing.length > 0 && failedAsBaseline(launches.at(-1), ladder.baseline.hash),
+    isTimeTooShort: isOutOfTime && launched.every(({ training }) => training === ladder.baseline.hash),
+    remaining: remaining.map(({ title }) => title),
+    hasBaselineFailed: remaining.length > 0 && isFailedBaseline(launches.at(-1), ladder.baseline.hash),
   }
 }
 
@@ -60,7 +60,7 @@ function requireFreeMachine(lock: LockFacts): void {
     throw new UnfitMachineError(`the machine is not free: ${lock.waitedFor} has it`)
 }
 
-/** A lock that is lost is told without its GPUs. */
+/** The check of a lost lock does not need the GPUs. */
 const NOT_LOOKED_FOR = { status: 'not-measured', reason: 'the machine was looked at before' } as const
 
 function requireLockHeld(lock: LockFacts): void {

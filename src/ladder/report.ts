@@ -4,11 +4,11 @@ import type { RunSummary } from '../measure/summary.ts'
 import { escapeCell, oneLine } from '../report/escape.ts'
 import { differenceText } from '../report/sections/differences.ts'
 import { bytes, confidence, number, percent, ratio, seconds, signed } from '../text/numbers.ts'
-import { type WeakBracket, weakBrackets } from './brackets.ts'
 import { type JudgedLadder, judgeLadder, NO_GAIN, type RungResult } from './judge.ts'
+import { baselineOf, type FinishedMeasurement } from './measurement.ts'
 import { CONFIDENCE, type Effect } from './noise.ts'
 import type { LadderLaunch, LadderRecord, LadderRung, LadderTraining, Sitting } from './record.ts'
-import { baselineOf, type Finished } from './standing.ts'
+import { type UnreliableStretch, unreliableStretches } from './unreliable-stretches.ts'
 
 const HEAD = [
   'rung',
@@ -76,7 +76,7 @@ function render(record: LadderRecord, style: Style): string {
     '',
     style.heading('Rungs'),
     ...[
-      ...rungs.flatMap(({ rung, alone, sum }) => remarks(rung, alone, sum)),
+      ...rungs.flatMap(({ rung, alone, sum }) => rungNotes(rung, alone, sum)),
       ...problemsOf(optimized).map((text) => `optimized variant: ${text}`),
     ].map((text) => style.item(style.line(text))),
     '',
@@ -84,32 +84,32 @@ function render(record: LadderRecord, style: Style): string {
     ...record.sittings
       .flatMap((sitting, index) => [
         sittingText(sitting, index, judged.baselines[index] ?? []),
-        ...weakBrackets(record, index, judged.baselines[index] ?? []).map(bracketText),
+        ...unreliableStretches(record, index, judged.baselines[index] ?? []).map(stretchText),
         ...record.launches
           .filter((launch) => launch.sitting === index)
-          .flatMap((launch) => setBack(launch, record)),
+          .flatMap((launch) => uncountedText(launch, record)),
       ])
       .map((text) => style.item(style.line(text))),
   ].join('\n')
 }
 
 function row(name: string, rung: LadderRung | null, result: RungResult, { cell }: Style): string[] {
-  const { standing, speedup, gain, verdict } = result
+  const { measurement, speedup, gain, verdict } = result
   const predicted = rung?.predicts ?? ''
-  if (standing.status !== 'finished') {
-    const why = standing.status === 'failed' ? `failed: ${standing.reason}` : verdict
+  if (measurement.status !== 'finished') {
+    const why = measurement.status === 'failed' ? `failed: ${measurement.reason}` : verdict
     return [cell(name), '', '', '', cell(predicted), '', '', '', '', why]
   }
   return [
     cell(name),
-    stepText(standing.summary),
+    stepText(measurement.summary),
     effectText(speedup),
     effectText(gain),
     cell(predicted),
-    numberText(standing.summary.metrics.peak_memory_reserved_bytes, bytes),
-    compileText(standing),
-    numberText(standing.summary.metrics.val_loss, number),
-    numberText(standing.lossDelta ?? undefined, signed),
+    numberText(measurement.summary.metrics.peak_memory_reserved_bytes, bytes),
+    compileText(measurement),
+    numberText(measurement.summary.metrics.val_loss, number),
+    numberText(measurement.lossDelta ?? undefined, signed),
     verdict,
   ]
 }
@@ -131,7 +131,7 @@ function effectText(effect: Effect | null): string {
     : `${ratio(effect.ratio)} (${ratio(bounds.lower)} to ${ratio(bounds.upper)})`
 }
 
-function compileText({ compileSeconds, compileCache }: Finished): string {
+function compileText({ compileSeconds, compileCache }: FinishedMeasurement): string {
   const state = compileCache === 'cold' || compileCache === 'warm' ? `, ${compileCache} cache` : ''
   return compileSeconds === 0 ? 'none' : `${seconds(compileSeconds)}${state}`
 }
@@ -179,7 +179,7 @@ function workText(trainings: readonly LadderTraining[]): string {
   return [...new Set(trainings.flatMap(({ otherWork }) => otherWork))].join(', ')
 }
 
-function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[] {
+function rungNotes(rung: LadderRung, alone: RungResult, sum: RungResult): string[] {
   const { name, needs, note } = rung
   const readBack = alone.readBack.length > 0 ? alone.readBack : sum.readBack
   const active = readBack.length === 0 ? [] : [`reads back ${readBack.map(differenceText).join(', ')}`]
@@ -197,8 +197,10 @@ function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[]
   ]
 }
 
-function problemsOf({ standing, problems }: RungResult): readonly string[] {
-  return standing.status === 'failed' ? [`failed, ${standing.reason}: ${standing.message}`] : problems
+function problemsOf({ measurement, problems }: RungResult): readonly string[] {
+  return measurement.status === 'failed'
+    ? [`failed, ${measurement.reason}: ${measurement.message}`]
+    : problems
 }
 
 function sittingText(
@@ -227,17 +229,17 @@ function sourcesText(run: RunSummary | undefined): string {
   return run?.code ? `of the trainer with SHA-256 ${run.code.before.slice(0, 12)}` : 'unknown'
 }
 
-function bracketText({ launched, before, after, overFirst }: WeakBracket): string {
+function stretchText({ launched, before, after, speedupRatioOverFirst }: UnreliableStretch): string {
   const names = launched.join(', ')
   if (after === null) return `without a baseline launch after them, over the one before alone: ${names}`
   if (before === null) return `without a baseline launch before them, over the one after alone: ${names}`
   const steps = [before, after].map(stepText).join(' and ')
-  const change = `${percent(Math.abs(overFirst - 1))} ${overFirst < 1 ? 'lower' : 'higher'}`
+  const change = `${percent(Math.abs(speedupRatioOverFirst - 1))} ${speedupRatioOverFirst < 1 ? 'lower' : 'higher'}`
   return `between baseline launches of ${steps} a step: ${names}; over the first alone their speedups are ${change}`
 }
 
 /** A launch that no row shows, and why. */
-function setBack(
+function uncountedText(
   { launched: { outcome }, disturbance, training }: LadderLaunch,
   record: LadderRecord,
 ): string[] {

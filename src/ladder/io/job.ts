@@ -3,9 +3,9 @@ import type { Overrides } from '../../config/overrides/overrides.ts'
 import type { Settings } from '../../config/parse/mapping.ts'
 import type { Progress } from '../../io/run/progress.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
-import type { Asked } from '../due.ts'
+import type { LaunchSelection } from '../remaining.ts'
 
-export interface LadderJob extends Asked {
+export interface LadderJob extends LaunchSelection {
   /** One. */
   readonly experimentFiles: readonly string[]
   readonly workingDirectory: string

@@ -11,10 +11,10 @@ import { preflightSchema } from '../../measure/machine-record.ts'
 import { outcomeOf } from '../../measure/outcome.ts'
 import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../read/speedproof.ts'
 import { launchRecord } from '../../record/result.ts'
+import { baselineOf } from '../measurement.ts'
 import { ladderRun } from '../plan.ts'
 import type { LadderLaunch, LadderRecord } from '../record.ts'
 import { renderLadderMarkdown } from '../report.ts'
-import { baselineOf } from '../standing.ts'
 import type { LoadedLadder } from './load-ladder.ts'
 
 const SCHEMA_VERSION = 1
@@ -63,32 +63,32 @@ const ladderFile = z.object({
 })
 
 /** A launch with the lines of its metrics, from which its outcome can be had again. */
-export interface KeptLaunch extends LadderLaunch {
+export interface RecordedLaunch extends LadderLaunch {
   readonly metrics: readonly string[] | null
 }
 
-export interface KeptLadder extends LadderRecord {
-  readonly launches: readonly KeptLaunch[]
+export interface RecordedLadder extends LadderRecord {
+  readonly launches: readonly RecordedLaunch[]
 }
 
 /** What the launches of all sittings gave. */
-export type Measured = Pick<KeptLadder, 'sittings' | 'launches'>
+export type LadderProgress = Pick<RecordedLadder, 'sittings' | 'launches'>
 
 /** The sums are those after these launches: a rung that failed in one is in no later one. */
 export async function ladderRecord(
-  { question: { request }, settings, ladderAfter }: LoadedLadder,
-  { sittings, launches }: Measured,
-): Promise<KeptLadder> {
+  { question: { request }, settings, resolveAfter }: LoadedLadder,
+  { sittings, launches }: LadderProgress,
+): Promise<RecordedLadder> {
   const { experimentFile, experiment } = request
-  const { trainings, rungs } = await ladderAfter(launches)
+  const { trainings, rungs } = await resolveAfter(launches)
   return { experimentFile, experiment, settings, trainings, rungs, sittings, launches }
 }
 
-export async function saveLadder(workspace: Workspace, record: KeptLadder): Promise<void> {
+export async function saveLadder(workspace: Workspace, record: RecordedLadder): Promise<void> {
   await workspace.saveLadder(ladderText(record), renderLadderMarkdown(record))
 }
 
-function ladderText({ launches, trainings, ...record }: KeptLadder): string {
+function ladderText({ launches, trainings, ...record }: RecordedLadder): string {
   const file = {
     schemaVersion: SCHEMA_VERSION,
     ...record,
@@ -103,7 +103,7 @@ function ladderText({ launches, trainings, ...record }: KeptLadder): string {
 }
 
 /** Throws a ConfigError that says what in the file is not as ladder.json should be. */
-export async function readLadder(path: string): Promise<KeptLadder> {
+export async function readLadder(path: string): Promise<RecordedLadder> {
   return withOutcomes(await readFile(path))
 }
 
@@ -116,10 +116,10 @@ async function readFile(path: string): Promise<LadderFile> {
   return parseStrictly(ladderFile, json, path)
 }
 
-async function withOutcomes(file: LadderFile): Promise<KeptLadder> {
+async function withOutcomes(file: LadderFile): Promise<RecordedLadder> {
   const baseline = baselineOf(file)
   const launches = await Promise.all(
-    file.launches.map(async ({ launch, seed, ...kept }): Promise<KeptLaunch> => {
+    file.launches.map(async ({ launch, seed, ...kept }): Promise<RecordedLaunch> => {
       const run = ladderRun(launch.runId, kept.training === baseline, kept.sitting, seed)
       const outcome = outcomeOf(run, launch, await metricsOf(kept.metrics))
       return { ...kept, launched: { launch, outcome } }

@@ -4,14 +4,14 @@ import { ConfigError } from '../../errors.ts'
 import { loadAll } from '../../io/load/load-all.ts'
 import type { Loaded } from '../../io/load/load-experiment.ts'
 import type { LadderJob, LadderStage } from './job.ts'
-import { type LadderAfter, ladderOf, type ResolvedLadder } from './resolve-ladder.ts'
+import { type LadderResolver, ladderResolver, type ResolvedLadder } from './resolve-ladder.ts'
 
 /** A ladder that can be launched, until it is disposed of. */
 export interface LoadedLadder extends AsyncDisposable {
   readonly question: Loaded
   /** Set in every launch: by the file, then by flags. */
   readonly settings: Settings
-  readonly ladderAfter: LadderAfter
+  readonly resolveAfter: LadderResolver
 }
 
 /** Throws a ConfigError for an experiment that cannot be run, and for a rung that is unknown or that the trainer refuses. */
@@ -22,13 +22,13 @@ export async function loadLadder(job: LadderJob, { cancelled, note }: LadderStag
   if (question === undefined) throw new Error('the experiment was loaded, and is not there')
   const { experiment } = question.request
   const settings = { ...experiment.ladder?.set, ...job.settings }
-  const ladderAfter = ladderOf(experiment, settings, question.places, cancelled)
-  refuseUnknown(job.only ?? [], await ladderAfter([]))
+  const resolveAfter = ladderResolver(experiment, settings, question.places, cancelled)
+  refuseUnknownRungs(job.rungNames ?? [], await resolveAfter([]))
   const taken = taking.move()
-  return { question, settings, ladderAfter, [Symbol.asyncDispose]: () => taken.disposeAsync() }
+  return { question, settings, resolveAfter, [Symbol.asyncDispose]: () => taken.disposeAsync() }
 }
 
-function refuseUnknown(names: readonly string[], { rungs }: ResolvedLadder): void {
+function refuseUnknownRungs(names: readonly string[], { rungs }: ResolvedLadder): void {
   const known = rungs.map(({ name }) => name)
   const unknown = names.find((name) => !known.includes(name))
   if (unknown !== undefined)

@@ -4,11 +4,11 @@ import type { Experiment } from '../../config/experiment.ts'
 import { ConfigError, ResumeError } from '../../errors.ts'
 import { Workspace } from '../../io/folder/workspace.ts'
 import { readToResume } from '../../io/load/read-to-resume.ts'
-import { type Measured, readLadder } from './ladder-file.ts'
+import { type LadderProgress, readLadder } from './ladder-file.ts'
 
 export interface OpenLadder {
   readonly workspace: Workspace
-  readonly earlier: Measured
+  readonly earlier: LadderProgress
 }
 
 /** Trainings are known by their hash: one that has changed since is simply not measured yet. */
@@ -34,7 +34,7 @@ export async function openLadder(
 }
 
 /** A rung is compared with launches of its own seed alone. */
-function refuseOtherSeed(seed: number, { launches }: Measured, out: string): void {
+function refuseOtherSeed(seed: number, { launches }: LadderProgress, out: string): void {
   const seeds = launches.map(({ launched }) => launched.outcome.run.seed)
   const other = seeds.find((one) => one !== seed)
   if (other !== undefined)

@@ -7,17 +7,17 @@ import { checkMachine } from '../../judge/machine/machine.ts'
 import { lackOfGpus } from '../../judge/machine/preflight.ts'
 import type { Preflight } from '../../measure/machine-record.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
-import { dueOf } from '../due.ts'
 import { ladderRun, launchId, launchTitle, planSitting } from '../plan.ts'
-import { climb, type Due } from './climb.ts'
+import { remainingTrainings } from '../remaining.ts'
 import type { LadderJob, LadderStage } from './job.ts'
-import { type KeptLadder, ladderRecord, type Measured, saveLadder } from './ladder-file.ts'
+import { type LadderProgress, ladderRecord, type RecordedLadder, saveLadder } from './ladder-file.ts'
+import { launchRemaining, type RemainingTrainings } from './launch-remaining.ts'
 import type { LoadedLadder } from './load-ladder.ts'
 import type { OpenLadder } from './open-ladder.ts'
 
-export interface SittingEnd extends Measured {
+export interface SittingResult extends LadderProgress {
   /** There was no time for the next launch. */
-  readonly hasEndedForTime: boolean
+  readonly isOutOfTime: boolean
 }
 
 /** Throws an UnfitMachineError for a machine that cannot be measured on. Without anything to launch there is no sitting. */
@@ -27,14 +27,14 @@ export async function runSitting(
   site: Site,
   job: LadderJob,
   stage: LadderStage,
-): Promise<SittingEnd> {
+): Promise<SittingResult> {
   const { experiment, host, revision } = loaded.question.request
-  const due = async (launches: KeptLadder['launches']): Promise<Due> => {
-    const ladder = await loaded.ladderAfter(launches)
-    return { baseline: ladder.baseline, trainings: dueOf(ladder, launches, job) }
+  const remainingAfter = async (launches: RecordedLadder['launches']): Promise<RemainingTrainings> => {
+    const ladder = await loaded.resolveAfter(launches)
+    return { baseline: ladder.baseline, trainings: remainingTrainings(ladder, launches, job) }
   }
-  const first = await due(earlier.launches)
-  if (first.trainings.length === 0) return { ...earlier, hasEndedForTime: false }
+  const first = await remainingAfter(earlier.launches)
+  if (first.trainings.length === 0) return { ...earlier, isOutOfTime: false }
   const machine = await site.examine(experiment, stage.cancelled)
   const preflight = fitPreflight(machine)
   const lack = lackOfGpus(gatesOf(experiment), preflight)
@@ -43,8 +43,8 @@ export async function runSitting(
   const sittings = [...earlier.sittings, { startedAt, host, revision, preflight }]
   const sitting = earlier.sittings.length
   const baselineEvery = experiment.ladder?.baseline_every ?? first.trainings.length
-  const ended = await climb(earlier.launches, workspace, {
-    ...{ machine, sitting, baselineEvery, due },
+  const ended = await launchRemaining(earlier.launches, workspace, {
+    ...{ machine, sitting, baselineEvery, remainingAfter },
     cancelled: stage.cancelled,
     deadlineMilliseconds: job.deadlineMilliseconds,
     save: async (launches) => saveLadder(workspace, await ladderRecord(loaded, { sittings, launches })),
@@ -58,7 +58,7 @@ export async function runSitting(
 
 /** What the sitting launches if nothing fails and there is time. */
 function plannedRuns(
-  { baseline, trainings }: Due,
+  { baseline, trainings }: RemainingTrainings,
   { design: { seed } }: Experiment,
   sitting: number,
   baselineEvery: number,

@@ -1,13 +1,13 @@
 // Which trainings a sitting has still to launch, and in which order.
 import { describe, expect, test } from 'vitest'
-import { type Asked, dueOf, failedAsBaseline } from '../../src/ladder/due.ts'
 import { ladderRun } from '../../src/ladder/plan.ts'
 import type { LadderLaunch } from '../../src/ladder/record.ts'
+import { isFailedBaseline, type LaunchSelection, remainingTrainings } from '../../src/ladder/remaining.ts'
 import { outcomeOf } from '../../src/measure/outcome.ts'
 import { aLaunchRecord } from '../fixtures/builders.ts'
 import { aRung } from '../fixtures/ladders.ts'
 
-const ALL: Asked = { retry: false, only: null }
+const ALL: LaunchSelection = { retry: false, rungNames: null }
 
 function aLadder(...hashes: string[]) {
   const trainings = ['baseline', ...hashes].map((hash) => ({ hash, title: hash }))
@@ -29,8 +29,8 @@ function aLaunch(
   return { sitting: 0, training, launched: { launch, outcome }, disturbance }
 }
 
-const titles = (launches: readonly LadderLaunch[], asked: Partial<Asked> = {}) =>
-  dueOf(aLadder('a', 'b', 'c'), launches, { ...ALL, ...asked }).map(({ title }) => title)
+const titles = (launches: readonly LadderLaunch[], asked: Partial<LaunchSelection> = {}) =>
+  remainingTrainings(aLadder('a', 'b', 'c'), launches, { ...ALL, ...asked }).map(({ title }) => title)
 
 describe('due', () => {
   test('is what has no answer, in the order of the rungs', () => {
@@ -49,7 +49,7 @@ describe('due', () => {
   })
 
   test('are only the rungs that are named', () => {
-    expect(titles([], { only: ['b'] })).toEqual(['b'])
+    expect(titles([], { rungNames: ['b'] })).toEqual(['b'])
   })
 
   test('are of a named rung both launches and what they are compared with, and the optimized variant of all', () => {
@@ -58,8 +58,8 @@ describe('due', () => {
       aRung('a', { from: 'needed', alone: 'a', sumBefore: 'sum before', sum: 'sum of a' }),
       aRung('b', { from: 'baseline', alone: 'b', sumBefore: 'sum of a', sum: null }),
     ]
-    const due = (only: readonly string[] | null) =>
-      dueOf({ ...ladder, rungs }, [], { retry: false, only }).map(({ hash }) => hash)
+    const due = (rungNames: readonly string[] | null) =>
+      remainingTrainings({ ...ladder, rungs }, [], { retry: false, rungNames }).map(({ hash }) => hash)
     expect(due(['a'])).toEqual(['needed', 'a', 'sum before', 'sum of a'])
     expect(due(['b'])).toEqual(['sum of a', 'b'])
     expect(due(null)).toEqual(['needed', 'a', 'sum before', 'sum of a', 'b', 'optimized'])
@@ -74,6 +74,6 @@ describe('a ladder has failed', () => {
     ['not by a cancel', aLaunch('baseline', 'cancelled'), false],
     ['not before it has launched anything', undefined, false],
   ])('%s', (_, last, answer) => {
-    expect(failedAsBaseline(last, 'baseline')).toBe(answer)
+    expect(isFailedBaseline(last, 'baseline')).toBe(answer)
   })
 })
