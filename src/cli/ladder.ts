@@ -9,7 +9,7 @@ import { cancelOnSignals } from '../io/system/cancel.ts'
 import type { LadderJob } from '../ladder/io/job.ts'
 import { readLadder } from '../ladder/io/ladder-file.ts'
 import { type LadderOutcome, runLadder } from '../ladder/main.ts'
-import { renderLadderTerminal } from '../ladder/report.ts'
+import { renderLadderTerminal } from '../ladder/report/report.ts'
 import { EXIT_CANCELLED, EXIT_CODES } from './exit-code.ts'
 import {
   collect,

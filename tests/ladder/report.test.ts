@@ -1,6 +1,6 @@
 // The tables of a ladder, as a terminal and as a Markdown file has them.
 import { expect, test } from 'vitest'
-import { renderLadderMarkdown, renderLadderTerminal } from '../../src/ladder/report.ts'
+import { renderLadderMarkdown, renderLadderTerminal } from '../../src/ladder/report/report.ts'
 import { aLadder, aRung, type LaunchSpec } from '../fixtures/ladders.ts'
 
 const LAUNCHES: readonly LaunchSpec[] = [

@@ -14,7 +14,7 @@ import { launchRecord } from '../../record/result.ts'
 import { baselineOf } from '../measurement.ts'
 import { ladderRun } from '../plan.ts'
 import type { LadderLaunch, LadderRecord } from '../record.ts'
-import { renderLadderMarkdown } from '../report.ts'
+import { renderLadderMarkdown } from '../report/report.ts'
 import type { LoadedLadder } from './load-ladder.ts'
 
 const SCHEMA_VERSION = 1
