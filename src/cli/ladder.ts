@@ -37,7 +37,7 @@ export function addLadder(program: Command): void {
   withOverrides(command, ['python', 'seed', 'nproc-per-node', 'timeout-minutes'])
     .description('measure every rung of an experiment, alone and on top of those before it')
     .option('--out <folder>', 'folder for ladder.json, ladder.md and the runs', 'out/ladder')
-    .option('--minutes <value>', 'stop before this time is up; --resume goes on')
+    .option('--minutes <value>', 'stop before this time is up; --resume continues')
     .option('--resume', 'keep what is measured in that folder, and measure the rest in a new sitting')
     .option('--retry', 'with --resume, launch again what failed')
     .option(
