@@ -1,6 +1,6 @@
 // What the last launch of a training measured, compared with the baseline launches before and after it.
 
-import { checkValidity } from '../judge/checks/validity.ts'
+import { checkComparability } from '../judge/checks/all.ts'
 import type { CompileCache, FailureReason } from '../measure/outcome.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
 import { HELD_OUT_LOSS, SECONDS_PER_SAMPLE } from '../metrics/catalogue.ts'
@@ -94,7 +94,7 @@ function finishedMeasurement(
     problems:
       neighbours.length === 0
         ? ['no baseline launch of its sitting finished undisturbed']
-        : checkValidity(record.experiment, [...neighbours, summary])
+        : checkComparability({ experiment: record.experiment, measured: [...neighbours, summary] })
             .filter(({ state }) => state === 'failed')
             .map(({ name, detail }) => `${name}: ${detail}`),
   }
