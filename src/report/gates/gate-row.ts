@@ -2,19 +2,12 @@
 import type { Gate } from '../../config/gates/gates.ts'
 import { comparesQuality, isLevel, isMoreBetter, isTakenAtItsWord } from '../../judge/gates/gate-kind.ts'
 import { areBothZero, type GateState, type GateVerdict } from '../../judge/gates/gate-verdict.ts'
+import type { JudgedGate } from '../../judge/gates/judge-gates.ts'
 import type { ToDecide } from '../../judge/gates/precision.ts'
-import type { JudgedGate } from '../../judge/verdict.ts'
 import { metricNamed } from '../../metrics/families.ts'
 import { needsText } from '../../metrics/questions.ts'
 import { confidence, exactPercent } from '../../text/numbers.ts'
-import {
-  changeText,
-  comparisonTexts,
-  digitsBesideLimit,
-  levelText,
-  limitText,
-  sizeText,
-} from './gate-numbers.ts'
+import { comparisonTexts, digitsBesideLimit, levelText, limitText, sizeText } from './gate-numbers.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
 
@@ -77,16 +70,13 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
     return evidence === null || isLevel(gate)
       ? ''
       : ' Minimal detectable effect: unknown without an interval.'
-  const { detectable, toDecide, bootstrap, isEquivalent } = precision
+  const { detectable, toDecide, isEquivalent } = precision
   const size = sizeText(gate, detectable)
   return [
     isNoise(gate, detectable)
       ? ''
       : ` Minimal detectable effect: ${size} past the limit, in 80% of experiments.`,
     toDecideText(gate, toDecide),
-    bootstrap === null
-      ? ''
-      : ` BCa bootstrap: ${changeText(gate, bootstrap.lower)} to ${changeText(gate, bootstrap.upper)}.`,
     isEquivalent === true ? ' Equivalent too: the interval stays within the limit on both sides.' : '',
     isEquivalent === false && state === 'passed' ? ` Not proven equivalent: ${mayBeBetterText(gate)}.` : '',
   ].join('')
