@@ -4,7 +4,7 @@ import './io/system/require-node.ts'
 
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { assess } from './assess.ts'
 import { EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_CODES, exitCodeOf } from './cli/exit-code.ts'
 import {
@@ -30,8 +30,7 @@ import { exitPrinted, outliveReaders } from './io/system/exit-printed.ts'
 import { packageVersion } from './io/system/package-root.ts'
 import { plainText } from './io/system/sanitize.ts'
 import { isReady } from './judge/machine/doctor.ts'
-import { parseShard } from './ladder/due.ts'
-import { readShared } from './ladder/io/ladder-file.ts'
+import { readLadder } from './ladder/io/ladder-file.ts'
 import { climbLadder } from './ladder/main.ts'
 import { renderLadderTerminal } from './ladder/report.ts'
 import { main } from './main.ts'
@@ -50,15 +49,11 @@ A file for --gates, which may be another experiment:
     speedup: { at_least: 2.5 }
     loss_delta: { below: 0.001, severity: warn }`
 
-const PARTS = ['alone', 'sum', 'all'] as const
-
 interface LadderFlags extends Flags {
   readonly minutes?: string
   readonly retry?: boolean
   readonly set: readonly string[]
-  readonly part: (typeof PARTS)[number]
-  readonly shard?: string
-  readonly show?: readonly string[]
+  readonly show?: string
   readonly rungs?: string
 }
 
@@ -160,20 +155,12 @@ withOverrides(
     collected,
     [],
   )
-  .addOption(new Option('--part <part>', 'measure only one of both tables').choices(PARTS).default('all'))
   .option('--rungs <names>', 'measure only these, such as bf16,cuda-graph')
-  .option(
-    '--shard <number/count>',
-    'measure this share of the launches, such as 1/3, beside calls on other GPUs',
-  )
-  .option(
-    '--show <files...>',
-    'print the tables of this ladder.json, or of calls that shared one; runs nothing',
-  )
+  .option('--show <file>', 'print the tables of this ladder.json; runs nothing')
   .action(async (experiment: string | undefined, flags: LadderFlags, command: Command) => {
     if (flags.show !== undefined) {
-      refuseBesideShow(command)
-      console.log(renderLadderTerminal(await readShared(flags.show)))
+      refuseBesideShow(command, experiment)
+      console.log(renderLadderTerminal(await readLadder(flags.show)))
       return
     }
     const cancelled = cancelOnSignals()
@@ -189,9 +176,7 @@ withOverrides(
         deadlineMilliseconds: minutes * 60_000,
         resume: flags.resume === true,
         retry: flags.retry === true,
-        part: flags.part,
         only: flags.rungs?.split(',').map((name) => name.trim()) ?? null,
-        shard: flags.shard === undefined ? null : parseShard(flags.shard),
       },
       {
         cancelled,
@@ -209,7 +194,7 @@ withOverrides(
     else if (missing.length > 0 && !hasFailed) printGoingOn()
     if (blocked.length > 0)
       console.log(
-        `No sums of ${blocked.join(', ')}: the sum before fails, and by which rung is not known here; measure all sums in one call, with --part sum and without --shard and --rungs`,
+        `No sums of ${blocked.join(', ')}: the sum before fails, and by which rung is not known; measure them without --rungs`,
       )
     const isWhole = missing.length === 0 && blocked.length === 0
     const verdict = hasFailed ? 'failed' : isWhole ? 'passed' : 'inconclusive'
@@ -244,14 +229,15 @@ function named(experiments: readonly string[]): readonly string[] {
 }
 
 /** The tables are of what was measured, by what its file says: no other option could change them. */
-function refuseBesideShow(command: Command): void {
-  const other = command.options.find((option) => {
-    const name = option.attributeName()
+function refuseBesideShow(command: Command, experiment: string | undefined): void {
+  const option = command.options.find((one) => {
+    const name = one.attributeName()
     return name !== 'show' && command.getOptionValueSource(name) === 'cli'
   })
+  const other = option?.long ?? experiment
   if (other !== undefined)
     throw new ConfigError(
-      `--show: prints what its files hold, so ${other.long} would change nothing; leave one of them out`,
+      `--show: prints what its file holds, so ${other} would change nothing; leave one of them out`,
     )
 }
 

@@ -1,59 +1,44 @@
 // Which trainings of a ladder are still to be launched.
-import { ConfigError } from '../errors.ts'
-import type { ResolvedLadder } from './io/resolve-ladder.ts'
-import type { Resolved } from './io/resolve-trainings.ts'
-import { isAnswer, type LadderLaunch, type LadderRung, type TrainingHash } from './record.ts'
+import {
+  isAnswer,
+  type LadderLaunch,
+  type LadderRecord,
+  type LadderRung,
+  type LadderTraining,
+  type TrainingHash,
+} from './record.ts'
 import { answerOf } from './standing.ts'
 
-export interface Asked {
+export interface Selection {
   /** Launch again what failed. */
   readonly retry: boolean
-  readonly part: 'alone' | 'sum' | 'all'
   /** Names of the rungs to measure; null for all. */
   readonly only: readonly string[] | null
-  /** What each of several calls side by side measures; null for all. */
-  readonly shard: Shard | null
-}
-
-/** The `number`th, from 1, of `count` parts. */
-export interface Shard {
-  readonly number: number
-  readonly count: number
-}
-
-/** NUMBER/COUNT. Throws a ConfigError. */
-export function parseShard(text: string): Shard {
-  const [, number, count] = /^(\d{1,3})\/(\d{1,3})$/.exec(text)?.map(Number) ?? []
-  if (number !== undefined && count !== undefined && number >= 1 && number <= count) return { number, count }
-  throw new ConfigError(`--shard: got "${text}", expected NUMBER/COUNT such as 1/4, the first of four parts`)
 }
 
 /** In the order of the rungs, without what has an answer; what was cut before comes last, as it may be cut again. */
-export function dueOf(
-  { trainings, rungs }: ResolvedLadder,
+export function dueOf<Training extends LadderTraining>(
+  { trainings, rungs }: { readonly trainings: readonly Training[]; readonly rungs: readonly LadderRung[] },
   launches: readonly LadderLaunch[],
-  { part, retry, only, shard }: Asked,
-): Resolved[] {
-  const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
-  // By the rungs, which a failure does not change, so that no shard ever takes over what is another's.
-  const ofAll = [...new Set(chosen.flatMap(({ alone, from }) => [from, alone]))]
-  const alone = ofAll
-    .filter((hash) => hash !== trainings[0]?.hash)
-    .filter((_, index) => shard === null || index % shard.count === shard.number - 1)
-  const isLast = shard === null || shard.number === shard.count
-  const sum = [
-    ...sumsOf(rungs, launches, { only, shard }).known.flatMap((rung) => [rung.sumBefore, rung.sum]),
-    ...(only === null && isLast ? [trainings.at(-1)?.hash] : []),
-  ]
-  const wanted = new Set({ all: [...alone, ...sum], alone, sum }[part])
+  { retry, only }: Selection,
+): Training[] {
+  const wanted = new Set<TrainingHash | null | undefined>([
+    ...chosenOf(rungs, only).flatMap(({ alone, from }) => [from, alone]),
+    ...sumsOf(rungs, launches, only).known.flatMap(({ sumBefore, sum }) => [sumBefore, sum]),
+    ...(only === null ? [trainings.at(-1)?.hash] : []),
+  ])
   const due = trainings.slice(1).filter(({ hash }) => {
     const status = answerOf(hash, launches)?.launched.outcome.status
     return wanted.has(hash) && (status === undefined || (retry && status === 'failed'))
   })
-  const cuts = ({ hash }: Resolved) =>
+  const cuts = ({ hash }: Training) =>
     launches.filter(({ training, launched }) => training === hash && launched.outcome.status === 'cancelled')
       .length
   return due.toSorted((one, other) => cuts(one) - cuts(other))
+}
+
+function chosenOf(rungs: readonly LadderRung[], only: Selection['only']): LadderRung[] {
+  return rungs.filter(({ name }) => only === null || only.includes(name))
 }
 
 interface Sums {
@@ -64,11 +49,11 @@ interface Sums {
   readonly awaited: TrainingHash | null
 }
 
-/** Of the sums each shard has a stretch, which it can compare with the sum before it, launched beside them. */
+/** Of the chosen rungs. */
 export function sumsOf(
   rungs: readonly LadderRung[],
   launches: readonly LadderLaunch[],
-  { only, shard }: Pick<Asked, 'only' | 'shard'>,
+  only: Selection['only'],
 ): Sums {
   const failing = new Set<TrainingHash | null>()
   const blocked = new Set<LadderRung>()
@@ -79,12 +64,39 @@ export function sumsOf(
     if (hasFailed && !blocked.has(rung)) awaited ??= rung.sumBefore
     if (blocked.has(rung) || hasFailed) failing.add(rung.sum)
   }
-  const chosen = rungs.filter(({ name }) => only === null || only.includes(name))
-  const until = (number: number) => Math.round((number * chosen.length) / (shard?.count ?? 1))
-  const [first, end] = [until((shard?.number ?? 1) - 1), until(shard?.number ?? 1)]
-  const own = chosen.slice(first, end)
-  const known = own.filter((rung) => !blocked.has(rung))
-  return { known, blocked: own.filter((rung) => blocked.has(rung)), awaited }
+  const { known = [], blocked: own = [] } = Object.groupBy(chosenOf(rungs, only), (rung) =>
+    blocked.has(rung) ? 'blocked' : 'known',
+  )
+  return { known, blocked: own, awaited }
+}
+
+export interface Remaining {
+  /** Titles of what is still to be measured. */
+  readonly missing: readonly string[]
+  /** Rungs whose sums cannot be measured by going on: one before fails, by a rung that is not among the chosen. */
+  readonly blocked: readonly string[]
+  /** The baseline failed by itself, so that calling again leads nowhere. */
+  readonly hasFailed: boolean
+}
+
+/** What a call has left. `launchesBefore`: how many launches are of earlier calls. */
+export function remainingAfter(
+  record: LadderRecord,
+  launchesBefore: number,
+  selection: Selection,
+): Remaining {
+  const { rungs, launches, trainings } = record
+  const own = launches.slice(launchesBefore)
+  const missing = dueOf(record, launches, selection).filter(
+    ({ hash }) => !own.some((launch) => launch.training === hash && isAnswer(launch)),
+  )
+  const { blocked, awaited } = sumsOf(rungs, launches, selection.only)
+  const isFreedLater = missing.some(({ hash }) => hash === awaited)
+  return {
+    missing: missing.map(({ title }) => title),
+    blocked: isFreedLater ? [] : blocked.map(({ name }) => name),
+    hasFailed: missing.length > 0 && failedAsBaseline(launches.at(-1), trainings[0]?.hash ?? ''),
+  }
 }
 
 /** By itself: then nothing can be compared, however often it is launched. */

@@ -64,10 +64,10 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
   const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
   const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
   const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
-    // Calls that share a ladder may each have launched a rung, or what it is compared with: best both side by side.
-    const isWhole = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
-    const whole = record.sittings.findLastIndex((_, sitting) => isWhole(sitting))
-    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, whole < 0 ? null : whole)
+    // A record may hold several launches of a training: the last counts whose sitting has what it is compared with.
+    const hasBoth = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
+    const shared = record.sittings.findLastIndex((_, sitting) => hasBoth(sitting))
+    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, shared < 0 ? null : shared)
     const other = standing.status === 'finished' ? standingOf(before, record, standing.sitting) : NOT_MEASURED
     const measured = other.status === 'finished' ? other : null
     const without = before === baselineOf(record) ? baselineFor(standing, baselines) : measured

@@ -84,14 +84,19 @@ export function launchId(sitting: number, launchesBefore: number, title: string)
   return `sitting-${sitting + 1}-${number}-${title.replaceAll(' ', '-')}`
 }
 
-/** The id that a launch of another call has as one of this sitting. */
-export function launchIdIn(sitting: number, id: string): string {
-  return id.replace(/^sitting-\d+-/, `sitting-${sitting + 1}-`)
-}
-
 /** What is launched, as it stands in its id. */
 export function launchTitle(id: string): string {
   return id.replace(/^sitting-\d+-\d+-/, '')
+}
+
+/** All launches of a sitting, as the runs that its progress is shown by. */
+export function sittingRuns<Training extends { readonly title: string }>(
+  { baseline, trainings }: { readonly baseline: Training; readonly trainings: readonly Training[] },
+  { sitting, baselineEvery, seed }: Readonly<Record<'sitting' | 'baselineEvery' | 'seed', number>>,
+): PlannedRun[] {
+  return planSitting(baseline, trainings, baselineEvery).map((training, index) =>
+    ladderRun(launchId(sitting, index, training.title), training === baseline, sitting, seed),
+  )
 }
 
 /** A launch of a ladder as a planned run: its sitting takes the place of the block. */

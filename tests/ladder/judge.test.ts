@@ -153,7 +153,7 @@ test('a rung whose own steps scatter is less certain than one that is as fast th
   expect([steady.verdict, waiting.verdict]).toEqual(['gain', 'open'])
 })
 
-test('a rung is compared with what was launched beside it, where another call launched that too', async () => {
+test('a rung is compared with what was launched in its own sitting, where a later one launched that too', async () => {
   const rungs = [aRung('a'), aRung('b', { sumBefore: 'a alone' })]
   const a = (stepSeconds: number): Told => ({ training: 'a alone', stepSeconds })
   const b: Told = { training: 'sum up to b', stepSeconds: 0.04 }

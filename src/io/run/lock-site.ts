@@ -16,7 +16,11 @@ export interface Site extends AsyncDisposable {
 }
 
 /** Throws a ConfigError for a folder that cannot be written or locked, a RunError for a machine that cannot be locked. */
-export async function lockSite(questions: readonly Loaded[], job: Job, stage: Stage): Promise<Site> {
+export async function lockSite(
+  questions: readonly Loaded[],
+  job: Pick<Job, 'workingDirectory' | 'outDirectory' | 'noiseFloorFolder'>,
+  stage: Pick<Stage, 'cancelled' | 'note'>,
+): Promise<Site> {
   const experiments = questions.map(({ request }) => request.experiment)
   if (experiments.some(({ mode }) => mode === 'aa')) await requireFloorFolder(job.noiseFloorFolder)
   await using taking = new AsyncDisposableStack()

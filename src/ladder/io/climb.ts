@@ -29,44 +29,52 @@ export interface ClimbHooks extends RunHooks {
   /** Of `performance.now()`; Infinity without a limit. */
   readonly deadlineMilliseconds: number
   /** Asked before each launch, since a failure may change what comes after it. */
-  readonly due: (launches: readonly KeptLaunch[]) => Promise<Due>
+  readonly dueAfter: (launches: readonly KeptLaunch[]) => Promise<Due>
   /** Called after each launch with all of them so far, so that a kill loses nothing. */
-  readonly save: (launches: readonly KeptLaunch[]) => Promise<void>
+  readonly save: (launches: readonly KeptLaunch[]) => Promise<unknown>
+}
+
+export interface Climb {
+  /** Those of earlier sittings too. */
+  readonly launches: readonly KeptLaunch[]
+  /** For a baseline, or for the next launch and the baseline after it. */
+  readonly hasEndedForTime: boolean
 }
 
 /** What ends a training, reads it and writes the report takes at most this long. */
 const CLOSING_MILLISECONDS = 15_000
 
-/**
- * `before`: launches of earlier sittings. A baseline that fails ends the sitting: nothing could be compared with it. Says
- * whether it ended for want of time, for a baseline or for the next launch and the baseline after it.
- */
+/** `before`: launches of earlier sittings. A baseline that fails ends the sitting: nothing could be compared with it. */
 export async function climb(
   before: readonly KeptLaunch[],
   workspace: Workspace,
   hooks: ClimbHooks,
-): Promise<boolean> {
+): Promise<Climb> {
   const launches = [...before]
   const done: TrainingHash[] = []
   while (!hooks.cancelled.aborted && lostLock(hooks) === null) {
-    const { baseline, trainings } = await hooks.due(launches)
+    const { baseline, trainings } = await hooks.dueAfter(launches)
     // What was cut or disturbed in this sitting is for the next.
     const due = trainings.map(({ hash }) => hash).filter((hash) => !done.includes(hash))
     const hash = nextTraining(baseline.hash, due, done, hooks.baselineEvery)
-    if (hash === null) return false
+    if (hash === null) return ended(false)
     const next = trainings.find((one) => one.hash === hash) ?? baseline
     if (next === baseline) {
-      if (!fits([baseline])) return true
+      if (!fits([baseline])) return ended(true)
       const { status } = await perform(baseline, true)
-      if (status !== 'finished') return status === 'cancelled' && !hooks.cancelled.aborted
+      if (status !== 'finished') return ended(status === 'cancelled' && !hooks.cancelled.aborted)
     } else if (fits([next, baseline])) {
       await perform(next, false)
     } else {
       if (done.at(-1) !== baseline.hash && fits([baseline])) await perform(baseline, true)
-      return true
+      return ended(true)
     }
   }
-  return false
+  return ended(false)
+
+  function ended(hasEndedForTime: boolean): Climb {
+    return { launches, hasEndedForTime }
+  }
 
   async function perform(training: Resolved, isBaseline: boolean): Promise<RunOutcome> {
     const id = launchId(hooks.sitting, done.length, training.title)
