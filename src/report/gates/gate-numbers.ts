@@ -43,11 +43,6 @@ export function limitText(gate: Gate, digits = exactDigits(gate.limit, limitDigi
   return withUnit(gate, gate.limit * scaleOf(gate), digits)
 }
 
-/** What two variants differ by, or their quotient. */
-export function changeText(gate: Gate, estimate: number): string {
-  return signedText(gate, written(gate, estimate), 3)
-}
-
 /** Without its sign, and of a quotient in percent. */
 export function sizeText(gate: Gate, size: number): string {
   return isQuotient(gate) ? percent(size) : withUnit(gate, written(gate, size), 3)

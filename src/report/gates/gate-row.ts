@@ -5,14 +5,7 @@ import { areBothZero, type GateState, type GateVerdict } from '../../judge/gates
 import type { ToDecide } from '../../judge/gates/precision.ts'
 import type { JudgedGate } from '../../judge/verdict.ts'
 import { confidence, exactPercent } from '../../text/numbers.ts'
-import {
-  changeText,
-  comparisonTexts,
-  digitsBesideLimit,
-  levelText,
-  limitText,
-  sizeText,
-} from './gate-numbers.ts'
+import { comparisonTexts, digitsBesideLimit, levelText, limitText, sizeText } from './gate-numbers.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
 
@@ -74,16 +67,13 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
     return evidence === null || isLevel(gate)
       ? ''
       : ' Minimal detectable effect: unknown without an interval.'
-  const { detectable, toDecide, bootstrap, isEquivalent } = precision
+  const { detectable, toDecide, isEquivalent } = precision
   const size = sizeText(gate, detectable)
   return [
     isNoise(gate, detectable)
       ? ''
       : ` Minimal detectable effect: ${size} past the limit, in 80% of experiments.`,
     toDecideText(gate, toDecide),
-    bootstrap === null
-      ? ''
-      : ` BCa bootstrap: ${changeText(gate, bootstrap.lower)} to ${changeText(gate, bootstrap.upper)}.`,
     isEquivalent === true ? ' Equivalent too: the interval stays within the limit on both sides.' : '',
     isEquivalent === false && state === 'passed' ? ` Not proven equivalent: ${mayBeBetterText(gate)}.` : '',
   ].join('')

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { checkValidity } from '../../../src/judge/checks/validity.ts'
 import { logTrend } from '../../../src/measure/steady-state.ts'
-import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { aFinishedRun, anExperiment, aRunSummary } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
+import { type Random, seededRandom } from '../../fixtures/random.ts'
 
 const EXPERIMENTS = 500
 const STEPS = 150

@@ -4,9 +4,9 @@ import { VARIANTS } from '../../../src/config/experiment.ts'
 import type { ResolvedConfigs, TrainerConfig } from '../../../src/config/same-work/same-work.ts'
 import { checkValidity } from '../../../src/judge/checks/validity.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
-import { seededRandom } from '../../../src/statistics/random.ts'
 import { anExperiment, aRunSummary } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
+import { seededRandom } from '../../fixtures/random.ts'
 
 /** The checks that fail when the optimized run differs from the baseline like this. */
 function problemsOf(difference: Partial<RunSummary>, experiment = anExperiment()): string[] {
