@@ -1,8 +1,11 @@
-// What the commands have in common: their options, and what these say.
+// What the commands have in common: options, what these say, and lines for the terminal.
+import { existsSync } from 'node:fs'
 import { isAbsolute, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from '../config/overrides/overrides.ts'
+import { ConfigError } from '../errors.ts'
 import { noiseFloorFolder } from '../io/load/noise-floors.ts'
+import { plainText } from '../io/system/sanitize.ts'
 import { shellQuote } from '../text/shell-quote.ts'
 
 const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
@@ -29,6 +32,17 @@ export interface Flags {
 
 export function withOverrides(command: Command, names: readonly OverrideName[]): Command {
   return names.reduce((extended, name) => extended.option(`--${name} <value>`, OVERRIDE_HELP[name]), command)
+}
+
+export const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
+
+/** Only our own repository is sure to have the one that is taken where none is named. */
+export function namedOrDefault(experiments: readonly string[]): readonly string[] {
+  if (experiments.length > 0) return experiments
+  if (existsSync(DEFAULT_EXPERIMENT)) return [DEFAULT_EXPERIMENT]
+  throw new ConfigError(
+    `experiment: got none, and ${process.cwd()} has no ${DEFAULT_EXPERIMENT}; name an experiment file`,
+  )
 }
 
 /** One text for each time that the option is given. */
@@ -66,4 +80,13 @@ export function overridesOf(flags: Flags) {
   return parseOverrides(
     Object.fromEntries(OVERRIDE_NAMES.map((name) => [name, Reflect.get(flags, camel(name)) ?? ''])),
   )
+}
+
+/** As plain text: it may name a ref of somebody else's making. */
+export function printNote(message: string): void {
+  console.log(plainText(message))
+}
+
+export function printHowToResume(): void {
+  console.log(`To go on: ${callAgain(process.argv.slice(2), 'go on')}`)
 }
