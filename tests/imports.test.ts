@@ -7,7 +7,7 @@ const SRC = join(import.meta.dirname, '../src')
 /** More than a newcomer takes in at a glance. */
 const MOST_FILES = 13
 /** No stage owns these. */
-const SHARED = ['errors.ts', 'statistics', 'text']
+const SHARED = ['errors.ts', 'metrics', 'statistics', 'text']
 const LINE = ['config', 'plan', 'read', 'measure', 'judge', 'record', 'report']
 /** The run stage and what it stands on. The rest of io/ shows what the report says. */
 const RUN = '{process,machine,revisions,run,system}'

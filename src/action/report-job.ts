@@ -28,11 +28,7 @@ import { asInvalid } from '../judge/machine/machine-verdict.ts'
 import { combine } from '../record/combined.ts'
 import type { Result } from '../record/result.ts'
 import { checkInProgress, unjudgedCheck } from '../report/github/check.ts'
-import {
-  changedExperimentSection,
-  judgedBySection,
-  unjudgedSection,
-} from '../report/sections/judged-again.ts'
+import { changedExperimentSection, judgedBySection, unjudgedSection } from '../report/github/judged-again.ts'
 import { announceCombined, announceShown, warn } from './announce.ts'
 
 /** An archive of some hundred MB takes its time. */

@@ -1,8 +1,15 @@
 // A judged ladder -> its tables, for a terminal and as Markdown.
+
 import { markdownTable } from 'markdown-table'
 import type { RunSummary } from '../measure/summary.ts'
+import {
+  DATA_WAIT_SHARE,
+  HELD_OUT_LOSS,
+  PEAK_MEMORY_RESERVED,
+  SECONDS_PER_SAMPLE,
+} from '../metrics/catalogue.ts'
 import { escapeCell, oneLine } from '../report/escape.ts'
-import { differenceText } from '../report/sections/differences.ts'
+import { differenceText } from '../report/setting.ts'
 import { bytes, confidence, number, percent, ratio, seconds, signed } from '../text/numbers.ts'
 import { type WeakBracket, weakBrackets } from './brackets.ts'
 import { type JudgedLadder, judgeLadder, NO_GAIN, type RungResult } from './judge.ts'
@@ -106,9 +113,9 @@ function row(name: string, rung: LadderRung | null, result: RungResult, { cell }
     effectText(speedup),
     effectText(gain),
     cell(predicted),
-    numberText(standing.summary.metrics.peak_memory_reserved_bytes, bytes),
+    numberText(standing.summary.metrics[PEAK_MEMORY_RESERVED], bytes),
     compileText(standing),
-    numberText(standing.summary.metrics.val_loss, number),
+    numberText(standing.summary.metrics[HELD_OUT_LOSS], number),
     numberText(standing.lossDelta ?? undefined, signed),
     verdict,
   ]
@@ -119,8 +126,9 @@ function stepText(run: RunSummary): string {
   return step === null ? 'no steady state' : seconds(step)
 }
 
-function stepSeconds({ secondsPerSample, samples, steps }: RunSummary): number | null {
-  return secondsPerSample === null ? null : (secondsPerSample * samples) / steps
+function stepSeconds({ metrics, samples, steps }: RunSummary): number | null {
+  const time = metrics[SECONDS_PER_SAMPLE]
+  return time === undefined ? null : (time * samples) / steps
 }
 
 function effectText(effect: Effect | null): string {
@@ -217,8 +225,8 @@ function sittingText(
 ): string {
   const [first] = baselines
   const steps = baselines.flatMap((run) => stepSeconds(run) ?? [])
-  const losses = baselines.flatMap(({ metrics }) => metrics.val_loss ?? [])
-  const waits = baselines.flatMap(({ dataWaitShare }) => dataWaitShare ?? [])
+  const losses = baselines.flatMap(({ metrics }) => metrics[HELD_OUT_LOSS] ?? [])
+  const waits = baselines.flatMap(({ metrics }) => metrics[DATA_WAIT_SHARE] ?? [])
   const devices =
     first === undefined ? [] : [`${first.deviceNames.length} x ${[...new Set(first.deviceNames)].join(', ')}`]
   const versions = Object.entries(first?.versions ?? {}).map(([name, version]) => `${name} ${version}`)

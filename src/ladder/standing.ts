@@ -3,6 +3,7 @@
 import { checkValidity } from '../judge/checks/validity.ts'
 import type { CompileCache, FailureReason } from '../measure/outcome.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
+import { HELD_OUT_LOSS, SECONDS_PER_SAMPLE } from '../metrics/catalogue.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
 import type { Contrast, Share } from './noise.ts'
 import { isAnswer, type LadderLaunch, type LadderRecord, type TrainingHash } from './record.ts'
@@ -69,8 +70,8 @@ function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: La
   if (summary === undefined) throw new Error('a finished run has no summary')
   const timed = neighbours.filter((run) => logOf(run) !== null)
   const [own, logs] = [logOf(summary), timed.flatMap((run) => logOf(run) ?? [])]
-  const losses = neighbours.flatMap((run) => run.metrics.val_loss ?? [])
-  const loss = summary.metrics.val_loss
+  const losses = neighbours.flatMap((run) => run.metrics[HELD_OUT_LOSS] ?? [])
+  const loss = summary.metrics[HELD_OUT_LOSS]
   return {
     status: 'finished',
     sitting: launch.sitting,
@@ -118,6 +119,7 @@ export function baselineRuns(record: LadderRecord, sitting: number): FinishedRun
   })
 }
 
-export function logOf({ secondsPerSample }: RunSummary): number | null {
-  return secondsPerSample === null ? null : Math.log(secondsPerSample)
+export function logOf({ metrics }: RunSummary): number | null {
+  const time = metrics[SECONDS_PER_SAMPLE]
+  return time === undefined ? null : Math.log(time)
 }

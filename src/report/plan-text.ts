@@ -11,9 +11,9 @@ import type { Request } from '../record/result.ts'
 import { duration } from '../text/numbers.ts'
 import { shellQuote } from '../text/shell-quote.ts'
 import { gateQuestion } from './gates/gate-row.ts'
-import { differenceText } from './sections/differences.ts'
 import { looksPlanned } from './sections/looks.ts'
 import { warmUpLines } from './sections/warm-up.ts'
+import { differenceText } from './setting.ts'
 
 export interface RunFolders {
   runFiles(run: PlannedRun): RunFiles

@@ -9,14 +9,14 @@ import type { LockFacts, Watched } from '../../measure/machine-record.ts'
 import type { Launched } from '../../measure/outcome.ts'
 import { isMeasured, planRuns, repeatOf } from '../../plan/plan.ts'
 import type { Request } from '../../record/result.ts'
-import { differenceText } from '../../report/sections/differences.ts'
+import { differenceText } from '../../report/setting.ts'
 import { shellQuote } from '../../text/shell-quote.ts'
 import { Workspace } from '../folder/workspace.ts'
-import type { Loaded } from '../load/load-experiment.ts'
-import { readRecorded } from '../load/read-recorded.ts'
-import { readToResume } from '../load/read-to-resume.ts'
 import { hashCode, hashSources } from '../run/code-hash.ts'
 import { plainText } from '../system/sanitize.ts'
+import type { Loaded } from './load-experiment.ts'
+import { readRecorded } from './read-recorded.ts'
+import { readToResume } from './read-to-resume.ts'
 
 interface OpenedFolder {
   readonly workspace: Workspace

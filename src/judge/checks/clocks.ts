@@ -1,5 +1,6 @@
 // Do a trainer's clock and that of its process agree?
 import type { RunSummary } from '../../measure/summary.ts'
+import { TOTAL_SECONDS } from '../../metrics/catalogue.ts'
 import { seconds } from '../../text/numbers.ts'
 
 /** Imports, process groups and torchrun itself take this long on a slow machine, and no trainer reports them. */
@@ -14,11 +15,12 @@ const SAME_CLOCK = 1.01
  */
 export function clockProblems(runs: readonly RunSummary[]): string[] {
   return runs.flatMap((run) => {
-    const { runId, trainingSeconds, totalSeconds, accountedSeconds, successiveSeconds, wallSeconds } = run
+    const { runId, trainingSeconds, accountedSeconds, successiveSeconds, wallSeconds } = run
+    const totalSeconds = run.metrics[TOTAL_SECONDS] ?? wallSeconds
     const inProcess = `in a process of ${seconds(wallSeconds)}`
     if (trainingSeconds > totalSeconds || totalSeconds > wallSeconds) {
       return [
-        `${runId}: reports ${seconds(trainingSeconds)} of steps and ${seconds(totalSeconds)} in all, ${inProcess}; are they in seconds, and total_seconds from the start of the process?`,
+        `${runId}: reports ${seconds(trainingSeconds)} of steps and ${seconds(totalSeconds)} in all, ${inProcess}; are they in seconds, and ${TOTAL_SECONDS} from the start of the process?`,
       ]
     }
     if (run.longestPhaseSeconds > wallSeconds) {
@@ -28,7 +30,7 @@ export function clockProblems(runs: readonly RunSummary[]): string[] {
     }
     if (successiveSeconds > totalSeconds * SAME_CLOCK) {
       return [
-        `${runId}: reports ${seconds(successiveSeconds)} of set-up, steps and evaluations, and ${seconds(totalSeconds)} in all; count total_seconds from the start of the process, and let only what names its step lie in a step`,
+        `${runId}: reports ${seconds(successiveSeconds)} of set-up, steps and evaluations, and ${seconds(totalSeconds)} in all; count ${TOTAL_SECONDS} from the start of the process, and let only what names its step lie in a step`,
       ]
     }
     const unexplained = wallSeconds - accountedSeconds

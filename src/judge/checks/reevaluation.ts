@@ -3,7 +3,8 @@ import { type Experiment, gatesOf } from '../../config/experiment.ts'
 import type { Gate } from '../../config/gates/gates.ts'
 import type { Reevaluation } from '../../measure/reevaluation.ts'
 import type { RunSummary } from '../../measure/summary.ts'
-import { isLossOfPart } from '../../measure/time-to-quality.ts'
+import { HELD_OUT_LOSS, TIME_TO_EACH_QUALITY, TIME_TO_QUALITY } from '../../metrics/catalogue.ts'
+import { isLossOfPart } from '../../metrics/families.ts'
 import { isMeasured } from '../../plan/plan.ts'
 import { number, percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
@@ -32,14 +33,13 @@ function restsOnHeldOut(gate: Gate): boolean {
   return isHeldOutQuality(gate) || TIMES.includes(gate.metric)
 }
 
-const EACH_QUALITY = 'time_to_each_quality_seconds'
-const TIMES: readonly string[] = ['time_to_quality_seconds', EACH_QUALITY]
+const TIMES: readonly string[] = [TIME_TO_QUALITY, TIME_TO_EACH_QUALITY]
 
 /** What a gate looks at of a run's end. */
 function lastNumbersOf({ metric }: Gate, { metrics }: RunSummary): string[] {
   if (!TIMES.includes(metric)) return [metric]
-  const parts = metric === EACH_QUALITY ? Object.keys(metrics).filter(isLossOfPart) : []
-  return ['val_loss', ...parts]
+  const parts = metric === TIME_TO_EACH_QUALITY ? Object.keys(metrics).filter(isLossOfPart) : []
+  return [HELD_OUT_LOSS, ...parts]
 }
 
 interface Judged {
@@ -152,7 +152,9 @@ function disagreementsOf(run: RunSummary, again: RunSummary['metrics'], gates: r
         ]
   })
   // A part that a training keeps to itself could be as bad as it likes. Without a time there is nothing to flatter.
-  const kept = gates.some(({ metric }) => metric === EACH_QUALITY && run.metrics[metric] !== undefined)
+  const kept = gates.some(
+    ({ metric }) => metric === TIME_TO_EACH_QUALITY && run.metrics[metric] !== undefined,
+  )
     ? Object.keys(again).filter((metric) => isLossOfPart(metric) && run.metrics[metric] === undefined)
     : []
   return [...disagreements, ...kept.map((metric) => `${runId}: ${metric} was not reported`)]

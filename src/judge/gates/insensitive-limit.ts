@@ -1,5 +1,6 @@
 // A limit too wide to see a bad model does not suffice alone: a ratio gate that sees one has to pass beside it.
-import type { Gate } from '../../config/gates/gates.ts'
+import { type Gate, KNOWN_GATES } from '../../config/gates/gates.ts'
+import { metricNamed } from '../../metrics/families.ts'
 import { comparesQuality, isMoreBetter } from './gate-kind.ts'
 import { type GateVerdict, WIDEST_SHARE } from './gate-verdict.ts'
 
@@ -36,11 +37,14 @@ const SEVERITY: Readonly<Record<Gate['severity'], number>> = { info: 0, warn: 1,
 
 /** A loss is in the units of its targets, squared or not, and the NRMSE is its ratio to them. */
 function isOfSame(ratio: string, wide: string): boolean {
-  return ratio === wide || (wide === 'val_loss' && ratio === 'evaluation.nrmse')
+  return ratio === wide || metricNamed(ratio).relativeOf === wide
 }
 
 function kindText({ metric }: Gate): string {
-  return metric === 'val_loss' ? 'a ratio gate (such as nrmse_ratio)' : `a ratio gate of ${metric}`
+  const relative = KNOWN_GATES.find(
+    (gate) => gate.statistic === 'ratio' && metricNamed(gate.metric).relativeOf === metric,
+  )
+  return relative ? `a ratio gate (such as ${relative.name})` : `a ratio gate of ${metric}`
 }
 
 function termsText(wide: Gate): string {

@@ -1,5 +1,6 @@
 // A stored noise floor so wide that nothing held against it is disturbed, and hardly any gate on time can be proven.
 import type { Gate } from '../../config/gates/gates.ts'
+import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
 import { meanOf } from '../../statistics/averages.ts'
 import { resolvableDistance } from '../../statistics/power.ts'
 import { percent } from '../../text/numbers.ts'
@@ -18,7 +19,7 @@ export function coarseNoiseFloorWarnings(
   noise: NoiseComparison,
   { blocks, confidence }: { readonly blocks: number; readonly confidence: number },
 ): string[] {
-  const timed = gates.filter((gate) => gate.metric === 'seconds_per_sample' && isGatedRatio(gate))
+  const timed = gates.filter((gate) => gate.metric === SECONDS_PER_SAMPLE && isGatedRatio(gate))
   if (noise.status === 'not measured' || timed.length === 0 || blocks < 2) return []
   const variances = noise.variants.map(({ floor }) => floor.log_standard_deviation ** 2)
   const mean = meanOf(variances)

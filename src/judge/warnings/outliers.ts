@@ -2,6 +2,7 @@
 import { VARIANTS } from '../../config/experiment.ts'
 import { MATTERS } from '../../measure/steady-state.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
 import { isMeasured } from '../../plan/plan.ts'
 import { medianOf } from '../../statistics/averages.ts'
 
@@ -17,11 +18,10 @@ const MIN_RUNS = 5
 /** Nothing is excluded for it: an outlier widens the interval, and that is its proper effect. */
 export function outlierWarnings(runs: readonly RunSummary[]): string[] {
   return VARIANTS.flatMap((variant) => {
-    const timed = runs
-      .filter(isMeasured)
-      .flatMap(({ runId, variant: of, secondsPerSample }) =>
-        of === variant && secondsPerSample !== null ? [{ runId, log: Math.log(secondsPerSample) }] : [],
-      )
+    const timed = runs.filter(isMeasured).flatMap(({ runId, variant: of, metrics }) => {
+      const time = metrics[SECONDS_PER_SAMPLE]
+      return of === variant && time !== undefined ? [{ runId, log: Math.log(time) }] : []
+    })
     if (timed.length < MIN_RUNS) return []
     const logs = timed.map(({ log }) => log)
     if (hasTwoModes(logs))

@@ -1,6 +1,7 @@
 // Both runs of a block have one seed: they start from the same weights and data, and one training ends as one model.
 import type { Experiment } from '../../config/experiment.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { HELD_OUT_LOSS } from '../../metrics/catalogue.ts'
 import { number } from '../../text/numbers.ts'
 
 /** Relative: rounding to bf16 parts first losses by at most 0.31% in `benchmarks/gate`, other seeds mostly by more. */
@@ -38,7 +39,7 @@ function startWarning({ baseline, optimized }: Pair): string | null {
 }
 
 function endWarning({ baseline, optimized }: Pair): string | null {
-  const [one, other] = [baseline.metrics.val_loss, optimized.metrics.val_loss]
+  const [one, other] = [baseline.metrics[HELD_OUT_LOSS], optimized.metrics[HELD_OUT_LOSS]]
   // One loss in all steps is no loss of a training.
   const isLoss = new Set(optimized.firstTrainLosses).size > 1
   return isLoss && optimized.sameSeed?.firstDivergentStep === null && areApart(one, other, SAME_MODEL)

@@ -22,7 +22,6 @@ function run(variant: RunSummary['variant'], block: number, seconds_per_sample: 
   return aRunSummary({
     variant,
     block,
-    secondsPerSample: seconds_per_sample,
     metrics: { seconds_per_sample },
   })
 }

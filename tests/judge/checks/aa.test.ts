@@ -27,7 +27,7 @@ function runsOf(pairs: readonly (readonly number[])[]) {
   return blocksOf(
     'seconds_per_sample',
     pairs.map(([baseline = 1, optimized = 1]) => ({ baseline, optimized })),
-  ).map((run) => ({ ...run, secondsPerSample: run.metrics.seconds_per_sample ?? null }))
+  )
 }
 
 const ORIGIN = { measured_at: '2026-11-20T12:00:00.000Z', revision: null }

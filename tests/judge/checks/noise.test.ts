@@ -8,7 +8,14 @@ import { compare } from '../../../src/judge/compare.ts'
 import { judge } from '../../../src/judge/verdict.ts'
 import { UNWATCHED } from '../../../src/measure/machine-record.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
-import { anExperiment, aRequest, aRunSummary, blocksOf, launchedPlan } from '../../fixtures/builders.ts'
+import {
+  anExperiment,
+  aRequest,
+  aRunSummary,
+  atPace,
+  blocksOf,
+  launchedPlan,
+} from '../../fixtures/builders.ts'
 import { aPreflight } from '../../fixtures/machine/records.ts'
 import { aNoiseFloor, aNoiseKey } from '../../fixtures/noise-floors.ts'
 
@@ -18,9 +25,8 @@ const alternating = (blocks: number, deviation: number) =>
     'seconds_per_sample',
     Array.from({ length: blocks }, () => ({ baseline: 1, optimized: 1 })),
   ).map((run) => ({
-    ...run,
+    ...atPace(run, 0.005 * Math.exp((run.block ?? 0) % 2 ? deviation : -deviation)),
     effective: { fused: run.variant === 'optimized' },
-    secondsPerSample: 0.005 * Math.exp((run.block ?? 0) % 2 ? deviation : -deviation),
   }))
 
 const found = (log_standard_deviation = 0.01) => ({
@@ -45,12 +51,12 @@ describe('runs on a machine with a floor', () => {
   })
 
   test('are not above for a single slow or fast run, which widens the interval instead', () => {
-    const once = (secondsPerSample: number) =>
-      alternating(4, 0.001).map((run) => (run.block === 3 ? { ...run, secondsPerSample } : run))
+    const once = (pace: number) =>
+      alternating(4, 0.001).map((run) => (run.block === 3 ? atPace(run, pace) : run))
     const slowOnce = once(0.01)
     for (const runs of [slowOnce, once(0.0025)])
       expect(statesOf(runs, { ...NO_FLOORS, baseline: found() })).toEqual(['baseline within'])
-    const slowTwice = slowOnce.map((run) => (run.block === 1 ? { ...run, secondsPerSample: 0.01 } : run))
+    const slowTwice = slowOnce.map((run) => (run.block === 1 ? atPace(run, 0.01) : run))
     expect(statesOf(slowTwice, { ...NO_FLOORS, baseline: found() })).toEqual(['baseline above'])
   })
 
@@ -58,13 +64,11 @@ describe('runs on a machine with a floor', () => {
     // One of 4 is left out: 2 degrees of freedom, 4/3 d^2 / 0.01^2 against f.ppf(0.95, 2, 8) = 4 (0.05^(-1/4) - 1).
     const limit = Math.sqrt((4 * (0.05 ** -0.25 - 1) * 3) / 4) * 0.01
     const slowOnce = (deviation: number) =>
-      alternating(4, deviation).map((run) => (run.block === 3 ? { ...run, secondsPerSample: 0.01 } : run))
+      alternating(4, deviation).map((run) => (run.block === 3 ? atPace(run, 0.01) : run))
     const floors = { ...NO_FLOORS, baseline: found() }
     expect(statesOf(slowOnce(limit * 0.999), floors)).toEqual(['baseline within'])
     expect(statesOf(slowOnce(limit * 1.001), floors)).toEqual(['baseline above'])
-    const slowTwiceOf5 = alternating(5, 0.001).map((run) =>
-      (run.block ?? 0) > 3 ? { ...run, secondsPerSample: 0.01 } : run,
-    )
+    const slowTwiceOf5 = alternating(5, 0.001).map((run) => ((run.block ?? 0) > 3 ? atPace(run, 0.01) : run))
     expect(statesOf(slowTwiceOf5, floors)).toEqual(['baseline within'])
   })
 
@@ -126,9 +130,7 @@ describe('runs on a machine with a floor', () => {
   })
 
   test('have no warm-up launch among them', () => {
-    const warmUps = [1, 9].map((secondsPerSample) =>
-      aRunSummary({ purpose: 'warm-up', block: null, secondsPerSample }),
-    )
+    const warmUps = [1, 9].map((pace) => atPace(aRunSummary({ purpose: 'warm-up', block: null }), pace))
     expect(statesOf(warmUps, { ...NO_FLOORS, baseline: found() })).toBe('no variant has two measured runs')
   })
 

@@ -287,13 +287,13 @@ describe('updates that a scaler skips', () => {
 
 test('what a run reports fits into the time that its process took', () => {
   const clocks = (difference: Partial<RunSummary>) => problemsOf(difference)[0] ?? 'agree'
-  expect(clocks({ trainingSeconds: 60.5, totalSeconds: 61 })).toContain(
+  expect(clocks({ trainingSeconds: 60.5, metrics: { total_seconds: 61 } })).toContain(
     'reports 60.5 s of steps and 61.0 s in all, in a process of 60.0 s',
   )
-  expect(clocks({ trainingSeconds: 6, totalSeconds: 5 })).toContain(
+  expect(clocks({ trainingSeconds: 6, metrics: { total_seconds: 5 } })).toContain(
     'reports 6.00 s of steps and 5.00 s in all',
   )
-  expect(clocks({ totalSeconds: 61 })).toContain('in a process of 60.0 s')
+  expect(clocks({ metrics: { total_seconds: 61 } })).toContain('in a process of 60.0 s')
   expect(clocks({ successiveSeconds: 5.06 })).toContain(
     'reports 5.06 s of set-up, steps and evaluations, and 5.00 s in all; count total_seconds from the start of the process',
   )

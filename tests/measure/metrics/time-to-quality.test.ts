@@ -1,7 +1,7 @@
 // When a run reached a held-out loss for good.
 import { expect, test } from 'vitest'
-import { timeToEachQuality, timeToQuality } from '../../src/measure/time-to-quality.ts'
-import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
+import { timeToEachQuality, timeToQuality } from '../../../src/measure/metrics/time-to-quality.ts'
+import { aFinishedRun, type MetricsDifference } from '../../fixtures/builders.ts'
 
 /** 40 steps of 0.1 s after 3 s of set-up, with these losses, and those of parts, at these steps. */
 async function run(

@@ -1,16 +1,11 @@
 // When a training reached a given held-out loss for good.
 
-import type { Evaluation } from '../read/events.ts'
-import { sumOf } from '../statistics/averages.ts'
-import type { CompleteMetrics } from './outcome.ts'
-import { liesInStep } from './phases.ts'
-
-const PART = 'val_loss/'
-
-/** Whether a run's metric, as gates name it, is the held-out loss of a part. */
-export function isLossOfPart(metric: string): boolean {
-  return metric.startsWith(`evaluation.${PART}`)
-}
+import { HELD_OUT_LOSS } from '../../metrics/catalogue.ts'
+import { isPartOfLoss } from '../../metrics/families.ts'
+import type { Evaluation } from '../../read/events.ts'
+import { sumOf } from '../../statistics/averages.ts'
+import type { CompleteMetrics } from '../outcome.ts'
+import { liesInStep } from '../phases.ts'
 
 /** A held-out loss that is to be reached, as evaluations name it. */
 interface Wanted {
@@ -40,7 +35,7 @@ export function timeToQuality(run: CompleteMetrics, quality: Evaluation): number
 
 /**
  * The same, until all held-out losses of `quality` are reached at once, and stay so: the whole one and those that its
- * metrics call `val_loss/<part>`, since a mean over parts tells only of those with large errors. An evaluation that
+ * metrics call `<loss>/<part>`, since a mean over parts tells only of those with large errors. An evaluation that
  * leaves one out has not reached it.
  */
 export function timeToEachQuality(run: CompleteMetrics, quality: Evaluation): number | NoTimeToQuality {
@@ -52,13 +47,13 @@ export function timeToEachQuality(run: CompleteMetrics, quality: Evaluation): nu
   return secondsUntil(run, [wantedWhole(quality), ...parts])
 }
 
-function wantedWhole({ val_loss }: Evaluation): Wanted {
-  return { name: 'val_loss', limit: val_loss }
+function wantedWhole({ [HELD_OUT_LOSS]: limit }: Evaluation): Wanted {
+  return { name: HELD_OUT_LOSS, limit }
 }
 
 function partsOf({ metrics = {} }: Evaluation): Wanted[] {
   return Object.entries(metrics)
-    .filter(([name]) => name.startsWith(PART))
+    .filter(([name]) => isPartOfLoss(name))
     .map(([name, limit]) => ({ name, limit }))
 }
 
@@ -67,8 +62,8 @@ function namesBeside(others: readonly Wanted[], parts: readonly Wanted[]): strin
   return parts.map(({ name }) => name).filter((name) => !others.some((other) => other.name === name))
 }
 
-function lossOf({ name }: Wanted, { val_loss, metrics }: Evaluation): number {
-  return (name === 'val_loss' ? val_loss : metrics?.[name]) ?? Number.NaN
+function lossOf({ name }: Wanted, { [HELD_OUT_LOSS]: whole, metrics }: Evaluation): number {
+  return (name === HELD_OUT_LOSS ? whole : metrics?.[name]) ?? Number.NaN
 }
 
 function secondsUntil(run: CompleteMetrics, wanted: readonly Wanted[]): number | NoTimeToQuality {

@@ -2,8 +2,8 @@
 import type { Acceptance } from '../../judge/acceptance.ts'
 import { type Combined, isCombinedAcceptable } from '../../record/combined.ts'
 import { escapeCell } from '../escape.ts'
-import type { CommentSection } from '../github/comment.ts'
 import { acceptCommand } from './acceptance.ts'
+import type { CommentSection } from './comment.ts'
 
 interface Measured {
   readonly key: string

@@ -2,8 +2,8 @@
 import { markdownTable } from 'markdown-table'
 import type { Difference } from '../../config/same-work/differences.ts'
 import { escapeCell } from '../escape.ts'
-import type { CommentSection } from '../github/comment.ts'
-import { settingText } from './differences.ts'
+import { settingText } from '../setting.ts'
+import type { CommentSection } from './comment.ts'
 
 interface Base {
   readonly branch: string

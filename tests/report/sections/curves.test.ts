@@ -1,7 +1,7 @@
 // The curves of a comment: a chart that Mermaid reads, and a table of the same numbers beside it.
 import { expect, it } from 'vitest'
 import { renderMarkdown } from '../../../src/report/markdown.ts'
-import { chartMarkdown } from '../../../src/report/sections/chart.ts'
+import { chartMarkdown } from '../../../src/report/sections/curves.ts'
 import { aResult } from '../../fixtures/builders.ts'
 
 it('time per sample is drawn from zero, in microseconds, beside its table', async () => {

@@ -1,6 +1,6 @@
 // A run as if it had never been slower than where it was fast: without the waits that come and go.
-import { sumOf } from '../statistics/averages.ts'
-import type { CompleteMetrics } from './outcome.ts'
+import { sumOf } from '../../statistics/averages.ts'
+import type { CompleteMetrics } from '../outcome.ts'
 
 const FASTEST_SHARE = 0.1
 
