@@ -1,6 +1,5 @@
 // The pure half of the line: outcomes -> measure -> judge -> the result that every report is rendered from.
 import { gatesOf, type Variant } from './config/experiment.ts'
-import { sameRevisionText } from './config/revisions/revision-rules.ts'
 import { noiseFloorOf } from './judge/checks/aa.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/checks/noise-floor.ts'
 import { compare } from './judge/compare.ts'
@@ -64,10 +63,8 @@ export function assess(
     baseline: chooseFloor(keyOf('baseline'), request.noiseFloors),
     optimized: chooseFloor(keyOf('optimized'), request.noiseFloors),
   }
-  const judged = judge(experiment, outcomes, runs, comparison, floors, reevaluation, configs)
-  const isOne = sameRevisionText(request.experiment, request.sources)
-  const warnings = isOne === null ? judged.warnings : [...judged.warnings, isOne]
-  const verdict = withMachine({ ...judged, warnings }, machineChecks)
+  const judged = judge({ ...request, outcomes, runs, comparison, floors, reevaluation })
+  const verdict = withMachine(judged, machineChecks)
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,

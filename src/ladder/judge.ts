@@ -2,7 +2,7 @@
 
 import type { Experiment } from '../config/experiment.ts'
 import { type Difference, differencesOf } from '../config/same-work/differences.ts'
-import { checkValidity } from '../judge/checks/validity.ts'
+import { checkComparability } from '../judge/checks/all.ts'
 import { MATTERS } from '../measure/steady-state.ts'
 import { type RunSummary, summarizeRuns } from '../measure/summary.ts'
 import { type Effect, effectOf, type Noise, noiseOf } from './noise.ts'
@@ -145,7 +145,7 @@ function betweenProblems(
   [without, own]: readonly [RunSummary, RunSummary],
 ): string[] {
   if (without.variant === 'baseline') return []
-  return checkValidity(experiment, [without, own])
+  return checkComparability({ experiment, measured: [without, own] })
     .filter(({ name, state }) => state === 'failed' && (name === 'same code' || name === 'same machine'))
     .map(({ name, detail }) => `${name}: ${detail}`)
 }

@@ -1,6 +1,6 @@
 // Where each training of a ladder stands, by its last launch, beside the baseline launches around that.
 
-import { checkValidity } from '../judge/checks/validity.ts'
+import { checkComparability } from '../judge/checks/all.ts'
 import type { CompileCache, FailureReason } from '../measure/outcome.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
 import { HELD_OUT_LOSS, SECONDS_PER_SAMPLE } from '../metrics/catalogue.ts'
@@ -88,7 +88,7 @@ function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: La
     problems:
       neighbours.length === 0
         ? ['no baseline launch of its sitting finished undisturbed']
-        : checkValidity(record.experiment, [...neighbours, summary])
+        : checkComparability({ experiment: record.experiment, measured: [...neighbours, summary] })
             .filter(({ state }) => state === 'failed')
             .map(({ name, detail }) => `${name}: ${detail}`),
   }

@@ -2,6 +2,8 @@
 import type { RunSummary } from '../../measure/summary.ts'
 import { TOTAL_SECONDS } from '../../metrics/catalogue.ts'
 import { seconds } from '../../text/numbers.ts'
+import type { VerdictInput } from '../verdict-input.ts'
+import { type Check, checkOf } from './check.ts'
 
 /** Imports, process groups and torchrun itself take this long on a slow machine, and no trainer reports them. */
 const UNREPORTED_SECONDS = 60
@@ -9,11 +11,16 @@ const UNREPORTED_SECONDS = 60
 /** Steps are timed on the device, all else on the host. */
 const SAME_CLOCK = 1.01
 
+export function checkClocks({ measured }: Pick<VerdictInput, 'measured'>): Check {
+  const detail = 'what the runs report fits into the time that their processes took'
+  return checkOf('clocks', clockProblems(measured), detail)
+}
+
 /**
  * The supervisor's clock against the trainer's: all that comes one after the other within the total, the total and
  * each phase within the process, little left over.
  */
-export function clockProblems(runs: readonly RunSummary[]): string[] {
+function clockProblems(runs: readonly RunSummary[]): string[] {
   return runs.flatMap((run) => {
     const { runId, trainingSeconds, accountedSeconds, successiveSeconds, wallSeconds } = run
     const totalSeconds = run.metrics[TOTAL_SECONDS] ?? wallSeconds

@@ -9,6 +9,7 @@ import { isMeasured } from '../../plan/plan.ts'
 import { number, percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
 import { isHeldOutQuality, isLevel, unitOf } from '../gates/gate-kind.ts'
+import type { VerdictInput } from '../verdict-input.ts'
 import type { Check } from './check.ts'
 
 /** Of what a gate's limit allows: a disagreement that small moves no verdict but one that hangs by a thread. */
@@ -55,12 +56,11 @@ export function runsToReevaluate({ experiment, runs, verdict }: Judged): string[
   return runs.filter(isMeasured).map(({ runId }) => runId)
 }
 
-/** `runs`: those that count, of both variants. */
-export function checkReevaluation(
-  experiment: Experiment,
-  runs: readonly RunSummary[],
-  { launch, numbers, problem, doubled }: Reevaluation,
-): Check {
+export function checkReevaluation({
+  experiment,
+  measured: runs,
+  reevaluation: { launch, numbers, problem, doubled },
+}: Pick<VerdictInput, 'experiment' | 'measured' | 'reevaluation'>): Check {
   const name = 'evaluation'
   const skipped = whyNotReevaluated(experiment)
   if (skipped !== null) return { name, state: 'not measured', detail: skipped }

@@ -4,14 +4,15 @@ import { metricNamed } from '../../metrics/families.ts'
 import { comparesQuality, isMoreBetter } from './gate-kind.ts'
 import { type GateVerdict, WIDEST_SHARE } from './gate-verdict.ts'
 
-export function requireRatioGate<Judged extends GateVerdict>(gates: readonly Judged[]): Judged[] {
+/** Such a gate passes only if a ratio gate of the same metric passes; else it is inconclusive. */
+export function downgradeInsensitiveGates<Judged extends GateVerdict>(gates: readonly Judged[]): Judged[] {
   return gates.map((verdict) => {
     if (!verdict.insensitive || verdict.state !== 'passed') return verdict
-    const beside = gates.filter(({ gate }) => suffices(gate, verdict.gate))
-    if (beside.some(({ state }) => state === 'passed')) return verdict
+    const ratioGates = gates.filter(({ gate }) => suffices(gate, verdict.gate))
+    if (ratioGates.some(({ state }) => state === 'passed')) return verdict
     const isByEstimate = gates.some(({ gate }) => suffices({ ...gate, evidence: 'interval' }, verdict.gate))
     const terms = isByEstimate ? ', by its interval and not its estimate alone' : termsText(verdict.gate)
-    const wanted = `${kindText(verdict.gate)} has to pass beside it${beside.length > 0 ? '' : terms}`
+    const wanted = `${kindText(verdict.gate)} has to pass beside it${ratioGates.length > 0 ? '' : terms}`
     return {
       ...verdict,
       state: 'inconclusive',

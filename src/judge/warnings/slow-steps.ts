@@ -2,12 +2,18 @@
 import type { Gate } from '../../config/gates/gates.ts'
 import { ratio } from '../../text/numbers.ts'
 import { isMoreBetter } from '../gates/gate-kind.ts'
-import { clears, type GateVerdict } from '../gates/gate-verdict.ts'
+import { clears } from '../gates/gate-verdict.ts'
 import type { PairedEstimate } from '../paired.ts'
 import { type Speedups, speedupAtFastestSteps } from '../speedups.ts'
+import type { Warning } from './warning.ts'
 
 /** Not a failure: the baseline did wait. Another host may not let it wait. */
-export function slowStepWarnings(gates: readonly GateVerdict[], speedups: Speedups): string[] {
+export const slowStepWarnings: Warning<'experiment' | 'gates' | 'comparison'> = ({
+  experiment: { mode },
+  gates,
+  comparison: { speedups },
+}) => {
+  if (mode === 'aa') return []
   return gates.flatMap(({ gate, state }) => {
     const found = quotientOf(gate, speedups)
     if (!found || state !== 'passed' || gate.severity === 'info') return []

@@ -1,12 +1,14 @@
 // Runs that scatter more than their machine does by itself, and floors that no longer hold.
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
-import { gatesOf } from '../../../src/config/experiment.ts'
+import { type Experiment, gatesOf } from '../../../src/config/experiment.ts'
 import { compareWithFloors, type Floors, NO_FLOORS } from '../../../src/judge/checks/noise.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from '../../../src/judge/checks/noise-floor.ts'
 import { compare } from '../../../src/judge/compare.ts'
 import { judge } from '../../../src/judge/verdict.ts'
 import { UNWATCHED } from '../../../src/measure/machine-record.ts'
+import type { RunOutcome } from '../../../src/measure/outcome.ts'
+import { NOT_REEVALUATED } from '../../../src/measure/reevaluation.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
 import {
   anExperiment,
@@ -18,6 +20,18 @@ import {
 } from '../../fixtures/builders.ts'
 import { aPreflight } from '../../fixtures/machine/records.ts'
 import { aNoiseFloor, aNoiseKey } from '../../fixtures/noise-floors.ts'
+
+const judgeRuns = (
+  experiment: Experiment,
+  outcomes: readonly RunOutcome[],
+  runs: readonly RunSummary[],
+  floors: Floors,
+) =>
+  judge({
+    ...{ experiment, outcomes, runs, floors, sources: null, configs: null },
+    comparison: compare(runs, gatesOf(experiment)),
+    reevaluation: NOT_REEVALUATED,
+  })
 
 /** Both variants alternate between exp(-deviation) and exp(+deviation) of 5 ms. */
 const alternating = (blocks: number, deviation: number) =>
@@ -100,7 +114,7 @@ describe('runs on a machine with a floor', () => {
       // Quotient of variances 8.5: over 7.59 of one look (1%), under 9.60 of two (0.5%).
       const runs = alternating(4, Math.sqrt((8.5 * 3) / 4) * 0.01)
       const floors = { ...NO_FLOORS, baseline: found() }
-      const { noise } = judge(experiment, outcomes, runs, compare(runs, gatesOf(experiment)), floors)
+      const { noise } = judgeRuns(experiment, outcomes, runs, floors)
       return noise.status === 'measured' ? noise.variants.map(({ state }) => state) : noise.reason
     }
     expect(await judgedWith(4)).toEqual(['above'])
@@ -116,7 +130,7 @@ describe('runs on a machine with a floor', () => {
       const outcomes = (await launchedPlan(experiment)).map(({ outcome }) => outcome)
       const runs = alternating(4, 0.001)
       const floors = { ...NO_FLOORS, baseline: found() }
-      return judge(experiment, outcomes, runs, compare(runs, gatesOf(experiment)), floors).warnings
+      return judgeRuns(experiment, outcomes, runs, floors).warnings
     }
     expect(await warningsOf(4)).toEqual([expect.stringContaining('is wide for speedup')])
     expect(await warningsOf([4, 12])).toEqual([])
@@ -142,7 +156,7 @@ describe('runs on a machine with a floor', () => {
     const { runs } = assess(aRequest({ experiment }), launched)
     const outcomes = launched.map(({ outcome }) => outcome)
     const verdictWith = (deviation: number) =>
-      judge(experiment, outcomes, runs, compare(runs, gatesOf(experiment)), {
+      judgeRuns(experiment, outcomes, runs, {
         ...NO_FLOORS,
         baseline: found(deviation),
       })

@@ -6,7 +6,9 @@ import { normal } from '../../fixtures/noise.ts'
 import { seededRandom } from '../../fixtures/random.ts'
 
 const warningsOf = (seconds: readonly number[]) =>
-  outlierWarnings(seconds.map((pace, index) => atPace(aRunSummary({ block: index + 1 }), pace)))
+  outlierWarnings({
+    measured: seconds.map((pace, index) => atPace(aRunSummary({ block: index + 1 }), pace)),
+  })
 
 test.each([1, 0.001])('a run unlike all others is named, at about %d s a sample', (unit) => {
   const unlike = (other: number) => warningsOf([1, 1.01, 0.99, other, 1, 1.01].map((one) => one * unit))

@@ -1,72 +1,21 @@
-// Are the runs comparable at all? Equal work, one machine, a steady state, clocks that agree.
-
+// Was each run timed in a steady state: after its warm-up, over whole periods, without a trend?
 import { type Experiment, VARIANTS, type Variant } from '../../config/experiment.ts'
-import { mayDifferInPackages } from '../../config/revisions/revision-rules.ts'
-import type { ResolvedConfigs } from '../../config/same-work/same-work.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../../measure/steady-state.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { looksOf } from '../../plan/looks.ts'
 import { pairedMean } from '../paired.ts'
-import type { Check } from './check.ts'
-import { clockProblems } from './clocks.ts'
-import { equalWorkDetail, equalWorkProblems } from './equal-work.ts'
-import { perVariant, spread } from './run-differences.ts'
-import { checkCode } from './same-code.ts'
+import type { VerdictInput } from '../verdict-input.ts'
+import { type Check, checkOf } from './check.ts'
+import { perVariant } from './run-differences.ts'
 
 /** That luck shows a trend: over both variants, both directions and all looks together. */
 const TREND_ERROR = 0.02
 
-/**
- * `runs` are the finished measured runs; without any there is nothing to compare. `configs` were handed over to them;
- * null where the caller has none.
- */
-export function checkValidity(
-  experiment: Experiment,
-  runs: readonly RunSummary[],
-  configs: ResolvedConfigs | null = null,
-): Check[] {
-  if (runs.length === 0) {
-    return (['equal work', 'same code', 'same machine', 'steady state', 'clocks'] as const).map((name) => ({
-      name,
-      state: 'inconclusive',
-      detail: 'no measured run finished',
-    }))
-  }
-  return [
-    check('equal work', equalWorkProblems(experiment, runs, configs), equalWorkDetail(runs)),
-    checkCode(experiment, runs),
-    check('same machine', machineProblems(experiment, runs), machineDetail(runs)),
-    check('steady state', steadyStateProblems(experiment, runs), steadyStateDetail(runs)),
-    check('clocks', clockProblems(runs), 'what the runs report fits into the time that their processes took'),
-  ]
-}
-
-function check(name: Check['name'], problems: readonly string[], detail: string): Check {
-  return problems.length > 0
-    ? { name, state: 'failed', detail: problems.join('; ') }
-    : { name, state: 'passed', detail }
-}
-
-function machineProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
-  const withOneLock = mayDifferInPackages(experiment)
-    ? VARIANTS.map((variant) => runs.filter((run) => run.variant === variant))
-    : [runs]
-  const problems = [
-    spread('devices', runs, (run) => run.deviceNames.join(', ')),
-    ...withOneLock.map((some) => spread('versions', some, (run) => versionsText(run.versions))),
-  ]
-  return problems.filter((problem) => problem !== null)
-}
-
-function machineDetail([run]: readonly RunSummary[]): string {
-  return run ? `${run.deviceNames.length} x ${[...new Set(run.deviceNames)].join(', ')} in every run` : ''
-}
-
-function versionsText(versions: RunSummary['versions']): string {
-  return Object.entries(versions)
-    .map(([name, version]) => `${name} ${version}`)
-    .sort()
-    .join(', ')
+export function checkSteadyState({
+  experiment,
+  measured,
+}: Pick<VerdictInput, 'experiment' | 'measured'>): Check {
+  return checkOf('steady state', steadyStateProblems(experiment, measured), steadyStateDetail(measured))
 }
 
 function steadyStateProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {

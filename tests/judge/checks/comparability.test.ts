@@ -1,17 +1,23 @@
 // Runs are comparable when they did equal work on one machine in a steady state by honest clocks.
 import { describe, expect, test } from 'vitest'
-import { VARIANTS } from '../../../src/config/experiment.ts'
+import { type Experiment, VARIANTS } from '../../../src/config/experiment.ts'
 import type { ResolvedConfigs, TrainerConfig } from '../../../src/config/same-work/same-work.ts'
-import { checkValidity } from '../../../src/judge/checks/validity.ts'
+import { checkComparability } from '../../../src/judge/checks/all.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
 import { anExperiment, aRunSummary } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
 import { seededRandom } from '../../fixtures/random.ts'
 
+const checksOf = (
+  experiment: Experiment,
+  measured: readonly RunSummary[],
+  configs: ResolvedConfigs | null = null,
+) => checkComparability({ experiment, measured, configs })
+
 /** The checks that fail when the optimized run differs from the baseline like this. */
 function problemsOf(difference: Partial<RunSummary>, experiment = anExperiment()): string[] {
   const runs = [aRunSummary(), aRunSummary({ variant: 'optimized', ...difference })]
-  return checkValidity(experiment, runs)
+  return checksOf(experiment, runs)
     .filter(({ state }) => state !== 'passed')
     .map(({ name, state, detail }) => `${name} ${state}: ${detail}`)
 }
@@ -19,7 +25,7 @@ function problemsOf(difference: Partial<RunSummary>, experiment = anExperiment()
 test('equal runs pass every check, and each says what it saw', () => {
   expect(problemsOf({})).toEqual([])
   expect(
-    checkValidity(anExperiment(), [aRunSummary()]).map(({ name, detail }) => `${name}: ${detail}`),
+    checksOf(anExperiment(), [aRunSummary()]).map(({ name, detail }) => `${name}: ${detail}`),
   ).toMatchInlineSnapshot(`
     [
       "equal work: 640 samples, 40 updates, 1000 parameters in every run",
@@ -34,7 +40,7 @@ test('equal runs pass every check, and each says what it saw', () => {
 describe('the config that a run reports', () => {
   const given = { batch: 512, speed: { fused: true } }
   const equalWork = (reported: TrainerConfig, configs: ResolvedConfigs) =>
-    checkValidity(
+    checksOf(
       anExperiment(),
       [1, 2].flatMap((block) => VARIANTS.map((variant) => aRunSummary({ variant, block, config: reported }))),
       configs,
@@ -63,7 +69,7 @@ describe('the config that a run reports', () => {
 })
 
 test('without a finished run nothing is known', () => {
-  expect(checkValidity(anExperiment(), []).map(({ state }) => state)).toEqual(Array(5).fill('inconclusive'))
+  expect(checksOf(anExperiment(), []).map(({ state }) => state)).toEqual(Array(5).fill('inconclusive'))
 })
 
 describe('a trend over the timed steps', () => {
@@ -72,7 +78,7 @@ describe('a trend over the timed steps', () => {
       aRunSummary({ block: index + 1 }),
       aRunSummary({ block: index + 1, variant: 'optimized', logTrend }),
     ])
-    return checkValidity(anExperiment(), runs).find(({ name }) => name === 'steady state')
+    return checksOf(anExperiment(), runs).find(({ name }) => name === 'steady state')
   }
 
   test('that all runs share is no steady state', () => {
@@ -97,7 +103,7 @@ describe('a trend over the timed steps', () => {
       )
       return [4, 6, 8].some((look) => {
         const seen = runs.filter(({ block }) => (block ?? 0) <= look)
-        return checkValidity(experiment, seen).some(
+        return checksOf(experiment, seen).some(
           ({ name, state }) => name === 'steady state' && state === 'failed',
         )
       })
@@ -183,7 +189,7 @@ test('the runs of one variant may differ in nothing, not even under speed', () =
   const optimized = (block: number, fused: boolean) =>
     aRunSummary({ variant: 'optimized', block, config: { batch: 512, speed: { fused } } })
   const equalWork = (...fused: boolean[]) =>
-    checkValidity(
+    checksOf(
       anExperiment(),
       fused.flatMap((value, index) => [aRunSummary({ block: index + 1 }), optimized(index + 1, value)]),
     ).find(({ name }) => name === 'equal work')
@@ -231,7 +237,7 @@ describe('a steady state', () => {
 
   test('names the warm-up steps of each variant where a recipe has others', () => {
     const detailOf = (warmUpSteps: number) =>
-      checkValidity(anExperiment({ kind: 'recipe' }), [
+      checksOf(anExperiment({ kind: 'recipe' }), [
         aRunSummary({ variant: 'baseline', warmUpSteps: 10 }),
         aRunSummary({ variant: 'optimized', warmUpSteps }),
       ]).find(({ name }) => name === 'steady state')?.detail
@@ -254,7 +260,7 @@ describe('a steady state', () => {
 
   test('tells of its periods', () => {
     const detailOf = (...periods: number[]) =>
-      checkValidity(
+      checksOf(
         anExperiment(),
         periods.map((periodSteps, index) =>
           aRunSummary({ variant: VARIANTS[index] ?? 'baseline', periodSteps }),
@@ -269,7 +275,7 @@ describe('a steady state', () => {
 describe('updates that a scaler skips', () => {
   test('are told, and few are no other work', () => {
     const runs = [aRunSummary({ skippedUpdates: 2 }), aRunSummary({ variant: 'optimized' })]
-    const [equalWork] = checkValidity(anExperiment(), runs)
+    const [equalWork] = checksOf(anExperiment(), runs)
     expect(equalWork).toMatchObject({
       state: 'passed',
       detail:
@@ -332,6 +338,6 @@ describe('versions of packages', () => {
       variants: { ...variants, baseline: { ...variants.baseline, revision: 'merge-base' } },
     })
     const runs = [aRunSummary(), aRunSummary({ block: 2, ...newer })]
-    expect(checkValidity(experiment, runs).find(({ name }) => name === 'same machine')?.state).toBe('failed')
+    expect(checksOf(experiment, runs).find(({ name }) => name === 'same machine')?.state).toBe('failed')
   })
 })

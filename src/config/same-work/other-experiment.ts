@@ -1,7 +1,7 @@
 // Was it measured by the experiment that it is judged by? Other gates are; another trainer, variant or environment is not.
 
-import type { Experiment } from '../../config/experiment.ts'
-import { type Difference, differencesOf } from '../../config/same-work/differences.ts'
+import type { Experiment } from '../experiment.ts'
+import { type Difference, differencesOf } from './differences.ts'
 
 /** By these it is judged, or they say no more than where an interpreter is and how long one waits. */
 const HARMLESS = [
