@@ -9,13 +9,13 @@ import { KNOWN_GATES } from '../src/config/gates/gates.ts'
 import type { Settings } from '../src/config/parse/mapping.ts'
 import { isMapping } from '../src/config/same-work/differences.ts'
 import { readRecorded } from '../src/io/load/read-recorded.ts'
-import { spreadOf } from '../src/judge/checks/noise.ts'
+import { pooledVariance } from '../src/judge/checks/noise.ts'
 import type { JudgedGate } from '../src/judge/gates/judge-gates.ts'
 import type { PairedEstimate } from '../src/judge/paired.ts'
 import { readLadder } from '../src/ladder/io/ladder-file.ts'
 import { type JudgedRung, judgeLadder, type RungResult } from '../src/ladder/judge.ts'
+import type { Measurement } from '../src/ladder/measurement.ts'
 import type { LadderRecord } from '../src/ladder/record.ts'
-import type { Standing } from '../src/ladder/standing.ts'
 import type { RunSummary } from '../src/measure/summary.ts'
 import { metricNamed } from '../src/metrics/families.ts'
 import { needsText } from '../src/metrics/questions.ts'
@@ -187,7 +187,7 @@ function scatterTable(): string {
         `[${folder}](../${GATES}/README.md#${folder})`,
         `${seconds(Math.min(...updates))} to ${seconds(Math.max(...updates))}`,
         ...VARIANTS.map((variant) => {
-          const spread = spreadOf(runs, [variant])
+          const spread = pooledVariance(runs, [variant])
           if (spread === null) throw new Error(`${GATES}/${folder}: ${variant} has no two timed runs`)
           return percent(Math.sqrt(spread.variance))
         }),
@@ -295,7 +295,7 @@ function valueAt(config: unknown, key: string): unknown {
 function rungCells({ rung, alone, sum }: JudgedRung): string[] {
   const name = rung.needs.length > 0 ? `${rung.name} (over ${rung.needs.join(', ')})` : rung.name
   const [gain, delta] = effectCells(alone)
-  const setUp = setUpCells(alone.standing)
+  const setUp = setUpCells(alone.measurement)
   return [
     name,
     rung.predicts ?? '',
@@ -308,22 +308,22 @@ function rungCells({ rung, alone, sum }: JudgedRung): string[] {
   ]
 }
 
-function stepCell({ standing }: RungResult): string {
-  return standing.status === 'finished' ? number(secondsOfAStep(standing.summary) * 1e3, 4) : ''
+function stepCell({ measurement }: RungResult): string {
+  return measurement.status === 'finished' ? number(secondsOfAStep(measurement.summary) * 1e3, 4) : ''
 }
 
-function setUpCells(standing: Standing): [string, string] {
-  if (standing.status !== 'finished') return ['', '']
-  const memory = standing.summary.metrics.peak_memory_reserved_bytes
+function setUpCells(measurement: Measurement): [string, string] {
+  if (measurement.status !== 'finished') return ['', '']
+  const memory = measurement.summary.metrics.peak_memory_reserved_bytes
   return [
     memory === undefined ? '' : number(memory / 1e9, 3),
-    standing.compileSeconds === 0 ? '' : seconds(standing.compileSeconds),
+    measurement.compileSeconds === 0 ? '' : seconds(measurement.compileSeconds),
   ]
 }
 
-function effectCells({ standing, gain, verdict }: RungResult): [string, string] {
-  if (standing.status !== 'finished') return [verdict, '']
-  const delta = standing.lossDelta === null ? '' : signed(standing.lossDelta, 2)
+function effectCells({ measurement, gain, verdict }: RungResult): [string, string] {
+  if (measurement.status !== 'finished') return [verdict, '']
+  const delta = measurement.lossDelta === null ? '' : signed(measurement.lossDelta, 2)
   if (gain === null) return [verdict, delta]
   const { bounds } = gain
   const interval = bounds === null ? '' : ` (${ratio(bounds.lower)} to ${ratio(bounds.upper)})`

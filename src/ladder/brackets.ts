@@ -1,11 +1,11 @@
-// What the baseline launches around a stretch of a sitting leave open: one that is missing, or two that are far apart.
+// Finds launches whose bracket, the baseline launches before and after them, is incomplete or drifted apart.
 
 import { MATTERS } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
-import { isAnswer, type LadderRecord } from './record.ts'
-import { baselineOf, logOf } from './standing.ts'
+import { baselineOf, logTimeOf } from './measurement.ts'
+import { isConclusive, type LadderRecord } from './record.ts'
 
-/** A stretch of finished launches that the machine may have been another for. */
+/** Finished launches whose speedups a change of the machine may have shifted. */
 export interface WeakBracket {
   /** Titles of what was launched in it. */
   readonly launched: readonly string[]
@@ -30,7 +30,7 @@ export function weakBrackets(
   const titles = new Map(record.trainings.map(({ hash, title }) => [hash, title]))
   const titlesBetween = (from: number, to: number) =>
     record.launches.slice(from + 1, to).flatMap((launch) => {
-      const isShown = isAnswer(launch) && launch.launched.outcome.status === 'finished'
+      const isShown = isConclusive(launch) && launch.launched.outcome.status === 'finished'
       const isOwn = launch.sitting === sitting && launch.training !== baselineOf(record)
       return isOwn && isShown ? (titles.get(launch.training) ?? []) : []
     })
@@ -40,7 +40,7 @@ export function weakBrackets(
     const launched = titlesBetween(before === null ? -1 : order.indexOf(before.runId), end)
     if (launched.length === 0 || (before === null && after === null)) return []
     if (before === null || after === null) return [{ launched, before, after, overFirst: 1 }]
-    const [first, second] = [logOf(before), logOf(after)]
+    const [first, second] = [logTimeOf(before), logTimeOf(after)]
     if (first === null || second === null || Math.abs(second - first) <= MAX_DISTANCE) return []
     return [{ launched, before, after, overFirst: Math.exp((first - second) / 2) }]
   })

@@ -1,13 +1,14 @@
 // Which trainings of a ladder are still to be launched.
+
+import { lastConclusiveLaunch } from './measurement.ts'
 import {
-  isAnswer,
+  isConclusive,
   type LadderLaunch,
   type LadderRecord,
   type LadderRung,
   type LadderTraining,
   type TrainingHash,
 } from './record.ts'
-import { answerOf } from './standing.ts'
 
 export interface Selection {
   /** Launch again what failed. */
@@ -16,7 +17,7 @@ export interface Selection {
   readonly only: readonly string[] | null
 }
 
-/** In the order of the rungs, without what has an answer; what was cut before comes last, as it may be cut again. */
+/** In the order of the rungs, without conclusive launches; what was cancelled before comes last, as it may be again. */
 export function dueOf<Training extends LadderTraining>(
   { trainings, rungs }: { readonly trainings: readonly Training[]; readonly rungs: readonly LadderRung[] },
   launches: readonly LadderLaunch[],
@@ -28,13 +29,13 @@ export function dueOf<Training extends LadderTraining>(
     ...(only === null ? [trainings.at(-1)?.hash] : []),
   ])
   const due = trainings.slice(1).filter(({ hash }) => {
-    const status = answerOf(hash, launches)?.launched.outcome.status
+    const status = lastConclusiveLaunch(hash, launches)?.launched.outcome.status
     return wanted.has(hash) && (status === undefined || (retry && status === 'failed'))
   })
-  const cuts = ({ hash }: Training) =>
+  const cancellations = ({ hash }: Training) =>
     launches.filter(({ training, launched }) => training === hash && launched.outcome.status === 'cancelled')
       .length
-  return due.toSorted((one, other) => cuts(one) - cuts(other))
+  return due.toSorted((one, other) => cancellations(one) - cancellations(other))
 }
 
 function chosenOf(rungs: readonly LadderRung[], only: Selection['only']): LadderRung[] {
@@ -60,7 +61,8 @@ export function sumsOf(
   let awaited: TrainingHash | null = null
   for (const rung of rungs.filter(({ isLeftOut }) => !isLeftOut)) {
     if (failing.has(rung.sumBefore)) blocked.add(rung)
-    const hasFailed = rung.sum !== null && answerOf(rung.sum, launches)?.launched.outcome.status === 'failed'
+    const hasFailed =
+      rung.sum !== null && lastConclusiveLaunch(rung.sum, launches)?.launched.outcome.status === 'failed'
     if (hasFailed && !blocked.has(rung)) awaited ??= rung.sumBefore
     if (blocked.has(rung) || hasFailed) failing.add(rung.sum)
   }
@@ -88,7 +90,7 @@ export function remainingAfter(
   const { rungs, launches, trainings } = record
   const own = launches.slice(launchesBefore)
   const missing = dueOf(record, launches, selection).filter(
-    ({ hash }) => !own.some((launch) => launch.training === hash && isAnswer(launch)),
+    ({ hash }) => !own.some((launch) => launch.training === hash && isConclusive(launch)),
   )
   const { blocked, awaited } = sumsOf(rungs, launches, selection.only)
   const isFreedLater = missing.some(({ hash }) => hash === awaited)
@@ -99,7 +101,7 @@ export function remainingAfter(
   }
 }
 
-/** By itself: then nothing can be compared, however often it is launched. */
+/** By its own fault: then nothing can be compared, however often it is launched. */
 export function failedAsBaseline(last: LadderLaunch | undefined, baseline: TrainingHash): boolean {
-  return last?.training === baseline && isAnswer(last) && last.launched.outcome.status === 'failed'
+  return last?.training === baseline && isConclusive(last) && last.launched.outcome.status === 'failed'
 }

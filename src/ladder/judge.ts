@@ -5,17 +5,17 @@ import { type Difference, differencesOf } from '../config/same-work/differences.
 import { checkComparability } from '../judge/checks/all.ts'
 import { MATTERS } from '../measure/steady-state.ts'
 import { type RunSummary, summarizeRuns } from '../measure/summary.ts'
-import { type Effect, effectOf, type Noise, noiseOf } from './noise.ts'
-import { isAnswer, type LadderRecord, type LadderRung, type TrainingHash } from './record.ts'
 import {
   baselineOf,
   baselineRuns,
   type Finished,
-  logOf,
+  logTimeOf,
+  type Measurement,
+  measurementOf,
   NOT_MEASURED,
-  type Standing,
-  standingOf,
-} from './standing.ts'
+} from './measurement.ts'
+import { type Effect, effectOf, type Noise, noiseOf } from './noise.ts'
+import { isConclusive, type LadderRecord, type LadderRung, type TrainingHash } from './record.ts'
 
 export type RungVerdict =
   | 'gain'
@@ -31,7 +31,7 @@ export type RungVerdict =
   | 'not measured'
 
 export interface RungResult {
-  readonly standing: Standing
+  readonly measurement: Measurement
   /** What else has been launched of the same training, in other sittings; none of it counts. */
   readonly others: readonly Finished[]
   /** Against the baseline. */
@@ -62,16 +62,20 @@ export interface JudgedLadder {
 
 export function judgeLadder(record: LadderRecord): JudgedLadder {
   const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
-  const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
+  const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logTimeOf(run) ?? [])))
   const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
     // A record may hold several launches of a training: the last counts whose sitting has what it is compared with.
     const hasBoth = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
     const shared = record.sittings.findLastIndex((_, sitting) => hasBoth(sitting))
-    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, shared < 0 ? null : shared)
-    const other = standing.status === 'finished' ? standingOf(before, record, standing.sitting) : NOT_MEASURED
+    const measurement = hash === null ? NOT_MEASURED : measurementOf(hash, record, shared < 0 ? null : shared)
+    const other =
+      measurement.status === 'finished' ? measurementOf(before, record, measurement.sitting) : NOT_MEASURED
     const measured = other.status === 'finished' ? other : null
-    const without = before === baselineOf(record) ? baselineFor(standing, baselines) : measured
-    return { ...resultOf(standing, without, record, noise), others: othersOf(hash, standing, record) }
+    const without = before === baselineOf(record) ? baselineFor(measurement, baselines) : measured
+    return {
+      ...resultOf(measurement, without, record, noise),
+      others: otherLaunchesOf(hash, measurement, record),
+    }
   }
   return {
     rungs: record.rungs.map((rung) => ({
@@ -87,17 +91,21 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
 
 function hasFinishedIn(hash: TrainingHash | null, sitting: number, { launches }: LadderRecord): boolean {
   return launches.some((launch) => {
-    const hasFinished = isAnswer(launch) && launch.launched.outcome.status === 'finished'
+    const hasFinished = isConclusive(launch) && launch.launched.outcome.status === 'finished'
     return launch.training === hash && launch.sitting === sitting && hasFinished
   })
 }
 
-function othersOf(hash: TrainingHash | null, standing: Standing, record: LadderRecord): Finished[] {
+function otherLaunchesOf(
+  hash: TrainingHash | null,
+  measurement: Measurement,
+  record: LadderRecord,
+): Finished[] {
   return record.sittings.flatMap((_, sitting) => {
-    const isOther = standing.status !== 'finished' || standing.sitting !== sitting
+    const isOther = measurement.status !== 'finished' || measurement.sitting !== sitting
     const other =
       hash !== null && isOther && hasFinishedIn(hash, sitting, record)
-        ? standingOf(hash, record, sitting)
+        ? measurementOf(hash, record, sitting)
         : null
     return other?.status === 'finished' ? [other] : []
   })
@@ -106,21 +114,21 @@ function othersOf(hash: TrainingHash | null, standing: Standing, record: LadderR
 type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast' | 'problems'>
 
 /** The baseline as it is compared with itself: its speedup is 1 by definition, and its scatter is in the other's. */
-function baselineFor(standing: Standing, baselines: JudgedLadder['baselines']): Compared | null {
-  if (standing.status !== 'finished') return null
-  const summary = baselines.flat().find(({ block }) => block === standing.summary.block)
+function baselineFor(measurement: Measurement, baselines: JudgedLadder['baselines']): Compared | null {
+  if (measurement.status !== 'finished') return null
+  const summary = baselines.flat().find(({ block }) => block === measurement.summary.block)
   return summary === undefined ? null : { summary, logSpeedup: 0, contrast: new Map(), problems: [] }
 }
 
 function resultOf(
-  standing: Standing,
+  measurement: Measurement,
   without: Compared | null,
   { experiment }: LadderRecord,
   noise: Noise | null,
 ): Omit<RungResult, 'others'> {
-  if (standing.status !== 'finished')
-    return { standing, speedup: null, gain: null, readBack: [], problems: [], verdict: standing.status }
-  const { logSpeedup, contrast, summary } = standing
+  if (measurement.status !== 'finished')
+    return { measurement, speedup: null, gain: null, readBack: [], problems: [], verdict: measurement.status }
+  const { logSpeedup, contrast, summary } = measurement
   const speedup = logSpeedup === null ? null : effectOf(logSpeedup, noise, contrast)
   const before = without?.logSpeedup ?? null
   const gain =
@@ -130,13 +138,13 @@ function resultOf(
   const readBack = without === null ? [] : differencesOf(without.summary.effective, summary.effective, [])
   const isInactive = without !== null && readBack.length === 0
   const problems = [
-    ...standing.problems,
+    ...measurement.problems,
     ...(without?.problems ?? [])
-      .filter((problem) => !standing.problems.includes(problem))
+      .filter((problem) => !measurement.problems.includes(problem))
       .map((problem) => `what it is compared with: ${problem}`),
     ...(without === null ? [] : betweenProblems(experiment, [without.summary, summary])),
   ]
-  return { standing, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }
+  return { measurement, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }
 }
 
 /** The baseline is that beside the launch, which has been checked; any other may be of another sitting, code or machine. */

@@ -40,7 +40,7 @@ export function noiseOf(logsOfSittings: readonly (readonly number[])[]): Noise |
   }
 }
 
-export interface Share {
+export interface Contribution {
   /** Of the launch in an estimate, which is a sum of ln(seconds per sample). */
   readonly coefficient: number
   /** By the scatter within the launch; 0 where it is unknown. */
@@ -48,7 +48,7 @@ export interface Share {
 }
 
 /** Launch -> its share in an estimate. */
-export type Contrast = ReadonlyMap<string, Share>
+export type Contrast = ReadonlyMap<string, Contribution>
 
 /**
  * The one estimate less the other: a baseline launch that both share cancels. The variance of a launch is that between

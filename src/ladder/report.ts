@@ -13,9 +13,9 @@ import { differenceText } from '../report/setting.ts'
 import { bytes, confidence, number, percent, ratio, seconds, signed } from '../text/numbers.ts'
 import { type WeakBracket, weakBrackets } from './brackets.ts'
 import { type JudgedLadder, judgeLadder, NO_GAIN, type RungResult } from './judge.ts'
+import { baselineOf, type Finished } from './measurement.ts'
 import { CONFIDENCE, type Effect } from './noise.ts'
 import type { LadderLaunch, LadderRecord, LadderRung, LadderTraining, Sitting } from './record.ts'
-import { baselineOf, type Finished } from './standing.ts'
 
 const HEAD = [
   'rung',
@@ -70,13 +70,13 @@ function render(record: LadderRecord, style: Style): string {
     hash !== null && work.get(hash) ? `${name} *` : name
   const alone = rungs.map(({ rung, alone }) => row(named(rung, rung.alone), rung, alone, style))
   const sum = rungs.map(({ rung, sum }) => row(named(rung, rung.sum), rung, sum, style))
-  const whole = row('optimized variant', null, optimized, style)
+  const optimizedRow = row('optimized variant', null, optimized, style)
   return [
     style.heading('Each rung alone'),
     markdownTable([HEAD, ...alone]),
     '',
     style.heading('Each on top of those before it'),
-    markdownTable([HEAD, ...sum, whole]),
+    markdownTable([HEAD, ...sum, optimizedRow]),
     '',
     style.heading('How to read it'),
     ...legend(record, judged, style).map(style.item),
@@ -84,7 +84,9 @@ function render(record: LadderRecord, style: Style): string {
     style.heading('Rungs'),
     ...[
       ...rungs.flatMap(({ rung, alone, sum }) => remarks(rung, alone, sum)),
-      ...[...othersOf(optimized), ...problemsOf(optimized)].map((text) => `optimized variant: ${text}`),
+      ...[...otherLaunchesOf(optimized), ...problemsOf(optimized)].map(
+        (text) => `optimized variant: ${text}`,
+      ),
     ].map((text) => style.item(style.line(text))),
     '',
     style.heading('Sittings'),
@@ -94,29 +96,29 @@ function render(record: LadderRecord, style: Style): string {
         ...weakBrackets(record, index, judged.baselines[index] ?? []).map(bracketText),
         ...record.launches
           .filter((launch) => launch.sitting === index)
-          .flatMap((launch) => setBack(launch, record)),
+          .flatMap((launch) => uncountedText(launch, record)),
       ])
       .map((text) => style.item(style.line(text))),
   ].join('\n')
 }
 
 function row(name: string, rung: LadderRung | null, result: RungResult, { cell }: Style): string[] {
-  const { standing, speedup, gain, verdict } = result
+  const { measurement, speedup, gain, verdict } = result
   const predicted = rung?.predicts ?? ''
-  if (standing.status !== 'finished') {
-    const why = standing.status === 'failed' ? `failed: ${standing.reason}` : verdict
+  if (measurement.status !== 'finished') {
+    const why = measurement.status === 'failed' ? `failed: ${measurement.reason}` : verdict
     return [cell(name), '', '', '', cell(predicted), '', '', '', '', why]
   }
   return [
     cell(name),
-    stepText(standing.summary),
+    stepText(measurement.summary),
     effectText(speedup),
     effectText(gain),
     cell(predicted),
-    numberText(standing.summary.metrics[PEAK_MEMORY_RESERVED], bytes),
-    compileText(standing),
-    numberText(standing.summary.metrics[HELD_OUT_LOSS], number),
-    numberText(standing.lossDelta ?? undefined, signed),
+    numberText(measurement.summary.metrics[PEAK_MEMORY_RESERVED], bytes),
+    compileText(measurement),
+    numberText(measurement.summary.metrics[HELD_OUT_LOSS], number),
+    numberText(measurement.lossDelta ?? undefined, signed),
     verdict,
   ]
 }
@@ -192,11 +194,11 @@ function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[]
   const readBack = alone.readBack.length > 0 ? alone.readBack : sum.readBack
   const active = readBack.length === 0 ? [] : [`reads back ${readBack.map(differenceText).join(', ')}`]
   const needed = needs.length === 0 ? [] : [`alone with ${needs.join(', ')}, which it needs`]
-  const said = [...active, ...needed, ...(note === null ? [] : [note])]
+  const parts = [...active, ...needed, ...(note === null ? [] : [note])]
   return [
-    ...(said.length === 0 ? [] : [`${name}: ${said.join('; ')}`]),
-    ...[...othersOf(alone), ...problemsOf(alone)].map((text) => `${name} alone: ${text}`),
-    ...[...othersOf(sum), ...problemsOf(sum)].map((text) => `sum up to ${name}: ${text}`),
+    ...(parts.length === 0 ? [] : [`${name}: ${parts.join('; ')}`]),
+    ...[...otherLaunchesOf(alone), ...problemsOf(alone)].map((text) => `${name} alone: ${text}`),
+    ...[...otherLaunchesOf(sum), ...problemsOf(sum)].map((text) => `sum up to ${name}: ${text}`),
     ...(rung.isLeftOut
       ? [
           `${name} is left out of later sums: ${rung.sum === null ? 'without one that failed, the trainer refuses it' : 'it failed in its own'}`,
@@ -206,7 +208,7 @@ function remarks(rung: LadderRung, alone: RungResult, sum: RungResult): string[]
 }
 
 /** Launches that no row has, since another one counts. */
-function othersOf({ others }: RungResult): string[] {
+function otherLaunchesOf({ others }: RungResult): string[] {
   const each = others.map(({ summary, sitting, logSpeedup }) => {
     const speedup = logSpeedup === null ? '' : `, ${ratio(Math.exp(logSpeedup))}`
     return `${stepText(summary)}${speedup} in sitting ${sitting + 1}`
@@ -214,8 +216,10 @@ function othersOf({ others }: RungResult): string[] {
   return each.length === 0 ? [] : [`launched too, and not in the table: ${each.join('; ')}`]
 }
 
-function problemsOf({ standing, problems }: RungResult): readonly string[] {
-  return standing.status === 'failed' ? [`failed, ${standing.reason}: ${standing.message}`] : problems
+function problemsOf({ measurement, problems }: RungResult): readonly string[] {
+  return measurement.status === 'failed'
+    ? [`failed, ${measurement.reason}: ${measurement.message}`]
+    : problems
 }
 
 function sittingText(
@@ -235,7 +239,7 @@ function sittingText(
     ...devices,
     ...versions,
     `code ${revision ?? sourcesText(first)}`,
-    `${baselines.length} baseline ${baselines.length === 1 ? 'launch' : 'launches'}${range(steps, seconds, ' a step')}${range(waits, percent, ' of it waiting for data')}${range(losses, number, '', 'held-out loss ')}`,
+    `${baselines.length} baseline ${baselines.length === 1 ? 'launch' : 'launches'}${rangeText(steps, seconds, ' a step')}${rangeText(waits, percent, ' of it waiting for data')}${rangeText(losses, number, '', 'held-out loss ')}`,
   ].join(', ')
 }
 
@@ -254,7 +258,7 @@ function bracketText({ launched, before, after, overFirst }: WeakBracket): strin
 }
 
 /** A launch that no row shows, and why. */
-function setBack(
+function uncountedText(
   { launched: { outcome }, disturbance, training }: LadderLaunch,
   record: LadderRecord,
 ): string[] {
@@ -267,7 +271,7 @@ function setBack(
     : []
 }
 
-function range(
+function rangeText(
   values: readonly number[],
   format: (value: number) => string,
   unit: string,

@@ -13,12 +13,12 @@ import { meanOf, sumOf } from '../../statistics/averages.ts'
 import { ladderRun, launchId, nextTraining } from '../plan.ts'
 import type { TrainingHash } from '../record.ts'
 import { type KeptLaunch, metricsLines } from './ladder-file.ts'
-import type { Resolved } from './resolve-trainings.ts'
+import type { ResolvedTraining } from './resolve-trainings.ts'
 
 /** What is to be measured, in its order. */
 export interface Due {
-  readonly baseline: Resolved
-  readonly trainings: readonly Resolved[]
+  readonly baseline: ResolvedTraining
+  readonly trainings: readonly ResolvedTraining[]
 }
 
 export interface ClimbHooks extends RunHooks {
@@ -76,7 +76,7 @@ export async function climb(
     return { launches, hasEndedForTime }
   }
 
-  async function perform(training: Resolved, isBaseline: boolean): Promise<RunOutcome> {
+  async function perform(training: ResolvedTraining, isBaseline: boolean): Promise<RunOutcome> {
     const id = launchId(hooks.sitting, done.length, training.title)
     const run = ladderRun(id, isBaseline, hooks.sitting, training.experiment.design.seed)
     hooks.progress.runStarted(run)
@@ -89,7 +89,7 @@ export async function climb(
   }
 
   /** By what launches of the same training took, or, of a new one, all. One that takes longer is cut. */
-  function fits(trainings: readonly Resolved[]): boolean {
+  function fits(trainings: readonly ResolvedTraining[]): boolean {
     const expected = trainings.map(({ hash }) => {
       const known = launches.filter((one) => one.training === hash)
       return meanWallSeconds(known) ?? meanWallSeconds(launches) ?? 0
@@ -101,7 +101,7 @@ export async function climb(
 
 async function launch(
   run: PlannedRun,
-  training: Resolved,
+  training: ResolvedTraining,
   workspace: Workspace,
   hooks: ClimbHooks,
 ): Promise<KeptLaunch> {

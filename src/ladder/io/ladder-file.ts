@@ -10,9 +10,9 @@ import { preflightSchema } from '../../measure/machine-record.ts'
 import { outcomeOf } from '../../measure/outcome.ts'
 import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../read/speedproof.ts'
 import { launchRecord } from '../../record/result.ts'
+import { baselineOf } from '../measurement.ts'
 import { ladderRun } from '../plan.ts'
 import type { LadderLaunch, LadderRecord } from '../record.ts'
-import { baselineOf } from '../standing.ts'
 
 const SCHEMA_VERSION = 1
 /** Each launch has its metrics in it: some 30 kB for 200 steps. */

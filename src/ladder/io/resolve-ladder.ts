@@ -3,15 +3,15 @@ import type { Experiment } from '../../config/experiment.ts'
 import type { Settings } from '../../config/parse/mapping.ts'
 import { ConfigError } from '../../errors.ts'
 import type { VariantPlaces } from '../../io/revisions/variant-places.ts'
+import { lastConclusiveLaunch } from '../measurement.ts'
 import { type RungSettings, rungSettings } from '../plan.ts'
 import type { LadderLaunch, LadderRung, TrainingHash } from '../record.ts'
-import { answerOf } from '../standing.ts'
-import { type Resolved, TrainingResolver, type Wanted } from './resolve-trainings.ts'
+import { type ResolvedTraining, type TrainingRequest, TrainingResolver } from './resolve-trainings.ts'
 
 export interface ResolvedLadder {
-  readonly baseline: Resolved
+  readonly baseline: ResolvedTraining
   /** In the order of their launches; the first is the baseline, the last the optimized variant. */
-  readonly trainings: readonly Resolved[]
+  readonly trainings: readonly ResolvedTraining[]
   readonly rungs: readonly LadderRung[]
 }
 
@@ -65,7 +65,7 @@ function withSettings(experiment: Experiment, settings: Settings): Experiment {
 }
 
 function hasFailed(hash: TrainingHash, launches: readonly LadderLaunch[]): boolean {
-  return answerOf(hash, launches)?.launched.outcome.status === 'failed'
+  return lastConclusiveLaunch(hash, launches)?.launched.outcome.status === 'failed'
 }
 
 /** Also where the machine disturbed it. */
@@ -82,10 +82,14 @@ const needsTitle = (name: string) => `what ${name} needs`
 const sumTitle = (name: string) => `sum up to ${name}`
 
 /** Every training of a ladder is the optimized variant of an experiment of its own. */
-function wantedFor(climbed: readonly RungSettings[], short: Experiment, places: VariantPlaces): Wanted[] {
+function wantedFor(
+  climbed: readonly RungSettings[],
+  short: Experiment,
+  places: VariantPlaces,
+): TrainingRequest[] {
   const { baseline } = short.variants
   const place = places.baseline
-  const withSet = (title: string, set: Settings): Wanted => {
+  const withSet = (title: string, set: Settings): TrainingRequest => {
     const optimized = { ...baseline, set: { ...baseline.set, ...set } }
     return { title, place, experiment: { ...short, variants: { baseline, optimized } } }
   }
@@ -102,10 +106,10 @@ function wantedFor(climbed: readonly RungSettings[], short: Experiment, places: 
 
 function resolvedLadder(
   climbed: readonly RungSettings[],
-  resolved: ReadonlyMap<string, Resolved | ConfigError>,
+  resolved: ReadonlyMap<string, ResolvedTraining | ConfigError>,
   leftOut: ReadonlySet<string>,
 ): ResolvedLadder {
-  const find = (title: string): Resolved => {
+  const find = (title: string): ResolvedTraining => {
     const found = resolved.get(title)
     if (found instanceof ConfigError) throw found
     if (found === undefined) throw new Error(`no training of the title ${title}`)
@@ -113,7 +117,7 @@ function resolvedLadder(
   }
   // What is wrong with the baseline is wrong with all.
   const baseline = find(BASELINE)
-  refuseSameEnds(baseline, find(OPTIMIZED))
+  requireDifferentEnds(baseline, find(OPTIMIZED))
   const isRefused = (name: string) => leftOut.has(name) && resolved.get(sumTitle(name)) instanceof ConfigError
   const rungs = climbed.map(({ rung: { name, ...rung }, needs, sumBefore }) => ({
     name,
@@ -126,7 +130,7 @@ function resolvedLadder(
     sumBefore: find(sumBefore === null ? BASELINE : sumTitle(sumBefore)).hash,
     isLeftOut: leftOut.has(name),
   }))
-  refuseWithoutEffect(rungs)
+  requireEffects(rungs)
   const trainings = [...resolved]
     .filter(([title]) => !climbed.some(({ rung: { name } }) => isRefused(name) && title === sumTitle(name)))
     .map(([title]) => find(title))
@@ -134,14 +138,14 @@ function resolvedLadder(
 }
 
 /** The baseline is launched between all others, and what is the same training is launched as one. */
-function refuseSameEnds(baseline: Resolved, optimized: Resolved): void {
+function requireDifferentEnds(baseline: ResolvedTraining, optimized: ResolvedTraining): void {
   if (baseline.hash !== optimized.hash) return
   throw new ConfigError(
     'ladder: baseline and optimized variant are the same training with what the ladder sets; change ladder.set, --set or the variants, or leave out mode: aa',
   )
 }
 
-function refuseWithoutEffect(rungs: readonly LadderRung[]): void {
+function requireEffects(rungs: readonly LadderRung[]): void {
   for (const { name, alone, from } of rungs) {
     if (alone !== from) continue
     throw new ConfigError(
@@ -151,7 +155,7 @@ function refuseWithoutEffect(rungs: readonly LadderRung[]): void {
 }
 
 /** The optimized variant stays last, also when it is the sum of some rungs. */
-function uniqueTrainings(all: readonly Resolved[]): Resolved[] {
+function uniqueTrainings(all: readonly ResolvedTraining[]): ResolvedTraining[] {
   const last = all.at(-1)
   const others = all.filter(({ hash }, index) => all.findIndex((one) => one.hash === hash) === index)
   return last === undefined ? [] : [...others.filter(({ hash }) => hash !== last.hash), last]

@@ -9,13 +9,13 @@ import { trainingHash } from '../../judge/checks/noise-floor.ts'
 import type { LadderTraining } from '../record.ts'
 
 /** A training that can be launched, as the variant `optimized` of its experiment. */
-export interface Resolved extends LadderTraining {
+export interface ResolvedTraining extends LadderTraining {
   readonly experiment: Experiment
   readonly config: TrainerConfig
   readonly place: VariantPlace
 }
 
-export type Wanted = Pick<Resolved, 'title' | 'experiment' | 'place'>
+export type TrainingRequest = Pick<ResolvedTraining, 'title' | 'experiment' | 'place'>
 
 export class TrainingResolver {
   readonly #cancelled: AbortSignal
@@ -26,7 +26,9 @@ export class TrainingResolver {
   }
 
   /** By title; of one that is refused, why. The first is the baseline, which the others are compared with. */
-  async resolve(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Resolved | ConfigError>> {
+  async resolve(
+    wanted: readonly TrainingRequest[],
+  ): Promise<ReadonlyMap<string, ResolvedTraining | ConfigError>> {
     const queue = wanted.values()
     // Side by side: a trainer takes a second to answer, and a ladder asks dozens of times.
     const work = async () => {
@@ -45,7 +47,7 @@ export class TrainingResolver {
     )
   }
 
-  async #ask(wanted: Wanted): Promise<void> {
+  async #ask(wanted: TrainingRequest): Promise<void> {
     const key = keyOf(wanted)
     if (this.#answers.has(key)) return
     const { experiment, place, title } = wanted
@@ -58,11 +60,15 @@ export class TrainingResolver {
   }
 }
 
-function keyOf({ experiment: { variants }, place }: Wanted): string {
+function keyOf({ experiment: { variants }, place }: TrainingRequest): string {
   return JSON.stringify([variants.optimized, place])
 }
 
-function resolvedOf(wanted: Wanted, baseline: TrainerConfig, config: TrainerConfig): Resolved | ConfigError {
+function resolvedOf(
+  wanted: TrainingRequest,
+  baseline: TrainerConfig,
+  config: TrainerConfig,
+): ResolvedTraining | ConfigError {
   const { title, experiment } = wanted
   const keys = (kind: Experiment['kind']) => differencesOutside(kind, baseline, config).map(({ key }) => key)
   const forbidden = keys(experiment.kind)

@@ -1,15 +1,14 @@
-// Where each training of a ladder stands, by its last launch, beside the baseline launches around that.
+// What was measured of a training: its last launch, compared with the baseline launches before and after it.
 
 import { checkComparability } from '../judge/checks/all.ts'
 import type { CompileCache, FailureReason } from '../measure/outcome.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
 import { HELD_OUT_LOSS, SECONDS_PER_SAMPLE } from '../metrics/catalogue.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
-import type { Contrast, Share } from './noise.ts'
-import { isAnswer, type LadderLaunch, type LadderRecord, type TrainingHash } from './record.ts'
+import type { Contrast, Contribution } from './noise.ts'
+import { isConclusive, type LadderLaunch, type LadderRecord, type TrainingHash } from './record.ts'
 
-/** Where a training stands beside the baseline launches around it. */
-export type Standing =
+export type Measurement =
   | Finished
   | { readonly status: 'failed'; readonly reason: FailureReason; readonly message: string }
   | { readonly status: 'not measured' }
@@ -36,30 +35,30 @@ export function baselineOf({ trainings }: Pick<LadderRecord, 'trainings'>): Trai
 }
 
 /** The last that gave an answer, of a sitting if it has one; null if none did. */
-export function answerOf(
+export function lastConclusiveLaunch(
   hash: TrainingHash,
   launches: readonly LadderLaunch[],
   sitting: number | null = null,
 ): LadderLaunch | null {
-  const answers = launches.filter((launch) => launch.training === hash && isAnswer(launch))
+  const answers = launches.filter((launch) => launch.training === hash && isConclusive(launch))
   return answers.findLast((launch) => launch.sitting === sitting) ?? answers.at(-1) ?? null
 }
 
-export const NOT_MEASURED = { status: 'not measured' } as const satisfies Standing
+export const NOT_MEASURED = { status: 'not measured' } as const satisfies Measurement
 
-export function standingOf(
+export function measurementOf(
   hash: TrainingHash,
   record: LadderRecord,
   sitting: number | null = null,
-): Standing {
-  const launch = answerOf(hash, record.launches, sitting)
+): Measurement {
+  const launch = lastConclusiveLaunch(hash, record.launches, sitting)
   const outcome = launch?.launched.outcome
-  if (launch && outcome?.status === 'finished') return finishedStanding(launch, outcome, record)
+  if (launch && outcome?.status === 'finished') return finishedMeasurement(launch, outcome, record)
   if (outcome?.status !== 'failed') return NOT_MEASURED
   return { status: 'failed', reason: outcome.reason, message: outcome.message }
 }
 
-function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: LadderRecord): Finished {
+function finishedMeasurement(launch: LadderLaunch, outcome: FinishedRun, record: LadderRecord): Finished {
   const baselines = baselineRuns(record, launch.sitting)
   // Timed over the same samples as all baseline launches of its sitting, so that these tell when it has settled.
   const isOther = ({ run }: FinishedRun) => run.id !== outcome.run.id
@@ -68,8 +67,8 @@ function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: La
   const neighbours = neighboursOf(outcome.run.id, summaries.slice(0, -1), order)
   const summary = summaries.at(-1)
   if (summary === undefined) throw new Error('a finished run has no summary')
-  const timed = neighbours.filter((run) => logOf(run) !== null)
-  const [own, logs] = [logOf(summary), timed.flatMap((run) => logOf(run) ?? [])]
+  const timed = neighbours.filter((run) => logTimeOf(run) !== null)
+  const [own, logs] = [logTimeOf(summary), timed.flatMap((run) => logTimeOf(run) ?? [])]
   const losses = neighbours.flatMap((run) => run.metrics[HELD_OUT_LOSS] ?? [])
   const loss = summary.metrics[HELD_OUT_LOSS]
   return {
@@ -83,7 +82,10 @@ function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: La
     ),
     compileCache: launch.launched.launch?.compileCache ?? null,
     logSpeedup: own === null || logs.length === 0 ? null : meanOf(logs) - own,
-    contrast: new Map([shareOf(summary, -1), ...timed.map((run) => shareOf(run, 1 / timed.length))]),
+    contrast: new Map([
+      contributionOf(summary, -1),
+      ...timed.map((run) => contributionOf(run, 1 / timed.length)),
+    ]),
     lossDelta: loss === undefined || losses.length === 0 ? null : loss - meanOf(losses),
     problems:
       neighbours.length === 0
@@ -94,7 +96,10 @@ function finishedStanding(launch: LadderLaunch, outcome: FinishedRun, record: La
   }
 }
 
-function shareOf({ runId, logStandardError }: RunSummary, coefficient: number): [string, Share] {
+function contributionOf(
+  { runId, logStandardError }: RunSummary,
+  coefficient: number,
+): [string, Contribution] {
   return [runId, { coefficient, standardError: logStandardError ?? 0 }]
 }
 
@@ -115,11 +120,11 @@ export function baselineRuns(record: LadderRecord, sitting: number): FinishedRun
   return record.launches.flatMap((launch) => {
     const { outcome } = launch.launched
     const isBaseline = launch.training === baselineOf(record) && launch.sitting === sitting
-    return isBaseline && isAnswer(launch) && outcome.status === 'finished' ? [outcome] : []
+    return isBaseline && isConclusive(launch) && outcome.status === 'finished' ? [outcome] : []
   })
 }
 
-export function logOf({ metrics }: RunSummary): number | null {
+export function logTimeOf({ metrics }: RunSummary): number | null {
   const time = metrics[SECONDS_PER_SAMPLE]
   return time === undefined ? null : Math.log(time)
 }
