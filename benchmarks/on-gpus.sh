@@ -55,11 +55,10 @@ train() { # GPUS CONFIG FOLDER [OPTION...]; a training that has ended is kept
     ranks "$1" -m trainer train --config "configs/train/$2.yaml" --seed 0 --out "$3" "${@:4}"
 }
 action() { benchmarks/through-the-action.sh "$out/$1" "configs/experiments/$2.yaml" -- "${@:3}"; }
-ladder() { # PART; goes on with what its folder holds
+ladder() { # CONFIG FOLDER; goes on with what the folder holds
   local again=()
-  [ ! -e "$out/$1/ladder.json" ] || again=(--resume --retry)
-  node lib/cli.js ladder "configs/experiments/$1.yaml" --out "$out/$1" "${again[@]}" || return
-  node lib/cli.js ladder --show "$out/$1/ladder.json" > "$out/$1.txt"
+  [ ! -e "$2/ladder.json" ] || again=(--resume --retry)
+  node lib/cli.js ladder "configs/experiments/$1.yaml" --out "$2" "${again[@]}"
 }
 share_out() { # FUNCTION PART: FUNCTION SHARD SHARDS for all shards, side by side, each on one GPU
   local number shards calls=() worst=0
@@ -132,8 +131,9 @@ measure() {
       ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 "seed=${count}31" ;;
-    ladder-1gpu) CUDA_VISIBLE_DEVICES=${gpus[0]} ladder "$1" ;;
-    ladder-4gpu) ladder "$1" ;;
+    ladder-[14]gpu)
+      ladder "$1" "$out/$1" && node lib/cli.js ladder --show "$out/$1/ladder.json" > "$out/$1.txt"
+      ;;
     parity)
       for form in baseline optimized; do
         train 4 "parity-4gpu-$form" "$out/$1/$form" \

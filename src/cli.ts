@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line: the same stages behind a few words. Each command is a file of cli/.
+// The command line: the same stages behind a few words.
 import './io/system/require-node.ts'
 
 import { Command } from 'commander'
@@ -7,8 +7,8 @@ import { addAnalyze } from './cli/analyze.ts'
 import { addDoctor } from './cli/doctor.ts'
 import { exitCodeOf } from './cli/exit-code.ts'
 import { addLadder } from './cli/ladder.ts'
-import { callAgain } from './cli/options.ts'
 import { addPlan } from './cli/plan.ts'
+import { printRestart } from './cli/print.ts'
 import { addReport } from './cli/report.ts'
 import { addRun } from './cli/run.ts'
 import { ResumeError } from './errors.ts'
@@ -20,15 +20,15 @@ const program = new Command('speedproof')
   .version(packageVersion())
   .configureHelp({ showGlobalOptions: true })
   .exitOverride()
-// In the order of --help.
-for (const add of [addRun, addPlan, addAnalyze, addReport, addLadder, addDoctor]) add(program)
+
+// In the order of the help.
+for (const addCommand of [addRun, addPlan, addAnalyze, addReport, addLadder, addDoctor]) addCommand(program)
 
 outliveReaders()
 try {
   await program.parseAsync()
 } catch (error) {
   process.exitCode = exitCodeOf(error)
-  if (error instanceof ResumeError)
-    console.error(`To start without --resume: ${callAgain(process.argv.slice(2), 'start')}`)
+  if (error instanceof ResumeError) printRestart()
 }
 await exitPrinted()

@@ -18,7 +18,7 @@ const places: readonly (readonly [files: string, mayImport: readonly string[]])[
   ...SHARED.map((place) => [under(place), SHARED] as const),
   // An experiment file may hold rungs, so the ladder's config belongs to the first stage.
   ...LINE.map((stage, index) => [under(stage), [...SHARED, ...upTo(index), 'ladder/config.ts']] as const),
-  ['ladder/{config,plan,record,judge,noise,measurement,brackets,report}.ts', [...SHARED, ...LINE, 'ladder']],
+  ['ladder/{!(main),report/*}.ts', [...SHARED, ...LINE, 'ladder']],
   ['assess.ts', [...SHARED, ...LINE.slice(0, -1)]],
   [`io/${RUN}/**/*.ts`, [...SHARED, ...LINE.slice(0, -1), 'io']],
 ]

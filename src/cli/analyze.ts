@@ -1,12 +1,9 @@
-// `speedproof analyze`: computes the verdict of recorded experiments again, also by other gates.
+// speedproof analyze: recomputes the verdict of recorded experiments.
 import type { Command } from 'commander'
-import { assess } from '../assess.ts'
-import { readRecorded, withGates } from '../io/load/read-recorded.ts'
-import { type Combined, combine } from '../record/combined.ts'
-import type { Result } from '../record/result.ts'
 import { renderCombinedTerminal } from '../report/combined.ts'
 import { EXIT_CODES } from './exit-code.ts'
-import { type Flags, overridesOf, withOverrides } from './options.ts'
+import { type Flags, withOverrides } from './options.ts'
+import { rejudge } from './rejudge.ts'
 
 const GATES_HELP = `
 A file for --gates, which may be another experiment:
@@ -23,20 +20,8 @@ export function addAnalyze(program: Command): void {
     .action(analyze)
 }
 
-async function analyze(files: string[], flags: Flags): Promise<void> {
-  const combined = await assessAgain(files, flags)
+async function analyze(resultFiles: readonly string[], flags: Flags): Promise<void> {
+  const combined = await rejudge(resultFiles, flags)
   console.log(renderCombinedTerminal(combined))
   process.exitCode = EXIT_CODES[combined.verdict]
-}
-
-/** From the recorded metrics. */
-export async function assessAgain(files: readonly string[], flags: Flags): Promise<Combined> {
-  const results: Result[] = []
-  for (const file of files) {
-    const recorded = await readRecorded(file, (experiment) =>
-      withGates(experiment, flags.gates ?? null, overridesOf(flags)),
-    )
-    results.push(assess(recorded.request, recorded.launched, recorded.watched, recorded.reevaluation))
-  }
-  return combine(results)
 }

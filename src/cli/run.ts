@@ -1,4 +1,4 @@
-// `speedproof run`: runs both variants of each experiment, compares them and reports.
+// speedproof run: measures both variants, compares them and reports.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
@@ -13,13 +13,12 @@ import { EXIT_CANCELLED, EXIT_CODES } from './exit-code.ts'
 import {
   DEFAULT_EXPERIMENT,
   type Flags,
-  fromHere,
-  namedOrDefault,
-  printHowToResume,
-  printNote,
-  source,
+  inputsOf,
+  orDefaultExperiment,
+  relativeToHere,
   withOverrides,
 } from './options.ts'
+import { printNote, printResume } from './print.ts'
 
 export function addRun(program: Command): void {
   const command = program
@@ -33,11 +32,11 @@ export function addRun(program: Command): void {
     .action(run)
 }
 
-async function run(experiments: string[], flags: Flags): Promise<void> {
+async function run(experiments: readonly string[], flags: Flags): Promise<void> {
   const cancelled = cancelOnSignals()
   const combined = await main(
     {
-      ...source(namedOrDefault(experiments), flags),
+      ...inputsOf(orDefaultExperiment(experiments), flags),
       outDirectory: resolve(flags.out),
       resume: flags.resume === true,
     },
@@ -50,13 +49,14 @@ async function run(experiments: string[], flags: Flags): Promise<void> {
       publish: async (finished, folder) => printCombined(finished, folder),
     },
   )
-  if (cancelled.aborted && canGoOn(combined)) printHowToResume()
+  if (cancelled.aborted && canGoOn(combined)) printResume()
   process.exitCode = cancelled.aborted ? EXIT_CANCELLED : EXIT_CODES[combined.verdict]
 }
 
 function printCombined(combined: Combined, { reportFile, resultFiles }: CombinedFolder): void {
   console.log(`\n${renderCombinedTerminal(combined)}\n`)
   // Not there before the first launch has ended, or where a training has removed them.
-  const places = (files: readonly string[]) => files.filter(existsSync).map(fromHere).join(' ') || 'not saved'
+  const places = (files: readonly string[]) =>
+    files.filter(existsSync).map(relativeToHere).join(' ') || 'not saved'
   console.log(`Report: ${places([reportFile])}   Result: ${places(resultFiles)}`)
 }

@@ -8,8 +8,8 @@ import { type RunSummary, summarizeRuns } from '../measure/summary.ts'
 import {
   baselineOf,
   baselineRuns,
-  type Finished,
-  logTimeOf,
+  type FinishedMeasurement,
+  logSecondsPerSample,
   type Measurement,
   measurementOf,
   NOT_MEASURED,
@@ -19,10 +19,10 @@ import { isConclusive, type LadderRecord, type LadderRung, type TrainingHash } f
 
 export type RungVerdict =
   | 'gain'
-  /** None that would matter. */
+  /** Below what would matter. */
   | 'no gain'
   | 'loss'
-  /** The launches scatter too much to tell, or nobody knows how much they do. */
+  /** The launches vary too much to decide, or their noise is unknown. */
   | 'open'
   /** The read-back is the same as without it. */
   | 'not active'
@@ -32,8 +32,6 @@ export type RungVerdict =
 
 export interface RungResult {
   readonly measurement: Measurement
-  /** What else has been launched of the same training, in other sittings; none of it counts. */
-  readonly others: readonly Finished[]
   /** Against the baseline. */
   readonly speedup: Effect | null
   /** Against the same training without this rung. */
@@ -62,20 +60,17 @@ export interface JudgedLadder {
 
 export function judgeLadder(record: LadderRecord): JudgedLadder {
   const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
-  const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logTimeOf(run) ?? [])))
+  const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logSecondsPerSample(run) ?? [])))
   const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
-    // A record may hold several launches of a training: the last counts whose sitting has what it is compared with.
-    const hasBoth = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
-    const shared = record.sittings.findLastIndex((_, sitting) => hasBoth(sitting))
-    const measurement = hash === null ? NOT_MEASURED : measurementOf(hash, record, shared < 0 ? null : shared)
+    // Some recorded ladders have a sitting for each GPU of a host, and a few trainings in two of them.
+    const isBoth = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
+    const both = record.sittings.findLastIndex((_, sitting) => isBoth(sitting))
+    const measurement = hash === null ? NOT_MEASURED : measurementOf(hash, record, both < 0 ? null : both)
     const other =
       measurement.status === 'finished' ? measurementOf(before, record, measurement.sitting) : NOT_MEASURED
     const measured = other.status === 'finished' ? other : null
     const without = before === baselineOf(record) ? baselineFor(measurement, baselines) : measured
-    return {
-      ...resultOf(measurement, without, record, noise),
-      others: otherLaunchesOf(hash, measurement, record),
-    }
+    return resultOf(measurement, without, record, noise)
   }
   return {
     rungs: record.rungs.map((rung) => ({
@@ -96,22 +91,7 @@ function hasFinishedIn(hash: TrainingHash | null, sitting: number, { launches }:
   })
 }
 
-function otherLaunchesOf(
-  hash: TrainingHash | null,
-  measurement: Measurement,
-  record: LadderRecord,
-): Finished[] {
-  return record.sittings.flatMap((_, sitting) => {
-    const isOther = measurement.status !== 'finished' || measurement.sitting !== sitting
-    const other =
-      hash !== null && isOther && hasFinishedIn(hash, sitting, record)
-        ? measurementOf(hash, record, sitting)
-        : null
-    return other?.status === 'finished' ? [other] : []
-  })
-}
-
-type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast' | 'problems'>
+type Compared = Pick<FinishedMeasurement, 'summary' | 'logSpeedup' | 'contrast' | 'problems'>
 
 /** The baseline as it is compared with itself: its speedup is 1 by definition, and its scatter is in the other's. */
 function baselineFor(measurement: Measurement, baselines: JudgedLadder['baselines']): Compared | null {
@@ -125,7 +105,7 @@ function resultOf(
   without: Compared | null,
   { experiment }: LadderRecord,
   noise: Noise | null,
-): Omit<RungResult, 'others'> {
+): RungResult {
   if (measurement.status !== 'finished')
     return { measurement, speedup: null, gain: null, readBack: [], problems: [], verdict: measurement.status }
   const { logSpeedup, contrast, summary } = measurement

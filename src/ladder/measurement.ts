@@ -1,19 +1,19 @@
-// What was measured of a training: its last launch, compared with the baseline launches before and after it.
+// What the last launch of a training measured, compared with the baseline launches before and after it.
 
 import { checkComparability } from '../judge/checks/all.ts'
 import type { CompileCache, FailureReason } from '../measure/outcome.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from '../measure/summary.ts'
 import { HELD_OUT_LOSS, SECONDS_PER_SAMPLE } from '../metrics/catalogue.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
-import type { Contrast, Contribution } from './noise.ts'
+import type { Contrast, ContrastTerm } from './noise.ts'
 import { isConclusive, type LadderLaunch, type LadderRecord, type TrainingHash } from './record.ts'
 
 export type Measurement =
-  | Finished
+  | FinishedMeasurement
   | { readonly status: 'failed'; readonly reason: FailureReason; readonly message: string }
   | { readonly status: 'not measured' }
 
-export interface Finished {
+export interface FinishedMeasurement {
   readonly status: 'finished'
   readonly sitting: number
   readonly summary: RunSummary
@@ -22,11 +22,11 @@ export interface Finished {
   readonly compileCache: CompileCache | null
   /** ln(baseline seconds per sample / its own); null where one of them has no steady state. */
   readonly logSpeedup: number | null
-  /** The share that each launch has in it. */
+  /** The weight of each launch in it. */
   readonly contrast: Contrast
   /** Held-out loss less the mean of the baseline's with the same seed. */
   readonly lossDelta: number | null
-  /** Why it cannot be compared with the baseline beside it. */
+  /** Why it cannot be compared with its baseline launches. */
   readonly problems: readonly string[]
 }
 
@@ -34,14 +34,14 @@ export function baselineOf({ trainings }: Pick<LadderRecord, 'trainings'>): Trai
   return trainings[0]?.hash ?? ''
 }
 
-/** The last that gave an answer, of a sitting if it has one; null if none did. */
+/** Prefers the launches of `sitting`; null without a conclusive launch. */
 export function lastConclusiveLaunch(
   hash: TrainingHash,
   launches: readonly LadderLaunch[],
   sitting: number | null = null,
 ): LadderLaunch | null {
-  const answers = launches.filter((launch) => launch.training === hash && isConclusive(launch))
-  return answers.findLast((launch) => launch.sitting === sitting) ?? answers.at(-1) ?? null
+  const conclusive = launches.filter((launch) => launch.training === hash && isConclusive(launch))
+  return conclusive.findLast((launch) => launch.sitting === sitting) ?? conclusive.at(-1) ?? null
 }
 
 export const NOT_MEASURED = { status: 'not measured' } as const satisfies Measurement
@@ -58,7 +58,11 @@ export function measurementOf(
   return { status: 'failed', reason: outcome.reason, message: outcome.message }
 }
 
-function finishedMeasurement(launch: LadderLaunch, outcome: FinishedRun, record: LadderRecord): Finished {
+function finishedMeasurement(
+  launch: LadderLaunch,
+  outcome: FinishedRun,
+  record: LadderRecord,
+): FinishedMeasurement {
   const baselines = baselineRuns(record, launch.sitting)
   // Timed over the same samples as all baseline launches of its sitting, so that these tell when it has settled.
   const isOther = ({ run }: FinishedRun) => run.id !== outcome.run.id
@@ -67,8 +71,8 @@ function finishedMeasurement(launch: LadderLaunch, outcome: FinishedRun, record:
   const neighbours = neighboursOf(outcome.run.id, summaries.slice(0, -1), order)
   const summary = summaries.at(-1)
   if (summary === undefined) throw new Error('a finished run has no summary')
-  const timed = neighbours.filter((run) => logTimeOf(run) !== null)
-  const [own, logs] = [logTimeOf(summary), timed.flatMap((run) => logTimeOf(run) ?? [])]
+  const timed = neighbours.filter((run) => logSecondsPerSample(run) !== null)
+  const [own, logs] = [logSecondsPerSample(summary), timed.flatMap((run) => logSecondsPerSample(run) ?? [])]
   const losses = neighbours.flatMap((run) => run.metrics[HELD_OUT_LOSS] ?? [])
   const loss = summary.metrics[HELD_OUT_LOSS]
   return {
@@ -83,8 +87,8 @@ function finishedMeasurement(launch: LadderLaunch, outcome: FinishedRun, record:
     compileCache: launch.launched.launch?.compileCache ?? null,
     logSpeedup: own === null || logs.length === 0 ? null : meanOf(logs) - own,
     contrast: new Map([
-      contributionOf(summary, -1),
-      ...timed.map((run) => contributionOf(run, 1 / timed.length)),
+      contrastTerm(summary, -1),
+      ...timed.map((run) => contrastTerm(run, 1 / timed.length)),
     ]),
     lossDelta: loss === undefined || losses.length === 0 ? null : loss - meanOf(losses),
     problems:
@@ -96,10 +100,7 @@ function finishedMeasurement(launch: LadderLaunch, outcome: FinishedRun, record:
   }
 }
 
-function contributionOf(
-  { runId, logStandardError }: RunSummary,
-  coefficient: number,
-): [string, Contribution] {
+function contrastTerm({ runId, logStandardError }: RunSummary, coefficient: number): [string, ContrastTerm] {
   return [runId, { coefficient, standardError: logStandardError ?? 0 }]
 }
 
@@ -124,7 +125,7 @@ export function baselineRuns(record: LadderRecord, sitting: number): FinishedRun
   })
 }
 
-export function logTimeOf({ metrics }: RunSummary): number | null {
+export function logSecondsPerSample({ metrics }: RunSummary): number | null {
   const time = metrics[SECONDS_PER_SAMPLE]
   return time === undefined ? null : Math.log(time)
 }

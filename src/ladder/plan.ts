@@ -89,16 +89,6 @@ export function launchTitle(id: string): string {
   return id.replace(/^sitting-\d+-\d+-/, '')
 }
 
-/** All launches of a sitting, as the runs that its progress is shown by. */
-export function sittingRuns<Training extends { readonly title: string }>(
-  { baseline, trainings }: { readonly baseline: Training; readonly trainings: readonly Training[] },
-  { sitting, baselineEvery, seed }: Readonly<Record<'sitting' | 'baselineEvery' | 'seed', number>>,
-): PlannedRun[] {
-  return planSitting(baseline, trainings, baselineEvery).map((training, index) =>
-    ladderRun(launchId(sitting, index, training.title), training === baseline, sitting, seed),
-  )
-}
-
 /** A launch of a ladder as a planned run: its sitting takes the place of the block. */
 export function ladderRun(id: string, isBaseline: boolean, sitting: number, seed: number): PlannedRun {
   const variant = isBaseline ? 'baseline' : 'optimized'

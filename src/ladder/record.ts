@@ -61,7 +61,7 @@ export interface LadderRecord {
   readonly launches: readonly LadderLaunch[]
 }
 
-/** It failed by its own fault, or it finished undisturbed. */
+/** It finished or failed, and the machine did not disturb it. */
 export function isConclusive({ launched: { outcome }, disturbance }: LadderLaunch): boolean {
   return disturbance === null && (outcome.status === 'finished' || outcome.status === 'failed')
 }

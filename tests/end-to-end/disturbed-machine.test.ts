@@ -166,7 +166,7 @@ it.each(['out/.speedproof.lock', 'speedproof-cpu.lock'])(
 it('a ladder whose lock is lost ends, does not count the launch in which it was, and can be resumed', async () => {
   const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.03 } }]
   const folder = await anExperiment({ ...SLOW, ladder: { rungs } })
-  const words = ['ladder', '--rungs', 'quick', EXPERIMENT_FILE]
+  const words = ['ladder', '--part', 'alone', EXPERIMENT_FILE]
   const running = startSpeedproof(folder, ...words)
   await vi.waitUntil(begun(folder, 'sitting-1-001-baseline', 'out/ladder'), PATIENCE)
   const holder = listProcesses().find(({ pid }) => holds(pid, join(folder, 'speedproof-cpu.lock')))

@@ -1,6 +1,6 @@
 // The tables of a ladder, as a terminal and as a Markdown file has them.
 import { expect, test } from 'vitest'
-import { renderLadderMarkdown, renderLadderTerminal } from '../../src/ladder/report.ts'
+import { renderLadderMarkdown, renderLadderTerminal } from '../../src/ladder/report/report.ts'
 import { aLadder, aRung, type LaunchSpec } from '../fixtures/ladders.ts'
 
 const LAUNCHES: readonly LaunchSpec[] = [
@@ -134,22 +134,6 @@ test('what stands between two baselines that are far apart is named, and what ha
     '  between baseline launches of 88.0 ms and 80.0 ms a step: compile alone; over the first alone their speedups are 4.9% higher',
     '  without a baseline launch after them, over the one before alone: graph alone',
   ])
-})
-
-test('a rung that several sittings have launched has the last of them, and the others are named', async () => {
-  const sitting = (stepSeconds: number): LaunchSpec[] => [
-    { training: 'baseline', stepSeconds: 0.08 },
-    { training: 'graph alone', stepSeconds },
-    { training: 'baseline', stepSeconds: 0.08 },
-  ]
-  const record = await aLadder([aRung('graph')], [sitting(0.04), sitting(0.042), sitting(0.05)])
-  const text = renderLadderTerminal(record)
-  expect(text.split('\n').find((line) => line.startsWith('| graph'))).toMatch(
-    /^\| graph +\| 50.0 ms +\| 1.60x/,
-  )
-  expect(text).toContain(
-    '\n  graph alone: launched too, and not in the table: 40.0 ms, 2.00x in sitting 1; 42.0 ms, 1.90x in sitting 2\n',
-  )
 })
 
 test('launches of other settings, which no row shows, are counted', async () => {

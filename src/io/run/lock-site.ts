@@ -19,13 +19,12 @@ export interface Site extends AsyncDisposable {
 export async function lockSite(
   questions: readonly Loaded[],
   job: Pick<Job, 'workingDirectory' | 'outDirectory' | 'noiseFloorFolder'>,
-  stage: Pick<Stage, 'cancelled' | 'note'>,
+  { cancelled, note: onWait }: Pick<Stage, 'cancelled' | 'note'>,
 ): Promise<Site> {
   const experiments = questions.map(({ request }) => request.experiment)
   if (experiments.some(({ mode }) => mode === 'aa')) await requireFloorFolder(job.noiseFloorFolder)
   await using taking = new AsyncDisposableStack()
-  const folders = taking.use(await lockFolders({ ...job, ...stage, questions }))
-  const { cancelled, note: onWait } = stage
+  const folders = taking.use(await lockFolders({ ...job, cancelled, questions }))
   const machine = taking.use(await lockMachine(experiments, job.workingDirectory, { cancelled, onWait }))
   const lock = () => factsOf(machine, ...folders)
   const taken = taking.move()

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { experimentFile } from '../../config/experiment.ts'
 import { parseStrictly } from '../../config/parse/explain.ts'
 import { settings } from '../../config/parse/mapping.ts'
+import type { Workspace } from '../../io/folder/workspace.ts'
 import { refuseResult } from '../../io/load/record-kind.ts'
 import { parseJson } from '../../io/system/parse-json.ts'
 import { readOutput, readText } from '../../io/system/read-text.ts'
@@ -13,6 +14,8 @@ import { launchRecord } from '../../record/result.ts'
 import { baselineOf } from '../measurement.ts'
 import { ladderRun } from '../plan.ts'
 import type { LadderLaunch, LadderRecord } from '../record.ts'
+import { renderLadderMarkdown } from '../report/report.ts'
+import type { LoadedLadder } from './load-ladder.ts'
 
 const SCHEMA_VERSION = 1
 /** Each launch has its metrics in it: some 30 kB for 200 steps. */
@@ -60,15 +63,32 @@ const ladderFile = z.object({
 })
 
 /** A launch with the lines of its metrics, from which its outcome can be had again. */
-export interface KeptLaunch extends LadderLaunch {
+export interface RecordedLaunch extends LadderLaunch {
   readonly metrics: readonly string[] | null
 }
 
-export interface KeptLadder extends LadderRecord {
-  readonly launches: readonly KeptLaunch[]
+export interface RecordedLadder extends LadderRecord {
+  readonly launches: readonly RecordedLaunch[]
 }
 
-export function ladderText({ launches, trainings, ...record }: KeptLadder): string {
+/** What the launches of all sittings gave. */
+export type LadderProgress = Pick<RecordedLadder, 'sittings' | 'launches'>
+
+/** The sums are those after these launches: a rung that failed in one is in no later one. */
+export async function ladderRecord(
+  { question: { request }, settings, resolveAfter }: LoadedLadder,
+  { sittings, launches }: LadderProgress,
+): Promise<RecordedLadder> {
+  const { experimentFile, experiment } = request
+  const { trainings, rungs } = await resolveAfter(launches)
+  return { experimentFile, experiment, settings, trainings, rungs, sittings, launches }
+}
+
+export async function saveLadder(workspace: Workspace, record: RecordedLadder): Promise<void> {
+  await workspace.saveLadder(ladderText(record), renderLadderMarkdown(record))
+}
+
+function ladderText({ launches, trainings, ...record }: RecordedLadder): string {
   const file = {
     schemaVersion: SCHEMA_VERSION,
     ...record,
@@ -83,19 +103,23 @@ export function ladderText({ launches, trainings, ...record }: KeptLadder): stri
 }
 
 /** Throws a ConfigError that says what in the file is not as ladder.json should be. */
-export async function readLadder(path: string): Promise<KeptLadder> {
-  const text = await readText(path, path, MAX_LADDER_BYTES)
-  const json = parseJson(text, path, 'ladder.json')
-  refuseResult(json, path)
-  return withOutcomes(parseStrictly(ladderFile, json, path))
+export async function readLadder(path: string): Promise<RecordedLadder> {
+  return withOutcomes(await readFile(path))
 }
 
 type LadderFile = z.infer<typeof ladderFile>
 
-async function withOutcomes(file: LadderFile): Promise<KeptLadder> {
+async function readFile(path: string): Promise<LadderFile> {
+  const text = await readText(path, path, MAX_LADDER_BYTES)
+  const json = parseJson(text, path, 'ladder.json')
+  refuseResult(json, path)
+  return parseStrictly(ladderFile, json, path)
+}
+
+async function withOutcomes(file: LadderFile): Promise<RecordedLadder> {
   const baseline = baselineOf(file)
   const launches = await Promise.all(
-    file.launches.map(async ({ launch, seed, ...kept }): Promise<KeptLaunch> => {
+    file.launches.map(async ({ launch, seed, ...kept }): Promise<RecordedLaunch> => {
       const run = ladderRun(launch.runId, kept.training === baseline, kept.sitting, seed)
       const outcome = outcomeOf(run, launch, await metricsOf(kept.metrics))
       return { ...kept, launched: { launch, outcome } }

@@ -15,16 +15,16 @@ export interface ResolvedLadder {
   readonly rungs: readonly LadderRung[]
 }
 
-/** What is to be climbed after these launches: a rung by which its sum failed stays out of later sums. */
-export type LadderAfter = (launches: readonly LadderLaunch[]) => Promise<ResolvedLadder>
+/** The ladder to launch after these launches: a rung by which its sum failed stays out of later sums. */
+export type LadderResolver = (launches: readonly LadderLaunch[]) => Promise<ResolvedLadder>
 
 /** The answer throws a ConfigError for a rung that the trainer refuses, that changes nothing, or more than it may. */
-export function ladderOf(
+export function ladderResolver(
   experiment: Experiment,
   settings: Settings,
   places: VariantPlaces,
   cancelled: AbortSignal,
-): LadderAfter {
+): LadderResolver {
   const { ladder } = experiment
   if (ladder === undefined) {
     throw new ConfigError(
@@ -32,26 +32,20 @@ export function ladderOf(
     )
   }
   const resolver = new TrainingResolver(cancelled)
-  const short = withSettings(experiment, settings)
+  const extended = withSettings(experiment, settings)
   return async (launches) => {
     const leftOut = new Set<string>()
     for (;;) {
-      const climbed = rungSettings(ladder, leftOut)
-      const resolved = await resolver.resolve(wantedFor(climbed, short, places))
-      const runs = (title: string) => {
-        const training = resolved.get(title)
-        return training !== undefined && !(training instanceof ConfigError) && hasRun(training.hash, launches)
-      }
-      const failed = climbed.find(({ rung: { name }, sumBefore }) => {
+      const rungSets = rungSettings(ladder, leftOut)
+      const resolved = await resolver.resolve(trainingRequests(rungSets, extended, places))
+      const failed = rungSets.find(({ rung: { name } }) => {
+        if (leftOut.has(name)) return false
         const sum = resolved.get(sumTitle(name))
         // Without a rung that failed, the trainer may refuse one that needs it.
-        if (sum instanceof ConfigError) return leftOut.size > 0 && !leftOut.has(name)
-        // Else a rung before it may be what fails, which another call has launched.
-        const isOwn = sumBefore === null || runs(sumTitle(sumBefore))
-        const isOut = isOwn && sum !== undefined && hasFailed(sum.hash, launches)
-        return isOut && !leftOut.has(name)
+        if (sum instanceof ConfigError) return leftOut.size > 0
+        return sum !== undefined && hasFailed(sum.hash, launches)
       })
-      if (failed === undefined) return resolvedLadder(climbed, resolved, leftOut)
+      if (failed === undefined) return resolvedLadder(rungSets, resolved, leftOut)
       leftOut.add(failed.rung.name)
     }
   }
@@ -68,13 +62,6 @@ function hasFailed(hash: TrainingHash, launches: readonly LadderLaunch[]): boole
   return lastConclusiveLaunch(hash, launches)?.launched.outcome.status === 'failed'
 }
 
-/** Also where the machine disturbed it. */
-function hasRun(hash: TrainingHash, launches: readonly LadderLaunch[]): boolean {
-  return launches.some(
-    ({ training, launched }) => training === hash && launched.outcome.status === 'finished',
-  )
-}
-
 const BASELINE = 'baseline'
 const OPTIMIZED = 'optimized variant'
 const aloneTitle = (name: string) => `${name} alone`
@@ -82,8 +69,8 @@ const needsTitle = (name: string) => `what ${name} needs`
 const sumTitle = (name: string) => `sum up to ${name}`
 
 /** Every training of a ladder is the optimized variant of an experiment of its own. */
-function wantedFor(
-  climbed: readonly RungSettings[],
+function trainingRequests(
+  rungSets: readonly RungSettings[],
   short: Experiment,
   places: VariantPlaces,
 ): TrainingRequest[] {
@@ -95,7 +82,7 @@ function wantedFor(
   }
   return [
     withSet(BASELINE, {}),
-    ...climbed.flatMap(({ rung: { name }, alone, needs, sum }) => [
+    ...rungSets.flatMap(({ rung: { name }, alone, needs, sum }) => [
       ...(needs === null ? [] : [withSet(needsTitle(name), needs)]),
       withSet(aloneTitle(name), alone),
       withSet(sumTitle(name), sum),
@@ -105,7 +92,7 @@ function wantedFor(
 }
 
 function resolvedLadder(
-  climbed: readonly RungSettings[],
+  rungSets: readonly RungSettings[],
   resolved: ReadonlyMap<string, ResolvedTraining | ConfigError>,
   leftOut: ReadonlySet<string>,
 ): ResolvedLadder {
@@ -117,9 +104,9 @@ function resolvedLadder(
   }
   // What is wrong with the baseline is wrong with all.
   const baseline = find(BASELINE)
-  requireDifferentEnds(baseline, find(OPTIMIZED))
+  refuseSameVariants(baseline, find(OPTIMIZED))
   const isRefused = (name: string) => leftOut.has(name) && resolved.get(sumTitle(name)) instanceof ConfigError
-  const rungs = climbed.map(({ rung: { name, ...rung }, needs, sumBefore }) => ({
+  const rungs = rungSets.map(({ rung: { name, ...rung }, needs, sumBefore }) => ({
     name,
     needs: rung.needs,
     predicts: rung.predicts ?? null,
@@ -130,22 +117,22 @@ function resolvedLadder(
     sumBefore: find(sumBefore === null ? BASELINE : sumTitle(sumBefore)).hash,
     isLeftOut: leftOut.has(name),
   }))
-  requireEffects(rungs)
+  refuseRungsWithoutEffect(rungs)
   const trainings = [...resolved]
-    .filter(([title]) => !climbed.some(({ rung: { name } }) => isRefused(name) && title === sumTitle(name)))
+    .filter(([title]) => !rungSets.some(({ rung: { name } }) => isRefused(name) && title === sumTitle(name)))
     .map(([title]) => find(title))
   return { baseline, trainings: uniqueTrainings(trainings), rungs }
 }
 
 /** The baseline is launched between all others, and what is the same training is launched as one. */
-function requireDifferentEnds(baseline: ResolvedTraining, optimized: ResolvedTraining): void {
+function refuseSameVariants(baseline: ResolvedTraining, optimized: ResolvedTraining): void {
   if (baseline.hash !== optimized.hash) return
   throw new ConfigError(
     'ladder: baseline and optimized variant are the same training with what the ladder sets; change ladder.set, --set or the variants, or leave out mode: aa',
   )
 }
 
-function requireEffects(rungs: readonly LadderRung[]): void {
+function refuseRungsWithoutEffect(rungs: readonly LadderRung[]): void {
   for (const { name, alone, from } of rungs) {
     if (alone !== from) continue
     throw new ConfigError(
