@@ -9,7 +9,7 @@ import { KNOWN_GATES } from '../src/config/gates/gates.ts'
 import type { Settings } from '../src/config/parse/mapping.ts'
 import { isMapping } from '../src/config/same-work/differences.ts'
 import { readRecorded } from '../src/io/load/read-recorded.ts'
-import { spreadOf } from '../src/judge/checks/noise.ts'
+import { pooledVariance } from '../src/judge/checks/noise.ts'
 import type { JudgedGate } from '../src/judge/gates/judge-gates.ts'
 import type { PairedEstimate } from '../src/judge/paired.ts'
 import { readLadder } from '../src/ladder/io/ladder-file.ts'
@@ -187,7 +187,7 @@ function scatterTable(): string {
         `[${folder}](../${GATES}/README.md#${folder})`,
         `${seconds(Math.min(...updates))} to ${seconds(Math.max(...updates))}`,
         ...VARIANTS.map((variant) => {
-          const spread = spreadOf(runs, [variant])
+          const spread = pooledVariance(runs, [variant])
           if (spread === null) throw new Error(`${GATES}/${folder}: ${variant} has no two timed runs`)
           return percent(Math.sqrt(spread.variance))
         }),
