@@ -528,7 +528,7 @@ test('runs that fall into two groups are a warning', async () => {
 })
 
 describe('looks at the evidence', () => {
-  const looks = (blocks: number[]) => ({ ...anExperiment(), design: { ...anExperiment().design, blocks } })
+  const looks = (blocks: number[]) => anExperiment({ design: { blocks } })
 
   test.each([
     ['decided', 'needed, since the verdict was decided'],

@@ -129,7 +129,7 @@ function whyMissing(
     foreign.map((name) => JSON.stringify(name)),
     2,
   )
-  return `run: got ${found}, expected the last part of each --run, such as "${first.runId}"`
+  return `run: got ${found}, expected each folder as --run gave it, such as ".../${first.runId}/trainer"`
 }
 
 /** A gate's metric that a run did not report is the gate's own affair; one that does not come again is ours. */

@@ -1,7 +1,6 @@
 // An A/A: the baseline against itself tells how its runs scatter, and whether the machine is fair to both halves.
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
-import type { Experiment } from '../../../src/config/experiment.ts'
 import { checkAa, findAa, noiseFloorOf } from '../../../src/judge/checks/aa.ts'
 import { noiseFloorSchema } from '../../../src/judge/checks/noise-floor.ts'
 import { UNWATCHED } from '../../../src/measure/machine-record.ts'
@@ -88,12 +87,13 @@ describe('an A/A gives no floor', () => {
 })
 
 describe('the whole line of an A/A', () => {
-  const experiment: Experiment = {
-    ...anExperiment(),
-    mode: 'aa',
-    design: { blocks: 6, warm_up_launches: 1, seed: 0 },
-    gates: { speedup: { at_least: 1, severity: 'info', evidence: 'interval' } },
-  }
+  const ofBlocks = (blocks: number) =>
+    anExperiment({
+      mode: 'aa',
+      design: { blocks, warm_up_launches: 1, seed: 0 },
+      gates: { speedup: { at_least: 1, severity: 'info', evidence: 'interval' } },
+    })
+  const experiment = ofBlocks(6)
   const configs = { baseline: { batch: 512 }, optimized: { batch: 512 } }
   const watched = { ...UNWATCHED, preflight: aPreflight() }
   const resultOf = async (factor: (run: PlannedRun) => number) =>
@@ -154,7 +154,7 @@ describe('the whole line of an A/A', () => {
   })
 
   test('of one block knows no precision, as any other experiment', async () => {
-    const short = { ...experiment, design: { ...experiment.design, blocks: 1 } }
+    const short = ofBlocks(1)
     const { verdict } = assess(aRequest({ experiment: short, configs }), await launchedPlan(short))
     expect(verdict.gates.map(({ precision }) => precision)).toEqual([null])
   })

@@ -94,7 +94,7 @@ describe('a trend over the timed steps', () => {
 
   test('is luck in at most 2% of experiments, over both variants and all looks', () => {
     const random = seededRandom(5)
-    const experiment = anExperiment({ design: { ...anExperiment().design, blocks: [4, 6, 8] } })
+    const experiment = anExperiment({ design: { blocks: [4, 6, 8] } })
     const isRefused = () => {
       const runs = VARIANTS.flatMap((variant) =>
         Array.from({ length: 8 }, (_, index) =>

@@ -28,7 +28,7 @@ const judgeRuns = (
   floors: Floors,
 ) =>
   judge({
-    ...{ experiment, outcomes, runs, floors, sources: null, configs: null },
+    ...{ experiment, outcomes, runs, floors, sources: aRequest().sources, configs: null },
     comparison: compare(runs, gatesOf(experiment)),
     reevaluation: NOT_REEVALUATED,
   })

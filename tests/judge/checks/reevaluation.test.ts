@@ -83,7 +83,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       return assess(aRequest({ experiment }), launched, undefined, reevaluation).verdict.reason
     }
     expect(reasonOf(counting.map((id) => `/out/runs/${id}`))).toMatchInlineSnapshot(
-      `"evaluation: not all checkpoints were evaluated again, 8 of 8 runs are missing: run: got "/out/runs/03-block-1-baseline", "/out/runs/04-block-1-optimized" and 6 more, expected the last part of each --run, such as "03-block-1-baseline""`,
+      `"evaluation: not all checkpoints were evaluated again, 8 of 8 runs are missing: run: got "/out/runs/03-block-1-baseline", "/out/runs/04-block-1-optimized" and 6 more, expected each folder as --run gave it, such as ".../03-block-1-baseline/trainer""`,
     )
     expect(reasonOf([])).toMatchInlineSnapshot(
       `"evaluation: not all checkpoints were evaluated again, 8 of 8 runs are missing: evaluation/evaluations.jsonl has no line that can be read"`,

@@ -132,7 +132,6 @@ test('a lock passes when it is held, and fails when the waiting ends or its hold
     expect(checkLock(tooLong, none).detail).toBe(
       'waited 2 h 00 min for process 7; end it, or raise launch.lock_minutes',
     )
-  expect(checkLock(null, gpus).state).toBe('not measured')
 })
 
 const unseen = aPreflight({ gpus: { status: 'not-measured', reason: 'nvidia-smi cannot be started' } })

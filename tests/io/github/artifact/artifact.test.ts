@@ -160,7 +160,7 @@ describe('the choice of files', () => {
     ['bytes', { totalBytes: 9 }],
     ['files', { files: 3 }],
   ])('gives the room of all %s to what a verdict is made from, then to what is small', async (_, limits) => {
-    const metrics = 'runs/02/metrics.jsonl'
+    const metrics = 'runs/02/trainer/metrics.jsonl'
     await using folder = await aFolder({
       ...{ 'runs/01/checkpoint.pt': '12345', 'runs/01/log.txt': '12' },
       ...{ 'result.json': '{}', [metrics]: '1234' },
