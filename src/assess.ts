@@ -90,7 +90,7 @@ export function assess(
 }
 
 function hasEqualWork({ checks }: Verdict): boolean {
-  return checks.every(({ name, state }) => name !== 'equal work' || state !== 'failed')
+  return checks.every(({ name, status }) => name !== 'equal work' || status !== 'failed')
 }
 
 function outcomesOf(launched: readonly Launched[]): RunOutcome[] {

@@ -286,7 +286,7 @@ it.each([
 ])('an experiment that ends as %s, its completion %s, is %s', async (verdict, completion, then, exitCode) => {
   const result = JSON.parse(await readFile(join(ROOT, 'benchmarks/gate/two-task-4gpu/result.json'), 'utf8'))
   result.verdict.verdict = verdict
-  result.verdict.checks.find(({ name }: { name: string }) => name === 'completion').state = completion
+  result.verdict.checks.find(({ name }: { name: string }) => name === 'completion').status = completion
   await writeFile(join(folder, 'result.json'), JSON.stringify(result))
   await node(`echo measured >> "${folder}/calls"
 cp "${folder}/result.json" "$INPUT_OUT/"

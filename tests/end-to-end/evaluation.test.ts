@@ -13,7 +13,7 @@ const anEvaluatedExperiment = (evaluation_fault: string) =>
 
 async function evaluationIn(folder: string) {
   const { verdict } = await readResult(folder)
-  return verdict.checks.find(({ name }) => name === 'evaluation')?.state
+  return verdict.checks.find(({ name }) => name === 'evaluation')?.status
 }
 
 it('that agrees lets the verdict stand, also when it is analyzed from files alone', async () => {

@@ -119,7 +119,7 @@ function checkProbes(probes: readonly GpuProbe[]): Finding {
     return failed(
       `${detail}, more than ${percent(PROBE_DIFFERENCE.fails)}; look for heat, power or a bad slot`,
     )
-  return worst > PROBE_DIFFERENCE.warns ? { state: 'warned', detail } : passed(detail)
+  return worst > PROBE_DIFFERENCE.warns ? { status: 'warned', detail } : passed(detail)
 }
 
 /** Largest over smallest, minus 1; null when that is no number. */

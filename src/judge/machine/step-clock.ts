@@ -53,7 +53,7 @@ export function checkStepClock(
       : []),
   ]
   return details.length > 0
-    ? [machineCheck('step clock', { state: 'warned', detail: details.join('; ') })]
+    ? [machineCheck('step clock', { status: 'warned', detail: details.join('; ') })]
     : []
 }
 

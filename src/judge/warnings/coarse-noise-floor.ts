@@ -24,7 +24,7 @@ export const coarseNoiseFloorWarnings: Warning<'experiment' | 'gates' | 'noise'>
   const timed = gates
     .map(({ gate }) => gate)
     .filter((gate) => gate.metric === SECONDS_PER_SAMPLE && isGatedRatio(gate))
-  if (noise.status === 'not measured' || timed.length === 0 || blocks < 2) return []
+  if (noise.status === 'not-measured' || timed.length === 0 || blocks < 2) return []
   const variances = noise.variants.map(({ floor }) => floor.log_standard_deviation ** 2)
   const mean = meanOf(variances)
   const distance = resolvableDistance(Math.sqrt(2 * mean), blocks, confidenceOf(lookAt(experiment, blocks)))
