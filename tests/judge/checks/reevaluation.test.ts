@@ -39,7 +39,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       {
         "detail": "one process evaluated 8 checkpoints again: val_loss as the trainings reported, to within 0.45%",
         "name": "evaluation",
-        "state": "passed",
+        "status": "passed",
       }
     `)
   })
@@ -51,7 +51,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       {
         "detail": "04-block-1-optimized: reported val_loss 0.020000, evaluated again 0.020200 (tolerance 0.00010)",
         "name": "evaluation",
-        "state": "failed",
+        "status": "failed",
       }
     `)
   })

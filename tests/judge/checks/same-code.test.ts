@@ -35,7 +35,7 @@ describe('a change', () => {
       {
         "detail": "the trainer's sources changed between after block-1-baseline and before block-1-optimized (SHA-256 111111111111, then 222222222222): measure again, and leave them alone meanwhile, or name a revision for each variant",
         "name": "same code",
-        "state": "failed",
+        "status": "failed",
       }
     `)
   })
