@@ -24,8 +24,8 @@ from benchmarks.metrics_file import events
 from benchmarks.speed_cases import MEASURED_TFLOPS
 from trainer.config.load import config_from
 from trainer.errors import ConfigError
+from trainer.process.terminal import answer
 from trainer.profiling.work import flops_per_pair
-from trainer.terminal import answer
 
 GATES = Path(__file__).parent / "gate"
 SAME_WORK = ["two-task-1gpu", "two-task-2gpu", "two-task-4gpu", "two-task-4gpu-h100"]

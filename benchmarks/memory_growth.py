@@ -21,9 +21,9 @@ import torch  # noqa: E402
 from benchmarks.in_words import refused_in_words  # noqa: E402
 from benchmarks.machine import commit  # noqa: E402
 from trainer.config import load_config  # noqa: E402
-from trainer.ranks import rank_from_environment  # noqa: E402
+from trainer.process.ranks import rank_from_environment  # noqa: E402
+from trainer.process.terminal import answer  # noqa: E402
 from trainer.run.training import Progress, run_training  # noqa: E402
-from trainer.terminal import answer  # noqa: E402
 
 MEBIBYTE = 2**20
 SETTLED = 0.25  # of the run: caches, workers and compiled code come before

@@ -25,8 +25,8 @@ from benchmarks.in_words import refused_in_words
 from benchmarks.speed_cases import MEASURED_TFLOPS, pairs_per_second
 from trainer.config import Config
 from trainer.config.load import config_from
+from trainer.process.terminal import answer
 from trainer.profiling.work import PARTS, module_of, pass_without_data
-from trainer.terminal import answer
 
 # Of an H200, measured.
 PEAK_FLOPS = MEASURED_TFLOPS * 1e12

@@ -27,8 +27,8 @@ from benchmarks.ending import end, end_by_exception
 from benchmarks.in_words import refused_in_words
 from trainer.config.load import config_from
 from trainer.errors import ConfigError
+from trainer.process.terminal import answer, say
 from trainer.profiling.work import flops_per_pair
-from trainer.terminal import answer, say
 
 ROOT = Path(__file__).parents[1]
 FORMS = ("baseline", "optimized")

@@ -24,17 +24,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.in_words import refused_in_words
 from trainer.config import Config, load_config
-from trainer.data.batch import Batch
+from trainer.data.batches.batch import Batch
+from trainer.data.batches.mixture import part_sizes
 from trainer.data.conditions import condition_size
-from trainer.data.mixture import part_sizes
 from trainer.data.tasks import TASKS
 from trainer.kernels.custom_op import VERSION
 from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches.on_model import put_on_model
+from trainer.process.terminal import answer
+from trainer.switches.model import put_on_model
 from trainer.switches.precision import product_format
-from trainer.terminal import answer
 
 OWN_CODE = str(Path(__file__).parents[1] / "trainer")
 # They give another view of what is there, or room for something.

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from trainer.config.load import config_from
-from trainer.data.normalisation import physical
+from trainer.data.files.normalisation import physical
 from trainer.data.splits import open_data
 from trainer.model.latent_operator import LatentPdeOperator
 

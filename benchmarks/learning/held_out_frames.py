@@ -19,14 +19,14 @@ from torch import nn
 from benchmarks.ending import end_by_exception
 from benchmarks.in_words import refused_in_words
 from trainer.config.schema import Config
-from trainer.data.mixture import TaskSet
-from trainer.data.paths import MappedPairs
+from trainer.data.batches.mixture import TaskSet
+from trainer.data.batches.pair_readers import MappedPairs
 from trainer.errors import ConfigError
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.run.evaluate import opened_checkpoint
-from trainer.run.evaluation import Evaluator
-from trainer.terminal import answer
-from trainer.world import World
+from trainer.process.terminal import answer
+from trainer.process.world import World
+from trainer.run.evaluation.command import opened_checkpoint
+from trainer.run.evaluation.one_step import Evaluator
 
 EVERY = (2, 3, 4, 5, 8, 9, 10, 11, 16, 25)
 

@@ -23,18 +23,18 @@ from torch import Tensor
 from benchmarks.ending import end_by_exception
 from benchmarks.in_words import refused_in_words
 from trainer.config.schema import Config, SpeedConfig
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.errors import ConfigError
 from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.run.checkpoint import read_checkpoint
-from trainer.run.evaluate import OpenedCheckpoint, opened_checkpoint
-from trainer.run.evaluation import Evaluator, HeldOutErrors
-from trainer.switches.attention import attention_back_end
-from trainer.switches.on_model import put_on_model
+from trainer.process.terminal import answer
+from trainer.run.checkpoint.files import read_checkpoint
+from trainer.run.evaluation.command import OpenedCheckpoint, opened_checkpoint
+from trainer.run.evaluation.one_step import Evaluator, HeldOutErrors
+from trainer.switches.model import put_on_model
+from trainer.switches.model.attention.back_ends import attention_back_end
 from trainer.switches.precision import product_format
-from trainer.terminal import answer
 
 MOST_PARTS = 6  # 128 of 768 pairs at a time fit 80 GB in float32
 LOSS_SCALE = 2.0**13  # of every form alike: fp16's small gradients would vanish

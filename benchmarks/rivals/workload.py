@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from benchmarks import machine
 from trainer.config import Config, load_config
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches.on_model import hoist_fixed_grid
+from trainer.switches.model import hoist_fixed_grid
 
 SEED = 0
 DDP_OPTIONS = {"broadcast_buffers": False, "gradient_as_bucket_view": True}  # as ours

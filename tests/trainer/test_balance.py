@@ -5,7 +5,7 @@ import pytest
 from tiny import tiny_config, tiny_file
 
 from trainer.cli import main
-from trainer.data.balance import FileBalance, is_balanced, sampling_balance
+from trainer.data.batches.balance import FileBalance, is_balanced, sampling_balance
 from trainer.data.splits import open_data
 
 

@@ -12,8 +12,8 @@ from trainer.cli import main
 from trainer.config import Config, config_hash, load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
-from trainer.ranks import rank_from_environment
-from trainer.world import open_world
+from trainer.process.ranks import rank_from_environment
+from trainer.process.world import open_world
 
 
 def problem(path: Path, *overrides: str) -> str:

@@ -15,8 +15,13 @@ from trainer.config import load_config
 from trainer.errors import ConfigError
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.training import Progress, run_training
-from trainer.switches.fp8_products import Fp8Linear, observed_fp8_layers, require_fp8, use_fp8_products
-from trainer.switches.on_model.fp8_products import MULTIPLE
+from trainer.switches.model.fp8_products import MULTIPLE
+from trainer.switches.model.fp8_products.linear import (
+    Fp8Linear,
+    observed_fp8_layers,
+    require_fp8,
+    use_fp8_products,
+)
 
 ON = ["speed.fp8_products=true", "speed.precision=bf16"]
 LAYERS_OF_A_BLOCK = 4  # of the attention two, and two between which the GELU is

@@ -1,4 +1,4 @@
-"""The parts of the whole-step CUDA graph that need no GPU: fixed inputs, tables, and undone warm-ups."""
+"""The parts of the whole-step CUDA graph that need no GPU: fixed inputs, tables, and rolled_back warm-ups."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
 from trainer.counter_random import uniform
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.optimizer import scaled_step
@@ -20,13 +20,13 @@ from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.ema import MISSING
 from trainer.optimizer.learning_rate import learning_rate
 from trainer.optimizer.skipping import add_unless, lerp_unless
-from trainer.run.checkpoint import read_checkpoint
-from trainer.run.cuda_graph import warm_up
-from trainer.run.learner import Learner
-from trainer.run.static_update import StaticUpdate, rate_table
+from trainer.process.world import World
+from trainer.run.checkpoint.files import read_checkpoint
+from trainer.run.step.cuda_graph import warm_up
+from trainer.run.step.learner import Learner
+from trainer.run.step.rollback import rolled_back
+from trainer.run.step.static_update import StaticUpdate, rate_table
 from trainer.run.training import Progress, run_training
-from trainer.run.undo import undone
-from trainer.world import World
 
 EQUAL = {"rtol": 0, "atol": 0}
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
@@ -314,7 +314,7 @@ def test_undone_steps_leave_no_trace(tmp_path, steps_before):
         plain.update(step, feed)
         warmed.update(step, feed)
     addresses = [p.data_ptr() for p in warmed.model.parameters()]
-    with undone(warmed):
+    with rolled_back(warmed):
         for _ in range(3):
             warmed.update(9, feed)
     assert [p.data_ptr() for p in warmed.model.parameters()] == addresses

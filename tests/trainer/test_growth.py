@@ -10,15 +10,15 @@ import pytest
 import torch
 from tiny import ROOT, events, tiny_config, tiny_file, train_losses, weights
 
-from trainer.config.growth import Growth
-from trainer.data.feed import Share, open_feed
-from trainer.data.schedule import BatchSchedule
+from trainer.data.batches.feed import Share, open_feed
+from trainer.data.batches.growth import Growth
+from trainer.data.batches.schedule import BatchSchedule
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.optimizer.learning_rate import learning_rate
-from trainer.run.learner import Learner
+from trainer.process.world import World
+from trainer.run.step.learner import Learner
 from trainer.run.training import Progress, run_training
-from trainer.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 # 4 updates of 16 pairs, 2 of 32, 1 of 64: 12 declared updates in 7 steps.
@@ -39,7 +39,7 @@ from torch import nn
 compile = nn.Module.compile
 nn.Module.compile = lambda module, mode, **settings: compile(module, **settings, backend="eager")
 from trainer.cli import main
-from trainer.switches.compile_blocks import graphs_compiled
+from trainer.switches.model.compilation.regions import graphs_compiled
 code = main(sys.argv[1:])
 print(graphs_compiled(), "graphs")
 sys.exit(code)

@@ -11,18 +11,18 @@ from torch import Tensor
 from trainer.config import Config
 from trainer.config.load import config_from
 from trainer.config.schema import ModelConfig
-from trainer.data.batch import Batch
+from trainer.data.batches.batch import Batch
 from trainer.data.conditions import condition_size
 from trainer.losses.choices import Phase, StepChoices
-from trainer.losses.given import Given, Pairs
 from trainer.losses.objective import Objective
 from trainer.losses.task_terms import _border
+from trainer.losses.term_inputs import Pairs, TermInputs
 from trainer.losses.terms import TERMS
 from trainer.losses.terms.spectral import spectral_loss
 from trainer.model.attention import CrossAttention
+from trainer.model.coordinates import coordinates, token_centres
 from trainer.model.decoder import state_head, target_head
 from trainer.model.encoder import PatchStem
-from trainer.model.grid import coordinates, token_centres
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
 
 BOTH = "data.tasks=[advection1d, darcy2d]"
@@ -249,7 +249,7 @@ def test_terms_are_given_what_their_inputs_say(tmp_path, task, strategy, asked):
     )
     latent = model.encoder(task, field)
     advanced, places = torch.randn_like(latent), model.places(task)
-    given = Given(part, model, Pairs(field, next_field, latent, advanced, queries), asked)
+    given = TermInputs(part, model, Pairs(field, next_field, latent, advanced, queries), asked)
 
     def at(values: Tensor, points: Tensor) -> Tensor:
         return torch.stack(

@@ -22,17 +22,17 @@ from trainer.errors import ConfigError
 from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches import compile_blocks
-from trainer.switches.activation_checkpointing import checkpointed
-from trainer.switches.attention import (
+from trainer.switches.model import put_on_model
+from trainer.switches.model.activation_checkpointing.recompute import checkpointed
+from trainer.switches.model.attention.back_ends import (
     attention_back_end,
     observed_attention,
-    observed_cross_attention,
     replace_self_attention,
 )
-from trainer.switches.compile_blocks import compiled_blocks, observed_compile
-from trainer.switches.fused_pointwise import observed_fused_layers
-from trainer.switches.on_model import put_on_model
+from trainer.switches.model.compilation import regions as compile_blocks
+from trainer.switches.model.compilation.regions import compiled_blocks, observed_compile
+from trainer.switches.model.cross_attention.one_tile import observed_cross_attention
+from trainer.switches.model.fused_pointwise.layers import observed_fused_layers
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 

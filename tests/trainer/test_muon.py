@@ -15,7 +15,7 @@ from trainer.optimizer.matrices import hidden_matrices
 from trainer.optimizer.muon_batched import BatchedMuon
 from trainer.optimizer.muon_loop import LoopMuon
 from trainer.optimizer.newton_schulz import orthogonalised
-from trainer.world import World
+from trainer.process.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 BFLOAT16_STEPS = {"rtol": 0, "atol": 2e-4}  # ten updates of about 1e-3 each, whose directions have 8 bits

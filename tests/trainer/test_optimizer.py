@@ -11,7 +11,7 @@ from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.hybrid import make_optimizer
 from trainer.optimizer.learning_rate import learning_rate
-from trainer.world import World
+from trainer.process.world import World
 
 CPU = torch.device("cpu")
 

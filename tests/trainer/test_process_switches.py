@@ -21,13 +21,14 @@ from trainer.errors import CannotWrite, ConfigError
 from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.run import cuda_graph, training
-from trainer.run.clock import HostClock
+from trainer.process.world import World
+from trainer.run import training
+from trainer.run.record.step_clock import HostClock
+from trainer.run.step import cuda_graph
 from trainer.run.training import Progress, run_training
-from trainer.switches.nccl import observed_nccl, set_nccl_environment
-from trainer.switches.on_model import put_on_model, read_back_model
-from trainer.switches.process_switches import ProcessSwitches
-from trainer.world import World
+from trainer.switches.model import put_on_model, read_back_model
+from trainer.switches.process.nccl import observed_nccl, set_nccl_environment
+from trainer.switches.process.process_switches import ProcessSwitches
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import gpu_check_worker

@@ -20,12 +20,12 @@ from trainer.config import load_config
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
 from trainer.losses.choices import EVERYTHING
+from trainer.process.world import World
 from trainer.profiling.memory import held_bytes
 from trainer.profiling.regions import Regions
 from trainer.profiling.tune_batch import _fits, fewest_micro_steps, largest_that_fits, tune_batch
 from trainer.profiling.work import flops_per_pair
-from trainer.run.learner import Learner
-from trainer.world import World
+from trainer.run.step.learner import Learner
 
 PARTS = {
     "data",

@@ -13,8 +13,8 @@ from trainer.losses.read_back import read_back_recipe
 from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.learning_rate import read_back_rates
-from trainer.run.learner import Learner
-from trainer.world import World
+from trainer.process.world import World
+from trainer.run.step.learner import Learner
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 

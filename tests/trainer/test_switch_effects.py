@@ -11,13 +11,13 @@ from tiny import tiny_config
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.hybrid import make_optimizer
-from trainer.run.checkpoint import CheckpointWriter
-from trainer.switches.process_switches import ProcessSwitches
+from trainer.run.checkpoint.files import CheckpointWriter
+from trainer.switches.process.process_switches import ProcessSwitches
 
 HOST_READ = "_local_scalar_dense"  # what .item() and .tolist() call
 
@@ -136,7 +136,7 @@ def test_pages_are_pinned_where_they_are_asked_for_and_a_gpu_reads_them(
             noted.update(options)
             super().__init__(*arguments, **{**options, "pin_memory": False})  # there is no GPU
 
-    monkeypatch.setattr("trainer.data.feed.DataLoader", NotingLoader)
+    monkeypatch.setattr("trainer.data.batches.feed.DataLoader", NotingLoader)
     config = tiny_config(tmp_path, f"speed.loader_pinned={str(asked).lower()}")
     train = open_data(config).train
     open_feed(train, Share(train.schedule(16, 0), 0, 1, 1), 7, config.speed, torch.device(device)).close()

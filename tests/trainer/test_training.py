@@ -14,19 +14,19 @@ from tiny import ROOT, SAME_WEIGHTS, events, gradient_norms, tiny_config, train_
 from torch import nn
 
 from trainer.config import Config
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.losses.choices import StepChoices
 from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.hybrid import Hybrid
 from trainer.optimizer.learning_rate import learning_rate
-from trainer.run import learner as learner_module
-from trainer.run.learner import Learner
-from trainer.run.metrics import MetricsFile
+from trainer.process.world import World, open_world
+from trainer.run.record.metrics_file import MetricsFile
+from trainer.run.record.window import StepRecord, Window
+from trainer.run.step import learner as learner_module
+from trainer.run.step.learner import Learner
 from trainer.run.training import Progress, run_training
-from trainer.run.window import StepRecord, Window
-from trainer.world import World, open_world
 
 ROLLOUT_ERRORS = (
     "rmse",

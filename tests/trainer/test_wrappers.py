@@ -10,8 +10,8 @@ from tiny import events, gradient_norms, tiny_config, train_in_ranks, train_loss
 from trainer.errors import ConfigError
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.process.world import World
 from trainer.run.training import Progress, run_training
-from trainer.world import World
 from trainer.wrapper import wrap
 
 BASE = "train.checkpoint_every_updates=4,train.window_updates=1"

@@ -11,8 +11,8 @@ import yaml
 
 from trainer.config import Config, load_config
 from trainer.config.schema import DataConfig
-from trainer.data import sources
-from trainer.data.sources import open_files
+from trainer.data.files import sources
+from trainer.data.files.sources import open_files
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 from trainer.config.loss_rules import broken_loss_rules
 from trainer.config.schema import LEAST_PAIRS, Config
 from trainer.config.speed_rules import broken_speed_rules
-from trainer.config.token_grid import token_grid
 from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError, Problem
+from trainer.model.token_grid import token_grid
 
 
 def broken_rules(config: Config) -> Iterator[Problem]:

@@ -4,12 +4,22 @@ import math
 from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Literal
 
-from trainer.config.growth import Growth
+from trainer.contracts.settings import (
+    AtLeast,
+    AveragedUpdates,
+    Between,
+    Count,
+    CountOrZero,
+    Decay,
+    NotEmpty,
+    Positive,
+    Seconds,
+    Weight,
+)
+from trainer.data.batches.growth import Growth
 from trainer.data.tasks import TASKS
 from trainer.losses.terms import TERMS
-from trainer.ranges import AtLeast, Between, NotEmpty
-from trainer.setting_kinds import AveragedUpdates, Count, CountOrZero, Decay, Positive, Seconds, Weight
-from trainer.switches.on_model import MODEL_SWITCHES
+from trainer.switches.model import MODEL_SWITCHES
 
 LEAST_PAIRS = 16  # of a step: gradients of fewer are mostly noise
 

@@ -7,7 +7,7 @@ from typing import Literal
 from trainer.config.reader import show
 from trainer.config.schema import Config
 from trainer.errors import ConfigError, Problem
-from trainer.switches.on_model import MODEL_SWITCHES
+from trainer.switches.model import MODEL_SWITCHES
 
 UNTRACED_UPDATES = 10  # at the start of a process, while everything warms up
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from trainer.config.schema import Config
 from trainer.counter_random import Step, uniform
-from trainer.data.mixture import part_sizes
+from trainer.data.batches.mixture import part_sizes
 from trainer.losses.queries import QueryPlan
 
 DROP_PATH = 1  # stream

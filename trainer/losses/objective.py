@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trainer.config.schema import Config
-from trainer.data.batch import Batch
+from trainer.data.batches.batch import Batch
 from trainer.data.tasks import TASKS
 from trainer.losses.choices import Phase, StepInputs, query_plans
-from trainer.losses.given import Given, Pairs
 from trainer.losses.task_terms import TaskTerms
+from trainer.losses.term_inputs import Pairs, TermInputs
 from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
 
@@ -25,10 +25,10 @@ class Objective(nn.Module):
     def __init__(self, model: LatentPdeOperator, config: Config) -> None:
         super().__init__()
         for term in TERMS.values():
-            if unknown := [name for name in term.inputs if not hasattr(Given, name)]:
+            if unknown := [name for name in term.inputs if not hasattr(TermInputs, name)]:
                 raise TypeError(
                     f'trainer/losses/terms: "{term.name}" has the input "{unknown[0]}", '
-                    "expected one of trainer/losses/given.py"
+                    "expected one of trainer/losses/term_inputs.py"
                 )
         self.model, self.weights = model, config.loss
         self.tasks = nn.ModuleList(

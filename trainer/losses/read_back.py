@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from trainer.data.mixture import part_sizes
+from trainer.data.batches.mixture import part_sizes
 from trainer.losses.choices import EVERYTHING, StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.task_terms import TaskTerms

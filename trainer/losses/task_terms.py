@@ -7,12 +7,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from trainer.config.schema import LossConfig
-from trainer.data.tasks.task import Task
+from trainer.contracts.task import Task
+from trainer.contracts.term import Term
 from trainer.losses.choices import Phase
-from trainer.losses.given import Given, Pairs
 from trainer.losses.queries import QueryPlan
+from trainer.losses.term_inputs import Pairs, TermInputs
 from trainer.losses.terms import TERMS
-from trainer.losses.terms.term import Term
 from trainer.model.decoder import state_head, target_head
 from trainer.model.latent_operator import LatentPdeOperator
 
@@ -41,8 +41,8 @@ class TaskTerms(nn.Module):
     def forward(self, model: LatentPdeOperator, pairs: Pairs, phase: Phase) -> dict[str, Float[Tensor, ""]]:
         """Return the unweighted terms that have a weight and are due."""
         due = self._due(phase)
-        given = Given(self, model, pairs, {name for term in due for name in term.inputs})
-        return {term.name: term.loss(*[given.tensor(name) for name in term.inputs]) for term in due}
+        inputs = TermInputs(self, model, pairs, {name for term in due for name in term.inputs})
+        return {term.name: term.loss(*[inputs.tensor(name) for name in term.inputs]) for term in due}
 
     def heads(self, phase: Phase) -> set[str]:
         """The heads of the decoder that are used."""

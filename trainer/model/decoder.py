@@ -12,9 +12,8 @@ from torch.nn.functional import linear
 from trainer.config.schema import Config
 from trainer.data.tasks import TASKS
 from trainer.model.attention import CrossAttention
+from trainer.model.coordinates import FourierFeatures, token_centres
 from trainer.model.feed_forward import FeedForward
-from trainer.model.fourier import FourierFeatures
-from trainer.model.grid import token_centres
 
 
 class DecoderLayer(nn.Module):

@@ -9,10 +9,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trainer.config.schema import Config, ModelConfig
-from trainer.config.token_grid import token_grid
 from trainer.data.tasks import TASKS
-from trainer.model.fourier import FourierFeatures
-from trainer.model.grid import coordinates
+from trainer.model.coordinates import FourierFeatures, coordinates
+from trainer.model.token_grid import token_grid
 
 
 class PatchStem(nn.Module):

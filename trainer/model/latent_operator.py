@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from trainer.config.schema import Config
 from trainer.data.conditions import condition_size
+from trainer.model.coordinates import coordinates
 from trainer.model.decoder import AnyPointDecoder, target_head
 from trainer.model.encoder import GridEncoder
-from trainer.model.grid import coordinates
 from trainer.model.operator import LatentOperator
 
 

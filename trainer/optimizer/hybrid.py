@@ -12,7 +12,7 @@ from trainer.optimizer.adamw_offloaded import OffloadedAdamW
 from trainer.optimizer.matrices import Matrix, hidden_matrices
 from trainer.optimizer.muon_batched import BatchedMuon
 from trainer.optimizer.muon_loop import LoopMuon
-from trainer.world import World
+from trainer.process.world import World
 
 # Each has a learning rate, a step, whole tensors by name as its state, and what a rank holds of them.
 Part = AdamW | LoopMuon | BatchedMuon

@@ -10,22 +10,22 @@ from pathlib import Path
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import UNTRACED_UPDATES, require_device_fits
-from trainer.data.feed import Feed, LoaderFeed, Share, open_feed
+from trainer.data.batches.feed import Feed, LoaderFeed, Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
-from trainer.folders import make_folder, refusal_told
 from trainer.losses.choices import StepChoices
+from trainer.process.folders import make_folder, refusal_told
+from trainer.process.ranks import rank_from_environment
+from trainer.process.terminal import answer, show_progress
+from trainer.process.world import World, open_world
 from trainer.profiling.memory import held_bytes, worker_bytes
 from trainer.profiling.regions import Place, Regions
 from trainer.profiling.work import flops_per_pair
-from trainer.ranks import rank_from_environment
-from trainer.run.clock import step_clock
-from trainer.run.learner import Learner
-from trainer.switches.nccl import set_nccl_environment
-from trainer.switches.process_switches import ProcessSwitches, anomaly_named
-from trainer.switches.trace import Trace
-from trainer.terminal import answer, show_progress
-from trainer.world import World, open_world
+from trainer.run.record.step_clock import step_clock
+from trainer.run.step.learner import Learner
+from trainer.switches.process.nccl import set_nccl_environment
+from trainer.switches.process.process_switches import ProcessSwitches, anomaly_named
+from trainer.switches.process.trace import Trace
 
 WARM_UPS = UNTRACED_UPDATES
 TRACED = 2

@@ -11,14 +11,14 @@ import torch
 
 from trainer.config import Config
 from trainer.config.rules import broken_rules
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import Data, open_data
 from trainer.errors import ConfigError
-from trainer.ranks import rank_from_environment
-from trainer.run.failure import is_out_of_memory
-from trainer.run.learner import Learner
-from trainer.terminal import answer
-from trainer.world import World, open_world
+from trainer.process.ranks import rank_from_environment
+from trainer.process.terminal import answer
+from trainer.process.world import World, open_world
+from trainer.run.failures.failure import is_out_of_memory
+from trainer.run.step.learner import Learner
 
 TRIAL_UPDATES = 2  # the second has optimizer state and gradients side by side
 

@@ -11,13 +11,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from trainer.config.schema import Config, SpeedConfig
-from trainer.data.batch import Batch
+from trainer.data.batches.batch import Batch
 from trainer.data.conditions import condition_size
 from trainer.data.tasks import TASKS
 from trainer.losses.choices import EVERYTHING, Phase, StepChoices
 from trainer.losses.objective import Objective
 from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches.on_model import hoist_fixed_grid
+from trainer.switches.model import hoist_fixed_grid
 
 PARTS = ("encoder", "operator", "decoder")
 

@@ -6,30 +6,30 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainer.ahead import Begun, hash_triton
-from trainer.clock import seconds_since_start
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
-from trainer.ranks import rank_from_environment
-from trainer.run.checksum import require_equal_weights
-from trainer.run.clock import step_clock
-from trainer.run.evaluation import Evaluator
-from trainer.run.events import write_evaluation, write_run_end, write_run_start
-from trainer.run.faults import requested_fault
-from trainer.run.keeper import Keeper
+from trainer.process.clock import seconds_since_start
+from trainer.process.prefetch import BackgroundTask, hash_triton
+from trainer.process.ranks import rank_from_environment
+from trainer.process.terminal import say, show_progress
+from trainer.process.world import open_world
+from trainer.run.checkpoint.manager import CheckpointManager
+from trainer.run.checkpoint.resume import Earlier, earlier_part, require_same_data, set_aside
+from trainer.run.evaluation.one_step import Evaluator
+from trainer.run.failures.checksum import require_equal_weights
+from trainer.run.failures.simulated import requested_fault
 from trainer.run.lock import hold_folder
-from trainer.run.metrics import MetricsFile
-from trainer.run.resume import Earlier, earlier_part, require_same_data, set_aside
-from trainer.run.start import start
-from trainer.run.window import Window
-from trainer.switches.nccl import set_nccl_environment
-from trainer.switches.on_model import runs_kernels
-from trainer.switches.process_switches import ProcessSwitches, anomaly_named
-from trainer.terminal import say, show_progress
-from trainer.world import open_world
+from trainer.run.record.events import write_evaluation, write_run_end, write_run_start
+from trainer.run.record.metrics_file import MetricsFile
+from trainer.run.record.step_clock import step_clock
+from trainer.run.record.window import Window
+from trainer.run.step.fallback import start
+from trainer.switches.model import runs_kernels
+from trainer.switches.process.nccl import set_nccl_environment
+from trainer.switches.process.process_switches import ProcessSwitches, anomaly_named
 
 
 @dataclass
@@ -45,7 +45,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
     joining = time.perf_counter()
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     # Made, where they have to be, by who may: a training that is refused below, or has ended, makes none.
-    reading = Begun(open_data, config, generates=False)
+    reading = BackgroundTask(open_data, config, generates=False)
     hashing = hash_triton() if runs_kernels(config.speed) else None
     with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):
         join_seconds = time.perf_counter() - joining
@@ -77,8 +77,8 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         learner, graph = started.learner, started.graph
         update = graph.update if graph else learner.update
         evaluator = Evaluator(config, data.held_out, world)
-        keeper = Keeper(config, seed, out, world, data, earlier)
-        write_run_start(metrics, config, seed, world, data, started, feed, switches, keeper)
+        checkpoints = CheckpointManager(config, seed, out, world, data, earlier)
+        write_run_start(metrics, config, seed, world, data, started, feed, switches, checkpoints)
         capture_seconds = graph.seconds if graph else 0.0
         metrics.phase("import", import_seconds)
         metrics.phase("data", data_seconds)
@@ -99,7 +99,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             clock.stop()
             switches.after()
             evaluates = step == growth.steps or growth.is_due(step, config.evaluation.every_updates)
-            if evaluates or keeper.is_due(step) or step % config.train.window_updates == 0:
+            if evaluates or checkpoints.is_due(step) or step % config.train.window_updates == 0:
                 window.report(clock.drain(), world, metrics)
                 if world.rank == 0:
                     show_progress("step", step, growth.steps)
@@ -110,11 +110,11 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             if growth.is_due(step, config.train.checksum_every_updates):
                 require_equal_weights(learner.model, world, step)
             val_loss = write_evaluation(metrics, step, config, evaluator, learner) if evaluates else None
-            keeper.keep(step, learner, metrics, val_loss)
+            checkpoints.save_if_due(step, learner, metrics, val_loss)
 
         feed.close()
         switches.close()
-        keeper.close()
-        write_run_end(metrics, config, world, learner, switches, keeper)
+        checkpoints.close()
+        write_run_end(metrics, config, world, learner, switches, checkpoints)
         if graph:
             graph.close()

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import numpy as np
 
+from trainer.contracts.settings import AtLeast, Count, NotEmpty, Positive
+from trainer.contracts.task import Task
 from trainer.data.layouts.scalar_1d import write_scalar_1d
-from trainer.data.tasks.task import Task
-from trainer.ranges import AtLeast, NotEmpty
-from trainer.setting_kinds import Count, Positive
-from trainer.terminal import show_progress
+from trainer.process.terminal import show_progress
 
 TRAJECTORIES_AT_ONCE = 50  # 1 GB of float64 at PDEBench's grid
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
