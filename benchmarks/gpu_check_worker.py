@@ -54,7 +54,7 @@ OWN_CODE = f"{ROOT}/trainer/"
 def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> dict[str, object]:
     """Train the case's updates; the later half is timed."""
     require_world_fits(config, world.size)
-    require_device_fits(config, world.device.type, world.size)
+    require_device_fits(config.speed, world.device.type, world.size)
     updates = config.growth.steps
     earlier = _earlier(case, config, data, world, out)
     share = Share(
@@ -98,7 +98,7 @@ def _trained(
     left_on = _left_by(case, out) / "metrics.jsonl" if is_resumed and world.rank == 0 else None
     metrics = MetricsFile(left_on)  # no checkpoint is resumed without one
     started = time.perf_counter()
-    switches = ProcessSwitches(config, updates - first + 1, out, world)  # a graph keeps them
+    switches = ProcessSwitches(config.speed, updates - first + 1, out, world)  # a graph keeps them
     learner = Learner(config, SEED, world)
     noting = time.perf_counter()
     at_start = _on_host(learner.state_dict()["model"])

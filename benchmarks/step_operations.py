@@ -23,15 +23,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.in_words import refused_in_words
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config import Config, load_config
-from trainer.data.batches.batch import Batch
-from trainer.data.batches.mixture import part_sizes
+from trainer.contracts.term import EVERYTHING
+from trainer.data.batches.batch import Batch, part_sizes
 from trainer.data.conditions import condition_size
 from trainer.data.tasks import TASKS
 from trainer.kernels.custom_op import VERSION
-from trainer.losses.choices import EVERYTHING, StepChoices
-from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.process.terminal import answer
 from trainer.switches.model import put_on_model
 from trainer.switches.precision import product_format
@@ -106,7 +104,7 @@ def _place() -> tuple[str, str]:
 
 def operations(config: Config) -> Operations:
     """Those of a micro-step with all terms, on one GPU."""
-    objective = Objective(LatentPdeOperator(config), config)
+    objective = build_objective(build_model(config), config)
     attention = config.speed.attention if config.speed.attention == "one-tile" else "auto"
     put_on_model(objective, replace(config.speed, compile="off", attention=attention))
     with FakeTensorMode(allow_non_fake_inputs=True):
@@ -114,7 +112,7 @@ def operations(config: Config) -> Operations:
         batch = _batch(config)
         parameters = [p for p in objective.parameters() if p.requires_grad]
         with Operations() as counted:
-            inputs = StepChoices.of(config, 0).inputs(torch.zeros((), dtype=torch.long), batch.pair)
+            inputs = build_choices(config, 0).inputs(torch.zeros((), dtype=torch.long), batch.pair)
             formats = product_format(config.speed.precision, torch.device("cpu"))
             with formats:
                 loss = objective(batch, inputs, EVERYTHING)

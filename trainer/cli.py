@@ -104,7 +104,10 @@ def check_sampling(options: argparse.Namespace) -> int:
 
     config = load_config(options.config, options.set)
     require_world_fits(config, options.ranks)
-    balance = sampling_balance(open_data(config).train, config, options.seed, options.ranks)
+    train = open_data(config).train
+    schedule = train.schedule(config.train.pairs_per_update, options.seed, config.train.rest, config.growth)
+    micro_steps = config.speed.accumulation_steps
+    balance = sampling_balance(train, schedule, config.growth.steps, micro_steps, options.ranks)
     if is_first_rank():
         answer(as_text(balance))
     return 0 if is_balanced(balance) else 1

@@ -22,12 +22,11 @@ from torch import Tensor
 
 from benchmarks.ending import end_by_exception
 from benchmarks.in_words import refused_in_words
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config.schema import Config, SpeedConfig
+from trainer.contracts.term import EVERYTHING
 from trainer.data.batches.feed import Share, open_feed
 from trainer.errors import ConfigError
-from trainer.losses.choices import EVERYTHING, StepChoices
-from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.process.terminal import answer
 from trainer.run.checkpoint.files import read_checkpoint
 from trainer.run.evaluation.command import OpenedCheckpoint, opened_checkpoint
@@ -121,7 +120,7 @@ def in_form(config: Config, changes: dict[str, object], micro_steps: int) -> Con
 def held_out_errors(config: Config, opened: OpenedCheckpoint) -> HeldOutErrors:
     """What an evaluation finds that computes as the form's updates do, where ours is plain and in float32."""
     evaluator = Evaluator(config, opened.data.held_out, opened.world)
-    put_on_model(Objective(evaluator.model, config).to(opened.world.device), config.speed)
+    put_on_model(build_objective(evaluator.model, config).to(opened.world.device), config.speed)
     with _computing(config, opened.world.device):
         return evaluator.errors(opened.weights[opened.config.judged_weights])
 
@@ -129,11 +128,11 @@ def held_out_errors(config: Config, opened: OpenedCheckpoint) -> HeldOutErrors:
 def gradient(config: Config, opened: OpenedCheckpoint, step: int, seed: int) -> Tensor:
     """Of the whole update, all parameters one behind the other, float64 on the host."""
     device, train = opened.world.device, opened.data.train
-    model = LatentPdeOperator(config).to(device)
-    objective = Objective(model, config).to(device)
+    model = build_model(config).to(device)
+    objective = build_objective(model, config).to(device)
     put_on_model(objective, config.speed)
     model.load_state_dict(opened.weights[opened.config.judged_weights])
-    micro_steps, choices = config.speed.accumulation_steps, StepChoices.of(config, seed)
+    micro_steps, choices = config.speed.accumulation_steps, build_choices(config, seed)
     schedule = train.schedule(config.train.pairs_per_update, seed, growth=config.growth)
     feed = open_feed(train, Share(schedule, 0, 1, micro_steps), step, config.speed, device)
     for batch in feed.update(step):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.library import opcheck
 
 from benchmarks.kernel_errors import Case, gated_norm_errors
+from trainer.build import build_model
 from trainer.data.conditions import condition_size
 from trainer.errors import Diverged
 from trainer.kernels.attention.cross_attention import cross_attention
@@ -21,7 +22,6 @@ from trainer.kernels.pointwise.gated_norm import gated_norm
 from trainer.kernels.pointwise.row_parts import MOST_PROGRAMS, added_up
 from trainer.model.attention import CrossAttention
 from trainer.model.decoder import AnyPointDecoder
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.training import Progress, run_training
 from trainer.switches.model.fused_pointwise.layers import fuse_pointwise, fused_layers
 
@@ -172,7 +172,7 @@ def test_keys_that_pad_the_tile_have_no_weight_however_small_all_scores_are():
 
 def test_the_stream_between_fused_blocks_is_float32_as_between_plain_ones(tmp_path, monkeypatch):
     config = tiny_config(tmp_path)
-    model = LatentPdeOperator(config)
+    model = build_model(config)
     fuse_pointwise(model)
     formats: Counter[torch.dtype] = Counter()
 

@@ -11,7 +11,9 @@ from trainer.data.splits import open_data
 
 def test_every_pair_of_the_training_is_counted(tmp_path):
     config = tiny_config(tmp_path, "data.tasks=[advection1d, darcy2d]")
-    balance = sampling_balance(open_data(config).train, config, 0, 2)
+    train = open_data(config).train
+    schedule = train.schedule(config.train.pairs_per_update, 0)
+    balance = sampling_balance(train, schedule, config.growth.steps, 1, 2)
     assert {part.task for part in balance} == {"advection1d", "darcy2d"}
     per_rank = sum(part.pairs for part in balance)
     assert per_rank.tolist() == [56, 56]  # 7 updates of 16 pairs

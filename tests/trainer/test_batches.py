@@ -7,6 +7,7 @@ import pytest
 import torch
 from tiny import tiny_config
 
+from trainer.build import build_choices
 from trainer.counter_random import uniform
 from trainer.data.batches.feed import Share, open_feed
 from trainer.data.batches.mixture import ResidentSet, TaskSet
@@ -16,7 +17,6 @@ from trainer.data.splits import open_data
 from trainer.data.tasks import TASKS
 from trainer.data.threads import on_threads
 from trainer.errors import ConfigError
-from trainer.losses.choices import StepChoices
 
 CPU = torch.device("cpu")
 BOTH = "data.tasks=[advection1d, darcy2d]"
@@ -253,7 +253,7 @@ def test_queries_and_dropped_blocks_are_drawn_anew_for_each_seed_and_step(tmp_pa
     config = tiny_config(tmp_path, "data.tasks=[advection1d, darcy2d]", *sampled)
 
     def drawn(seed: int, step: int) -> list[torch.Tensor]:
-        inputs = StepChoices.of(config, seed).inputs(step, torch.arange(100))
+        inputs = build_choices(config, seed).inputs(step, torch.arange(100))
         return [inputs.branch_scale, *inputs.queries]
 
     equal = list(map(torch.equal, drawn(0, 1), drawn(seed, step)))
@@ -261,7 +261,7 @@ def test_queries_and_dropped_blocks_are_drawn_anew_for_each_seed_and_step(tmp_pa
 
 
 def test_drop_path_keeps_the_mean_and_never_drops_the_first_block(tmp_path):
-    choices = StepChoices.of(tiny_config(tmp_path), seed=0)
+    choices = build_choices(tiny_config(tmp_path), seed=0)
     scale = choices.branch_scale(1, torch.arange(10000))
     assert scale[0].eq(1).all()
     assert scale[1].eq(0).float().mean().item() == pytest.approx(0.2, abs=0.02)
@@ -269,6 +269,6 @@ def test_drop_path_keeps_the_mean_and_never_drops_the_first_block(tmp_path):
 
 
 def test_each_block_of_a_pair_is_dropped_by_itself(tmp_path):
-    choices = StepChoices.of(tiny_config(tmp_path, "model.depth=3", "model.drop_path=0.5"), seed=0)
+    choices = build_choices(tiny_config(tmp_path, "model.depth=3", "model.drop_path=0.5"), seed=0)
     _, middle, last = choices.branch_scale(1, torch.arange(10000)).eq(0).float()
     assert (middle * last).mean().item() == pytest.approx(0.25 * 0.5, abs=0.02)

@@ -181,7 +181,7 @@ def test_nothing_of_the_trial_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(starting, "Learner", Watched)
     gc.disable()  # what waits for a collection would hold a GPU's memory until then
     try:
-        starting._try(config, 3, ALONE, feed)
+        starting.Attempt(config, 3, ALONE, feed).try_alone()
         assert [block() for block in blocks] == [None]
         monkeypatch.setattr(Watched, "work", lambda *_: 1 / 0)
         with pytest.raises(starting.SwitchFailed):

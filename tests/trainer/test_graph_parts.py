@@ -9,6 +9,7 @@ from graphs_on_cpu import replay_by_calls
 from tiny import events, gradient_norms, tiny_config, tiny_file, train_losses
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from trainer.build import build_rates
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
 from trainer.counter_random import uniform
@@ -18,7 +19,6 @@ from trainer.errors import ConfigError, Diverged
 from trainer.optimizer import scaled_step
 from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.ema import MISSING
-from trainer.optimizer.learning_rate import learning_rate
 from trainer.optimizer.skipping import add_unless, lerp_unless
 from trainer.process.world import World
 from trainer.run.checkpoint.files import read_checkpoint
@@ -299,10 +299,10 @@ def test_a_step_that_is_a_tensor_draws_the_same_numbers():
 @pytest.mark.parametrize("sooner", [[], ["recipe.schedule_updates=4"]])
 def test_the_table_has_the_learning_rate_of_every_step(tmp_path, sooner):
     config = tiny_config(tmp_path, *CUT, *sooner)
-    table = rate_table(config)
+    table = rate_table(build_rates(config))
     assert len(table) == 2 * config.train.updates + 1
     for step in range(1, 2 * config.train.updates + 1):
-        expected = learning_rate(config, step)
+        expected = build_rates(config).rate(step)
         assert table[step].item() == pytest.approx(expected)
 
 
@@ -354,8 +354,8 @@ def test_what_a_graph_cannot_hold_is_refused(tmp_path, overrides, expected):
 def test_where_a_graph_cannot_run_it_is_refused(tmp_path, device, world_size, overrides, expected):
     config = tiny_config(tmp_path, *GRAPHED, "speed.cuda_graph=true", *overrides)
     if expected is None:
-        require_device_fits(config, device, world_size)
+        require_device_fits(config.speed, device, world_size)
         return
     with pytest.raises(ConfigError) as caught:
-        require_device_fits(config, device, world_size)
+        require_device_fits(config.speed, device, world_size)
     assert expected in str(caught.value)

@@ -10,12 +10,12 @@ import pytest
 import torch
 from tiny import ROOT, events, tiny_config, tiny_file, train_losses, weights
 
+from trainer.build import build_rates
 from trainer.data.batches.feed import Share, open_feed
 from trainer.data.batches.growth import Growth
 from trainer.data.batches.schedule import BatchSchedule
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
-from trainer.optimizer.learning_rate import learning_rate
 from trainer.process.world import World
 from trainer.run.step.learner import Learner
 from trainer.run.training import Progress, run_training
@@ -184,31 +184,31 @@ def test_passes_over_the_data_end_where_they_do_without_growth(grown, tmp_path):
 
 def test_the_learning_rate_grows_by_the_root_and_falls_along_the_same_cosine(tmp_path):
     plain, grown = (tiny_config(tmp_path, "train.updates=12", *sets) for sets in ([], GROWING))
-    assert learning_rate(grown, 4) == learning_rate(plain, 4)
-    assert learning_rate(grown, 6) == pytest.approx(math.sqrt(2) * learning_rate(plain, 8))
-    assert learning_rate(grown, 7) == pytest.approx(2 * learning_rate(plain, 12))
+    assert build_rates(grown).rate(4) == build_rates(plain).rate(4)
+    assert build_rates(grown).rate(6) == pytest.approx(math.sqrt(2) * build_rates(plain).rate(8))
+    assert build_rates(grown).rate(7) == pytest.approx(2 * build_rates(plain).rate(12))
 
 
 def test_a_shorter_schedule_has_its_rates_sooner_and_stays_at_its_lowest(tmp_path):
     sets = ["optimizer.warmup_updates=2", "train.pairs_per_update=64", "recipe.batch_cut_into=2"]
     whole = tiny_config(tmp_path, *sets, "train.updates=6")
     sooner = tiny_config(tmp_path, *sets, "train.updates=12", "recipe.schedule_updates=6")
-    assert [learning_rate(sooner, step) for step in range(1, 13)] == [
-        learning_rate(whole, step) for step in range(1, 13)
+    assert [build_rates(sooner).rate(step) for step in range(1, 13)] == [
+        build_rates(whole).rate(step) for step in range(1, 13)
     ]
-    lowest = {learning_rate(sooner, step) for step in range(12, 25)}
-    assert lowest == {learning_rate(whole, 12)}
-    assert learning_rate(sooner, 11) > lowest.pop()
+    lowest = {build_rates(sooner).rate(step) for step in range(12, 25)}
+    assert lowest == {build_rates(whole).rate(12)}
+    assert build_rates(sooner).rate(11) > lowest.pop()
 
 
 def test_a_recipe_may_warm_up_in_fewer_updates(tmp_path):
     cut = ["train.updates=12", "train.pairs_per_update=64", "recipe.batch_cut_into=2"]
     declared = tiny_config(tmp_path, *cut, "optimizer.warmup_updates=2")
     own = tiny_config(tmp_path, *cut, "optimizer.warmup_updates=6", "recipe.warmup_updates=2")
-    rates = [[learning_rate(config, step) for step in range(1, 25)] for config in (declared, own)]
+    rates = [[build_rates(config).rate(step) for step in range(1, 25)] for config in (declared, own)]
     assert rates[0] == rates[1]
     without = tiny_config(tmp_path, *cut, "optimizer.warmup_updates=6", "recipe.warmup_updates=0")
-    assert learning_rate(without, 1) > learning_rate(without, 2) > 0
+    assert build_rates(without).rate(1) > build_rates(without).rate(2) > 0
 
 
 def test_a_run_by_a_shorter_schedule_is_the_shorter_training_and_then_goes_on_at_its_lowest_rate(tmp_path):
@@ -240,7 +240,7 @@ def test_smaller_steps_have_the_rates_of_their_size(tmp_path):
     sets = ["train.updates=12", "optimizer.warmup_updates=2", "train.pairs_per_update=64"]
     plain, cut = tiny_config(tmp_path, *sets), tiny_config(tmp_path, *sets, "recipe.batch_cut_into=4")
     for update in (1, 2, 3, 12):
-        assert learning_rate(cut, 4 * update) == pytest.approx(learning_rate(plain, update) / 2)
+        assert build_rates(cut).rate(4 * update) == pytest.approx(build_rates(plain).rate(update) / 2)
     learner = Learner(cut, 3, ALONE)
     assert learner.optimizer.parts[0].weight_decay == pytest.approx(0.015)
     assert learner.ema.decay == pytest.approx(0.999**0.25)

@@ -104,8 +104,8 @@ def read_back(objective, speed, dtype):
     return {"halved": getattr(objective.model.operator, "halved", False)}
 
 
-def broken_rules(config):
-    if config.speed.halved and config.speed.wrapper == "fsdp2":
+def broken_rules(speed, model):
+    if speed.halved and speed.wrapper == "fsdp2":
         yield Problem("speed.halved", "got true, but fsdp2 has parts alone")
 
 

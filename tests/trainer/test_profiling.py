@@ -17,9 +17,9 @@ from benchmarks.roofline import main as roofline
 from benchmarks.speed_cases import pairs_per_second
 from benchmarks.step_operations import LAUNCH_NOTHING, operations, table
 from trainer.config import load_config
+from trainer.contracts.term import EVERYTHING
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
-from trainer.losses.choices import EVERYTHING
 from trainer.process.world import World
 from trainer.profiling.memory import held_bytes
 from trainer.profiling.regions import Regions

@@ -18,13 +18,13 @@ import torch
 from processes import is_there
 from tiny import ROOT, ensure_files, events, launch, tiny_config
 
+from trainer.build import build_model
 from trainer.cli import BAD_INPUT, main
 from trainer.config import Config
 from trainer.data.batches.mixture import TaskSet
 from trainer.data.files.normalisation import FieldUnits
 from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError, Diverged
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import LoopEma
 from trainer.process.ranks import rank_from_environment
 from trainer.process.terminal import show_progress
@@ -82,7 +82,7 @@ def rollouts_of(folder, task: str, *overrides: str) -> Rollouts:
 
 
 def drawn_weights(config: Config) -> dict[str, torch.Tensor]:
-    return LatentPdeOperator(config).state_dict()
+    return build_model(config).state_dict()
 
 
 def errors(rollouts: Rollouts, error: torch.Tensor) -> dict[str, float]:
@@ -248,7 +248,7 @@ def test_an_evaluator_leaves_random_numbers_as_they_are(tmp_path):
     held_out, before = open_data(config).held_out, torch.get_rng_state()
     model = Evaluator(config, held_out, ALONE).model
     assert torch.equal(torch.get_rng_state(), before)
-    of_it, of_a_drawn_one = dict(model.named_buffers()), dict(LatentPdeOperator(config).named_buffers())
+    of_it, of_a_drawn_one = dict(model.named_buffers()), dict(build_model(config).named_buffers())
     assert of_it.keys() == of_a_drawn_one.keys()
     assert all(torch.equal(buffer, of_a_drawn_one[name]) for name, buffer in of_it.items())
 

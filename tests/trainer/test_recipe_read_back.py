@@ -6,13 +6,10 @@ import pytest
 import torch
 from tiny import tiny_config
 
+from trainer.build import build_choices, build_model, build_objective, build_rates
 from trainer.config.schema import RecipeConfig
-from trainer.losses.choices import StepChoices
-from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
 from trainer.losses.terms import TERMS
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.optimizer.learning_rate import read_back_rates
 from trainer.process.world import World
 from trainer.run.step.learner import Learner
 
@@ -63,9 +60,14 @@ CHANGED = {
 
 def read_back(folder, *overrides: str) -> dict[str, str]:
     config = tiny_config(folder, *TWO_TASKS, *overrides)
-    of_steps = read_back_recipe(Objective(LatentPdeOperator(config), config), StepChoices.of(config, 0))
+    of_steps = read_back_recipe(
+        build_objective(build_model(config), config),
+        build_choices(config, 0),
+        config.growth,
+        config.train.pairs_per_update,
+    )
     average = Learner(config, 0, ALONE).effective()["ema"]
-    return {**of_steps, **read_back_rates(config), "ema": average}
+    return {**of_steps, **build_rates(config).effective(), "ema": average}
 
 
 def test_every_key_of_the_recipe_is_here():
@@ -136,4 +138,4 @@ def test_without_a_term_that_decodes_nothing_is_decoded(tmp_path):
 def test_the_schedule_reads_back_from_the_update_in_which_its_lowest_rate_begins(tmp_path, sets, told):
     grown = ["train.updates=13", "train.pairs_per_update=48", "recipe.schedule_updates=6"]
     config = tiny_config(tmp_path, *(grown if "13" in told else ["train.updates=12"]), *sets)
-    assert read_back_rates(config)["learning_rate_schedule"] == told
+    assert build_rates(config).effective()["learning_rate_schedule"] == told

@@ -12,10 +12,10 @@ from benchmarks.rivals import adamw, record
 from benchmarks.rivals.adamw import make_optimizer
 from benchmarks.rivals.record import Stopwatch, write_result
 from benchmarks.rivals.workload import SEED, Workload
+from trainer.build import build_rates
 from trainer.config import Config, load_config
 from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
-from trainer.optimizer.learning_rate import learning_rate
 from trainer.process.world import World
 from trainer.run.record.window import StepRecord
 from trainer.run.step.learner import Learner
@@ -106,7 +106,7 @@ def test_a_rivals_rate_warms_up_and_falls_as_ours(tmp_path):
         rates.append(optimizer.param_groups[0]["lr"])
         optimizer.step()
         schedule.step()
-    ours = [learning_rate(muon, update) for update in range(1, muon.train.updates + 1)]
+    ours = [build_rates(muon).rate(update) for update in range(1, muon.train.updates + 1)]
     np.testing.assert_allclose(rates, np.array(ours) * adamw.LEARNING_RATE / 5e-3)
     assert max(rates) == adamw.LEARNING_RATE
     assert all(

@@ -7,9 +7,8 @@ import pytest
 import torch
 from tiny import events, gradient_norms, tiny_config, train_in_ranks, train_losses
 
+from trainer.build import build_model, build_objective
 from trainer.errors import ConfigError
-from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.process.world import World
 from trainer.run.training import Progress, run_training
 from trainer.wrapper import wrap
@@ -250,7 +249,7 @@ def test_four_ranks_train_like_one_and_resume_what_two_began(trained_in_ranks):
 def test_a_gradient_outside_the_buffer_reads_back(tmp_path):
     alone = World(rank=0, size=1, device=torch.device("cpu"))
     config = tiny_config(tmp_path, "speed.wrapper=flat", "speed.accumulation_steps=4", EVERY_MICRO_STEP)
-    wrapper = wrap(Objective(LatentPdeOperator(config), config), config.speed, alone)
+    wrapper = wrap(build_objective(build_model(config), config), config.speed, alone)
     assert (wrapper.reduced, wrapper.effective()) == (4, {"wrapper": "flat", "gradient_reductions": 0})
     wrapper.parameters[1].grad = torch.zeros_like(wrapper.parameters[1])
     assert wrapper.effective()["wrapper"] == "none"

@@ -1,4 +1,4 @@
-"""What config, model and start know about a switch that changes how the model computes."""
+"""A switch that changes how the model computes, as config, model and start know it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from trainer.errors import Problem
 
 if TYPE_CHECKING:  # the config is validated without torch
     import torch
+    from torch import nn
 
-    from trainer.config.schema import Config, SpeedConfig
-    from trainer.losses.objective import Objective
+    from trainer.contracts.sections import AnySpeed, ModelConfig
 
 
 @dataclass(frozen=True)
 class Key:
-    kind: object  # its type and range, as in trainer/config/schema.py
+    kind: object  # its type and range, as in trainer/contracts/sections.py
     off: object  # where the config names none: changes nothing
 
 
@@ -30,13 +30,14 @@ class ModelSwitch:
 
     keys: Mapping[str, Key]
     order: int  # of putting them on, inner ones first
-    # In place, if the config asks for it; the keys of the state dict stay.
-    put_on: Callable[[Objective, SpeedConfig], None]
+    # Of the objective, in place, if the config asks for it; the keys of the state dict stay.
+    put_on: Callable[[nn.Module, AnySpeed], None]
     # What is on, asked of the modules; the format is that of the products.
-    read_back: Callable[[Objective, SpeedConfig, torch.dtype], dict[str, str | int]]
-    broken_rules: Callable[[Config], Iterator[Problem]] = lambda config: iter(())  # whatever the device
-    without_gpu: Callable[[SpeedConfig], str | None] = lambda speed: None  # what to do if there has to be one
-    runs_kernels: Callable[[SpeedConfig], bool] = lambda speed: False  # those of trainer/kernels
+    read_back: Callable[[nn.Module, AnySpeed, torch.dtype], dict[str, str | int]]
+    # Whatever the device.
+    broken_rules: Callable[[AnySpeed, ModelConfig], Iterator[Problem]] = lambda speed, model: iter(())
+    without_gpu: Callable[[AnySpeed], str | None] = lambda speed: None  # what to do if there has to be one
+    runs_kernels: Callable[[AnySpeed], bool] = lambda speed: False  # those of trainer/kernels
     may_fail: bool = False  # for reasons that no config shows: a compiler, a package, a driver
 
     @property

@@ -1,13 +1,13 @@
-"""What the rest of the trainer knows about a PDE."""
+"""A PDE, as the rest of the trainer knows it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from trainer.data.layouts.field_file import Layout
+Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]  # of its files: trainer/data/layouts
 
 
 @runtime_checkable

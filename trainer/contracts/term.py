@@ -1,20 +1,29 @@
-"""What the objective and the config know about a term of the loss."""
+"""A term of the loss, as the objective and the config know it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
 
     from trainer.contracts.task import Task
-    from trainer.losses.choices import Phase
 
 OF_A_DECODED_PREDICTION = {"prediction", "prediction_on_grid", "border"}
 OF_A_RECONSTRUCTION = {"reconstruction", "encoded_again"}
 ON_A_REGULAR_GRID = {"prediction_on_grid", "target_on_grid", "field_on_grid"}
+
+
+class Phase(NamedTuple):
+    """Which groups of terms a step computes; it decides what work there is, so it is no tensor."""
+
+    inverse: bool = True
+    priors: bool = True
+
+
+EVERYTHING = Phase()
 
 
 @dataclass(frozen=True)

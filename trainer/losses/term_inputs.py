@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from trainer.contracts.term import OF_A_DECODED_PREDICTION, OF_A_RECONSTRUCTION
+from trainer.losses.task_places import TaskPlaces
 from trainer.model.decoder import state_head, target_head
 from trainer.model.latent_operator import LatentPdeOperator
-
-if TYPE_CHECKING:
-    from trainer.losses.task_terms import TaskTerms
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Pairs:
 class TermInputs:
     """Each public method but `tensor` is an input that a term can name."""
 
-    def __init__(self, part: TaskTerms, model: LatentPdeOperator, pairs: Pairs, asked: Set[str]) -> None:
+    def __init__(self, part: TaskPlaces, model: LatentPdeOperator, pairs: Pairs, asked: Set[str]) -> None:
         self._part, self._model, self._pairs, self._asked = part, model, pairs, asked
         self._made: dict[str, Tensor] = {}
         # Where both are asked for, at the same places of a pair.

@@ -1,5 +1,9 @@
 """How a grid is cut into equal patches, one token each."""
 
+from collections.abc import Mapping
+
+Grids = Mapping[str, tuple[int, ...]]  # of each task, as the model sees it
+
 
 def token_grid(tokens: int, grid: tuple[int, ...]) -> tuple[int, ...]:
     """Cut the tokens into the most even product that divides the grid; () where there is none."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd.profiler import record_function
 from torch.optim.adamw import adamw
 
-from trainer.config.schema import OptimizerConfig
+from trainer.contracts.sections import OptimizerConfig
 from trainer.sharding import local, put_whole, whole
 
 EPSILON = 1e-8  # torch's own default

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -36,8 +37,12 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
         torch.cuda.set_per_process_memory_fraction(memory_fraction)
         data = open_data(config)
         unit = sum(config.task_shares) * config.recipe.inverse_every_nth_pair
-        most = _most_pairs(data, config)
-        found = largest_that_fits(lambda pairs: _fits(pairs, config, data, world), unit, most)
+        most = _most_pairs(data, config.task_shares)
+
+        def trial(pairs: int) -> None:
+            _train(_trial(config, pairs), data, world)
+
+        found = largest_that_fits(lambda pairs: _fits(pairs, trial), unit, most)
     if found == 0:
         answer(f"{unit} pairs per micro-step are already too many")
         return 1
@@ -78,16 +83,16 @@ def largest_that_fits(fits: Callable[[int], bool], unit: int, most: int) -> int:
     return fitting
 
 
-def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
-    """Whether a trial of so many pairs runs."""
+def _fits(pairs: int, trial: Callable[[int], None]) -> bool:
+    """Whether the trial of so many pairs runs."""
     try:
-        _train(_trial(config, pairs), data, world)
+        trial(pairs)
         fits = True
     except Exception as error:
         if not is_out_of_memory(error):
             raise
         fits = False
-    if config.speed.compile != "off":
+    if "torch._dynamo" in sys.modules:  # where something was compiled
         torch._dynamo.reset()  # each size has graphs of its own, which nothing else frees
     gc.collect()
     torch.cuda.empty_cache()
@@ -127,8 +132,7 @@ def _train(config: Config, data: Data, world: World) -> None:
         feed.close()
 
 
-def _most_pairs(data: Data, config: Config) -> int:
+def _most_pairs(data: Data, shares: tuple[int, ...]) -> int:
     """A micro-step cannot have more pairs of a task than there are."""
-    shares = config.task_shares
     of_tasks = zip(data.train.tasks, shares, strict=True)
     return min(len(pairs.table) // share for pairs, share in of_tasks) * sum(shares)

@@ -50,7 +50,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
     with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):
         join_seconds = time.perf_counter() - joining
         require_world_fits(config, world.size)
-        require_device_fits(config, world.device.type, world.size)
+        require_device_fits(config.speed, world.device.type, world.size)
         earlier = earlier_part(out, config, seed) if resume else Earlier()
         if earlier.ended and earlier.step == config.growth.steps:  # its record is left as it is
             if world.rank == 0:
@@ -58,7 +58,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             return
         opening = time.perf_counter()
         data = reading.wait() or open_data(config)
-        require_same_data(earlier, data, config, out, world)
+        require_same_data(earlier, data, config.data.root, out, world)
         schedule = data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth)
         share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
         first, growth = earlier.step + 1, config.growth
@@ -71,7 +71,9 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         building = time.perf_counter()
         if hashing:
             hashing.wait()
-        switches = ProcessSwitches(config, growth.steps - earlier.step, out, world)  # a graph keeps them
+        left, anomalies = growth.steps - earlier.step, config.train.detect_anomaly
+        # Before the learner: a graph keeps them.
+        switches = ProcessSwitches(config.speed, left, out, world, detect_anomaly=anomalies)
         started = start(config, seed, world, feed, earlier.state, requested_fault())
         earlier = replace(earlier, state=None, metrics=b"")  # several times the weights, not needed any more
         learner, graph = started.learner, started.graph
@@ -109,12 +111,12 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
                     metrics.write("epoch", epoch=declared // schedule.updates_per_epoch, step=step)
             if growth.is_due(step, config.train.checksum_every_updates):
                 require_equal_weights(learner.model, world, step)
-            val_loss = write_evaluation(metrics, step, config, evaluator, learner) if evaluates else None
+            val_loss = write_evaluation(metrics, step, evaluator, learner) if evaluates else None
             checkpoints.save_if_due(step, learner, metrics, val_loss)
 
         feed.close()
         switches.close()
         checkpoints.close()
-        write_run_end(metrics, config, world, learner, switches, checkpoints)
+        write_run_end(metrics, world, learner, switches, checkpoints)
         if graph:
             graph.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainer.config.schema import SpeedConfig
+from trainer.contracts.sections import AnySpeed
 from trainer.losses.objective import Objective
 from trainer.process.world import World
 from trainer.wrapper.ddp import Ddp
@@ -15,7 +15,7 @@ from trainer.wrapper.plain import Plain
 Wrapper = Plain | Ddp | Flat | Fsdp2
 
 
-def wrap(objective: Objective, speed: SpeedConfig, world: World) -> Wrapper:
+def wrap(objective: Objective, speed: AnySpeed, world: World) -> Wrapper:
     """Wrap for the ranks of this run; a single rank has no one to share with, and only `flat` changes it."""
     kind, reduced = speed.wrapper, 1
     if speed.reduce_gradients == "every-micro-step":

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainer.config.schema import Config
-from trainer.data.batches.mixture import TaskSet
+from trainer.data.batches.mixture import MixedSchedule, TaskSet
 from trainer.process.terminal import show_progress
 
 LARGEST_SPREAD = 0.1  # standard deviation over the ranks / mean
@@ -26,19 +25,19 @@ class FileBalance:
         return float(self.pairs.std() / self.pairs.mean()) if self.pairs.any() else float("inf")
 
 
-def sampling_balance(train: TaskSet, config: Config, seed: int, ranks: int) -> list[FileBalance]:
+def sampling_balance(
+    train: TaskSet, schedule: MixedSchedule, steps: int, micro_steps: int, ranks: int
+) -> list[FileBalance]:
     """Go through the batches of a whole training, without reading their fields."""
-    schedule = train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth)
-    micro_steps = config.speed.accumulation_steps
     counts = [np.zeros((len(task.files), ranks), dtype=np.int64) for task in train.tasks]
-    for step in range(1, config.growth.steps + 1):
+    for step in range(1, steps + 1):
         for micro_step in range(micro_steps):
             for rank in range(ranks):
                 pairs = schedule.micro_batch(step, micro_step, micro_steps, rank, ranks)
                 for task, first, count in zip(train.tasks, train.first_pairs, counts, strict=True):
                     own = pairs[(pairs >= first) & (pairs < first + len(task.table))] - first
                     count[:, rank] += np.bincount(task.file_of(own), minlength=len(task.files))
-        show_progress("step", step, config.growth.steps)
+        show_progress("step", step, steps)
     return [
         FileBalance(task.task.name, file.path.name, row)
         for task, count in zip(train.tasks, counts, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -44,3 +45,8 @@ class Batch(NamedTuple):
             tuple(map(moved, self.next_fields)),
             moved(self.condition),
         )
+
+
+def part_sizes(pairs: int, shares: Sequence[int]) -> list[int]:
+    """How many pairs of each task there are in a batch; validation made sure that they come out even."""
+    return [pairs * share // sum(shares) for share in shares]

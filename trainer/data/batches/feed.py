@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from trainer.config.schema import SpeedConfig
+from trainer.contracts.sections import AnySpeed
 from trainer.data.batches.batch import Batch
 from trainer.data.batches.mixture import MixedSchedule, ResidentSet, TaskSet
 
@@ -61,7 +61,7 @@ class LoaderFeed:
     """DataLoader workers read ahead; updates must be taken in the order of `steps`."""
 
     def __init__(
-        self, pairs: TaskSet, share: Share, steps: range, speed: SpeedConfig, device: torch.device
+        self, pairs: TaskSet, share: Share, steps: range, speed: AnySpeed, device: torch.device
     ) -> None:
         self.device, self.micro_steps = device, share.micro_steps
         self.loader = DataLoader(
@@ -104,7 +104,7 @@ Feed = ResidentFeed | LoaderFeed
 
 
 def open_feed(
-    pairs: TaskSet, share: Share, updates: int, speed: SpeedConfig, device: torch.device, first_step: int = 1
+    pairs: TaskSet, share: Share, updates: int, speed: AnySpeed, device: torch.device, first_step: int = 1
 ) -> Feed:
     """Return the feed of the updates first_step..updates; a resumed run does not start at 1."""
     if speed.data_path == "resident":

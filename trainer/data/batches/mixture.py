@@ -5,7 +5,6 @@ Every micro-batch holds the same number of pairs of each task, task after task, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
@@ -13,7 +12,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from trainer.data.batches.batch import Batch
+from trainer.data.batches.batch import Batch, part_sizes
 from trainer.data.batches.growth import Growth
 from trainer.data.batches.pair_readers import MappedPairs, ResidentPairs
 from trainer.data.batches.schedule import BatchSchedule
@@ -101,8 +100,3 @@ class MixedSchedule:
             for schedule, first in zip(self.tasks, self.first_pairs, strict=True)
         ]
         return np.concatenate(parts)
-
-
-def part_sizes(pairs: int, shares: Sequence[int]) -> list[int]:
-    """How many pairs of each task there are in a batch; validation made sure that they come out even."""
-    return [pairs * share // sum(shares) for share in shares]

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 
 from trainer.config.load import config_from
-from trainer.config.schema import Config
+from trainer.contracts.sections import ModelConfig
 from trainer.data.splits import Data
 from trainer.errors import CannotWrite, ConfigError, refusal_of_system
 from trainer.model.latent_operator import LatentPdeOperator
+from trainer.model.token_grid import Grids
 from trainer.optimizer.ema import MISSING
 from trainer.process.exit import SAVING
 from trainer.process.folders import BEST, LAST
@@ -64,7 +65,7 @@ def read_checkpoint(path: Path) -> dict:
         raise ConfigError(
             f"{path}: is of step {step!r}, where its training has {last}; give one that a training wrote"
         )
-    for name in _unlike_our_models(config, state):
+    for name in _unlike_our_models(config.model, config.grids, state):
         raise ConfigError(
             f"{path}: {name} has another shape or format in this version's model, or is in one only; "
             "use the trainer that wrote it, or train again"
@@ -89,10 +90,10 @@ def _holds_weights(state: dict) -> bool:
     )
 
 
-def _unlike_our_models(config: Config, state: dict) -> list[str]:
+def _unlike_our_models(model: ModelConfig, grids: Grids, state: dict) -> list[str]:
     """Weights and averages that the model of the checkpoint's own config has otherwise, by name."""
     with torch.device("meta"):
-        ours = LatentPdeOperator(config).state_dict()
+        ours = LatentPdeOperator(model, grids).state_dict()
         averages = {**ours, MISSING: torch.ones((), dtype=torch.float64)}
     unlike = (_forms(ours) ^ _forms(state["model"])) | (_forms(averages) ^ _forms(state["ema"]))
     return sorted({name for name, *_ in unlike})

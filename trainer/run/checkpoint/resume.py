@@ -10,10 +10,10 @@ from pathlib import Path
 
 import torch
 
+from trainer.build import build_model
 from trainer.config import Config, to_plain
 from trainer.data.splits import Data
 from trainer.errors import ConfigError
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.hybrid import state_names
 from trainer.process.folders import make_folder
 from trainer.process.terminal import say
@@ -59,7 +59,7 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
             f"only keys under speed, {', '.join(CHANGE_NOTHING)} may differ"
         )
     with torch.device("meta"):
-        names = state_names(LatentPdeOperator(config), config)
+        names = state_names(build_model(config), config.optimizer)
     for name in sorted(names ^ state["optimizer"].keys(), key=str):
         raise ConfigError(
             f"--resume: {path}: the optimizer keeps a state of {name} in one version of the trainer only; "
@@ -82,14 +82,14 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
     )
 
 
-def require_same_data(earlier: Earlier, data: Data, config: Config, out: Path, world: World) -> None:
+def require_same_data(earlier: Earlier, data: Data, root: str, out: Path, world: World) -> None:
     """Raise ConfigError on every rank if one of them reads other data than the run had before."""
     if earlier.state is None:
         return
     found = "same" if is_of_data(earlier.state, data) else "other"
     if "other" in world.gather_text(found):
         raise ConfigError(
-            f"--resume: {out / LAST} was trained on other data than data.root {config.data.root} holds; "
+            f"--resume: {out / LAST} was trained on other data than data.root {root} holds; "
             "put back the files that it was trained on, or start without --resume"
         )
 

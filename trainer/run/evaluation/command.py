@@ -58,7 +58,7 @@ def evaluate_checkpoint(path: Path, root: str | None) -> CheckpointErrors:
         evaluator = Evaluator(config, opened.data.held_out, opened.world)
         errors = {name: _errors(evaluator, tensors) for name, tensors in opened.weights.items()}
     judged = config.judged_weights
-    return CheckpointErrors(errors, judged, {**beside_judged(errors, config), **errors[judged]})
+    return CheckpointErrors(errors, judged, {**beside_judged(errors, judged), **errors[judged]})
 
 
 @contextmanager

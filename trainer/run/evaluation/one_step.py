@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from trainer.build import build_model
 from trainer.config.schema import Config
 from trainer.data.batches.batch import TaskPairs
 from trainer.data.batches.mixture import TaskSet
 from trainer.data.batches.pair_readers import MappedPairs
 from trainer.data.files.normalisation import physical
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.model.skip_init import SkipInit
 from trainer.process.terminal import show_progress
 from trainer.process.world import World
@@ -52,12 +52,12 @@ class HeldOutErrors:
         return found
 
 
-def beside_judged(errors: dict[str, dict[str, float]], config: Config) -> dict[str, float]:
+def beside_judged(errors: dict[str, dict[str, float]], judged: str) -> dict[str, float]:
     """The held-out losses, whole and by task, of what is not judged: of the weights or of their average."""
     return {
         f"val_loss_{which}{metric.removeprefix('val_loss')}": loss
         for which, found in errors.items()
-        if which != config.judged_weights
+        if which != judged
         for metric, loss in found.items()
         if metric.startswith("val_loss")
     }
@@ -81,7 +81,7 @@ class Evaluator:
             if trajectories
         ]
         with torch.random.fork_rng(devices=[]), SkipInit():
-            self.model = LatentPdeOperator(config).to(world.device).eval()
+            self.model = build_model(config).to(world.device).eval()
 
     @torch.no_grad()
     def errors(self, weights: dict[str, Tensor]) -> HeldOutErrors:

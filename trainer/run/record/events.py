@@ -62,11 +62,9 @@ def write_run_start(
     )
 
 
-def write_evaluation(
-    metrics: MetricsFile, step: int, config: Config, evaluator: Evaluator, learner: Learner
-) -> float:
+def write_evaluation(metrics: MetricsFile, step: int, evaluator: Evaluator, learner: Learner) -> float:
     """Evaluate the weights and their average; return the val_loss of what the config has judged of both."""
-    started = time.perf_counter()
+    started, config = time.perf_counter(), learner.config
     weights = {"raw": whole_state(learner.model), "ema": learner.ema.weights()}
     errors = {name: evaluator.errors(tensors) for name, tensors in weights.items()}
     for name, words in (("raw", ""), (config.judged_weights, " of the averaged weights")):
@@ -85,7 +83,7 @@ def write_evaluation(
         step=step,
         samples_seen=round(config.growth.position(step) * config.train.pairs_per_update),
         val_loss=judged.val_loss,
-        metrics={**beside_judged(numbers, config), **judged.metrics(), **rollouts},
+        metrics={**beside_judged(numbers, config.judged_weights), **judged.metrics(), **rollouts},
         seconds=time.perf_counter() - started,
     )
     return judged.val_loss
@@ -93,18 +91,18 @@ def write_evaluation(
 
 def write_run_end(
     metrics: MetricsFile,
-    config: Config,
     world: World,
     learner: Learner,
     switches: ProcessSwitches,
     checkpoints: CheckpointManager,
 ) -> None:
+    train, steps = learner.config.train, learner.config.growth.steps
     memory = _allocator_record(world)
     metrics.write(
         "run_end",
         status="finished",
-        samples=config.train.updates * config.train.pairs_per_update,
-        attempted_updates=config.growth.steps,
+        samples=train.updates * train.pairs_per_update,
+        attempted_updates=steps,
         skipped_updates=learner.scaled_step.skipped_updates,
         nccl_warnings=switches.nccl_warnings(),
         updates_read=switches.updates_read,

@@ -7,9 +7,8 @@ import time
 
 import torch
 
+from trainer.contracts.term import Phase
 from trainer.data.batches.feed import Feed, ResidentFeed
-from trainer.losses.choices import Phase
-from trainer.optimizer.learning_rate import learning_rate
 from trainer.run.record.window import StepRecord
 from trainer.run.step.learner import Learner
 from trainer.run.step.rollback import rolled_back
@@ -44,7 +43,7 @@ class GraphedUpdate:
             self.static.norm(step),
             config.step_pairs(step),
             wait,
-            learning_rate(config, step),
+            self.learner.rates.rate(step),
             compiled=False,
             skipped=self.static.skipped(step),
         )

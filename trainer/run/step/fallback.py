@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import torch
 
-from trainer.config.schema import Config
+from trainer.config.schema import Config, SpeedConfig
 from trainer.config.speed_rules import broken_speed_rules
 from trainer.data.batches.feed import Feed
 from trainer.process.terminal import say
@@ -57,15 +57,14 @@ def start(
 ) -> Started:
     """Return what learns, in the given state or fresh, with as few switches off as work."""
     if config.speed.on_failure == "error" or GATED in os.environ:
-        learner = _learner(config, seed, world, state, fault)
-        return Started(learner, _graph(learner, feed), {})
+        return Started(*Attempt(config, seed, world, feed).made(state, fault), {})
     failed: dict[tuple[str, ...], str] = {}  # how each attempt failed, by what was off in it
-    for off in _fewest_first([switch for switch in PLAIN_PATHS if _is_on(config, switch)]):
-        candidate = _without(config, off)
+    for off in _fewest_first([switch for switch in PLAIN_PATHS if _is_on(config.speed, switch)]):
+        candidate = replace(config, speed=_without(config.speed, off))
         if any(broken_speed_rules(candidate)):
             continue
         try:
-            learner, graph = _tried(candidate, seed, world, feed, state, fault)
+            learner, graph = Attempt(candidate, seed, world, feed).tried(state, fault)
         except SwitchFailed as failure:
             failed[off] = str(failure)
             continue
@@ -77,14 +76,50 @@ def start(
     raise RuntimeError(f"{first}; without {', '.join(off) or 'any switch'} it fails as well: {last}")
 
 
-def _tried(
-    config: Config, seed: int, world: World, feed: Feed, state: dict | None, fault: Fault | None
-) -> tuple[Learner, GraphedUpdate | None]:
-    """Make it if a trial works on every rank; SwitchFailed if a switch does not."""
-    _on_all_ranks(world, _try, config, seed, world, feed)
-    learner = _learner(config, seed, world, state, fault)  # wrappers meet here: what fails now ends the run
-    # A capture runs no collective, but the warm-up before it does: what fails there on one rank ends the run.
-    return learner, _on_all_ranks(world, _graph, learner, feed)
+@dataclass(frozen=True)
+class Attempt:
+    """Learners of one config."""
+
+    config: Config
+    seed: int
+    world: World
+    feed: Feed
+
+    def made(self, state: dict | None, fault: Fault | None) -> tuple[Learner, GraphedUpdate | None]:
+        learner = self._learner(state, fault)
+        return learner, self._graph(learner)
+
+    def tried(self, state: dict | None, fault: Fault | None) -> tuple[Learner, GraphedUpdate | None]:
+        """Make it if a trial works on every rank; SwitchFailed if a switch does not."""
+        _on_all_ranks(self.world, self.try_alone)
+        learner = self._learner(state, fault)  # wrappers meet here: what fails now ends the run
+        # A capture runs no collective, but the warm-up before it does: what fails there on one rank ends the
+        # run.
+        return learner, _on_all_ranks(self.world, self._graph, learner)
+
+    def _learner(self, state: dict | None, fault: Fault | None) -> Learner:
+        learner = Learner(self.config, self.seed, self.world, fault)
+        if state:
+            learner.load_state_dict(state)
+        return learner
+
+    def _graph(self, learner: Learner) -> GraphedUpdate | None:
+        return GraphedUpdate(learner, self.feed) if learner.config.speed.cuda_graph else None
+
+    def try_alone(self) -> None:
+        """Let a learner of its own take a step that no other rank waits for; compilers run at the first."""
+        speed, device = self.config.speed, self.world.device
+        alone = World(rank=0, size=1, device=device)
+        eager = replace(self.config, speed=replace(speed, cuda_graph=False))
+        try:
+            Learner(eager, self.seed, alone).work(1, 0.0, [self.feed.first_batch()])
+        finally:
+            if speed.compile != "off":
+                torch._dynamo.reset()  # compiled code of the trial counts as recompilation of the same code
+            gc.collect()  # switches put a module's own methods on it: such circles go with a collection alone
+            if device.type == "cuda":
+                torch.cuda.empty_cache()
+                torch.cuda.reset_peak_memory_stats()  # the trial's memory is not the training's
 
 
 def _on_all_ranks(world: World, action: Callable[..., Made], *arguments: object) -> Made:
@@ -108,32 +143,6 @@ def _on_all_ranks(world: World, action: Callable[..., Made], *arguments: object)
     return made
 
 
-def _learner(config: Config, seed: int, world: World, state: dict | None, fault: Fault | None) -> Learner:
-    learner = Learner(config, seed, world, fault)
-    if state:
-        learner.load_state_dict(state)
-    return learner
-
-
-def _graph(learner: Learner, feed: Feed) -> GraphedUpdate | None:
-    return GraphedUpdate(learner, feed) if learner.config.speed.cuda_graph else None
-
-
-def _try(config: Config, seed: int, world: World, feed: Feed) -> None:
-    """Let a learner of its own take a step that no other rank waits for; compilers run at the first call."""
-    alone = World(rank=0, size=1, device=world.device)
-    eager = replace(config, speed=replace(config.speed, cuda_graph=False))
-    try:
-        Learner(eager, seed, alone).work(1, 0.0, [feed.first_batch()])
-    finally:
-        if config.speed.compile != "off":
-            torch._dynamo.reset()  # compiled code of the trial counts as recompilation of the same code
-        gc.collect()  # switches put a module's own methods on it: such circles go with a collection alone
-        if world.device.type == "cuda":
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()  # the trial's memory is not the training's
-
-
 def _reasons(off: tuple[str, ...], failed: dict[tuple[str, ...], str]) -> dict[str, str]:
     """For each switch, how it failed with all others off; where the rules forbid that, the first failure."""
     first = next(iter(failed.values()), "")
@@ -153,13 +162,13 @@ def _fewest_first(switches: list[str]) -> Iterator[tuple[str, ...]]:
     return chain.from_iterable(combinations(switches, count) for count in range(len(switches) + 1))
 
 
-def _is_on(config: Config, switch: str) -> bool:
-    return any(getattr(config.speed, key) != value for key, value in PLAIN_PATHS[switch].items())
+def _is_on(speed: SpeedConfig, switch: str) -> bool:
+    return any(getattr(speed, key) != value for key, value in PLAIN_PATHS[switch].items())
 
 
-def _without(config: Config, switches: tuple[str, ...]) -> Config:
+def _without(speed: SpeedConfig, switches: tuple[str, ...]) -> SpeedConfig:
     plain = {key: value for switch in switches for key, value in PLAIN_PATHS[switch].items()}
-    return replace(config, speed=replace(config.speed, **plain))
+    return replace(speed, **plain)
 
 
 def _tell(started: Started, world: World) -> None:

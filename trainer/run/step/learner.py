@@ -10,17 +10,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from trainer.build import build_choices, build_model, build_objective, build_rates
 from trainer.config.schema import Config
+from trainer.contracts.term import EVERYTHING, Phase
 from trainer.counter_random import Step
 from trainer.data.batches.batch import Batch
 from trainer.data.batches.feed import Feed
-from trainer.losses.choices import EVERYTHING, Phase, StepChoices
-from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.hybrid import make_optimizer
-from trainer.optimizer.learning_rate import learning_rate, read_back_rates
 from trainer.optimizer.scaled_step import ScaledStep
 from trainer.process.world import World
 from trainer.run.failures.simulated import Fault
@@ -37,21 +35,22 @@ class Learner:
     def __init__(self, config: Config, seed: int, world: World, fault: Fault | None = None) -> None:
         self.config, self.world, self.fault = config, world, fault
         torch.manual_seed(seed)  # equal weights on all ranks and in all variants
-        self.model = LatentPdeOperator(config).to(world.device)
-        self.objective = Objective(self.model, config).to(world.device)  # its buffers are not the model's
+        self.model = build_model(config).to(world.device)
+        # To the device as well: its buffers are not the model's.
+        self.objective = build_objective(self.model, config).to(world.device)
         put_on_model(self.objective, config.speed)
         self.wrapper = wrap(self.objective, config.speed, world)
-        self.optimizer = make_optimizer(self.model, config, world, capturable=config.speed.cuda_graph)
+        self.optimizer = make_optimizer(self.model, config.optimizer, config.speed, world)
         self.scaled_step = ScaledStep(self.optimizer, config.speed.precision, world.device)
         self.ema = make_ema(self.model, config.average_decay, foreach=config.speed.foreach_ema)
-        self.choices = StepChoices.of(config, seed)
+        self.choices, self.rates = build_choices(config, seed), build_rates(config)
         self.follow_growth(1)
 
     def update(self, step: int, feed: Feed) -> StepRecord:
         """One optimizer step on the batches of the feed."""
         graphs = graphs_compiled()
         self.follow_growth(step)
-        rate = learning_rate(self.config, step)
+        rate = self.rates.rate(step)
         waits = _Waits()
         batches = waits.measured(feed.update(step))
         loss, norm = self.work(step, rate, batches, self.choices.phase(step))
@@ -116,10 +115,12 @@ class Learner:
         return {
             **self.wrapper.effective(),
             **read_back_model(self.objective, self.config.speed, product_dtype),
-            **read_back_recipe(self.objective, self.choices),
+            **read_back_recipe(
+                self.objective, self.choices, self.config.growth, self.config.train.pairs_per_update
+            ),
             "precision": str(product_dtype).removeprefix("torch."),
             "optimizer": self.optimizer.implementation,
-            **read_back_rates(self.config),
+            **self.rates.effective(),
             "ema": self.ema.implementation + self._judged_average(),
         }
 

@@ -7,10 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from trainer.config.schema import Config
+from trainer.contracts.term import Phase
 from trainer.data.batches.feed import ResidentFeed
-from trainer.losses.choices import Phase
-from trainer.optimizer.learning_rate import learning_rate
+from trainer.optimizer.learning_rate import RateSchedule
 from trainer.run.step.learner import Learner
 
 
@@ -24,7 +23,7 @@ class StaticUpdate:
         # Step and pair numbers side by side: one copy brings both.
         self._inputs = torch.empty(1 + numbers.size, dtype=torch.int64, device=device)
         self._step, self._numbers = self._inputs[0], self._inputs[1:].view(*numbers.shape)
-        self._rates = rate_table(config).to(device)
+        self._rates = rate_table(learner.rates).to(device)
         # The losses of a window are read together at its end; until then none may be overwritten.
         self.losses = torch.zeros(config.train.window_updates, device=device)
         self.norms = None if config.optimizer.clip_norm is None else torch.zeros_like(self.losses)
@@ -64,7 +63,7 @@ class StaticUpdate:
         return np.stack([share.pairs(step, micro_step) for micro_step in range(share.micro_steps)])
 
 
-def rate_table(config: Config) -> Float[Tensor, " steps"]:
+def rate_table(schedule: RateSchedule) -> Float[Tensor, " steps"]:
     """Learning rate by step; entry 0 is of no step."""
-    rates = [learning_rate(config, step) for step in range(1, config.growth.steps + 1)]
+    rates = [schedule.rate(step) for step in range(1, schedule.growth.steps + 1)]
     return torch.tensor([0.0, *rates])

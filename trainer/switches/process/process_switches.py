@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from trainer.config.schema import Config
+from trainer.config.schema import SpeedConfig
 from trainer.errors import Diverged
 from trainer.process.world import World
 from trainer.switches.process.memory_cleanup import MemoryCleanup
@@ -24,14 +24,16 @@ class ProcessSwitches:
     `read` and `clean_up` belong to it, and to its time.
     """
 
-    def __init__(self, config: Config, steps: int, out: Path, world: World) -> None:
+    def __init__(
+        self, speed: SpeedConfig, steps: int, out: Path, world: World, *, detect_anomaly: bool = False
+    ) -> None:
         """steps: how many this process takes."""
-        self.nccl = config.speed.nccl
-        torch.backends.cudnn.benchmark = config.speed.cudnn_autotune
-        torch.autograd.set_detect_anomaly(config.train.detect_anomaly)
-        self.metric_reads, self.updates_read = config.speed.metric_reads, 0
-        self.cleanup = MemoryCleanup(config.speed.memory_cleanup_updates)
-        self.trace = Trace(config.speed.trace_updates, steps, out, world.rank)
+        self.nccl = speed.nccl
+        torch.backends.cudnn.benchmark = speed.cudnn_autotune
+        torch.autograd.set_detect_anomaly(detect_anomaly)
+        self.metric_reads, self.updates_read = speed.metric_reads, 0
+        self.cleanup = MemoryCleanup(speed.memory_cleanup_updates)
+        self.trace = Trace(speed.trace_updates, steps, out, world.rank)
 
     def before(self) -> None:
         self.trace.before()

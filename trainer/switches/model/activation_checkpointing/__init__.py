@@ -9,13 +9,13 @@ from trainer.contracts.switch import Key, ModelSwitch
 if TYPE_CHECKING:
     import torch
 
-    from trainer.config.schema import SpeedConfig
+    from trainer.contracts.sections import AnySpeed
     from trainer.losses.objective import Objective
 
 Blocks = Literal["off", "all", "every-other", "selective"]
 
 
-def put_on(objective: Objective, speed: SpeedConfig) -> None:
+def put_on(objective: Objective, speed: AnySpeed) -> None:
     from trainer.switches.model.activation_checkpointing.recompute import checkpoint_blocks, checkpoint_ends
 
     checkpoint_blocks(objective.model, speed.activation_checkpointing)
@@ -23,7 +23,7 @@ def put_on(objective: Objective, speed: SpeedConfig) -> None:
         checkpoint_ends(objective.model)
 
 
-def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, int]:
+def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict[str, int]:
     from trainer.switches.model.activation_checkpointing.recompute import checkpointed
 
     model = objective.model

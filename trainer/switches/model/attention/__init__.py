@@ -11,7 +11,7 @@ from trainer.errors import Problem
 if TYPE_CHECKING:
     import torch
 
-    from trainer.config.schema import Config, SpeedConfig
+    from trainer.contracts.sections import AnySpeed, ModelConfig
     from trainer.losses.objective import Objective
 
 Attention = Literal["auto", "math", "efficient", "flash", "flash3", "cudnn", "flex", "one-tile"]
@@ -20,20 +20,19 @@ ONE_TILE_TOKENS = 128  # scores of more do not fit the registers of one program
 OF_A_GPU = ("efficient", "flash3", "cudnn", "flex", "one-tile")
 
 
-def put_on(objective: Objective, speed: SpeedConfig) -> None:
+def put_on(objective: Objective, speed: AnySpeed) -> None:
     from trainer.switches.model.attention.back_ends import replace_self_attention
 
     replace_self_attention(objective.model, speed.attention)
 
 
-def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, str]:
+def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict[str, str]:
     from trainer.switches.model.attention.back_ends import observed_attention
 
     return {"attention": observed_attention(objective.model, speed.attention, dtype)}
 
 
-def broken_rules(config: Config) -> Iterator[Problem]:
-    speed = config.speed
+def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
     if speed.attention == "flex" and speed.compile == "off":
         yield Problem(
             "speed.attention",
@@ -44,15 +43,15 @@ def broken_rules(config: Config) -> Iterator[Problem]:
             "speed.attention",
             f'got "{speed.attention}", which takes 16-bit numbers: expected speed.precision bf16 or fp16',
         )
-    if speed.attention == "one-tile" and config.model.tokens > ONE_TILE_TOKENS:
+    if speed.attention == "one-tile" and model.tokens > ONE_TILE_TOKENS:
         yield Problem(
             "speed.attention",
-            f'got "one-tile", but {config.model.tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: '
+            f'got "one-tile", but {model.tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: '
             "expected auto",
         )
 
 
-def without_gpu(speed: SpeedConfig) -> str | None:
+def without_gpu(speed: AnySpeed) -> str | None:
     return "expected auto, math or flash" if speed.attention in OF_A_GPU else None
 
 

@@ -11,11 +11,11 @@ from trainer.errors import Problem
 if TYPE_CHECKING:
     import torch
 
-    from trainer.config.schema import Config, SpeedConfig
+    from trainer.contracts.sections import AnySpeed, ModelConfig
     from trainer.losses.objective import Objective
 
 
-def put_on(objective: Objective, speed: SpeedConfig) -> None:
+def put_on(objective: Objective, speed: AnySpeed) -> None:
     from trainer.switches.model.compilation.regions import compile_blocks, compile_whole
 
     if speed.compile == "blocks":
@@ -24,14 +24,13 @@ def put_on(objective: Objective, speed: SpeedConfig) -> None:
         compile_whole(objective, speed.compile_mode)
 
 
-def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, str | int]:
+def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict[str, str | int]:
     from trainer.switches.model.compilation.regions import compiled_blocks, observed_compile
 
     return {"compile": observed_compile(objective), "compiled_blocks": compiled_blocks(objective.model)}
 
 
-def broken_rules(config: Config) -> Iterator[Problem]:
-    speed = config.speed
+def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
     if speed.compile_mode != "default" and speed.compile == "off":
         yield Problem("speed.compile_mode", f'got "{speed.compile_mode}", but speed.compile is off')
     if speed.compile_mode == "reduce-overhead" and speed.accumulation_steps > 1:

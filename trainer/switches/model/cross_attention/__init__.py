@@ -13,11 +13,11 @@ from trainer.switches.model.attention import ONE_TILE_TOKENS
 if TYPE_CHECKING:
     import torch
 
-    from trainer.config.schema import Config, SpeedConfig
+    from trainer.contracts.sections import AnySpeed, ModelConfig
     from trainer.losses.objective import Objective
 
 
-def put_on(objective: Objective, speed: SpeedConfig) -> None:
+def put_on(objective: Objective, speed: AnySpeed) -> None:
     if speed.cross_attention == "auto":
         return
     from trainer.switches.model.cross_attention.one_tile import replace_cross_attention
@@ -25,23 +25,23 @@ def put_on(objective: Objective, speed: SpeedConfig) -> None:
     replace_cross_attention(objective.model)
 
 
-def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, str]:
+def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict[str, str]:
     from trainer.switches.model.cross_attention.one_tile import observed_cross_attention
 
     return {"cross_attention": observed_cross_attention(objective.model)}
 
 
-def broken_rules(config: Config) -> Iterator[Problem]:
-    if config.speed.cross_attention == "auto":
+def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
+    if speed.cross_attention == "auto":
         return
-    tokens, model = config.model.tokens, config.model
+    tokens = model.tokens
     width = model.decoder_hidden_dim // model.decoder_heads
     if tokens > ONE_TILE_TOKENS:
         yield Problem(
             "speed.cross_attention",
             f'got "one-tile", but {tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: expected auto',
         )
-    if config.speed.precision == "fp32":
+    if speed.precision == "fp32":
         yield Problem(
             "speed.cross_attention",
             'got "one-tile", whose forward pass takes 16-bit numbers: expected speed.precision bf16 or fp16',
@@ -53,7 +53,7 @@ def broken_rules(config: Config) -> Iterator[Problem]:
         )
 
 
-def without_gpu(speed: SpeedConfig) -> str | None:
+def without_gpu(speed: AnySpeed) -> str | None:
     return "expected auto" if speed.cross_attention != "auto" else None
 
 

@@ -11,13 +11,13 @@ from trainer.errors import Problem
 if TYPE_CHECKING:
     import torch
 
-    from trainer.config.schema import Config, SpeedConfig
+    from trainer.contracts.sections import AnySpeed, ModelConfig
     from trainer.losses.objective import Objective
 
 MULTIPLE = 16  # what torch._scaled_mm asks of the widths of its factors
 
 
-def put_on(objective: Objective, speed: SpeedConfig) -> None:
+def put_on(objective: Objective, speed: AnySpeed) -> None:
     if not speed.fp8_products:
         return
     from trainer.switches.model.fp8_products.linear import use_fp8_products
@@ -25,14 +25,14 @@ def put_on(objective: Objective, speed: SpeedConfig) -> None:
     use_fp8_products(objective.model)
 
 
-def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, int]:
+def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict[str, int]:
     from trainer.switches.model.fp8_products.linear import observed_fp8_layers
 
     return {"fp8_layers": observed_fp8_layers(objective.model)}
 
 
-def broken_rules(config: Config) -> Iterator[Problem]:
-    speed, width = config.speed, config.model.hidden_dim
+def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
+    width = model.hidden_dim
     if not speed.fp8_products:
         return
     if speed.precision != "bf16":

@@ -11,11 +11,11 @@ from trainer.errors import Problem
 if TYPE_CHECKING:
     import torch
 
-    from trainer.config.schema import Config, SpeedConfig
+    from trainer.contracts.sections import AnySpeed, ModelConfig
     from trainer.losses.objective import Objective
 
 
-def put_on(objective: Objective, speed: SpeedConfig) -> None:
+def put_on(objective: Objective, speed: AnySpeed) -> None:
     if not speed.fused_pointwise:
         return
     from trainer.switches.model.fused_pointwise.layers import fuse_pointwise
@@ -23,15 +23,14 @@ def put_on(objective: Objective, speed: SpeedConfig) -> None:
     fuse_pointwise(objective.model)
 
 
-def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, int]:
+def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict[str, int]:
     from trainer.switches.model.fused_pointwise.layers import observed_fused_layers
 
     return {"fused_layers": observed_fused_layers(objective.model)}
 
 
-def broken_rules(config: Config) -> Iterator[Problem]:
+def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
     """Its kernels join the end of a block or layer with the start of the next: none can be run by itself."""
-    speed = config.speed
     if not speed.fused_pointwise:
         return
     if speed.compile == "blocks":
@@ -58,7 +57,7 @@ def broken_rules(config: Config) -> Iterator[Problem]:
         )
 
 
-def without_gpu(speed: SpeedConfig) -> str | None:
+def without_gpu(speed: AnySpeed) -> str | None:
     return "make it false" if speed.fused_pointwise else None
 
 

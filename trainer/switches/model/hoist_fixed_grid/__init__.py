@@ -9,11 +9,11 @@ from trainer.contracts.switch import Key, ModelSwitch
 if TYPE_CHECKING:
     import torch
 
-    from trainer.config.schema import SpeedConfig
+    from trainer.contracts.sections import AnySpeed
     from trainer.losses.objective import Objective
 
 
-def put_on(objective: Objective, speed: SpeedConfig) -> None:
+def put_on(objective: Objective, speed: AnySpeed) -> None:
     """Embed the places of whole grids and lattices, and project them to the first layer's queries, once for
     all the pairs that have them in common: once for every position that a lattice can take.
     """
@@ -21,7 +21,7 @@ def put_on(objective: Objective, speed: SpeedConfig) -> None:
         part.shares_places = part.plan.lattice is not None
 
 
-def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, int]:
+def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict[str, int]:
     """How many tasks embed places once for several pairs."""
     return {"hoisted_tasks": sum(part.shares_places for part in objective.tasks)}
 

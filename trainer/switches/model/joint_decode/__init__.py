@@ -10,11 +10,11 @@ from trainer.contracts.term import OF_A_DECODED_PREDICTION, OF_A_RECONSTRUCTION
 if TYPE_CHECKING:
     import torch
 
-    from trainer.config.schema import SpeedConfig
+    from trainer.contracts.sections import AnySpeed
     from trainer.losses.objective import Objective
 
 
-def put_on(objective: Objective, speed: SpeedConfig) -> None:
+def put_on(objective: Objective, speed: AnySpeed) -> None:
     """Half of the launches: pairs with inverse terms are rows of the decode of all predictions.
 
     More work: reconstructions are decoded on the border too, and all rows are read by both heads of a task
@@ -26,7 +26,7 @@ def put_on(objective: Objective, speed: SpeedConfig) -> None:
         part.decodes_jointly = bool(asks_for_both) and part.plan.lattice is not None
 
 
-def read_back(objective: Objective, speed: SpeedConfig, dtype: torch.dtype) -> dict[str, int]:
+def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict[str, int]:
     """How many tasks decode both together, in the steps that ask for both."""
     return {"joint_decodes": sum(part.decodes_jointly for part in objective.tasks)}
 
