@@ -131,8 +131,8 @@ def _parser() -> argparse.ArgumentParser:
         description=sys.modules["trainer"].__doc__,
         epilog="COMMAND --help explains its options. "
         "Exit codes: 0 done, 1 failed, 2 bad input, 130 Ctrl-C, 141 output unread. "
-        "Every setting of a config, with its range and default: trainer/config/schema.py; "
-        "those of a task's data: trainer/data/tasks/.",
+        "Every setting of a config, with its range and default: trainer/contracts/sections.py; "
+        "those of data: trainer/config/schema.py and trainer/data/tasks/.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -11,6 +11,7 @@ from tiny import ROOT, launch, tiny_config, tiny_file
 from trainer.cli import main
 from trainer.config import Config, config_hash, load_config, to_plain
 from trainer.config.rules import require_world_fits
+from trainer.config.schema import LossConfig
 from trainer.errors import ConfigError
 from trainer.process.ranks import rank_from_environment
 from trainer.process.world import open_world
@@ -28,8 +29,17 @@ def written(folder: Path, text: str, name: str = "config.yaml") -> Path:
     return path
 
 
-def test_an_empty_file_means_all_defaults(tmp_path):
-    assert load_config(written(tmp_path, "")) == Config()
+def loaded(folder: Path, text: str, *overrides: str) -> Config:
+    """With a loss, without which there is nothing to train."""
+    return load_config(written(folder, text), ["loss.forward=1", *overrides])
+
+
+def test_what_a_file_does_not_say_is_the_default(tmp_path):
+    assert loaded(tmp_path, "") == Config(loss=LossConfig(forward=1.0))
+
+
+def test_a_term_without_a_weight_is_not_trained(tmp_path):
+    assert "loss: no term trains the operator and the decoder" in problem(written(tmp_path, ""))
 
 
 def test_the_resolved_config_reads_back_as_itself(tmp_path):
@@ -40,35 +50,34 @@ def test_the_resolved_config_reads_back_as_itself(tmp_path):
 
 @pytest.mark.parametrize("text", ["1e-3", "1.0E-3", "0.001", "+1e-3"])
 def test_a_number_with_an_exponent_is_a_number(tmp_path, text):
-    path = written(tmp_path, f"optimizer: {{learning_rate: {text}}}\n")
-    assert load_config(path).optimizer.learning_rate == 0.001
+    config = loaded(tmp_path, f"optimizer: {{learning_rate: {text}}}\n")
+    assert config.optimizer.learning_rate == 0.001
 
 
 @pytest.mark.parametrize("text", ["200", "200.0", "2e2"])
 def test_a_whole_number_may_be_written_with_a_point_or_an_exponent(tmp_path, text):
-    updates = load_config(written(tmp_path, f"train: {{updates: {text}}}\n")).train.updates
+    updates = loaded(tmp_path, f"train: {{updates: {text}}}\n").train.updates
     assert (updates, type(updates)) == (200, int)
 
 
 def test_a_number_that_begins_with_0_is_decimal(tmp_path):
-    assert load_config(written(tmp_path, "train: {updates: 0200}\n")).train.updates == 200
+    assert loaded(tmp_path, "train: {updates: 0200}\n").train.updates == 200
 
 
 @pytest.mark.parametrize("text", ["", "~", "null", "Null", "NULL"])
 def test_nothing_is_null(tmp_path, text):
-    path = written(tmp_path, f"optimizer:\n  clip_norm: {text}\n")
-    assert load_config(path, ["recipe.query_points="]) == Config()
+    config = loaded(tmp_path, f"optimizer:\n  clip_norm: {text}\n", "recipe.query_points=")
+    assert (config.optimizer.clip_norm, config.recipe.query_points) == (None, None)
 
 
 @pytest.mark.parametrize("text", ["true", "True", "TRUE"])
 def test_a_truth_may_be_written_in_capitals(tmp_path, text):
-    path = written(tmp_path, f"{{train: {{keep_best: {text}}}, speed: {{fused_adamw: {text}}}}}")
-    config = load_config(path)
+    config = loaded(tmp_path, f"{{train: {{keep_best: {text}}}, speed: {{fused_adamw: {text}}}}}")
     assert (config.train.keep_best, config.speed.fused_adamw) == (True, True)
 
 
 def test_off_is_a_word_and_not_false(tmp_path):
-    assert load_config(written(tmp_path, "speed: {compile: off}\n")).speed.compile == "off"
+    assert loaded(tmp_path, "speed: {compile: off}\n").speed.compile == "off"
 
 
 def test_the_hash_tells_configs_apart_wherever_they_differ(tmp_path):
@@ -150,7 +159,7 @@ def test_an_override_wins_over_the_file(tmp_path):
             "model.tokens: got 3, expected a number that cuts the 256 grid of advection1d",
         ),
         (
-            "model: {tokens: 1}",
+            "{model: {tokens: 1}, loss: {diversity: 1e-4}}",
             "loss.diversity: got 0.0001, but model.tokens of 1 have no spread over the tokens of a pair",
         ),
         ("data: {tasks: [darcy3d]}", 'data.tasks[0]: got "darcy3d", expected one of'),
@@ -159,12 +168,12 @@ def test_an_override_wins_over_the_file(tmp_path):
             "data.tasks: got ['darcy2d', 'darcy2d'], expected each task once",
         ),
         (
-            "model: {trained: operator}",
+            "{model: {trained: operator}, loss: {forward: 1}}",
             "loss.forward: got 1.0, but model.trained operator has loss.latent only: make it 0",
         ),
         ("recipe: {task_shares: [1, 2]}", "recipe.task_shares: got [1, 2], expected one for each of"),
         (
-            "{data: {tasks: [darcy2d]}, recipe: {query_points: 2048}}",
+            "{data: {tasks: [darcy2d]}, loss: {spectral: 0.05}, recipe: {query_points: 2048}}",
             "loss.spectral: got 0.05, but it needs a regular grid and darcy2d decodes 2048 uniform points",
         ),
         (
@@ -176,14 +185,17 @@ def test_an_override_wins_over_the_file(tmp_path):
             "model.decoder_heads: got 7, expected a divisor of model.decoder_hidden_dim (384)",
         ),
         ("model: {heads: 7}", "model.heads: got 7, expected a divisor of model.hidden_dim (384)"),
-        ("recipe: {query_points: 9}", "loss.conservation: got 0.0001, but it needs a regular grid"),
-        ("loss: {forward: 0, spectral: 0, latent: 0}", "loss: no term trains the operator and the decoder"),
         (
-            "loss: {forward: 0, spectral: 0, inverse_encoding: 0}",
+            "{loss: {conservation: 1}, recipe: {query_points: 9}}",
+            "loss.conservation: got 1.0, but it needs a",
+        ),
+        ("loss: {inverse_encoding: 1}", "loss: no term trains the operator and the decoder"),
+        (
+            "loss: {latent: 1}",
             "loss: no term trains the operator and the decoder",
         ),
         (
-            "{data: {tasks: [advection1d, darcy2d]}, loss: {forward: 0, spectral: 0, inverse_encoding: 1}}",
+            "{data: {tasks: [advection1d, darcy2d]}, loss: {latent: 1, inverse_encoding: 1}}",
             "loss: no term trains the operator and the decoder",
         ),
         (

@@ -360,7 +360,7 @@ def test_a_token_is_where_the_points_of_its_patch_are(tokens, grid):
 def test_before_any_training_a_query_looks_at_the_tokens_near_it(task):
     """Behind the first layer, whose queries are small yet."""
     torch.manual_seed(0)
-    model = build_model(config_from({"data": {"tasks": [task]}}, "a test"))
+    model = build_model(config_from({"data": {"tasks": [task]}, "loss": {"forward": 1}}, "a test"))
     own_weights = []
     for layer in model.decoder.layers:
         layer.attention.mix = partial(_mix_and_note, layer.attention, own_weights)

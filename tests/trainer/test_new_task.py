@@ -76,7 +76,6 @@ from trainer.contracts.term import Term
 
 TERM = Term(
     name="pull",
-    weight=0.0,
     inputs=("prediction",),
     loss=lambda prediction: (prediction.float() - 100).square().mean(),
     of=lambda task: task.name == "decay1d",

@@ -56,7 +56,7 @@ DataConfig = make_dataclass(
 # And the weight of each term under its name, so that a new term needs no line here.
 LossConfig = make_dataclass(
     "LossConfig",
-    [(term.name, Weight, term.weight) for term in TERMS.values()],
+    [(name, Weight, 0.0) for name in TERMS],
     bases=(AnyLoss,),
     namespace={"__module__": __name__, "__doc__": AnyLoss.__doc__},
     frozen=True,

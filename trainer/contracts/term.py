@@ -30,11 +30,11 @@ EVERYTHING = Phase()
 class Term:
     """`loss` is given the `inputs` in their order, named after methods of trainer/losses/term_inputs.py.
 
-    It returns a mean over pairs in float32. A term of weight 0 is not computed.
+    It returns a mean over pairs in float32. Its weight is 0, with which it is not computed, until a config
+    gives it one.
     """
 
     name: str
-    weight: float  # where the config gives none
     inputs: tuple[str, ...]
     loss: Callable[..., Tensor]
     of: Callable[[Task], bool] = lambda task: True  # which tasks have it

@@ -1,4 +1,4 @@
-"""One file per term: its weight, what it compares and when it is due. A new file is a new term."""
+"""One file per term: what it compares and when it is due. A new file is a new term."""
 
 from trainer.contracts.discovery import discovered
 from trainer.contracts.term import Term

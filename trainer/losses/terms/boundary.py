@@ -18,7 +18,6 @@ def boundary_loss(border: Float[Tensor, "pairs fields places"]) -> Float[Tensor,
 
 TERM = Term(
     name="boundary",
-    weight=1e-4,
     inputs=("border",),
     loss=boundary_loss,
     of=lambda task: task.zero_border,

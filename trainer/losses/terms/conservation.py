@@ -20,7 +20,6 @@ def conservation_loss(
 
 TERM = Term(
     name="conservation",
-    weight=1e-4,
     inputs=("prediction_on_grid", "field_on_grid"),
     loss=conservation_loss,
     of=lambda task: task.conserved,

@@ -24,7 +24,6 @@ def diversity_loss(latent: Float[Tensor, "pairs tokens latent"]) -> Float[Tensor
 
 TERM = Term(
     name="diversity",
-    weight=1e-4,
     inputs=("latent",),
     loss=diversity_loss,
     order=8,

@@ -20,7 +20,6 @@ def forward_loss(
 
 TERM = Term(
     name="forward",
-    weight=1.0,
     inputs=("prediction", "target"),
     loss=forward_loss,
     order=1,

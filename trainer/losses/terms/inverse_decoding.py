@@ -20,7 +20,6 @@ def inverse_decoding_loss(
 
 TERM = Term(
     name="inverse_decoding",
-    weight=0.01,
     inputs=("encoded_again", "encoded_once"),
     loss=inverse_decoding_loss,
     group="inverse",

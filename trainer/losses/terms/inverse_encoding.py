@@ -20,7 +20,6 @@ def inverse_encoding_loss(
 
 TERM = Term(
     name="inverse_encoding",
-    weight=0.01,
     inputs=("reconstruction", "reconstructed"),
     loss=inverse_encoding_loss,
     group="inverse",

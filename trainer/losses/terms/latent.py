@@ -20,7 +20,6 @@ def latent_loss(
 
 TERM = Term(
     name="latent",
-    weight=1.0,
     inputs=("advanced", "encoded_target"),
     loss=latent_loss,
     of=lambda task: not task.steady,  # what a steady task asks for is no state to encode

@@ -18,7 +18,6 @@ def latent_norm_loss(latent: Float[Tensor, "pairs tokens latent"]) -> Float[Tens
 
 TERM = Term(
     name="latent_norm",
-    weight=1e-4,
     inputs=("latent",),
     loss=latent_norm_loss,
     order=7,

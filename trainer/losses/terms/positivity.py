@@ -18,7 +18,6 @@ def positivity_loss(prediction: Float[Tensor, "pairs fields queries"]) -> Float[
 
 TERM = Term(
     name="positivity",
-    weight=1e-4,
     inputs=("prediction",),
     loss=positivity_loss,
     of=lambda task: task.positive,

@@ -26,7 +26,6 @@ def spectral_loss(
 
 TERM = Term(
     name="spectral",
-    weight=0.05,
     inputs=("prediction_on_grid", "target_on_grid"),
     loss=spectral_loss,
     order=2,
