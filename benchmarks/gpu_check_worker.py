@@ -55,10 +55,10 @@ def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> 
     """Train the case's updates; the later half is timed."""
     require_world_fits(config, world.size)
     require_device_fits(config.speed, world.device.type, world.size)
-    updates = config.growth.steps
+    updates = config.cut.steps
     earlier = _earlier(case, config, data, world, out)
     share = Share(
-        data.train.schedule(config.train.pairs_per_update, SEED, growth=config.growth),
+        data.train.schedule(config.train.pairs_per_update, SEED, cut_into=config.cut.cut_into),
         world.rank,
         world.size,
         config.speed.accumulation_steps,
@@ -93,7 +93,7 @@ def _trained(
     case: Case, config: Config, feed: Feed, world: World, out: Path, checkpoints: CheckpointManager
 ) -> tuple[dict[str, object], dict[str, Weights]]:
     """What is recorded of the updates, and weights and averages after those replays that are repeated."""
-    updates, first = config.growth.steps, checkpoints.earlier.step + 1
+    updates, first = config.cut.steps, checkpoints.earlier.step + 1
     is_resumed = any(other.resumes and other.against == case.name for other in cases(world.device.type))
     left_on = _left_by(case, out) / "metrics.jsonl" if is_resumed and world.rank == 0 else None
     metrics = MetricsFile(left_on)  # no checkpoint is resumed without one
@@ -139,7 +139,7 @@ def _trained(
     seconds += clock.drain()
     timed_steps = range(max(updates // 2, first) + 1, updates + 1)  # the first one is part of the set-up
     timed = seconds[timed_steps.start - first :]
-    pairs = sum(map(config.step_pairs, timed_steps))
+    pairs = config.step_pairs * len(timed_steps)
     flops = flops_per_pair(config, timed_steps)["all"] * pairs
     result = {
         "version": 2,  # of_old of gpu_check_verdict.py reads those before it
@@ -202,7 +202,7 @@ def _replay_deviations(
     """
     learner = Learner(config, SEED, world)
     static, deviations = StaticUpdate(learner, feed), []
-    for step in range(1, 1 + _replays(config.growth.steps)):
+    for step in range(1, 1 + _replays(config.cut.steps)):
         static.put(step)
         static.run(learner.choices.phase(step))
         loss = world.gather(static.loss(step).double()).mean().item()

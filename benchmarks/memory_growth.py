@@ -84,7 +84,7 @@ def main() -> int:
     run_training(config, options.out, 0, progress)
     ended.set()
     watcher.join()
-    steps = config.growth.steps
+    steps = config.cut.steps
     host, gpu = growth(samples, steps)
     rank = rank_from_environment()[0]
     if rank == 0:

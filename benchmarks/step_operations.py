@@ -134,7 +134,7 @@ def _empty(module: nn.Module) -> None:
 
 
 def _batch(config: Config) -> Batch:
-    pairs = config.step_pairs(1) // config.speed.accumulation_steps
+    pairs = config.step_pairs // config.speed.accumulation_steps
     sizes = part_sizes(pairs, config.task_shares)
     tasks = [
         (size, TASKS[name], grid) for size, (name, grid) in zip(sizes, config.grids.items(), strict=True)

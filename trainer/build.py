@@ -26,4 +26,4 @@ def build_choices(config: Config, seed: int) -> StepChoices:
 
 def build_rates(config: Config) -> RateSchedule:
     own, end = config.optimizer, config.schedule_updates
-    return RateSchedule(own.learning_rate, own.final_fraction, config.warmup_updates, end, config.growth)
+    return RateSchedule(own.learning_rate, config.warmup_updates, end, config.cut)

@@ -105,9 +105,11 @@ def check_sampling(options: argparse.Namespace) -> int:
     config = load_config(options.config, options.set)
     require_world_fits(config, options.ranks)
     train = open_data(config).train
-    schedule = train.schedule(config.train.pairs_per_update, options.seed, config.train.rest, config.growth)
+    schedule = train.schedule(
+        config.train.pairs_per_update, options.seed, config.train.rest, config.cut.cut_into
+    )
     micro_steps = config.speed.accumulation_steps
-    balance = sampling_balance(train, schedule, config.growth.steps, micro_steps, options.ranks)
+    balance = sampling_balance(train, schedule, config.cut.steps, micro_steps, options.ranks)
     if is_first_rank():
         answer(as_text(balance))
     return 0 if is_balanced(balance) else 1

@@ -85,7 +85,7 @@ def require_finite(opened: OpenedCheckpoint, path: Path) -> None:
 
 def dividing(config: Config, asked: int | None) -> int:
     """Parts of the last update; ConfigError where those asked for do not divide it."""
-    pairs = config.step_pairs(config.growth.steps)
+    pairs = config.step_pairs
     found = [parts for parts in range(1, pairs + 1) if pairs % parts == 0]
     if asked is None:
         return max(parts for parts in found if parts <= MOST_PARTS)
@@ -100,7 +100,7 @@ def dividing(config: Config, asked: int | None) -> int:
 def rows_of(opened: OpenedCheckpoint, micro_steps: int, seed: int) -> Iterator[Row]:
     """The forms one after another, the reference first."""
     forms = PLAIN_FORMS | (FUSED_FORMS if opened.world.device.type == "cuda" else {})
-    last = opened.config.growth.steps
+    last = opened.config.cut.steps
     configs = {name: in_form(opened.config, changes, micro_steps) for name, changes in forms.items()}
     exact = gradient(configs["fp32"], opened, last, seed)
     for name, config in configs.items():
@@ -133,7 +133,7 @@ def gradient(config: Config, opened: OpenedCheckpoint, step: int, seed: int) -> 
     put_on_model(objective, config.speed)
     model.load_state_dict(opened.weights[opened.config.judged_weights])
     micro_steps, choices = config.speed.accumulation_steps, build_choices(config, seed)
-    schedule = train.schedule(config.train.pairs_per_update, seed, growth=config.growth)
+    schedule = train.schedule(config.train.pairs_per_update, seed, cut_into=config.cut.cut_into)
     feed = open_feed(train, Share(schedule, 0, 1, micro_steps), step, config.speed, device)
     for batch in feed.update(step):
         with _computing(config, device):

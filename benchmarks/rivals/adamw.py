@@ -10,6 +10,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from trainer.build import build_rates
 from trainer.config import Config
+from trainer.optimizer.adamw import BETA1, BETA2
 
 # Of 1e-4, 2e-4, 5e-4 and 1e-3 the one that ends lowest in loss, on a CPU at full width (README.md).
 LEARNING_RATE = 5e-4
@@ -27,7 +28,7 @@ def make_optimizer(parameters: Iterable[nn.Parameter], config: Config) -> tuple[
     optimizer = AdamW(
         parameters,
         lr=largest_rate(config),
-        betas=(chosen.beta1, chosen.beta2),
+        betas=(BETA1, BETA2),
         weight_decay=chosen.weight_decay,
         fused=True,
     )

@@ -13,7 +13,7 @@ def test_every_pair_of_the_training_is_counted(tmp_path):
     config = tiny_config(tmp_path, "data.tasks=[advection1d, darcy2d]")
     train = open_data(config).train
     schedule = train.schedule(config.train.pairs_per_update, 0)
-    balance = sampling_balance(train, schedule, config.growth.steps, 1, 2)
+    balance = sampling_balance(train, schedule, config.cut.steps, 1, 2)
     assert {part.task for part in balance} == {"advection1d", "darcy2d"}
     per_rank = sum(part.pairs for part in balance)
     assert per_rank.tolist() == [56, 56]  # 7 updates of 16 pairs

@@ -185,7 +185,7 @@ def test_nothing_of_the_trial_is_left_behind(tmp_path, monkeypatch):
         assert [block() for block in blocks] == [None]
         monkeypatch.setattr(Watched, "work", lambda *_: 1 / 0)
         with pytest.raises(starting.SwitchFailed):
-            starting._on_all_ranks(ALONE, starting._try, config, 3, ALONE, feed)
+            starting._on_all_ranks(ALONE, starting.Attempt(config, 3, ALONE, feed).try_alone)
         assert [block() for block in blocks] == [None, None]
     finally:
         gc.enable()

@@ -679,11 +679,11 @@ def read_back(case: Case, pairs: int, updates: int) -> tuple[dict[str, str], int
     with torch.device("meta"):
         objective = build_objective(build_model(config), config)
     of_steps = read_back_recipe(
-        objective, build_choices(config, 0), config.growth, config.train.pairs_per_update
+        objective, build_choices(config, 0), config.cut, config.train.pairs_per_update
     )
     averaged = config.recipe.average_updates  # as a learner has it, which needs a whole model
     of_average = {"ema": f"for-loop, evaluated, over {averaged:g} updates"} if averaged else {}
-    return {**of_steps, **build_rates(config).effective(), **of_average}, config.growth.steps
+    return {**of_steps, **build_rates(config).effective(), **of_average}, config.cut.steps
 
 
 def of_recipe_alone(case: Case) -> Case:

@@ -48,8 +48,10 @@ FP16_GRAPH = [*FP16, "speed.cuda_graph=true"]
 def learner_and_feed(folder, *overrides: str):
     config = tiny_config(folder, *GRAPHED, *overrides)
     data = open_data(config)
-    share = Share(data.train.schedule(config.train.pairs_per_update, 3, growth=config.growth), 0, 1, 2)
-    feed = open_feed(data.train, share, config.growth.steps, config.speed, ALONE.device)
+    share = Share(
+        data.train.schedule(config.train.pairs_per_update, 3, cut_into=config.cut.cut_into), 0, 1, 2
+    )
+    feed = open_feed(data.train, share, config.cut.steps, config.speed, ALONE.device)
     return Learner(config, 3, ALONE), feed
 
 
@@ -332,7 +334,6 @@ def test_undone_steps_leave_no_trace(tmp_path, steps_before):
         (["speed.data_path=loader"], 'speed.data_path: got "loader"'),
         (["speed.precision=fp16", "speed.fused_adamw=false"], "speed.fused_adamw: got false"),
         (["speed.muon=loop"], 'speed.muon: got "loop"'),
-        (["recipe.batch_doubles_after=[4]"], "recipe.batch_doubles_after: got [4]"),
         (["speed.compile=blocks", "speed.compile_mode=reduce-overhead"], 'speed.compile_mode: got "reduce-o'),
     ],
 )

@@ -318,3 +318,37 @@ def test_a_region_is_compiled_whole(monkeypatch):
     compile_blocks._compile(nn.Linear(2, 2), "default")
     # A break of the graph would cost speed without a word, and so would a graph for any size.
     assert asked == [{"fullgraph": True, "dynamic": False, "mode": "default"}]
+
+
+# By torch's own guards, without its compiler, which takes minutes.
+COMPILED_EAGERLY = """
+import sys
+from torch import nn
+compile = nn.Module.compile
+nn.Module.compile = lambda module, mode, **settings: compile(module, **settings, backend="eager")
+from trainer.cli import main
+from trainer.switches.model.compilation.regions import graphs_compiled
+code = main(sys.argv[1:])
+print(graphs_compiled(), "graphs")
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    "compiled",
+    [
+        ["speed.compile=blocks", "data.tasks=[advection1d, darcy2d]", "recipe.inverse_every_nth_pair=2"],
+        ["speed.compile=model", "recipe.inverse_every=2", "recipe.priors_every=3"],
+    ],
+)
+def test_compiled_code_may_have_a_graph_for_all_that_differs(tmp_path, compiled):
+    settings = [f"--set={text}" for text in ("train.updates=12", *compiled)]
+    arguments = ["train", "--config", tiny_file(tmp_path), "--out", tmp_path / "out", "--seed", "3"]
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILED_EAGERLY, *arguments, *settings],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-2]) > 3

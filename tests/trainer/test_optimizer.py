@@ -43,7 +43,7 @@ def test_adamw_takes_the_very_steps_of_torchs_class(tmp_path, form, device):
         ],
         lr=config.optimizer.learning_rate,
         weight_decay=config.optimizer.weight_decay,
-        betas=(config.optimizer.beta1, config.optimizer.beta2),
+        betas=(0.9, 0.95),
         fused=fused,
         foreach=form == "foreach",
     )
@@ -67,7 +67,7 @@ def test_adamw_takes_the_very_steps_of_torchs_class(tmp_path, form, device):
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_adamw_takes_the_textbook_step(tmp_path, fused):
-    config = tiny_config(tmp_path, "optimizer.beta1=0.8", "optimizer.beta2=0.9").optimizer
+    config = tiny_config(tmp_path).optimizer
     layer = torch.nn.Linear(3, 3)
     expected = layer.weight.detach().clone()
     optimizer = adamw_of(layer, config, fused=fused)
@@ -76,8 +76,8 @@ def test_adamw_takes_the_textbook_step(tmp_path, fused):
         layer.weight.grad = torch.full((3, 3), gradient)
         layer.bias.grad = torch.zeros(3)
         optimizer.step()
-        mean, square = 0.8 * mean + 0.2 * gradient, 0.9 * square + 0.1 * gradient**2
-        direction = mean / (1 - 0.8**step) / (square / (1 - 0.9**step)) ** 0.5
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.95 * square + 0.05 * gradient**2
+        direction = mean / (1 - 0.9**step) / (square / (1 - 0.95**step)) ** 0.5
         expected = expected * (1 - config.learning_rate * config.weight_decay)
         expected -= config.learning_rate * direction
     torch.testing.assert_close(layer.weight.detach(), expected)

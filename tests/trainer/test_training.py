@@ -179,15 +179,16 @@ def test_a_run_draws_its_pairs_by_its_own_seed_and_config(tmp_path, monkeypatch)
         raise Opened(share)
 
     monkeypatch.setattr("trainer.run.training.open_feed", opened)
-    cut = ["train.rest=pad", "speed.accumulation_steps=4", "recipe.batch_doubles_after=[5]"]
+    cut = ["train.rest=pad", "speed.accumulation_steps=4"]
+    cut += ["recipe.batch_cut_into=2", "train.pairs_per_update=32"]
     config = tiny_config(tmp_path, *cut)
     with pytest.raises(Opened) as caught:
         run_training(config, tmp_path, 3, Progress())
     (share,) = caught.value.args
     (schedule,) = share.schedule.tasks
     assert (share.rank, share.world_size, share.micro_steps) == (0, 1, 4)
-    assert (schedule.pairs_per_update, schedule.seed, schedule.rest) == (16, 3, "pad")
-    assert schedule.growth == config.growth
+    assert (schedule.pairs_per_update, schedule.seed, schedule.rest) == (32, 3, "pad")
+    assert schedule.cut_into == 2
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Combinations that cannot work, each refused with its reason."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from trainer.config.loss_rules import broken_loss_rules
 from trainer.config.schema import Config, DataConfig
@@ -30,7 +29,6 @@ def broken_rules(config: Config) -> Iterator[Problem]:
     yield from _pairs(train, config.speed, recipe, config.task_shares)
     yield from _frames(data)
     yield from _schedule(config.optimizer, recipe, config.warmup_updates, train.updates)
-    yield from _growth(recipe, config.warmup_updates, train.updates)
     yield from _optimizer(config.optimizer, config.speed, train.checksum_every_updates)
     yield from broken_speed_rules(config)
 
@@ -174,26 +172,6 @@ def _schedule(
         yield Problem(
             "recipe.schedule_updates", f"got {end}, expected more than the {warm_up} updates of the warm-up"
         )
-
-
-def _growth(recipe: RecipeConfig, warm_up: int, updates: int) -> Iterator[Problem]:
-    after, cut, key = recipe.batch_doubles_after, recipe.batch_cut_into, "recipe.batch_doubles_after"
-    edges = (warm_up, *after, updates)
-    if after and any(start >= end for start, end in pairwise(edges)):
-        yield Problem(
-            key,
-            f"got {list(after)}, expected numbers that rise from the {warm_up} updates of the warm-up "
-            f"to less than the {updates} in all",
-        )
-        return
-    for index, (start, end) in enumerate(pairwise(edges)):
-        together = 2**index
-        if (end - start) * cut % together:
-            yield Problem(
-                key,
-                f"got {list(after)} of {updates} updates, expected between {start} and {end} a multiple "
-                f"of the {max(1, together / cut):g} that are taken together",
-            )
 
 
 def _optimizer(optimizer: OptimizerConfig, speed: AnySpeed, checksum_every_updates: int) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ from trainer.contracts.settings import (
     NotEmpty,
     Weight,
 )
-from trainer.data.batches.growth import Growth
+from trainer.data.batches.update_cut import UpdateCut
 from trainer.data.tasks import TASKS
 from trainer.losses.terms import TERMS
 from trainer.switches.model import MODEL_SWITCHES
@@ -114,12 +114,13 @@ class Config:
         return "raw" if self.recipe.average_updates is None else "ema"
 
     @property
-    def growth(self) -> Growth:
-        return Growth(self.train.updates, self.recipe.batch_doubles_after, self.recipe.batch_cut_into)
+    def cut(self) -> UpdateCut:
+        return UpdateCut(self.train.updates, self.recipe.batch_cut_into)
 
-    def step_pairs(self, step: int) -> int:
-        """Return how many pairs a step trains, over all ranks and micro-steps."""
-        return round(self.growth.factor(step) * self.train.pairs_per_update)
+    @property
+    def step_pairs(self) -> int:
+        """How many pairs a step trains, over all ranks and micro-steps."""
+        return self.train.pairs_per_update // self.recipe.batch_cut_into
 
     @property
     def period_updates(self) -> int:

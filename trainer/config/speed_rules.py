@@ -15,14 +15,14 @@ UNTRACED_UPDATES = 10  # at the start of a process, while everything warms up
 def broken_speed_rules(config: Config) -> Iterator[Problem]:
     """Yield what is wrong whatever the device."""
     speed = config.speed
-    yield from _cuda_graph(speed, config.optimizer.matrices, config.recipe.batch_doubles_after)
+    yield from _cuda_graph(speed, config.optimizer.matrices)
     if config.train.detect_anomaly:
         yield from _anomalies(speed)
     for switch in MODEL_SWITCHES:
         yield from switch.broken_rules(speed, config.model)
     yield from _nccl(speed.nccl)
     yield from _offloading(speed)
-    yield from _trace(speed.trace_updates, config.growth.steps)
+    yield from _trace(speed.trace_updates, config.cut.steps)
     if speed.reduce_gradients == "every-micro-step" and speed.accumulation_steps == 1:
         yield Problem(
             "speed.reduce_gradients",
@@ -61,7 +61,7 @@ def require_device_fits(speed: SpeedConfig, device: Literal["cpu", "cuda"], worl
         )
 
 
-def _cuda_graph(speed: SpeedConfig, matrices: str, batch_doubles_after: tuple[int, ...]) -> Iterator[Problem]:
+def _cuda_graph(speed: SpeedConfig, matrices: str) -> Iterator[Problem]:
     if not speed.cuda_graph:
         return
     if speed.data_path != "resident":
@@ -79,12 +79,6 @@ def _cuda_graph(speed: SpeedConfig, matrices: str, batch_doubles_after: tuple[in
             "speed.muon",
             'got "loop", which reads its learning rate on the host: expected batched or sharded with '
             "speed.cuda_graph",
-        )
-    if batch_doubles_after:
-        yield Problem(
-            "recipe.batch_doubles_after",
-            f"got {list(batch_doubles_after)}, but a CUDA graph has batches of one size: "
-            "expected none with speed.cuda_graph",
         )
     if speed.compile_mode == "reduce-overhead":
         yield Problem(

@@ -44,18 +44,15 @@ class AnyLoss:
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """Linear warm-up, then a cosine to final_fraction of the learning rate, the same for both optimizers.
+    """Linear warm-up, then a cosine to a hundredth of the learning rate, the same for both optimizers.
 
     It ends with the training. A recipe may end it sooner, and have another warm-up.
     """
 
     matrices: Literal["muon", "adamw"] = "muon"  # inside, as optimizer/matrices.py says; all else is AdamW's
     learning_rate: Positive = 1.4e-3
-    beta1: Decay = 0.9
-    beta2: Decay = 0.95
     weight_decay: Weight = 0.03  # none for biases and norms
     warmup_updates: CountOrZero = 100
-    final_fraction: Decay = 0.01
     clip_norm: Positive | None = None
     ema_decay: Decay = 0.999
 
@@ -117,13 +114,11 @@ class RecipeConfig:
     inverse_every_nth_pair: Count = 1  # pairs of a batch that have inverse terms
     priors_every: Count = 1  # steps from one computation of boundary, conservation and positivity to the next
     exploration_updates: CountOrZero = 0  # steps at the start, without inverse terms and priors
-    # Both make steps of another size than pairs_per_update, of the same pairs in the same order. The length
-    # of the training, its warm-up, batch_doubles_after, evaluations, checkpoints and checksums count the
-    # updates that there would be without; exploration, inverse terms and priors count steps. Learning rate
-    # and weight decay go with the square root of the size, and the decay of the average is taken to its
-    # power.
+    # Makes smaller steps than pairs_per_update, of the same pairs in the same order. The length of the
+    # training, its warm-up, evaluations, checkpoints and checksums count the updates that there would be
+    # without; exploration, inverse terms and priors count steps. Learning rate and weight decay go with the
+    # square root of the size, and the decay of the average is taken to its power.
     batch_cut_into: Count = 1  # steps that take the place of an update
-    batch_doubles_after: tuple[Count, ...] = ()  # updates after which the batch of a step doubles
     # Updates in which the learning rate warms up; null = optimizer.warmup_updates.
     warmup_updates: CountOrZero | None = None
     # Updates in which it warms up and falls, lowest from there on; null = train.updates.

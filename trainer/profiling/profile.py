@@ -77,7 +77,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     updates = WARM_UPS + steps + TRACED + steps
     data = open_data(config)
     share = Share(
-        data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth),
+        data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.cut.cut_into),
         world.rank,
         world.size,
         config.speed.accumulation_steps,
@@ -120,7 +120,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
         held_bytes=held_bytes(learner, feed),
         worker_bytes=worker_bytes(workers),
         flops_per_pair=work,
-        pairs_per_step=sum(map(config.step_pairs, timed)) // steps // world.size,
+        pairs_per_step=config.step_pairs // world.size,
         effective={**learner.effective(), **feed.effective(), **switches.effective()},
     )
     feed.close()

@@ -57,9 +57,8 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
 
 
 def fewest_micro_steps(config: Config, pairs: int) -> int | None:
-    """Return how many keep to so many pairs in the largest step and to all rules; None where none do."""
-    most_per_step = round(config.train.pairs_per_update * config.growth.largest_factor)
-    for micro_steps in range(math.ceil(most_per_step / pairs), config.train.pairs_per_update + 1):
+    """Return how many keep to so many pairs in a step and to all rules; None where none do."""
+    for micro_steps in range(math.ceil(config.step_pairs / pairs), config.train.pairs_per_update + 1):
         cut = replace(config, speed=replace(config.speed, accumulation_steps=micro_steps))
         if not list(broken_rules(cut)):
             return micro_steps

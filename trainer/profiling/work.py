@@ -29,14 +29,14 @@ def flops_per_pair(config: Config, steps: range | None = None) -> dict[str, floa
     tasks by their shares. Attention counts its products once, whatever kernel repeats some, and places
     that pairs have in common once where they are embedded once: products that are not made are no work.
     """
-    choices, pairs_of = build_choices(config, 0), Counter()
+    choices, steps_of = build_choices(config, 0), Counter()
     plain = replace(config, speed=_leaving_out_products(config.speed))
-    for step in steps or range(1, config.growth.steps + 1):
-        pairs_of[choices.phase(step)] += config.step_pairs(step)
+    for step in steps or range(1, config.cut.steps + 1):
+        steps_of[choices.phase(step)] += 1
     mean: dict[str, float] = Counter()
-    for phase, pairs in pairs_of.items():
+    for phase, count in steps_of.items():
         for part, flops in _flops_per_pair_in(plain, phase).items():
-            mean[part] += flops * pairs / pairs_of.total()
+            mean[part] += flops * count / steps_of.total()
     return dict(mean)
 
 

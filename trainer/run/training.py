@@ -52,17 +52,19 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         require_world_fits(config, world.size)
         require_device_fits(config.speed, world.device.type, world.size)
         earlier = earlier_part(out, config, seed) if resume else Earlier()
-        if earlier.ended and earlier.step == config.growth.steps:  # its record is left as it is
+        if earlier.ended and earlier.step == config.cut.steps:  # its record is left as it is
             if world.rank == 0:
                 say(f"{out}: has all {earlier.step} steps already; nothing is left to train")
             return
         opening = time.perf_counter()
         data = reading.wait() or open_data(config)
         require_same_data(earlier, data, config.data.root, out, world)
-        schedule = data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth)
+        schedule = data.train.schedule(
+            config.train.pairs_per_update, seed, config.train.rest, config.cut.cut_into
+        )
         share = Share(schedule, world.rank, world.size, config.speed.accumulation_steps)
-        first, growth = earlier.step + 1, config.growth
-        feed = open_feed(data.train, share, growth.steps, config.speed, world.device, first)
+        first, cut = earlier.step + 1, config.cut
+        feed = open_feed(data.train, share, cut.steps, config.speed, world.device, first)
         data_seconds = time.perf_counter() - opening
         if world.rank == 0 and not resume:
             set_aside(out)
@@ -71,7 +73,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         building = time.perf_counter()
         if hashing:
             hashing.wait()
-        left, anomalies = growth.steps - earlier.step, config.train.detect_anomaly
+        left, anomalies = cut.steps - earlier.step, config.train.detect_anomaly
         # Before the learner: a graph keeps them.
         switches = ProcessSwitches(config.speed, left, out, world, detect_anomaly=anomalies)
         started = start(config, seed, world, feed, earlier.state, requested_fault())
@@ -90,7 +92,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
 
         clock = step_clock(world.device)
         window = Window(first)
-        for step in range(first, growth.steps + 1):
+        for step in range(first, cut.steps + 1):
             progress.step = step
             switches.before()
             clock.start()
@@ -100,16 +102,16 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
             switches.clean_up(step)
             clock.stop()
             switches.after()
-            evaluates = step == growth.steps or growth.is_due(step, config.evaluation.every_updates)
+            evaluates = step == cut.steps or cut.is_due(step, config.evaluation.every_updates)
             if evaluates or checkpoints.is_due(step) or step % config.train.window_updates == 0:
                 window.report(clock.drain(), world, metrics)
                 if world.rank == 0:
-                    show_progress("step", step, growth.steps)
+                    show_progress("step", step, cut.steps)
                 window = Window(step + 1)
-            for declared in growth.completed(step):
-                if declared % schedule.updates_per_epoch == 0:
-                    metrics.write("epoch", epoch=declared // schedule.updates_per_epoch, step=step)
-            if growth.is_due(step, config.train.checksum_every_updates):
+            declared = cut.completed(step)
+            if declared and declared % schedule.updates_per_epoch == 0:
+                metrics.write("epoch", epoch=declared // schedule.updates_per_epoch, step=step)
+            if cut.is_due(step, config.train.checksum_every_updates):
                 require_equal_weights(learner.model, world, step)
             val_loss = write_evaluation(metrics, step, evaluator, learner) if evaluates else None
             checkpoints.save_if_due(step, learner, metrics, val_loss)

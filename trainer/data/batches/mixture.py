@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from trainer.data.batches.batch import Batch, part_sizes
-from trainer.data.batches.growth import Growth
 from trainer.data.batches.pair_readers import MappedPairs, ResidentPairs
 from trainer.data.batches.schedule import BatchSchedule
 
@@ -50,14 +49,14 @@ class TaskSet:
         pairs_per_update: int,
         seed: int,
         rest: Literal["drop", "pad"] = "drop",
-        growth: Growth | None = None,
+        cut_into: int = 1,
     ) -> MixedSchedule:
         sizes = part_sizes(pairs_per_update, self.shares)
         # Each task has a seed of its own, or tasks of as many pairs would be drawn in one order. 7919 is a
         # large prime: trainings of neighbouring seeds share no order, but task 1 of seed s has that of task 0
         # of seed s + 7919.
         schedules = [
-            BatchSchedule(len(pairs.table), size, seed + 7919 * index, pairs.task.name, rest, growth)
+            BatchSchedule(len(pairs.table), size, seed + 7919 * index, pairs.task.name, rest, cut_into)
             for index, (pairs, size) in enumerate(zip(self.tasks, sizes, strict=True))
         ]
         return MixedSchedule(tuple(schedules), tuple(self.first_pairs))

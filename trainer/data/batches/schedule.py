@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 
-from trainer.data.batches.growth import Growth
 from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
 
@@ -24,7 +23,7 @@ class BatchSchedule:
     seed: int
     task: str
     rest: Literal["drop", "pad"] = "drop"
-    growth: Growth | None = None
+    cut_into: int = 1
 
     def __post_init__(self) -> None:
         if self.pairs < self.pairs_per_update and self.rest == "drop":
@@ -39,20 +38,15 @@ class BatchSchedule:
         return full + (left > 0 and self.rest == "pad")
 
     def update(self, step: int) -> np.ndarray:
-        """Pair numbers of a step, (pairs_per_update,) or a part or a multiple of that."""
-        if self.growth is None:
-            return self._declared(step)
-        return np.concatenate([self._part(part, self.growth.cut_into) for part in self.growth.parts(step)])
+        """Pair numbers of a step, (pairs_per_update / cut_into,)."""
+        update, part = divmod(step - 1, self.cut_into)
+        return self._declared(update + 1).reshape(self.cut_into, -1)[part]
 
     def micro_batch(
         self, step: int, micro_step: int, micro_steps: int, rank: int, world_size: int
     ) -> np.ndarray:
         """The part of one rank and micro-step, (pairs of the step / (world_size * micro_steps),)."""
         return self.update(step).reshape(micro_steps, world_size, -1)[micro_step, rank]
-
-    def _part(self, part: int, cut_into: int) -> np.ndarray:
-        update, position = divmod(part - 1, cut_into)
-        return self._declared(update + 1).reshape(cut_into, -1)[position]
 
     def _declared(self, update: int) -> np.ndarray:
         epoch, position = divmod(update - 1, self.updates_per_epoch)

@@ -60,7 +60,7 @@ def read_checkpoint(path: Path) -> dict:
     if not isinstance(state, dict) or not state.keys() >= EXPECTED or not _holds_weights(state):
         raise ConfigError(f"{path}: is not a checkpoint of this trainer; give one that it wrote")
     config = config_from(state["config"], str(path))
-    step, last = state["step"], config.growth.steps
+    step, last = state["step"], config.cut.steps
     if not isinstance(step, int) or not 0 <= step <= last:
         raise ConfigError(
             f"{path}: is of step {step!r}, where its training has {last}; give one that a training wrote"

@@ -38,8 +38,8 @@ class CheckpointManager:
         )
 
     def is_due(self, step: int) -> bool:
-        growth = self.config.growth
-        return step == growth.steps or growth.is_due(step, self.config.train.checkpoint_every_updates)
+        cut = self.config.cut
+        return step == cut.steps or cut.is_due(step, self.config.train.checkpoint_every_updates)
 
     def save_if_due(self, step: int, learner: Learner, metrics: MetricsFile, val_loss: float | None) -> None:
         """Save if it is time to; all ranks call this, since a sharded state is gathered from all."""

@@ -72,8 +72,8 @@ def opened_checkpoint(path: Path, root: str | None) -> Iterator[OpenedCheckpoint
     if root is not None:
         document = {**document, "data": {**document["data"], "root": root}}
     config = config_from(document, str(path))
-    if state["step"] < config.growth.steps and is_first_rank():
-        say(f"{path}: is of step {state['step']} of {config.growth.steps}, not of the end of its training")
+    if state["step"] < config.cut.steps and is_first_rank():
+        say(f"{path}: is of step {state['step']} of {config.cut.steps}, not of the end of its training")
     with open_world(config.train.timeout_seconds) as world:
         data = open_data(config, generates=False)
         if not is_of_data(state, data):

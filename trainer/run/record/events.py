@@ -51,7 +51,7 @@ def write_run_start(
         data_hash=data.content_hash,
         evaluation_samples=len(data.held_out),
         period_steps=config.period_updates,
-        planned_steps=config.growth.steps,
+        planned_steps=config.cut.steps,
         effective={
             **started.effective(),
             **feed.effective(),
@@ -73,7 +73,7 @@ def write_evaluation(metrics: MetricsFile, step: int, evaluator: Evaluator, lear
             raise Diverged(step, f"the held-out loss{words} of step {step} is {loss}")
     numbers = {name: {"val_loss": found.val_loss, **found.metrics()} for name, found in errors.items()}
     judged = errors[config.judged_weights]
-    is_last = step == config.growth.steps
+    is_last = step == config.cut.steps
     rollouts = evaluator.rollout_errors(weights[config.judged_weights]) if is_last else {}
     if is_last and evaluator.world.rank == 0:
         nrmse = judged.metrics()["nrmse"]
@@ -81,7 +81,7 @@ def write_evaluation(metrics: MetricsFile, step: int, evaluator: Evaluator, lear
     metrics.write(
         "evaluation",
         step=step,
-        samples_seen=round(config.growth.position(step) * config.train.pairs_per_update),
+        samples_seen=round(config.cut.position(step) * config.train.pairs_per_update),
         val_loss=judged.val_loss,
         metrics={**beside_judged(numbers, config.judged_weights), **judged.metrics(), **rollouts},
         seconds=time.perf_counter() - started,
@@ -96,7 +96,7 @@ def write_run_end(
     switches: ProcessSwitches,
     checkpoints: CheckpointManager,
 ) -> None:
-    train, steps = learner.config.train, learner.config.growth.steps
+    train, steps = learner.config.train, learner.config.cut.steps
     memory = _allocator_record(world)
     metrics.write(
         "run_end",

@@ -25,7 +25,7 @@ class GraphedUpdate:
         # behind the replay, so that "nan" spoils the reported loss alone.
         self.fault, learner.fault = learner.fault, None
         self.static = StaticUpdate(learner, feed)
-        phases = {learner.choices.phase(step) for step in range(1, learner.config.growth.steps + 1)}
+        phases = {learner.choices.phase(step) for step in range(1, learner.config.cut.steps + 1)}
         self.graphs = _captured(self.static, sorted(phases))
         self.seconds = time.perf_counter() - started
 
@@ -41,7 +41,7 @@ class GraphedUpdate:
         return StepRecord(
             loss,
             self.static.norm(step),
-            config.step_pairs(step),
+            config.step_pairs,
             wait,
             self.learner.rates.rate(step),
             compiled=False,

@@ -44,12 +44,11 @@ class Learner:
         self.scaled_step = ScaledStep(self.optimizer, config.speed.precision, world.device)
         self.ema = make_ema(self.model, config.average_decay, foreach=config.speed.foreach_ema)
         self.choices, self.rates = build_choices(config, seed), build_rates(config)
-        self.follow_growth(1)
+        self._keep_pace()
 
     def update(self, step: int, feed: Feed) -> StepRecord:
         """One optimizer step on the batches of the feed."""
         graphs = graphs_compiled()
-        self.follow_growth(step)
         rate = self.rates.rate(step)
         waits = _Waits()
         batches = waits.measured(feed.update(step))
@@ -57,16 +56,16 @@ class Learner:
         return StepRecord(
             loss,
             norm,
-            self.config.step_pairs(step),
+            self.config.step_pairs,
             waits.seconds,
             rate,
             compiled=graphs_compiled() > graphs,
             skipped=self.scaled_step.skipped,
         )
 
-    def follow_growth(self, step: int) -> None:
-        """Keep the decay per pair of weights and average, whatever the size of the step's batch."""
-        self.factor = self.config.growth.factor(step)
+    def _keep_pace(self) -> None:
+        """Keep the decay per pair of weights and average, whatever the size of a step's batch."""
+        self.factor = self.config.cut.factor
         self.optimizer.set_weight_decay(self.config.optimizer.weight_decay * math.sqrt(self.factor))
         self.ema.decay = self.config.average_decay**self.factor
 
@@ -116,7 +115,7 @@ class Learner:
             **self.wrapper.effective(),
             **read_back_model(self.objective, self.config.speed, product_dtype),
             **read_back_recipe(
-                self.objective, self.choices, self.config.growth, self.config.train.pairs_per_update
+                self.objective, self.choices, self.config.cut, self.config.train.pairs_per_update
             ),
             "precision": str(product_dtype).removeprefix("torch."),
             "optimizer": self.optimizer.implementation,

@@ -65,5 +65,5 @@ class StaticUpdate:
 
 def rate_table(schedule: RateSchedule) -> Float[Tensor, " steps"]:
     """Learning rate by step; entry 0 is of no step."""
-    rates = [schedule.rate(step) for step in range(1, schedule.growth.steps + 1)]
+    rates = [schedule.rate(step) for step in range(1, schedule.cut.steps + 1)]
     return torch.tensor([0.0, *rates])
