@@ -320,10 +320,12 @@ def test_a_region_is_compiled_whole(monkeypatch):
     assert asked == [{"fullgraph": True, "dynamic": False, "mode": "default"}]
 
 
-# By torch's own guards, without its compiler, which takes minutes.
+# By torch's own guards, without its compiler, which takes minutes; alone torch would give up after one graph.
 COMPILED_EAGERLY = """
 import sys
+import torch._dynamo
 from torch import nn
+torch._dynamo.config.recompile_limit = 1
 compile = nn.Module.compile
 nn.Module.compile = lambda module, mode, **settings: compile(module, **settings, backend="eager")
 from trainer.cli import main
@@ -342,7 +344,7 @@ sys.exit(code)
     ],
 )
 def test_compiled_code_may_have_a_graph_for_all_that_differs(tmp_path, compiled):
-    settings = [f"--set={text}" for text in ("train.updates=12", *compiled)]
+    settings = [f"--set={text}" for text in ("train.updates=6", *compiled)]
     arguments = ["train", "--config", tiny_file(tmp_path), "--out", tmp_path / "out", "--seed", "3"]
     done = subprocess.run(
         [sys.executable, "-c", COMPILED_EAGERLY, *arguments, *settings],
@@ -351,4 +353,4 @@ def test_compiled_code_may_have_a_graph_for_all_that_differs(tmp_path, compiled)
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[-2]) > 3
+    assert int(done.stdout.split()[-2]) > 1
