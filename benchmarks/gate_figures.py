@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 from benchmarks.in_words import refused_in_words
 from benchmarks.metrics_file import events
+from benchmarks.recorded_config import recorded_config
 from benchmarks.speed_cases import MEASURED_TFLOPS
-from trainer.config.load import config_from
 from trainer.errors import ConfigError
+from trainer.process.terminal import answer
 from trainer.profiling.work import flops_per_pair
-from trainer.terminal import answer
 
 GATES = Path(__file__).parent / "gate"
 SAME_WORK = ["two-task-1gpu", "two-task-2gpu", "two-task-4gpu", "two-task-4gpu-h100"]
@@ -156,7 +156,7 @@ def _seconds(run: list[dict], of: Callable[[list[float]], float]) -> float:
 def _flops_per_second(run: list[dict], seconds: float) -> float:
     """Of each GPU, in updates that take as long."""
     start = run[0]
-    config = config_from(start["config"], "metrics.jsonl")
+    config = recorded_config(start["config"], "metrics.jsonl")
     flops = flops_per_pair(config)["all"] * config.train.pairs_per_update
     return flops / seconds / start["world_size"]
 

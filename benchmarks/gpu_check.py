@@ -36,7 +36,7 @@ from gpu_check_verdict import of_old, wrong, wrong_kernels  # noqa: E402
 from benchmarks.in_words import refused_in_words  # noqa: E402
 from trainer.config import load_config  # noqa: E402
 from trainer.errors import ConfigError  # noqa: E402
-from trainer.terminal import answer, say  # noqa: E402
+from trainer.process.terminal import answer, say  # noqa: E402
 
 LEAST_UPDATES = 16
 AS_IT_MUST_BE = "each was on as asked, and kept the numbers"

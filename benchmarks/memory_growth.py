@@ -21,9 +21,9 @@ import torch  # noqa: E402
 from benchmarks.in_words import refused_in_words  # noqa: E402
 from benchmarks.machine import commit  # noqa: E402
 from trainer.config import load_config  # noqa: E402
-from trainer.ranks import rank_from_environment  # noqa: E402
+from trainer.process.ranks import rank_from_environment  # noqa: E402
+from trainer.process.terminal import answer  # noqa: E402
 from trainer.run.training import Progress, run_training  # noqa: E402
-from trainer.terminal import answer  # noqa: E402
 
 MEBIBYTE = 2**20
 SETTLED = 0.25  # of the run: caches, workers and compiled code come before
@@ -84,7 +84,7 @@ def main() -> int:
     run_training(config, options.out, 0, progress)
     ended.set()
     watcher.join()
-    steps = config.growth.steps
+    steps = config.cut.steps
     host, gpu = growth(samples, steps)
     rank = rank_from_environment()[0]
     if rank == 0:

@@ -21,7 +21,7 @@ from benchmarks.in_words import refused_in_words
 from benchmarks.learning.recipes import reached
 from benchmarks.metrics_file import events
 from trainer.errors import ConfigError
-from trainer.terminal import answer
+from trainer.process.terminal import answer
 
 NAME = re.compile(r"(baseline|(?:optimized|recipe)-(?:bf16|fp16))-(\d+)")
 PAIRS = [

@@ -16,7 +16,7 @@ from statistics import geometric_mean, mean
 from typing import NamedTuple
 
 from benchmarks.in_words import refused_in_words
-from trainer.terminal import answer
+from trainer.process.terminal import answer
 
 
 class Ending(NamedTuple):

@@ -19,13 +19,10 @@ import torch
 from tiny import ROOT
 
 from benchmarks.in_words import refused_in_words
+from trainer.build import build_choices, build_model, build_objective, build_rates
 from trainer.config import load_config
 from trainer.errors import ConfigError
-from trainer.losses.choices import StepChoices
-from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.optimizer.learning_rate import read_back_rates
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
@@ -680,11 +677,13 @@ def read_back(case: Case, pairs: int, updates: int) -> tuple[dict[str, str], int
     sets = [f"train.updates={updates}", "optimizer.warmup_updates=5", f"train.pairs_per_update={pairs}"]
     config = load_config(ROOT / "configs/train/two-task-1gpu-baseline.yaml", [*sets, *PLAIN, *case.overrides])
     with torch.device("meta"):
-        objective = Objective(LatentPdeOperator(config), config)
-    of_steps = read_back_recipe(objective, StepChoices.of(config, 0))
+        objective = build_objective(build_model(config), config)
+    of_steps = read_back_recipe(
+        objective, build_choices(config, 0), config.cut, config.train.pairs_per_update
+    )
     averaged = config.recipe.average_updates  # as a learner has it, which needs a whole model
     of_average = {"ema": f"for-loop, evaluated, over {averaged:g} updates"} if averaged else {}
-    return {**of_steps, **read_back_rates(config), **of_average}, config.growth.steps
+    return {**of_steps, **build_rates(config).effective(), **of_average}, config.cut.steps
 
 
 def of_recipe_alone(case: Case) -> Case:
