@@ -1,6 +1,6 @@
 """What each of several ranks holds after a step.
 
-Usage, under torchrun: held_in_ranks.py CONFIG OUT NAME=OVERRIDE,OVERRIDE ...; writes OUT/NAME-RANK.json.
+Usage, in each rank: held_in_ranks.py CONFIG OUT NAME=OVERRIDE,OVERRIDE ...; writes OUT/NAME-RANK.json.
 """
 
 import json

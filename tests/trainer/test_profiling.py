@@ -3,11 +3,11 @@
 import contextlib
 import json
 import math
-import subprocess
 import sys
 
 import pytest
 import torch
+from forked import python
 from test_precision import a_learner
 from test_wrappers import LATENT_ALONE
 from tiny import OUT_OF_MEMORY, ROOT, launch, tiny_config, tiny_file, train_in_ranks
@@ -174,7 +174,7 @@ def test_terms_that_are_not_due_are_no_work(tmp_path):
 
 
 def test_the_profile_names_every_part_and_leaves_a_trace(tmp_path):
-    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "3"]
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     done = launch([*arguments, "--set", "speed.loader_workers=1"], processes=1)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "profile.json").read_text())
@@ -244,7 +244,7 @@ def test_what_is_held_is_the_bytes_of_the_tensors_that_are_there(tmp_path, muon)
 def test_the_time_of_the_backward_pass_is_its_own_and_says_where_ranks_communicate(
     tmp_path, wrapper, processes
 ):
-    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "2"]
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     done = launch([*arguments, "--set", f"speed.wrapper={wrapper}"], processes)
     assert done.returncode == 0, done.stderr
     assert set(json.loads((tmp_path / "profile.json").read_text())["part_seconds"]) == PARTS
@@ -316,8 +316,7 @@ def test_what_is_compiled_as_one_is_named_as_one(tmp_path):
         "import sys; from trainer.cli import main; from trainer.switches import compile_blocks; "
         "compile_blocks.compile_whole = lambda objective, mode: None; sys.exit(main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", program, *arguments, "--set", "speed.compile=model"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = python(["-c", program, *arguments, "--set", "speed.compile=model"])
     assert done.returncode == 0, done.stderr
     parts = json.loads((tmp_path / "profile.json").read_text())["part_seconds"]
     assert set(parts) == PARTS - {"encode", "operator", "decode", "losses"} | {"forward pass"}
