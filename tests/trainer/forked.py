@@ -94,9 +94,9 @@ def _child(
     os.environ.clear()  # which is the server's, of the test that came first
     os.environ.update(environment)
     if ranks > 1:
-        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
-    if path := environment.get("TORCHELASTIC_ERROR_FILE"):
-        os.environ["TORCHELASTIC_ERROR_FILE"] = path.format(rank=rank)
+        error_file = Path(environment.get("TMPDIR", Path(files[0]).parent), str(rank), "error.json")
+        error_file.parent.mkdir()
+        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), TORCHELASTIC_ERROR_FILE=str(error_file))
 
     import torch
 

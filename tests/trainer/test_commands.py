@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import python
 from tiny import ROOT, tiny_file
 
 from trainer.cli import _parser, main
@@ -84,10 +85,10 @@ def test_a_profile_replaces_no_trace_of_a_training(tmp_path, capsys):
 
 
 def test_a_profile_whose_steps_diverge_ends_in_words(tmp_path):
-    command = [sys.executable, "-m", "trainer", "profile", "--config", str(tiny_file(tmp_path))]
+    command = ["-m", "trainer", "profile", "--config", tiny_file(tmp_path), "--steps", "2"]
     sets = ["train.detect_anomaly=true", "optimizer.learning_rate=1e20", "optimizer.warmup_updates=0"]
-    command += [part for each in sets for part in ("--set", each)] + ["--out", str(tmp_path / "out")]
-    done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    command += [part for each in sets for part in ("--set", each)] + ["--out", tmp_path / "out"]
+    done = python(command)
     assert done.returncode == 1
     assert "; lower optimizer.learning_rate" in done.stderr.splitlines()[-1]
     assert "Traceback (most recent call last)" not in done.stderr

@@ -2,12 +2,11 @@
 
 import json
 import math
-import subprocess
-import sys
 
 import jsonschema
 import pytest
 import torch
+from forked import python
 from tiny import ROOT, events, tiny_config, tiny_file, train_losses, weights
 
 from trainer.config.growth import Growth
@@ -56,12 +55,7 @@ sys.exit(code)
 def test_every_size_of_batch_may_have_graphs_of_its_own(tmp_path, compiled):
     settings = [f"--set={text}" for text in (*GROWING, "train.rest=pad", *compiled)]
     arguments = ["train", "--config", tiny_file(tmp_path), "--out", tmp_path / "out", "--seed", "3"]
-    done = subprocess.run(
-        [sys.executable, "-c", COMPILED_EAGERLY, *arguments, *settings],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    done = python(["-c", COMPILED_EAGERLY, *arguments, *settings])
     assert done.returncode == 0, done.stderr
     assert events(tmp_path / "out", "run_end")
     assert int(done.stdout.split()[-2]) > 8  # where torch gives up by itself

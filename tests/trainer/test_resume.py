@@ -23,6 +23,7 @@ import jsonschema
 import numpy as np
 import pytest
 import torch
+from forked import python
 from graphs_on_cpu import replay_by_calls
 from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losses
 
@@ -578,13 +579,8 @@ def test_a_failure_waits_for_the_checkpoint_that_is_being_written(tmp_path):
     sets = ["train.checkpoint_every_updates=2", "speed.async_checkpoint=true"]
     arguments = ["train", "--config", tiny_file(tmp_path), "--out", out, "--seed", "3"]
     settings = [f"--set={text}" for text in sets]
-    done = subprocess.run(
-        [sys.executable, "-c", SLOW_SAVE, tmp_path / "saving", *arguments, *settings],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SPEEDPROOF_TEST_FAULT": "crash@rank0@step3"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    program = ["-c", SLOW_SAVE, tmp_path / "saving", *arguments, *settings]
+    done = python(program, SPEEDPROOF_TEST_FAULT="crash@rank0@step3")
     assert done.returncode == 1, done.stderr
     assert "simulated by SPEEDPROOF_TEST_FAULT" in done.stderr
     assert read_checkpoint(out / "checkpoint.pt")["step"] == 2

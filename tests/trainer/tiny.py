@@ -98,10 +98,10 @@ def launch(arguments: list[str], processes: int, **environment: str) -> subproce
     return python(["-m", "trainer", *arguments], processes, **environment)
 
 
-def torchrun(arguments: list[str], processes: int, **environment: str) -> subprocess.CompletedProcess:
-    """The same by torchrun itself, which takes longer: it and each rank import torch."""
-    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    command = [sys.executable, *start, "-m", "trainer", *arguments]
+def launch_anew(arguments: list[str], processes: int, **environment: str) -> subprocess.CompletedProcess:
+    """The same in new processes, by torchrun if several; it takes seconds longer: each imports torch."""
+    by = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), "-m"]
+    command = [sys.executable, "-m", *(by if processes > 1 else []), "trainer", *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
 
