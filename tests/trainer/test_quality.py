@@ -5,9 +5,8 @@ import json
 import math
 import multiprocessing
 import os
-import subprocess
-import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +14,9 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from forked import SERVER
 from processes import is_there
-from tiny import ROOT, ensure_files, events, launch, tiny_config
+from tiny import ensure_files, events, launch, tiny_config
 
 from trainer.cli import BAD_INPUT, main
 from trainer.config import Config
@@ -478,30 +478,27 @@ def test_evaluations_side_by_side_have_a_gpu_each_and_draw_no_bars_over_each_oth
 
 
 def test_a_process_that_evaluates_ends_with_the_one_that_started_it(tmp_path):
-    script = tmp_path / "pool.py"
-    script.write_text(
-        "import multiprocessing, os, signal, sys, time\n"
-        "from trainer.run.evaluate import _take_gpu\n"
-        "def work(pid_file):\n"
-        "    open(pid_file, 'w').write(str(os.getpid()))\n"
-        "    time.sleep(600)\n"
-        "if __name__ == '__main__':\n"
-        "    context = multiprocessing.get_context('spawn')\n"
-        "    gpus = context.SimpleQueue()\n"
-        "    gpus.put(0)\n"
-        "    from concurrent.futures import ProcessPoolExecutor\n"
-        "    pool = ProcessPoolExecutor(1, context, _take_gpu, (gpus,))\n"
-        "    pool.submit(work, sys.argv[1]).result()\n"
-    )
     pid_file = tmp_path / "pid"
-    parent = subprocess.Popen(
-        [sys.executable, str(script), str(pid_file)], env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
+    parent = SERVER.Process(target=_with_a_process_that_evaluates, args=(pid_file,))
+    parent.start()
     wait_for(lambda: pid_file.exists() and pid_file.read_text())
     worker = int(pid_file.read_text())
     parent.kill()
-    parent.wait()
+    parent.join()
     wait_for(lambda: not is_there(worker))
+
+
+def _with_a_process_that_evaluates(pid_file: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    gpus = context.SimpleQueue()
+    gpus.put(0)
+    with ProcessPoolExecutor(1, context, _take_gpu, (gpus,)) as pool:
+        pool.submit(_work, pid_file).result()
+
+
+def _work(pid_file: Path) -> None:
+    pid_file.write_text(str(os.getpid()))
+    time.sleep(600)
 
 
 def wait_for(condition) -> None:
@@ -514,6 +511,8 @@ def wait_for(condition) -> None:
 @pytest.mark.parametrize("gpus", [0, 2])
 def test_one_that_cannot_be_evaluated_keeps_no_other_from_it(gpus, tmp_path, monkeypatch, capsys):
     pretend_gpus(monkeypatch, gpus)
+    forks = multiprocessing.get_context("fork")  # which need not import torch, as those of the test above do
+    monkeypatch.setitem(multiprocessing.context._concrete_contexts, "spawn", forks)
     folders = [tmp_path / "broken", tmp_path / "infinite", tmp_path / "well"]
     for folder in folders[1:]:
         run_training(tiny_config(tmp_path), folder, 3, Progress())
