@@ -84,6 +84,7 @@ def test_a_profile_replaces_no_trace_of_a_training(tmp_path, capsys):
     assert (tmp_path / "trace-0.json").read_text() == "of a training"
 
 
+@pytest.mark.slow
 def test_a_profile_whose_steps_diverge_ends_in_words(tmp_path):
     command = ["-m", "trainer", "profile", "--config", tiny_file(tmp_path), "--steps", "2"]
     sets = ["train.detect_anomaly=true", "optimizer.learning_rate=1e20", "optimizer.warmup_updates=0"]
@@ -94,6 +95,7 @@ def test_a_profile_whose_steps_diverge_ends_in_words(tmp_path):
     assert "Traceback (most recent call last)" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_enough_ends_a_command_quietly(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
@@ -103,6 +105,7 @@ def test_a_reader_that_has_enough_ends_a_command_quietly(tmp_path):
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
+@pytest.mark.slow
 def test_an_answer_that_a_full_disk_refuses_is_a_failure_in_words(tmp_path):
     command = [sys.executable, "-m", "trainer", "validate-config", "--config", str(tiny_file(tmp_path))]
     with Path("/dev/full").open("w") as full:
@@ -111,6 +114,7 @@ def test_an_answer_that_a_full_disk_refuses_is_a_failure_in_words(tmp_path):
     assert (done.returncode, done.stderr) == (1, f"{told}; make room there, then start again\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "gone",
     [
@@ -185,6 +189,7 @@ def test_of_several_ranks_the_first_says_what_all_found(tmp_path, monkeypatch, c
     assert (capsys.readouterr().out != "") == says
 
 
+@pytest.mark.slow
 def test_a_process_whose_command_is_done_leaves_out_what_others_do_at_exit(tmp_path):
     """Threads of torch have aborted such a process now and then, when all of its work was done."""
     start = (

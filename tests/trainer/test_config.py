@@ -388,6 +388,7 @@ def test_a_rank_that_cannot_be_is_refused_before_it_waits_for_the_others(monkeyp
         rank_from_environment()
 
 
+@pytest.mark.slow
 def test_the_command_prints_every_problem_and_exits_2(tmp_path):
     path = written(tmp_path, "train: {updates: 0}\nmodle: {}\n")
     done = launch(["validate-config", "--config", str(path), "--json"], processes=1)
@@ -396,6 +397,7 @@ def test_the_command_prints_every_problem_and_exits_2(tmp_path):
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_whole_config_without_torch(tmp_path):
     (tmp_path / "torch.py").write_text("raise ImportError('validate-config must not need torch')")
     done = launch_anew(

@@ -118,6 +118,7 @@ def test_columns_side_by_side_are_put_in_rows():
     assert len(products.seen) == 2
 
 
+@pytest.mark.slow
 def test_compiled_it_computes_the_same_but_for_rounding():
     in_ranks(_compiled_as_eager, 1)  # without the checks of shapes, which dynamo does not trace
 
@@ -140,6 +141,7 @@ def test_zeros_give_zeros_and_what_is_not_finite_stays_so():
         assert not layer(torch.full((2, 3, 16), value)).isfinite().any()
 
 
+@pytest.mark.slow
 def test_a_training_ends_where_one_in_bf16_does(tmp_path):
     losses = {}
     for name, overrides in {"bf16": ["speed.precision=bf16"], "fp8": ON}.items():
@@ -174,6 +176,7 @@ def test_a_gpu_without_fp8_is_named(monkeypatch, capability, has_them):
         require_fp8(torch.device("cuda", 0))
 
 
+@pytest.mark.slow
 def test_where_the_products_fail_a_run_may_go_on_without(tmp_path, monkeypatch):
     def refuse(*_arguments: object, **_options: object) -> None:
         raise RuntimeError(

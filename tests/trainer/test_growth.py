@@ -45,6 +45,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "compiled",
     [
@@ -97,6 +98,7 @@ def test_a_batch_can_start_as_a_part_of_the_declared_one():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world_size", "micro_steps"), [(1, 1), (2, 2)])
 def test_a_grown_batch_has_the_pairs_of_the_updates_that_it_replaces(world_size, micro_steps):
     plain = BatchSchedule(40, 8, 5, "a")  # passes of five updates, so that steps span the end of one
@@ -121,6 +123,7 @@ def test_the_parts_of_a_batch_have_its_pairs_in_their_order(doubled_after):
     assert len(cut.update(1)) == 2
 
 
+@pytest.mark.slow
 def test_a_run_in_smaller_steps_reports_them_and_the_same_samples(tmp_path):
     config = tiny_config(
         tmp_path,
@@ -139,6 +142,7 @@ def test_a_run_in_smaller_steps_reports_them_and_the_same_samples(tmp_path):
     assert seen == [(4, 64), (8, 128), (12, 192)]
 
 
+@pytest.mark.slow
 def test_passes_over_the_data_end_with_the_last_part_of_an_update(tmp_path):
     folders = []
     for cut in (1, 2):
@@ -153,6 +157,7 @@ def test_passes_over_the_data_end_with_the_last_part_of_an_update(tmp_path):
     assert cut == {epoch: 2 * step for epoch, step in whole.items()}
 
 
+@pytest.mark.slow
 def test_the_run_reports_its_steps_and_all_its_samples(grown):
     validator = jsonschema.Draft202012Validator(
         json.loads((ROOT / "schemas/metrics.schema.json").read_text())
@@ -165,6 +170,7 @@ def test_the_run_reports_its_steps_and_all_its_samples(grown):
     assert end["samples"] == evaluation["samples_seen"] == 12 * 16
 
 
+@pytest.mark.slow
 def test_passes_over_the_data_end_where_they_do_without_growth(grown, tmp_path):
     plain = tiny_config(tmp_path, f"data.root={grown / 'data'}", "train.updates=12")
     run_training(plain, tmp_path, 3, Progress())
@@ -176,6 +182,7 @@ def test_passes_over_the_data_end_where_they_do_without_growth(grown, tmp_path):
     assert not ends
 
 
+@pytest.mark.slow
 def test_the_learning_rate_grows_by_the_root_and_falls_along_the_same_cosine(tmp_path):
     plain, grown = (tiny_config(tmp_path, "train.updates=12", *sets) for sets in ([], GROWING))
     assert learning_rate(grown, 4) == learning_rate(plain, 4)
@@ -205,6 +212,7 @@ def test_a_recipe_may_warm_up_in_fewer_updates(tmp_path):
     assert learning_rate(without, 1) > learning_rate(without, 2) > 0
 
 
+@pytest.mark.slow
 def test_a_run_by_a_shorter_schedule_is_the_shorter_training_and_then_goes_on_at_its_lowest_rate(tmp_path):
     sets = ["train.pairs_per_update=32", "recipe.batch_cut_into=2", "optimizer.final_fraction=0.5"]
     runs = {"short": ["train.updates=4"], "long": ["train.updates=6", "recipe.schedule_updates=4"]}
@@ -278,6 +286,7 @@ def test_an_average_reads_back_over_as_many_updates_after_the_batch_grew(tmp_pat
     assert learner.ema.decay == pytest.approx(math.exp(-4 / 2))
 
 
+@pytest.mark.slow
 def test_a_run_resumed_after_the_batch_grew_ends_in_the_same_bits(grown, tmp_path, monkeypatch):
     config = tiny_config(
         tmp_path, f"data.root={grown / 'data'}", *GROWING, "train.checkpoint_every_updates=5"

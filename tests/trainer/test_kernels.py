@@ -1,6 +1,9 @@
 """Our kernels on a CPU, in Triton's interpreter, which is chosen before Triton is first imported."""
 
+import pytest
 from forked import python
+
+pytestmark = pytest.mark.slow
 
 
 def test_our_kernels_keep_their_promises_in_tritons_interpreter():

@@ -21,6 +21,8 @@ from tiny import (
 
 from trainer.run.training import Progress, run_training
 
+pytestmark = pytest.mark.slow
+
 SPEED_UP = [
     "speed.data_path=resident",
     "speed.fused_adamw=true",

@@ -143,6 +143,7 @@ def test_a_kernel_in_place_of_attention_reads_back(tmp_path):
     assert "flash" in observed_attention(objective.model, "one-tile", torch.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "tolerance", "sizes"),
     [("float16", 4e-3, (2, 16, 2, 16)), ("float32", 2e-6, (3, 20, 1, 48))],  # the second fills no tile

@@ -148,6 +148,7 @@ def test_the_state_of_one_form_continues_in_the_other(tmp_path):
     torch.testing.assert_close(muon.state(), heir.state(), rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_ranks_that_share_the_matrices_take_the_same_step(tmp_path):
     """Of two shapes there are 15 matrices and one, which four ranks cannot share out evenly."""
     ranks = 4

@@ -12,6 +12,8 @@ from tiny import ROOT, events, tiny_file, train_losses
 
 from trainer.data.layouts.scalar_1d import write_scalar_1d
 
+pytestmark = pytest.mark.slow
+
 DECAY = '''
 """u_t = -rate u."""
 

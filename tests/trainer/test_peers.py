@@ -41,6 +41,7 @@ peers.Peers(rank=1, size=2).end_all(Failure("the root of it", "error", step=3, r
 """
 
 
+@pytest.mark.slow
 def test_the_rank_that_failed_keeps_its_own_message_where_the_store_answers_late(tmp_path):
     error_file = tmp_path / "error.json"
     done = python(["-c", FAILING], TORCHELASTIC_ERROR_FILE=str(error_file))

@@ -329,6 +329,7 @@ def test_the_mean_solution_is_what_darcy_is_measured_against(tmp_path):
     assert found["persistence_loss/darcy2d"] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_encoder_does_not_collapse(tmp_path):
     """The latent term alone is least when every field has the same latents; others hold them apart."""
     ours = _spread_of_latents(tmp_path / "ours")
@@ -364,6 +365,7 @@ def test_a_small_grid_is_evaluated_in_more_pairs_at_once_until_the_operator_take
     assert evaluator.at_once == {"advection1d": pairs, "darcy2d": 4}
 
 
+@pytest.mark.slow
 def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
     run_training(tiny_config(tmp_path, BOTH), tmp_path, 3, Progress())
     (evaluation,) = events(tmp_path, "evaluation")
@@ -376,6 +378,7 @@ def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
             assert value == pytest.approx(evaluation["metrics"][name], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_training_that_has_not_ended_is_evaluated_and_told_so(tmp_path, capsys):
     run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
     path = tmp_path / "checkpoint.pt"
@@ -386,6 +389,7 @@ def test_a_training_that_has_not_ended_is_evaluated_and_told_so(tmp_path, capsys
     assert capsys.readouterr().err == f"{path}: is of step 3 of 7, not of the end of its training\n"
 
 
+@pytest.mark.slow
 def test_the_average_is_judged_where_the_recipe_asks_for_it(tmp_path):
     same = [BOTH, "evaluation.every_updates=5", "train.keep_best=true"]
     plain, averaged = tmp_path / "plain", tmp_path / "averaged"
@@ -416,6 +420,7 @@ def test_the_average_is_judged_where_the_recipe_asks_for_it(tmp_path):
     assert found.errors["ema"]["nrmse"] == found.metrics["nrmse"] != found.errors["raw"]["nrmse"]
 
 
+@pytest.mark.slow
 def test_an_average_that_is_not_finite_ends_the_run_where_it_is_judged(tmp_path, monkeypatch):
     whole = LoopEma.weights
     monkeypatch.setattr(
@@ -432,6 +437,7 @@ def pretend_gpus(monkeypatch, count: int) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", [0, 2])  # with two, in two processes
 def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_reported(
     gpus, tmp_path, monkeypatch, capfd
@@ -477,6 +483,7 @@ def test_evaluations_side_by_side_have_a_gpu_each_and_draw_no_bars_over_each_oth
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_process_that_evaluates_ends_with_the_one_that_started_it(tmp_path):
     pid_file = tmp_path / "pid"
     parent = SERVER.Process(target=_with_a_process_that_evaluates, args=(pid_file,))
@@ -508,6 +515,7 @@ def wait_for(condition) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", [0, 2])
 def test_one_that_cannot_be_evaluated_keeps_no_other_from_it(gpus, tmp_path, monkeypatch, capsys):
     pretend_gpus(monkeypatch, gpus)
@@ -547,6 +555,7 @@ def test_evaluate_asks_for_the_file_of_several_runs(tmp_path, capsys):
     assert "--out: missing" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkeypatch, capsys):
     run_training(tiny_config(tmp_path), tmp_path / "run", 3, Progress())
     out = tmp_path / "errors.jsonl"
@@ -590,6 +599,7 @@ def test_evaluate_names_a_checkpoint_that_is_not_there(tmp_path):
         evaluate_checkpoint(tmp_path / "absent.pt", None)
 
 
+@pytest.mark.slow
 def test_evaluate_refuses_other_data(tmp_path):
     run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
     other = tmp_path / "other"
@@ -600,6 +610,7 @@ def test_evaluate_refuses_other_data(tmp_path):
         evaluate_checkpoint(tmp_path / "checkpoint.pt", str(other))
 
 
+@pytest.mark.slow
 def test_evaluate_makes_no_data_where_they_are_gone(tmp_path):
     run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
     (tmp_path / "data").rename(tmp_path / "elsewhere")

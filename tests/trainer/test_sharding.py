@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 from forked import in_ranks
 from torch import distributed, nn
 
 from trainer.sharding import all_whole, clip_norm, part_of, whole
+
+pytestmark = pytest.mark.slow
 
 RANKS = 3
 # Rows that three ranks share out evenly, unevenly, with none for the last or for the last two.
