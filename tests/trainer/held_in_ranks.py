@@ -17,7 +17,7 @@ from trainer.world import open_world
 
 
 def main(config: str, out: str, *runs: str) -> None:
-    with open_world(60) as world:
+    with open_world(600) as world:
         for run in runs:
             name, _, overrides = run.partition("=")
             resolved = load_config(Path(config), overrides.split(","))

@@ -23,7 +23,7 @@ from trainer.world import open_world
 
 def main(config: str, out: str, *runs: str) -> None:
     replay_by_calls()
-    with open_world(60) as world:
+    with open_world(600) as world:
         training.open_world = lambda timeout_seconds: contextlib.nullcontext(world)
         for run in runs:
             name, _, overrides = run.partition("=")

@@ -509,7 +509,7 @@ def _work(pid_file: Path) -> None:
 
 
 def wait_for(condition) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
