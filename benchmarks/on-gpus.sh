@@ -55,10 +55,10 @@ train() { # GPUS CONFIG FOLDER [OPTION...]; a training that has ended is kept
     ranks "$1" -m trainer train --config "configs/train/$2.yaml" --seed 0 --out "$3" "${@:4}"
 }
 action() { benchmarks/through-the-action.sh "$out/$1" "configs/experiments/$2.yaml" -- "${@:3}"; }
-ladder() { # CONFIG FOLDER [OPTION...]; goes on with what the folder holds
+ladder() { # CONFIG FOLDER; goes on with what the folder holds
   local again=()
   [ ! -e "$2/ladder.json" ] || again=(--resume --retry)
-  node lib/cli.js ladder "configs/experiments/$1.yaml" --out "$2" "${@:3}" "${again[@]}"
+  node lib/cli.js ladder "configs/experiments/$1.yaml" --out "$2" "${again[@]}"
 }
 share_out() { # FUNCTION PART: FUNCTION SHARD SHARDS for all shards, side by side, each on one GPU
   local number shards calls=() worst=0
@@ -79,9 +79,6 @@ shards_of_gpu() { # FUNCTION NUMBER SHARDS: one after another where there are mo
     CUDA_VISIBLE_DEVICES=${gpus[$2]} "$1" "$shard" "$3" || worst=$?
   done
   return "$worst"
-}
-ladder_shard() { # SHARD SHARDS
-  ladder ladder-1gpu "$out/ladder-1gpu/$1" --shard "$(($1 + 1))/$2"
 }
 check() { # PROCESSES FOLDER [OPTION...]; goes on with what the folder holds
   python3 benchmarks/gpu_check.py --processes "$1" --out "$2" --resume --data data "${@:3}"
@@ -134,11 +131,7 @@ measure() {
       ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 "seed=${count}31" ;;
-    ladder-1gpu)
-      share_out ladder_shard "$1" || return
-      node lib/cli.js ladder --show "$out/$1"/*/ladder.json > "$out/$1.txt"
-      ;;
-    ladder-4gpu)
+    ladder-[14]gpu)
       ladder "$1" "$out/$1" && node lib/cli.js ladder --show "$out/$1/ladder.json" > "$out/$1.txt"
       ;;
     parity)

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { hashCode, hashSources } from '../src/io/code-hash.ts'
+import { hashCode, hashSources } from '../src/io/run/code-hash.ts'
 
 const GATES = 'benchmarks/gate'
 /** A gate's row: its folder, and the commit. */

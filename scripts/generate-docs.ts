@@ -1,29 +1,32 @@
-// Writes what README and docs take from elsewhere, between markers: inputs and outputs from action.yml, results from records.
+// Writes what README and docs take from elsewhere, between markers: inputs and outputs from action.yml, gates from the catalogue, results from records.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { markdownTable } from 'markdown-table'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { assess } from '../src/assess.ts'
-import { isMapping } from '../src/config/differences.ts'
 import { VARIANTS } from '../src/config/experiment.ts'
-import type { Settings } from '../src/config/mapping.ts'
-import { readRecorded } from '../src/io/analyze.ts'
-import { readShared } from '../src/io/ladder/ladder-file.ts'
-import { type JudgedRung, judgeLadder, type RungResult } from '../src/judge/ladder.ts'
-import type { Standing } from '../src/judge/ladder-standing.ts'
-import { spreadOf } from '../src/judge/noise.ts'
+import { KNOWN_GATES } from '../src/config/gates/gates.ts'
+import type { Settings } from '../src/config/parse/mapping.ts'
+import { isMapping } from '../src/config/same-work/differences.ts'
+import { readRecorded } from '../src/io/load/read-recorded.ts'
+import { pooledVariance } from '../src/judge/checks/noise.ts'
+import type { JudgedGate } from '../src/judge/gates/judge-gates.ts'
 import type { PairedEstimate } from '../src/judge/paired.ts'
-import type { JudgedGate } from '../src/judge/verdict.ts'
-import type { LadderRecord } from '../src/measure/ladder.ts'
+import { readLadder } from '../src/ladder/io/ladder-file.ts'
+import { type JudgedRung, judgeLadder, type RungResult } from '../src/ladder/judge.ts'
+import type { Measurement } from '../src/ladder/measurement.ts'
+import type { LadderRecord } from '../src/ladder/record.ts'
 import type { RunSummary } from '../src/measure/summary.ts'
+import { metricNamed } from '../src/metrics/families.ts'
+import { needsText } from '../src/metrics/questions.ts'
 import type { Result } from '../src/record/result.ts'
-import { besideTheGates } from '../src/report/beside.ts'
-import { gateCells, TABLE_HEAD } from '../src/report/gate-row.ts'
-import { VERDICT_ICON } from '../src/report/markdown.ts'
+import { gateCells, TABLE_HEAD } from '../src/report/gates/gate-row.ts'
+import { secondaryEvidence } from '../src/report/sections/secondary-evidence.ts'
+import { VERDICT_ICON } from '../src/report/sections/verdict.ts'
 import { number, percent, ratio, seconds, signed } from '../src/text/numbers.ts'
 
 const GATES = 'benchmarks/gate'
-const LADDER = 'benchmarks/ladder/1gpu'
+const LADDER = 'benchmarks/ladder/1gpu.json'
 
 /** The records that the README shows, and what each asked: how fast, */
 const SPEEDUPS = {
@@ -84,7 +87,20 @@ write('README.md', {
   recipes: recipeTable(),
 })
 write(`${GATES}/README.md`, Object.fromEntries(gates))
+write('docs/how-we-judge.md', { gates: gatesTable() })
 write('docs/training-optimizations.md', { ladder: await ladderTable(), scatter: scatterTable() })
+
+/** The built-in gates, from the catalogue of metrics. */
+function gatesTable(): string {
+  const rows = KNOWN_GATES.map(({ name, metric, statistic, isPriced }) => [
+    `\`${name}\``,
+    `${statistic} of the ${metricNamed(metric).meaning}`,
+    [needsText(metric)?.replaceAll('<', '\\<'), isPriced && 'launch.price_per_gpu_hour']
+      .filter(Boolean)
+      .join(', and '),
+  ])
+  return markdownTable([['gate', 'compares', 'needs'], ...rows])
+}
 
 /** Every recorded experiment, judged again from its raw metrics, by its folder. */
 async function judgeRecords(): Promise<ReadonlyMap<string, Result>> {
@@ -171,7 +187,7 @@ function scatterTable(): string {
         `[${folder}](../${GATES}/README.md#${folder})`,
         `${seconds(Math.min(...updates))} to ${seconds(Math.max(...updates))}`,
         ...VARIANTS.map((variant) => {
-          const spread = spreadOf(runs, [variant])
+          const spread = pooledVariance(runs, [variant])
           if (spread === null) throw new Error(`${GATES}/${folder}: ${variant} has no two timed runs`)
           return percent(Math.sqrt(spread.variance))
         }),
@@ -187,14 +203,15 @@ function recorded(folder: string): Result {
 }
 
 /** In the steady state. */
-function secondsOfAStep({ runId, secondsPerSample, samples, steps }: RunSummary): number {
-  if (secondsPerSample === null) throw new Error(`${runId}: has no timed steps, which the docs are to show`)
-  return (secondsPerSample * samples) / steps
+function secondsOfAStep({ runId, metrics, samples, steps }: RunSummary): number {
+  const time = metrics.seconds_per_sample
+  if (time === undefined) throw new Error(`${runId}: has no timed steps, which the docs are to show`)
+  return (time * samples) / steps
 }
 
 /** Which reports of before it was told do not have. */
 function fastestSteps(result: Result): string[] {
-  return besideTheGates(result).filter((line) => line.startsWith('Fastest steps:'))
+  return secondaryEvidence(result).filter((line) => line.startsWith('Fastest steps:'))
 }
 
 function gateNamed(gates: readonly JudgedGate[], name: string): JudgedGate {
@@ -221,8 +238,7 @@ function inGb(cell = ''): string {
 }
 
 async function ladderTable(): Promise<string> {
-  const files = readdirSync(LADDER).filter((name) => name.endsWith('.json'))
-  const record = await readShared(files.map((name) => `${LADDER}/${name}`))
+  const record = await readLadder(LADDER)
   const { rungs, baselines, noise } = judgeLadder(record)
   const head = [
     'rung',
@@ -279,7 +295,7 @@ function valueAt(config: unknown, key: string): unknown {
 function rungCells({ rung, alone, sum }: JudgedRung): string[] {
   const name = rung.needs.length > 0 ? `${rung.name} (over ${rung.needs.join(', ')})` : rung.name
   const [gain, delta] = effectCells(alone)
-  const setUp = setUpCells(alone.standing)
+  const setUp = setUpCells(alone.measurement)
   return [
     name,
     rung.predicts ?? '',
@@ -292,22 +308,22 @@ function rungCells({ rung, alone, sum }: JudgedRung): string[] {
   ]
 }
 
-function stepCell({ standing }: RungResult): string {
-  return standing.status === 'finished' ? number(secondsOfAStep(standing.summary) * 1e3, 4) : ''
+function stepCell({ measurement }: RungResult): string {
+  return measurement.status === 'finished' ? number(secondsOfAStep(measurement.summary) * 1e3, 4) : ''
 }
 
-function setUpCells(standing: Standing): [string, string] {
-  if (standing.status !== 'finished') return ['', '']
-  const memory = standing.summary.metrics.peak_memory_reserved_bytes
+function setUpCells(measurement: Measurement): [string, string] {
+  if (measurement.status !== 'finished') return ['', '']
+  const memory = measurement.summary.metrics.peak_memory_reserved_bytes
   return [
     memory === undefined ? '' : number(memory / 1e9, 3),
-    standing.compileSeconds === 0 ? '' : seconds(standing.compileSeconds),
+    measurement.compileSeconds === 0 ? '' : seconds(measurement.compileSeconds),
   ]
 }
 
-function effectCells({ standing, gain, verdict }: RungResult): [string, string] {
-  if (standing.status !== 'finished') return [verdict, '']
-  const delta = standing.lossDelta === null ? '' : signed(standing.lossDelta, 2)
+function effectCells({ measurement, gain, verdict }: RungResult): [string, string] {
+  if (measurement.status !== 'finished') return [verdict, '']
+  const delta = measurement.lossDelta === null ? '' : signed(measurement.lossDelta, 2)
   if (gain === null) return [verdict, delta]
   const { bounds } = gain
   const interval = bounds === null ? '' : ` (${ratio(bounds.lower)} to ${ratio(bounds.upper)})`

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import { experimentFile } from '../src/config/experiment.ts'
-import { metricsEvent } from '../src/measure/metrics-schema.ts'
+import { metricsEvent } from '../src/read/events.ts'
 
 const schemas = {
   experiment: { title: 'A Speedproof experiment', schema: experimentFile },

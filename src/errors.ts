@@ -20,3 +20,7 @@ export class UnfitMachineError extends RunError {}
 export class CancelledError extends Error {
   override readonly name = 'CancelledError'
 }
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

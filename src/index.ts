@@ -1,9 +1,9 @@
 // The action's entry; post.ts starts it with a word, since a cancel may end main before it saves any state.
 import { setFailed } from '@actions/core'
+import { runAction } from './action/main.ts'
+import { runPost } from './action/post.ts'
 import { CancelledError, ConfigError, RunError } from './errors.ts'
-import { runAction } from './io/action.ts'
-import { runPost } from './io/post.ts'
-import { exitPrinted } from './io/process/exit-printed.ts'
+import { exitPrinted } from './io/system/exit-printed.ts'
 
 try {
   if (process.argv[2] === 'post') await runPost()

@@ -4,17 +4,23 @@ import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
 const SRC = join(import.meta.dirname, '../src')
+/** More than a newcomer takes in at a glance. */
+const MOST_FILES = 13
 /** No stage owns these. */
-const SHARED = ['errors.ts', 'statistics', 'text']
-const LINE = ['config', 'plan', 'measure', 'judge', 'record', 'report']
-/** The run stage, which is in io/; the rest of io/ shows what the report says. */
-const RUN = '{process,machine,revisions,ladder}'
+const SHARED = ['errors.ts', 'metrics', 'statistics', 'text']
+const LINE = ['config', 'plan', 'read', 'measure', 'judge', 'record', 'report']
+/** The run stage and what it stands on. The rest of io/ shows what the report says. */
+const RUN = '{process,machine,revisions,run,system}'
+/** Entries and the ladder's own effects: they may import any stage. */
+const ENTRIES = ['action', 'cli', 'io', 'ladder']
 
 const places: readonly (readonly [files: string, mayImport: readonly string[]])[] = [
   ...SHARED.map((place) => [under(place), SHARED] as const),
-  ...LINE.map((stage, index) => [under(stage), [...SHARED, ...LINE.slice(0, index + 1)]] as const),
+  // An experiment file may hold rungs, so the ladder's config belongs to the first stage.
+  ...LINE.map((stage, index) => [under(stage), [...SHARED, ...upTo(index), 'ladder/config.ts']] as const),
+  ['ladder/{!(main),report/*}.ts', [...SHARED, ...LINE, 'ladder']],
   ['assess.ts', [...SHARED, ...LINE.slice(0, -1)]],
-  [`io/${RUN}/*.ts`, [...SHARED, ...LINE.slice(0, -1), 'io']],
+  [`io/${RUN}/**/*.ts`, [...SHARED, ...LINE.slice(0, -1), 'io']],
 ]
 
 test.each(places)('%s imports nothing that comes after it', (pattern, mayImport) => {
@@ -22,7 +28,7 @@ test.each(places)('%s imports nothing that comes after it', (pattern, mayImport)
   expect(files.length).toBeGreaterThan(0)
   const backwards = files.flatMap((file) =>
     importsOf(file)
-      .filter((imported) => !mayImport.includes(imported.split('/')[0] ?? ''))
+      .filter((imported) => !mayImport.some((place) => `${imported}/`.startsWith(`${place}/`)))
       .map((imported) => `${file} imports ${imported}`),
   )
   expect(backwards).toEqual([])
@@ -30,12 +36,23 @@ test.each(places)('%s imports nothing that comes after it', (pattern, mayImport)
 
 test('every folder of src/ has its place', () => {
   const folders = globSync('*/', { cwd: SRC }).map((folder) => normalize(folder).replace(/\/$/, ''))
-  expect(folders.toSorted()).toEqual([...SHARED.slice(1), ...LINE, 'io'].toSorted())
+  expect(folders.toSorted()).toEqual([...SHARED.slice(1), ...LINE, ...ENTRIES].toSorted())
+})
+
+test('no folder of src/ holds more than 13 files', () => {
+  const counts = Object.entries(Object.groupBy(globSync('**/*.ts', { cwd: SRC }), (file) => dirname(file)))
+  const full = counts.filter(([, files = []]) => files.length > MOST_FILES)
+  expect(full.map(([folder]) => folder)).toEqual([])
 })
 
 test('no files import each other in a circle, be it for a type alone', () => {
   expect(circles()).toEqual([])
 })
+
+/** The stages up to one, with it. */
+function upTo(index: number): readonly string[] {
+  return LINE.slice(0, index + 1)
+}
 
 function under(place: string): string {
   return place.endsWith('.ts') ? place : `${place}/**/*.ts`

@@ -1,13 +1,13 @@
 // The text of an experiment file, and what inputs or flags change in it -> an experiment that holds every rule.
 import { ConfigError } from '../errors.ts'
+import { checkLadder } from '../ladder/config.ts'
 import { type Experiment, experimentFile, gatesOf, VARIANTS } from './experiment.ts'
-import { parseStrictly } from './explain.ts'
-import { checkLadder } from './ladder.ts'
 import { inMode } from './mode.ts'
-import { applyOverrides, type Overrides } from './overrides.ts'
+import { applyOverrides, type Overrides } from './overrides/overrides.ts'
+import { parseStrictly } from './parse/explain.ts'
+import { parseYaml } from './parse/yaml.ts'
 import { withKindDefaults, withPreset } from './presets.ts'
-import { checkRevisions } from './revision-rules.ts'
-import { parseYaml } from './yaml.ts'
+import { checkRevisions } from './revisions/revision-rules.ts'
 
 /** Throws a ConfigError that lists every problem of the file. */
 export function parseExperiment(text: string, file: string, overrides: Overrides = {}): Experiment {
@@ -26,19 +26,13 @@ export function parseExperiment(text: string, file: string, overrides: Overrides
   return experiment
 }
 
-function checkCombinations({ trainer, launch, design, variants }: Experiment, file: string): void {
+function checkCombinations({ trainer, launch, variants }: Experiment, file: string): void {
   for (const variant of VARIANTS) {
     // What is locked, looked at and watched are the GPUs of both.
     const devices = variants[variant].env.CUDA_VISIBLE_DEVICES
     if (devices === undefined) continue
     throw new ConfigError(
       `${file}: variants.${variant}.env.CUDA_VISIBLE_DEVICES: got "${devices}", expected it under launch.env, since both variants use the same GPUs`,
-    )
-  }
-  const looks = typeof design.blocks === 'number' ? [design.blocks] : design.blocks
-  if (looks.some((blocks, index) => blocks <= (looks[index - 1] ?? 0))) {
-    throw new ConfigError(
-      `${file}: design.blocks: got [${looks.join(', ')}], expected growing numbers such as [4, 6, 8]`,
     )
   }
   if ((trainer.module === undefined) === (trainer.script === undefined)) {

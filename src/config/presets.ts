@@ -1,7 +1,7 @@
 // Named sets of design and gates: how much evidence an occasion is worth.
 
-import { isMapping } from './differences.ts'
-import { DEFAULT_GATES, type GatesFile, REGRESSION_GATES } from './gates.ts'
+import { DEFAULT_GATES, type GatesFile, REGRESSION_GATES } from './gates/gates.ts'
+import { isMapping } from './same-work/differences.ts'
 
 export const PRESET_NAMES = ['smoke', 'pull-request', 'nightly', 'release'] as const
 export type PresetName = (typeof PRESET_NAMES)[number]
@@ -17,7 +17,7 @@ const PRESETS: Readonly<Record<PresetName, Preset>> = {
   /** Minutes count: the verdict may stay open, and a label or a nightly run decides. */
   'pull-request': { design: { blocks: [4, 6] }, severity: 'required' },
   nightly: { design: { blocks: [4, 6, 8] }, severity: 'required' },
-  /** Enough blocks for the bootstrap beside the t bound, and enough seeds for a loss delta of 0.001. */
+  /** Enough seeds for a loss delta of 0.001. */
   release: { design: { blocks: [8, 12, 16], warm_up_launches: 2 }, severity: 'required' },
 }
 
@@ -28,7 +28,12 @@ export function withPreset(raw: unknown, chosen: PresetName | undefined): unknow
   if (name === undefined) return raw
   const { design, severity } = PRESETS[name]
   const gates = withSeverity(gatesOfKind(raw.kind), severity)
-  return { ...raw, preset: name, design: merged(design, raw.design), gates: merged(gates, raw.gates) }
+  return {
+    ...raw,
+    preset: name,
+    design: merged(designBeside(raw.design, design), raw.design),
+    gates: merged(gates, raw.gates),
+  }
 }
 
 /** Does the file name itself all that the preset would fill in? `raw`: the file as it was read. */
@@ -37,9 +42,15 @@ export function fillsInNothing(name: PresetName, raw: unknown): boolean {
   const names = (own: unknown, keys: readonly string[]) =>
     isMapping(own) && keys.every((key) => Object.hasOwn(own, key))
   return (
-    names(raw.design, Object.keys(PRESETS[name].design)) &&
+    names(raw.design, Object.keys(designBeside(raw.design, PRESETS[name].design))) &&
     names(raw.gates, Object.keys(gatesOfKind(raw.kind)))
   )
+}
+
+/** `looks` takes the place of the preset's `blocks`. */
+function designBeside(own: unknown, { blocks, ...others }: Preset['design']): Preset['design'] {
+  const hasLooks = isMapping(own) && Object.hasOwn(own, 'looks')
+  return hasLooks ? others : { blocks, ...others }
 }
 
 /** A value of the wrong type stays, so that it is refused by name. */

@@ -1,13 +1,13 @@
 // Run summaries -> for each gate, both variants' numbers and the paired evidence.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
-import { isHeldOutMetric } from '../config/gate-direction.ts'
-import type { Gate } from '../config/gates.ts'
+import type { Gate } from '../config/gates/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { isHeldOutMetric } from '../metrics/questions.ts'
 import { meanOf } from '../statistics/averages.ts'
 import { resolutionOf } from '../statistics/resolution.ts'
 import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'
-import { isHeldOutQuality, isLevel, isQuotient, unitOf } from './gate-kind.ts'
-import { whyNoTimeToQuality } from './no-time-to-quality.ts'
+import { isHeldOutQuality, isLevel, isQuotient, unitOf } from './gates/gate-kind.ts'
+import { whyNoTimeToQuality } from './gates/no-time-to-quality.ts'
 import { CONFIDENCE, type PairedEstimate } from './paired.ts'
 import { type Speedups, speedupsOf } from './speedups.ts'
 
@@ -110,11 +110,11 @@ function coarseStep(gate: Gate, baseline: readonly number[], optimized: readonly
   const values = [...baseline, ...optimized]
   const step = resolutionOf(values)
   const differences = baseline.map((value, index) => (optimized[index] ?? Number.NaN) - value)
-  const spread = Math.max(...differences) - Math.min(...differences)
+  const range = Math.max(...differences) - Math.min(...differences)
   const allowed = isQuotient(gate) ? (gate.limit - 1) * meanOf(baseline) : gate.limit * unitOf(gate)
   if (step === null) return null
   const isCoarse = step > FINE * Math.min(...values.map(Math.abs))
-  return isCoarse && spread < step / 2 && Math.abs(meanOf(differences) - allowed) < step ? step : null
+  return isCoarse && range < step / 2 && Math.abs(meanOf(differences) - allowed) < step ? step : null
 }
 
 function repeats(values: readonly number[]): boolean {

@@ -1,5 +1,5 @@
 // Two runs of one block share seed and data order: how long their training losses stay the same, and how far they part.
-import type { WholeMetrics } from './outcome.ts'
+import type { CompleteMetrics } from '../read/metrics-record.ts'
 
 export interface SameSeed {
   /** Steps compared. */
@@ -12,7 +12,7 @@ export interface SameSeed {
 }
 
 /** Null unless both runs report a training loss for each of equally many steps. */
-export function compareSameSeed(baseline: WholeMetrics, optimized: WholeMetrics): SameSeed | null {
+export function compareSameSeed(baseline: CompleteMetrics, optimized: CompleteMetrics): SameSeed | null {
   const [one, other] = [lossesOf(baseline), lossesOf(optimized)]
   if (one === null || other === null || one.length !== other.length) return null
   const differences = one.map((loss, index) => Math.abs((other[index] ?? Number.NaN) - loss))
@@ -28,6 +28,6 @@ export function compareSameSeed(baseline: WholeMetrics, optimized: WholeMetrics)
 }
 
 /** Null unless there is one for each step: of some steps alone, nobody knows which. */
-export function lossesOf({ steps }: WholeMetrics): readonly number[] | null {
+export function lossesOf({ steps }: CompleteMetrics): readonly number[] | null {
   return steps.trainLoss.length === steps.seconds.length ? steps.trainLoss : null
 }

@@ -1,7 +1,8 @@
 // Where the warm-up of an experiment ends, and how step times still change after it.
+
+import type { CompleteMetrics } from '../read/metrics-record.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
 import { studentTQuantile } from '../statistics/student-t.ts'
-import type { WholeMetrics } from './outcome.ts'
 
 /** Step times that differ by less are of no concern, however regular the rest is: 2%, as a logarithm. */
 export const MATTERS = Math.log(1.02)
@@ -16,7 +17,7 @@ const SPLITS = 20
 const SIGNIFICANCE = 0.01
 
 /** The larger of 10 steps and 10%, and never less than the last compile or capture. */
-export function declaredWarmUp({ steps, phases }: WholeMetrics): number {
+export function declaredWarmUp({ steps, phases }: CompleteMetrics): number {
   const setUpEnds = phases
     .filter(({ name }) => name === 'compile' || name === 'capture')
     .map(({ step }) => step ?? 0)
@@ -26,12 +27,12 @@ export function declaredWarmUp({ steps, phases }: WholeMetrics): number {
 }
 
 /** Samples that a run has seen after so many steps; beyond its end as if it went on like its last. */
-export function samplesAfter({ steps: { samples } }: WholeMetrics, count: number): number {
+export function samplesAfter({ steps: { samples } }: CompleteMetrics, count: number): number {
   return sumOf(samples.slice(0, count)) + Math.max(0, count - samples.length) * (samples.at(-1) ?? 0)
 }
 
 /** The first number of steps after which a run has seen so many samples; beyond its end likewise. */
-export function stepsUntil({ steps: { samples } }: WholeMetrics, wanted: number): number {
+export function stepsUntil({ steps: { samples } }: CompleteMetrics, wanted: number): number {
   let missing = wanted
   const within = samples.findIndex((count) => {
     if (missing <= 0) return true
@@ -49,7 +50,7 @@ export function stepsUntil({ steps: { samples } }: WholeMetrics, wanted: number)
  * one whose t interval over the runs lies beyond 2%. Of several, the split that explains most squares is taken
  * (least squares: Bai, Econometric Theory 10, 1994). Steps within a run are not independent; runs are.
  */
-export function settledAfter(runs: readonly WholeMetrics[], warmUp: number): number {
+export function settledAfter(runs: readonly CompleteMetrics[], warmUp: number): number {
   if (runs.length < MIN_RUNS_TO_TELL) return warmUp
   const profiles = runs.map((run) => ({ period: periodOf(run), logs: logProfile(run, warmUp) }))
   const t = studentTQuantile(1 - SIGNIFICANCE / (2 * SPLITS), runs.length - 1)
@@ -81,7 +82,7 @@ function shiftAt(logs: readonly number[], split: number): number {
  * Change of ln(seconds per sample) from the first to the last timed period along the least-squares line: 0.02 is
  * 2% slower at the end. Null with fewer than 3 periods, or where no line can be drawn.
  */
-export function logTrend(run: WholeMetrics, warmUp: number): number | null {
+export function logTrend(run: CompleteMetrics, warmUp: number): number | null {
   const logs = logProfile(run, warmUp)
   if (logs.length < 3) return null
   const middle = (logs.length - 1) / 2
@@ -98,7 +99,7 @@ export const SCATTER_BATCHES = 5
  * Standard error of the mean ln(seconds per sample) of one run by the scatter within it, from the means of 5 batches.
  * What the whole run is off by is not in it. Null with fewer than 2 timed periods a batch.
  */
-export function logStandardError(run: WholeMetrics, warmUp: number): number | null {
+export function logStandardError(run: CompleteMetrics, warmUp: number): number | null {
   const logs = logProfile(run, warmUp)
   const size = Math.floor(logs.length / SCATTER_BATCHES)
   if (size < 2) return null
@@ -114,7 +115,7 @@ export function logStandardError(run: WholeMetrics, warmUp: number): number | nu
  * ln(seconds per sample) of each whole period after the warm-up. Periods of different batch size differ by design
  * (a recipe may let the batch grow), so each is taken relative to the mean of those with its own number of samples.
  */
-function logProfile(run: WholeMetrics, warmUp: number): number[] {
+function logProfile(run: CompleteMetrics, warmUp: number): number[] {
   const period = periodOf(run)
   const { seconds, samples } = run.steps
   const periods = []
@@ -128,6 +129,6 @@ function logProfile(run: WholeMetrics, warmUp: number): number[] {
 }
 
 /** Steps after which the work of a step repeats. */
-export function periodOf({ start }: WholeMetrics): number {
+export function periodOf({ start }: CompleteMetrics): number {
   return start.period_steps ?? 1
 }

@@ -1,20 +1,28 @@
-// One planned run -> the torchrun command line that launches it.
+// The command lines of a plan: torchrun for one run, and the evaluation of several runs' final checkpoints.
 import type { Experiment } from '../config/experiment.ts'
 import type { PlannedRun } from './plan.ts'
 
-export interface RunPaths {
+/** In a run's folder: the trainer's own, which it gets as --out, so that it cannot overwrite Speedproof's files. */
+export const TRAINER_FOLDER = 'trainer'
+
+/** The files of one run. */
+export interface RunFiles {
+  readonly directory: string
   /** The resolved trainer config, as JSON. */
   readonly configFile: string
+  /** Empty before the run. */
   readonly outDirectory: string
   /** Where torchrun puts the error file of each rank. */
   readonly errorDirectory: string
+  readonly logFile: string
+  readonly machineFile: string
 }
 
 /** `python -m torch.distributed.run` is what `torchrun` is; this way it is the torch of the named interpreter. */
 export function torchrunCommand(
   experiment: Experiment,
   run: PlannedRun,
-  paths: RunPaths,
+  files: RunFiles,
   python = experiment.launch.python,
 ): string[] {
   return [
@@ -25,12 +33,12 @@ export function torchrunCommand(
     '--nproc-per-node',
     String(experiment.launch.nproc_per_node),
     '--log-dir',
-    paths.errorDirectory,
+    files.errorDirectory,
     ...entry(experiment),
     '--config',
-    paths.configFile,
+    files.configFile,
     '--out',
-    paths.outDirectory,
+    files.outDirectory,
     '--seed',
     String(run.seed),
   ]
@@ -58,4 +66,15 @@ function rendezvous({ name, launch }: Experiment, run: PlannedRun): string[] {
     '--rdzv-id',
     `${name}-${run.id}`,
   ]
+}
+
+/** One call for all: no training code runs in it, and both variants meet the same evaluation. */
+export function evaluateCommand(
+  python: string,
+  experiment: Experiment,
+  command: string,
+  numbersFile: string,
+  runFolders: readonly string[],
+): string[] {
+  return [python, ...entry(experiment, command), '--out', numbersFile, '--run', ...runFolders]
 }

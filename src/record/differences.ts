@@ -1,7 +1,8 @@
 // Everything in which the variants are known to differ before they run: code, packages, config, environment.
-import type { Difference } from '../config/differences.ts'
-import { declaredDifferences, environmentDifferences } from '../config/same-work.ts'
-import { sourceDifferences } from '../config/sources.ts'
+
+import { sourceDifferences } from '../config/revisions/sources.ts'
+import type { Difference } from '../config/same-work/differences.ts'
+import { declaredDifferences, environmentDifferences } from '../config/same-work/same-work.ts'
 import type { Request } from './result.ts'
 
 /** Throws a ConfigError if one lies where this kind of experiment may not differ. */

@@ -1,5 +1,5 @@
 // What the doctor found -> what a person reads: what is there, what is missing, and how to mend it.
-import type { DoctorFinding } from '../judge/doctor.ts'
+import type { DoctorFinding } from '../judge/machine/doctor.ts'
 
 const MARK = { ready: 'ok', advice: 'advice', missing: 'MISSING' } as const
 

@@ -1,6 +1,6 @@
 // Where the rule behind a verdict, a check or a gate is written down.
-import type { Gate } from '../config/gates.ts'
-import { comparesQuality, isLevel } from '../judge/gate-kind.ts'
+import type { Gate } from '../config/gates/gates.ts'
+import { comparesQuality, isLevel } from '../judge/gates/gate-kind.ts'
 
 const PAGE = 'https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md'
 

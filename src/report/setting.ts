@@ -1,4 +1,9 @@
-// A setting of a variant as it is shown: JSON, with plain texts as they are.
+// How settings, and differences between the variants, are shown.
+import type { Difference } from '../config/same-work/differences.ts'
+
+export function differenceText({ key, baseline, optimized }: Difference): string {
+  return `${key}: ${settingText(baseline)} -> ${settingText(optimized)}`
+}
 
 export function settingText(setting: unknown): string {
   if (setting === undefined || setting === null) return 'absent'

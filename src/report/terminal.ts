@@ -1,12 +1,12 @@
 // A result -> what a person reads in a terminal.
 import { markdownTable } from 'markdown-table'
 import type { Result } from '../record/result.ts'
-import { besideTheGates } from './beside.ts'
-import { differenceText } from './differences.ts'
 import { oneLine } from './escape.ts'
-import { gateCells, gateMeaning, TABLE_HEAD } from './gate-row.ts'
-import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './machine.ts'
-import { VERDICT_ICON, verdictTitle } from './markdown.ts'
+import { gateCells, gateMeaning, TABLE_HEAD } from './gates/gate-row.ts'
+import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './sections/machine.ts'
+import { secondaryEvidence } from './sections/secondary-evidence.ts'
+import { VERDICT_ICON, verdictTitle } from './sections/verdict.ts'
+import { differenceText } from './setting.ts'
 
 /** Reasons quote trainers and configs, whose text must stay in its line. */
 export function renderTerminal(result: Result): string {
@@ -23,7 +23,7 @@ export function renderTerminal(result: Result): string {
     '',
     ...indented(meanings),
     '',
-    ...indented(besideTheGates(result)),
+    ...indented(secondaryEvidence(result)),
     '',
     'Checks',
     ...indented(checks),

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
-import { parseYaml } from '../../src/config/yaml.ts'
+import { parseYaml } from '../../src/config/parse/yaml.ts'
 import { metricsEvents } from '../fixtures/builders.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import type { Settings } from '../../src/config/mapping.ts'
+import type { Settings } from '../../src/config/parse/mapping.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
-import { rungSettings } from '../../src/plan/ladder.ts'
+import { rungSettings } from '../../src/ladder/plan.ts'
 import { PYTHON, ROOT } from '../fixtures/processes/launching.ts'
 
 const experimentOf = (file: string) => parseExperiment(readFileSync(join(ROOT, file), 'utf8'), file)

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { renderMarker } from '../../src/report/comment-marker.ts'
+import { renderMarker } from '../../src/report/github/comment-marker.ts'
 import { anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { HEAD_SHA } from '../harness/events.ts'

@@ -120,7 +120,10 @@ it('a second call in the same folder is refused at once, and the first one is no
   const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.03 } }]
   const folder = await anExperiment({ ...SLOW, ladder: { rungs } })
   const first = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
-  await vi.waitUntil(() => existsSync(join(folder, 'out/runs/01-block-1-baseline/metrics.jsonl')), PATIENCE)
+  await vi.waitUntil(
+    () => existsSync(join(folder, 'out/runs/01-block-1-baseline/trainer/metrics.jsonl')),
+    PATIENCE,
+  )
   const out = await realpath(join(folder, 'out'))
   for (const words of [['run'], ['run', '--resume'], ['ladder', '--out', 'out']]) {
     const second = await speedproof(folder, ...words, EXPERIMENT_FILE)

@@ -69,7 +69,7 @@ it('that comes to its limit can be made again with a longer one, by itself', asy
     exitCode: 3,
     stdout: expect.stringContaining('still running at its limit of 6'),
   })
-  const run = join(folder, 'out/runs/02-block-1-optimized/metrics.jsonl')
+  const run = join(folder, 'out/runs/02-block-1-optimized/trainer/metrics.jsonl')
   const before = await stat(run)
   await rm(hold)
   const again = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--timeout-minutes', '1')

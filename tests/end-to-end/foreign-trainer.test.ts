@@ -2,7 +2,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { EXIT_CODES } from '../../src/exit-code.ts'
+import { EXIT_CODES } from '../../src/cli/exit-code.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { aFolder, PYTHON, ROOT } from '../fixtures/processes/launching.ts'
 import { speedproof } from '../harness/command-line.ts'

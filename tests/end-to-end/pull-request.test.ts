@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { renderMarker } from '../../src/report/comment-marker.ts'
+import { renderMarker } from '../../src/report/github/comment-marker.ts'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { HEAD_SHA } from '../harness/events.ts'
 import type { ActionResult } from '../harness/runner.ts'
@@ -87,7 +87,9 @@ describe('a passed experiment', () => {
 
   it('uploads the result, the report and the files of every run, and no cache', () => {
     const perRun = RUNS.flatMap((run) =>
-      ['config.json', 'log.txt', 'machine.jsonl', 'metrics.jsonl'].map((name) => `runs/${run}/${name}`),
+      ['config.json', 'log.txt', 'machine.jsonl', 'trainer/metrics.jsonl'].map(
+        (name) => `runs/${run}/${name}`,
+      ),
     )
     const uploaded = services.artifacts.uploaded['speedproof-faulty-measure-attempt-1'] ?? {}
     expect(Object.keys(uploaded).sort()).toEqual(['report.md', 'result.json', ...perRun])

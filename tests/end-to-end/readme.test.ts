@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { KNOWN_GATES } from '../../src/config/gates.ts'
-import { ladderSection } from '../../src/config/ladder.ts'
+import { KNOWN_GATES } from '../../src/config/gates/gates.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { PRESET_NAMES } from '../../src/config/presets.ts'
-import { readMetrics } from '../../src/measure/metrics-file.ts'
+import { ladderSection } from '../../src/ladder/config.ts'
+import { looksOf } from '../../src/plan/looks.ts'
+import { readMetricsLines } from '../fixtures/builders.ts'
 import { ROOT } from '../fixtures/processes/launching.ts'
 
 const described = z.object({ description: z.string() })
@@ -69,13 +70,13 @@ it('every preset is in its table, with its blocks and whether it requires its ga
   const [text = ''] = (await blocksOf('README.md', 'yaml')).filter((block) => block.startsWith('# configs/'))
   const bare = text.replace(/^design:.*/ms, '')
   const rows = PRESET_NAMES.map((preset) => {
-    const { design, gates } = parseExperiment(bare, 'README.md', { preset })
-    const { blocks, warm_up_launches } = design
+    const experiment = parseExperiment(bare, 'README.md', { preset })
+    const { warm_up_launches } = experiment.design
     const warmUp = warm_up_launches > 1 ? `, after ${warm_up_launches} warm-up launches of each variant` : ''
-    const isRequired = Object.values(gates).every(({ severity }) => severity === 'required')
+    const isRequired = Object.values(experiment.gates).every(({ severity }) => severity === 'required')
     return [
       `\`${preset}\``,
-      `${[blocks].flat().join(', ')}${warmUp}`,
+      `${looksOf(experiment).join(', ')}${warmUp}`,
       isRequired ? 'required' : 'shown, not required',
     ]
   })
@@ -84,17 +85,15 @@ it('every preset is in its table, with its blocks and whether it requires its ga
 
 it('the metrics file in the contract is whole', async () => {
   const [sample = ''] = await blocksOf('docs/metrics-contract.md', 'json')
-  const { problem, evaluations } = await readMetrics(sample.trimEnd().split('\n'))
+  const { problem, evaluations } = await readMetricsLines(sample.trimEnd().split('\n'))
   expect(problem).toBeNull()
   expect(evaluations).toHaveLength(1)
 })
 
 it('the page on the judge names every gate', async () => {
-  const [, rows = ''] = (await read('docs/how-we-judge.md')).split('| gate | needs of the trainer |')
-  const [table = ''] = rows.split('\n\n')
-  const named = Array.from(table.matchAll(/^\| (.*?) \|/gm), ([, names = '']) => names.split(', ')).flat()
-  const gates = Object.keys(KNOWN_GATES).map((name) => `\`${name}\``)
-  expect(named.filter((name) => name !== '---').toSorted()).toEqual(gates.toSorted())
+  const [, table = ''] = (await read('docs/how-we-judge.md')).split(/<!-- \/?gates -->/)
+  const named = Array.from(table.matchAll(/^\| `(.*?)`/gm), ([, name]) => name)
+  expect(named).toEqual(KNOWN_GATES.map(({ name }) => name))
 })
 
 it('the page on the judge names every key of a ladder', async () => {

@@ -8,11 +8,11 @@ import { processesIn } from '../harness/processes.ts'
 import { measure, startServices } from '../harness/speedproof.ts'
 
 const RUNS = ['01-block-1-baseline', '02-block-1-optimized']
-const ALL_FILES = ['config.json', 'log.txt', 'machine.jsonl', 'metrics.jsonl']
+const ALL_FILES = ['config.json', 'log.txt', 'machine.jsonl', 'trainer', 'trainer/metrics.jsonl']
 
 async function filesOf(folder: string, run: string): Promise<string[]> {
-  const names = await readdir(join(folder, 'out', 'runs', run))
-  return names.filter((name) => name !== 'errors').sort()
+  const names = await readdir(join(folder, 'out', 'runs', run), { recursive: true })
+  return names.filter((name) => !name.startsWith('errors')).sort()
 }
 
 /** Found in a log that torchrun has its own say in. */
@@ -27,7 +27,7 @@ describe('both variants fail, each for its own reason', () => {
     ['sigkill', 'exit-code', 'out-of-memory', 'out-of-memory', ALL_FILES],
     ['diverged', 'diverged', 'nan-metrics', 'diverged', ALL_FILES],
     ['truncated-metrics', 'bad-metrics', 'empty-metrics', 'no-metrics', ALL_FILES],
-    ['out-of-order-metrics', 'bad-metrics', 'no-metrics', 'no-metrics', without('metrics.jsonl')],
+    ['out-of-order-metrics', 'bad-metrics', 'no-metrics', 'no-metrics', without('trainer/metrics.jsonl')],
   ])('%s is %s; %s is %s', async (baseline, baselineReason, optimized, optimizedReason, optimizedFiles) => {
     const folder = await anExperimentByTorchrun({
       baseline: { fault: baseline },

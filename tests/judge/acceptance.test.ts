@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest'
 import type { Experiment } from '../../src/config/experiment.ts'
 import { isAcceptable, isNeutral } from '../../src/judge/acceptance.ts'
-import { withMachine } from '../../src/judge/machine-verdict.ts'
+import { withMachine } from '../../src/judge/machine/machine-verdict.ts'
 import type { PlannedRun } from '../../src/plan/plan.ts'
-import { wholeOf } from '../../src/record/whole.ts'
-import { conclusionOf } from '../../src/report/check.ts'
+import { combine } from '../../src/record/combined.ts'
+import { conclusionOf } from '../../src/report/github/check.ts'
 import { anExperiment, aResult, type MetricsDifference } from '../fixtures/builders.ts'
 
 const neutral = anExperiment({ inconclusive: 'neutral' })
@@ -17,7 +17,7 @@ const open = ({ variant, seed }: PlannedRun): MetricsDifference =>
 async function judged(experiment: Experiment, metricsOf?: (run: PlannedRun) => MetricsDifference) {
   const result = await aResult(experiment, metricsOf)
   const { verdict } = result
-  return [verdict.verdict, isNeutral(experiment, verdict), conclusionOf(wholeOf([result]), null)]
+  return [verdict.verdict, isNeutral(experiment, verdict), conclusionOf(combine([result]), null)]
 }
 
 test('a maintainer may accept missed and open gates, and nothing else', async () => {
@@ -33,7 +33,7 @@ test('a maintainer may accept missed and open gates, and nothing else', async ()
 test('what is accepted makes a neutral check, and nothing else does', async () => {
   const acceptance = { login: 'maintainer', reason: 'known', url: 'https://github.com' }
   const conclusion = async (metricsOf: typeof open) =>
-    conclusionOf(wholeOf([await aResult(anExperiment(), metricsOf)]), acceptance)
+    conclusionOf(combine([await aResult(anExperiment(), metricsOf)]), acceptance)
   expect(await conclusion(() => ({ stepSeconds: 0.08 }))).toBe('neutral')
   expect(await conclusion(({ seed }) => ({ samplesPerStep: seed }))).toBe('failure')
 })

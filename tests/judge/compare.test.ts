@@ -1,7 +1,7 @@
 // Runs become blocks, and blocks one estimate per gate.
 import { describe, expect, test } from 'vitest'
 import { compare } from '../../src/judge/compare.ts'
-import { judgeGate } from '../../src/judge/gate-verdict.ts'
+import { judgeGate } from '../../src/judge/gates/gate-verdict.ts'
 import { aGate, aRunSummary, blocksOf } from '../fixtures/builders.ts'
 
 const comparisonOf = (runs: Parameters<typeof compare>[0], gate = aGate()) => {
@@ -33,8 +33,8 @@ describe('blocks', () => {
 
   test('have no warm-up launch and no half block in them', () => {
     const runs = [
-      aRunSummary({ block: null, variant: 'baseline' }),
-      aRunSummary({ block: null, variant: 'optimized' }),
+      aRunSummary({ purpose: 'warm-up', block: null, variant: 'baseline' }),
+      aRunSummary({ purpose: 'warm-up', block: null, variant: 'optimized' }),
       aRunSummary({ block: 3, variant: 'baseline' }),
     ]
     expect(compare(runs, [aGate()])).toMatchObject({

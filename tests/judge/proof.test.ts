@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
-import { judgeGate } from '../../src/judge/gate-verdict.ts'
+import { judgeGate } from '../../src/judge/gates/gate-verdict.ts'
 import { pairedRatio } from '../../src/judge/paired.ts'
 import { type Launched, outcomeOf } from '../../src/measure/outcome.ts'
 import { aGate, aLaunchRecord, anExperiment, aRequest, launchedPlan } from '../fixtures/builders.ts'

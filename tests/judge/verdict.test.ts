@@ -222,7 +222,7 @@ describe('validity', () => {
 
   test('does not look at warm-up launches', async () => {
     const cold = (run: PlannedRun): MetricsDifference =>
-      run.block === null ? { start: { versions: { torch: 'other' } } } : {}
+      run.purpose === 'warm-up' ? { start: { versions: { torch: 'other' } } } : {}
     expect((await verdictOf(experiment, cold)).verdict).toBe('passed')
   })
 })
@@ -528,7 +528,7 @@ test('runs that fall into two groups are a warning', async () => {
 })
 
 describe('looks at the evidence', () => {
-  const looks = (blocks: number[]) => ({ ...anExperiment(), design: { ...anExperiment().design, blocks } })
+  const looks = (blocks: number[]) => anExperiment({ design: { blocks } })
 
   test.each([
     ['decided', 'needed, since the verdict was decided'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isReady, missing, ready } from '../../src/judge/doctor.ts'
+import { isReady, missing, ready } from '../../src/judge/machine/doctor.ts'
 import { renderDoctor } from '../../src/report/doctor.ts'
 
 const ADVICE = { subject: 'user', state: 'advice', detail: 'root', remedy: 'use another' } as const

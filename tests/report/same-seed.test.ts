@@ -1,12 +1,12 @@
 // The deterministic prefix and the same-seed trajectory, as a reader sees them.
 import { expect, test } from 'vitest'
 import type { SameSeed } from '../../src/measure/same-seed.ts'
-import { besideTheGates } from '../../src/report/beside.ts'
+import { secondaryEvidence } from '../../src/report/sections/secondary-evidence.ts'
 import { aResult, aRunSummary } from '../fixtures/builders.ts'
 
 async function lineOf(...pairs: SameSeed[]): Promise<string | undefined> {
   const runs = pairs.map((sameSeed) => aRunSummary({ variant: 'optimized', sameSeed }))
-  return besideTheGates({ ...(await aResult()), runs }).find((line) => line.startsWith('Same seed'))
+  return secondaryEvidence({ ...(await aResult()), runs }).find((line) => line.startsWith('Same seed'))
 }
 
 const apart: SameSeed = { steps: 40, firstDivergentStep: 13, largestDifference: 0.25, largestAtStep: 31 }

@@ -462,7 +462,7 @@ def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_rep
         gpus == 0
     )  # else beside those of another process
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert sorted(line["run"] for line in lines) == ["one", "other"]
+    assert sorted(line["run"] for line in lines) == [str(folder) for folder in folders]
     for line, folder in zip(sorted(lines, key=lambda line: line["run"]), folders, strict=True):
         (reported,) = events(folder, "evaluation")
         assert line["val_loss"] == pytest.approx(reported["val_loss"], rel=1e-5)
@@ -534,7 +534,7 @@ def test_one_that_cannot_be_evaluated_keeps_no_other_from_it(gpus, tmp_path, mon
     said = capsys.readouterr().err
     assert "broken/checkpoint.pt: cannot be read as a checkpoint" in said
     assert f"{folders[1]}: not evaluated: " in said
-    assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == ["well"]
+    assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == [str(folders[2])]
 
 
 def test_a_record_of_which_the_system_takes_a_part_is_written_whole():
@@ -567,10 +567,8 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkey
     assert main(["evaluate", "--run", runs[0], "--out", str(out), "--data-root", "/absent"]) == BAD_INPUT
     assert "--data-root: /absent is not a folder" in capsys.readouterr().err
     assert out.read_text() == "{ of an earlier call"
-    again = tmp_path / "again" / "run"
-    again.mkdir(parents=True)
-    assert main(["evaluate", "--run", runs[0], str(again), "--out", str(out)]) == BAD_INPUT
-    assert f"--run: {runs[0]} and {again} are both called run" in capsys.readouterr().err
+    assert main(["evaluate", "--run", runs[0], f"{runs[0]}/", "--out", str(out)]) == BAD_INPUT
+    assert f"--run: {runs[0]} is named twice" in capsys.readouterr().err
     foreign = tmp_path / "checkpoint.pt"
     foreign.write_bytes(b"PK")
     assert main(["evaluate", "--run", runs[0], "--out", str(foreign)]) == BAD_INPUT
@@ -589,7 +587,7 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkey
     assert main(["evaluate", "--run", runs[0], "--out", "/dev/stdout"]) == 0
     monkeypatch.chdir(runs[0])
     assert main(["evaluate", "--run", ".", "--out", str(out)]) == 0
-    assert [json.loads(line)["run"] for line in out.read_text().splitlines()] == ["run"]
+    assert [json.loads(line)["run"] for line in out.read_text().splitlines()] == ["."]
     assert main(["evaluate", "--checkpoint", runs[0]]) == BAD_INPUT
     assert f"{runs[0]}: is a folder; give the checkpoint.pt in it" in capsys.readouterr().err
 

@@ -1,6 +1,6 @@
 // Which jobs an event starts, on which machine, with which permissions, and what a newer event does to them.
 import { describe, expect, it } from 'vitest'
-import { OVERRIDE_NAMES } from '../../src/config/overrides.ts'
+import { OVERRIDE_NAMES } from '../../src/config/overrides/overrides.ts'
 import { HEAD_SHA, REPOSITORY } from '../harness/events.ts'
 import { fillTexts } from '../harness/workflow/expressions.ts'
 import { ownPath } from '../harness/workflow/files.ts'

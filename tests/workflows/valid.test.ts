@@ -59,6 +59,14 @@ it.each([...EXAMPLES, 'README.md', 'docs/troubleshooting.md'])('%s names the rel
   expect(new Set(named)).toEqual(new Set([`v${version}`]))
 })
 
+it('the job ok of CI needs every other job, since a branch rule asks for it alone', () => {
+  const { jobs } = z
+    .object({ jobs: z.record(z.string(), z.object({ needs: z.array(z.string()).optional() })) })
+    .parse(parse(readOwnFile('.github/workflows/ci.yml')))
+  const others = Object.keys(jobs).filter((name) => name !== 'ok')
+  expect(jobs.ok?.needs?.toSorted()).toEqual(others.toSorted())
+})
+
 it('the README shows the jobs of the example that it begins with', () => {
   const [, jobs = ''] = readOwnFile('examples/workflows/gpu-on-label.yml').split(/^(?=jobs:)/m)
   expect(readOwnFile('README.md')).toContain(`\`\`\`yaml\n${jobs}\`\`\``)

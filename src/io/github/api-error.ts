@@ -1,6 +1,6 @@
 // Reads a failed GitHub call: is it worth another try, and what can the user do about it.
 import { z } from 'zod'
-import { messageOf } from '../error-message.ts'
+import { messageOf } from '../../errors.ts'
 import type { RetryAdvice } from './retry.ts'
 
 const requestError = z.object({

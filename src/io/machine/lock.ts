@@ -6,12 +6,11 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { CancelledError, ConfigError, RunError } from '../../errors.ts'
+import { CancelledError, ConfigError, messageOf, RunError } from '../../errors.ts'
 import type { GpuFacts, LockFacts } from '../../measure/machine-record.ts'
-import { messageOf } from '../error-message.ts'
-import { packageRoot } from '../package-root.ts'
-import { plainText } from '../process/sanitize.ts'
-import { timerMilliseconds } from '../timer.ts'
+import { packageRoot } from '../system/package-root.ts'
+import { plainText } from '../system/sanitize.ts'
+import { timerMilliseconds } from '../system/timer.ts'
 
 export interface FileLockRequest {
   /** Made if they are not there; their folders have to be. */

@@ -9,9 +9,9 @@ import {
   type Measured,
   type Preflight,
 } from '../../measure/machine-record.ts'
-import { packageRoot } from '../package-root.ts'
-import { tryParseJson } from '../parse-json.ts'
 import { runShort } from '../process/short-command.ts'
+import { packageRoot } from '../system/package-root.ts'
+import { tryParseJson } from '../system/parse-json.ts'
 import { queryGpus, queryProcesses } from './gpus.ts'
 import type { MachineContext } from './nvidia-smi.ts'
 import { usedGpus, wantsNoGpu } from './visible-gpus.ts'

@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { GpuFacts, MachineEvent } from '../../measure/machine-record.ts'
-import { packageRoot } from '../package-root.ts'
 import { type Reaper, startReaper } from '../process/launch-reaper.ts'
-import { LineSplitter } from '../process/line-splitter.ts'
+import { LineSplitter } from '../process/log/line-splitter.ts'
 import { newMarker } from '../process/sweep.ts'
+import { packageRoot } from '../system/package-root.ts'
 import { bytesOf } from './gpus.ts'
 import {
   type MachineContext,

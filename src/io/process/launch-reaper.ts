@@ -5,10 +5,10 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '../../errors.ts'
 import type { LaunchEnd } from '../../measure/outcome.ts'
-import { messageOf } from '../error-message.ts'
-import { packageRoot } from '../package-root.ts'
-import { LineSplitter } from './line-splitter.ts'
+import { packageRoot } from '../system/package-root.ts'
+import { LineSplitter } from './log/line-splitter.ts'
 import { MARKER_VARIABLE } from './sweep.ts'
 
 export interface ReaperRequest {

@@ -3,8 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CancelledError } from '../../errors.ts'
-import { messageOf } from '../error-message.ts'
+import { CancelledError, messageOf } from '../../errors.ts'
 
 export type ShortCommandEnd =
   | { readonly status: 'ended'; readonly exitCode: number; readonly stdout: string; readonly stderr: string }

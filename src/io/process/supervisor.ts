@@ -1,13 +1,12 @@
 // Runs one command to its end, its timeout or a cancel, and leaves no process of it behind.
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { RunError } from '../../errors.ts'
+import { messageOf, RunError } from '../../errors.ts'
 import type { LaunchEnd } from '../../measure/outcome.ts'
-import { messageOf } from '../error-message.ts'
-import { timerMilliseconds } from '../timer.ts'
+import { timerMilliseconds } from '../system/timer.ts'
 import { type NotStarted, notStarted, type Reaper, type ReaperRequest, startReaper } from './launch-reaper.ts'
+import { TrainerLog } from './log/trainer-log.ts'
 import { newMarker, sweep } from './sweep.ts'
-import { TrainerLog } from './trainer-log.ts'
 
 export interface Launch extends ReaperRequest {
   /** Replaced if it is there. Its folder has to be. */

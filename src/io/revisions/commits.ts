@@ -1,9 +1,9 @@
 // Refs, and the merge base, as commits; whatever cannot be found is an error with its remedy.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { MERGE_BASE } from '../../config/revision-rules.ts'
+import { MERGE_BASE } from '../../config/revisions/revision-rules.ts'
 import { ConfigError } from '../../errors.ts'
-import { readWorkflowRun } from '../github/event.ts'
+import { readWorkflowRun } from '../github/event/event.ts'
 import { git, type Repository } from './git.ts'
 
 /** `key` names where the ref stands, for messages; `base` is what --base or the input names. */

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Lock } from '../../config/sources.ts'
+import type { Lock } from '../../config/revisions/sources.ts'
 import { ConfigError } from '../../errors.ts'
 import { shellQuote } from '../../text/shell-quote.ts'
-import { lastLines } from '../process/quote-output.ts'
+import { lastLines } from '../process/log/quote-output.ts'
 import { runShort } from '../process/short-command.ts'
 
 export interface EnvironmentRequest {

@@ -1,6 +1,6 @@
 // Asks git; what it says when it refuses is for people.
 
-import { lastLines } from '../process/quote-output.ts'
+import { lastLines } from '../process/log/quote-output.ts'
 import { runShort } from '../process/short-command.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 

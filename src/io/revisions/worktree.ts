@@ -2,9 +2,8 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { ConfigError } from '../../errors.ts'
-import { messageOf } from '../error-message.ts'
-import { makeFolder } from '../make-folder.ts'
+import { ConfigError, messageOf } from '../../errors.ts'
+import { makeFolder } from '../folder/make-folder.ts'
 import { git, type Repository } from './git.ts'
 
 export interface Worktree extends AsyncDisposable {

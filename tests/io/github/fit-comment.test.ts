@@ -1,7 +1,7 @@
 // What a comment keeps when there is too much for it.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type CommentSection, fitComment } from '../../../src/report/comment.ts'
+import { type CommentSection, fitComment } from '../../../src/report/github/comment.ts'
 
 const table = (rows: number) => ['| gate |', '| --- |', ...Array(rows).fill('| speedup |')].join('\n')
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { examine } from '../../../src/io/machine/doctor.ts'
 import { lockFolder, lockHost } from '../../../src/io/machine/lock.ts'
-import type { DoctorFinding } from '../../../src/judge/doctor.ts'
+import type { DoctorFinding } from '../../../src/judge/machine/doctor.ts'
 import { aFakeSmi, anH200, type FakeMachine } from '../../fixtures/machine/fake-smi.ts'
 import { aFolder, notCancelled, PYTHON } from '../../fixtures/processes/launching.ts'
 

@@ -1,10 +1,16 @@
 // 10,000 mutated and random metrics files, each as one run of an experiment that else passes: no crash, no pass without proof.
 import { expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
-import { readMetrics } from '../../../src/measure/metrics-file.ts'
 import { outcomeOf } from '../../../src/measure/outcome.ts'
-import { type Random, seededRandom } from '../../../src/statistics/random.ts'
-import { aLaunchRecord, anExperiment, aRequest, launchedPlan, metricsLines } from '../../fixtures/builders.ts'
+import {
+  aLaunchRecord,
+  anExperiment,
+  aRequest,
+  launchedPlan,
+  metricsLines,
+  readMetricsLines,
+} from '../../fixtures/builders.ts'
+import { type Random, seededRandom } from '../../fixtures/random.ts'
 
 const FILES = 10_000
 const BLOCKS = 3
@@ -93,7 +99,7 @@ test('no file crashes the judge, and none passes without proof', async () => {
     }
     const text = pick(random, MUTATIONS)(`${metricsLines({ stepSeconds, start }).join('\n')}\n`, random)
     const launch = aLaunchRecord({ runId: run.id })
-    const outcome = outcomeOf(run, launch, await readMetrics(text.split('\n')))
+    const outcome = outcomeOf(run, launch, await readMetricsLines(text.split('\n')))
     const { verdict } = assess(
       request,
       sound.map((launched, index) => (index === position ? { launch, outcome } : launched)),

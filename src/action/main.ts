@@ -1,0 +1,190 @@
+// The action's main step: a job that measures, or one that reports what another has measured.
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { INPUT_NAMES, type MeasureInputs, parseActionInputs } from '../config/overrides/action-inputs.ts'
+import { ConfigError } from '../errors.ts'
+import type { CombinedFolder } from '../io/folder/combined-folder.ts'
+import { readRawInputs } from '../io/github/action-inputs.ts'
+import { type ArtifactOutcome, artifactName, uploadArtifact } from '../io/github/artifact/artifact.ts'
+import { readWorkflowRun, type WorkflowRunReading } from '../io/github/event/event.ts'
+import { withPresentHead } from '../io/github/event/present-head.ts'
+import { LiveReport } from '../io/github/report/live-report.ts'
+import { writeOutputs } from '../io/github/report/outputs.ts'
+import { type Place, publishCombined } from '../io/github/report/publish.ts'
+import { saveState } from '../io/github/step-state.ts'
+import { noiseFloorFolder } from '../io/load/noise-floors.ts'
+import { worktreesText } from '../io/revisions/saved-worktrees.ts'
+import { ProgressView } from '../io/run/progress.ts'
+import { ReportedProgress } from '../io/run/reported-progress.ts'
+import { cancelOnSignals } from '../io/system/cancel.ts'
+import { main } from '../main.ts'
+import { type Combined, isCombinedNeutral } from '../record/combined.ts'
+import { checkName } from '../report/github/check.ts'
+import { keyOf } from '../report/github/comment-marker.ts'
+import { announceCombined, announceShown, printLines, warn } from './announce.ts'
+import { MARKER_STATE, WORKTREES_STATE } from './post.ts'
+import { runReportJob } from './report-job.ts'
+import { saveFinished, saveUnfinished, type Unfinished } from './unfinished.ts'
+
+/** The post step removes what a killed main step has left; state is text, so every folder is in one. */
+function saveWorktree(workingDirectory: string): (folder: string) => void {
+  const folders: string[] = []
+  return (folder) => {
+    folders.push(folder)
+    saveState(WORKTREES_STATE, worktreesText({ workingDirectory, folders }))
+  }
+}
+
+/** True if the step may go green. */
+export async function runAction(): Promise<boolean> {
+  const inputs = parseActionInputs(readRawInputs(INPUT_NAMES))
+  return inputs.job === 'report' ? await runReportJob(inputs) : await runMeasureJob(inputs)
+}
+
+function requireFolder(workingDirectory: string): string {
+  if (statSync(workingDirectory, { throwIfNoEntry: false })?.isDirectory()) return resolve(workingDirectory)
+  throw new ConfigError(
+    `working-directory: got "${workingDirectory}", which is no folder in ${process.cwd()}; name one relative to the checkout's root`,
+  )
+}
+
+/** True if the verdict is passed, may be open, or was accepted for this commit by somebody with write access. */
+async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
+  refuseForkWithToken(inputs)
+  const workingDirectory = requireFolder(inputs.workingDirectory)
+  const outDirectory = resolve(workingDirectory, inputs.outDirectory)
+  const startedAt = Date.now()
+  let live: LiveReport | null = null
+  let unfinished: Unfinished | null = null
+  let isAccepted = false
+  const cancelled = cancelOnSignals()
+  const combined = await main(
+    {
+      experimentFiles: inputs.experimentFiles,
+      workingDirectory,
+      outDirectory,
+      overrides: inputs.overrides,
+      noiseFloorFolder:
+        inputs.noiseFloorFolder === null
+          ? noiseFloorFolder(process.env)
+          : resolve(workingDirectory, inputs.noiseFloorFolder),
+      // A runner's folder is fresh; on a workstation it is the command line that resumes.
+      resume: false,
+    },
+    {
+      cancelled,
+      progress: (plan, name) => {
+        const view = new ProgressView(plan, process.stdout, true)
+        const place = placeOf(name, inputs)
+        unfinished = { startedAt, outDirectory, artifactName: artifactNameOf(name, inputs), place }
+        if (place === null) return view
+        // One for all experiments of the call.
+        live ??= new LiveReport(place)
+        return new ReportedProgress(view, live, plan)
+      },
+      note: printLines,
+      onStart: (marker) => {
+        saveState(MARKER_STATE, marker)
+        if (unfinished) saveUnfinished(unfinished)
+      },
+      onWorktree: saveWorktree(workingDirectory),
+      publish: async (finished, folder) => {
+        isAccepted = await publish(finished, folder, inputs, async () => await live?.close(cancelled))
+        saveFinished()
+      },
+    },
+  )
+  return combined.verdict === 'passed' || isCombinedNeutral(combined) || isAccepted
+}
+
+/** `pull_request_target` gives a token that writes to a job with a fork's code: nothing of it may run beside that. */
+function refuseForkWithToken({ report }: MeasureInputs): void {
+  const reading = readWorkflowRun()
+  if (report === 'artifact' || reading.status === 'not-in-a-workflow') return
+  if (reading.run.eventName !== 'pull_request_target' || !reading.run.isOfFork) return
+  throw new ConfigError(
+    'report: got "direct" for the pull request of a fork under pull_request_target, where its code could take the token that comments; name artifact, grant the job contents: read alone, and report from another job',
+  )
+}
+
+/** True if the verdict was accepted. No trouble here changes it. */
+async function publish(
+  combined: Combined,
+  folder: CombinedFolder,
+  inputs: MeasureInputs,
+  endProgress: () => Promise<void>,
+): Promise<boolean> {
+  await announceCombined(combined, folder)
+  const artifact = await upload(combined, folder, inputs)
+  if (artifact.status === 'uploaded') {
+    writeOutputs({ 'artifact-url': artifact.url })
+    warnLeftOut(artifact.leftOut)
+  } else if (inputs.artifactName === null) printLines('no artifact: artifact-name is none')
+  else warn('artifact', artifact.reason)
+  await endProgress()
+  return await showOnGitHub(combined, artifact, inputs)
+}
+
+/** In one, since GitHub shows ten warnings of a step, and a trainer may write many checkpoints. */
+function warnLeftOut(leftOut: readonly { path: string; reason: string }[]): void {
+  if (leftOut.length === 0) return
+  const named = leftOut.map(({ path, reason }) => `${path} ${reason}`)
+  const count = leftOut.length === 1 ? 'one file was' : `${leftOut.length} files were`
+  warn('artifact', `${count} left out, and may still be on the runner's disk: ${named.join('; ')}`)
+}
+
+async function upload(
+  combined: Combined,
+  folder: CombinedFolder,
+  inputs: MeasureInputs,
+): Promise<ArtifactOutcome> {
+  const name = artifactNameOf(combined.name, inputs)
+  if (name === null) return { status: 'not-uploaded', reason: 'not in a workflow' }
+  return uploadArtifact(name, folder.directory, await folder.artifactFiles())
+}
+
+/** Null uploads nothing. */
+function artifactNameOf(experiment: string, { artifactName: given, leg }: MeasureInputs): string | null {
+  const reading = readWorkflowRun()
+  if (given === null || reading.status === 'not-in-a-workflow') return null
+  const { job, runAttempt } = reading.run
+  return given || artifactName({ experiment, job, attempt: runAttempt, leg })
+}
+
+async function showOnGitHub(
+  combined: Combined,
+  artifact: ArtifactOutcome,
+  inputs: MeasureInputs,
+): Promise<boolean> {
+  const place = placeOf(combined.name, inputs)
+  if (place === null) {
+    printLines(`no comment and no check: ${whyNotShown(readWorkflowRun(), inputs)}`)
+    return false
+  }
+  const artifactUrl = artifact.status === 'uploaded' ? artifact.url : null
+  const published = await publishCombined(await withPresentHead(place), combined, artifactUrl)
+  for (const reason of published.warnings) warn('acceptance', reason)
+  announceShown(published)
+  return published.isAccepted
+}
+
+/** Null where this job shows nothing on GitHub. */
+function placeOf(experiment: string, inputs: MeasureInputs): Place | null {
+  const reading = readWorkflowRun()
+  if (reading.status === 'not-in-a-workflow' || whyNotShown(reading, inputs) !== null) return null
+  const { run } = reading
+  const key = keyOf(experiment, run.job, inputs.leg)
+  return {
+    ...run,
+    key,
+    token: inputs.token,
+    checkName: checkName(key, run.otherBase),
+    pull: run.pullNumber === null ? null : { number: run.pullNumber, headSha: run.headSha },
+  }
+}
+
+function whyNotShown(reading: WorkflowRunReading, { report }: MeasureInputs): string | null {
+  if (reading.status === 'not-in-a-workflow') return reading.reason
+  if (report === 'artifact') return 'report is artifact'
+  return reading.run.pullNumber === null ? 'this run is not about a pull request' : null
+}

@@ -1,0 +1,144 @@
+// The report job: what another job measured is judged again, by the base branch's experiment and gates, and shown.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { assess } from '../assess.ts'
+import type { Experiment } from '../config/experiment.ts'
+import type { ReportInputs } from '../config/overrides/action-inputs.ts'
+import { parseExperiment } from '../config/parse-experiment.ts'
+import { type OtherExperiment, otherExperiment } from '../config/same-work/other-experiment.ts'
+import { ConfigError, RunError } from '../errors.ts'
+import { refuseSurrounding } from '../io/folder/own-folder.ts'
+import { Workspace } from '../io/folder/workspace.ts'
+import { explainGitHubError } from '../io/github/api-error.ts'
+import { artifactName } from '../io/github/artifact/artifact.ts'
+import {
+  downloadArtifact,
+  type FoundArtifact,
+  findArtifact,
+} from '../io/github/artifact/download-artifact.ts'
+import { callGitHub } from '../io/github/client.ts'
+import { pathInRepository } from '../io/github/event/base-file.ts'
+import { readReportEvent } from '../io/github/event/measuring-run.ts'
+import { findReportTarget, type ReportTarget } from '../io/github/event/report-target.ts'
+import { publishCombined, show } from '../io/github/report/publish.ts'
+import { readRecorded } from '../io/load/read-recorded.ts'
+import { unpackResult } from '../io/load/unpack-result.ts'
+import { asInvalid } from '../judge/machine/machine-verdict.ts'
+import { combine } from '../record/combined.ts'
+import type { Result } from '../record/result.ts'
+import { checkInProgress, unjudgedCheck } from '../report/github/check.ts'
+import { changedExperimentSection, judgedBySection, unjudgedSection } from '../report/github/judged-again.ts'
+import { announceCombined, announceShown, warn } from './announce.ts'
+
+/** An archive of some hundred MB takes its time. */
+const DOWNLOAD_PATIENCE = { attempts: 3, firstDelayMs: 2000, totalMs: 5 * 60_000 }
+
+const BEFORE_THE_END = {
+  waiting: 'waits until a maintainer approves the workflow run',
+  requested: 'is being measured',
+}
+
+/** True if the check says what became of the measurement; the step of the report itself is red only if it does not. */
+export async function runReportJob(inputs: ReportInputs): Promise<boolean> {
+  const event = readReportEvent(inputs.headSha)
+  const path = pathInRepository(inputs.workingDirectory, inputs.experimentFile)
+  const target = await explained(() => findReportTarget(inputs, event, path))
+  const { place } = target
+  if (target.phase !== 'completed') {
+    const check = checkInProgress(BEFORE_THE_END[target.phase], `[Workflow run](${place.runUrl})`)
+    return announceShown(await show({ ...place, pull: null }, [], check))
+  }
+  try {
+    const experiment = parseExperiment(target.base.text, `${path} of ${target.base.branch}`, inputs.overrides)
+    const out = resolve(inputs.workingDirectory, inputs.outDirectory)
+    refuseSurrounding(out, resolve(inputs.workingDirectory))
+    const workspace = await Workspace.fresh(out)
+    const artifact = await fetchResult(inputs, target, experiment, workspace)
+    const { result, other } = await judgeAgain(experiment, target, workspace)
+    return await publishJudged(target, artifact, result, other, workspace)
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof RunError)) throw error
+    return await publishUnjudged(target, error.message)
+  }
+}
+
+/** Without the target there is no place to show anything: the step says what is wrong. */
+async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ConfigError || error instanceof RunError) throw error
+    throw new RunError(explainGitHubError(error))
+  }
+}
+
+async function fetchResult(
+  inputs: ReportInputs,
+  { place, wasCancelled }: ReportTarget,
+  { name: experiment }: Experiment,
+  workspace: Workspace,
+): Promise<FoundArtifact> {
+  const { measureJob: job, leg, token } = inputs
+  // Re-running another job of the workflow raises the attempt and leaves the artifact of an earlier one. Of a
+  // cancelled attempt nothing is known but what it has left itself.
+  const earlier = wasCancelled ? 0 : place.runAttempt - 1
+  const attempts = Array.from({ length: 1 + earlier }, (_, before) => place.runAttempt - before)
+  const names = inputs.artifactName
+    ? [inputs.artifactName]
+    : attempts.map((attempt) => artifactName({ experiment, job, leg, attempt }))
+  const folder = await mkdtemp(join(process.env.RUNNER_TEMP ?? tmpdir(), 'speedproof-artifact-'))
+  const archive = join(folder, 'artifact.zip')
+  try {
+    const artifact = await explained(() =>
+      callGitHub(token, (github) => findArtifact(github, { ...place, names })),
+    )
+    await explained(() =>
+      callGitHub(token, (github) => downloadArtifact(github, place, artifact, archive), DOWNLOAD_PATIENCE),
+    )
+    await unpackResult(archive, workspace.directory)
+    return artifact
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function judgeAgain(
+  experiment: Experiment,
+  { base }: ReportTarget,
+  workspace: Workspace,
+): Promise<{ result: Result; other: OtherExperiment }> {
+  let recorded = experiment
+  const { request, launched, watched, reevaluation } = await readRecorded(workspace.resultFile, (found) => {
+    recorded = found
+    return experiment
+  })
+  const result = assess(request, launched, watched, reevaluation)
+  const other = otherExperiment(experiment, recorded)
+  const reasons = other.reasons.map((reason) => `${reason} than the experiment of ${base.branch} has`)
+  return { result: { ...result, verdict: asInvalid(result.verdict, reasons) }, other }
+}
+
+async function publishJudged(
+  { place, base }: ReportTarget,
+  artifact: FoundArtifact,
+  result: Result,
+  { changes }: OtherExperiment,
+  workspace: Workspace,
+): Promise<boolean> {
+  await workspace.save(result)
+  const combined = combine([result])
+  await announceCombined(combined, { resultFiles: [workspace.resultFile], reportFile: workspace.reportFile })
+  const notes = [...changedExperimentSection(base, changes), judgedBySection(base, artifact.name)]
+  const published = await publishCombined(place, combined, artifact.url, notes)
+  for (const reason of published.warnings) warn('acceptance', reason)
+  return announceShown(published)
+}
+
+/** No artifact, or one that cannot be judged: the check says so, and is no pass. */
+async function publishUnjudged({ place, wasCancelled }: ReportTarget, reason: string): Promise<boolean> {
+  const section = unjudgedSection(place, reason)
+  const check = unjudgedCheck(wasCancelled ? 'cancelled' : 'failure', reason, section.markdown)
+  warn('no verdict', reason)
+  return announceShown(await show(place, [section], check))
+}

@@ -1,0 +1,86 @@
+// Gates as data: what is measured, how two variants are compared, and the limit that must be proven.
+import { z } from 'zod'
+import { CATALOGUE, type MetricName } from '../../metrics/catalogue.ts'
+import { evaluationMetric } from '../../metrics/families.ts'
+import type { BuiltInGate, GateLimit, MetricRow, Statistic } from '../../metrics/row.ts'
+import { knownKeys } from '../parse/explain.ts'
+
+export interface Gate {
+  readonly name: string
+  readonly metric: string
+  readonly statistic: Statistic
+  readonly direction: 'at_least' | 'at_most' | 'below'
+  /** In the unit of the gate: x for ratios, GB for bytes, the price's currency for a cost, else the metric's own. */
+  readonly limit: number
+  /** Makes a cost of GPU hours. */
+  readonly pricePerGpuHour: number | null
+  readonly severity: 'required' | 'warn' | 'info'
+  /** `interval`: the confidence bound must clear the limit. `point`: the estimate may do, and is named so. */
+  readonly evidence: 'interval' | 'point'
+}
+
+/** Without a trainer's own ones. */
+const NAMED_IN_GATES = (Object.keys(CATALOGUE) as MetricName[]).filter((name) => {
+  const { isShownOnly }: MetricRow = CATALOGUE[name]
+  return isShownOnly === undefined && !name.startsWith(evaluationMetric(''))
+})
+
+export interface KnownGate extends BuiltInGate {
+  readonly name: string
+  readonly metric: MetricName
+}
+
+/** The built-in gates, in the order of the catalogue. */
+export const KNOWN_GATES: readonly KnownGate[] = (
+  Object.entries(CATALOGUE) as [MetricName, MetricRow][]
+).flatMap(([metric, { gates }]) =>
+  Object.entries(gates).map(([name, gate]): KnownGate => ({ name, metric, ...gate })),
+)
+
+/** The mission's gates, for an experiment that names none. */
+export const DEFAULT_GATES: GatesFile = defaultGates(({ limit }) => limit)
+
+/** For a change that is not meant to speed anything up. */
+export const REGRESSION_GATES: GatesFile = defaultGates(
+  ({ limit, regressionLimit }) => regressionLimit ?? limit,
+)
+
+function defaultGates(limitOf: (gate: KnownGate) => GateLimit | undefined): GatesFile {
+  return Object.fromEntries(
+    KNOWN_GATES.flatMap((gate) => {
+      const limit = limitOf(gate)
+      return limit === undefined
+        ? []
+        : [[gate.name, { ...limit, severity: 'required' as const, evidence: 'interval' as const }]]
+    }),
+  )
+}
+
+const gateKeys = {
+  metric: z
+    .union([z.enum(NAMED_IN_GATES), z.templateLiteral([evaluationMetric(''), z.string().min(1)])], {
+      error: `one of ${NAMED_IN_GATES.join(', ')}, or ${evaluationMetric("<a metric of the trainer's evaluation events>")}`,
+    })
+    .optional(),
+  statistic: z.enum(['speedup', 'ratio', 'difference', 'maximum', 'minimum']).optional(),
+  at_least: z
+    .number()
+    .optional()
+    .describe(
+      'Proven by the lower bound: of a speedup or a minimum, and of a ratio or difference where more is better, such as 0.99 or -0.01 of an accuracy.',
+    ),
+  at_most: z
+    .number()
+    .optional()
+    .describe('Proven by the upper bound: of a maximum, and of a ratio or difference where less is better.'),
+  below: z.number().optional().describe('As at_most, without the limit itself.'),
+  severity: z.enum(['required', 'warn', 'info']).default('required'),
+  evidence: z.enum(['interval', 'point']).default('interval'),
+}
+
+export const gatesFile = z.record(
+  z.string().regex(/^[a-z][a-z0-9_]{0,40}$/, 'a name of small letters, digits and _, such as my_gate'),
+  z.strictObject(gateKeys, knownKeys(Object.keys(gateKeys))),
+)
+
+export type GatesFile = z.infer<typeof gatesFile>

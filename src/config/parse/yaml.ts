@@ -1,0 +1,200 @@
+// YAML text -> plain data; every syntax error names file, line and remedy.
+import {
+  type Document,
+  type ErrorCode,
+  isAlias,
+  isCollection,
+  isNode,
+  isScalar,
+  parseDocument,
+  visit,
+} from 'yaml'
+import { ConfigError } from '../../errors.ts'
+
+/** Merge keys (<<) are of YAML 1.1, but configs have them, and the reader of the trainer knows them. */
+const OPTIONS = { version: '1.2', merge: true, uniqueKeys: true, prettyErrors: true, strict: true } as const
+
+/** `refusesOldBooleans`: nobody else reads what is typed on a command line, and quotes are lost there. */
+export function parseYaml(text: string, file: string, refusesOldBooleans = true): unknown {
+  if (text.trim() === '') throw new ConfigError(`${file}: is empty; expected YAML`)
+  const document = parseDocument(text, OPTIONS)
+  const problem = document.errors[0] ?? document.warnings[0]
+  if (problem) {
+    const line = problem.linePos?.[0].line ?? 1
+    const what =
+      problem.code === 'MULTIPLE_DOCS' ? 'a second document; expected one' : firstLine(problem.message)
+    throw new ConfigError(
+      `${file}, line ${line}: not valid YAML: ${what}; ${remedy(problem.code, what, text, line)}`,
+    )
+  }
+  refuseUnknownAlias(document, text, file)
+  refuseChangedKeys(document, text, file)
+  refuseLostKeys(document, text, file)
+  refuseChangedNumbers(document, text, file)
+  if (refusesOldBooleans) refuseOldBooleans(document, text, file)
+  const value = plainData(document, file)
+  const misfit = findMisfit(value, [])
+  if (misfit !== null) throw new ConfigError(`${file}: ${misfit}`)
+  return value
+}
+
+/** Only data in the making would find it, and without its line. */
+function refuseUnknownAlias(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document) !== undefined) return
+      throw new ConfigError(
+        `${file}, line ${lineOf(text, alias.range)}: not valid YAML: *${alias.source} has no anchor before it; set &${alias.source} first, or ${QUOTES}`,
+      )
+    },
+  })
+}
+
+/** Texts in YAML 1.2, which are true to a trainer that asks only whether there is something; PyYAML makes booleans of them. */
+function refuseOldBooleans(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Scalar(place, { type, tag, source = '', range }) {
+      if (place === 'key' || type !== 'PLAIN' || tag !== undefined) return
+      if (!/^(yes|no|on|off)$/i.test(source)) return
+      throw new ConfigError(
+        `${file}, line ${lineOf(text, range)}: got ${source}, expected true or false, or "${source}" in quotes for the text`,
+      )
+    },
+  })
+}
+
+/** A list or mapping as a key would become a text of its own making: {{ name }} is one in another. */
+function refuseChangedKeys(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Pair(_, { key }) {
+      const target = isAlias(key) ? key.resolve(document) : key
+      if (!isCollection(target) || !isNode(key)) return
+      const [start = 0, end = start] = key.range ?? []
+      const shown = firstLine(text.slice(start, end).trim())
+      throw new ConfigError(
+        `${file}, line ${lineOf(text, key.range)}: got ${shown} as a key, expected a text; put it into quotes, as a whole if it is a template: "{{ name }}"`,
+      )
+    },
+  })
+}
+
+/** Keys of a config are texts: of 1 and "1", one would be gone. */
+function refuseLostKeys(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Map(_, { items }) {
+      const seen = new Set<string>()
+      for (const { key } of items) {
+        const named = isAlias(key) ? key.resolve(document) : key
+        if (!isScalar(named) || typeof named.value === 'symbol') continue // a merge key
+        const name = named.value === null ? '' : String(named.value)
+        if (seen.has(name))
+          throw new ConfigError(
+            `${file}, line ${lineOf(text, isNode(key) ? key.range : null)}: got the key ${name === '' ? '""' : name} twice, with quotes and without, which is one text to the trainer; name it once`,
+          )
+        seen.add(name)
+      }
+    },
+  })
+}
+
+/** No double holds every larger whole number, or one so near to 0: the trainer would get another one. */
+function refuseChangedNumbers(document: Document.Parsed, text: string, file: string): void {
+  visit(document, {
+    Scalar(_, { value, source = '', range }) {
+      if (typeof value !== 'number') return
+      if (value === 0 && /^[-+.0]*[1-9]/.test(source))
+        throw new ConfigError(
+          `${file}, line ${lineOf(text, range)}: got ${source}, which would reach the trainer as 0; write 0, or a number of at least 5e-324`,
+        )
+      if (Number.isSafeInteger(value)) return
+      if (!/^[-+]?\d+$|^0[xo]/.test(source)) return
+      throw new ConfigError(
+        `${file}, line ${lineOf(text, range)}: got ${source}, expected a whole number from -${MOST} to ${MOST}, since larger ones would reach the trainer changed; use a smaller one, or "${source}" in quotes for the text`,
+      )
+    },
+  })
+}
+
+const MOST = Number.MAX_SAFE_INTEGER
+
+function lineOf(text: string, range: readonly number[] | null | undefined): number {
+  return text.slice(0, range?.[0] ?? 0).split('\n').length
+}
+
+function plainData(document: Document.Parsed, file: string): unknown {
+  try {
+    // A few lines of nested aliases can expand to gigabytes.
+    return document.toJS({ maxAliasCount: 100 })
+  } catch (error) {
+    throw new ConfigError(
+      `${file}: not usable YAML: ${error instanceof Error ? error.message : String(error)}`,
+    )
+  }
+}
+
+interface Place {
+  readonly key: string
+  readonly value: unknown
+}
+
+/** A config is handed on as JSON: .nan and .inf would be null there, !!omap and !!set {}, and no circle can be. */
+function findMisfit(value: unknown, above: readonly Place[]): string | null {
+  const where = above.map(({ key }) => key).join('.') || 'the file'
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return `${where}: got ${value}, expected a finite number`
+  if (typeof value !== 'object' || value === null) return null
+  if (above.some((place) => place.value === value))
+    return `${where}: an alias to what it stands in; write its value out`
+  if (value instanceof Map || value instanceof Set || ArrayBuffer.isView(value))
+    return `${where}: tagged !!omap, !!set or !!binary, whose content would be lost; leave the tag out and write a plain mapping, list or text`
+  for (const [key, inner] of Object.entries(value)) {
+    if (isUnusable(key)) return unusableText([...above.map((place) => place.key), key].join('.'))
+    const misfit = findMisfit(inner, [...above, { key, value }])
+    if (misfit !== null) return misfit
+  }
+  return null
+}
+
+/** Parsers drop it without a word, since no object can safely have it: a gate of this name would be gone. */
+export function isUnusable(key: string): boolean {
+  return key.split('.').includes('__proto__')
+}
+
+export function unusableText(path: string): string {
+  return `${path}: unknown key; no gate, setting or variable can have this name, so leave it out`
+}
+
+function firstLine(message: string): string {
+  return (
+    message
+      .split('\n', 1)[0]
+      ?.replace(/:$/, '')
+      .replace(/ at line \d+, column \d+/, '') ?? ''
+  )
+}
+
+function remedy(code: ErrorCode, what: string, text: string, line: number): string {
+  const before = text.split('\n').slice(0, line)
+  if (before.some((row) => /^\s*\t/.test(row))) return TABS
+  if (code === 'BAD_INDENT' && what.startsWith('Flow')) return 'close the bracket that is open, and no other'
+  return REMEDIES[code] ?? 'check the brackets, quotes, colons and indentation up to this line'
+}
+
+const TABS = 'indent with spaces, YAML does not allow tabs'
+const QUOTES = 'put a text with special characters into quotes'
+const INDENT = 'give all keys of a mapping, and all items of a list, the same indentation'
+
+const REMEDIES: Partial<Record<ErrorCode, string>> = {
+  BAD_ALIAS: QUOTES,
+  BAD_DQ_ESCAPE: 'write a backslash twice in double quotes, or use single quotes',
+  BAD_INDENT: INDENT,
+  BAD_SCALAR_START: QUOTES,
+  BLOCK_AS_IMPLICIT_KEY: 'write one key a line, or put a text that has a colon into quotes',
+  BLOCK_IN_FLOW: 'close the bracket first, or write the list or mapping on lines of its own',
+  DUPLICATE_KEY: 'keep one of them',
+  MISSING_CHAR: 'close what is open: a bracket, a quote, or a key without its colon',
+  MULTILINE_IMPLICIT_KEY: `put a colon and a blank after the key; ${INDENT}`,
+  MULTIPLE_DOCS: 'remove the line with --- and what follows',
+  TAB_AS_INDENT: TABS,
+  TAG_RESOLVE_FAILED: 'leave the tag out',
+}

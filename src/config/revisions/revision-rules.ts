@@ -1,0 +1,68 @@
+// What an experiment may say about revisions: one training at two of them, found inside of each.
+import { isAbsolute } from 'node:path'
+import { ConfigError } from '../../errors.ts'
+import type { Experiment } from '../experiment.ts'
+import { differencesOf } from '../same-work/differences.ts'
+import { isSameCode, type Sources } from './sources.ts'
+
+/** Of a variant: the commit from which the branch that is checked out parted from its base. */
+export const MERGE_BASE = 'merge-base'
+
+/** What is wrong with a base that is the commit itself, in whatever words it was named; null if it is another. */
+export function sameRevisionText(experiment: Pick<Experiment, 'variants'>, sources: Sources): string | null {
+  if (!comparesRevisions(experiment) || !isSameCode(sources)) return null
+  return `both revisions are ${sources.baseline.revision}, so this tells nothing of a change; name another base`
+}
+
+export function comparesRevisions({ variants }: Pick<Experiment, 'variants'>): boolean {
+  return Object.values(variants).some(({ revision }) => revision !== undefined)
+}
+
+/** Revisions with a lock each have the packages that it names; the difference is listed. */
+export function mayDifferInPackages(experiment: Pick<Experiment, 'variants' | 'launch'>): boolean {
+  return experiment.launch.requirements !== undefined && comparesRevisions(experiment)
+}
+
+/** Throws a ConfigError that names the key and the remedy. */
+export function checkRevisions(experiment: Experiment, file: string): void {
+  if (experiment.kind === 'regression' && experiment.mode === 'compare')
+    checkOneTraining(experiment.variants, file)
+  for (const [key, path] of pathsInside(experiment)) {
+    if (!isAbsolute(path) && !path.split('/').includes('..')) continue
+    throw new ConfigError(
+      `${file}: ${key}: got "${path}", expected a path below the working directory, since each revision has its own`,
+    )
+  }
+}
+
+/** Keys and paths of what is looked for in each revision by itself. */
+function pathsInside(experiment: Experiment): [string, string][] {
+  const { variants, launch, trainer } = experiment
+  const paths: [string, string | undefined][] = [
+    ['launch.requirements', launch.requirements],
+    ...launch.shared_paths.map((path, index): [string, string] => [`launch.shared_paths.${index}`, path]),
+    ['trainer.script', comparesRevisions(experiment) ? trainer.script : undefined],
+    ...Object.entries(variants).map(([variant, { config, revision }]): [string, string | undefined] => [
+      `variants.${variant}.config`,
+      revision === undefined ? undefined : config,
+    ]),
+  ]
+  return paths.flatMap(([key, path]) => (path === undefined ? [] : [[key, path]]))
+}
+
+function checkOneTraining({ baseline, optimized }: Experiment['variants'], file: string): void {
+  const { revision: before, ...one } = baseline
+  const { revision: after, ...other } = optimized
+  const [different] = differencesOf(one, other, [])
+  if (different !== undefined) {
+    throw new ConfigError(
+      `${file}: variants: a regression experiment is one training at two revisions, but ${different.key} differs ` +
+        `(baseline ${JSON.stringify(different.baseline)}, optimized ${JSON.stringify(different.optimized)}); make it equal, or set kind: same-work`,
+    )
+  }
+  if (before === after) {
+    throw new ConfigError(
+      `${file}: variants: a regression experiment compares two revisions, but both are ${before ?? 'the working tree'}; give the baseline revision: ${MERGE_BASE}`,
+    )
+  }
+}

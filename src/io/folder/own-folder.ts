@@ -1,0 +1,53 @@
+// Which output folders are ours: what lies in any other is never moved.
+import { existsSync, realpathSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { isMapping } from '../../config/same-work/differences.ts'
+import { ConfigError } from '../../errors.ts'
+import { readText } from '../system/read-text.ts'
+
+/** Written before anything else, since a run that is killed early leaves no record. */
+const MARK = '.speedproof'
+const MARK_TEXT =
+  'A folder of Speedproof: what an experiment leaves here is moved to earlier/ by the next one.\n'
+
+const RECORDS = ['result.json', 'ladder.json']
+const MAX_RECORD_BYTES = 64 * 1024 * 1024
+
+export async function markAsOurs(directory: string): Promise<void> {
+  await writeFile(join(directory, MARK), MARK_TEXT)
+}
+
+/** Throws a ConfigError for a folder that the project itself lies in, such as / or the working directory, or a link to it. */
+export function refuseSurrounding(directory: string, workingDirectory: string): void {
+  const holds = (outer: string, inner: string) => relative(outer, inner).split(sep)[0] !== '..'
+  const holdsLinked = holds(withoutLinks(directory), withoutLinks(workingDirectory))
+  if (!holds(directory, workingDirectory) && !holdsLinked) return
+  throw new ConfigError(
+    `out: got "${directory}", which holds the working directory, and results would lie among what is not ours; name a folder of their own, such as out`,
+  )
+}
+
+function withoutLinks(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path
+}
+
+/** Throws a ConfigError where one of these is there and somebody else's. */
+export async function refuseForeign(directory: string, names: readonly string[]): Promise<void> {
+  const there = names.filter((name) => existsSync(join(directory, name)))
+  if (there.length === 0 || existsSync(join(directory, MARK))) return
+  // A downloaded artifact has no mark.
+  for (const name of RECORDS) if (await isOurRecord(join(directory, name))) return
+  throw new ConfigError(
+    `out: got "${directory}", which has ${there.join(', ')} of somebody else, where Speedproof would write its own; name another folder, or move them away`,
+  )
+}
+
+async function isOurRecord(file: string): Promise<boolean> {
+  try {
+    const json: unknown = JSON.parse(await readText(file, file, MAX_RECORD_BYTES))
+    return isMapping(json) && Object.hasOwn(json, 'experimentFile')
+  } catch {
+    return false
+  }
+}

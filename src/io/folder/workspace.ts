@@ -1,0 +1,245 @@
+// The output folder of one experiment: one folder per run, result.json, the report. Nothing in it is overwritten.
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import type { Variant } from '../../config/experiment.ts'
+import type { TrainerConfig } from '../../config/same-work/same-work.ts'
+import { ConfigError, messageOf, RunError } from '../../errors.ts'
+import type { WallSeconds } from '../../plan/estimate.ts'
+import { type PlannedRun, planRuns } from '../../plan/plan.ts'
+import { type RunFiles, TRAINER_FOLDER } from '../../plan/torchrun.ts'
+import { parseRecorded, type Request, type Result } from '../../record/result.ts'
+import { renderMarkdown } from '../../report/markdown.ts'
+import { makeFolder } from './make-folder.ts'
+import { markAsOurs, refuseForeign } from './own-folder.ts'
+
+const EVALUATION = 'evaluation'
+const LADDER_FILE = 'ladder.json'
+const LADDER_REPORT = 'ladder.md'
+const REPORT = 'report.md'
+const OWN_FILES = ['result.json', REPORT, LADDER_FILE, LADDER_REPORT, 'runs', EVALUATION]
+
+/** Of the process that evaluates the final checkpoints once more. */
+export interface EvaluationFiles {
+  readonly numbersFile: string
+  readonly logFile: string
+}
+
+export class Workspace {
+  readonly directory: string
+
+  constructor(directory: string) {
+    this.directory = directory
+  }
+
+  /** Moves what an earlier experiment left here to earlier/<time>, then makes the folder. */
+  static async fresh(directory: string): Promise<Workspace> {
+    await refuseForeignFolder(directory)
+    return await Workspace.#open(directory, () => moveToEarlier(directory, OWN_FILES))
+  }
+
+  /** With all that is in it, which may be a record alone. */
+  static async reopened(directory: string): Promise<Workspace> {
+    return await Workspace.#open(directory, async () => {})
+  }
+
+  static async #open(directory: string, prepare: () => Promise<void>): Promise<Workspace> {
+    try {
+      await makeFolder(directory)
+      await markAsOurs(directory)
+      await prepare()
+      await makeFolder(join(directory, 'runs'))
+    } catch (error) {
+      throw cannotBeWritten(directory, error)
+    }
+    return new Workspace(directory)
+  }
+
+  /** A folder in it for a result without runs, for which no earlier result is moved. */
+  static async beside(directory: string): Promise<Workspace> {
+    return await Workspace.fresh(join(directory, 'not-run', timeName()))
+  }
+
+  /** Moves what these runs have left to earlier/<time>, before they are run again. */
+  async setAside(runs: readonly PlannedRun[]): Promise<void> {
+    await moveToEarlier(
+      this.directory,
+      runs.map(({ id }) => join('runs', id)),
+    )
+  }
+
+  runFiles({ id }: Pick<PlannedRun, 'id'>): RunFiles {
+    const folder = join(this.directory, 'runs', id)
+    return {
+      directory: folder,
+      configFile: join(folder, 'config.json'),
+      outDirectory: join(folder, TRAINER_FOLDER),
+      errorDirectory: join(folder, 'errors'),
+      logFile: join(folder, 'log.txt'),
+      machineFile: join(folder, 'machine.jsonl'),
+    }
+  }
+
+  /** Kept from experiment to experiment, apart per variant, so that neither compiles for the other. */
+  cacheDirectory(variant: Variant): string {
+    return join(this.directory, 'caches', variant)
+  }
+
+  async prepareRun(run: PlannedRun, config: TrainerConfig): Promise<RunFiles> {
+    const files = this.runFiles(run)
+    await refusalTold(files.outDirectory, async () => {
+      await mkdir(files.errorDirectory, { recursive: true })
+      await mkdir(files.outDirectory, { recursive: true })
+      await mkdir(this.cacheDirectory(run.variant), { recursive: true })
+      await writeFile(files.configFile, `${JSON.stringify(config, null, 2)}\n`)
+    })
+    return files
+  }
+
+  get evaluationFiles(): EvaluationFiles {
+    const folder = join(this.directory, EVALUATION)
+    return { numbersFile: join(folder, 'evaluations.jsonl'), logFile: join(folder, 'log.txt') }
+  }
+
+  /** What an earlier evaluation left goes to earlier/<time>. */
+  async prepareEvaluation(): Promise<EvaluationFiles> {
+    await refusalTold(join(this.directory, EVALUATION), async () => {
+      await moveToEarlier(this.directory, [EVALUATION])
+      await mkdir(join(this.directory, EVALUATION))
+    })
+    return this.evaluationFiles
+  }
+
+  get resultFile(): string {
+    return join(this.directory, 'result.json')
+  }
+
+  get reportFile(): string {
+    return join(this.directory, REPORT)
+  }
+
+  /** Called after every launch, so that a kill loses at most the one that was running. */
+  async save(result: Result): Promise<void> {
+    await replaceFile(this.resultFile, `${JSON.stringify(result, null, 2)}\n`)
+    await replaceFile(this.reportFile, renderMarkdown(result))
+  }
+
+  get ladderFile(): string {
+    return join(this.directory, LADDER_FILE)
+  }
+
+  get ladderReportFile(): string {
+    return join(this.directory, LADDER_REPORT)
+  }
+
+  /** Called after every launch of a ladder. */
+  async saveLadder(record: string, report: string): Promise<void> {
+    await replaceFile(this.ladderFile, record)
+    await replaceFile(this.ladderReportFile, report)
+  }
+
+  /** What belongs to this experiment: not the compile caches, not earlier results. Relative to the folder. */
+  async artifactFiles(): Promise<string[]> {
+    const folders = ['runs', EVALUATION].map((name) => join(this.directory, name)).filter(existsSync)
+    const entries = await Promise.all(
+      folders.map((folder) => readdir(folder, { recursive: true, withFileTypes: true })),
+    )
+    const inFolders = entries
+      .flat()
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(this.directory, join(entry.parentPath, entry.name)))
+    return ['result.json', REPORT, ...inFolders]
+  }
+}
+
+/** Throws a ConfigError for a folder that cannot be made or written. */
+export async function makeOutputFolder(directory: string): Promise<void> {
+  try {
+    await makeFolder(directory)
+  } catch (error) {
+    throw cannotBeWritten(directory, error)
+  }
+}
+
+function cannotBeWritten(directory: string, error: unknown): ConfigError {
+  return new ConfigError(
+    `out: got "${directory}", which cannot be written (${messageOf(error)}); name another folder`,
+  )
+}
+
+/** Throws a ConfigError for a folder in which an experiment would move files that are not ours. */
+export async function refuseForeignFolder(directory: string): Promise<void> {
+  await refuseForeign(directory, OWN_FILES)
+}
+
+/** The same for the folder above those of several experiments, which gets their common report. */
+export async function refuseForeignReport(directory: string): Promise<void> {
+  await refuseForeign(directory, [REPORT])
+}
+
+/** The common report of several experiments, in the folder above theirs; an earlier one goes to earlier/<time>. */
+export async function saveCommonReport(directory: string, report: string): Promise<string> {
+  const file = join(directory, REPORT)
+  await markAsOurs(directory)
+  await moveToEarlier(directory, [REPORT])
+  await replaceFile(file, report)
+  return file
+}
+
+/** How long the launches of the last result took, if it is of the same experiment. */
+export async function earlierTimes(workspace: Workspace, { experiment }: Request): Promise<WallSeconds> {
+  try {
+    const recorded = parseRecorded(
+      JSON.parse(await readFile(workspace.resultFile, 'utf8')),
+      workspace.resultFile,
+    )
+    if (recorded.experiment.name !== experiment.name) return new Map()
+    const plan = planRuns(recorded.experiment)
+    const finished = recorded.launches.flatMap(({ runId, result }) => {
+      const run = plan.find(({ id }) => id === runId)
+      return run && result.status === 'exited' && result.exitCode === 0
+        ? [[run, result.wallSeconds] as const]
+        : []
+    })
+    return new Map(finished)
+  } catch {
+    return new Map() // No earlier result, or one that cannot be read: then there is no estimate.
+  }
+}
+
+/** Now, as a name that any file system takes. */
+function timeName(): string {
+  return new Date().toISOString().replaceAll(':', '-')
+}
+
+async function moveToEarlier(directory: string, names: readonly string[]): Promise<void> {
+  const earlier = join(directory, 'earlier', timeName())
+  for (const name of names.filter((one) => existsSync(join(directory, one)))) {
+    await mkdir(dirname(join(earlier, name)), { recursive: true })
+    await rename(join(directory, name), join(earlier, name)).catch((error: unknown) => {
+      if (existsSync(join(directory, name))) throw error // else another process has moved it meanwhile
+    })
+  }
+}
+
+/** A reader, or a kill half-way, never sees half a file. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  await refusalTold(path, async () => {
+    await writeFile(`${path}.part`, text)
+    await rename(`${path}.part`, path)
+  })
+}
+
+/** Throws a RunError where the system refuses what it allowed at the start: no bug of ours. */
+async function refusalTold(path: string, write: () => Promise<void>): Promise<void> {
+  try {
+    await write()
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error
+    const remedy =
+      'code' in error && error.code === 'ENOENT'
+        ? 'was its folder removed meanwhile? Leave it alone while an experiment runs'
+        : 'mend that, such as by making room; what was written until then stays'
+    throw new RunError(`out: ${path} cannot be written any more (${error.message}); ${remedy}`)
+  }
+}

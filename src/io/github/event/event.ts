@@ -1,0 +1,119 @@
+// Reads once what the workflow run is about: repository, run, pull request.
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { messageOf } from '../../../errors.ts'
+
+export interface WorkflowRun {
+  owner: string
+  repo: string
+  eventName: string
+  /** null: the run is not about a pull request. */
+  pullNumber: number | null
+  /** The commit that was proposed; on pull requests never GITHUB_SHA, which is a trial merge. */
+  headSha: string
+  /** Of the branch that the pull request is to be merged into, at the time of the event; null without one. */
+  baseSha: string | null
+  runId: number
+  runAttempt: number
+  runUrl: string
+  serverUrl: string
+  /** The branch that a pull request is for, if it is not the default one. */
+  otherBase: string | null
+  /** The pull request comes from another repository, or from one that is gone. */
+  isOfFork: boolean
+  job: string
+}
+
+export type WorkflowRunReading =
+  | { status: 'complete'; run: WorkflowRun }
+  /** The runner's variables are there, the event file is not: number, head and base are a guess. */
+  | { status: 'without-event'; run: WorkflowRun; reason: string }
+  | { status: 'not-in-a-workflow'; reason: string }
+
+type Environment = Readonly<Record<string, string | undefined>>
+type PullFacts = Pick<WorkflowRun, 'pullNumber' | 'headSha' | 'baseSha' | 'otherBase' | 'isOfFork'>
+
+const pullRequestEvent = z.object({
+  pull_request: z.object({
+    number: z.number().int().positive(),
+    head: z.object({
+      sha: z.string().min(1),
+      repo: z.object({ full_name: z.string() }).nullable(),
+    }),
+    base: z.object({
+      sha: z.string().min(1),
+      ref: z.string(),
+      repo: z.object({ full_name: z.string(), default_branch: z.string() }),
+    }),
+  }),
+})
+
+export function readWorkflowRun(environment: Environment = process.env): WorkflowRunReading {
+  const common = readRunFacts(environment)
+  if (common.owner === '' || common.repo === '') {
+    return { status: 'not-in-a-workflow', reason: 'GITHUB_REPOSITORY is not "owner/name": not in a workflow' }
+  }
+  if (!isAboutPullRequest(common.eventName)) {
+    const headSha = environment.GITHUB_SHA ?? ''
+    const run = { ...common, pullNumber: null, headSha, baseSha: null, otherBase: null, isOfFork: false }
+    return { status: 'complete', run }
+  }
+  const reading = readPullFacts(environment.GITHUB_EVENT_PATH ?? '')
+  if ('reason' in reading) {
+    const run = { ...common, ...guessPullFacts(environment) }
+    return { status: 'without-event', run, reason: reading.reason }
+  }
+  return { status: 'complete', run: { ...common, ...reading } }
+}
+
+/** What the runner itself says of this run; the owner is '' outside of a workflow. */
+export function readRunFacts(environment: Environment = process.env) {
+  const [owner = '', repo = ''] = (environment.GITHUB_REPOSITORY ?? '').split('/')
+  const serverUrl = environment.GITHUB_SERVER_URL || 'https://github.com'
+  const runId = wholeNumber(environment.GITHUB_RUN_ID, 0)
+  const runAttempt = wholeNumber(environment.GITHUB_RUN_ATTEMPT, 1)
+  return {
+    owner,
+    repo,
+    eventName: environment.GITHUB_EVENT_NAME ?? '',
+    runId,
+    runAttempt,
+    serverUrl,
+    runUrl: `${serverUrl}/${owner}/${repo}/actions/runs/${runId}/attempts/${runAttempt}`,
+    job: environment.GITHUB_JOB ?? '',
+  }
+}
+
+function isAboutPullRequest(eventName: string): boolean {
+  return /^pull_request(_target|_review|_review_comment)?$/.test(eventName)
+}
+
+function readPullFacts(path: string): PullFacts | { reason: string } {
+  try {
+    const { pull_request: pull } = pullRequestEvent.parse(JSON.parse(readFileSync(path, 'utf8')))
+    const { sha: baseSha, ref, repo } = pull.base
+    const otherBase = ref === repo.default_branch ? null : ref
+    const isOfFork = pull.head.repo?.full_name !== repo.full_name
+    return { pullNumber: pull.number, headSha: pull.head.sha, baseSha, otherBase, isOfFork }
+  } catch (error) {
+    const cause = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error)
+    return { reason: `GITHUB_EVENT_PATH: "${path}" is not a readable pull request event: ${cause}` }
+  }
+}
+
+/** GITHUB_REF of a pull request is refs/pull/7/merge, GITHUB_BASE_REF the branch it is for. */
+function guessPullFacts(environment: Environment): PullFacts {
+  const [, number] = /^refs\/pull\/(\d+)\//.exec(environment.GITHUB_REF ?? '') ?? []
+  return {
+    pullNumber: number ? Number(number) : null,
+    headSha: environment.GITHUB_SHA ?? '',
+    baseSha: null,
+    otherBase: environment.GITHUB_BASE_REF || null,
+    // Nothing says that it is not.
+    isOfFork: true,
+  }
+}
+
+function wholeNumber(text: string | undefined, otherwise: number): number {
+  return text && /^\d+$/.test(text) ? Number(text) : otherwise
+}

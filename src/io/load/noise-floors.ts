@@ -1,0 +1,71 @@
+// Keeps noise floors: one JSON file for each training and machine, in a folder that outlives a checkout.
+import { createHash } from 'node:crypto'
+import { readdir, rename, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { parseStrictly } from '../../config/parse/explain.ts'
+import { ConfigError, messageOf, RunError } from '../../errors.ts'
+import { type NoiseFloor, noiseFloorSchema } from '../../judge/checks/noise-floor.ts'
+import { makeFolder } from '../folder/make-folder.ts'
+import { readText } from '../system/read-text.ts'
+
+/**
+ * A floor belongs to a machine, and a runner cleans its checkout before every job: so it is kept with the user's
+ * other state (XDG Base Directory Specification), unless a folder is named.
+ */
+export function noiseFloorFolder(environment: NodeJS.ProcessEnv): string {
+  const state = environment.XDG_STATE_HOME || join(homedir(), '.local', 'state')
+  return join(state, 'speedproof', 'noise-floors')
+}
+
+/** Before anything is measured: throws a ConfigError for a folder that cannot be made or written. */
+export async function requireFloorFolder(folder: string): Promise<void> {
+  try {
+    await makeFolder(folder)
+  } catch (error) {
+    throw new ConfigError(
+      `noise-floors: got "${folder}", which cannot be written (${messageOf(error)}); name another folder`,
+    )
+  }
+}
+
+/** Those of these trainings, on whatever machine. Throws a ConfigError for a file that is not what it should be. */
+export async function loadNoiseFloors(folder: string, trainings: readonly string[]): Promise<NoiseFloor[]> {
+  const names = await readdir(folder).catch(() => [])
+  const wanted = names.filter(
+    (name) => name.endsWith('.json') && trainings.some((training) => name.startsWith(prefixOf(training))),
+  )
+  return Promise.all(wanted.sort().map((name) => loadNoiseFloor(join(folder, name))))
+}
+
+async function loadNoiseFloor(file: string): Promise<NoiseFloor> {
+  const text = await readText(file, file)
+  try {
+    return parseStrictly(noiseFloorSchema, JSON.parse(text), file)
+  } catch (error) {
+    throw new ConfigError(
+      `${messageOf(error)}\n${file}: is no noise floor that this version can read; remove it, and measure it again with --mode aa`,
+    )
+  }
+}
+
+/** Replaces the one of the same training and machine, and answers with its file. */
+export async function storeNoiseFloor(folder: string, floor: NoiseFloor): Promise<string> {
+  const machine = createHash('sha256').update(floor.key.machine).digest('hex')
+  const file = join(folder, `${prefixOf(floor.key.training)}-${machine.slice(0, 8)}.json`)
+  try {
+    await makeFolder(folder)
+    await writeFile(`${file}.part`, `${JSON.stringify(floor, null, 2)}\n`)
+    await rename(`${file}.part`, file)
+  } catch (error) {
+    throw new RunError(
+      `noise-floors: cannot write ${file} (${messageOf(error)}); name another folder with noise-floors`,
+    )
+  }
+  return file
+}
+
+/** Of the 64 digits; what it stands for is in the file. */
+function prefixOf(training: string): string {
+  return training.slice(0, 16)
+}

@@ -1,0 +1,172 @@
+// Opens the output folder of each experiment: empty, or with what an interrupted one has finished there.
+import { existsSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import { VARIANTS } from '../../config/experiment.ts'
+import { type Difference, differencesOf } from '../../config/same-work/differences.ts'
+import { ResumeError } from '../../errors.ts'
+import { sortAttempts } from '../../judge/repeat.ts'
+import type { LockFacts, Watched } from '../../measure/machine-record.ts'
+import type { Launched } from '../../measure/outcome.ts'
+import { isMeasured, planRuns, repeatOf } from '../../plan/plan.ts'
+import type { Request } from '../../record/result.ts'
+import { differenceText } from '../../report/setting.ts'
+import { shellQuote } from '../../text/shell-quote.ts'
+import { Workspace } from '../folder/workspace.ts'
+import { hashCode, hashSources } from '../run/code-hash.ts'
+import { plainText } from '../system/sanitize.ts'
+import type { Loaded } from './load-experiment.ts'
+import { readRecorded } from './read-recorded.ts'
+import { readToResume } from './read-to-resume.ts'
+
+interface OpenedFolder {
+  readonly workspace: Workspace
+  /** Finished launches that need not be run again. */
+  readonly kept: readonly Launched[]
+}
+
+export type Opened = Pick<Loaded, 'request' | 'places' | 'configs'> & OpenedFolder
+
+/** On a machine that is not free nothing is run, so that nothing takes the place of an earlier result. */
+export async function openAll(
+  questions: readonly Loaded[],
+  lock: LockFacts,
+  resume: boolean,
+): Promise<Opened[]> {
+  // Of several experiments the later ones may not have begun; one alone must have.
+  const hasBegun = ({ directory }: Loaded) => existsSync(new Workspace(directory).resultFile)
+  const isFirst = !questions.some(hasBegun)
+  const opened: Opened[] = []
+  for (const question of questions) {
+    const { request, places, configs, directory } = question
+    const folder =
+      lock.status === 'held'
+        ? await openWorkspace(question, resume && (isFirst || hasBegun(question)))
+        : { workspace: await Workspace.beside(directory), kept: [] }
+    opened.push({ request, places, configs, ...folder })
+  }
+  return opened
+}
+
+/** Throws a ResumeError if there is nothing to resume, or if it was another experiment or another host. */
+async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedFolder> {
+  const { directory, request } = question
+  if (!resume) return { workspace: await Workspace.fresh(directory), kept: [] }
+  const workspace = new Workspace(directory)
+  if (!existsSync(workspace.resultFile))
+    throw new ResumeError(
+      `--resume: ${directory} has no result.json, so nothing in it can go on; name the folder of the interrupted experiment with --out, or start without --resume`,
+    )
+  const earlier = await readToResume(readRecorded(workspace.resultFile, (recorded) => recorded))
+  requireSame(earlier.request, request, workspace.resultFile)
+  refuseUnlocked(earlier.watched, workspace.resultFile)
+  const attempts = sortAttempts(earlier.launched, earlier.watched)
+  refuseFailed(attempts.counting, workspace)
+  // What was set aside stays so: a second chance is given once.
+  const kept = [...attempts.setAside.keys(), ...wholeBlocks(attempts.counting)]
+  await requireSameCode(kept, question, workspace)
+  const again = planRuns(request.experiment)
+    .flatMap((run) => [run, repeatOf(run)])
+    .filter(({ id }) => !kept.some(({ outcome }) => outcome.run.id === id))
+  await workspace.setAside(again)
+  return { workspace, kept }
+}
+
+/** The unit of retry is the block: half of one was measured under conditions that the other half will not have. */
+function wholeBlocks(launched: readonly Launched[]): Launched[] {
+  const isFinished = ({ outcome }: Launched) => outcome.status === 'finished'
+  return launched.filter((one) => {
+    const { run } = one.outcome
+    return isMeasured(run)
+      ? launched.filter(({ outcome }) => outcome.run.block === run.block).every(isFinished)
+      : isFinished(one)
+  })
+}
+
+function requireSame(before: Request, after: Request, file: string): void {
+  const [earlier, now] = [asPatient(before), asPatient(after)]
+  const parts = (['experiment', 'configs', 'revision', 'sources', 'host', 'environment'] as const).filter(
+    (key) => !isDeepStrictEqual(plain(earlier[key]), plain(now[key])),
+  )
+  if (parts.length === 0) return
+  const different = parts.flatMap((key) =>
+    differencesOf(plain(earlier[key]), plain(now[key]), key === 'experiment' ? [] : [key]),
+  )
+  if (earlier.revision !== now.revision && different.every(({ key }) => REVISION_KEY.test(key)))
+    throw new ResumeError(
+      `--resume: ${file} was begun at ${earlier.revision ?? 'no commit'}, and this is ${now.revision ?? 'no commit'}: bring the checkout back to that, or start without --resume`,
+    )
+  const onlyGates = different.every(({ key }) => key.split('.')[0] === 'gates')
+  throw new ResumeError(
+    `--resume: ${file} is not of the same ${parts.join(', ')}: ${firstOf(different)}; ${onlyGates ? judgeAgain(file) : BEGIN_AGAIN}`,
+  )
+}
+
+/** How long one waits changes nothing that was measured, so a limit that was too short may be raised. */
+function asPatient(request: Request): Request {
+  const launch = { ...request.experiment.launch, timeout_minutes: 0, lock_minutes: 0 }
+  return { ...request, experiment: { ...request.experiment, launch } }
+}
+
+/** Of the checkout, and of a variant that is taken from it. */
+const REVISION_KEY = /^(sources\.\w+\.)?revision$/
+
+const BEGIN_AGAIN = 'its blocks cannot be compared with new ones, so start without --resume'
+
+function judgeAgain(file: string): string {
+  return `speedproof analyze ${shellQuote(file)} with --gates, --min-speedup or --max-loss-delta judges by other gates without a new run; for one, start without --resume`
+}
+
+/** As plain text: a config is somebody else's. */
+function firstOf(different: readonly Difference[]): string {
+  const texts = different.map((one) => plainText(differenceText(one)))
+  const more = texts.length > MAX_NAMED ? [`and ${texts.length - MAX_NAMED} more`] : []
+  return [...texts.slice(0, MAX_NAMED), ...more].join(', ')
+}
+
+const MAX_NAMED = 4
+
+/** What was measured before would be invalid beside launches of other code, and no repeat could mend that. */
+async function requireSameCode(
+  kept: readonly Launched[],
+  { request, places }: Loaded,
+  { directory, resultFile }: Workspace,
+): Promise<void> {
+  for (const variant of VARIANTS) {
+    const earlier = kept.findLast(({ launch, outcome }) => launch?.code && outcome.run.variant === variant)
+    if (!earlier?.launch?.code) continue
+    const now = await hashSources(request.experiment.trainer, places[variant].workingDirectory, directory)
+    if (now !== null && hashCode(now) === earlier.launch.code.after) continue
+    throw new ResumeError(
+      `--resume: the trainer's sources have changed since ${earlier.outcome.run.id} in ${resultFile}; restore them, or start without --resume`,
+    )
+  }
+}
+
+/** Which of its launches had another experiment beside them, nobody knows; the new record will tell of the new lock alone. */
+function refuseUnlocked({ preflight }: Watched, file: string): void {
+  if (preflight?.lock?.status !== 'lost') return
+  throw new ResumeError(
+    `--resume: ${file} is of a call that lost its lock: ${plainText(preflight.lock.reason)}; start without --resume`,
+  )
+}
+
+/** A failed launch counts as failed: to run it again until it passes would hide it. */
+function refuseFailed(launched: readonly Launched[], workspace: Workspace): void {
+  const failed = launched.map(({ outcome }) => outcome).find((outcome) => outcome.status === 'failed')
+  if (failed === undefined) return
+  const { run, reason } = failed
+  // It may quote the training.
+  const message = plainText(failed.message)
+  if (reason === 'no-metrics' || reason === 'bad-metrics')
+    throw new ResumeError(
+      `--resume: ${workspace.runFiles(run).directory} has no whole metrics: ${message}; if its training left it so, the launch failed and decides the verdict: start without --resume; if it was damaged since, restore it`,
+    )
+  throw new ResumeError(
+    `--resume: ${workspace.resultFile} has a failed launch, which decides its verdict: ${run.id}, ${reason}: ${message}; start without --resume`,
+  )
+}
+
+/** As it reads back from a file, where an absent key and an undefined one are the same. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value))
+}

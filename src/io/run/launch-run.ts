@@ -1,0 +1,149 @@
+// One launch of one run: prepared, started, watched and ended, and read with all that was seen of it.
+import { join } from 'node:path'
+import { setInterval } from 'node:timers/promises'
+import type { Experiment } from '../../config/experiment.ts'
+import type { TrainerConfig } from '../../config/same-work/same-work.ts'
+import {
+  type LaunchEnd,
+  type Launched,
+  type LaunchRecord,
+  outcomeOf,
+  type RankFailure,
+} from '../../measure/outcome.ts'
+import type { PlannedRun } from '../../plan/plan.ts'
+import { type RunFiles, torchrunCommand } from '../../plan/torchrun.ts'
+import type { MetricsEvent } from '../../read/events.ts'
+import { DEFAULT_READER } from '../../read/readers.ts'
+import type { Workspace } from '../folder/workspace.ts'
+import { readRunMetrics } from '../load/read-run-files.ts'
+import type { Machine } from '../machine/take-machine.ts'
+import { readErrorFiles } from '../process/log/error-files.ts'
+import { lastWords, readLogError } from '../process/log/log-error.ts'
+import { FileTail } from '../process/log/tail.ts'
+import { supervise } from '../process/supervisor.ts'
+import { trainerEnvironment } from '../process/trainer-environment.ts'
+import type { VariantPlace } from '../revisions/variant-places.ts'
+import { pythonPath } from '../system/python-path.ts'
+import { codeHashes, hashSources } from './code-hash.ts'
+import { cacheVariables, watchCache } from './compile-cache.ts'
+import type { Progress } from './progress.ts'
+
+/** What a run trains. */
+export interface Training {
+  readonly experiment: Experiment
+  readonly place: VariantPlace
+  readonly config: TrainerConfig
+}
+
+export interface RunHooks {
+  readonly cancelled: AbortSignal
+  readonly progress: Progress
+  readonly machine: Machine
+  /** Called before a launch with the marker that finds its processes again. */
+  readonly onStart: (marker: string) => void
+}
+
+const POLL_MILLISECONDS = 500
+
+export async function launchRun(
+  run: PlannedRun,
+  training: Training,
+  workspace: Workspace,
+  hooks: RunHooks,
+): Promise<Launched> {
+  const files = await workspace.prepareRun(run, training.config)
+  const launch = await superviseRun(run, files, training, workspace, hooks)
+  return { launch, outcome: outcomeOf(run, launch, await readRunMetrics(files.directory)) }
+}
+
+async function superviseRun(
+  run: PlannedRun,
+  files: RunFiles,
+  { experiment, place: { workingDirectory, python } }: Training,
+  workspace: Workspace,
+  { cancelled, progress, machine, onStart }: RunHooks,
+): Promise<LaunchRecord> {
+  const cacheDirectory = workspace.cacheDirectory(run.variant)
+  // What is written into the folder of results is none of the trainer's code.
+  const resultsDirectory = workspace.directory
+  const caches = cacheVariables(cacheDirectory)
+  const named = { ...experiment.launch.env, ...experiment.variants[run.variant].env }
+  const isOurs = Object.keys(caches).every((name) => !Object.hasOwn(named, name))
+  const cacheState = await watchCache(cacheDirectory)
+  const before = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
+  const startedAt = new Date().toISOString()
+  const ended = new AbortController()
+  await using sampler = await machine.watch(files.machineFile)
+  // The live view is a courtesy: no trouble of it ends a training.
+  const watched = watchMetrics(files, [progress, sampler], ended.signal).catch(() => {})
+  try {
+    const result = await supervise(
+      {
+        command: torchrunCommand(experiment, run, files, python),
+        workingDirectory,
+        environment: trainerEnvironment(process.env, {
+          ...caches,
+          ...named,
+        }),
+        logFile: files.logFile,
+        timeoutSeconds: experiment.launch.timeout_minutes * 60,
+        python: pythonPath(python, workingDirectory),
+      },
+      {
+        cancelled,
+        onStart: (marker) => {
+          sampler.follow(marker)
+          onStart(marker)
+        },
+        onLine: (line) => progress.trainerLine(line),
+      },
+    )
+    const compileCache = isOurs ? await cacheState() : null
+    const after = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
+    const code = codeHashes(before, after)
+    const errors = await readErrors(files, result)
+    const said = await lastWords(files.logFile, result, errors)
+    return { runId: run.id, startedAt, result, errors, ...said, compileCache, code }
+  } finally {
+    ended.abort()
+    await watched
+  }
+}
+
+/** A rank that fails before its training starts leaves no error file, but its log has an exception. */
+async function readErrors(files: RunFiles, result: LaunchEnd): Promise<readonly RankFailure[]> {
+  const errors = await readErrorFiles(files.errorDirectory)
+  const failed = result.status === 'exited' && result.exitCode !== 0
+  if (errors.length > 0 || !failed) return errors
+  const fromLog = await readLogError(files.logFile)
+  return fromLog === null ? [] : [fromLog]
+}
+
+interface Follower {
+  event(event: MetricsEvent): void
+  /** Called at each look at the file. */
+  tick(): void
+}
+
+/** Feeds the live view and the sampler from the source of the metrics while it grows. What is wrong with it is said after the run. */
+async function watchMetrics(
+  { directory }: RunFiles,
+  followers: readonly Follower[],
+  ended: AbortSignal,
+): Promise<void> {
+  const tail = new FileTail(join(directory, DEFAULT_READER.files[0]))
+  const look = async () => {
+    for (const line of await tail.read()) {
+      const event = DEFAULT_READER.liveEvent(line)
+      if (event) for (const follower of followers) follower.event(event)
+    }
+    for (const follower of followers) follower.tick()
+  }
+  try {
+    for await (const _ of setInterval(POLL_MILLISECONDS, null, { signal: ended })) await look()
+  } catch (error) {
+    if (!ended.aborted) throw error
+  }
+  // Some trainers report all of their steps at the end.
+  await look()
+}

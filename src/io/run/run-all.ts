@@ -1,0 +1,100 @@
+// Runs one experiment: does what nextStep says until it says stop, and saves after each launch.
+import { nextStep } from '../../judge/next-step.ts'
+import { sortAttempts, withUnlaunched } from '../../judge/repeat.ts'
+import type { Watched } from '../../measure/machine-record.ts'
+import type { Launched, NotRunReason } from '../../measure/outcome.ts'
+import type { Reevaluation } from '../../measure/reevaluation.ts'
+import type { PlannedRun } from '../../plan/plan.ts'
+import type { Request, Result } from '../../record/result.ts'
+import type { Opened } from '../load/resume.ts'
+import type { ExaminedMachine } from '../machine/take-machine.ts'
+import { launchRun, type RunHooks } from './launch-run.ts'
+import { reevaluate } from './reevaluate.ts'
+
+/** Measures and judges what was launched; `launched` has an entry for each planned run and each repeat. */
+export type Assess = (
+  request: Request,
+  launched: readonly Launched[],
+  watched: Watched,
+  reevaluation?: Reevaluation,
+) => Result
+
+export interface AllHooks extends RunHooks {
+  readonly machine: ExaminedMachine
+  readonly assess: Assess
+}
+
+export interface Ended {
+  readonly result: Result
+  /** What broke off the plan, thrown once what was measured has been reported; null if nothing did. */
+  readonly problem: Error | null
+}
+
+/** Runs in `kept` are not launched again. */
+export async function runAll(
+  { request, places, configs, workspace, kept }: Opened,
+  plan: readonly PlannedRun[],
+  hooks: AllHooks,
+): Promise<Ended> {
+  const { cancelled, progress, machine, assess } = hooks
+  const { experiment } = request
+  const done: Launched[] = []
+  let evaluated: { readonly after: NotRunReason; readonly reevaluation: Reevaluation } | null = null
+  /** By the reason why the rest is left out. Cleared by each launch, so that `done` is judged once per reason. */
+  const judged = new Map<NotRunReason, Result>()
+  try {
+    for (;;) {
+      const step = nextStep({
+        ...{ experiment, plan, done, kept, judgedAs },
+        watched: machine.seen,
+        isCancelled: cancelled.aborted,
+        evaluatedAfter: evaluated?.after ?? null,
+      })
+      if (step.status === 'stop') {
+        const result = assessed(step.reason, evaluated?.reevaluation)
+        await workspace.save(result)
+        return { result, problem: null }
+      }
+      if (step.status === 'evaluate') evaluated = await evaluate(step.runIds, step.reason)
+      else await perform(step.run)
+    }
+  } catch (error) {
+    // A full disk or a bug of ours: what is measured is still worth its report.
+    return { result: assessed('stopped'), problem: asError(error) }
+  }
+
+  function assessed(reason: NotRunReason, reevaluation?: Reevaluation): Result {
+    const watched = machine.seen
+    const { due } = sortAttempts(done, watched)
+    return assess(request, withUnlaunched(plan, done, due, reason), watched, reevaluation)
+  }
+
+  function judgedAs(reason: NotRunReason): Result {
+    const result = judged.get(reason) ?? assessed(reason)
+    judged.set(reason, result)
+    return result
+  }
+
+  async function perform(run: PlannedRun): Promise<void> {
+    const earlier = kept.find(({ outcome }) => outcome.run.id === run.id)
+    progress.runStarted(run, earlier !== undefined)
+    const config = configs[run.purpose][run.variant]
+    const training = { experiment, place: places[run.variant], config }
+    const launched = earlier ?? (await launchRun(run, training, workspace, hooks))
+    done.push(launched)
+    judged.clear()
+    progress.runEnded(launched.outcome)
+    await machine.recall(run.id, workspace.runFiles(run).machineFile)
+    await workspace.save(judgedAs('stopped'))
+  }
+
+  async function evaluate(runIds: readonly string[], after: NotRunReason) {
+    await workspace.save(judgedAs(after))
+    const reevaluation = await reevaluate(experiment, runIds, workspace, places.baseline, hooks)
+    return { after, reevaluation }
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}

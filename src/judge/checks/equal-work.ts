@@ -1,0 +1,166 @@
+// Did the runs do the same work: samples, updates and data, by the config that each was given?
+
+import { type Experiment, VARIANTS, type Variant } from '../../config/experiment.ts'
+import { differencesOf } from '../../config/same-work/differences.ts'
+import { otherValue } from '../../config/same-work/reported-config.ts'
+import { differencesOutside, type ResolvedConfigs } from '../../config/same-work/same-work.ts'
+import type { RunSummary } from '../../measure/summary.ts'
+import { listed, shortened } from '../../text/wording.ts'
+import type { VerdictInput } from '../verdict-input.ts'
+import { type Check, checkOf } from './check.ts'
+import { describeDifference, perVariant } from './run-differences.ts'
+
+export function checkEqualWork({
+  experiment,
+  measured,
+  configs,
+}: Pick<VerdictInput, 'experiment' | 'measured' | 'configs'>): Check {
+  return checkOf('equal work', equalWorkProblems(experiment, measured, configs), equalWorkDetail(measured))
+}
+
+function equalWorkProblems(
+  experiment: Experiment,
+  runs: readonly RunSummary[],
+  configs: ResolvedConfigs | null,
+): string[] {
+  const unequal = [
+    describeDifference('training samples', runs, (run) => run.samples),
+    ...(experiment.kind === 'recipe'
+      ? []
+      : [
+          describeDifference('attempted updates', runs, (run) => run.attemptedUpdates) ?? unequalWarmUp(runs),
+        ]),
+    describeDifference('world sizes', runs, (run) => run.worldSize),
+    describeDifference('parameter counts', runs, (run) => run.parameterCount),
+    describeDifference('data hashes', runs, (run) => run.dataHash),
+    describeDifference('held-out samples', runs, (run) => run.evaluationSamples),
+  ]
+  const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
+  const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
+  const misplanned = runs.filter((run) => run.reportedSeed !== run.seed || run.worldSize !== processes)
+  const skipping = runs.filter((run) => run.skippedUpdates > MOST_SKIPPED * run.attemptedUpdates)
+  const uncounted = runs.filter((run) => run.attemptedUpdates !== run.steps)
+  const evaluatedEarly = runs.filter((run) => run.samples !== run.evaluatedAfterSamples)
+  const resumed = runs.filter((run) => run.resumedAtSteps.length > 0)
+  return [
+    ...unequal.filter((problem) => problem !== null),
+    ...miscounted.map(
+      (run) =>
+        `${run.runId}: its steps add up to ${run.samples} samples, its run_end says ${run.reportedSamples}`,
+    ),
+    ...uncounted.map(
+      (run) =>
+        `${run.runId}: reports ${run.steps} steps, its run_end says ${run.attemptedUpdates} attempted updates; a step is an update`,
+    ),
+    ...skipping.map(
+      (run) =>
+        `${run.runId}: skipped ${run.skippedUpdates} of ${run.attemptedUpdates} updates, which are no work; train longer, or find why its gradients overflow`,
+    ),
+    ...misplanned.map(
+      (run) =>
+        `${run.runId}: ran with seed ${run.reportedSeed} on ${run.worldSize} processes, planned were seed ${run.seed} and ${processes}`,
+    ),
+    ...evaluatedEarly.map(
+      (run) =>
+        `${run.runId}: its last evaluation is after ${run.evaluatedAfterSamples} of ${run.samples} samples; evaluate at the end`,
+    ),
+    ...resumed.map(
+      (run) =>
+        `${run.runId}: was resumed after step ${run.resumedAtSteps.join(', ')}, so its times are not those of one process`,
+    ),
+    ...reportedConfigProblems(experiment, runs),
+    ...(configs === null ? [] : otherConfigProblems(runs, configs)),
+  ]
+}
+
+/** A loss scaler finds its scale by skipping the first few. */
+const MOST_SKIPPED = 0.1
+
+/** Steps of other samples would make the warm-up longer, and hide slow ones in it; their order may go by the seed. */
+function unequalWarmUp(runs: readonly RunSummary[]): string | null {
+  const blocks = [...Map.groupBy(runs, ({ block }) => block).values()]
+  const problems = blocks.map((block) =>
+    describeDifference(
+      `steps for the samples of the warm-up of block ${block[0]?.block}`,
+      block,
+      (run) => run.warmUpSteps,
+    ),
+  )
+  return problems.find((problem) => problem !== null) ?? null
+}
+
+/** The configs as the trainings report them, not as they were handed over. */
+function reportedConfigProblems({ kind }: Experiment, runs: readonly RunSummary[]): string[] {
+  const [first, ...rest] = runs
+  if (!first) return []
+  const forbidden = new Set(
+    rest.flatMap((run) => differencesOutside(kind, first.config, run.config).map(({ key }) => key)),
+  )
+  return [
+    ...(forbidden.size > 0
+      ? [`the runs report different values of ${keysText([...forbidden])} in their config`]
+      : []),
+    ...VARIANTS.flatMap((variant) => changedWithin(variant, runs, forbidden)),
+  ]
+}
+
+/** What may differ between the variants may not differ between the runs of one: its mean would be of two trainings. */
+function changedWithin(
+  variant: Variant,
+  runs: readonly RunSummary[],
+  reported: ReadonlySet<string>,
+): string[] {
+  const [first, ...rest] = runs.filter((run) => run.variant === variant)
+  if (!first) return []
+  const keys = new Set(
+    rest.flatMap((run) => differencesOf(first.config, run.config, []).map(({ key }) => key)),
+  )
+  const unreported = [...keys].filter((key) => !reported.has(key))
+  return unreported.length > 0
+    ? [
+        `the ${variant} runs report different values of ${keysText(unreported)} in their config: leave out of it what differs from run to run`,
+      ]
+    : []
+}
+
+function keysText(keys: readonly string[]): string {
+  return listed(keys.map((key) => shortened(key)))
+}
+
+/** So does a training that does not read --config, or that hands in a metrics file of another config. */
+function otherConfigProblems(runs: readonly RunSummary[], configs: ResolvedConfigs): string[] {
+  return VARIANTS.flatMap((variant) => {
+    const others = runs.flatMap((run) => {
+      const other = run.variant === variant ? otherValue(configs[variant], run.config) : null
+      return other ? [{ ...other, runId: run.runId }] : []
+    })
+    const [first] = others
+    if (!first) return []
+    const { key, given, reported } = first
+    const said = reported === undefined ? 'not reported' : `reported ${shown(reported)}`
+    return [
+      `${listed(others.map(({ runId }) => runId))}: given ${shortened(key)} ${shown(given)}, ${said}: read the config that --config names, and report it`,
+    ]
+  })
+}
+
+function shown(value: unknown): string {
+  return shortened(JSON.stringify(value))
+}
+
+function equalWorkDetail(runs: readonly RunSummary[]): string {
+  const [run] = runs
+  if (!run) return ''
+  const { all, each } = perVariant(runs, ({ attemptedUpdates }) => attemptedUpdates)
+  return all === null
+    ? `${run.samples} samples and ${run.parameterCount} parameters in every run, updates: ${each}${skippedDetail(runs)}`
+    : `${run.samples} samples, ${all} updates, ${run.parameterCount} parameters in every run${skippedDetail(runs)}`
+}
+
+function skippedDetail(runs: readonly RunSummary[]): string {
+  const most = VARIANTS.map((variant) =>
+    Math.max(0, ...runs.filter((run) => run.variant === variant).map(({ skippedUpdates }) => skippedUpdates)),
+  )
+  const each = VARIANTS.map((variant, index) => `${most[index]} of the ${variant}`).join(', ')
+  return most.some((count) => count > 0) ? `; updates skipped by a run, at most: ${each}` : ''
+}

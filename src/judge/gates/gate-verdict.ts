@@ -1,0 +1,177 @@
+// One gate's evidence against its limit: it passes on proof, and on nothing else.
+import type { Gate } from '../../config/gates/gates.ts'
+import { number } from '../../text/numbers.ts'
+import { listed } from '../../text/wording.ts'
+import type { GateComparison } from '../compare.ts'
+import type { PairedEstimate } from '../paired.ts'
+import { type WhyStopped, whyStoppedText } from '../why-stopped.ts'
+import { closestNames } from './closest-names.ts'
+import {
+  comparesQuality,
+  isHeldOut,
+  isHeldOutQuality,
+  isLevel,
+  isMoreBetter,
+  isQuotient,
+  mustScatter,
+  unitOf,
+} from './gate-kind.ts'
+
+export type GateState = 'passed' | 'failed' | 'inconclusive' | 'not measured'
+
+export interface GateVerdict extends GateComparison {
+  readonly state: GateState
+  readonly reason: string
+  /** The limit of a difference is wider than a tenth of the baseline's own level, so it cannot see a bad model. */
+  readonly insensitive: boolean
+}
+
+/** Of the baseline's own level: a wider limit cannot see a bad model. */
+export const WIDEST_SHARE = 0.1
+
+/** Fewer seeds than this say nothing about how losses scatter between seeds. */
+export const MIN_SEEDS = 3
+
+/** Blocks without which a comparison has no interval. */
+export function fewestPairs(gate: Gate): number {
+  return comparesQuality(gate) ? MIN_SEEDS : 2
+}
+
+/** Relative. A ratio comes back from its logarithm with other last digits: 3 as 2.9999999999999996. */
+const ROUNDING = 1e-12
+
+/**
+ * Bounds that prove nothing are taken away, so that no report shows them. `stopped`: why there are fewer blocks
+ * than planned, if there are.
+ */
+export function judgeGate(comparison: GateComparison, stopped: WhyStopped | null = null): GateVerdict {
+  const { evidence } = comparison
+  const judged = {
+    ...comparison,
+    evidence: evidence && { ...evidence, bounds: usableBounds(comparison, evidence) },
+  }
+  return { ...judged, ...decide(judged, stopped), insensitive: isInsensitive(judged) }
+}
+
+function decide(
+  comparison: GateComparison,
+  stopped: WhyStopped | null,
+): { state: GateState; reason: string } {
+  const { gate, evidence } = comparison
+  if (evidence === null) return { state: 'not measured', reason: whyNotMeasured(comparison) }
+  const { estimate, bounds, pairs } = evidence
+  if (gate.evidence === 'point') {
+    const state = clears(gate, estimate) ? 'passed' : 'failed'
+    const luck =
+      comparesQuality(gate) && pairs < MIN_SEEDS ? '; with so few seeds luck decides near the limit' : ''
+    return { state, reason: `by its point estimate alone (evidence: point), over ${count(pairs)}${luck}` }
+  }
+  if (lacksScatter(comparison)) return { state: 'inconclusive', reason: lackOfScatter(comparison, pairs) }
+  if (bounds === null) {
+    const why =
+      stopped !== null && stopped.planned >= fewestPairs(gate) ? whyStoppedText(stopped) : moreBlocks(gate)
+    return { state: 'inconclusive', reason: `no honest interval from ${count(pairs)}; ${why}` }
+  }
+  if (isLevel(gate)) {
+    return clears(gate, estimate)
+      ? { state: 'passed', reason: 'the worst run clears the limit' }
+      : { state: 'failed', reason: 'the worst run misses the limit' }
+  }
+  const { good, bad } = isMoreBetter(gate)
+    ? { good: bounds.lower, bad: bounds.upper }
+    : { good: bounds.upper, bad: bounds.lower }
+  if (clears(gate, good)) return { state: 'passed', reason: 'the whole interval clears the limit' }
+  if (!clears(gate, bad)) return { state: 'failed', reason: 'the whole interval misses the limit' }
+  return { state: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}` }
+}
+
+function whyNotMeasured(comparison: GateComparison): string {
+  const { gate, baseline, optimized, blocks, whyNoTimeToQuality } = comparison
+  if (blocks === 0) return 'no block has two finished runs'
+  if (whyNoTimeToQuality !== null) return whyNoTimeToQuality
+  if (areBothZero(comparison))
+    return `every run reported ${gate.metric} as 0, of which there is no ${gate.statistic}`
+  if (isQuotient(gate) && baseline !== null && optimized !== null)
+    return `there is a ${gate.statistic} only where every run reports ${gate.metric} above 0`
+  return `not every run reported a usable ${gate.metric}${reportedText(comparison)}`
+}
+
+/** Of ours the names are known; of a trainer's own one, the experiment may have another than the trainer. */
+function reportedText({ gate, heldOut }: GateComparison): string {
+  if (!isHeldOut(gate)) return ''
+  const names = closestNames(
+    gate.metric,
+    heldOut.filter((name) => name !== gate.metric),
+  )
+  return names.length === 0 ? '' : `; all reported ${listed(names, MOST_NAMES)}`
+}
+
+const MOST_NAMES = 6
+
+/** Reported, and yet without a quotient. */
+export function areBothZero({ gate, baseline, optimized }: GateComparison): boolean {
+  return isQuotient(gate) && baseline === 0 && optimized === 0
+}
+
+function moreBlocks(gate: Gate): string {
+  return `use at least ${fewestPairs(gate)}, or accept the estimate with evidence: point`
+}
+
+function usableBounds(
+  comparison: GateComparison,
+  { bounds, pairs }: PairedEstimate,
+): PairedEstimate['bounds'] {
+  const isTooFew = comparesQuality(comparison.gate) && pairs < fewestPairs(comparison.gate)
+  return isTooFew || lacksScatter(comparison) ? null : bounds
+}
+
+/**
+ * The interval is as wide as the runs scatter, so numbers that never change make one without width around whatever
+ * they are. Either variant's: the other one's scatter says nothing about it. So do differences that rounding leaves no scatter,
+ * and runs of one seed. More runs would not help: every run reports the same value.
+ */
+export function lacksScatter({ gate, evidence, repeating, seedless, roundedTo }: GateComparison): boolean {
+  return (
+    (repeating.length > 0 || roundedTo !== null || (seedless.length > 0 && isHeldOutQuality(gate))) &&
+    gate.evidence === 'interval' &&
+    !isLevel(gate) &&
+    mustScatter(gate) &&
+    (evidence?.pairs ?? 0) >= fewestPairs(gate)
+  )
+}
+
+function lackOfScatter({ gate, repeating, seedless, roundedTo }: GateComparison, pairs: number): string {
+  if (repeating.length === 0 && seedless.length > 0)
+    return `the first training losses of ${seedless.length === 1 ? `the ${seedless[0]}` : 'both variants'} are the same with all ${pairs} seeds, so there is no honest interval; does the trainer use its seed?`
+  if (repeating.length === 0)
+    return `${gate.metric} is reported in steps of ${number(roundedTo ?? 0)}, and the two runs differ by the same in all ${pairs} blocks, so there is no honest interval; report it unrounded`
+  const whose = repeating.length === 1 ? `the ${repeating[0]}` : 'both variants'
+  const [where, question] = isHeldOut(gate)
+    ? [`with all ${pairs} seeds`, 'does the trainer use its seed?']
+    : [`in all ${pairs} runs`, 'does the trainer measure its seconds, and report them unrounded?']
+  return `${gate.metric} of ${whose} is the same to the last digit ${where}, so there is no honest interval; ${question}`
+}
+
+export function clears(gate: Gate, value: number): boolean {
+  return clearsInUnit(gate, value / unitOf(gate))
+}
+
+/** `value` in the unit of the limit. */
+export function clearsInUnit({ direction, limit }: Gate, value: number): boolean {
+  const rounding = Math.abs(limit) * ROUNDING
+  if (direction === 'at_least') return value >= limit - rounding
+  return direction === 'at_most' ? value <= limit + rounding : value < limit
+}
+
+function isInsensitive({ gate, baseline }: GateComparison): boolean {
+  return (
+    comparesQuality(gate) &&
+    gate.statistic === 'difference' &&
+    baseline !== null &&
+    Math.abs(gate.limit) > WIDEST_SHARE * Math.abs(baseline)
+  )
+}
+
+function count(pairs: number): string {
+  return pairs === 1 ? '1 block' : `${pairs} blocks`
+}

@@ -1,0 +1,55 @@
+// One thing about the machine that was looked at, and what was found.
+import type { Measured } from '../../measure/machine-record.ts'
+
+export interface MachineCheck {
+  readonly name:
+    | 'lock'
+    | 'GPUs'
+    | 'GPU processes'
+    | 'GPU memory'
+    | 'ECC'
+    | 'GPU probe'
+    | 'GPU state'
+    | 'throttling'
+    | 'GPU sharing'
+    | 'GPU release'
+    | 'compile caches'
+    | 'repeats'
+    | 'step clock'
+  /** `failed` makes the experiment invalid; `warned` and `not measured` are shown. */
+  readonly state: 'passed' | 'warned' | 'failed' | 'not measured'
+  readonly detail: string
+}
+
+export type Finding = Omit<MachineCheck, 'name'>
+
+export function checkMeasured<Value>(
+  name: MachineCheck['name'],
+  measured: Measured<Value>,
+  check: (value: Value) => Finding,
+): MachineCheck {
+  return machineCheck(
+    name,
+    measured.status === 'measured' ? check(measured.value) : notMeasured(measured.reason),
+  )
+}
+
+export function machineCheck(name: MachineCheck['name'], finding: Finding): MachineCheck {
+  return { name, ...finding }
+}
+
+export function passed(detail: string): Finding {
+  return { state: 'passed', detail }
+}
+
+export function warned(detail: string): Finding {
+  return { state: 'warned', detail }
+}
+
+export function failed(detail: string): Finding {
+  return { state: 'failed', detail }
+}
+
+export function notMeasured(detail: string): Finding {
+  return { state: 'not measured', detail }
+}

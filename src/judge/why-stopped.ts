@@ -1,0 +1,38 @@
+// Why an experiment has fewer blocks than it planned; planning more of them would not help.
+import type { Experiment } from '../config/experiment.ts'
+import type { NotRunReason, RunOutcome } from '../measure/outcome.ts'
+import { looksOf } from '../plan/looks.ts'
+
+export interface WhyStopped {
+  /** The most that the design asks for. */
+  readonly planned: number
+  readonly cause: NotRunReason
+}
+
+/** Null where every planned launch has finished. */
+export function whyStopped(experiment: Experiment, outcomes: readonly RunOutcome[]): WhyStopped | null {
+  const planned = looksOf(experiment).at(-1) ?? 0
+  if (outcomes.some(({ status }) => status === 'failed')) return { planned, cause: 'failed' }
+  if (outcomes.some(({ status }) => status === 'cancelled')) return { planned, cause: 'stopped' }
+  const notRun = outcomes.find((outcome) => outcome.status === 'not-run')
+  return notRun === undefined ? null : { planned, cause: notRun.reason }
+}
+
+/** No number of blocks decides anything where runs failed, cannot be compared or lack a number. */
+export function canMoreBlocksHelp(stopped: WhyStopped | null): boolean {
+  return stopped === null || !['failed', 'incomparable', 'unmeasured'].includes(stopped.cause)
+}
+
+export function whyStoppedText({ cause }: WhyStopped): string {
+  return TEXT[cause]
+}
+
+const TEXT: Readonly<Record<NotRunReason, string>> = {
+  decided: 'it ended at a look that the gates of its run had decided, so other gates need a run of their own',
+  budget: 'the budget was spent before further ones; raise design.gpu_minutes',
+  unfit: 'the machine was not fit to measure on',
+  failed: 'a launch failed, which further blocks would not mend',
+  incomparable: 'the runs cannot be compared, which further blocks would not mend',
+  unmeasured: 'a required gate of its run had no number, which further blocks would not mend',
+  stopped: 'the experiment was stopped before it was done',
+}

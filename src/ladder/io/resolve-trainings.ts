@@ -1,0 +1,85 @@
+// Has the trainer resolve the config of many trainings, each once.
+import { availableParallelism } from 'node:os'
+import type { Experiment } from '../../config/experiment.ts'
+import { differencesOutside, type TrainerConfig } from '../../config/same-work/same-work.ts'
+import { ConfigError } from '../../errors.ts'
+import { resolveConfig } from '../../io/load/resolve-config.ts'
+import type { VariantPlace } from '../../io/revisions/variant-places.ts'
+import { trainingHash } from '../../judge/checks/noise-floor.ts'
+import type { LadderTraining } from '../record.ts'
+
+/** A training that can be launched, as the variant `optimized` of its experiment. */
+export interface ResolvedTraining extends LadderTraining {
+  readonly experiment: Experiment
+  readonly config: TrainerConfig
+  readonly place: VariantPlace
+}
+
+export type TrainingRequest = Pick<ResolvedTraining, 'title' | 'experiment' | 'place'>
+
+export class TrainingResolver {
+  readonly #cancelled: AbortSignal
+  readonly #configs = new Map<string, TrainerConfig | ConfigError>()
+
+  constructor(cancelled: AbortSignal) {
+    this.#cancelled = cancelled
+  }
+
+  /** By title; a ConfigError for a training that is refused. The first request is the baseline. */
+  async resolve(
+    requests: readonly TrainingRequest[],
+  ): Promise<ReadonlyMap<string, ResolvedTraining | ConfigError>> {
+    const queue = requests.values()
+    // In parallel: a trainer takes a second to answer, and a ladder asks dozens of times.
+    const work = async () => {
+      for (const one of queue) await this.#resolveOne(one)
+    }
+    await Promise.all(Array.from({ length: availableParallelism() }, work))
+    const [first] = requests
+    const baseline = first && this.#configs.get(requestKey(first))
+    return new Map(
+      requests.map((one) => {
+        const config = this.#configs.get(requestKey(one))
+        if (config === undefined || baseline === undefined) throw new Error(`${one.title} was not resolved`)
+        if (config instanceof ConfigError) return [one.title, config] as const
+        return [
+          one.title,
+          checkedTraining(one, baseline instanceof ConfigError ? {} : baseline, config),
+        ] as const
+      }),
+    )
+  }
+
+  async #resolveOne(request: TrainingRequest): Promise<void> {
+    const key = requestKey(request)
+    if (this.#configs.has(key)) return
+    const { experiment, place, title } = request
+    try {
+      this.#configs.set(key, await resolveConfig(experiment, 'optimized', place, this.#cancelled))
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      this.#configs.set(key, new ConfigError(`ladder: ${title}: ${error.message}`))
+    }
+  }
+}
+
+function requestKey({ experiment: { variants }, place }: TrainingRequest): string {
+  return JSON.stringify([variants.optimized, place])
+}
+
+function checkedTraining(
+  request: TrainingRequest,
+  baseline: TrainerConfig,
+  config: TrainerConfig,
+): ResolvedTraining | ConfigError {
+  const { title, experiment } = request
+  const keys = (kind: Experiment['kind']) => differencesOutside(kind, baseline, config).map(({ key }) => key)
+  const forbidden = keys(experiment.kind)
+  if (forbidden.length > 0) {
+    return new ConfigError(
+      `ladder: ${title}: a ${experiment.kind} experiment may not change ${forbidden.join(', ')}; leave it out, or set kind: recipe for what stands under recipe:`,
+    )
+  }
+  const hash = trainingHash(experiment, { baseline, optimized: config }, 'optimized')
+  return { ...request, config, hash, otherWork: keys('same-work') }
+}

@@ -1,0 +1,81 @@
+// What an event says that cannot be, told with its place in the source.
+import { sumOf } from '../statistics/averages.ts'
+import { duration } from '../text/numbers.ts'
+import type { RunEnd, StepsWindow } from './events.ts'
+
+export interface MetricsProblem {
+  readonly kind: 'absent' | 'empty' | 'truncated' | 'not-finite' | 'malformed' | 'out-of-order' | 'too-large'
+  readonly message: string
+}
+
+export function problemAt(where: string, kind: MetricsProblem['kind'], reason: string): MetricsProblem {
+  return { kind, message: `${where}: ${reason}` }
+}
+
+/** Ranks that each open the file write their lines twice, over each other or into one another. */
+export const SEVERAL_WRITERS = 'do ranks other than 0 write the file too?'
+
+/** `of` is what there has to be one entry for, such as "ranks": a maximum over ranks that leaves some out would pass where the missing one fails. */
+export function lengthProblem(
+  columns: Readonly<Record<string, readonly unknown[] | undefined>>,
+  length: number,
+  of: 'steps' | 'ranks',
+  where: string,
+): MetricsProblem | null {
+  for (const [key, column] of Object.entries(columns)) {
+    if (column && column.length !== length)
+      return problemAt(where, 'malformed', `${key} has ${column.length} entries for ${length} ${of}`)
+  }
+  return null
+}
+
+/** Of the window, since a host that runs ahead of its GPU can wait longer for one batch than the GPU takes for that step. */
+export function waitProblem(
+  { data_wait_seconds: waits, step_seconds: seconds }: StepsWindow,
+  where: string,
+): MetricsProblem | null {
+  if (!waits) return null
+  const [waited, taken] = [sumOf(waits), sumOf(seconds)]
+  if (waited <= 1.01 * taken + 0.001 * seconds.length) return null
+  return problemAt(
+    where,
+    'malformed',
+    `data_wait_seconds are ${duration(waited)} in all, where these ${seconds.length} steps took ${duration(taken)}; a step's seconds have its wait in them`,
+  )
+}
+
+/** Windows that do not tell leave the end free to count more. */
+export function skippedProblem(
+  { skipped_updates: skipped, attempted_updates: attempted }: RunEnd,
+  inWindows: number,
+  where: string,
+): MetricsProblem | null {
+  if (skipped > attempted)
+    return problemAt(
+      where,
+      'malformed',
+      `skipped_updates is ${skipped} of ${attempted} attempted_updates; a step that skips its update is one of each`,
+    )
+  return skipped < inWindows
+    ? problemAt(
+        where,
+        'malformed',
+        `skipped_updates is ${skipped}, where the steps events have ${inWindows}; count those of the whole run`,
+      )
+    : null
+}
+
+/** What an allocator gives out it has reserved, on each rank: a smaller peak would pass the gate on memory. */
+export function memoryProblem(
+  { peak_memory_allocated_bytes: allocated = [], peak_memory_reserved_bytes: reserved = [] }: RunEnd,
+  where: string,
+): MetricsProblem | null {
+  const rank = reserved.findIndex((bytes, index) => bytes < (allocated[index] ?? 0))
+  return rank === -1
+    ? null
+    : problemAt(
+        where,
+        'malformed',
+        `peak_memory_reserved_bytes is ${reserved[rank]} on rank ${rank}, where peak_memory_allocated_bytes is ${allocated[rank]}; read both peaks at the end, of the same device and span`,
+      )
+}

@@ -1,0 +1,107 @@
+// The contract with every trainer: the events of a run, which each reader makes of its source.
+import { z } from 'zod'
+
+/** Raised when a reader of the old events could misread the new ones. */
+export const METRICS_SCHEMA_VERSION = 1
+
+const count = z.number().int().nonnegative()
+const seconds = z.number().nonnegative()
+const perStep = z.array(z.number()).optional()
+
+const runStart = z.object({
+  event: z.literal('run_start'),
+  schema_version: z.literal(METRICS_SCHEMA_VERSION),
+  config: z.record(z.string(), z.unknown()).describe('The resolved configuration of this run.'),
+  config_hash: z.string().describe('A hash of config; any stable text.'),
+  seed: z.number().int(),
+  world_size: count.min(1),
+  device_names: z.array(z.string()).min(1).describe('One name per rank, rank 0 first.'),
+  versions: z.record(z.string(), z.string()).describe('Python, torch, CUDA, NCCL, ... by name.'),
+  parameter_count: count.min(1),
+  data_hash: z
+    .string()
+    .describe('Equal in two runs exactly when they train and are evaluated on the same data.'),
+  evaluation_samples: count.min(1).describe('Number of held-out samples that val_loss is computed from.'),
+  period_steps: count
+    .min(1)
+    .optional()
+    .describe('The work of a step repeats with this period; timing uses whole periods. Default 1.'),
+  planned_steps: count.optional().describe('Optimizer steps this run will take; used for progress only.'),
+  resumed_at_steps: z
+    .array(count)
+    .optional()
+    .describe('Of a resumed run: the last step of each earlier part. Such a run is not one process.'),
+  effective: z
+    .record(
+      z.string(),
+      z.union([z.string(), z.number(), z.boolean()], { error: 'a text, a finite number, true or false' }),
+    )
+    .describe('What is really on, read back from the objects, not from the config.'),
+})
+
+const steps = z.object({
+  event: z.literal('steps'),
+  first_step: count.min(1).describe('Number of the first optimizer step in this window; steps count from 1.'),
+  step_seconds: z
+    .array(z.number().positive())
+    .min(1)
+    .describe(
+      'Duration of each step without evaluation and checkpoints, on the rank that took longest for all.',
+    ),
+  samples: z.array(count.min(1)).describe('Training samples of each step, all ranks together.'),
+  train_loss: perStep,
+  learning_rate: perStep,
+  gradient_norm: z
+    .array(z.number().nullable())
+    .optional()
+    .describe('Of each step; null where it is not finite, as where a gradient scaler skips the update.'),
+  data_wait_seconds: z.array(seconds).optional().describe('Time each step waited for its batch.'),
+  skipped_updates: count.optional().describe('Updates in this window that a gradient scaler skipped.'),
+})
+
+const evaluation = z.object({
+  event: z.literal('evaluation'),
+  step: count.describe('Optimizer steps before it, of which there may be none.'),
+  samples_seen: count.describe('The samples of these steps, all ranks together.'),
+  val_loss: z.number().describe('The held-out loss that the loss gate judges.'),
+  metrics: z
+    .record(z.string(), z.number())
+    .optional()
+    .describe('Anything else measured on the held-out split: nrmse, nrmse/advection1d, ...'),
+  seconds: seconds.optional(),
+})
+
+const phase = z.object({
+  event: z.literal('phase'),
+  name: z.enum(['import', 'data', 'build', 'compile', 'capture', 'checkpoint']),
+  seconds,
+  step: count.optional().describe('The step it ended in; a compile or capture extends the warm-up to it.'),
+})
+
+const epoch = z.object({ event: z.literal('epoch'), epoch: count, step: count })
+
+const runEnd = z.object({
+  event: z.literal('run_end'),
+  status: z.literal('finished'),
+  samples: count,
+  attempted_updates: count,
+  skipped_updates: count,
+  total_seconds: seconds.describe('From process start to here, rank 0.'),
+  peak_memory_allocated_bytes: z
+    .array(count)
+    .optional()
+    .describe('One number per rank; absent without a GPU.'),
+  peak_memory_reserved_bytes: z.array(count).optional(),
+  allocation_retries: z
+    .array(count)
+    .optional()
+    .describe('One number per rank: how often the allocator had to free its cache and try again.'),
+})
+
+export const metricsEvent = z.discriminatedUnion('event', [runStart, steps, evaluation, phase, epoch, runEnd])
+
+export type MetricsEvent = z.infer<typeof metricsEvent>
+export type RunStart = z.infer<typeof runStart>
+export type StepsWindow = z.infer<typeof steps>
+export type Evaluation = z.infer<typeof evaluation>
+export type RunEnd = z.infer<typeof runEnd>

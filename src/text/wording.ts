@@ -1,0 +1,12 @@
+// How a list and a long text are cut to fit a sentence.
+
+/** The first few of many, so that no text grows with its input. */
+export function listed(items: readonly string[], most = 4): string {
+  const more = items.length > most ? ` and ${items.length - most} more` : ''
+  return `${items.slice(0, most).join(', ')}${more}`
+}
+
+/** A text of somebody else's, so that no sentence grows with it. */
+export function shortened(text: string, most = 60): string {
+  return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text
+}

@@ -1,0 +1,40 @@
+// The output folder, of which the system may refuse later what it allowed at the start.
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { RunError } from '../../../src/errors.ts'
+import { Workspace } from '../../../src/io/folder/workspace.ts'
+import { aPlannedRun } from '../../fixtures/builders.ts'
+
+async function aWorkspace(): Promise<Workspace> {
+  return await Workspace.fresh(join(await mkdtemp(join(tmpdir(), 'speedproof-workspace-')), 'out'))
+}
+
+const refusal = (work: Promise<unknown>) => expect(work).rejects.toThrow(RunError)
+
+test('a folder that is removed meanwhile is no bug of ours', async () => {
+  const workspace = await aWorkspace()
+  await rm(workspace.directory, { recursive: true })
+  await expect(workspace.saveLadder('{}', '# ladder')).rejects.toThrow(
+    `out: ${workspace.ladderFile} cannot be written any more (ENOENT: no such file or directory, open '${workspace.ladderFile}.part'); was its folder removed meanwhile?`,
+  )
+  await refusal(workspace.saveLadder('{}', '# ladder'))
+})
+
+test('what the system refuses names the file and how to go on, and the file stays as it was', async () => {
+  const workspace = await aWorkspace()
+  await workspace.saveLadder('{"before": true}', '# before')
+  await mkdir(`${workspace.ladderFile}.part`)
+  await expect(workspace.saveLadder('{}', '# after')).rejects.toThrow(
+    /^out: .*ladder\.json cannot be written any more \(EISDIR: .*\); mend that, .*; what was written until then stays$/,
+  )
+  expect(await readFile(workspace.ladderFile, 'utf8')).toBe('{"before": true}')
+})
+
+test('nor is a launch without a place', async () => {
+  const workspace = await aWorkspace()
+  const run = aPlannedRun()
+  await mkdir(workspace.runFiles(run).configFile, { recursive: true })
+  await refusal(workspace.prepareRun(run, {}))
+})
