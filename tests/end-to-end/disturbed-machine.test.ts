@@ -185,7 +185,7 @@ it.each(['out/.speedproof.lock', 'speedproof-cpu.lock'])(
 it('a ladder whose lock is lost ends, does not count the launch in which it was, and can be resumed', async () => {
   const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.002 } }]
   const folder = await anExperiment({ ladder: { rungs } })
-  const words = ['ladder', '--part', 'alone', EXPERIMENT_FILE]
+  const words = ['ladder', EXPERIMENT_FILE]
   const release = await held(folder, 'sitting-1-001-baseline')
   const running = startSpeedproof(folder, ...words)
   await vi.waitUntil(begun(folder, 'sitting-1-001-baseline', 'out/ladder'), PATIENCE)
