@@ -20,8 +20,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from benchmarks.ending import end_by_exception
-from benchmarks.in_words import refused_in_words
+from benchmarks.harness.ending import end_by_exception
+from benchmarks.harness.in_words import refused_in_words
 from trainer.config.schema import Config, SpeedConfig
 from trainer.data.feed import Share, open_feed
 from trainer.errors import ConfigError

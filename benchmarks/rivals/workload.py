@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from benchmarks import machine
+from benchmarks.harness import machine
 from trainer.config import Config, load_config
 from trainer.data.feed import Share, open_feed
 from trainer.data.splits import open_data

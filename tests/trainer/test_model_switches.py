@@ -16,6 +16,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import _registry
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.gpu_check.verdict import IN_HALVES, KERNELS
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
 from trainer.errors import ConfigError
@@ -33,10 +34,6 @@ from trainer.switches.attention import (
 from trainer.switches.compile_blocks import compiled_blocks, observed_compile
 from trainer.switches.fused_pointwise import observed_fused_layers
 from trainer.switches.on_model import put_on_model
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-from gpu_check_verdict import IN_HALVES, KERNELS
 
 
 def an_objective(folder, *overrides: str) -> tuple[Objective, float, int]:
@@ -149,7 +146,7 @@ def test_a_kernel_in_place_of_attention_reads_back(tmp_path):
     [("float16", 4e-3, (2, 16, 2, 16)), ("float32", 2e-6, (3, 20, 1, 48))],  # the second fills no tile
 )
 def test_our_kernels_agree_with_float64(dtype, tolerance, sizes):
-    program = [sys.executable, "benchmarks/kernel_errors.py", dtype, *map(str, sizes)]
+    program = [sys.executable, "-m", "benchmarks.gpu_check.kernel_errors", dtype, *map(str, sizes)]
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

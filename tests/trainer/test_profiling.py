@@ -12,10 +12,10 @@ from test_precision import a_learner
 from test_wrappers import LATENT_ALONE
 from tiny import OUT_OF_MEMORY, ROOT, launch, tiny_config, tiny_file, train_in_ranks
 
-from benchmarks.roofline import PEAK_BYTES_PER_SECOND, Measured, Products, bounds
-from benchmarks.roofline import main as roofline
-from benchmarks.speed_cases import pairs_per_second
-from benchmarks.step_operations import LAUNCH_NOTHING, operations, table
+from benchmarks.speed.roofline import PEAK_BYTES_PER_SECOND, Measured, Products, bounds
+from benchmarks.speed.roofline import main as roofline
+from benchmarks.speed.speed_cases import pairs_per_second
+from benchmarks.speed.step_operations import LAUNCH_NOTHING, operations, table
 from trainer.config import load_config
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
@@ -81,8 +81,8 @@ def test_the_roofline_is_of_the_same_products(name):
 
 
 def test_the_roofline_of_recorded_trainings_is_a_row_for_each_part(monkeypatch, capsys):
-    operator = ROOT / "benchmarks/parity/h200-4gpu-optimized.jsonl"
-    whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
+    operator = ROOT / "out/records/parity/h200-4gpu-optimized.jsonl"
+    whole = ROOT / "out/records/scaling/4gpu/optimized-1gpu.jsonl"
     monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(operator), "--whole", str(whole)])
     roofline()
     cells = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()[2:]}
@@ -92,7 +92,7 @@ def test_the_roofline_of_recorded_trainings_is_a_row_for_each_part(monkeypatch, 
 
 
 def test_a_recipes_speed_is_of_the_pairs_that_its_steps_take():
-    recorded = ROOT / "benchmarks/scaling/1gpu-f57c183/recipe/optimized-1gpu-warm.jsonl"
+    recorded = ROOT / "out/records/scaling/1gpu-f57c183/recipe/optimized-1gpu-warm.jsonl"
     events = [json.loads(line) for line in recorded.read_text().splitlines()]
     assert pairs_per_second(events) == pytest.approx(192 / 0.02835, rel=1e-3)  # a quarter of 768 a step
     assert Measured.of(recorded).seconds == pytest.approx(4 * 0.02835, rel=1e-3)
@@ -106,8 +106,8 @@ def test_no_steps_and_steps_of_no_time_give_no_speed(steps):
 
 
 def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, monkeypatch):
-    whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
-    start, *rest = (ROOT / "benchmarks/parity/h200-1gpu-operator.jsonl").read_text().splitlines()
+    whole = ROOT / "out/records/scaling/4gpu/optimized-1gpu.jsonl"
+    start, *rest = (ROOT / "out/records/parity/h200-1gpu-operator.jsonl").read_text().splitlines()
     event = json.loads(start)
     event["config"]["model"]["depth"] = 2
     other = tmp_path / "other.jsonl"
@@ -118,8 +118,8 @@ def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, mon
 
 
 def test_a_whole_model_is_not_taken_for_an_operator(monkeypatch):
-    operator = ROOT / "benchmarks/parity/h200-1gpu-operator.jsonl"
-    whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
+    operator = ROOT / "out/records/parity/h200-1gpu-operator.jsonl"
+    whole = ROOT / "out/records/scaling/4gpu/optimized-1gpu.jsonl"
     for files, said in (
         ((whole, whole), "--operator: is of a training with model.trained all; give one with operator"),
         ((operator, operator), "--whole: is of a training with model.trained operator; give one with all"),
@@ -130,8 +130,8 @@ def test_a_whole_model_is_not_taken_for_an_operator(monkeypatch):
 
 
 def test_an_operator_is_not_held_against_another_form_of_the_whole(monkeypatch):
-    operator = ROOT / "benchmarks/parity/h200-4gpu-optimized.jsonl"
-    whole = ROOT / "benchmarks/scaling/4gpu/baseline-1gpu.jsonl"
+    operator = ROOT / "out/records/parity/h200-4gpu-optimized.jsonl"
+    whole = ROOT / "out/records/scaling/4gpu/baseline-1gpu.jsonl"
     monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(operator), "--whole", str(whole)])
     with pytest.raises(
         SystemExit, match=r"graph, kernels and format differ, \('model', True, True, 'bf16'\)"
