@@ -80,9 +80,6 @@ shards_of_gpu() { # FUNCTION NUMBER SHARDS: one after another where there are mo
   done
   return "$worst"
 }
-ladder_shard() { # SHARD SHARDS
-  ladder ladder-1gpu "$out/ladder-1gpu/$1" --shard "$(($1 + 1))/$2"
-}
 check() { # PROCESSES FOLDER [OPTION...]; goes on with what the folder holds
   python3 -m benchmarks.gpu_check.run --processes "$1" --out "$2" --resume --data data "${@:3}"
 }
@@ -134,11 +131,7 @@ measure() {
       ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 "seed=${count}31" ;;
-    ladder-1gpu)
-      share_out ladder_shard "$1" || return
-      node lib/cli.js ladder --show "$out/$1"/*/ladder.json > "$out/$1.txt"
-      ;;
-    ladder-4gpu)
+    ladder-?gpu)
       ladder "$1" "$out/$1" && node lib/cli.js ladder --show "$out/$1/ladder.json" > "$out/$1.txt"
       ;;
     parity)

@@ -30,7 +30,8 @@ function packRecords(): void {
   const all = recordNames()
   for (const name of names) {
     const inside = all.find((other) => other.startsWith(`${name}/`))
-    if (inside) throw new Error(`--pack ${name}: holds the record ${inside}; name each of its records instead`)
+    if (inside)
+      throw new Error(`--pack ${name}: holds the record ${inside}; name each of its records instead`)
   }
   for (const name of names.length > 0 ? names : all) {
     pack(name)
@@ -46,7 +47,8 @@ async function checkRecords(): Promise<void> {
   console.log(`judged ${experiments} experiments and ${ladders} ladders in out/records`)
   if (values.write) writeVerdicts(verdicts)
   const problems = differing(verdicts).map(
-    (name) => `${name}: the verdict is another than in benchmarks/records/verdicts.json; see benchmarks/README.md`,
+    (name) =>
+      `${name}: the verdict is another than in benchmarks/records/verdicts.json; see benchmarks/README.md`,
   )
   if (hasHistory()) problems.push(...(await wrongCommits()))
   else console.log('which commit each gate ran is not checked: this clone lacks the history')

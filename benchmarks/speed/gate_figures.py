@@ -15,6 +15,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable
+from functools import cache
 from statistics import mean, stdev
 from typing import NamedTuple
 
@@ -107,6 +108,7 @@ def errors(gates: list[str], name: str) -> list[tuple[int, float]]:
     ]
 
 
+@cache
 def blocks(gate: str) -> list[Block]:
     """ConfigError where a run of a block is not there, or has no start or no end."""
     runs: dict[str, dict[str, list[dict]]] = {}

@@ -1,12 +1,12 @@
 // The scripts in benchmarks/ that start experiments on a host with GPUs, in a folder that stands for the repository,
 // with programs that only note their calls.
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, expect, it, vi } from 'vitest'
-import { aFolder, PYTHON, ROOT, stillRunning } from '../fixtures/processes/launching.ts'
+import { aFolder, PYTHON, ROOT, stillRunning } from '../../tests/fixtures/processes/launching.ts'
 
 let folder: string
 let env: NodeJS.ProcessEnv
@@ -18,8 +18,9 @@ beforeEach(async () => {
     PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
     CUDA_VISIBLE_DEVICES: undefined,
   }
-  for (const name of ['benchmarks', 'bin', 'lib', 'packages']) await mkdir(join(folder, name))
-  for (const script of ['on-gpus.sh', 'pack.sh', 'through-the-action.sh']) {
+  for (const name of ['benchmarks/harness', 'bin', 'lib', 'packages'])
+    await mkdir(join(folder, name), { recursive: true })
+  for (const script of ['on-gpus.sh', 'harness/pack.sh', 'harness/through-the-action.sh']) {
     await copyFile(join(ROOT, 'benchmarks', script), join(folder, 'benchmarks', script))
   }
   await writeFile(join(folder, 'lib/cli.js'), '')
@@ -63,21 +64,17 @@ async function call(script: string, ...args: string[]) {
 
 const onGpus = (...parts: string[]) => call('on-gpus.sh', 'out', ...parts)
 
-it.each(['on-gpus.sh', 'pack.sh', 'through-the-action.sh'])('%s says how it is called', async (script) => {
-  const { exitCode, said } = await call(script)
-  expect(exitCode).toBe(2)
-  expect(said).toMatch(/^usage: /)
-})
-
-it.each(['on-gpus.sh', 'pack.sh'])('%s takes no option for a folder or file', async (script) => {
-  expect(await call(script, '--help')).toMatchObject({
-    exitCode: 2,
-    said: expect.stringMatching(/^usage: /),
-  })
-})
+it.each(['on-gpus.sh', 'harness/pack.sh', 'harness/through-the-action.sh'])(
+  '%s says how it is called',
+  async (script) => {
+    const { exitCode, said } = await call(script)
+    expect(exitCode).toBe(2)
+    expect(said).toMatch(/^usage: /)
+  },
+)
 
 it.each(
-  ['on-gpus.sh', 'through-the-action.sh'].flatMap((script) =>
+  ['on-gpus.sh', 'harness/through-the-action.sh'].flatMap((script) =>
     ['', '../elsewhere', 'out/../..'].map((out) => [script, out]),
   ),
 )('%s refuses "%s", which is not below the repository', async (script, out) => {
@@ -88,17 +85,6 @@ it.each(
   expect(await readdir(folder)).toEqual(['benchmarks', 'bin', 'lib', 'packages'])
 })
 
-it.each(['on-gpus.sh', 'through-the-action.sh'])(
-  '%s refuses a folder outside of the repository',
-  async (script) => {
-    const { exitCode, said } = await call(script, join(folder, 'elsewhere'), 'kernels')
-    expect(exitCode).toBe(2)
-    expect(said).toContain(`OUT is a folder in the repository, relative to its root, such as out/`)
-    expect(said).toContain(`; got ${folder}/elsewhere`)
-    expect(await readdir(folder)).toEqual(['benchmarks', 'bin', 'lib', 'packages'])
-  },
-)
-
 it('a part that does not exist ends the call before any runs', async () => {
   const { exitCode, said } = await onGpus('kernels', 'gate-3gpu')
   expect(exitCode).toBe(2)
@@ -108,31 +94,12 @@ it('a part that does not exist ends the call before any runs', async () => {
   expect(await readdir(folder)).not.toContain('calls')
 })
 
-it('two parts in one word are no part', async () => {
-  const { exitCode, said } = await onGpus('data check-1gpu')
-  expect(exitCode).toBe(2)
-  expect(said).toContain('no part is called data check-1gpu; parts: data check-1gpu check-2gpu')
-  expect(await readdir(folder)).not.toContain('calls')
-})
-
 it.each<[string, string, string, () => Promise<unknown>]>([
-  [
-    'kernels',
-    'a GPU',
-    'kernels: needs GPUs, 1 where nvidia-smi and CUDA_VISIBLE_DEVICES show 0: ',
-    () => stub('nvidia-smi', 'echo No devices; exit 6'),
-  ],
   [
     'gate-4gpu',
     'GPUs',
     'gate-4gpu: needs GPUs, 4 where nvidia-smi and CUDA_VISIBLE_DEVICES show 2: ',
     () => haveGpus(2),
-  ],
-  [
-    'check-2gpu',
-    'two GPUs',
-    'check-2gpu: needs GPUs, 2 where nvidia-smi and CUDA_VISIBLE_DEVICES show 1: ',
-    () => haveGpus(1),
   ],
   [
     'floor-1gpu',
@@ -147,27 +114,15 @@ it.each<[string, string, string, () => Promise<unknown>]>([
     () => rm(join(folder, 'lib/cli.js')),
   ],
   [
-    'memory',
-    'torch',
-    'memory: needs python3 with torch: pip install torch',
-    () => rm(join(folder, 'packages/torch.py')),
-  ],
-  [
     'rivals-2gpu',
     'rivals',
     'rivals-2gpu: needs python3 with accelerate: pip install lightning accelerate',
     () => havePackages('lightning'),
   ],
   [
-    'breakdown-2gpu',
-    'matplotlib',
-    'breakdown-2gpu: needs python3 with matplotlib: pip install --group',
-    async () => {},
-  ],
-  [
     'learning',
     'the FNO',
-    'learning: needs python3 with neuralop: pip install --group benchmarks',
+    'learning: needs python3 with neuralop: pip install --group benchmarks/pyproject.toml:benchmarks',
     () => havePackages('matplotlib'),
   ],
 ])('%s without %s is refused before anything is measured', async (part, _what, text, without) => {
@@ -176,58 +131,6 @@ it.each<[string, string, string, () => Promise<unknown>]>([
   expect(exitCode).toBe(2)
   expect(said).toContain(text)
   expect(await readdir(folder)).toEqual(['benchmarks', 'bin', 'lib', 'packages'])
-})
-
-it('a pack for another Python is refused', async () => {
-  await havePackages('matplotlib', 'neuralop')
-  await mkdir(join(folder, '.packages'))
-  await writeFile(join(folder, '.packages/python-version'), '2.7\n')
-  const { exitCode, said } = await onGpus('learning')
-  expect(exitCode).toBe(2)
-  expect(said).toMatch(
-    /learning: needs a pack for Python 3\.\d+, where \.packages is for 2\.7: benchmarks\/pack\.sh FILE 3\./,
-  )
-})
-
-it('what a pack is made of has to be set up', async () => {
-  const { exitCode, said } = await call('pack.sh', join(folder, 'pack.tar.xz'))
-  expect(exitCode).toBe(2)
-  expect(said).toContain('needs node_modules/.bin/ncc and node and .venv/bin/uv: npm run setup makes them')
-})
-
-it.each(['abc', '9.9', '3', '3.12.1', ''])('a pack for Python "%s" is refused at once', async (python) => {
-  const { exitCode, said } = await call('pack.sh', join(folder, 'pack.tar.xz'), python)
-  expect(exitCode).toBe(2)
-  expect(said).toContain(`pack.sh: PYTHON: got "${python}", expected the host's version such as 3.12`)
-})
-
-it('a pack whose packages cannot be installed names the version of Python before anything is built', async () => {
-  await mkdir(join(folder, 'node_modules/.bin'), { recursive: true })
-  await mkdir(join(folder, '.venv/bin'), { recursive: true })
-  for (const name of ['node_modules/.bin/ncc', 'node_modules/.bin/tsc', 'node_modules/.bin/node']) {
-    await writeFile(join(folder, name), `#!/bin/sh\necho "$0" >> "${folder}/calls"\n`, { mode: 0o755 })
-  }
-  await writeFile(join(folder, '.venv/bin/uv'), '#!/bin/sh\necho No solution >&2; exit 1\n', {
-    mode: 0o755,
-  })
-  await copyFile(join(ROOT, 'pyproject.toml'), join(folder, 'pyproject.toml'))
-  const { exitCode, said } = await call('pack.sh', join(folder, 'pack.tar.xz'), '3.99')
-  expect(exitCode).toBe(1)
-  expect(said).toMatch(
-    /^No solution\n.*pack\.sh: PYTHON: uv cannot install neuraloperator==\S+ for 3\.99, for the reason above; /,
-  )
-  expect(await readdir(folder)).not.toContain('calls')
-})
-
-it('what is missing is named once for all parts that need it, and not for one that is done', async () => {
-  await onGpus('kernels')
-  await stub('nvidia-smi', 'exit 9')
-  const { exitCode, said } = await onGpus('kernels', 'check-1gpu', 'memory')
-  expect(exitCode).toBe(2)
-  expect(said.split('\n')).toEqual([
-    expect.stringMatching(/on-gpus\.sh: check-1gpu memory: needs GPUs, 1 where/),
-    '',
-  ])
 })
 
 it('a part asks for as many GPUs as its name ends with', async () => {
@@ -242,28 +145,12 @@ it('a part asks for as many GPUs as its name ends with', async () => {
   expect(asked.flatMap(([, parts = '']) => parts.split(' '))).toContain('fp16-4gpu')
 })
 
-it('data are made without a GPU', async () => {
-  await stub('nvidia-smi', 'exit 9')
-  expect((await onGpus('data')).exitCode).toBe(0)
-  expect(await calls()).toEqual([
-    '-m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml',
-  ])
-})
-
-it('GPUs that are not visible do not count', async () => {
-  env.CUDA_VISIBLE_DEVICES = '1,3'
-  expect((await onGpus('speed-cases-4gpu')).said).toContain(
-    'needs GPUs, 4 where nvidia-smi and CUDA_VISIBLE_DEVICES show 2',
-  )
-  expect((await onGpus('speed-cases-2gpu')).exitCode).toBe(0)
-})
-
 it('a part that is done is passed over by the next call', async () => {
   expect((await onGpus('data', 'kernels')).exitCode).toBe(0)
   expect(await onGpus('data', 'kernels')).toEqual({ exitCode: 0, said: '' })
   expect(await calls()).toEqual([
     '-m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml',
-    '-m benchmarks.kernel_speed',
+    '-m benchmarks.speed.kernel_speed',
   ])
 })
 
@@ -272,7 +159,7 @@ it('a part that fails is named with its log, the others are still measured, and 
   const { exitCode, said } = await onGpus('memory', 'kernels')
   expect(exitCode).toBe(1)
   expect(said).toMatch(/memory: not done, see out\/memory\.log/)
-  expect(await calls()).toContain('-m benchmarks.kernel_speed')
+  expect(await calls()).toContain('-m benchmarks.speed.kernel_speed')
   await python('')
   expect((await onGpus('kernels')).said).toMatch(/^kernels: exit 0 after/)
 })
@@ -284,9 +171,7 @@ it.each([
   ['inconclusive', 'inconclusive', 'measured again', 3],
   ['invalid', 'passed', 'measured again', 4],
 ])('an experiment that ends as %s, its completion %s, is %s', async (verdict, completion, then, exitCode) => {
-  const result = JSON.parse(await readFile(join(ROOT, 'benchmarks/gate/two-task-4gpu/result.json'), 'utf8'))
-  result.verdict.verdict = verdict
-  result.verdict.checks.find(({ name }: { name: string }) => name === 'completion').state = completion
+  const result = { verdict: { verdict, checks: [{ name: 'completion', state: completion }] } }
   await writeFile(join(folder, 'result.json'), JSON.stringify(result))
   await node(`echo measured >> "${folder}/calls"
 cp "${folder}/result.json" "$INPUT_OUT/"
@@ -301,9 +186,9 @@ exit ${exitCode}`)
 
 it('an experiment that could not start is not done by the result of an earlier one', async () => {
   await mkdir(join(folder, 'out/gate-4gpu'), { recursive: true })
-  await copyFile(
-    join(ROOT, 'benchmarks/gate/two-task-4gpu/result.json'),
+  await writeFile(
     join(folder, 'out/gate-4gpu/result.json'),
+    JSON.stringify({ verdict: { verdict: 'passed', checks: [{ name: 'completion', state: 'passed' }] } }),
   )
   await node('exit 2')
   expect((await onGpus('gate-4gpu')).exitCode).toBe(1)
@@ -333,16 +218,6 @@ it('a rival that fails stops no other, and alone is run again', async () => {
   expect(await programs()).toEqual([...each, 'lightning', 'lightning'])
 })
 
-it('a breakdown that cannot be drawn is drawn again from the same traces', async () => {
-  await havePackages('matplotlib')
-  await measuringPython('step_breakdown')
-  const trained = Array<string>(4).fill('train ') // both forms, traced and not
-  expect((await onGpus('breakdown-2gpu')).exitCode).toBe(1)
-  expect(await programs()).toEqual([...trained, 'step_breakdown'])
-  expect((await onGpus('breakdown-2gpu')).exitCode).toBe(1)
-  expect(await programs()).toEqual([...trained, 'step_breakdown', 'step_breakdown'])
-})
-
 it("the plan's settings are traced over a whole period, and timed without one of them at a time", async () => {
   await havePackages('matplotlib')
   await measuringPython('nothing')
@@ -354,7 +229,7 @@ it("the plan's settings are traced over a whole period, and timed without one of
   expect(untraced).not.toContain('trace_updates')
   expect(breakdown).toContain('step_breakdown --updates 4 ')
   expect(cases).toBe(
-    '-m benchmarks.speed_cases --gpus 2 --out out/speed-cases-2gpu --only baseline-2gpu optimized-2gpu' +
+    '-m benchmarks.speed.speed_cases --gpus 2 --out out/speed-cases-2gpu --only baseline-2gpu optimized-2gpu' +
       ' plan-2gpu plan-2gpu-ddp plan-2gpu-nccl-default plan-2gpu-all-activations plan-2gpu-own-batch',
   )
 })
@@ -377,20 +252,7 @@ it('number formats are compared on all GPUs at once, by eight seeds, and one tha
   expect(others).toEqual([])
 })
 
-it('the operator and the whole are trained on one GPU, without torchrun, for their roofline', async () => {
-  await measuringPython('nothing')
-  expect((await onGpus('operator-1gpu')).exitCode).toBe(0)
-  const [operator, whole, roofline] = await calls()
-  const train = '-m trainer train --config configs/train'
-  expect(operator).toContain(`${train}/parity-4gpu-optimized.yaml --seed 0 --out out/operator-1gpu/operator`)
-  expect(operator).toContain(' --set train.pairs_per_update=1600 ')
-  expect(whole).toContain(`${train}/two-task-1gpu-optimized.yaml --seed 0 --out out/operator-1gpu/whole`)
-  expect(roofline).toBe(
-    '-m benchmarks.roofline --operator out/operator-1gpu/operator/metrics.jsonl --whole out/operator-1gpu/whole/metrics.jsonl',
-  )
-})
-
-const CHECK = 'benchmarks/gpu_check.py --processes'
+const CHECK = '-m benchmarks.gpu_check.run --processes'
 
 it('the check of one GPU is shared out to all, and those of several are one call each', async () => {
   await haveGpus(3)
@@ -411,41 +273,7 @@ it('the check of one GPU is shared out to all, and those of several are one call
   expect(await calls()).toContain(`${CHECK} 4 --out out/check-4gpu --resume --data data`)
 })
 
-const SINGLE = 'lib/cli.js ladder configs/experiments/ladder-1gpu.yaml --out out/ladder-1gpu'
 const noteLadder = () => node(`echo "$CUDA_VISIBLE_DEVICES: $*" >> "${folder}/calls"`)
-
-it('a ladder is shared out to all GPUs, goes on, and is shown as a whole', async () => {
-  await haveGpus(3)
-  await noteLadder()
-  await mkdir(join(folder, 'out/ladder-1gpu/2'), { recursive: true })
-  await writeFile(join(folder, 'out/ladder-1gpu/2/ladder.json'), '')
-  expect((await onGpus('ladder-1gpu')).exitCode).toBe(0)
-  expect((await calls()).slice(0, 3).toSorted()).toEqual([
-    `0: ${SINGLE}/0 --shard 1/3`,
-    `1: ${SINGLE}/1 --shard 2/3`,
-    `2: ${SINGLE}/2 --shard 3/3 --resume --retry`,
-  ])
-  expect((await calls())[3]).toBe(': lib/cli.js ladder --show out/ladder-1gpu/2/ladder.json')
-})
-
-it.each([
-  [1, ['0: /0 --shard 1/3', '0: /1 --shard 2/3', '0: /2 --shard 3/3']],
-  [2, ['0: /0 --shard 1/3', '0: /2 --shard 3/3', '1: /1 --shard 2/3']],
-  [4, ['0: /0 --shard 1/3', '1: /1 --shard 2/3', '2: /2 --shard 3/3']],
-])('a ladder that three GPUs began goes on with their shares on %i', async (count, shares) => {
-  await haveGpus(3)
-  await node('exit 3')
-  expect((await onGpus('ladder-1gpu')).exitCode).toBe(1)
-  await haveGpus(count)
-  await noteLadder()
-  expect((await onGpus('ladder-1gpu')).exitCode).toBe(0)
-  expect(
-    (await calls())
-      .slice(0, 3)
-      .map((line) => line.replace(SINGLE, ''))
-      .toSorted(),
-  ).toEqual(shares)
-})
 
 it('the ladder of four GPUs is one call, which goes on too', async () => {
   await node(
@@ -462,13 +290,6 @@ it('the ladder of four GPUs is one call, which goes on too', async () => {
   ])
 })
 
-it('a part whose first call fails waits for the others before the next part', async () => {
-  await haveGpus(2)
-  await node(`[ "$CUDA_VISIBLE_DEVICES" = 0 ] && exit 3\nsleep 1\necho "ladder ended" >> "${folder}/calls"`)
-  expect((await onGpus('ladder-1gpu', 'kernels')).exitCode).toBe(1)
-  expect(await calls()).toEqual(['ladder ended', '-m benchmarks.kernel_speed'])
-})
-
 /** A call whose only part, kernels, does not end by itself, and the process of that. */
 async function atWork(): Promise<{ script: ChildProcess; pid: number }> {
   await python(`echo $$ > "${folder}/child"\nexec sleep 600`)
@@ -481,7 +302,7 @@ async function atWork(): Promise<{ script: ChildProcess; pid: number }> {
   return { script, pid }
 }
 
-it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+it.each(['SIGTERM', 'SIGINT'] as const)(
   'ended by %s, it ends what it runs, and the part is run again',
   async (signal) => {
     const { script, pid } = await atWork()
@@ -505,50 +326,25 @@ it('what one commit measured is not gone on with by another', async () => {
   expect(await calls()).toHaveLength(1)
 })
 
-it('a commit is named by its hash where a tag points to it', async () => {
-  const git = (...args: string[]) =>
-    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], {
-      cwd: folder,
-      encoding: 'utf8',
-      stdio: 'pipe',
-    }).trim()
-  git('init')
-  git('add', 'benchmarks')
-  git('commit', '--message', 'One')
-  git('tag', '--annotate', '--message', 'v1', 'v1')
-  expect((await onGpus('kernels')).exitCode).toBe(0)
-  expect(await readFile(join(folder, 'out/commit'), 'utf8')).toBe(`${git('rev-parse', 'HEAD')}\n`)
-})
-
 it('a second call into the same folder is refused', async () => {
   const { script, pid } = await atWork()
   const { exitCode, said } = await onGpus('data')
   expect(exitCode).toBe(2)
   expect(said).toMatch(/another call is at work in out, /)
   expect(stillRunning([pid])).toEqual([pid])
-  expect(await calls()).toEqual(['-m benchmarks.kernel_speed'])
+  expect(await calls()).toEqual(['-m benchmarks.speed.kernel_speed'])
   script.kill()
   await once(script, 'exit')
 })
 
-it('what is left of a killed call keeps its folder until it has ended', async () => {
-  const { script, pid } = await atWork()
-  script.kill('SIGKILL')
-  await once(script, 'exit')
-  expect((await onGpus('data')).said).toContain('another call is at work in out, or what it launched')
-  process.kill(pid)
-  await python('')
-  await vi.waitFor(async () => expect((await onGpus('data')).said).not.toContain('at work'), 10_000)
-})
-
-it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+it.each(['SIGTERM', 'SIGINT'] as const)(
   'ended by %s, through-the-action.sh ends the step, keeps what that left and removes its own files',
   async (signal) => {
     await node(`trap 'kill $!; echo left > "$GITHUB_OUTPUT"; exit 1' TERM
 sleep 600 &
 echo "$$ $! $RUNNER_TEMP" > "${folder}/step"
 wait`)
-    const script = spawn(join(folder, 'benchmarks/through-the-action.sh'), ['out', 'x.yaml'], { env })
+    const script = spawn(join(folder, 'benchmarks/harness/through-the-action.sh'), ['out', 'x.yaml'], { env })
     const [own = '', ...pids] = await vi.waitFor(async () => {
       const noted = await readFile(join(folder, 'step'), 'utf8')
       expect(noted).toMatch(/\n$/)

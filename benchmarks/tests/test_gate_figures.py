@@ -49,11 +49,11 @@ def test_a_seed_counts_once_however_many_gates_have_it():
 
 def test_a_record_that_is_cut_is_refused_with_its_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(gate_figures, "GATES", tmp_path)
-    run = tmp_path / "two-task-1gpu/runs/03-block-1-baseline"
+    run = tmp_path / "cut/runs/03-block-1-baseline"
     run.mkdir(parents=True)
     (run / "metrics.jsonl").write_text('{"event": "run_start", "seed": 1}\n')
     with pytest.raises(ConfigError, match=r"03-block-1-baseline: has no metrics with a run_end"):
-        gate_figures.blocks("two-task-1gpu")
+        gate_figures.blocks("cut")
     (run / "metrics.jsonl").write_text('{"event": "run_start", "seed": 1}\n{"event": "run_end"}\n')
     with pytest.raises(ConfigError, match="block 1 has no metrics of its optimized run"):
-        gate_figures.blocks("two-task-1gpu")
+        gate_figures.blocks("cut")
