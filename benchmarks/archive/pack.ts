@@ -8,7 +8,7 @@ import { ENDING, PACKED, UNPACKED } from './layout.ts'
 const MOST_BYTES = 1024 ** 3 // of one record, unpacked
 /** What tar would otherwise take from this machine: order, times, owners, and modes after its umask. */
 const REPRODUCIBLE = [
-  ...['--format=ustar', '--sort=name', '--mtime=@0', '--mode=u=rwX,go=rX'],
+  ...['--format=ustar', '--sort=name', '--mtime=@0', '--mode=u+rw,u+X,go-w,go+rX'],
   ...['--owner=0', '--group=0', '--numeric-owner'],
 ]
 const COMPRESSION = {
@@ -18,18 +18,18 @@ const COMPRESSION = {
 }
 
 /** Makes the record's file anew from its folder in out/records. */
-export function pack(name: string): void {
-  if (!statSync(join(UNPACKED, name), { throwIfNoEntry: false })?.isDirectory())
-    throw new Error(`out/records/${name}: no such folder; put the record there, then pack it`)
-  const archive = tar(['-c', ...REPRODUCIBLE, '-C', UNPACKED, name])
-  const file = join(PACKED, `${name}${ENDING}`)
+export function pack(name: string, source = UNPACKED, target = PACKED): void {
+  if (!statSync(join(source, name), { throwIfNoEntry: false })?.isDirectory())
+    throw new Error(`${join(source, name)}: no such folder; put the record there, then pack it`)
+  const archive = tar(['-c', ...REPRODUCIBLE, '-C', source, name])
+  const file = join(target, `${name}${ENDING}`)
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, zstdCompressSync(archive, { params: COMPRESSION }))
 }
 
 /** Replaces the record's folder below `target`. */
-export function unpack(name: string, target: string = UNPACKED): void {
-  const archive = zstdDecompressSync(readFileSync(join(PACKED, `${name}${ENDING}`)), {
+export function unpack(name: string, target = UNPACKED, source = PACKED): void {
+  const archive = zstdDecompressSync(readFileSync(join(source, `${name}${ENDING}`)), {
     maxOutputLength: MOST_BYTES,
   })
   rmSync(join(target, name), { recursive: true, force: true })

@@ -18,11 +18,18 @@ const { values, positionals } = parseArgs({
 if (Object.keys(values).length > 1 || (positionals.length > 0 && !values.pack)) {
   console.error(USAGE)
   process.exitCode = 2
-} else if (values.pack) {
-  packRecords()
 } else {
-  for (const name of recordNames()) unpack(name)
-  if (!values.unpack) await checkRecords()
+  try {
+    if (values.pack) {
+      packRecords()
+    } else {
+      for (const name of recordNames()) unpack(name)
+      if (!values.unpack) await checkRecords()
+    }
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = 2
+  }
 }
 
 function packRecords(): void {

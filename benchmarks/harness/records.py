@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trainer.errors import ConfigError
 
-RECORDS = Path(__file__).parents[2] / "out" / "records"
+RECORDS = Path(__file__).resolve().parents[2] / "out" / "records"
 
 
 def unpacked(path: Path) -> Path:

@@ -549,6 +549,6 @@ def test_the_check_tries_itself_on_the_cpu(tmp_path, monkeypatch, capsys):
         *expected_read_backs(CASES["plain-fp32"]),
         "optimizer",
     }
-    monkeypatch.setattr(sys, "argv", [*command, "--resume", "--pairs", "12"])
-    with pytest.raises(ConfigError, match="was measured with another --pairs, 96, now 12"):
+    monkeypatch.setattr(sys, "argv", [*command, "--resume", "--updates", "20"])
+    with pytest.raises(ConfigError, match="was measured with another --updates, 16, now 20"):
         gpu_check.main()

@@ -54,7 +54,8 @@ def test_a_file_that_a_full_disk_refuses_is_not_taken_for_the_answer(capsys):
 
 
 def test_every_script_ends_in_words():
-    scripts = [file for file in (ROOT / "benchmarks").rglob("*.py") if "__main__" in file.read_text()]
+    files = [file for file in (ROOT / "benchmarks").glob("*/*.py") if file.parent.name != "tests"]
+    scripts = [file for file in files if "__main__" in file.read_text()]
     assert len(scripts) > 15
     assert [file.name for file in scripts if "refused_in_words()" not in file.read_text()] == []
 
