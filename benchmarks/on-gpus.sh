@@ -55,10 +55,10 @@ train() { # GPUS CONFIG FOLDER [OPTION...]; a training that has ended is kept
     ranks "$1" -m trainer train --config "configs/train/$2.yaml" --seed 0 --out "$3" "${@:4}"
 }
 action() { benchmarks/harness/through-the-action.sh "$out/$1" "configs/experiments/$2.yaml" -- "${@:3}"; }
-ladder() { # CONFIG FOLDER [OPTION...]; goes on with what the folder holds
+ladder() { # CONFIG FOLDER; goes on with what the folder holds
   local again=()
   [ ! -e "$2/ladder.json" ] || again=(--resume --retry)
-  node lib/cli.js ladder "configs/experiments/$1.yaml" --out "$2" "${@:3}" "${again[@]}"
+  node lib/cli.js ladder "configs/experiments/$1.yaml" --out "$2" "${again[@]}"
 }
 share_out() { # FUNCTION PART: FUNCTION SHARD SHARDS for all shards, side by side, each on one GPU
   local number shards calls=() worst=0

@@ -1,6 +1,5 @@
 // The pure half of the line: outcomes -> measure -> judge -> the result that every report is rendered from.
 import { gatesOf, type Variant } from './config/experiment.ts'
-import { sameRevisionText } from './config/revisions/revision-rules.ts'
 import { noiseFloorOf } from './judge/checks/aa.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/checks/noise-floor.ts'
 import { compare } from './judge/compare.ts'
@@ -8,22 +7,23 @@ import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
 import { withMachine } from './judge/machine/machine-verdict.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
-import { checkRepeats, type SetAside, standingOf } from './judge/repeat.ts'
+import { checkRepeats, type Standing, standingOf } from './judge/repeat.ts'
 import { judge, type Verdict } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'
-import { summarizeMachines, withMachineMetrics } from './measure/machine.ts'
+import { summarizeMachines } from './measure/machine.ts'
 import { UNWATCHED, type Watched } from './measure/machine-record.ts'
+import { withMachineMetrics } from './measure/metrics/machine-metrics.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
 import { confidenceOf } from './plan/looks.ts'
 import { allDifferences } from './record/differences.ts'
 import {
+  type OutcomeLine,
   outcomeLine,
   RESULT_SCHEMA_VERSION,
   type Request,
   type Result,
-  type SetAsideLine,
 } from './record/result.ts'
 
 /** `launched` has one entry per planned run, also for those that were not started, and one per repeat. */
@@ -63,10 +63,8 @@ export function assess(
     baseline: chooseFloor(keyOf('baseline'), request.noiseFloors),
     optimized: chooseFloor(keyOf('optimized'), request.noiseFloors),
   }
-  const judged = judge(experiment, outcomes, runs, comparison, floors, reevaluation, configs)
-  const isOne = sameRevisionText(request.experiment, request.sources)
-  const warnings = isOne === null ? judged.warnings : [...judged.warnings, isOne]
-  const verdict = withMachine({ ...judged, warnings }, machineChecks)
+  const judged = judge({ ...request, outcomes, runs, comparison, floors, reevaluation })
+  const verdict = withMachine(judged, machineChecks)
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,
@@ -75,11 +73,10 @@ export function assess(
     launches,
     reevaluation: reevaluation.launch,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
-    outcomes: launched.map(outcomeLine),
+    outcomes: launched.map((one) => outcomeLine(one, setAsideIn(standing, one))),
     runs,
     // Over the samples of both, which must be the same.
     curves: hasEqualWork(verdict) ? curvesOf(finishedOf(outcomes), warmUpStepsOf) : [],
-    setAside: standing.setAside.map(setAsideLine),
     preflight: watched.preflight,
     machines,
     machineChecks,
@@ -107,7 +104,9 @@ function finishedOf(outcomes: readonly RunOutcome[]): FinishedRun[] {
 }
 
 /** Its numbers alone: what does not count must not move the warm-up of what does. */
-function setAsideLine({ launched: { outcome }, reason }: SetAside): SetAsideLine {
-  const [summary = null] = summarizeRuns(finishedOf([outcome]))
-  return { runId: outcome.run.id, reason, summary }
+function setAsideIn({ setAside }: Standing, launched: Launched): OutcomeLine['setAside'] {
+  const reason = setAside.get(launched)
+  if (reason === undefined) return null
+  const [summary = null] = summarizeRuns(finishedOf([launched.outcome]))
+  return { reason, summary }
 }

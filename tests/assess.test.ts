@@ -97,8 +97,8 @@ test('variants whose losses start apart are asked about', async () => {
 
 test('runs that start far below where the warm-up launch started are asked about', async () => {
   // By its last steps alone it has learned: their mean is not that of the run.
-  const goesOn = ({ block, seed }: PlannedRun, step: number) =>
-    block === null && step < 37 ? 1 + seed / 100 : 0.1 + seed / 1000 + step / 1e6
+  const goesOn = ({ purpose, seed }: PlannedRun, step: number) =>
+    purpose === 'warm-up' && step < 37 ? 1 + seed / 100 : 0.1 + seed / 1000 + step / 1e6
   const warnings = await warningsAt(goesOn)
   expect(warnings).toContainEqual(
     expect.stringContaining('baseline: no run after 01-warm-up-baseline starts'),

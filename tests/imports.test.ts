@@ -7,7 +7,7 @@ const SRC = join(import.meta.dirname, '../src')
 /** More than a newcomer takes in at a glance. */
 const MOST_FILES = 13
 /** No stage owns these. */
-const SHARED = ['errors.ts', 'statistics', 'text']
+const SHARED = ['errors.ts', 'metrics', 'statistics', 'text']
 const LINE = ['config', 'plan', 'read', 'measure', 'judge', 'record', 'report']
 /** The run stage and what it stands on. The rest of io/ shows what the report says. */
 const RUN = '{process,machine,revisions,run,system}'
@@ -18,7 +18,7 @@ const places: readonly (readonly [files: string, mayImport: readonly string[]])[
   ...SHARED.map((place) => [under(place), SHARED] as const),
   // An experiment file may hold rungs, so the ladder's config belongs to the first stage.
   ...LINE.map((stage, index) => [under(stage), [...SHARED, ...upTo(index), 'ladder/config.ts']] as const),
-  ['ladder/{config,plan,record,judge,noise,standing,brackets,report}.ts', [...SHARED, ...LINE, 'ladder']],
+  ['ladder/{!(main),report/*}.ts', [...SHARED, ...LINE, 'ladder']],
   ['assess.ts', [...SHARED, ...LINE.slice(0, -1)]],
   [`io/${RUN}/**/*.ts`, [...SHARED, ...LINE.slice(0, -1), 'io']],
 ]

@@ -42,7 +42,7 @@ export function differing(verdicts: Verdicts): string[] {
 
 async function experimentSummary(file: string) {
   const { request, launched, watched, reevaluation } = await readRecorded(file, (recorded) => recorded)
-  const { verdict, machineChecks, runs, setAside } = assess(request, launched, watched, reevaluation)
+  const { verdict, machineChecks, runs, outcomes } = assess(request, launched, watched, reevaluation)
   const { speedups } = verdict
   return {
     verdict: verdict.verdict,
@@ -65,7 +65,7 @@ async function experimentSummary(file: string) {
       secondsPerSample: metrics.seconds_per_sample ?? null,
       valLoss: metrics.val_loss ?? null,
     })),
-    setAside: setAside.map(({ runId }) => runId),
+    setAside: outcomes.flatMap(({ run, setAside }) => (setAside === null ? [] : [run.id])),
   }
 }
 

@@ -275,18 +275,17 @@ it('the check of one GPU is shared out to all, and those of several are one call
 
 const noteLadder = () => node(`echo "$CUDA_VISIBLE_DEVICES: $*" >> "${folder}/calls"`)
 
-it('the ladder of four GPUs is one call, which goes on too', async () => {
-  await node(
-    `echo "$*" >> "${folder}/calls"; mkdir -p out/ladder-4gpu; touch out/ladder-4gpu/ladder.json; exit 3`,
-  )
-  expect((await onGpus('ladder-4gpu')).exitCode).toBe(1)
+it.each([1, 4])('the ladder of %i GPUs is one call, which goes on', async (count) => {
+  const out = `out/ladder-${count}gpu`
+  await node(`echo "$*" >> "${folder}/calls"; mkdir -p ${out}; touch ${out}/ladder.json; exit 3`)
+  expect((await onGpus(`ladder-${count}gpu`)).exitCode).toBe(1)
   await noteLadder()
-  expect((await onGpus('ladder-4gpu')).exitCode).toBe(0)
-  const ladder = 'lib/cli.js ladder configs/experiments/ladder-4gpu.yaml --out out/ladder-4gpu'
+  expect((await onGpus(`ladder-${count}gpu`)).exitCode).toBe(0)
+  const ladder = `lib/cli.js ladder configs/experiments/ladder-${count}gpu.yaml --out ${out}`
   expect(await calls()).toEqual([
     ladder,
     `: ${ladder} --resume --retry`,
-    ': lib/cli.js ladder --show out/ladder-4gpu/ladder.json',
+    `: lib/cli.js ladder --show ${out}/ladder.json`,
   ])
 })
 

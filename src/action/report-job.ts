@@ -6,6 +6,7 @@ import { assess } from '../assess.ts'
 import type { Experiment } from '../config/experiment.ts'
 import type { ReportInputs } from '../config/overrides/action-inputs.ts'
 import { parseExperiment } from '../config/parse-experiment.ts'
+import { type OtherExperiment, otherExperiment } from '../config/same-work/other-experiment.ts'
 import { ConfigError, RunError } from '../errors.ts'
 import { refuseSurrounding } from '../io/folder/own-folder.ts'
 import { Workspace } from '../io/folder/workspace.ts'
@@ -23,16 +24,11 @@ import { findReportTarget, type ReportTarget } from '../io/github/event/report-t
 import { publishCombined, show } from '../io/github/report/publish.ts'
 import { readRecorded } from '../io/load/read-recorded.ts'
 import { unpackResult } from '../io/load/unpack-result.ts'
-import { type OtherExperiment, otherExperiment } from '../judge/checks/other-experiment.ts'
 import { asInvalid } from '../judge/machine/machine-verdict.ts'
 import { combine } from '../record/combined.ts'
 import type { Result } from '../record/result.ts'
 import { checkInProgress, unjudgedCheck } from '../report/github/check.ts'
-import {
-  changedExperimentSection,
-  judgedBySection,
-  unjudgedSection,
-} from '../report/sections/judged-again.ts'
+import { changedExperimentSection, judgedBySection, unjudgedSection } from '../report/github/judged-again.ts'
 import { announceCombined, announceShown, warn } from './announce.ts'
 
 /** An archive of some hundred MB takes its time. */

@@ -5,7 +5,7 @@ import { CancelledError, ConfigError, RunError, UnfitMachineError } from '../err
 export const EXIT_CODES = { passed: 0, failed: 1, inconclusive: 3, invalid: 4 } as const
 export const EXIT_BAD_INPUT = 2
 export const EXIT_CANCELLED = 130
-const EXIT_OUR_BUG = 70
+const EXIT_INTERNAL_ERROR = 70
 
 /** Prints what a person can act on. */
 export function exitCodeOf(error: unknown): number {
@@ -24,5 +24,5 @@ export function exitCodeOf(error: unknown): number {
     return error instanceof UnfitMachineError ? EXIT_CODES.invalid : EXIT_CODES.failed
   }
   console.error('Speedproof has a bug; please report it with this text:', error)
-  return EXIT_OUR_BUG
+  return EXIT_INTERNAL_ERROR
 }

@@ -1,9 +1,13 @@
 // What the commands have in common: their options, and what these say.
+import { existsSync } from 'node:fs'
 import { isAbsolute, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { OVERRIDE_NAMES, type OverrideName, parseOverrides } from '../config/overrides/overrides.ts'
+import { ConfigError } from '../errors.ts'
 import { noiseFloorFolder } from '../io/load/noise-floors.ts'
 import { shellQuote } from '../text/shell-quote.ts'
+
+export const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
 const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   mode: 'compare, or aa: the baseline against itself, which stores the noise floor',
@@ -32,13 +36,22 @@ export function withOverrides(command: Command, names: readonly OverrideName[]):
 }
 
 /** One text for each time that the option is given. */
-export function collected(text: string, earlier: readonly string[]): string[] {
+export function collect(text: string, earlier: readonly string[]): string[] {
   return [...earlier, text]
 }
 
-export function source(experiments: readonly string[], flags: Flags) {
+/** Only our own repository is sure to have the one that is taken where none is named. */
+export function orDefaultExperiment(experiments: readonly string[]): readonly string[] {
+  if (experiments.length > 0) return experiments
+  if (existsSync(DEFAULT_EXPERIMENT)) return [DEFAULT_EXPERIMENT]
+  throw new ConfigError(
+    `experiment: got none, and ${process.cwd()} has no ${DEFAULT_EXPERIMENT}; name an experiment file`,
+  )
+}
+
+export function inputsOf(experiments: readonly string[], flags: Flags) {
   return {
-    experimentFiles: experiments.map(fromHere),
+    experimentFiles: experiments.map(relativeToHere),
     workingDirectory: process.cwd(),
     overrides: overridesOf(flags),
     noiseFloorFolder: flags.noiseFloors ? resolve(flags.noiseFloors) : noiseFloorFolder(process.env),
@@ -46,17 +59,17 @@ export function source(experiments: readonly string[], flags: Flags) {
 }
 
 /** Reports name the file as it would be typed here. */
-export function fromHere(path: string): string {
+export function relativeToHere(path: string): string {
   return isAbsolute(path) ? relative(process.cwd(), path) : path
 }
 
-/** This call again: to go on with what it has left, or to start with nothing; then there is no --retry. */
-export function callAgain(words: readonly string[], how: 'go on' | 'start'): string {
+/** This call again: to resume it, or to restart it with nothing, where --retry has no place. */
+export function callAgain(words: readonly string[], how: 'resume' | 'restart'): string {
   const dashes = words.indexOf('--') // behind them all are files
   const isOption = (index: number) => dashes < 0 || index < dashes
-  const left = how === 'start' ? ['--resume', '--retry'] : ['--resume']
+  const left = how === 'restart' ? ['--resume', '--retry'] : ['--resume']
   const [command = '', ...rest] = words.filter((word, index) => !(isOption(index) && left.includes(word)))
-  const again = how === 'start' ? [command, ...rest] : [command, '--resume', ...rest]
+  const again = how === 'restart' ? [command, ...rest] : [command, '--resume', ...rest]
   return ['speedproof', ...again].map(shellQuote).join(' ')
 }
 

@@ -17,7 +17,7 @@ const PRESETS: Readonly<Record<PresetName, Preset>> = {
   /** Minutes count: the verdict may stay open, and a label or a nightly run decides. */
   'pull-request': { design: { blocks: [4, 6] }, severity: 'required' },
   nightly: { design: { blocks: [4, 6, 8] }, severity: 'required' },
-  /** Enough blocks for the bootstrap beside the t bound, and enough seeds for a loss delta of 0.001. */
+  /** Enough seeds for a loss delta of 0.001. */
   release: { design: { blocks: [8, 12, 16], warm_up_launches: 2 }, severity: 'required' },
 }
 

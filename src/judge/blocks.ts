@@ -1,6 +1,7 @@
 // Runs become blocks, and a metric over blocks one paired estimate.
 import type { Variant } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { isMeasured } from '../plan/plan.ts'
 import { type PairedEstimate, pairedMean, pairedRatio } from './paired.ts'
 
 /** Two finished runs with one seed, back to back: the unit of evidence. */
@@ -12,9 +13,7 @@ export interface Block {
 
 /** A block of which a run is missing is none. */
 export function pairBlocks(runs: readonly RunSummary[]): Block[] {
-  const numbers = [...new Set(runs.flatMap(({ block }) => (block === null ? [] : [block])))].sort(
-    (a, b) => a - b,
-  )
+  const numbers = [...new Set(runs.filter(isMeasured).map(({ block }) => block))].sort((a, b) => a - b)
   return numbers.flatMap((block) => {
     const find = (variant: Variant) => runs.find((run) => run.block === block && run.variant === variant)
     const [baseline, optimized] = [find('baseline'), find('optimized')]

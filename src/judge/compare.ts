@@ -1,8 +1,8 @@
 // Run summaries -> for each gate, both variants' numbers and the paired evidence.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
-import { isHeldOutMetric } from '../config/gates/gate-direction.ts'
 import type { Gate } from '../config/gates/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { isHeldOutMetric } from '../metrics/questions.ts'
 import { meanOf } from '../statistics/averages.ts'
 import { resolutionOf } from '../statistics/resolution.ts'
 import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'

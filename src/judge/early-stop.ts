@@ -3,6 +3,7 @@ import { VARIANTS } from '../config/experiment.ts'
 import type { NotRunReason } from '../measure/outcome.ts'
 import { MIN_RUNS_TO_TELL } from '../measure/steady-state.ts'
 import type { RunSummary } from '../measure/summary.ts'
+import { isMeasured } from '../plan/plan.ts'
 import type { Check } from './checks/check.ts'
 import type { GateVerdict } from './gates/gate-verdict.ts'
 import type { MachineCheck } from './machine/machine-check.ts'
@@ -43,7 +44,7 @@ function isUnmeasured({ gate, state, blocks }: Judged['verdict']['gates'][number
 
 /** Before, there is no trend and no change point: what is missing are steps. */
 function canTellTrend(runs: readonly RunSummary[]): boolean {
-  const measured = runs.filter(({ block }) => block !== null)
+  const measured = runs.filter(isMeasured)
   return VARIANTS.some(
     (variant) => measured.filter((run) => run.variant === variant).length >= MIN_RUNS_TO_TELL,
   )

@@ -1,23 +1,21 @@
 // Which launches count: what the machine disturbed is set aside and repeated once, and all of it is shown.
 import type { Watched } from '../measure/machine-record.ts'
 import { type Launched, type NotRunReason, outcomeOf } from '../measure/outcome.ts'
-import { type PlannedRun, repeatOf } from '../plan/plan.ts'
+import { isMeasured, type PlannedRun, repeatOf } from '../plan/plan.ts'
 import { disturbanceOf } from './machine/disturbance.ts'
 import { type MachineCheck, named } from './machine/machine-check.ts'
 
-export interface SetAside {
-  readonly launched: Launched
-  readonly reason: string
-}
-
 export interface Standing {
   readonly counting: readonly Launched[]
-  readonly setAside: readonly SetAside[]
+  /** Launches that do not count, and why. */
+  readonly setAside: Reasons
   /** Repeats to launch before anything else. */
   readonly due: readonly PlannedRun[]
   /** Launches that the machine failed after the one retry of an experiment: they count. */
-  readonly refused: readonly SetAside[]
+  readonly refused: Reasons
 }
+
+type Reasons = ReadonlyMap<Launched, string>
 
 /**
  * A pure function of what is recorded, so that a resumed and an analyzed experiment count as the first one did. The
@@ -27,32 +25,34 @@ export interface Standing {
 export function standingOf(launched: readonly Launched[], { records }: Watched): Standing {
   let hasRetried = false
   const units = unitsOf(launched).map(({ title, first, repeats }) => {
-    const disturbed = first.flatMap((one) => {
-      const reason = disturbanceOf(one, records.get(one.outcome.run.id))
-      return reason === null ? [] : [{ launched: one, reason }]
-    })
+    const disturbed = new Map(
+      first.flatMap((one) => {
+        const reason = disturbanceOf(one, records.get(one.outcome.run.id))
+        return reason === null ? [] : [[one, reason] as const]
+      }),
+    )
     const failed = first.filter(({ outcome }) => outcome.status === 'failed')
-    const isOwnFailure = failed.some((one) => !disturbed.some((other) => other.launched === one))
+    const isOwnFailure = failed.some((one) => !disturbed.has(one))
     const stands = { counting: first, setAside: repeats.map(notNeeded), due: [], refused: [] }
-    if (disturbed.length === 0 || isOwnFailure || !isOver(first)) return stands
-    if (failed.length > 0 && hasRetried) return { ...stands, refused: disturbed }
+    if (disturbed.size === 0 || isOwnFailure || !isOver(first)) return stands
+    if (failed.length > 0 && hasRetried) return { ...stands, refused: [...disturbed] }
     hasRetried ||= failed.length > 0
-    const reasons = disturbed.map((one) => `${one.launched.outcome.run.id}: ${one.reason}`)
+    const reasons = [...disturbed].map(([{ outcome }, reason]) => `${outcome.run.id}: ${reason}`)
     const due = first.map((one) => repeatOf(one.outcome.run)).filter((run) => !isLaunched(run, repeats))
     const reason = `${title} ${due.length > 0 ? 'is to be' : 'was'} launched again: ${reasons.join('; ')}`
     return {
       // What is still due counts as not run, so that nothing passes without it.
       counting: [...repeats, ...unlaunched(due, 'stopped')],
-      setAside: first.map((one) => ({ launched: one, reason })),
+      setAside: first.map((one) => [one, reason] as const),
       due,
       refused: [],
     }
   })
   return {
     counting: units.flatMap(({ counting }) => counting),
-    setAside: units.flatMap(({ setAside }) => setAside),
+    setAside: new Map(units.flatMap(({ setAside }) => setAside)),
     due: units.flatMap(({ due }) => due),
-    refused: units.flatMap(({ refused }) => refused),
+    refused: new Map(units.flatMap(({ refused }) => refused)),
   }
 }
 
@@ -72,22 +72,18 @@ function unlaunched(runs: readonly PlannedRun[], reason: NotRunReason): Launched
 
 /** Shown with the checks of the machine; a warning, since a second attempt may hide what a first one showed. */
 export function checkRepeats({ setAside, refused }: Standing): MachineCheck[] {
-  const reasons = [...new Set(setAside.map(({ reason }) => reason))]
   const details = [
-    ...reasons,
-    ...refused.map(
-      ({ launched, reason }) =>
-        `${launched.outcome.run.id}: ${reason}; it counts, since an experiment retries one failed launch`,
+    ...new Set(setAside.values()),
+    ...[...refused].map(
+      ([{ outcome }, reason]) =>
+        `${outcome.run.id}: ${reason}; it counts, since an experiment retries one failed launch`,
     ),
   ]
   return details.map((detail) => named('repeats', { state: 'warned', detail }))
 }
 
-function notNeeded(launched: Launched): SetAside {
-  return {
-    launched,
-    reason: `${launched.outcome.run.id} does not count: its first attempt was not disturbed`,
-  }
+function notNeeded(launched: Launched): readonly [Launched, string] {
+  return [launched, `${launched.outcome.run.id} does not count: its first attempt was not disturbed`]
 }
 
 interface Unit {
@@ -97,7 +93,9 @@ interface Unit {
 }
 
 function unitsOf(launched: readonly Launched[]): Unit[] {
-  const units = Map.groupBy(launched, ({ outcome: { run } }) => run.block ?? run.repeats ?? run.id)
+  const units = Map.groupBy(launched, ({ outcome: { run } }) =>
+    isMeasured(run) ? run.block : (run.repeats ?? run.id),
+  )
   return [...units].map(([unit, attempts]) => ({
     title: typeof unit === 'number' ? `block ${unit}` : `the warm-up launch ${unit}`,
     first: attempts.filter(({ outcome }) => outcome.run.repeats === null),
@@ -106,7 +104,7 @@ function unitsOf(launched: readonly Launched[]): Unit[] {
 }
 
 function isOver(first: readonly Launched[]): boolean {
-  const runs = first[0]?.outcome.run.block === null ? 1 : 2
+  const runs = first.every(({ outcome }) => isMeasured(outcome.run)) ? 2 : 1
   return (
     first.length === runs &&
     first.every(({ outcome: { status } }) => status === 'finished' || status === 'failed')

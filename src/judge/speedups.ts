@@ -1,5 +1,14 @@
 // The speedups of an experiment, and how long a training must be for its set-up to pay off.
 import type { RunSummary } from '../measure/summary.ts'
+import {
+  CYCLES_PER_SAMPLE,
+  GPU_HOURS,
+  SECONDS_PER_SAMPLE,
+  TIME_TO_EACH_QUALITY,
+  TIME_TO_QUALITY,
+  TOTAL_SECONDS,
+} from '../metrics/catalogue.ts'
+import { atFastestSteps } from '../metrics/families.ts'
 import { meanOf } from '../statistics/averages.ts'
 import { type Block, speedupOf } from './blocks.ts'
 import type { PairedEstimate } from './paired.ts'
@@ -16,9 +25,7 @@ export interface Speedups {
   /** In clock cycles per sample: as if all runs had gone at one clock. Null where a clock was not measured. */
   readonly atOneClock: PairedEstimate | null
   /** Had no timed step taken longer than the fastest tenth of its run. */
-  readonly atFastestSteps: Readonly<
-    Record<'steady' | 'total' | 'gpuHours' | 'toQuality' | 'toEachQuality', PairedEstimate | null>
-  >
+  readonly atFastestSteps: Readonly<Record<StepSpeedup, PairedEstimate | null>>
   readonly breakEven: BreakEven
 }
 
@@ -30,22 +37,35 @@ export type BreakEven =
   | { readonly kind: 'never' }
   | { readonly kind: 'not measured' }
 
+/** What faster steps speed up, by its metric. */
+const STEP_METRICS = {
+  steady: SECONDS_PER_SAMPLE,
+  total: TOTAL_SECONDS,
+  gpuHours: GPU_HOURS,
+  toQuality: TIME_TO_QUALITY,
+  toEachQuality: TIME_TO_EACH_QUALITY,
+} as const
+type StepSpeedup = keyof typeof STEP_METRICS
+const STEP_SPEEDUPS = Object.keys(STEP_METRICS) as readonly StepSpeedup[]
+
 export function speedupsOf(blocks: readonly Block[], confidence: number): Speedups {
+  const of = (metric: string) => speedupOf(metric, blocks, confidence)
+  const atFastest = STEP_SPEEDUPS.map((name) => [name, of(atFastestSteps(STEP_METRICS[name]))] as const)
   return {
-    steady: speedupOf('seconds_per_sample', blocks, confidence),
-    total: speedupOf('total_seconds', blocks, confidence),
-    toQuality: speedupOf('time_to_quality_seconds', blocks, confidence),
-    toEachQuality: speedupOf('time_to_each_quality_seconds', blocks, confidence),
-    atOneClock: speedupOf('sm_cycles_per_sample', blocks, confidence),
-    atFastestSteps: {
-      steady: speedupOf('seconds_per_sample_at_fastest_steps', blocks, confidence),
-      total: speedupOf('total_seconds_at_fastest_steps', blocks, confidence),
-      gpuHours: speedupOf('gpu_hours_at_fastest_steps', blocks, confidence),
-      toQuality: speedupOf('time_to_quality_seconds_at_fastest_steps', blocks, confidence),
-      toEachQuality: speedupOf('time_to_each_quality_seconds_at_fastest_steps', blocks, confidence),
-    },
+    steady: of(STEP_METRICS.steady),
+    total: of(STEP_METRICS.total),
+    toQuality: of(STEP_METRICS.toQuality),
+    toEachQuality: of(STEP_METRICS.toEachQuality),
+    atOneClock: of(CYCLES_PER_SAMPLE),
+    atFastestSteps: Object.fromEntries(atFastest) as Speedups['atFastestSteps'],
     breakEven: breakEvenOf(blocks),
   }
+}
+
+/** Null where steps do not make the metric, or it was not measured so. */
+export function speedupAtFastestSteps(metric: string, speedups: Speedups): PairedEstimate | null {
+  const name = STEP_SPEEDUPS.find((speedup) => STEP_METRICS[speedup] === metric)
+  return name === undefined ? null : speedups.atFastestSteps[name]
 }
 
 /**
@@ -73,10 +93,10 @@ interface Cost {
   readonly samplesPerStep: number
 }
 
-function costOf({ secondsPerSample, totalSeconds, samples, steps }: RunSummary): Cost | null {
-  if (secondsPerSample === null) return null
-  const once = totalSeconds - samples * secondsPerSample
-  return { perSample: secondsPerSample, once, samplesPerStep: samples / steps }
+function costOf({ metrics, samples, steps }: RunSummary): Cost | null {
+  const [perSample, total] = [metrics[SECONDS_PER_SAMPLE], metrics[TOTAL_SECONDS]]
+  if (perSample === undefined || total === undefined) return null
+  return { perSample, once: total - samples * perSample, samplesPerStep: samples / steps }
 }
 
 function meanCost(costs: readonly Cost[]): Cost | null {

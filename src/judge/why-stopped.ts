@@ -18,8 +18,9 @@ export function whyStopped(experiment: Experiment, outcomes: readonly RunOutcome
   return notRun === undefined ? null : { planned, cause: notRun.reason }
 }
 
-export function isInVain({ cause }: WhyStopped): boolean {
-  return cause === 'failed' || cause === 'incomparable' || cause === 'unmeasured'
+/** No number of blocks decides anything where runs failed, cannot be compared or lack a number. */
+export function canMoreBlocksHelp(stopped: WhyStopped | null): boolean {
+  return stopped === null || !['failed', 'incomparable', 'unmeasured'].includes(stopped.cause)
 }
 
 export function whyStoppedText({ cause }: WhyStopped): string {

@@ -2,27 +2,27 @@
 
 import type { Experiment } from '../config/experiment.ts'
 import { type Difference, differencesOf } from '../config/same-work/differences.ts'
-import { checkValidity } from '../judge/checks/validity.ts'
+import { checkComparability } from '../judge/checks/all.ts'
 import { MATTERS } from '../measure/steady-state.ts'
 import { type RunSummary, summarizeRuns } from '../measure/summary.ts'
-import { type Effect, effectOf, type Noise, noiseOf } from './noise.ts'
-import { isAnswer, type LadderRecord, type LadderRung, type TrainingHash } from './record.ts'
 import {
   baselineOf,
   baselineRuns,
-  type Finished,
-  logOf,
+  type FinishedMeasurement,
+  logSecondsPerSample,
+  type Measurement,
+  measurementOf,
   NOT_MEASURED,
-  type Standing,
-  standingOf,
-} from './standing.ts'
+} from './measurement.ts'
+import { type Effect, effectOf, type Noise, noiseOf } from './noise.ts'
+import { isConclusive, type LadderRecord, type LadderRung, type TrainingHash } from './record.ts'
 
 export type RungVerdict =
   | 'gain'
-  /** None that would matter. */
+  /** Below what would matter. */
   | 'no gain'
   | 'loss'
-  /** The launches scatter too much to tell, or nobody knows how much they do. */
+  /** The launches vary too much to decide, or their noise is unknown. */
   | 'open'
   /** The read-back is the same as without it. */
   | 'not active'
@@ -31,9 +31,7 @@ export type RungVerdict =
   | 'not measured'
 
 export interface RungResult {
-  readonly standing: Standing
-  /** What else has been launched of the same training, in other sittings; none of it counts. */
-  readonly others: readonly Finished[]
+  readonly measurement: Measurement
   /** Against the baseline. */
   readonly speedup: Effect | null
   /** Against the same training without this rung. */
@@ -62,16 +60,17 @@ export interface JudgedLadder {
 
 export function judgeLadder(record: LadderRecord): JudgedLadder {
   const baselines = record.sittings.map((_, sitting) => summarizeRuns(baselineRuns(record, sitting)))
-  const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logOf(run) ?? [])))
+  const noise = noiseOf(baselines.map((runs) => runs.flatMap((run) => logSecondsPerSample(run) ?? [])))
   const result = (hash: TrainingHash | null, before: TrainingHash): RungResult => {
-    // Calls that share a ladder may each have launched a rung, or what it is compared with: best both side by side.
-    const isWhole = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
-    const whole = record.sittings.findLastIndex((_, sitting) => isWhole(sitting))
-    const standing = hash === null ? NOT_MEASURED : standingOf(hash, record, whole < 0 ? null : whole)
-    const other = standing.status === 'finished' ? standingOf(before, record, standing.sitting) : NOT_MEASURED
+    // Some recorded ladders have a sitting for each GPU of a host, and a few trainings in two of them.
+    const isBoth = (sitting: number) => [hash, before].every((one) => hasFinishedIn(one, sitting, record))
+    const both = record.sittings.findLastIndex((_, sitting) => isBoth(sitting))
+    const measurement = hash === null ? NOT_MEASURED : measurementOf(hash, record, both < 0 ? null : both)
+    const other =
+      measurement.status === 'finished' ? measurementOf(before, record, measurement.sitting) : NOT_MEASURED
     const measured = other.status === 'finished' ? other : null
-    const without = before === baselineOf(record) ? baselineFor(standing, baselines) : measured
-    return { ...resultOf(standing, without, record, noise), others: othersOf(hash, standing, record) }
+    const without = before === baselineOf(record) ? baselineFor(measurement, baselines) : measured
+    return resultOf(measurement, without, record, noise)
   }
   return {
     rungs: record.rungs.map((rung) => ({
@@ -87,40 +86,29 @@ export function judgeLadder(record: LadderRecord): JudgedLadder {
 
 function hasFinishedIn(hash: TrainingHash | null, sitting: number, { launches }: LadderRecord): boolean {
   return launches.some((launch) => {
-    const hasFinished = isAnswer(launch) && launch.launched.outcome.status === 'finished'
+    const hasFinished = isConclusive(launch) && launch.launched.outcome.status === 'finished'
     return launch.training === hash && launch.sitting === sitting && hasFinished
   })
 }
 
-function othersOf(hash: TrainingHash | null, standing: Standing, record: LadderRecord): Finished[] {
-  return record.sittings.flatMap((_, sitting) => {
-    const isOther = standing.status !== 'finished' || standing.sitting !== sitting
-    const other =
-      hash !== null && isOther && hasFinishedIn(hash, sitting, record)
-        ? standingOf(hash, record, sitting)
-        : null
-    return other?.status === 'finished' ? [other] : []
-  })
-}
-
-type Compared = Pick<Finished, 'summary' | 'logSpeedup' | 'contrast' | 'problems'>
+type Compared = Pick<FinishedMeasurement, 'summary' | 'logSpeedup' | 'contrast' | 'problems'>
 
 /** The baseline as it is compared with itself: its speedup is 1 by definition, and its scatter is in the other's. */
-function baselineFor(standing: Standing, baselines: JudgedLadder['baselines']): Compared | null {
-  if (standing.status !== 'finished') return null
-  const summary = baselines.flat().find(({ block }) => block === standing.summary.block)
+function baselineFor(measurement: Measurement, baselines: JudgedLadder['baselines']): Compared | null {
+  if (measurement.status !== 'finished') return null
+  const summary = baselines.flat().find(({ block }) => block === measurement.summary.block)
   return summary === undefined ? null : { summary, logSpeedup: 0, contrast: new Map(), problems: [] }
 }
 
 function resultOf(
-  standing: Standing,
+  measurement: Measurement,
   without: Compared | null,
   { experiment }: LadderRecord,
   noise: Noise | null,
-): Omit<RungResult, 'others'> {
-  if (standing.status !== 'finished')
-    return { standing, speedup: null, gain: null, readBack: [], problems: [], verdict: standing.status }
-  const { logSpeedup, contrast, summary } = standing
+): RungResult {
+  if (measurement.status !== 'finished')
+    return { measurement, speedup: null, gain: null, readBack: [], problems: [], verdict: measurement.status }
+  const { logSpeedup, contrast, summary } = measurement
   const speedup = logSpeedup === null ? null : effectOf(logSpeedup, noise, contrast)
   const before = without?.logSpeedup ?? null
   const gain =
@@ -130,13 +118,13 @@ function resultOf(
   const readBack = without === null ? [] : differencesOf(without.summary.effective, summary.effective, [])
   const isInactive = without !== null && readBack.length === 0
   const problems = [
-    ...standing.problems,
+    ...measurement.problems,
     ...(without?.problems ?? [])
-      .filter((problem) => !standing.problems.includes(problem))
+      .filter((problem) => !measurement.problems.includes(problem))
       .map((problem) => `what it is compared with: ${problem}`),
     ...(without === null ? [] : betweenProblems(experiment, [without.summary, summary])),
   ]
-  return { standing, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }
+  return { measurement, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }
 }
 
 /** The baseline is that beside the launch, which has been checked; any other may be of another sitting, code or machine. */
@@ -145,7 +133,7 @@ function betweenProblems(
   [without, own]: readonly [RunSummary, RunSummary],
 ): string[] {
   if (without.variant === 'baseline') return []
-  return checkValidity(experiment, [without, own])
+  return checkComparability({ experiment, measured: [without, own] })
     .filter(({ name, state }) => state === 'failed' && (name === 'same code' || name === 'same machine'))
     .map(({ name, detail }) => `${name}: ${detail}`)
 }

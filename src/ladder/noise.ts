@@ -40,7 +40,7 @@ export function noiseOf(logsOfSittings: readonly (readonly number[])[]): Noise |
   }
 }
 
-export interface Share {
+export interface ContrastTerm {
   /** Of the launch in an estimate, which is a sum of ln(seconds per sample). */
   readonly coefficient: number
   /** By the scatter within the launch; 0 where it is unknown. */
@@ -48,7 +48,7 @@ export interface Share {
 }
 
 /** Launch -> its share in an estimate. */
-export type Contrast = ReadonlyMap<string, Share>
+export type Contrast = ReadonlyMap<string, ContrastTerm>
 
 /**
  * The one estimate less the other: a baseline launch that both share cancels. The variance of a launch is that between
@@ -63,15 +63,15 @@ export function effectOf(
 ): Effect {
   const ratio = Math.exp(logRatio)
   if (noise === null) return { ratio, bounds: null }
-  const shares = [...new Set([...one.keys(), ...other.keys()])].map((launch) => {
+  const terms = [...new Set([...one.keys(), ...other.keys()])].map((launch) => {
     const [ours, theirs] = [one.get(launch), other.get(launch)]
     const coefficient = (ours?.coefficient ?? 0) - (theirs?.coefficient ?? 0)
     return { coefficient, standardError: ours?.standardError ?? theirs?.standardError ?? 0 }
   })
-  const between = sumOf(shares.map(({ coefficient }) => (coefficient * noise.deviation) ** 2))
+  const between = sumOf(terms.map(({ coefficient }) => (coefficient * noise.deviation) ** 2))
   const components = [
     { variance: between, freedom: noise.degreesOfFreedom },
-    ...shares.map(({ coefficient, standardError }) => ({
+    ...terms.map(({ coefficient, standardError }) => ({
       variance: (coefficient * standardError) ** 2,
       freedom: SCATTER_BATCHES - 1,
     })),

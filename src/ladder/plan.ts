@@ -84,11 +84,6 @@ export function launchId(sitting: number, launchesBefore: number, title: string)
   return `sitting-${sitting + 1}-${number}-${title.replaceAll(' ', '-')}`
 }
 
-/** The id that a launch of another call has as one of this sitting. */
-export function launchIdIn(sitting: number, id: string): string {
-  return id.replace(/^sitting-\d+-/, `sitting-${sitting + 1}-`)
-}
-
 /** What is launched, as it stands in its id. */
 export function launchTitle(id: string): string {
   return id.replace(/^sitting-\d+-\d+-/, '')

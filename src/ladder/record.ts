@@ -61,7 +61,7 @@ export interface LadderRecord {
   readonly launches: readonly LadderLaunch[]
 }
 
-/** A launch that gave an answer: it failed by itself, or it finished undisturbed. */
-export function isAnswer({ launched: { outcome }, disturbance }: LadderLaunch): boolean {
+/** It finished or failed, and the machine did not disturb it. */
+export function isConclusive({ launched: { outcome }, disturbance }: LadderLaunch): boolean {
   return disturbance === null && (outcome.status === 'finished' || outcome.status === 'failed')
 }

@@ -1,11 +1,12 @@
 // The runs of each variant -> short curves for a chart: training loss and step seconds over the samples seen.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
+import { SECONDS_PER_SAMPLE } from '../metrics/catalogue.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
 import { samplesAfter } from './steady-state.ts'
 import type { FinishedRun } from './summary.ts'
 
 export interface Curve {
-  readonly metric: 'train_loss' | 'seconds_per_sample'
+  readonly metric: 'train_loss' | typeof SECONDS_PER_SAMPLE
   /** Samples seen at the end of each part of the training; the parts have equally many, but for whole steps. */
   readonly samples: readonly number[]
   /** Means over the measured runs of a variant. */
@@ -27,7 +28,7 @@ export function curvesOf(runs: readonly FinishedRun[], warmUpStepsOf: (run: Fini
   )
   return [
     ...(haveLosses ? curve(measured, 'train_loss', () => 0) : []),
-    ...curve(measured, 'seconds_per_sample', warmUpStepsOf),
+    ...curve(measured, SECONDS_PER_SAMPLE, warmUpStepsOf),
   ]
 }
 

@@ -2,7 +2,7 @@
 import { meanOf, sumOf } from '../statistics/averages.ts'
 import type { GpuSample, MachineRecord, Watched } from './machine-record.ts'
 import { samplesAfter } from './steady-state.ts'
-import { type FinishedRun, type RunSummary, summarizeRuns } from './summary.ts'
+import { type FinishedRun, summarizeRuns } from './summary.ts'
 
 /** null is "not measured": no GPU, a driver that does not tell, or no sample in the steady part of the run. */
 export interface MachineSummary {
@@ -57,7 +57,18 @@ export function summarizeMachines(runs: readonly FinishedRun[], { records }: Wat
   })
 }
 
+/** A cache: neither a run nor its record changes, and each later launch asks about both again. */
+const summaries = new WeakMap<FinishedRun, { record: MachineRecord; summary: MachineSummary }>()
+
 export function summarizeMachine(run: FinishedRun, record: MachineRecord): MachineSummary {
+  const known = summaries.get(run)
+  if (known?.record === record) return known.summary
+  const summary = summaryOf(run, record)
+  summaries.set(run, { record, summary })
+  return summary
+}
+
+function summaryOf(run: FinishedRun, record: MachineRecord): MachineSummary {
   const window = steadyWindow(run, record)
   const steady = window === null ? [] : record.samples.filter(({ seconds }) => isWithin(window, seconds))
   const perGpu = record.gpus.map((_, gpu) => steady.filter((sample) => sample.gpu === gpu))
@@ -80,31 +91,6 @@ export function summarizeMachine(run: FinishedRun, record: MachineRecord): Machi
     processesLeft: record.end?.processes_left ?? null,
     fingerprintBefore: record.fingerprint,
     fingerprintAfter: record.end?.fingerprint ?? null,
-  }
-}
-
-/**
- * Adds what gates can name to a run's metrics, and the clock cycles, which they cannot: a variant that draws more power
- * earns its lower clock. A number that was not measured stays absent.
- */
-export function withMachineMetrics(run: RunSummary, machines: readonly MachineSummary[]): RunSummary {
-  const machine = machines.find(({ runId }) => runId === run.runId)
-  if (machine === undefined) return run
-  const { utilization, powerWatts, steadySecondsPerSample, meanSmClockMhz } = machine
-  const { secondsPerSample } = run
-  return {
-    ...run,
-    metrics: {
-      ...run.metrics,
-      ...(utilization === null ? {} : { gpu_utilization: utilization }),
-      // By the time of all that the power is of: a variant whose pauses are more of it would seem to save energy.
-      ...(powerWatts === null || steadySecondsPerSample === null || secondsPerSample === null
-        ? {}
-        : { energy_joules_per_sample: powerWatts * steadySecondsPerSample }),
-      ...(meanSmClockMhz === null || secondsPerSample === null
-        ? {}
-        : { sm_cycles_per_sample: meanSmClockMhz * 1e6 * secondsPerSample }),
-    },
   }
 }
 

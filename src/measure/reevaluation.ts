@@ -1,6 +1,8 @@
 // The held-out numbers of final checkpoints, evaluated once more after the trainings by one process.
 import { z } from 'zod'
 import { explain } from '../config/parse/explain.ts'
+import { HELD_OUT_LOSS } from '../metrics/catalogue.ts'
+import { evaluationMetric } from '../metrics/families.ts'
 import { parseJsonLine, withoutByteOrderMark } from '../read/json-line.ts'
 import { duration } from '../text/numbers.ts'
 import { exitText, type LaunchRecord } from './outcome.ts'
@@ -52,8 +54,11 @@ export function readReevaluation(launch: LaunchRecord | null, lines: readonly st
       continue
     }
     lineOf.set(parsed.run, index + 1)
-    const others = Object.entries(parsed.metrics ?? {}).map(([name, value]) => [`evaluation.${name}`, value])
-    numbers.set(parsed.run, { val_loss: parsed.val_loss, ...Object.fromEntries(others) })
+    const others = Object.entries(parsed.metrics ?? {}).map(([name, value]) => [
+      evaluationMetric(name),
+      value,
+    ])
+    numbers.set(parsed.run, { [HELD_OUT_LOSS]: parsed.val_loss, ...Object.fromEntries(others) })
   }
   return { launch, numbers, problem: problemOf(launch), doubled }
 }

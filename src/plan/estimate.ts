@@ -1,25 +1,19 @@
 // How long the launches that are still to come will take, from those that are done.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import { meanOf } from '../statistics/averages.ts'
-import type { PlannedRun } from './plan.ts'
+import { isMeasured, type PlannedRun } from './plan.ts'
 
-export interface TimedRun {
-  readonly run: PlannedRun
-  readonly wallSeconds: number
-}
+/** How long each finished launch took. */
+export type WallSeconds = ReadonlyMap<PlannedRun, number>
 
-/** Warm-up launches fill caches, or are short, and say nothing about the others. */
-export function measuredOf(timed: readonly TimedRun[]): TimedRun[] {
-  return timed.filter(({ run }) => run.purpose === 'measured')
-}
-
-/** Of each variant's measured launches. */
-export function meanWallSeconds(timed: readonly TimedRun[]): Partial<Record<Variant, number>> {
+/** Of each variant. Warm-up launches fill caches, or are short, and say nothing about the others. */
+export function meanWallSeconds(finished: WallSeconds): Partial<Record<Variant, number>> {
   return Object.fromEntries(
     VARIANTS.flatMap((variant) => {
-      const measured = measuredOf(timed).filter(({ run }) => run.variant === variant)
-      const mean = meanOf(measured.map(({ wallSeconds }) => wallSeconds))
-      return measured.length > 0 ? [[variant, mean] as const] : []
+      const seconds = [...finished].flatMap(([run, wallSeconds]) =>
+        isMeasured(run) && run.variant === variant ? [wallSeconds] : [],
+      )
+      return seconds.length > 0 ? [[variant, meanOf(seconds)] as const] : []
     }),
   )
 }

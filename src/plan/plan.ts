@@ -14,6 +14,13 @@ export interface PlannedRun {
   readonly repeats: string | null
 }
 
+/** Warm-up launches prepare the machine and count for nothing. */
+export function isMeasured<Run extends Pick<PlannedRun, 'purpose' | 'block'>>(
+  run: Run,
+): run is Run & { readonly purpose: 'measured'; readonly block: number } {
+  return run.purpose === 'measured'
+}
+
 /** The order flips from block to block (B O | O B | ...), so that a linear drift of the machine cancels over an even number. */
 export function planRuns(experiment: Experiment): PlannedRun[] {
   const { design } = experiment
@@ -49,11 +56,12 @@ function order(block: number): readonly Variant[] {
 
 /** Starts with its position in equally many digits, so that folders sort in the order of the runs. */
 function runId(position: string, run: Omit<PlannedRun, 'id' | 'repeats'>): string {
-  const place = run.block === null ? 'warm-up' : `block-${run.block}`
+  const place = isMeasured(run) ? `block-${run.block}` : run.purpose
   return `${position}-${place}-${run.variant}`
 }
 
 /** A run as a person reads it: "block 2, optimized", "block 2, optimized, repeat". */
-export function runTitle({ block, variant, repeats }: PlannedRun): string {
-  return `${block === null ? 'warm-up' : `block ${block}`}, ${variant}${repeats === null ? '' : ', repeat'}`
+export function runTitle(run: PlannedRun): string {
+  const place = isMeasured(run) ? `block ${run.block}` : run.purpose
+  return `${place}, ${run.variant}${run.repeats === null ? '' : ', repeat'}`
 }

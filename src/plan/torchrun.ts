@@ -2,19 +2,23 @@
 import type { Experiment } from '../config/experiment.ts'
 import type { PlannedRun } from './plan.ts'
 
-export interface RunPaths {
+/** The files of one run. */
+export interface RunFiles {
   /** The resolved trainer config, as JSON. */
   readonly configFile: string
   readonly outDirectory: string
   /** Where torchrun puts the error file of each rank. */
   readonly errorDirectory: string
+  readonly logFile: string
+  readonly metricsFile: string
+  readonly machineFile: string
 }
 
 /** `python -m torch.distributed.run` is what `torchrun` is; this way it is the torch of the named interpreter. */
 export function torchrunCommand(
   experiment: Experiment,
   run: PlannedRun,
-  paths: RunPaths,
+  files: RunFiles,
   python = experiment.launch.python,
 ): string[] {
   return [
@@ -25,12 +29,12 @@ export function torchrunCommand(
     '--nproc-per-node',
     String(experiment.launch.nproc_per_node),
     '--log-dir',
-    paths.errorDirectory,
+    files.errorDirectory,
     ...entry(experiment),
     '--config',
-    paths.configFile,
+    files.configFile,
     '--out',
-    paths.outDirectory,
+    files.outDirectory,
     '--seed',
     String(run.seed),
   ]

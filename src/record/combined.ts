@@ -66,8 +66,6 @@ function isInterrupted({ outcomes, reevaluation }: Result): boolean {
   )
 }
 
-function hasFailedLaunch({ outcomes, setAside }: Result): boolean {
-  return outcomes.some(
-    ({ status, run }) => status === 'failed' && !setAside.some(({ runId }) => runId === run.id),
-  )
+function hasFailedLaunch({ outcomes }: Result): boolean {
+  return outcomes.some(({ status, setAside }) => status === 'failed' && setAside === null)
 }

@@ -58,7 +58,6 @@ export interface Result extends Request {
   readonly runs: readonly RunSummary[]
   /** Of the measured runs, for the eye: nothing is judged by them. */
   readonly curves: readonly Curve[]
-  readonly setAside: readonly SetAsideLine[]
   /** Null for results of before the machine was looked at. */
   readonly preflight: Preflight | null
   /** Of the finished runs that were watched. */
@@ -69,7 +68,7 @@ export interface Result extends Request {
   readonly measuredFloor: NoiseFloor | null
 }
 
-/** An outcome without its metrics, which stand in their own file. */
+/** What became of one launch, without its metrics, which stand in their own file. */
 export interface OutcomeLine {
   readonly run: PlannedRun
   readonly status: RunOutcome['status']
@@ -77,17 +76,14 @@ export interface OutcomeLine {
   readonly message: string | null
   readonly wallSeconds: number | null
   readonly compileCache: CompileCache | null
+  /**
+   * Of a launch that the machine disturbed, or a repeat that was not needed: shown, not counted. `summary` is null if it
+   * did not finish.
+   */
+  readonly setAside: { readonly reason: string; readonly summary: RunSummary | null } | null
 }
 
-/** A launch that the machine disturbed, or a repeat that was not needed: shown, not counted. */
-export interface SetAsideLine {
-  readonly runId: string
-  readonly reason: string
-  /** Null if it did not finish. */
-  readonly summary: RunSummary | null
-}
-
-export function outcomeLine({ launch, outcome }: Launched): OutcomeLine {
+export function outcomeLine({ launch, outcome }: Launched, setAside: OutcomeLine['setAside']): OutcomeLine {
   return {
     run: outcome.run,
     status: outcome.status,
@@ -95,6 +91,7 @@ export function outcomeLine({ launch, outcome }: Launched): OutcomeLine {
     message: outcome.status === 'failed' ? outcome.message : null,
     wallSeconds: outcome.status === 'not-run' ? null : outcome.wallSeconds,
     compileCache: launch?.compileCache ?? null,
+    setAside,
   }
 }
 

@@ -3,8 +3,9 @@ import type { Combined } from '../record/combined.ts'
 import { escapeCell, oneLine } from './escape.ts'
 import type { CommentSection } from './github/comment.ts'
 import { verdictOutputs } from './github/outputs.ts'
-import { joinSections, renderSections, VERDICT_ICON } from './markdown.ts'
-import { ruleLink } from './sections/rules.ts'
+import { joinSections, renderSections } from './markdown.ts'
+import { ruleLink } from './rules.ts'
+import { VERDICT_ICON } from './sections/verdict.ts'
 import { renderTerminal } from './terminal.ts'
 
 export function renderCombinedTerminal(combined: Combined): string {

@@ -3,20 +3,20 @@ import { markdownTable } from 'markdown-table'
 import { type Experiment, gatesOf, VARIANTS, type Variant } from '../config/experiment.ts'
 import type { Source } from '../config/revisions/sources.ts'
 import { whyNotReevaluated } from '../judge/checks/reevaluation.ts'
-import { estimateSeconds, meanWallSeconds, measuredOf, type TimedRun } from '../plan/estimate.ts'
-import type { PlannedRun } from '../plan/plan.ts'
-import { type RunPaths, torchrunCommand } from '../plan/torchrun.ts'
+import { estimateSeconds, meanWallSeconds, type WallSeconds } from '../plan/estimate.ts'
+import { isMeasured, type PlannedRun } from '../plan/plan.ts'
+import { type RunFiles, torchrunCommand } from '../plan/torchrun.ts'
 import { allDifferences } from '../record/differences.ts'
 import type { Request } from '../record/result.ts'
 import { duration } from '../text/numbers.ts'
 import { shellQuote } from '../text/shell-quote.ts'
 import { gateQuestion } from './gates/gate-row.ts'
-import { differenceText } from './sections/differences.ts'
 import { looksPlanned } from './sections/looks.ts'
 import { warmUpLines } from './sections/warm-up.ts'
+import { differenceText } from './setting.ts'
 
 export interface RunFolders {
-  runFiles(run: PlannedRun): RunPaths
+  runFiles(run: PlannedRun): RunFiles
 }
 
 export interface Planned {
@@ -28,7 +28,7 @@ export function renderPlan(
   { request, places }: Planned,
   plan: readonly PlannedRun[],
   folders: RunFolders,
-  earlier: readonly TimedRun[],
+  earlier: WallSeconds,
 ): string {
   const { experiment, sources } = request
   const rows = plan.map(({ id, purpose, variant, seed }) => [
@@ -82,11 +82,7 @@ function codeOf(source: Source | undefined): string {
   return `${source.revision?.slice(0, 12)} (${source.ref})`
 }
 
-function timeText(
-  { experiment }: Request,
-  plan: readonly PlannedRun[],
-  earlier: readonly TimedRun[],
-): string {
+function timeText({ experiment }: Request, plan: readonly PlannedRun[], earlier: WallSeconds): string {
   const { timeout_minutes: timeout, lock_minutes: lock } = experiment.launch
   const reevaluates = whyNotReevaluated(experiment) === null
   const besides = [
@@ -98,7 +94,7 @@ function timeText(
   const estimate = estimateSeconds(plan, meanWallSeconds(earlier))
   if (estimate === null)
     return `Time: no earlier result of ${experiment.name} to estimate from; at most ${limit}`
-  const about = `about ${duration(estimate)}, from ${measuredOf(earlier).length} earlier launches`
+  const about = `about ${duration(estimate)}, from ${[...earlier.keys()].filter(isMeasured).length} earlier launches`
   return `Time: ${about}${reevaluates ? ', and the evaluation in the end' : ''}; at most ${limit}`
 }
 

@@ -3,10 +3,10 @@ import { markdownTable } from 'markdown-table'
 import type { Result } from '../record/result.ts'
 import { oneLine } from './escape.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gates/gate-row.ts'
-import { VERDICT_ICON, verdictTitle } from './markdown.ts'
-import { differenceText } from './sections/differences.ts'
 import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './sections/machine.ts'
 import { secondaryEvidence } from './sections/secondary-evidence.ts'
+import { VERDICT_ICON, verdictTitle } from './sections/verdict.ts'
+import { differenceText } from './setting.ts'
 
 /** Reasons quote trainers and configs, whose text must stay in its line. */
 export function renderTerminal(result: Result): string {

@@ -1,5 +1,4 @@
-// The standard normal distribution: its CDF by a series, its quantile by bisection.
-import { quantile } from './quantile.ts'
+// The CDF of the standard normal distribution, by a series.
 
 /** P(Z <= z). Source: Marsaglia, Evaluating the Normal Distribution, J. Stat. Softw. 11(4), 2004; absolute error below 1e-15. */
 export function normalCdf(z: number): number {
@@ -12,12 +11,6 @@ export function normalCdf(z: number): number {
     sum += term
   }
   return 0.5 + sum * normalDensity(z)
-}
-
-/** The z with P(Z <= z) = p, for 0 < p < 1. */
-export function normalQuantile(p: number): number {
-  if (!(p > 0 && p < 1)) throw new RangeError(`normalQuantile(${p}): needs 0 < p < 1`)
-  return p < 0.5 ? -quantile(normalCdf, 1 - p) : quantile(normalCdf, p)
 }
 
 function normalDensity(z: number): number {

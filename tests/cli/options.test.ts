@@ -16,7 +16,7 @@ test.each([
     "speedproof ladder --resume --set 'speed.nccl=[A=1]' --retry",
     "speedproof ladder --set 'speed.nccl=[A=1]'",
   ],
-])('%j', (words, goingOn, starting) => {
-  expect(callAgain(words, 'go on')).toBe(goingOn)
-  expect(callAgain(words, 'start')).toBe(starting)
+])('%j', (words, resuming, restarting) => {
+  expect(callAgain(words, 'resume')).toBe(resuming)
+  expect(callAgain(words, 'restart')).toBe(restarting)
 })

@@ -2,7 +2,7 @@
 // `npm run soak` does it a hundred times and writes a record.
 import { appendFile, writeFile } from 'node:fs/promises'
 import { beforeAll, expect, it } from 'vitest'
-import { seededRandom } from '../../src/statistics/random.ts'
+import { seededRandom } from '../fixtures/random.ts'
 import { endAfter, type Kill, undisturbedMilliseconds } from '../harness/random-kill.ts'
 
 const KILLS = Number(process.env.KILLS ?? 10)

@@ -33,8 +33,8 @@ describe('blocks', () => {
 
   test('have no warm-up launch and no half block in them', () => {
     const runs = [
-      aRunSummary({ block: null, variant: 'baseline' }),
-      aRunSummary({ block: null, variant: 'optimized' }),
+      aRunSummary({ purpose: 'warm-up', block: null, variant: 'baseline' }),
+      aRunSummary({ purpose: 'warm-up', block: null, variant: 'optimized' }),
       aRunSummary({ block: 3, variant: 'baseline' }),
     ]
     expect(compare(runs, [aGate()])).toMatchObject({

@@ -1,7 +1,7 @@
 // What further launches cannot mend ends an experiment; what more runs may show otherwise does not.
 import { describe, expect, test } from 'vitest'
+import { checkComparability } from '../../src/judge/checks/all.ts'
 import type { Check } from '../../src/judge/checks/check.ts'
-import { checkValidity } from '../../src/judge/checks/validity.ts'
 import { earlyStop } from '../../src/judge/early-stop.ts'
 import { named } from '../../src/judge/machine/machine-check.ts'
 import { aGate, anExperiment, aRunSummary } from '../fixtures/builders.ts'
@@ -13,7 +13,7 @@ const short = { ...aRun, steps: tooFew, attemptedUpdates: tooFew }
 const judged = (...runs: (typeof aRun)[]) => ({
   runs,
   machineChecks: [],
-  verdict: { checks: checkValidity(experiment, runs), gates: [] },
+  verdict: { checks: checkComparability({ experiment, measured: runs }), gates: [] },
 })
 const stopped = (name: Check['name'], state: Check['state']) => ({
   runs: [aRun],
@@ -64,7 +64,7 @@ test('so is what the machine did to a run, and what it only warns of is not', ()
 })
 
 test('a warm-up launch is none of the runs that are compared', () => {
-  const warmUp = { ...short, block: null }
+  const warmUp = { ...short, purpose: 'warm-up', block: null } as const
   expect(earlyStop({ ...judged(short, short), runs: [warmUp, short, short] })).toBe('incomparable')
 })
 

@@ -222,7 +222,7 @@ describe('validity', () => {
 
   test('does not look at warm-up launches', async () => {
     const cold = (run: PlannedRun): MetricsDifference =>
-      run.block === null ? { start: { versions: { torch: 'other' } } } : {}
+      run.purpose === 'warm-up' ? { start: { versions: { torch: 'other' } } } : {}
     expect((await verdictOf(experiment, cold)).verdict).toBe('passed')
   })
 })

@@ -2,16 +2,16 @@
 import { describe, expect, test } from 'vitest'
 import { judgeLadder, type RungResult } from '../../src/ladder/judge.ts'
 import type { LadderLaunch } from '../../src/ladder/record.ts'
-import { aLadder, aRung, type Told } from '../fixtures/ladders.ts'
+import { aLadder, aRung, type LaunchSpec } from '../fixtures/ladders.ts'
 
-const baseline = (stepSeconds = 0.08): Told => ({ training: 'baseline', stepSeconds })
-const alone = (stepSeconds: number, difference: Partial<Told> = {}): Told => ({
+const baseline = (stepSeconds = 0.08): LaunchSpec => ({ training: 'baseline', stepSeconds })
+const alone = (stepSeconds: number, difference: Partial<LaunchSpec> = {}): LaunchSpec => ({
   training: 'a alone',
   stepSeconds,
   ...difference,
 })
 
-async function resultOf(...sittings: Told[][]): Promise<RungResult> {
+async function resultOf(...sittings: LaunchSpec[][]): Promise<RungResult> {
   const [first] = judgeLadder(await aLadder([aRung('a')], sittings)).rungs
   if (first === undefined) throw new Error('a ladder of one rung has one result')
   return first.alone
@@ -39,26 +39,10 @@ describe('a speedup', () => {
     expect(ratioOf(await resultOf(...sittings))).toBeCloseTo(2, 9)
   })
 
-  test('names the launches of other sittings, and no other launch twice', async () => {
-    const sitting = (stepSeconds: number, difference: Partial<Told> = {}): Told[] => [
-      baseline(),
-      alone(stepSeconds, difference),
-      baseline(),
-    ]
-    const { standing, others } = await resultOf(
-      sitting(0.05),
-      sitting(0.02, { disturbance: 'a foreign process' }),
-      sitting(0.04),
-    )
-    expect(standing).toMatchObject({ sitting: 2 })
-    expect(others.map(({ sitting }) => sitting)).toEqual([0])
-  })
-
   test('is of an earlier sitting, where the machine disturbed the last', async () => {
     const disturbed = alone(0.02, { disturbance: 'a foreign process' })
     const result = await resultOf([baseline(), alone(0.04), baseline()], [baseline(), disturbed, baseline()])
     expect(ratioOf(result)).toBeCloseTo(2, 9)
-    expect(result.others).toEqual([])
   })
 
   test('is not against a baseline launch that the machine disturbed', async () => {
@@ -68,7 +52,12 @@ describe('a speedup', () => {
 })
 
 describe('the word of a rung', () => {
-  const around = (...launches: Told[]) => [baseline(0.0801), ...launches, baseline(0.0799), baseline(0.08)]
+  const around = (...launches: LaunchSpec[]) => [
+    baseline(0.0801),
+    ...launches,
+    baseline(0.0799),
+    baseline(0.08),
+  ]
 
   test.each([
     ['gain', 0.04],
@@ -115,9 +104,9 @@ describe('the word of a rung', () => {
 
   test('is failed for the reason of its launch', async () => {
     const failure = { rank: 0, cause: 'out-of-memory', message: 'CUDA out of memory', step: 3 } as const
-    const { verdict, standing } = await resultOf(around(alone(0.04, { failure })))
+    const { verdict, measurement } = await resultOf(around(alone(0.04, { failure })))
     expect(verdict).toBe('failed')
-    expect(standing).toMatchObject({ reason: 'out-of-memory' })
+    expect(measurement).toMatchObject({ reason: 'out-of-memory' })
   })
 
   test('is not comparable, and has no speedup, where nothing is left after the warm-up', async () => {
@@ -132,7 +121,7 @@ describe('the word of a rung', () => {
       verdict: 'not comparable',
       problems: ['no baseline launch of its sitting finished undisturbed'],
       speedup: null,
-      standing: { lossDelta: null },
+      measurement: { lossDelta: null },
     })
   })
 
@@ -155,8 +144,8 @@ test('a rung whose own steps scatter is less certain than one that is as fast th
 
 test('a rung is compared with what was launched beside it, where another call launched that too', async () => {
   const rungs = [aRung('a'), aRung('b', { sumBefore: 'a alone' })]
-  const a = (stepSeconds: number): Told => ({ training: 'a alone', stepSeconds })
-  const b: Told = { training: 'sum up to b', stepSeconds: 0.04 }
+  const a = (stepSeconds: number): LaunchSpec => ({ training: 'a alone', stepSeconds })
+  const b: LaunchSpec = { training: 'sum up to b', stepSeconds: 0.04 }
   const sittings = [
     [baseline(), a(0.05), b, baseline()],
     [baseline(), a(0.06), baseline()],
@@ -187,12 +176,13 @@ test('a rung that needs others is judged by what it adds to them', async () => {
 
 describe('a gain over another rung', () => {
   const rungs = [aRung('a'), aRung('b', { sumBefore: 'sum up to a' })]
-  const sumUpTo = (name: string, stepSeconds: number, difference: Partial<Told> = {}): Told => ({
+  const sumUpTo = (name: string, stepSeconds: number, difference: Partial<LaunchSpec> = {}): LaunchSpec => ({
     training: `sum up to ${name}`,
     stepSeconds,
     ...difference,
   })
-  const sumOf = async (...sittings: Told[][]) => judgeLadder(await aLadder(rungs, sittings)).rungs[1]?.sum
+  const sumOf = async (...sittings: LaunchSpec[][]) =>
+    judgeLadder(await aLadder(rungs, sittings)).rungs[1]?.sum
 
   test('scatters as two launches do, where both stand beside the same baseline launches', async () => {
     const sum = await sumOf([baseline(0.0801), sumUpTo('a', 0.05), sumUpTo('b', 0.04), baseline(0.0799)])
@@ -219,7 +209,7 @@ describe('a gain over another rung', () => {
       [baseline(), sumUpTo('a', 0.05), sumUpTo('b', 0.04), baseline()],
       [baseline(), sumUpTo('b', 0.02), baseline()],
     )
-    expect(sum?.standing).toMatchObject({ status: 'finished', sitting: 0 })
+    expect(sum?.measurement).toMatchObject({ status: 'finished', sitting: 0 })
     expect(sum?.gain?.ratio).toBeCloseTo(1.25, 9)
   })
 
@@ -240,7 +230,7 @@ describe('a gain over another rung', () => {
 
   test('is not comparable where the sittings are of other machines or versions', async () => {
     const versions = { torch: '2.16.0' }
-    const onOther = (told: Told): Told => ({ ...told, start: { versions } })
+    const onOther = (told: LaunchSpec): LaunchSpec => ({ ...told, start: { versions } })
     const sum = await sumOf(
       [baseline(), sumUpTo('a', 0.05), baseline()],
       [baseline(0.0801), sumUpTo('b', 0.04), baseline(0.0799)].map(onOther),
@@ -274,6 +264,6 @@ test('held-out loss is compared with that of the baseline launches beside it', a
     alone(0.04, { valLoss: 0.025 }),
     { ...baseline(), valLoss: 0.024 },
   ]
-  const { standing } = await resultOf(launches)
-  expect(standing).toMatchObject({ lossDelta: expect.closeTo(0.003, 9) })
+  const { measurement } = await resultOf(launches)
+  expect(measurement).toMatchObject({ lossDelta: expect.closeTo(0.003, 9) })
 })

@@ -1,9 +1,9 @@
 // The tables of a ladder, as a terminal and as a Markdown file has them.
 import { expect, test } from 'vitest'
-import { renderLadderMarkdown, renderLadderTerminal } from '../../src/ladder/report.ts'
-import { aLadder, aRung, type Told } from '../fixtures/ladders.ts'
+import { renderLadderMarkdown, renderLadderTerminal } from '../../src/ladder/report/report.ts'
+import { aLadder, aRung, type LaunchSpec } from '../fixtures/ladders.ts'
 
-const LAUNCHES: readonly Told[] = [
+const LAUNCHES: readonly LaunchSpec[] = [
   { training: 'baseline', stepSeconds: 0.0801 },
   {
     training: 'graph alone',
@@ -49,15 +49,15 @@ test('a row has step, speedup, prediction, memory, set-up, loss and verdict', as
 })
 
 test('a row says what is not known of its launch', async () => {
-  const rowOf = async (...launches: Told[]) =>
+  const rowOf = async (...launches: LaunchSpec[]) =>
     renderLadderTerminal(await aLadder([aRung('graph')], [launches]))
       .split('\n')
       .find((line) => line.startsWith('| graph'))
       ?.split('|')
       .map((cell) => cell.trim())
       .filter((cell) => cell !== '')
-  const baseline: Told = { training: 'baseline' }
-  const graph: Told = { training: 'graph alone' }
+  const baseline: LaunchSpec = { training: 'baseline' }
+  const graph: LaunchSpec = { training: 'graph alone' }
   const failure = { rank: 0, cause: 'out-of-memory', message: 'CUDA out of memory', step: 3 } as const
   const short = { ...graph, stepSeconds: Array<number>(10).fill(0.04) }
   const [, step, speedup, gain] = (await rowOf(baseline, graph)) ?? []
@@ -101,14 +101,14 @@ test('a sitting lists what does not count, and why', async () => {
 })
 
 test('what stands between two baselines that are far apart is named, and what has none after it', async () => {
-  const baselineOf = (milliseconds: number): Told => ({
+  const baselineOf = (milliseconds: number): LaunchSpec => ({
     training: 'baseline',
     stepSeconds: Array<number>(40).fill(milliseconds / 1000),
   })
   const [compile, graph] = ['compile', 'graph'].map((name) => ({ training: `${name} alone` }))
   if (!compile || !graph) throw new Error('no launches')
   const cut = { ...graph, disturbance: 'process 7 computed on its GPUs beside it' }
-  const linesOf = async (...launches: Told[]) => {
+  const linesOf = async (...launches: LaunchSpec[]) => {
     const record = await aLadder(
       [aRung('compile'), RUNG],
       [[baselineOf(500), graph, baselineOf(80)], launches],
@@ -134,22 +134,6 @@ test('what stands between two baselines that are far apart is named, and what ha
     '  between baseline launches of 88.0 ms and 80.0 ms a step: compile alone; over the first alone their speedups are 4.9% higher',
     '  without a baseline launch after them, over the one before alone: graph alone',
   ])
-})
-
-test('a rung that several sittings have launched has the last of them, and the others are named', async () => {
-  const sitting = (stepSeconds: number): Told[] => [
-    { training: 'baseline', stepSeconds: 0.08 },
-    { training: 'graph alone', stepSeconds },
-    { training: 'baseline', stepSeconds: 0.08 },
-  ]
-  const record = await aLadder([aRung('graph')], [sitting(0.04), sitting(0.042), sitting(0.05)])
-  const text = renderLadderTerminal(record)
-  expect(text.split('\n').find((line) => line.startsWith('| graph'))).toMatch(
-    /^\| graph +\| 50.0 ms +\| 1.60x/,
-  )
-  expect(text).toContain(
-    '\n  graph alone: launched too, and not in the table: 40.0 ms, 2.00x in sitting 1; 42.0 ms, 1.90x in sitting 2\n',
-  )
 })
 
 test('launches of other settings, which no row shows, are counted', async () => {

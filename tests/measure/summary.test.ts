@@ -17,9 +17,8 @@ describe('seconds per sample', () => {
     // Steps 11 to 20: 5 of 0.1 s and 5 of 0.3 s make 2 s for 10 x 4 samples.
     const stepSeconds = steps([10, 9], [5, 0.1], [5, 0.3])
     const summary = await summaryOf({ stepSeconds, samplesPerStep: 4 })
-    expect(summary.secondsPerSample).toBeCloseTo(2 / 40, 12)
+    expect(summary.metrics.seconds_per_sample).toBeCloseTo(2 / 40, 12)
     expect(summary.warmUpSteps).toBe(10)
-    expect(summary.metrics.seconds_per_sample).toBe(summary.secondsPerSample)
   })
 
   test('sees every fourth step, which a median would hide', async () => {
@@ -32,8 +31,8 @@ describe('seconds per sample', () => {
         ])
         .flat(),
     )
-    const { secondsPerSample, medianStepSeconds } = await summaryOf({ stepSeconds, samplesPerStep: 1 })
-    expect(secondsPerSample).toBeCloseTo(0.2, 12)
+    const { metrics, medianStepSeconds } = await summaryOf({ stepSeconds, samplesPerStep: 1 })
+    expect(metrics.seconds_per_sample).toBeCloseTo(0.2, 12)
     expect(medianStepSeconds).toBe(0.1)
   })
 
@@ -41,7 +40,7 @@ describe('seconds per sample', () => {
     // 10 warm-up steps, two periods of 4, and 3 slow steps of a third one.
     const stepSeconds = steps([10, 1], [8, 0.1], [3, 7])
     const summary = await summaryOf({ stepSeconds, samplesPerStep: 1, start: { period_steps: 4 } })
-    expect(summary.secondsPerSample).toBeCloseTo(0.1, 12)
+    expect(summary.metrics.seconds_per_sample).toBeCloseTo(0.1, 12)
     expect(summary).toMatchObject({ steps: 21, periodSteps: 4, timedPeriods: 2, untimedSamples: 3 })
   })
 
@@ -53,7 +52,6 @@ describe('seconds per sample', () => {
       { stepSeconds: steps([30, 1e308]) },
     ]) {
       const summary = await summaryOf(metrics)
-      expect(summary.secondsPerSample).toBeNull()
       expect(summary.metrics).not.toHaveProperty('seconds_per_sample')
     }
   })
@@ -81,7 +79,7 @@ describe('the warm-up', () => {
       await aFinishedRun({ variant: 'optimized' }, { phases: [compile(14)] }),
     ])
     expect(runs.map(({ warmUpSteps }) => warmUpSteps)).toEqual([14, 14])
-    expect(runs[0]?.secondsPerSample).toBeCloseTo(0.02, 12)
+    expect(runs[0]?.metrics.seconds_per_sample).toBeCloseTo(0.02, 12)
   })
 
   test('is of the same samples where a recipe takes more steps for them', async () => {
@@ -107,7 +105,8 @@ describe('the warm-up', () => {
         { stepSeconds: steps([100, 0.1]), samplesPerStep: 4, phases: [compile(30)] },
       ),
     ])
-    expect(short).toMatchObject({ steps: 20, warmUpSteps: 30, secondsPerSample: null })
+    expect(short).toMatchObject({ steps: 20, warmUpSteps: 30 })
+    expect(short?.metrics).not.toHaveProperty('seconds_per_sample')
   })
 
   test('lasts until the runs of each variant have settled', async () => {
@@ -123,7 +122,10 @@ describe('the warm-up', () => {
 
   test('is not what a warm-up launch with other steps would have', async () => {
     const runs = summarizeRuns([
-      await aFinishedRun({ block: null }, { stepSeconds: steps([900, 0.1]), phases: [compile(30)] }),
+      await aFinishedRun(
+        { purpose: 'warm-up', block: null },
+        { stepSeconds: steps([900, 0.1]), phases: [compile(30)] },
+      ),
       await aFinishedRun({ block: 1 }, { stepSeconds: steps([60, 0.1]) }),
     ])
     expect(runs.map(({ warmUpSteps }) => warmUpSteps)).toEqual([10, 10])
@@ -140,7 +142,10 @@ describe('the warm-up', () => {
 
   test('is what warm-up launches declare as long as nothing else is known', async () => {
     const [summary] = summarizeRuns([
-      await aFinishedRun({ block: null }, { stepSeconds: steps([60, 0.1]), phases: [compile(30)] }),
+      await aFinishedRun(
+        { purpose: 'warm-up', block: null },
+        { stepSeconds: steps([60, 0.1]), phases: [compile(30)] },
+      ),
     ])
     expect(summary?.warmUpSteps).toBe(30)
   })
@@ -326,13 +331,13 @@ describe('a summary', () => {
     const waits = Array<number>(40).fill(0.02)
     const shareOf = (dataWaitSeconds: number[]) => {
       const metrics = { ...run.metrics, steps: { ...run.metrics.steps, dataWaitSeconds } }
-      return summarizeRuns([{ ...run, metrics }])[0]?.dataWaitShare
+      return summarizeRuns([{ ...run, metrics }])[0]?.metrics.data_wait_share
     }
     expect(shareOf(waits)).toBeCloseTo(0.25, 12)
-    expect(shareOf(waits.slice(20))).toBeNull()
+    expect(shareOf(waits.slice(20))).toBeUndefined()
     const short = await aFinishedRun({}, { stepSeconds: steps([10, 0.1]) })
     const metrics = { ...short.metrics, steps: { ...short.metrics.steps, dataWaitSeconds: waits.slice(30) } }
-    expect(summarizeRuns([{ ...short, metrics }])[0]?.dataWaitShare).toBeNull()
+    expect(summarizeRuns([{ ...short, metrics }])[0]?.metrics).not.toHaveProperty('data_wait_share')
   })
 
   test('has what gates name beside it: data wait, GPU hours and the time to the quality of the baseline', async () => {

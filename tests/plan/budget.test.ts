@@ -23,15 +23,15 @@ test('only the first run after a look may be left out', () => {
 test('a look that would cost more than the budget is not begun', () => {
   const plan = planRuns(designed([1, 2, 4]))
   const index = plan.findIndex(({ block }) => block === 2)
-  const timed = plan.slice(0, index).map((run) => ({ run, wallSeconds: 60 }))
+  const finished = new Map(plan.slice(0, index).map((run) => [run, 60]))
   // Four launches of a minute on two processes are done, two more are wanted: 12 GPU minutes.
-  expect(fitsBudget(designed([1, 2, 4], 12), plan, index, timed)).toBe(true)
-  expect(fitsBudget(designed([1, 2, 4], 11.9), plan, index, timed)).toBe(false)
-  expect(fitsBudget(designed([1, 2, 4]), plan, index, timed)).toBe(true)
+  expect(fitsBudget(designed([1, 2, 4], 12), plan, index, finished)).toBe(true)
+  expect(fitsBudget(designed([1, 2, 4], 11.9), plan, index, finished)).toBe(false)
+  expect(fitsBudget(designed([1, 2, 4]), plan, index, finished)).toBe(true)
   const onTwoNodes = (minutes: number) => {
     const experiment = designed([1, 2, 4], minutes)
     return { ...experiment, launch: { ...experiment.launch, nnodes: 2 } }
   }
-  expect(fitsBudget(onTwoNodes(24), plan, index, timed)).toBe(true)
-  expect(fitsBudget(onTwoNodes(23.9), plan, index, timed)).toBe(false)
+  expect(fitsBudget(onTwoNodes(24), plan, index, finished)).toBe(true)
+  expect(fitsBudget(onTwoNodes(23.9), plan, index, finished)).toBe(false)
 })

@@ -6,13 +6,13 @@ import { aPlannedRun } from '../fixtures/builders.ts'
 const warmUp = { purpose: 'warm-up', block: null } as const
 
 test('measured launches count, warm-up launches, which may be slower or short, do not', () => {
-  const timed = [
-    { run: aPlannedRun({ ...warmUp, variant: 'baseline' }), wallSeconds: 90 },
-    { run: aPlannedRun({ ...warmUp, variant: 'optimized' }), wallSeconds: 50 },
-    { run: aPlannedRun({ variant: 'baseline', block: 1 }), wallSeconds: 60 },
-    { run: aPlannedRun({ variant: 'baseline', block: 2 }), wallSeconds: 70 },
-  ]
-  expect(meanWallSeconds(timed)).toEqual({ baseline: 65 })
+  const finished = new Map([
+    [aPlannedRun({ ...warmUp, variant: 'baseline' }), 90],
+    [aPlannedRun({ ...warmUp, variant: 'optimized' }), 50],
+    [aPlannedRun({ variant: 'baseline', block: 1 }), 60],
+    [aPlannedRun({ variant: 'baseline', block: 2 }), 70],
+  ])
+  expect(meanWallSeconds(finished)).toEqual({ baseline: 65 })
 })
 
 test('the estimate is the sum over the remaining runs', () => {
@@ -28,7 +28,7 @@ test('there is no estimate while one variant is unknown', () => {
   const remaining = [aPlannedRun({ variant: 'optimized' })]
   expect(estimateSeconds(remaining, { baseline: 60 })).toBeNull()
   expect(estimateSeconds([aPlannedRun({ variant: 'baseline' })], { baseline: 60 })).toBe(60)
-  expect(meanWallSeconds([])).toEqual({})
+  expect(meanWallSeconds(new Map())).toEqual({})
 })
 
 test('nothing left takes no time', () => {

@@ -1,17 +1,17 @@
 // The command lines by which runs are launched.
 import { expect, test } from 'vitest'
 import { torchrunCommand } from '../../src/plan/torchrun.ts'
-import { anExperiment, aPlannedRun } from '../fixtures/builders.ts'
+import { anExperiment, aPlannedRun, theRunFiles } from '../fixtures/builders.ts'
 
-const paths = { configFile: '/out/config.json', outDirectory: '/out/run', errorDirectory: '/out/errors' }
+const files = theRunFiles('/out/run')
 const lineOf = (difference: Parameters<typeof anExperiment>[0]) =>
-  torchrunCommand(anExperiment(difference), aPlannedRun({ seed: 3 }), paths).join(' ')
+  torchrunCommand(anExperiment(difference), aPlannedRun({ seed: 3 }), files).join(' ')
 
 const { launch } = anExperiment()
 
 test('one host meets at a port of its own', () => {
   expect(lineOf({ launch: { ...launch, nproc_per_node: 4 } })).toMatchInlineSnapshot(
-    `"python3 -m torch.distributed.run --standalone --nproc-per-node 4 --log-dir /out/errors -m trainer train --config /out/config.json --out /out/run --seed 3"`,
+    `"python3 -m torch.distributed.run --standalone --nproc-per-node 4 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run --seed 3"`,
   )
 })
 
@@ -21,7 +21,7 @@ test('several nodes meet at the given endpoint, each run under its own name', ()
       launch: { ...launch, nproc_per_node: 8, nnodes: 2, rdzv_endpoint: 'gpu-0:29400' },
     }),
   ).toMatchInlineSnapshot(
-    `"python3 -m torch.distributed.run --nnodes 2 --node-rank 0 --rdzv-backend static --rdzv-endpoint gpu-0:29400 --rdzv-id two-task-03-block-1-baseline --nproc-per-node 8 --log-dir /out/errors -m trainer train --config /out/config.json --out /out/run --seed 3"`,
+    `"python3 -m torch.distributed.run --nnodes 2 --node-rank 0 --rdzv-backend static --rdzv-endpoint gpu-0:29400 --rdzv-id two-task-03-block-1-baseline --nproc-per-node 8 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run --seed 3"`,
   )
 })
 
@@ -35,6 +35,6 @@ test('a script is named by its file', () => {
 })
 
 test('a path with blanks stays one argument', () => {
-  const command = torchrunCommand(anExperiment(), aPlannedRun(), { ...paths, outDirectory: '/my out/run' })
+  const command = torchrunCommand(anExperiment(), aPlannedRun(), { ...files, outDirectory: '/my out/run' })
   expect(command).toContain('/my out/run')
 })

@@ -22,15 +22,14 @@ it('says which decided, and why', async () => {
 
 it('can go on where a launch was cut off, and none failed that counts', async () => {
   const result = await aResult()
-  const withLast = (changes: object, setAside: Result['setAside'] = []) => {
+  const withLast = (changes: object) => {
     const [last] = result.outcomes.slice(-1)
     if (!last) throw new Error('no launch')
-    return { ...result, setAside, outcomes: [...result.outcomes.slice(0, -1), { ...last, ...changes }] }
+    return { ...result, outcomes: [...result.outcomes.slice(0, -1), { ...last, ...changes }] }
   }
   const cancelled = withLast({ status: 'cancelled' })
   const failed = withLast({ status: 'failed', reason: 'exit-code' })
-  const runId = failed.outcomes.at(-1)?.run.id ?? ''
-  const retried = withLast({ status: 'failed' }, [{ runId, reason: 'disturbed', summary: null }])
+  const retried = withLast({ status: 'failed', setAside: { reason: 'disturbed', summary: null } })
   const canGo = (...results: Result[]) => canGoOn(combine(results))
   expect(canGo(result)).toBe(false)
   expect(canGo(result, cancelled)).toBe(true)

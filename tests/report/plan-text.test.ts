@@ -1,21 +1,16 @@
 // What `plan` prints before anything runs.
 import { expect, test } from 'vitest'
 import { gatesFile } from '../../src/config/gates/gates.ts'
-import { planRuns } from '../../src/plan/plan.ts'
+import { type PlannedRun, planRuns } from '../../src/plan/plan.ts'
 import { renderPlan } from '../../src/report/plan-text.ts'
-import { anExperiment, aPlannedRun, aRequest, aSource } from '../fixtures/builders.ts'
+import { anExperiment, aPlannedRun, aRequest, aSource, theRunFiles } from '../fixtures/builders.ts'
 
 const experiment = anExperiment({ design: { blocks: 2, warm_up_launches: 1, seed: 0 } })
 const request = aRequest({ experiment })
 const places = { baseline: { python: 'python3' }, optimized: { python: 'python3' } }
 const plan = planRuns(experiment)
-const folders = {
-  runFiles: ({ id }: { id: string }) => ({
-    configFile: `out/${id}/config.json`,
-    outDirectory: `out/${id}`,
-    errorDirectory: `out/${id}/errors`,
-  }),
-}
+const folders = { runFiles: ({ id }: PlannedRun) => theRunFiles(`out/${id}`) }
+const NO_EARLIER = new Map<PlannedRun, number>()
 
 test('says what warm-up launches alone have set', () => {
   const design = { ...experiment.design, warm_up_set: { 'train.updates': 20, 'optimizer.warmup_updates': 5 } }
@@ -24,7 +19,7 @@ test('says what warm-up launches alone have set', () => {
       { request: aRequest({ experiment: anExperiment({ design: changed }) }), places },
       plan,
       folders,
-      [],
+      NO_EARLIER,
     )
   const said = 'Warm-up launches alone have train.updates: 20, optimizer.warmup_updates: 5.'
   expect(text(design)).toContain(said)
@@ -32,7 +27,7 @@ test('says what warm-up launches alone have set', () => {
 })
 
 test('has launches, differences, gates, commands and the time limit', () => {
-  expect(renderPlan({ request, places }, plan, folders, [])).toMatchInlineSnapshot(`
+  expect(renderPlan({ request, places }, plan, folders, NO_EARLIER)).toMatchInlineSnapshot(`
     "two-task: 6 launches on 2 processes
 
     | launch               | purpose  | variant   | seed | code         |
@@ -74,9 +69,12 @@ test('says what a gate asks, and needs', () => {
   } as const
   const launch = { ...experiment.launch, price_per_gpu_hour: 3 }
   const withGates = anExperiment({ launch, gates: gatesFile.parse(gates) })
-  const lines = renderPlan({ request: aRequest({ experiment: withGates }), places }, plan, folders, []).split(
-    '\n',
-  )
+  const lines = renderPlan(
+    { request: aRequest({ experiment: withGates }), places },
+    plan,
+    folders,
+    NO_EARLIER,
+  ).split('\n')
   expect(lines.slice(lines.indexOf('Gates') + 1, lines.indexOf('Gates') + 9)).toMatchInlineSnapshot(`
     [
       "  nrmse_ratio <= 1.0034567x (required): optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios; at most 0.34567% above the baseline; needs metrics.nrmse in evaluation",
@@ -92,17 +90,17 @@ test('says what a gate asks, and needs', () => {
 })
 
 test('estimates the time from earlier launches', () => {
-  const earlier = [
-    { run: aPlannedRun({ variant: 'baseline' }), wallSeconds: 60 },
-    { run: aPlannedRun({ variant: 'optimized' }), wallSeconds: 20 },
-  ]
+  const earlier = new Map([
+    [aPlannedRun({ variant: 'baseline' }), 60],
+    [aPlannedRun({ variant: 'optimized' }), 20],
+  ])
   expect(renderPlan({ request, places }, plan, folders, earlier).split('\n').at(-1)).toMatchInlineSnapshot(
     `"Time: about 4 min 00 s, from 2 earlier launches; at most 6 h 00 min by its time limit, besides 2 h 00 min for the machine to be free and blocks that the machine disturbs, which are measured again"`,
   )
 })
 
 test('adds the evaluation in the end, where there is one, to the launches that it estimates', () => {
-  const earlier = [{ run: aPlannedRun({ variant: 'baseline' }), wallSeconds: 60 }]
+  const earlier = new Map([[aPlannedRun({ variant: 'baseline' }), 60]])
   const trainer = { ...experiment.trainer, evaluate_command: 'evaluate' }
   const reevaluated = aRequest({ experiment: { ...experiment, trainer } })
   const time = renderPlan({ request: reevaluated, places }, plan.slice(0, 1), folders, earlier)
@@ -120,9 +118,9 @@ test('names the rungs of a ladder, which it does not launch', () => {
     { ...rung, name: 'bf16' },
   ]
   const laddered = { ...experiment, ladder: { set: {}, baseline_every: 4, rungs } }
-  expect(renderPlan({ request: aRequest({ experiment: laddered }), places }, plan, folders, [])).toContain(
-    '\nRungs, which only `speedproof ladder` launches: fused, bf16\n',
-  )
+  expect(
+    renderPlan({ request: aRequest({ experiment: laddered }), places }, plan, folders, NO_EARLIER),
+  ).toContain('\nRungs, which only `speedproof ladder` launches: fused, bf16\n')
 })
 
 test('says which revision each run uses, and with which interpreter', () => {
@@ -133,7 +131,7 @@ test('says which revision each run uses, and with which interpreter', () => {
     { request: aRequest({ experiment, sources }), places: ownPython },
     plan,
     folders,
-    [],
+    NO_EARLIER,
   ).split('\n')
   expect(lines[4]).toBe('| 01-warm-up-baseline  | warm-up  | baseline  | 0    | bbbbbbbbbbbb (merge-base) |')
   expect(lines[5]).toBe('| 02-warm-up-optimized | warm-up  | optimized | 0    | working tree              |')

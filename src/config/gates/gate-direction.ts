@@ -1,26 +1,11 @@
-// Which way is good: by the metric where we know it, by the limit where only the experiment does.
+// Which way is good: by the metric where the catalogue knows it, by the limit where only the experiment does.
 import { ConfigError } from '../../errors.ts'
-import type { Gate, Statistic } from './gates.ts'
+import { evaluationMetric, metricNamed } from '../../metrics/families.ts'
+import { isHeldOutMetric, isTimeMetric } from '../../metrics/questions.ts'
+import type { MetricRow, Statistic } from '../../metrics/row.ts'
+import type { Gate } from './gates.ts'
 
-type Better = 'less' | 'more'
 type Compared = Pick<Gate, 'metric' | 'statistic' | 'direction'>
-
-/** By the contract with a trainer: over all held-out samples, or over a part of them such as a task. */
-const HELD_OUT_ERRORS = /^(val_loss|evaluation\.(val_loss|nrmse)(\/.+)?)$/
-
-/** What the number is that is compared; null for what only the experiment knows, such as an accuracy. */
-export function betterOf(metric: string): Better | null {
-  if (metric === 'gpu_utilization') return 'more'
-  return isHeldOutMetric(metric) && !HELD_OUT_ERRORS.test(metric) && !isTimeMetric(metric) ? null : 'less'
-}
-
-export function isHeldOutMetric(metric: string): boolean {
-  return metric === 'val_loss' || metric.startsWith('evaluation.')
-}
-
-export function isTimeMetric(metric: string): boolean {
-  return metric.endsWith('_seconds') || metric === 'evaluation.seconds' || metric === 'seconds_per_sample'
-}
 
 /** Throws a ConfigError for a limit on the wrong side, which whatever is worse would pass. */
 export function checkDirection({ metric, statistic, direction }: Compared, where: string): void {
@@ -35,14 +20,14 @@ export function checkDirection({ metric, statistic, direction }: Compared, where
   )
 }
 
-function wanted(metric: string, statistic: Statistic): Better | null {
+function wanted(metric: string, statistic: Statistic): MetricRow['better'] {
   if (statistic === 'speedup' || statistic === 'minimum') return 'more'
-  return statistic === 'maximum' ? 'less' : betterOf(metric)
+  return statistic === 'maximum' ? 'less' : metricNamed(metric).better
 }
 
 /** The least number of all runs bounds them from below, which says nothing where less is good; the most likewise. */
 function checkLevel(metric: string, statistic: 'minimum' | 'maximum', where: string): void {
-  const better = betterOf(metric)
+  const { better } = metricNamed(metric)
   if (better === null || (better === 'more') === (statistic === 'minimum')) return
   const remedy = better === 'more' ? 'minimum with at_least' : 'maximum with at_most or below'
   throw new ConfigError(
@@ -52,12 +37,12 @@ function checkLevel(metric: string, statistic: 'minimum' | 'maximum', where: str
 
 /** A quotient with the baseline on top grows as the optimized number falls, also where that is worse. */
 function checkSpeedup(metric: string, where: string): void {
-  const isCost = betterOf(metric) === 'less' && (!isHeldOutMetric(metric) || isTimeMetric(metric))
+  const { better } = metricNamed(metric)
+  const isCost = better === 'less' && (!isHeldOutMetric(metric) || isTimeMetric(metric))
   if (isCost) return
   const limit = { less: 'at_most', more: 'at_least' }
-  const better = betterOf(metric)
   const remedy = better === null ? 'at_least if more is better, at_most if less is' : limit[better]
-  const name = metric.startsWith('evaluation.') ? '; the name of a time ends in _seconds' : ''
+  const name = metric.startsWith(evaluationMetric('')) ? '; the name of a time ends in _seconds' : ''
   throw new ConfigError(
     `${where}.statistic: got speedup, of ${metric}, which is no time: use ratio with ${remedy}${name}`,
   )

@@ -1,7 +1,9 @@
 // Gates as an experiment names them -> typed gates; every rule about a single gate.
 import { ConfigError } from '../../errors.ts'
+import { metricNamed } from '../../metrics/families.ts'
+import type { Statistic } from '../../metrics/row.ts'
 import { checkDirection } from './gate-direction.ts'
-import { type Gate, type GatesFile, KNOWN_GATES, SHARES, type Statistic } from './gates.ts'
+import { type Gate, type GatesFile, KNOWN_GATES, type KnownGate } from './gates.ts'
 
 type GateEntry = GatesFile[string]
 
@@ -14,7 +16,7 @@ export function readGates(file: GatesFile, pricePerGpuHour: number | null, sourc
   }
   return Object.entries(file).map(([name, entry]) => ({
     ...readGate(name, entry, `${source}: gates.${name}`),
-    pricePerGpuHour: name === 'cost_per_run' ? priceOf(pricePerGpuHour, `${source}: gates.${name}`) : null,
+    pricePerGpuHour: knownGate(name)?.isPriced ? priceOf(pricePerGpuHour, `${source}: gates.${name}`) : null,
   }))
 }
 
@@ -43,7 +45,7 @@ function checkLimit(statistic: Statistic, direction: Gate['direction'], limit: n
 
 /** What no GPU has is no limit: it would pass whatever is measured. */
 function checkGigabytes(metric: string, direction: Gate['direction'], limit: number, where: string): void {
-  if (metric.endsWith('_bytes') && limit >= MOST_GB)
+  if (metricNamed(metric).unit === 'bytes' && limit >= MOST_GB)
     throw new ConfigError(`${where}.${direction}: got ${limit}, expected GB, such as 50, not bytes`)
 }
 
@@ -58,16 +60,14 @@ function checkShare(
   where: string,
 ): void {
   const isQuotient = statistic === 'speedup' || statistic === 'ratio'
-  if (!isQuotient && SHARES.includes(metric) && Math.abs(limit) > 1)
+  if (!isQuotient && metricNamed(metric).unit === 'share' && Math.abs(limit) > 1)
     throw new ConfigError(`${where}.${direction}: got ${limit}, expected a share, such as 0.05 for 5%`)
 }
 
-/** The driver's number says that any kernel ran, so tiny kernels one after the other read 100%. */
 function checkSeverity(metric: string, { severity }: GateEntry, where: string): void {
-  if (metric !== 'gpu_utilization' || severity !== 'required') return
-  throw new ConfigError(
-    `${where}.severity: got required, expected warn or info: utilisation saturates, a GPU with one tiny kernel at a time reads 100% busy`,
-  )
+  const { neverRequired } = metricNamed(metric)
+  if (neverRequired === undefined || severity !== 'required') return
+  throw new ConfigError(`${where}.severity: got required, expected warn or info: ${neverRequired}`)
 }
 
 function priceOf(pricePerGpuHour: number | null, where: string): number {
@@ -78,20 +78,23 @@ function priceOf(pricePerGpuHour: number | null, where: string): number {
 }
 
 function comparisonOf(name: string, entry: GateEntry, where: string): Pick<Gate, 'metric' | 'statistic'> {
-  // Not by index alone: every object has a 'constructor'.
-  const known = Object.hasOwn(KNOWN_GATES, name) ? KNOWN_GATES[name] : undefined
+  const known = knownGate(name)
   if (known && (entry.metric !== undefined || entry.statistic !== undefined)) {
     throw new ConfigError(
       `${where}: ${name} has its own metric and statistic; leave both out, or choose another name`,
     )
   }
-  if (known) return known
+  if (known) return { metric: known.metric, statistic: known.statistic }
   if (entry.metric === undefined || entry.statistic === undefined) {
     throw new ConfigError(
-      `${where}: unknown gate; use one of ${Object.keys(KNOWN_GATES).join(', ')}, or give it a metric and a statistic`,
+      `${where}: unknown gate; use one of ${KNOWN_GATES.map((gate) => gate.name).join(', ')}, or give it a metric and a statistic`,
     )
   }
   return { metric: entry.metric, statistic: entry.statistic }
+}
+
+function knownGate(name: string): KnownGate | undefined {
+  return KNOWN_GATES.find((gate) => gate.name === name)
 }
 
 function limitOf(entry: GateEntry, where: string): Pick<Gate, 'direction' | 'limit'> {

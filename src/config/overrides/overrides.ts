@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { ConfigError } from '../../errors.ts'
 import { type Experiment, MODES, MOST_BLOCKS } from '../experiment.ts'
+import { KNOWN_GATES } from '../gates/gates.ts'
 import { PRESET_NAMES } from '../presets.ts'
 
 /** The same words for action inputs (`min-speedup`), flags (`--min-speedup`) and result.json. */
@@ -115,7 +116,6 @@ function blockLooks(name: string, text: string): number | number[] {
 export function applyOverrides(experiment: Experiment, overrides: Overrides): Experiment {
   const { launch, design, gates } = experiment
   const { python, blocks, 'price-per-gpu-hour': price } = overrides
-  const { 'min-speedup': minSpeedup, 'max-loss-delta': maxLossDelta } = overrides
   return {
     ...experiment,
     mode: overrides.mode ?? experiment.mode,
@@ -129,12 +129,19 @@ export function applyOverrides(experiment: Experiment, overrides: Overrides): Ex
     design: { ...design, blocks: blocks ?? design.blocks, seed: overrides.seed ?? design.seed },
     gates: {
       ...gates,
-      ...(minSpeedup === undefined ? {} : { speedup: required(gates.speedup, { at_least: minSpeedup }) }),
-      ...(maxLossDelta === undefined
-        ? {}
-        : { loss_delta: required(gates.loss_delta, { below: maxLossDelta }) }),
+      ...limitsOf(overrides, gates),
     },
   }
+}
+
+function limitsOf(overrides: Overrides, gates: Experiment['gates']): Experiment['gates'] {
+  return Object.fromEntries(
+    KNOWN_GATES.flatMap(({ name, input }) => {
+      if (input === undefined) return []
+      const value = overrides[input.name]
+      return value === undefined ? [] : [[name, required(gates[name], { [input.gives]: value })]]
+    }),
+  )
 }
 
 type GateEntry = Experiment['gates'][string]

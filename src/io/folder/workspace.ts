@@ -5,19 +5,13 @@ import { dirname, join, relative } from 'node:path'
 import type { Variant } from '../../config/experiment.ts'
 import type { TrainerConfig } from '../../config/same-work/same-work.ts'
 import { ConfigError, messageOf, RunError } from '../../errors.ts'
-import type { TimedRun } from '../../plan/estimate.ts'
+import type { WallSeconds } from '../../plan/estimate.ts'
 import { type PlannedRun, planRuns } from '../../plan/plan.ts'
-import type { RunPaths } from '../../plan/torchrun.ts'
+import type { RunFiles } from '../../plan/torchrun.ts'
 import { parseRecorded, type Request, type Result } from '../../record/result.ts'
 import { renderMarkdown } from '../../report/markdown.ts'
 import { makeFolder } from './make-folder.ts'
 import { markAsOurs, refuseForeign } from './own-folder.ts'
-
-export interface RunFiles extends RunPaths {
-  readonly logFile: string
-  readonly metricsFile: string
-  readonly machineFile: string
-}
 
 const EVALUATION = 'evaluation'
 const LADDER_FILE = 'ladder.json'
@@ -192,22 +186,23 @@ export async function saveCommonReport(directory: string, report: string): Promi
 }
 
 /** How long the launches of the last result took, if it is of the same experiment. */
-export async function earlierTimes(workspace: Workspace, { experiment }: Request): Promise<TimedRun[]> {
+export async function earlierTimes(workspace: Workspace, { experiment }: Request): Promise<WallSeconds> {
   try {
     const recorded = parseRecorded(
       JSON.parse(await readFile(workspace.resultFile, 'utf8')),
       workspace.resultFile,
     )
-    if (recorded.experiment.name !== experiment.name) return []
+    if (recorded.experiment.name !== experiment.name) return new Map()
     const plan = planRuns(recorded.experiment)
-    return recorded.launches.flatMap(({ runId, result }) => {
+    const finished = recorded.launches.flatMap(({ runId, result }) => {
       const run = plan.find(({ id }) => id === runId)
       return run && result.status === 'exited' && result.exitCode === 0
-        ? [{ run, wallSeconds: result.wallSeconds }]
+        ? [[run, result.wallSeconds] as const]
         : []
     })
+    return new Map(finished)
   } catch {
-    return [] // No earlier result, or one of another version: then there is no estimate.
+    return new Map() // No earlier result, or one of another version: then there is no estimate.
   }
 }
 

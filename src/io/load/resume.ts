@@ -7,16 +7,16 @@ import { ResumeError } from '../../errors.ts'
 import { standingOf } from '../../judge/repeat.ts'
 import type { LockFacts, Watched } from '../../measure/machine-record.ts'
 import type { Launched } from '../../measure/outcome.ts'
-import { planRuns, repeatOf } from '../../plan/plan.ts'
+import { isMeasured, planRuns, repeatOf } from '../../plan/plan.ts'
 import type { Request } from '../../record/result.ts'
-import { differenceText } from '../../report/sections/differences.ts'
+import { differenceText } from '../../report/setting.ts'
 import { shellQuote } from '../../text/shell-quote.ts'
 import { Workspace } from '../folder/workspace.ts'
-import type { Loaded } from '../load/load-experiment.ts'
-import { readRecorded } from '../load/read-recorded.ts'
-import { readToResume } from '../load/read-to-resume.ts'
 import { hashCode, hashSources } from '../run/code-hash.ts'
 import { plainText } from '../system/sanitize.ts'
+import type { Loaded } from './load-experiment.ts'
+import { readRecorded } from './read-recorded.ts'
+import { readToResume } from './read-to-resume.ts'
 
 interface OpenedFolder {
   readonly workspace: Workspace
@@ -62,7 +62,7 @@ async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedF
   const standing = standingOf(earlier.launched, earlier.watched)
   refuseFailed(standing.counting, workspace)
   // What was set aside stays so: a second chance is given once.
-  const kept = [...standing.setAside.map(({ launched }) => launched), ...wholeBlocks(standing.counting)]
+  const kept = [...standing.setAside.keys(), ...wholeBlocks(standing.counting)]
   await requireSameCode(kept, question, workspace)
   const again = planRuns(request.experiment)
     .flatMap((run) => [run, repeatOf(run)])
@@ -75,10 +75,10 @@ async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedF
 function wholeBlocks(launched: readonly Launched[]): Launched[] {
   const isFinished = ({ outcome }: Launched) => outcome.status === 'finished'
   return launched.filter((one) => {
-    const { block } = one.outcome.run
-    return block === null
-      ? isFinished(one)
-      : launched.filter(({ outcome }) => outcome.run.block === block).every(isFinished)
+    const { run } = one.outcome
+    return isMeasured(run)
+      ? launched.filter(({ outcome }) => outcome.run.block === run.block).every(isFinished)
+      : isFinished(one)
   })
 }
 

@@ -1,12 +1,20 @@
-// One launch of one run: started, watched and ended, with all that was seen of it.
+// One launch of one run: prepared, started, watched and ended, and read with all that was seen of it.
 import { setInterval } from 'node:timers/promises'
 import type { Experiment } from '../../config/experiment.ts'
-import type { LaunchEnd, LaunchRecord, RankFailure } from '../../measure/outcome.ts'
+import type { TrainerConfig } from '../../config/same-work/same-work.ts'
+import {
+  type LaunchEnd,
+  type Launched,
+  type LaunchRecord,
+  outcomeOf,
+  type RankFailure,
+} from '../../measure/outcome.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
-import { torchrunCommand } from '../../plan/torchrun.ts'
+import { type RunFiles, torchrunCommand } from '../../plan/torchrun.ts'
 import { type MetricsEvent, metricsEvent } from '../../read/events.ts'
 import { withoutByteOrderMark } from '../../read/json-line.ts'
-import type { RunFiles } from '../folder/workspace.ts'
+import type { Workspace } from '../folder/workspace.ts'
+import { readMetricsFile } from '../load/read-run-files.ts'
 import type { Machine } from '../machine/take-machine.ts'
 import { readErrorFiles } from '../process/log/error-files.ts'
 import { lastWords, readLogError } from '../process/log/log-error.ts'
@@ -20,15 +28,11 @@ import { codeHashes, hashSources } from './code-hash.ts'
 import { cacheVariables, watchCache } from './compile-cache.ts'
 import type { Progress } from './progress.ts'
 
-export interface Launching {
+/** What a run trains. */
+export interface Training {
   readonly experiment: Experiment
-  readonly run: PlannedRun
-  /** Prepared: its config is written, its folders are made. */
-  readonly files: RunFiles
-  readonly cacheDirectory: string
-  /** Of the whole experiment: what is written there is none of the trainer's code. */
-  readonly resultsDirectory: string
   readonly place: VariantPlace
+  readonly config: TrainerConfig
 }
 
 export interface RunHooks {
@@ -42,16 +46,26 @@ export interface RunHooks {
 const POLL_MILLISECONDS = 500
 
 export async function launchRun(
-  {
-    experiment,
-    run,
-    files,
-    cacheDirectory,
-    resultsDirectory,
-    place: { workingDirectory, python },
-  }: Launching,
+  run: PlannedRun,
+  training: Training,
+  workspace: Workspace,
+  hooks: RunHooks,
+): Promise<Launched> {
+  const files = await workspace.prepareRun(run, training.config)
+  const launch = await superviseRun(run, files, training, workspace, hooks)
+  return { launch, outcome: outcomeOf(run, launch, await readMetricsFile(files.metricsFile)) }
+}
+
+async function superviseRun(
+  run: PlannedRun,
+  files: RunFiles,
+  { experiment, place: { workingDirectory, python } }: Training,
+  workspace: Workspace,
   { cancelled, progress, machine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
+  const cacheDirectory = workspace.cacheDirectory(run.variant)
+  // What is written into the folder of results is none of the trainer's code.
+  const resultsDirectory = workspace.directory
   const caches = cacheVariables(cacheDirectory)
   const named = { ...experiment.launch.env, ...experiment.variants[run.variant].env }
   const isOurs = Object.keys(caches).every((name) => !Object.hasOwn(named, name))

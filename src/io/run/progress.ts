@@ -1,7 +1,7 @@
 // The live view: which launch of how many, step, loss, seconds left.
 import type { Writable } from 'node:stream'
 import type { RunOutcome } from '../../measure/outcome.ts'
-import { estimateSeconds, meanWallSeconds, type TimedRun } from '../../plan/estimate.ts'
+import { estimateSeconds, meanWallSeconds } from '../../plan/estimate.ts'
 import { type PlannedRun, runTitle } from '../../plan/plan.ts'
 import type { MetricsEvent } from '../../read/events.ts'
 import { duration, number } from '../../text/numbers.ts'
@@ -26,7 +26,7 @@ export class ProgressView implements Progress {
   readonly #output: Writable & { isTTY?: boolean; columns?: number }
   readonly #showTrainerLines: boolean
   readonly #titleOf: (run: PlannedRun) => string
-  readonly #timed: TimedRun[] = []
+  readonly #finished = new Map<PlannedRun, number>()
   #run: PlannedRun | null = null
   #position = 0
   #startedAt = 0
@@ -85,7 +85,7 @@ export class ProgressView implements Progress {
 
   runEnded(outcome: RunOutcome): void {
     const { run } = outcome
-    if (outcome.status === 'finished') this.#timed.push({ run, wallSeconds: outcome.wallSeconds })
+    if (outcome.status === 'finished') this.#finished.set(run, outcome.wallSeconds)
     this.#write(`${this.#place()}: ${endText(outcome)}`)
     this.#run = null
   }
@@ -114,7 +114,7 @@ export class ProgressView implements Progress {
   }
 
   #secondsLeft(): number | null {
-    const means = meanWallSeconds(this.#timed)
+    const means = meanWallSeconds(this.#finished)
     const current = this.#run && means[this.#run.variant]
     const rest = estimateSeconds(this.#plan.slice(this.#position), means)
     return typeof current === 'number' && rest !== null ? Math.max(0, current - this.#elapsed()) + rest : null

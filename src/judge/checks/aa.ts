@@ -1,6 +1,8 @@
 // What an A/A found: do two halves of one and the same training differ, and how do its runs scatter?
 import { MIN_NOISE_RUNS } from '../../config/mode.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { percent, ratio } from '../../text/numbers.ts'
 import { pairBlocks, speedupOf } from '../blocks.ts'
 import type { PairedEstimate } from '../paired.ts'
@@ -19,10 +21,10 @@ export interface AaFinding {
 }
 
 export function findAa(runs: readonly RunSummary[]): AaFinding {
-  const measured = runs.filter(({ block }) => block !== null)
+  const measured = runs.filter(isMeasured)
   return {
     runs: measured.length,
-    ratio: speedupOf('seconds_per_sample', pairBlocks(measured), CONFIDENCE),
+    ratio: speedupOf(SECONDS_PER_SAMPLE, pairBlocks(measured), CONFIDENCE),
     spread: spreadOf(measured),
   }
 }

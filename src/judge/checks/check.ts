@@ -14,3 +14,9 @@ export interface Check {
   readonly state: 'passed' | 'failed' | 'inconclusive' | 'not measured'
   readonly detail: string
 }
+
+export function checkOf(name: Check['name'], problems: readonly string[], detail: string): Check {
+  return problems.length > 0
+    ? { name, state: 'failed', detail: problems.join('; ') }
+    : { name, state: 'passed', detail }
+}

@@ -6,22 +6,34 @@ import { otherValue } from '../../config/same-work/reported-config.ts'
 import { differencesOutside, type ResolvedConfigs } from '../../config/same-work/same-work.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { listed, shortened } from '../../text/wording.ts'
-import { perVariant, spread } from './run-differences.ts'
+import type { VerdictInput } from '../verdict-input.ts'
+import { type Check, checkOf } from './check.ts'
+import { describeDifference, perVariant } from './run-differences.ts'
 
-export function equalWorkProblems(
+export function checkEqualWork({
+  experiment,
+  measured,
+  configs,
+}: Pick<VerdictInput, 'experiment' | 'measured' | 'configs'>): Check {
+  return checkOf('equal work', equalWorkProblems(experiment, measured, configs), equalWorkDetail(measured))
+}
+
+function equalWorkProblems(
   experiment: Experiment,
   runs: readonly RunSummary[],
   configs: ResolvedConfigs | null,
 ): string[] {
   const unequal = [
-    spread('training samples', runs, (run) => run.samples),
+    describeDifference('training samples', runs, (run) => run.samples),
     ...(experiment.kind === 'recipe'
       ? []
-      : [spread('attempted updates', runs, (run) => run.attemptedUpdates) ?? unequalWarmUp(runs)]),
-    spread('world sizes', runs, (run) => run.worldSize),
-    spread('parameter counts', runs, (run) => run.parameterCount),
-    spread('data hashes', runs, (run) => run.dataHash),
-    spread('held-out samples', runs, (run) => run.evaluationSamples),
+      : [
+          describeDifference('attempted updates', runs, (run) => run.attemptedUpdates) ?? unequalWarmUp(runs),
+        ]),
+    describeDifference('world sizes', runs, (run) => run.worldSize),
+    describeDifference('parameter counts', runs, (run) => run.parameterCount),
+    describeDifference('data hashes', runs, (run) => run.dataHash),
+    describeDifference('held-out samples', runs, (run) => run.evaluationSamples),
   ]
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
   const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
@@ -68,7 +80,7 @@ const MOST_SKIPPED = 0.1
 function unequalWarmUp(runs: readonly RunSummary[]): string | null {
   const blocks = [...Map.groupBy(runs, ({ block }) => block).values()]
   const problems = blocks.map((block) =>
-    spread(
+    describeDifference(
       `steps for the samples of the warm-up of block ${block[0]?.block}`,
       block,
       (run) => run.warmUpSteps,
@@ -93,16 +105,20 @@ function reportedConfigProblems({ kind }: Experiment, runs: readonly RunSummary[
 }
 
 /** What may differ between the variants may not differ between the runs of one: its mean would be of two trainings. */
-function changedWithin(variant: Variant, runs: readonly RunSummary[], told: ReadonlySet<string>): string[] {
+function changedWithin(
+  variant: Variant,
+  runs: readonly RunSummary[],
+  reported: ReadonlySet<string>,
+): string[] {
   const [first, ...rest] = runs.filter((run) => run.variant === variant)
   if (!first) return []
   const keys = new Set(
     rest.flatMap((run) => differencesOf(first.config, run.config, []).map(({ key }) => key)),
   )
-  const untold = [...keys].filter((key) => !told.has(key))
-  return untold.length > 0
+  const unreported = [...keys].filter((key) => !reported.has(key))
+  return unreported.length > 0
     ? [
-        `the ${variant} runs report different values of ${keysText(untold)} in their config: leave out of it what differs from run to run`,
+        `the ${variant} runs report different values of ${keysText(unreported)} in their config: leave out of it what differs from run to run`,
       ]
     : []
 }
@@ -132,7 +148,7 @@ function shown(value: unknown): string {
   return shortened(JSON.stringify(value))
 }
 
-export function equalWorkDetail(runs: readonly RunSummary[]): string {
+function equalWorkDetail(runs: readonly RunSummary[]): string {
   const [run] = runs
   if (!run) return ''
   const { all, each } = perVariant(runs, ({ attemptedUpdates }) => attemptedUpdates)

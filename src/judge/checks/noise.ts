@@ -1,6 +1,8 @@
 // How the runs of a variant scatter, and whether that is more than their machine does by itself.
 import { VARIANTS, type Variant } from '../../config/experiment.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { meanOf, medianOf } from '../../statistics/averages.ts'
 import { fQuantile } from '../../statistics/f-distribution.ts'
 import { percent } from '../../text/numbers.ts'
@@ -115,8 +117,9 @@ function spreadOfNearest(runs: readonly RunSummary[], variant: Variant): Spread 
 
 function logsOf(runs: readonly RunSummary[], variant: Variant): number[] {
   return runs
-    .filter((run) => run.variant === variant && run.block !== null)
-    .flatMap(({ secondsPerSample }) => (secondsPerSample === null ? [] : Math.log(secondsPerSample)))
+    .filter((run) => run.variant === variant && isMeasured(run))
+    .flatMap(({ metrics }) => metrics[SECONDS_PER_SAMPLE] ?? [])
+    .map(Math.log)
 }
 
 /** Around their mean; counted from the first on, so that equal numbers scatter by exactly nothing. */

@@ -3,10 +3,13 @@ import { type Experiment, gatesOf } from '../../config/experiment.ts'
 import type { Gate } from '../../config/gates/gates.ts'
 import type { Reevaluation } from '../../measure/reevaluation.ts'
 import type { RunSummary } from '../../measure/summary.ts'
-import { isLossOfPart } from '../../measure/time-to-quality.ts'
+import { HELD_OUT_LOSS, TIME_TO_EACH_QUALITY, TIME_TO_QUALITY } from '../../metrics/catalogue.ts'
+import { isLossOfPart } from '../../metrics/families.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { number, percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
 import { isHeldOutQuality, isLevel, unitOf } from '../gates/gate-kind.ts'
+import type { VerdictInput } from '../verdict-input.ts'
 import type { Check } from './check.ts'
 
 /** Of what a gate's limit allows: a disagreement that small moves no verdict but one that hangs by a thread. */
@@ -31,14 +34,13 @@ function restsOnHeldOut(gate: Gate): boolean {
   return isHeldOutQuality(gate) || TIMES.includes(gate.metric)
 }
 
-const EACH_QUALITY = 'time_to_each_quality_seconds'
-const TIMES: readonly string[] = ['time_to_quality_seconds', EACH_QUALITY]
+const TIMES: readonly string[] = [TIME_TO_QUALITY, TIME_TO_EACH_QUALITY]
 
 /** What a gate looks at of a run's end. */
 function lastNumbersOf({ metric }: Gate, { metrics }: RunSummary): string[] {
   if (!TIMES.includes(metric)) return [metric]
-  const parts = metric === EACH_QUALITY ? Object.keys(metrics).filter(isLossOfPart) : []
-  return ['val_loss', ...parts]
+  const parts = metric === TIME_TO_EACH_QUALITY ? Object.keys(metrics).filter(isLossOfPart) : []
+  return [HELD_OUT_LOSS, ...parts]
 }
 
 interface Judged {
@@ -51,15 +53,14 @@ interface Judged {
 export function runsToReevaluate({ experiment, runs, verdict }: Judged): string[] {
   const isComplete = verdict.checks.every(({ name, state }) => name !== 'completion' || state === 'passed')
   if (!isComplete || whyNotReevaluated(experiment) !== null) return []
-  return runs.flatMap(({ runId, block }) => (block === null ? [] : [runId]))
+  return runs.filter(isMeasured).map(({ runId }) => runId)
 }
 
-/** `runs`: those that count, of both variants. */
-export function checkReevaluation(
-  experiment: Experiment,
-  runs: readonly RunSummary[],
-  { launch, numbers, problem, doubled }: Reevaluation,
-): Check {
+export function checkReevaluation({
+  experiment,
+  measured: runs,
+  reevaluation: { launch, numbers, problem, doubled },
+}: Pick<VerdictInput, 'experiment' | 'measured' | 'reevaluation'>): Check {
   const name = 'evaluation'
   const skipped = whyNotReevaluated(experiment)
   if (skipped !== null) return { name, state: 'not measured', detail: skipped }
@@ -151,7 +152,9 @@ function disagreementsOf(run: RunSummary, again: RunSummary['metrics'], gates: r
         ]
   })
   // A part that a training keeps to itself could be as bad as it likes. Without a time there is nothing to flatter.
-  const kept = gates.some(({ metric }) => metric === EACH_QUALITY && run.metrics[metric] !== undefined)
+  const kept = gates.some(
+    ({ metric }) => metric === TIME_TO_EACH_QUALITY && run.metrics[metric] !== undefined,
+  )
     ? Object.keys(again).filter((metric) => isLossOfPart(metric) && run.metrics[metric] === undefined)
     : []
   return [...disagreements, ...kept.map((metric) => `${runId}: ${metric} was not reported`)]

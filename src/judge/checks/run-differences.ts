@@ -3,8 +3,8 @@ import { VARIANTS } from '../../config/experiment.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { listed, shortened } from '../../text/wording.ts'
 
-/** Null where all have one value; else each value with those that have it, as variants where those are told apart by it. */
-export function spread(
+/** Null where all have one value; else each value with its runs, or with its variants where it differs between these alone. */
+export function describeDifference(
   what: string,
   runs: readonly RunSummary[],
   value: (run: RunSummary) => string | number,
@@ -15,8 +15,8 @@ export function spread(
     const own = runs.filter((run) => run.variant === variant)
     return new Set(own.map(value)).size <= 1
   })
-  const named = groups.map(([one, having]) => {
-    const names = having.map((run) => (isOfVariants ? run.variant : run.runId))
+  const named = groups.map(([one, owners]) => {
+    const names = owners.map((run) => (isOfVariants ? run.variant : run.runId))
     return `${shortened(String(one), MOST_CHARACTERS)} (${listed([...new Set(names)], 2)})`
   })
   return `${what} differ: ${named.slice(0, MOST_VALUES).join(' / ')}`

@@ -1,11 +1,15 @@
 // Did the trainer's code stay the same from the first launch to the last?
-import { type Experiment, VARIANTS } from '../../config/experiment.ts'
+import { VARIANTS } from '../../config/experiment.ts'
 import { comparesRevisions } from '../../config/revisions/revision-rules.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import type { VerdictInput } from '../verdict-input.ts'
 import type { Check } from './check.ts'
 
 /** Two revisions are two trainers, each of which stays as it is; otherwise both variants share one. */
-export function checkCode(experiment: Experiment, runs: readonly RunSummary[]): Check {
+export function checkCode({
+  experiment,
+  measured: runs,
+}: Pick<VerdictInput, 'experiment' | 'measured'>): Check {
   const name = 'same code'
   const groups = comparesRevisions(experiment)
     ? VARIANTS.map((variant) => runs.filter((run) => run.variant === variant))

@@ -1,6 +1,7 @@
 // What kind of number a gate judges: a level or a comparison, quality or speed, and in which unit.
-import { betterOf, isHeldOutMetric, isTimeMetric } from '../../config/gates/gate-direction.ts'
 import type { Gate } from '../../config/gates/gates.ts'
+import { metricNamed } from '../../metrics/families.ts'
+import { isHeldOutMetric, isTimeMetric } from '../../metrics/questions.ts'
 
 /** The worst of the optimized runs, which needs neither baseline nor interval. */
 export function isLevel({ statistic }: Gate): boolean {
@@ -28,7 +29,7 @@ export function isMoreBetter({ direction }: Gate): boolean {
 
 /** Which way is good stands in its limit alone, where a mistake would take a worse model for a better one. */
 export function isTakenAtItsWord(gate: Gate): boolean {
-  return comparesQuality(gate) && betterOf(gate.metric) === null
+  return comparesQuality(gate) && metricNamed(gate.metric).better === null
 }
 
 /** Taken from a clock, which never gives the same number twice unless it is read too coarsely, or not at all. */
@@ -51,5 +52,5 @@ export function unitOf(gate: Gate): number {
   const { metric, pricePerGpuHour } = gate
   if (isQuotient(gate)) return 1
   if (pricePerGpuHour !== null) return 1 / pricePerGpuHour
-  return metric.endsWith('_bytes') ? 1e9 : 1
+  return metricNamed(metric).unit === 'bytes' ? 1e9 : 1
 }

@@ -41,19 +41,22 @@ export function fewestPairs(gate: Gate): number {
 const ROUNDING = 1e-12
 
 /**
- * Bounds that prove nothing are taken away, so that no report shows them. `few`: why there are fewer blocks
+ * Bounds that prove nothing are taken away, so that no report shows them. `stopped`: why there are fewer blocks
  * than planned, if there are.
  */
-export function judgeGate(comparison: GateComparison, few: WhyStopped | null = null): GateVerdict {
+export function judgeGate(comparison: GateComparison, stopped: WhyStopped | null = null): GateVerdict {
   const { evidence } = comparison
   const judged = {
     ...comparison,
     evidence: evidence && { ...evidence, bounds: usableBounds(comparison, evidence) },
   }
-  return { ...judged, ...decide(judged, few), insensitive: isInsensitive(judged) }
+  return { ...judged, ...decide(judged, stopped), insensitive: isInsensitive(judged) }
 }
 
-function decide(comparison: GateComparison, few: WhyStopped | null): { state: GateState; reason: string } {
+function decide(
+  comparison: GateComparison,
+  stopped: WhyStopped | null,
+): { state: GateState; reason: string } {
   const { gate, evidence } = comparison
   if (evidence === null) return { state: 'not measured', reason: whyNotMeasured(comparison) }
   const { estimate, bounds, pairs } = evidence
@@ -65,7 +68,8 @@ function decide(comparison: GateComparison, few: WhyStopped | null): { state: Ga
   }
   if (lacksScatter(comparison)) return { state: 'inconclusive', reason: lackOfScatter(comparison, pairs) }
   if (bounds === null) {
-    const why = few !== null && few.planned >= fewestPairs(gate) ? whyStoppedText(few) : moreBlocks(gate)
+    const why =
+      stopped !== null && stopped.planned >= fewestPairs(gate) ? whyStoppedText(stopped) : moreBlocks(gate)
     return { state: 'inconclusive', reason: `no honest interval from ${count(pairs)}; ${why}` }
   }
   if (isLevel(gate)) {

@@ -1,16 +1,18 @@
 // A limit too wide to see a bad model does not suffice alone: a ratio gate that sees one has to pass beside it.
-import type { Gate } from '../../config/gates/gates.ts'
+import { type Gate, KNOWN_GATES } from '../../config/gates/gates.ts'
+import { metricNamed } from '../../metrics/families.ts'
 import { comparesQuality, isMoreBetter } from './gate-kind.ts'
 import { type GateVerdict, WIDEST_SHARE } from './gate-verdict.ts'
 
-export function requireRatioGate<Judged extends GateVerdict>(gates: readonly Judged[]): Judged[] {
+/** Such a gate passes only if a ratio gate of the same metric passes; else it is inconclusive. */
+export function downgradeInsensitiveGates<Judged extends GateVerdict>(gates: readonly Judged[]): Judged[] {
   return gates.map((verdict) => {
     if (!verdict.insensitive || verdict.state !== 'passed') return verdict
-    const beside = gates.filter(({ gate }) => suffices(gate, verdict.gate))
-    if (beside.some(({ state }) => state === 'passed')) return verdict
+    const ratioGates = gates.filter(({ gate }) => suffices(gate, verdict.gate))
+    if (ratioGates.some(({ state }) => state === 'passed')) return verdict
     const isByEstimate = gates.some(({ gate }) => suffices({ ...gate, evidence: 'interval' }, verdict.gate))
     const terms = isByEstimate ? ', by its interval and not its estimate alone' : termsText(verdict.gate)
-    const wanted = `${kindText(verdict.gate)} has to pass beside it${beside.length > 0 ? '' : terms}`
+    const wanted = `${kindText(verdict.gate)} has to pass beside it${ratioGates.length > 0 ? '' : terms}`
     return {
       ...verdict,
       state: 'inconclusive',
@@ -36,11 +38,14 @@ const SEVERITY: Readonly<Record<Gate['severity'], number>> = { info: 0, warn: 1,
 
 /** A loss is in the units of its targets, squared or not, and the NRMSE is its ratio to them. */
 function isOfSame(ratio: string, wide: string): boolean {
-  return ratio === wide || (wide === 'val_loss' && ratio === 'evaluation.nrmse')
+  return ratio === wide || metricNamed(ratio).relativeOf === wide
 }
 
 function kindText({ metric }: Gate): string {
-  return metric === 'val_loss' ? 'a ratio gate (such as nrmse_ratio)' : `a ratio gate of ${metric}`
+  const relative = KNOWN_GATES.find(
+    (gate) => gate.statistic === 'ratio' && metricNamed(gate.metric).relativeOf === metric,
+  )
+  return relative ? `a ratio gate (such as ${relative.name})` : `a ratio gate of ${metric}`
 }
 
 function termsText(wide: Gate): string {

@@ -1,6 +1,8 @@
 // Runs without a time to quality -> why, in words: few of them show a mistake, most a model that is not as good.
+
+import type { NoTimeToQuality } from '../../measure/metrics/time-to-quality.ts'
 import type { RunSummary } from '../../measure/summary.ts'
-import type { NoTimeToQuality } from '../../measure/time-to-quality.ts'
+import { HELD_OUT_LOSS } from '../../metrics/catalogue.ts'
 import { number } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
 
@@ -25,7 +27,7 @@ function textOf(why: NoTimeToQuality, runId: string): string {
       return `have an evaluation that is misplaced: that of ${runId} at step ${step} is after ${samples_seen} samples, which are not those of its first ${step} steps: step counts optimizer steps`
     }
     case 'no parts':
-      return 'have a baseline that tells of no part: report val_loss/<part> in metrics of evaluation'
+      return `have a baseline that tells of no part: report ${HELD_OUT_LOSS}/<part> in metrics of evaluation`
     case 'other parts': {
       const differences = [
         ...(why.missing.length > 0 ? [`lacks ${listed(why.missing, MOST_NAMES)}`] : []),

@@ -1,9 +1,8 @@
-// What stands beside a gate's bound: a check by bootstrap, equivalence, and what this experiment could have seen.
+// How precise a gate's evidence is: what the experiment could have detected, what it lacks, and equivalence.
 
 import type { Gate } from '../../config/gates/gates.ts'
 import { MAX_PAIRS, pairsToResolve, resolvableDistance } from '../../statistics/power.ts'
 import { type PairedEstimate, standardDeviation } from '../paired.ts'
-import { type Bounds, bootstrapBounds } from './bootstrap.ts'
 import { comparesQuality, isHeldOutQuality, isLevel, isMoreBetter, unitOf } from './gate-kind.ts'
 import { fewestPairs, type GateVerdict } from './gate-verdict.ts'
 
@@ -15,8 +14,6 @@ export interface Precision {
   readonly detectable: number
   /** What an inconclusive gate lacks. */
   readonly toDecide: ToDecide
-  /** BCa bounds over at least 8 blocks, on the scale of the estimate. */
-  readonly bootstrap: Bounds | null
   /** Held-out numbers alone: does the whole interval lie within the limit on both sides? */
   readonly isEquivalent: boolean | null
 }
@@ -35,14 +32,9 @@ export function precisionOf(verdict: GateVerdict): Precision | null {
   const distance = resolvableDistance(deviation, evidence.pairs, evidence.confidence)
   const detectable = evidence.scale === 'log' ? shareOf(distance, gate) : distance
   if (!Number.isFinite(detectable)) return null
-  const bounds = bootstrapBounds(evidence.values, evidence.confidence)
   return {
     detectable,
     toDecide: toDecide(verdict, evidence, deviation),
-    bootstrap:
-      bounds && evidence.scale === 'log'
-        ? { lower: Math.exp(bounds.lower), upper: Math.exp(bounds.upper) }
-        : bounds,
     isEquivalent: isEquivalent(verdict),
   }
 }

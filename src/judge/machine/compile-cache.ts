@@ -1,12 +1,11 @@
 // Did both runs of each block find their compile caches alike? One that compiles first is slower from start to end.
 import type { CompileCache, Launched } from '../../measure/outcome.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { listed } from '../../text/wording.ts'
 import { type MachineCheck, named, notMeasured, passed } from './machine-check.ts'
 
 export function checkCompileCaches(counting: readonly Launched[]): MachineCheck {
-  const measured = counting.filter(
-    ({ outcome }) => outcome.status === 'finished' && outcome.run.block !== null,
-  )
+  const measured = counting.filter(({ outcome }) => outcome.status === 'finished' && isMeasured(outcome.run))
   const states = measured.map(({ launch }) => launch?.compileCache ?? null)
   const unlike = blocksUnlike(measured)
   if (unlike.length > 0) {

@@ -2,6 +2,7 @@
 import { foreignProcesses, summarizeMachine } from '../../measure/machine.ts'
 import type { MachineRecord } from '../../measure/machine-record.ts'
 import type { Launched } from '../../measure/outcome.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { foreignProblems, machineProblems } from './machine.ts'
 
 /** Null for a launch that stands: undisturbed, not over, or failed by its own doing. */
@@ -12,7 +13,7 @@ export function disturbanceOf(
   switch (outcome.status) {
     case 'finished':
       // A warm-up launch counts for nothing; of a run alone, later ones cannot change what is said here.
-      return outcome.run.block === null || record === undefined
+      return !isMeasured(outcome.run) || record === undefined
         ? null
         : joined(machineProblems(summarizeMachine(outcome, record)))
     case 'failed':

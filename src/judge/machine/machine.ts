@@ -3,6 +3,7 @@
 import type { MachineSummary } from '../../measure/machine.ts'
 import type { Preflight } from '../../measure/machine-record.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
 import {
@@ -77,7 +78,7 @@ function deviceNames(runs: readonly RunSummary[]): string[] {
 function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummary[]): MachineCheck[] {
   const watched = runs.filter(({ runId }) => machines.some((machine) => machine.runId === runId))
   // What disturbs a warm-up launch disturbs nothing that is counted.
-  const measured = new Set(runs.filter(({ block }) => block !== null).map(({ runId }) => runId))
+  const measured = new Set(runs.filter(isMeasured).map(({ runId }) => runId))
   const counted = machines.filter(({ runId }) => measured.has(runId))
   const whole = counted.filter(({ isComplete }) => isComplete)
   const cut = [...measured].filter((id) => !whole.some(({ runId }) => runId === id))

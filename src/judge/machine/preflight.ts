@@ -1,6 +1,7 @@
 // Is the machine fit to measure on? What could not be seen reads "not measured".
-import { type Gate, GPU_METRICS } from '../../config/gates/gates.ts'
+import type { Gate } from '../../config/gates/gates.ts'
 import type { GpuFacts, GpuProbe, LockFacts, Preflight } from '../../measure/machine-record.ts'
+import { needsGpu } from '../../metrics/questions.ts'
 import { duration, percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
 import {
@@ -43,9 +44,7 @@ export function checkPreflight({
 
 /** Said before hours are spent on a verdict that may be out of reach; null where no gate asks for a GPU, or one is seen. */
 export function lackOfGpus(gates: readonly Gate[], preflight: Preflight | null): string | null {
-  const lacking = gates.filter(
-    ({ severity, metric }) => severity === 'required' && GPU_METRICS.includes(metric),
-  )
+  const lacking = gates.filter(({ severity, metric }) => severity === 'required' && needsGpu(metric))
   if (preflight?.gpus.status !== 'not-measured' || lacking.length === 0) return null
   return `no GPU is seen (${preflight.gpus.reason}); if the trainings run on the CPU, the required ${listed(lacking.map(({ name }) => name))} is not measured`
 }

@@ -2,6 +2,7 @@
 import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
 import type { CompleteMetrics } from '../../measure/outcome.ts'
 import type { FinishedRun } from '../../measure/summary.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import { sumOf } from '../../statistics/averages.ts'
 import { percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
@@ -32,7 +33,7 @@ export function checkStepClock(
   const spans = runs.flatMap((finished) => {
     const { run, metrics } = finished
     const record = records.get(run.id)
-    const span = run.block !== null && record ? spanOf(metrics, warmUpStepsOf(finished), record) : null
+    const span = isMeasured(run) && record ? spanOf(metrics, warmUpStepsOf(finished), record) : null
     return span ? [{ id: run.id, ...span }] : []
   })
   const over = (most: number, of: (span: (typeof spans)[number]) => number) =>

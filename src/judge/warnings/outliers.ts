@@ -1,8 +1,9 @@
 // Runs of a variant that are unlike the others: an outlier, or two groups as if the machine had two speeds.
 import { VARIANTS } from '../../config/experiment.ts'
 import { MATTERS } from '../../measure/steady-state.ts'
-import type { RunSummary } from '../../measure/summary.ts'
+import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
 import { medianOf } from '../../statistics/averages.ts'
+import type { Warning } from './warning.ts'
 
 /** Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993: modified z-scores beyond 3.5. */
 const OUTLIER_SCORE = 3.5
@@ -14,13 +15,12 @@ const GAP_TO_WIDTH = 3
 const MIN_RUNS = 5
 
 /** Nothing is excluded for it: an outlier widens the interval, and that is its proper effect. */
-export function outlierWarnings(runs: readonly RunSummary[]): string[] {
+export const outlierWarnings: Warning<'measured'> = ({ measured }) => {
   return VARIANTS.flatMap((variant) => {
-    const timed = runs.flatMap(({ runId, variant: of, block, secondsPerSample }) =>
-      of === variant && block !== null && secondsPerSample !== null
-        ? [{ runId, log: Math.log(secondsPerSample) }]
-        : [],
-    )
+    const timed = measured.flatMap(({ runId, variant: of, metrics }) => {
+      const time = metrics[SECONDS_PER_SAMPLE]
+      return of === variant && time !== undefined ? [{ runId, log: Math.log(time) }] : []
+    })
     if (timed.length < MIN_RUNS) return []
     const logs = timed.map(({ log }) => log)
     if (hasTwoModes(logs))

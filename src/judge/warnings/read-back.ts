@@ -1,14 +1,15 @@
 // What the trainings read back as really on has to be the same in all runs of a variant, and not in both.
 import { isDeepStrictEqual } from 'node:util'
-import { type Experiment, VARIANTS } from '../../config/experiment.ts'
+import { VARIANTS } from '../../config/experiment.ts'
 import { comparesRevisions } from '../../config/revisions/revision-rules.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { listed } from '../../text/wording.ts'
+import type { Warning } from './warning.ts'
 
 const MOST_KEYS = 6
 
 /** Warnings, since a trainer may read back what differs from run to run by its nature. */
-export function readBackWarnings(experiment: Experiment, runs: readonly RunSummary[]): string[] {
+export const readBackWarnings: Warning<'experiment' | 'measured'> = ({ experiment, measured: runs }) => {
   const { kind, mode, variants } = experiment
   // A regression has its switch in the code, and other environments need no key.
   const isSwitched =

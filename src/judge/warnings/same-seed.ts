@@ -1,7 +1,8 @@
 // Both runs of a block have one seed: they start from the same weights and data, and one training ends as one model.
-import type { Experiment } from '../../config/experiment.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { HELD_OUT_LOSS } from '../../metrics/catalogue.ts'
 import { number } from '../../text/numbers.ts'
+import type { Warning } from './warning.ts'
 
 /** Relative: rounding to bf16 parts first losses by at most 0.31% in `benchmarks/gate`, other seeds mostly by more. */
 const MOST_APART = 0.01
@@ -10,7 +11,10 @@ const MOST_APART = 0.01
 const SAME_MODEL = 1e-3
 
 /** Warnings, since a loss may be of other terms or points in one variant. A recipe changes those on purpose. */
-export function sameSeedWarnings({ kind }: Experiment, runs: readonly RunSummary[]): string[] {
+export const sameSeedWarnings: Warning<'experiment' | 'measured'> = ({
+  experiment: { kind },
+  measured: runs,
+}) => {
   if (kind === 'recipe') return []
   const pairs = runs.flatMap((optimized) => {
     const baseline = runs.find((run) => run.block === optimized.block && run.variant === 'baseline')
@@ -38,7 +42,7 @@ function startWarning({ baseline, optimized }: Pair): string | null {
 }
 
 function endWarning({ baseline, optimized }: Pair): string | null {
-  const [one, other] = [baseline.metrics.val_loss, optimized.metrics.val_loss]
+  const [one, other] = [baseline.metrics[HELD_OUT_LOSS], optimized.metrics[HELD_OUT_LOSS]]
   // One loss in all steps is no loss of a training.
   const isLoss = new Set(optimized.firstTrainLosses).size > 1
   return isLoss && optimized.sameSeed?.firstDivergentStep === null && areApart(one, other, SAME_MODEL)

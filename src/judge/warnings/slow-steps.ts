@@ -2,14 +2,20 @@
 import type { Gate } from '../../config/gates/gates.ts'
 import { ratio } from '../../text/numbers.ts'
 import { isMoreBetter } from '../gates/gate-kind.ts'
-import { clears, type GateVerdict } from '../gates/gate-verdict.ts'
+import { clears } from '../gates/gate-verdict.ts'
 import type { PairedEstimate } from '../paired.ts'
-import type { Speedups } from '../speedups.ts'
+import { type Speedups, speedupAtFastestSteps } from '../speedups.ts'
+import type { Warning } from './warning.ts'
 
 /** Not a failure: the baseline did wait. Another host may not let it wait. */
-export function slowStepWarnings(gates: readonly GateVerdict[], { atFastestSteps }: Speedups): string[] {
+export const slowStepWarnings: Warning<'experiment' | 'gates' | 'comparison'> = ({
+  experiment: { mode },
+  gates,
+  comparison: { speedups },
+}) => {
+  if (mode === 'aa') return []
   return gates.flatMap(({ gate, state }) => {
-    const found = quotientOf(gate, atFastestSteps)
+    const found = quotientOf(gate, speedups)
     if (!found || state !== 'passed' || gate.severity === 'info') return []
     const { estimate, bounds } = found
     const [side, bound] = isMoreBetter(gate) ? ['least', bounds?.lower] : ['most', bounds?.upper]
@@ -26,16 +32,9 @@ export function slowStepWarnings(gates: readonly GateVerdict[], { atFastestSteps
 /** What the gate's quotient would be; null where it is of no such time, or none was measured. */
 function quotientOf(
   { metric, statistic }: Gate,
-  { steady, total, gpuHours, toQuality, toEachQuality }: Speedups['atFastestSteps'],
+  speedups: Speedups,
 ): Pick<PairedEstimate, 'estimate' | 'bounds'> | null {
-  const speedups: Readonly<Record<string, PairedEstimate | null>> = {
-    seconds_per_sample: steady,
-    total_seconds: total,
-    gpu_hours: gpuHours,
-    time_to_quality_seconds: toQuality,
-    time_to_each_quality_seconds: toEachQuality,
-  }
-  const speedup = speedups[metric] ?? null
+  const speedup = speedupAtFastestSteps(metric, speedups)
   if (statistic === 'speedup') return speedup
   if (statistic !== 'ratio' || speedup === null) return null
   const { estimate, bounds } = speedup

@@ -1,6 +1,7 @@
 // Does a run go on from what an earlier launch has left? Then none that follows starts as high as that one did.
 import { VARIANTS, type Variant } from '../../config/experiment.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import type { Warning } from './warning.ts'
 
 /** Of its first loss: far below what other seeds start with, so that luck does not look like learning. */
 const LEARNED = 0.5
@@ -9,7 +10,7 @@ const LEARNED = 0.5
 const MIN_LATER = 2
 
 /** `runs` in the order of their launches, with those for warming up, which leave something too. */
-export function stateBetweenRunsWarnings(runs: readonly RunSummary[]): string[] {
+export const stateBetweenRunsWarnings: Warning<'runs'> = ({ runs }) => {
   return VARIANTS.flatMap((variant) => warningOf(variant, runs) ?? [])
 }
 

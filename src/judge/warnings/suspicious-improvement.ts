@@ -1,10 +1,13 @@
 // A model that improves by more than it may get worse: another training, or a gate that takes worse for better.
-import type { Experiment } from '../../config/experiment.ts'
 import type { Gate } from '../../config/gates/gates.ts'
 import { isHeldOutQuality, isMoreBetter, isTakenAtItsWord, unitOf } from '../gates/gate-kind.ts'
 import type { GateVerdict } from '../gates/gate-verdict.ts'
+import type { Warning } from './warning.ts'
 
-export function suspiciousImprovementWarnings({ kind }: Experiment, gates: readonly GateVerdict[]): string[] {
+export const suspiciousImprovementWarnings: Warning<'experiment' | 'gates'> = ({
+  experiment: { kind },
+  gates,
+}) => {
   const improved = gates.filter(isBeyondMargin).map(({ gate }) => gate)
   const names = improved
     .filter((gate) => isHeldOutQuality(gate) && !isTakenAtItsWord(gate))

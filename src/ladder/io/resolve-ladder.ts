@@ -3,28 +3,28 @@ import type { Experiment } from '../../config/experiment.ts'
 import type { Settings } from '../../config/parse/mapping.ts'
 import { ConfigError } from '../../errors.ts'
 import type { VariantPlaces } from '../../io/revisions/variant-places.ts'
+import { lastConclusiveLaunch } from '../measurement.ts'
 import { type RungSettings, rungSettings } from '../plan.ts'
 import type { LadderLaunch, LadderRung, TrainingHash } from '../record.ts'
-import { answerOf } from '../standing.ts'
-import { type Resolved, TrainingResolver, type Wanted } from './resolve-trainings.ts'
+import { type ResolvedTraining, type TrainingRequest, TrainingResolver } from './resolve-trainings.ts'
 
 export interface ResolvedLadder {
-  readonly baseline: Resolved
+  readonly baseline: ResolvedTraining
   /** In the order of their launches; the first is the baseline, the last the optimized variant. */
-  readonly trainings: readonly Resolved[]
+  readonly trainings: readonly ResolvedTraining[]
   readonly rungs: readonly LadderRung[]
 }
 
-/** What is to be climbed after these launches: a rung by which its sum failed stays out of later sums. */
-export type LadderAfter = (launches: readonly LadderLaunch[]) => Promise<ResolvedLadder>
+/** The ladder to launch after these launches: a rung by which its sum failed stays out of later sums. */
+export type LadderResolver = (launches: readonly LadderLaunch[]) => Promise<ResolvedLadder>
 
 /** The answer throws a ConfigError for a rung that the trainer refuses, that changes nothing, or more than it may. */
-export function ladderOf(
+export function ladderResolver(
   experiment: Experiment,
   settings: Settings,
   places: VariantPlaces,
   cancelled: AbortSignal,
-): LadderAfter {
+): LadderResolver {
   const { ladder } = experiment
   if (ladder === undefined) {
     throw new ConfigError(
@@ -32,26 +32,20 @@ export function ladderOf(
     )
   }
   const resolver = new TrainingResolver(cancelled)
-  const short = withSettings(experiment, settings)
+  const extended = withSettings(experiment, settings)
   return async (launches) => {
     const leftOut = new Set<string>()
     for (;;) {
-      const climbed = rungSettings(ladder, leftOut)
-      const resolved = await resolver.resolve(wantedFor(climbed, short, places))
-      const runs = (title: string) => {
-        const training = resolved.get(title)
-        return training !== undefined && !(training instanceof ConfigError) && hasRun(training.hash, launches)
-      }
-      const failed = climbed.find(({ rung: { name }, sumBefore }) => {
+      const rungSets = rungSettings(ladder, leftOut)
+      const resolved = await resolver.resolve(trainingRequests(rungSets, extended, places))
+      const failed = rungSets.find(({ rung: { name } }) => {
+        if (leftOut.has(name)) return false
         const sum = resolved.get(sumTitle(name))
         // Without a rung that failed, the trainer may refuse one that needs it.
-        if (sum instanceof ConfigError) return leftOut.size > 0 && !leftOut.has(name)
-        // Else a rung before it may be what fails, which another call has launched.
-        const isOwn = sumBefore === null || runs(sumTitle(sumBefore))
-        const isOut = isOwn && sum !== undefined && hasFailed(sum.hash, launches)
-        return isOut && !leftOut.has(name)
+        if (sum instanceof ConfigError) return leftOut.size > 0
+        return sum !== undefined && hasFailed(sum.hash, launches)
       })
-      if (failed === undefined) return resolvedLadder(climbed, resolved, leftOut)
+      if (failed === undefined) return resolvedLadder(rungSets, resolved, leftOut)
       leftOut.add(failed.rung.name)
     }
   }
@@ -65,14 +59,7 @@ function withSettings(experiment: Experiment, settings: Settings): Experiment {
 }
 
 function hasFailed(hash: TrainingHash, launches: readonly LadderLaunch[]): boolean {
-  return answerOf(hash, launches)?.launched.outcome.status === 'failed'
-}
-
-/** Also where the machine disturbed it. */
-function hasRun(hash: TrainingHash, launches: readonly LadderLaunch[]): boolean {
-  return launches.some(
-    ({ training, launched }) => training === hash && launched.outcome.status === 'finished',
-  )
+  return lastConclusiveLaunch(hash, launches)?.launched.outcome.status === 'failed'
 }
 
 const BASELINE = 'baseline'
@@ -82,16 +69,20 @@ const needsTitle = (name: string) => `what ${name} needs`
 const sumTitle = (name: string) => `sum up to ${name}`
 
 /** Every training of a ladder is the optimized variant of an experiment of its own. */
-function wantedFor(climbed: readonly RungSettings[], short: Experiment, places: VariantPlaces): Wanted[] {
+function trainingRequests(
+  rungSets: readonly RungSettings[],
+  short: Experiment,
+  places: VariantPlaces,
+): TrainingRequest[] {
   const { baseline } = short.variants
   const place = places.baseline
-  const withSet = (title: string, set: Settings): Wanted => {
+  const withSet = (title: string, set: Settings): TrainingRequest => {
     const optimized = { ...baseline, set: { ...baseline.set, ...set } }
     return { title, place, experiment: { ...short, variants: { baseline, optimized } } }
   }
   return [
     withSet(BASELINE, {}),
-    ...climbed.flatMap(({ rung: { name }, alone, needs, sum }) => [
+    ...rungSets.flatMap(({ rung: { name }, alone, needs, sum }) => [
       ...(needs === null ? [] : [withSet(needsTitle(name), needs)]),
       withSet(aloneTitle(name), alone),
       withSet(sumTitle(name), sum),
@@ -101,11 +92,11 @@ function wantedFor(climbed: readonly RungSettings[], short: Experiment, places: 
 }
 
 function resolvedLadder(
-  climbed: readonly RungSettings[],
-  resolved: ReadonlyMap<string, Resolved | ConfigError>,
+  rungSets: readonly RungSettings[],
+  resolved: ReadonlyMap<string, ResolvedTraining | ConfigError>,
   leftOut: ReadonlySet<string>,
 ): ResolvedLadder {
-  const find = (title: string): Resolved => {
+  const find = (title: string): ResolvedTraining => {
     const found = resolved.get(title)
     if (found instanceof ConfigError) throw found
     if (found === undefined) throw new Error(`no training of the title ${title}`)
@@ -113,9 +104,9 @@ function resolvedLadder(
   }
   // What is wrong with the baseline is wrong with all.
   const baseline = find(BASELINE)
-  refuseSameEnds(baseline, find(OPTIMIZED))
+  refuseSameVariants(baseline, find(OPTIMIZED))
   const isRefused = (name: string) => leftOut.has(name) && resolved.get(sumTitle(name)) instanceof ConfigError
-  const rungs = climbed.map(({ rung: { name, ...rung }, needs, sumBefore }) => ({
+  const rungs = rungSets.map(({ rung: { name, ...rung }, needs, sumBefore }) => ({
     name,
     needs: rung.needs,
     predicts: rung.predicts ?? null,
@@ -126,22 +117,22 @@ function resolvedLadder(
     sumBefore: find(sumBefore === null ? BASELINE : sumTitle(sumBefore)).hash,
     isLeftOut: leftOut.has(name),
   }))
-  refuseWithoutEffect(rungs)
+  refuseRungsWithoutEffect(rungs)
   const trainings = [...resolved]
-    .filter(([title]) => !climbed.some(({ rung: { name } }) => isRefused(name) && title === sumTitle(name)))
+    .filter(([title]) => !rungSets.some(({ rung: { name } }) => isRefused(name) && title === sumTitle(name)))
     .map(([title]) => find(title))
   return { baseline, trainings: uniqueTrainings(trainings), rungs }
 }
 
 /** The baseline is launched between all others, and what is the same training is launched as one. */
-function refuseSameEnds(baseline: Resolved, optimized: Resolved): void {
+function refuseSameVariants(baseline: ResolvedTraining, optimized: ResolvedTraining): void {
   if (baseline.hash !== optimized.hash) return
   throw new ConfigError(
     'ladder: baseline and optimized variant are the same training with what the ladder sets; change ladder.set, --set or the variants, or leave out mode: aa',
   )
 }
 
-function refuseWithoutEffect(rungs: readonly LadderRung[]): void {
+function refuseRungsWithoutEffect(rungs: readonly LadderRung[]): void {
   for (const { name, alone, from } of rungs) {
     if (alone !== from) continue
     throw new ConfigError(
@@ -151,7 +142,7 @@ function refuseWithoutEffect(rungs: readonly LadderRung[]): void {
 }
 
 /** The optimized variant stays last, also when it is the sum of some rungs. */
-function uniqueTrainings(all: readonly Resolved[]): Resolved[] {
+function uniqueTrainings(all: readonly ResolvedTraining[]): ResolvedTraining[] {
   const last = all.at(-1)
   const others = all.filter(({ hash }, index) => all.findIndex((one) => one.hash === hash) === index)
   return last === undefined ? [] : [...others.filter(({ hash }) => hash !== last.hash), last]

@@ -9,61 +9,70 @@ import { trainingHash } from '../../judge/checks/noise-floor.ts'
 import type { LadderTraining } from '../record.ts'
 
 /** A training that can be launched, as the variant `optimized` of its experiment. */
-export interface Resolved extends LadderTraining {
+export interface ResolvedTraining extends LadderTraining {
   readonly experiment: Experiment
   readonly config: TrainerConfig
   readonly place: VariantPlace
 }
 
-export type Wanted = Pick<Resolved, 'title' | 'experiment' | 'place'>
+export type TrainingRequest = Pick<ResolvedTraining, 'title' | 'experiment' | 'place'>
 
 export class TrainingResolver {
   readonly #cancelled: AbortSignal
-  readonly #answers = new Map<string, TrainerConfig | ConfigError>()
+  readonly #configs = new Map<string, TrainerConfig | ConfigError>()
 
   constructor(cancelled: AbortSignal) {
     this.#cancelled = cancelled
   }
 
-  /** By title; of one that is refused, why. The first is the baseline, which the others are compared with. */
-  async resolve(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Resolved | ConfigError>> {
-    const queue = wanted.values()
-    // Side by side: a trainer takes a second to answer, and a ladder asks dozens of times.
+  /** By title; a ConfigError for a training that is refused. The first request is the baseline. */
+  async resolve(
+    requests: readonly TrainingRequest[],
+  ): Promise<ReadonlyMap<string, ResolvedTraining | ConfigError>> {
+    const queue = requests.values()
+    // In parallel: a trainer takes a second to answer, and a ladder asks dozens of times.
     const work = async () => {
-      for (const one of queue) await this.#ask(one)
+      for (const one of queue) await this.#resolveOne(one)
     }
     await Promise.all(Array.from({ length: availableParallelism() }, work))
-    const [first] = wanted
-    const baseline = first && this.#answers.get(keyOf(first))
+    const [first] = requests
+    const baseline = first && this.#configs.get(requestKey(first))
     return new Map(
-      wanted.map((one) => {
-        const config = this.#answers.get(keyOf(one))
+      requests.map((one) => {
+        const config = this.#configs.get(requestKey(one))
         if (config === undefined || baseline === undefined) throw new Error(`${one.title} was not resolved`)
         if (config instanceof ConfigError) return [one.title, config] as const
-        return [one.title, resolvedOf(one, baseline instanceof ConfigError ? {} : baseline, config)] as const
+        return [
+          one.title,
+          checkedTraining(one, baseline instanceof ConfigError ? {} : baseline, config),
+        ] as const
       }),
     )
   }
 
-  async #ask(wanted: Wanted): Promise<void> {
-    const key = keyOf(wanted)
-    if (this.#answers.has(key)) return
-    const { experiment, place, title } = wanted
+  async #resolveOne(request: TrainingRequest): Promise<void> {
+    const key = requestKey(request)
+    if (this.#configs.has(key)) return
+    const { experiment, place, title } = request
     try {
-      this.#answers.set(key, await resolveConfig(experiment, 'optimized', place, this.#cancelled))
+      this.#configs.set(key, await resolveConfig(experiment, 'optimized', place, this.#cancelled))
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      this.#answers.set(key, new ConfigError(`ladder: ${title}: ${error.message}`))
+      this.#configs.set(key, new ConfigError(`ladder: ${title}: ${error.message}`))
     }
   }
 }
 
-function keyOf({ experiment: { variants }, place }: Wanted): string {
+function requestKey({ experiment: { variants }, place }: TrainingRequest): string {
   return JSON.stringify([variants.optimized, place])
 }
 
-function resolvedOf(wanted: Wanted, baseline: TrainerConfig, config: TrainerConfig): Resolved | ConfigError {
-  const { title, experiment } = wanted
+function checkedTraining(
+  request: TrainingRequest,
+  baseline: TrainerConfig,
+  config: TrainerConfig,
+): ResolvedTraining | ConfigError {
+  const { title, experiment } = request
   const keys = (kind: Experiment['kind']) => differencesOutside(kind, baseline, config).map(({ key }) => key)
   const forbidden = keys(experiment.kind)
   if (forbidden.length > 0) {
@@ -72,5 +81,5 @@ function resolvedOf(wanted: Wanted, baseline: TrainerConfig, config: TrainerConf
     )
   }
   const hash = trainingHash(experiment, { baseline, optimized: config }, 'optimized')
-  return { ...wanted, config, hash, otherWork: keys('same-work') }
+  return { ...request, config, hash, otherWork: keys('same-work') }
 }

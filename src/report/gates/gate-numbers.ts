@@ -1,7 +1,9 @@
 // How the numbers of one gate are written: as its limit is, with as many digits as show on which side of it they are.
-import { type Gate, SHARES } from '../../config/gates/gates.ts'
+import type { Gate } from '../../config/gates/gates.ts'
 import { isHeldOut, isQuotient, unitOf } from '../../judge/gates/gate-kind.ts'
 import { clears, clearsInUnit } from '../../judge/gates/gate-verdict.ts'
+import { metricNamed } from '../../metrics/families.ts'
+import type { Unit } from '../../metrics/row.ts'
 import {
   bytes,
   cautious,
@@ -19,18 +21,11 @@ import {
   withDigits,
 } from '../../text/numbers.ts'
 
-const SECONDS: readonly string[] = [
-  'total_seconds',
-  'time_to_quality_seconds',
-  'time_to_each_quality_seconds',
-]
-const COUNTS: readonly string[] = ['allocation_retries']
-
 /** Of a run, in the unit of the metric. */
 export function levelText(gate: Gate, value: number, digits = levelDigits(gate)): string {
   // There is no limit of it in the row, and it is read best so.
-  if (gate.metric === 'seconds_per_sample' && isQuotient(gate)) return `${seconds(value)}/sample`
-  if (COUNTS.includes(gate.metric) && Number.isInteger(value)) return String(value)
+  if (metricUnit(gate) === 's/sample' && isQuotient(gate)) return `${seconds(value)}/sample`
+  if (metricUnit(gate) === 'count' && Number.isInteger(value)) return String(value)
   if (isBytes(gate)) return bytes(value, digits)
   const ofLevel: Gate = { ...gate, statistic: 'maximum' }
   return withUnit(ofLevel, written(ofLevel, value), digits)
@@ -38,14 +33,9 @@ export function levelText(gate: Gate, value: number, digits = levelDigits(gate))
 
 /** `digits` are those of the level beside it, where there is one. */
 export function limitText(gate: Gate, digits = exactDigits(gate.limit, limitDigits(gate))): string {
-  if (COUNTS.includes(gate.metric) && !isQuotient(gate)) return String(gate.limit)
+  if (metricUnit(gate) === 'count' && !isQuotient(gate)) return String(gate.limit)
   if (isBytes(gate) && !isQuotient(gate)) return bytes(gate.limit * unitOf(gate), digits)
   return withUnit(gate, gate.limit * scaleOf(gate), digits)
-}
-
-/** What two variants differ by, or their quotient. */
-export function changeText(gate: Gate, estimate: number): string {
-  return signedText(gate, written(gate, estimate), 3)
 }
 
 /** Without its sign, and of a quotient in percent. */
@@ -168,22 +158,25 @@ function withUnit(gate: Gate, shown: number, digits: number): string {
 }
 
 function unitText(gate: Gate): string {
-  if (isQuotient(gate)) return 'x'
-  if (isShare(gate)) return '%'
-  if (isBytes(gate)) return ' GB'
-  if (SECONDS.includes(gate.metric)) return ' s'
-  return UNITS[gate.metric] ?? ''
+  return isQuotient(gate) ? 'x' : (UNIT_TEXTS[metricUnit(gate)] ?? '')
 }
 
-const UNITS: Readonly<Record<string, string>> = {
-  seconds_per_sample: ' s/sample',
-  energy_joules_per_sample: ' J/sample',
+const UNIT_TEXTS: Readonly<Partial<Record<Unit, string>>> = {
+  share: '%',
+  bytes: ' GB',
+  s: ' s',
+  's/sample': ' s/sample',
+  'J/sample': ' J/sample',
 }
 
-function isShare({ metric }: Gate): boolean {
-  return SHARES.includes(metric)
+function isShare(gate: Gate): boolean {
+  return metricUnit(gate) === 'share'
 }
 
-function isBytes({ metric }: Gate): boolean {
-  return metric.endsWith('_bytes')
+function isBytes(gate: Gate): boolean {
+  return metricUnit(gate) === 'bytes'
+}
+
+function metricUnit({ metric }: Gate): Unit {
+  return metricNamed(metric).unit
 }

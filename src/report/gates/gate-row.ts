@@ -2,17 +2,12 @@
 import type { Gate } from '../../config/gates/gates.ts'
 import { comparesQuality, isLevel, isMoreBetter, isTakenAtItsWord } from '../../judge/gates/gate-kind.ts'
 import { areBothZero, type GateState, type GateVerdict } from '../../judge/gates/gate-verdict.ts'
+import type { JudgedGate } from '../../judge/gates/judge-gates.ts'
 import type { ToDecide } from '../../judge/gates/precision.ts'
-import type { JudgedGate } from '../../judge/verdict.ts'
+import { metricNamed } from '../../metrics/families.ts'
+import { needsText } from '../../metrics/questions.ts'
 import { confidence, exactPercent } from '../../text/numbers.ts'
-import {
-  changeText,
-  comparisonTexts,
-  digitsBesideLimit,
-  levelText,
-  limitText,
-  sizeText,
-} from './gate-numbers.ts'
+import { comparisonTexts, digitsBesideLimit, levelText, limitText, sizeText } from './gate-numbers.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
 
@@ -34,11 +29,12 @@ export function gateCells(verdict: GateVerdict): string[] {
 /** What is asked, before anything has run. */
 export function gateQuestion(gate: Gate): string {
   const { name, direction, severity, statistic, metric, evidence } = gate
+  const needed = needsText(metric)
   const asked = `${name} ${SYMBOL[direction]} ${limitText(gate)} (${severity}): ${STATISTIC_MEANING[statistic](metricMeaning(gate))}`
   const notes = [
     statistic === 'ratio' ? shareAllowed(gate) : null,
     evidence === 'point' && !isLevel(gate) ? 'by its estimate alone' : null,
-    needs(metric),
+    needed === null ? null : `needs ${needed}`,
   ]
   return [asked, ...notes.filter((note) => note !== null)].join('; ')
 }
@@ -74,16 +70,13 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
     return evidence === null || isLevel(gate)
       ? ''
       : ' Minimal detectable effect: unknown without an interval.'
-  const { detectable, toDecide, bootstrap, isEquivalent } = precision
+  const { detectable, toDecide, isEquivalent } = precision
   const size = sizeText(gate, detectable)
   return [
     isNoise(gate, detectable)
       ? ''
       : ` Minimal detectable effect: ${size} past the limit, in 80% of experiments.`,
     toDecideText(gate, toDecide),
-    bootstrap === null
-      ? ''
-      : ` BCa bootstrap: ${changeText(gate, bootstrap.lower)} to ${changeText(gate, bootstrap.upper)}.`,
     isEquivalent === true ? ' Equivalent too: the interval stays within the limit on both sides.' : '',
     isEquivalent === false && state === 'passed' ? ` Not proven equivalent: ${mayBeBetterText(gate)}.` : '',
   ].join('')
@@ -126,42 +119,7 @@ function metricMeaning(gate: Gate): string {
   if (isTakenAtItsWord(gate)) return `${metric} (${isMoreBetter(gate) ? 'more' : 'less'} is better)`
   if (pricePerGpuHour !== null)
     return `price of a run from launch to end, at ${pricePerGpuHour} for an hour of a GPU, each process counted as one`
-  const known: Readonly<Record<string, string>> = {
-    seconds_per_sample: 'seconds per sample in the steady state',
-    total_seconds: 'seconds from process start to the end of the training, set-up included',
-    time_to_quality_seconds: 'seconds until the held-out loss that the baseline ends with',
-    time_to_each_quality_seconds:
-      'seconds until the held-out losses that the baseline ends with, of the whole and of each part',
-    data_wait_share: 'share of the step seconds that waited for data',
-    gpu_hours: 'GPU hours of a run from launch to end, each process counted as a GPU',
-    gpu_utilization:
-      'share of time in which any kernel ran (it saturates: one tiny kernel at a time is 100%)',
-    energy_joules_per_sample: 'joules per sample of all GPUs together in the steady state',
-    allocation_retries: 'times that the allocator had to free its cache and try again',
-    val_loss: 'held-out loss at the end of training',
-    'evaluation.nrmse': 'held-out NRMSE at the end of training',
-    peak_memory_reserved_bytes: 'peak GPU memory reserved by the allocator',
-    peak_memory_allocated_bytes: 'peak GPU memory allocated',
-  }
-  return known[metric] ?? metric
-}
-
-function needs(metric: string): string | null {
-  const prefix = 'evaluation.'
-  if (metric.startsWith(prefix)) return `needs metrics.${metric.slice(prefix.length)} in evaluation`
-  return NEEDS[metric] ?? null
-}
-
-/** What a trainer need not report, and a machine may not have. */
-const NEEDS: Readonly<Record<string, string>> = {
-  time_to_quality_seconds: 'needs evaluations during the training',
-  time_to_each_quality_seconds: 'needs evaluations during the training, with metrics val_loss/<part>',
-  peak_memory_reserved_bytes: 'needs a GPU, and peak_memory_reserved_bytes in run_end',
-  peak_memory_allocated_bytes: 'needs a GPU, and peak_memory_allocated_bytes in run_end',
-  allocation_retries: 'needs a GPU, and allocation_retries in run_end',
-  data_wait_share: 'needs data_wait_seconds in steps',
-  gpu_utilization: 'needs an NVIDIA GPU',
-  energy_joules_per_sample: 'needs an NVIDIA GPU',
+  return metricNamed(metric).meaning
 }
 
 /** With both one-sided bounds: one has to clear the limit for a pass, the other to miss it for a failure. */

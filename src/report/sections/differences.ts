@@ -1,11 +1,42 @@
-// How settings, and differences between the variants, are shown.
-import type { Difference } from '../../config/same-work/differences.ts'
+// In what the variants differ: what was declared, and what their trainings read back.
+import type { RunSummary } from '../../measure/summary.ts'
+import { isMeasured } from '../../plan/plan.ts'
+import type { Result } from '../../record/result.ts'
+import { escapeCell } from '../escape.ts'
+import { folded, type Section, table } from '../section.ts'
+import { settingText } from '../setting.ts'
 
-export function differenceText({ key, baseline, optimized }: Difference): string {
-  return `${key}: ${settingText(baseline)} -> ${settingText(optimized)}`
+export const differencesSection: Section = (result) => ({
+  kind: 'details',
+  title: 'differences',
+  markdown: folded('What differs between the variants', differencesTable(result)),
+})
+
+function differencesTable({ differences, runs }: Result): string {
+  const declared = differences.map(({ key, baseline, optimized }) => [
+    escapeCell(key),
+    value(baseline),
+    value(optimized),
+  ])
+  const effective = effectiveDifferences(runs).map(([key, baseline, optimized]) => [
+    `effective: ${escapeCell(key)}`,
+    value(baseline),
+    value(optimized),
+  ])
+  return table([['setting', 'baseline', 'optimized'], ...declared, ...effective])
 }
 
-export function settingText(setting: unknown): string {
-  if (setting === undefined || setting === null) return 'absent'
-  return typeof setting === 'string' ? setting : JSON.stringify(setting)
+/** What is really on, as the measured trainings read it back; only what differs. */
+function effectiveDifferences(runs: readonly RunSummary[]): [string, unknown, unknown][] {
+  const [baseline, optimized] = (['baseline', 'optimized'] as const).map(
+    (variant) => runs.find((run) => run.variant === variant && isMeasured(run))?.effective ?? {},
+  )
+  const keys = [...new Set([...Object.keys(baseline ?? {}), ...Object.keys(optimized ?? {})])]
+  return keys
+    .filter((key) => baseline?.[key] !== optimized?.[key])
+    .map((key) => [key, baseline?.[key], optimized?.[key]])
+}
+
+function value(setting: unknown): string {
+  return escapeCell(settingText(setting))
 }

@@ -1,6 +1,7 @@
 // When the evidence of an experiment is looked at, and what that costs in confidence -> sentences.
 import type { Experiment } from '../../config/experiment.ts'
 import { confidenceOf, looksOf } from '../../plan/looks.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { confidence } from '../../text/numbers.ts'
 
@@ -20,7 +21,7 @@ export function looksPlanned(experiment: Experiment): string {
 /** Nothing with a single look: there was nothing to stop early for. */
 export function looksTaken({ experiment, runs }: Result): string[] {
   const looks = looksOf(experiment)
-  const blocks = new Set(runs.flatMap(({ block }) => block ?? [])).size
+  const blocks = new Set(runs.filter(isMeasured).map(({ block }) => block)).size
   const taken = looks.filter((look) => look <= blocks).length
   if (looks.length === 1 || taken === 0) return []
   return [

@@ -1,11 +1,44 @@
 // What was seen of the machine -> lines and a small table: fit, undisturbed, and what its GPUs did in each variant.
+
 import { VARIANTS, type Variant } from '../../config/experiment.ts'
 import type { MachineCheck } from '../../judge/machine/machine-check.ts'
 import type { MachineSummary } from '../../measure/machine.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import {
+  ALLOCATION_RETRIES,
+  ENERGY_PER_SAMPLE,
+  GPU_HOURS,
+  PEAK_MEMORY_ALLOCATED,
+  PEAK_MEMORY_RESERVED,
+} from '../../metrics/catalogue.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { meanOf } from '../../statistics/averages.ts'
 import { bytes, number, percent } from '../../text/numbers.ts'
+import { escapeCell } from '../escape.ts'
+import { ruleLink } from '../rules.ts'
+import { folded, type Section, table } from '../section.ts'
+
+export const machineSection: Section = (result) => ({
+  kind: 'details',
+  title: 'the machine',
+  markdown: folded('Machine', machineTables(result)),
+})
+
+function machineTables(result: Result): string {
+  const checks = machineCheckLines(result).map(({ names, state, detail }) => [
+    names,
+    state,
+    escapeCell(detail, 600),
+  ])
+  const { rows, notMeasured } = machineNumbers(result)
+  return [
+    table([['check', 'state', 'detail'], ...checks]),
+    ...(rows.length === 0 ? [] : [table([MACHINE_HEAD, ...rows])]),
+    ...(notMeasured.length === 0 ? [] : [`Not measured: ${notMeasured.join(', ')}.`]),
+    ruleLink('What each check asks', 'checks'),
+  ].join('\n\n')
+}
 
 const NOT_MEASURED = 'not measured'
 
@@ -50,7 +83,7 @@ interface Seen {
 }
 
 function seenOf({ runs, machines }: Result, variant: Variant): Seen {
-  const measured = runs.filter((run) => run.variant === variant && run.block !== null)
+  const measured = runs.filter((run) => run.variant === variant && isMeasured(run))
   return {
     runs: measured,
     machines: measured.flatMap(({ runId }) => machines.find((machine) => machine.runId === runId) ?? []),
@@ -89,11 +122,11 @@ function activityOf({ runs, machines }: Seen): Numbers[] {
 }
 
 function energyOf({ runs }: Seen): number | null {
-  return meanOfRuns(metricOf(runs, 'energy_joules_per_sample'), runs.length)
+  return meanOfRuns(metricOf(runs, ENERGY_PER_SAMPLE), runs.length)
 }
 
 function costsOf({ runs }: Seen, price: number | undefined): Numbers[] {
-  const hours = meanOfRuns(metricOf(runs, 'gpu_hours'), runs.length)
+  const hours = meanOfRuns(metricOf(runs, GPU_HOURS), runs.length)
   return [
     row('GPU hours of a run', hours, (value) => number(value, 3)),
     ...(price === undefined ? [] : [row('cost of a run', hours, (value) => number(value * price, 3))]),
@@ -103,9 +136,9 @@ function costsOf({ runs }: Seen, price: number | undefined): Numbers[] {
 function memoryOf({ runs }: Seen): Numbers[] {
   const most = (metric: string) => mostOfRuns(metricOf(runs, metric), runs.length)
   return [
-    row('peak memory reserved', most('peak_memory_reserved_bytes'), bytes),
-    row('peak memory allocated', most('peak_memory_allocated_bytes'), bytes),
-    row('allocation retries', most('allocation_retries'), String),
+    row('peak memory reserved', most(PEAK_MEMORY_RESERVED), bytes),
+    row('peak memory allocated', most(PEAK_MEMORY_ALLOCATED), bytes),
+    row('allocation retries', most(ALLOCATION_RETRIES), String),
   ]
 }
 

@@ -5,6 +5,13 @@ import type { Sources } from '../../config/revisions/sources.ts'
 import { DEFAULT_OUT, type Request } from '../../record/result.ts'
 import { shellQuote } from '../../text/shell-quote.ts'
 import { oneLine } from '../escape.ts'
+import { folded, type Section } from '../section.ts'
+
+export const reproduceSection: Section = (result) => ({
+  kind: 'link',
+  title: 'reproduce',
+  markdown: folded('Reproduce', codeBlock('sh', reproduceCommand(result))),
+})
 
 export function reproduceCommand(request: Request): string {
   const { experimentFile, overrides, revision, untracked, sources, environment, outDirectory } = request
@@ -39,4 +46,11 @@ function checkout(revision: string | null): string[] {
   if (revision === null) return []
   const commit = revision.replace('-dirty', '')
   return [`git checkout ${commit}${commit === revision ? '' : '   # it had uncommitted changes'}`]
+}
+
+/** The fence is longer than any run of backticks inside, so that no text can close it. */
+function codeBlock(language: string, text: string): string {
+  const longest = [...text.matchAll(/`+/g)].reduce((most, [run]) => Math.max(most, run.length), 2)
+  const fence = '`'.repeat(longest + 1)
+  return `${fence}${language}\n${text}\n${fence}`
 }

@@ -3,7 +3,9 @@ import { whyNoTimeToQuality } from '../../judge/gates/no-time-to-quality.ts'
 import type { PairedEstimate } from '../../judge/paired.ts'
 import type { BreakEven, Speedups } from '../../judge/speedups.ts'
 import type { RunSummary } from '../../measure/summary.ts'
-import { isLossOfPart } from '../../measure/time-to-quality.ts'
+import { TIME_TO_EACH_QUALITY, TIME_TO_QUALITY } from '../../metrics/catalogue.ts'
+import { isLossOfPart } from '../../metrics/families.ts'
+import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { cautious, number, percent, placesOf, ratio, toPlace } from '../../text/numbers.ts'
 import { looksTaken } from './looks.ts'
@@ -15,7 +17,7 @@ export function secondaryEvidence(result: Result): string[] {
   if (verdict.aa !== null) return [...sameSeed(runs), ...noiseFloor(measuredFloor)]
   return [
     ...looksTaken(result),
-    `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${timeText(toQuality, runs, 'time_to_quality_seconds')}.`,
+    `Speedups: steady state ${estimate(steady)}; process start to end ${estimate(total)}; time to the held-out loss that the baseline ends with: ${timeText(toQuality, runs, TIME_TO_QUALITY)}.`,
     ...(toQuality === null ? [] : toEachQualityText(toEachQuality, runs)),
     ...atFastestStepsText(atFastestSteps),
     ...atOneClockText(atOneClock),
@@ -31,7 +33,7 @@ function estimate(found: PairedEstimate | null): string {
 /** Nothing where the trainer tells of no part of its held-out pairs. */
 function toEachQualityText(found: PairedEstimate | null, runs: readonly RunSummary[]): string[] {
   if (!measuredOf(runs).some(({ metrics }) => Object.keys(metrics).some(isLossOfPart))) return []
-  const text = timeText(found, runs, 'time_to_each_quality_seconds')
+  const text = timeText(found, runs, TIME_TO_EACH_QUALITY)
   return [`Each part: time to the held-out losses that the baseline ends with, of every part: ${text}.`]
 }
 
@@ -42,7 +44,7 @@ function timeText(found: PairedEstimate | null, runs: readonly RunSummary[], met
 }
 
 function measuredOf(runs: readonly RunSummary[]): readonly RunSummary[] {
-  return runs.filter(({ block }) => block !== null)
+  return runs.filter(isMeasured)
 }
 
 function atFastestStepsText({ steady, toQuality, toEachQuality }: Speedups['atFastestSteps']): string[] {

@@ -1,6 +1,6 @@
 // What warm-up launches do that measured ones do not.
 import type { Experiment } from '../../config/experiment.ts'
-import { settingText } from './differences.ts'
+import { settingText } from '../setting.ts'
 
 /** Empty where they are whole trainings, or where there are none. */
 export function warmUpLines({ design }: Experiment): string[] {

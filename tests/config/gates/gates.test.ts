@@ -1,6 +1,7 @@
 // A gate is known or spelled out, has one limit, and a limit that can be proven.
 import { describe, expect, test } from 'vitest'
 import { gatesOf } from '../../../src/config/experiment.ts'
+import { KNOWN_GATES } from '../../../src/config/gates/gates.ts'
 import { parseExperiment } from '../../../src/config/parse-experiment.ts'
 import { refusal } from '../../fixtures/refusal.ts'
 
@@ -54,9 +55,9 @@ describe('a gate', () => {
   })
 
   test('that is unknown is answered with the known ones', () => {
-    expect(refused('{ speed_up: { at_least: 3 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.speed_up: unknown gate; use one of speedup, total_speedup, time_to_quality_speedup, time_to_each_quality_speedup, loss_delta, loss_ratio, nrmse_ratio, nrmse_delta, peak_memory_gb, peak_memory_allocated_gb, allocation_retries, data_wait_share, gpu_utilization, energy_per_sample, energy_ratio, cost_per_run, or give it a metric and a statistic"`,
-    )
+    const answer = refused('{ speed_up: { at_least: 3 } }')
+    expect(answer).toContain('x.yaml: gates.speed_up: unknown gate')
+    for (const { name } of KNOWN_GATES) expect(answer).toContain(name)
     expect(refused('{ constructor: { below: 3 } }')).toContain('unknown gate')
     expect(refused('{ __proto__: { at_least: 3 }, speedup: { at_least: 3 } }')).toContain(
       'gates.__proto__: unknown key; no gate',
@@ -70,9 +71,10 @@ describe('a gate', () => {
   })
 
   test('has a metric that is reported', () => {
-    expect(refused('{ mine: { metric: loss, statistic: ratio, at_most: 1 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, total_seconds, time_to_quality_seconds, time_to_each_quality_seconds, val_loss, peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries, data_wait_share, gpu_hours, gpu_utilization, energy_joules_per_sample, or evaluation.<a metric of the trainer's evaluation events>"`,
-    )
+    const answer = refused('{ mine: { metric: loss, statistic: ratio, at_most: 1 } }')
+    expect(answer).toContain('x.yaml: gates.mine.metric: got "loss", expected one of seconds_per_sample, ')
+    expect(answer).toContain("or evaluation.<a metric of the trainer's evaluation events>")
+    expect(answer).not.toContain('sm_cycles_per_sample')
     expect(refused('{ mine: { metric: evaluation., statistic: ratio, at_most: 1 } }')).toContain(
       'got "evaluation."',
     )

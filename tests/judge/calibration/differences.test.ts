@@ -1,9 +1,9 @@
 // The loss gate over few seeds and several looks, by simulation: how often noise alone passes or fails it, and what it cannot see.
 import { describe, expect, test } from 'vitest'
 import { pairedMean } from '../../../src/judge/paired.ts'
-import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { aGate } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
+import { type Random, seededRandom } from '../../fixtures/random.ts'
 import { type Decision, decideAt, margin } from './experiments.ts'
 
 const EXPERIMENTS = 10_000

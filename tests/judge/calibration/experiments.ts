@@ -2,9 +2,9 @@
 import type { Gate } from '../../../src/config/gates/gates.ts'
 import { type GateState, judgeGate } from '../../../src/judge/gates/gate-verdict.ts'
 import { type PairedEstimate, pairedRatio } from '../../../src/judge/paired.ts'
-import type { Random } from '../../../src/statistics/random.ts'
 import { aGate } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
+import type { Random } from '../../fixtures/random.ts'
 
 export const LIMIT = 3
 export const LOOKS = [4, 6, 8]

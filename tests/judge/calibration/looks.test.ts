@@ -1,7 +1,7 @@
 // The whole procedure with its looks, by simulation: how often noise alone makes a pass or a failure, and what is proven.
 import { describe, expect, test } from 'vitest'
-import { seededRandom } from '../../../src/statistics/random.ts'
 import { normal } from '../../fixtures/noise.ts'
+import { seededRandom } from '../../fixtures/random.ts'
 import { blocksOf, type Decision, decide, LIMIT, margin, NOISE, type Noise } from './experiments.ts'
 
 const TRIALS = 10_000

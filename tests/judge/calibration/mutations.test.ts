@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
 import { outcomeOf } from '../../../src/measure/outcome.ts'
 import { readMetrics } from '../../../src/read/speedproof.ts'
-import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { aLaunchRecord, anExperiment, aRequest, launchedPlan, metricsLines } from '../../fixtures/builders.ts'
+import { type Random, seededRandom } from '../../fixtures/random.ts'
 
 const FILES = 10_000
 const BLOCKS = 3

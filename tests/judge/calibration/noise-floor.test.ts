@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { checkAa, findAa } from '../../../src/judge/checks/aa.ts'
 import { compareWithFloors } from '../../../src/judge/checks/noise.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
-import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { aRunSummary } from '../../fixtures/builders.ts'
 import { aNoiseFloor } from '../../fixtures/noise-floors.ts'
+import { type Random, seededRandom } from '../../fixtures/random.ts'
 import { blocksOf, LOOKS, margin, NOISE, type Noise } from './experiments.ts'
 
 const EXPERIMENTS = 1500
@@ -22,7 +22,6 @@ function run(variant: RunSummary['variant'], block: number, seconds_per_sample: 
   return aRunSummary({
     variant,
     block,
-    secondsPerSample: seconds_per_sample,
     metrics: { seconds_per_sample },
   })
 }

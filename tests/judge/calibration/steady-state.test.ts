@@ -1,10 +1,10 @@
 // The trend check by simulation: bursts of a shared machine are no trend, and a slow throttling is one.
 import { describe, expect, test } from 'vitest'
-import { checkValidity } from '../../../src/judge/checks/validity.ts'
+import { checkComparability } from '../../../src/judge/checks/all.ts'
 import { logTrend } from '../../../src/measure/steady-state.ts'
-import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { aFinishedRun, anExperiment, aRunSummary } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
+import { type Random, seededRandom } from '../../fixtures/random.ts'
 
 const EXPERIMENTS = 500
 const STEPS = 150
@@ -31,7 +31,7 @@ async function refused(drift: number): Promise<number> {
         return aRunSummary({ variant, block, logTrend: logTrend({ ...metrics, steps }, 15) })
       }),
     )
-    return checkValidity(experiment, runs).find(({ name }) => name === 'steady state')
+    return checkComparability({ experiment, measured: runs }).find(({ name }) => name === 'steady state')
   })
   return checks.filter((check) => check?.state === 'failed').length / EXPERIMENTS
 }
@@ -42,7 +42,9 @@ test('the trends that a smoke experiment had on two shared CPU cores are luck', 
   const runs = (['baseline', 'optimized'] as const).flatMap((variant) =>
     recorded[variant].map((logTrend, index) => aRunSummary({ variant, block: index + 1, logTrend })),
   )
-  const check = checkValidity(anExperiment(), runs).find(({ name }) => name === 'steady state')
+  const check = checkComparability({ experiment: anExperiment(), measured: runs }).find(
+    ({ name }) => name === 'steady state',
+  )
   expect(check?.state).toBe('passed')
 })
 

@@ -1,16 +1,37 @@
 // Runs that scatter more than their machine does by itself, and floors that no longer hold.
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
-import { gatesOf } from '../../../src/config/experiment.ts'
+import { type Experiment, gatesOf } from '../../../src/config/experiment.ts'
 import { compareWithFloors, type Floors, NO_FLOORS } from '../../../src/judge/checks/noise.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from '../../../src/judge/checks/noise-floor.ts'
 import { compare } from '../../../src/judge/compare.ts'
 import { judge } from '../../../src/judge/verdict.ts'
 import { UNWATCHED } from '../../../src/measure/machine-record.ts'
+import type { RunOutcome } from '../../../src/measure/outcome.ts'
+import { NOT_REEVALUATED } from '../../../src/measure/reevaluation.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
-import { anExperiment, aRequest, aRunSummary, blocksOf, launchedPlan } from '../../fixtures/builders.ts'
+import {
+  anExperiment,
+  aRequest,
+  aRunSummary,
+  atPace,
+  blocksOf,
+  launchedPlan,
+} from '../../fixtures/builders.ts'
 import { aPreflight } from '../../fixtures/machine/records.ts'
 import { aNoiseFloor, aNoiseKey } from '../../fixtures/noise-floors.ts'
+
+const judgeRuns = (
+  experiment: Experiment,
+  outcomes: readonly RunOutcome[],
+  runs: readonly RunSummary[],
+  floors: Floors,
+) =>
+  judge({
+    ...{ experiment, outcomes, runs, floors, sources: null, configs: null },
+    comparison: compare(runs, gatesOf(experiment)),
+    reevaluation: NOT_REEVALUATED,
+  })
 
 /** Both variants alternate between exp(-deviation) and exp(+deviation) of 5 ms. */
 const alternating = (blocks: number, deviation: number) =>
@@ -18,9 +39,8 @@ const alternating = (blocks: number, deviation: number) =>
     'seconds_per_sample',
     Array.from({ length: blocks }, () => ({ baseline: 1, optimized: 1 })),
   ).map((run) => ({
-    ...run,
+    ...atPace(run, 0.005 * Math.exp((run.block ?? 0) % 2 ? deviation : -deviation)),
     effective: { fused: run.variant === 'optimized' },
-    secondsPerSample: 0.005 * Math.exp((run.block ?? 0) % 2 ? deviation : -deviation),
   }))
 
 const found = (log_standard_deviation = 0.01) => ({
@@ -45,12 +65,12 @@ describe('runs on a machine with a floor', () => {
   })
 
   test('are not above for a single slow or fast run, which widens the interval instead', () => {
-    const once = (secondsPerSample: number) =>
-      alternating(4, 0.001).map((run) => (run.block === 3 ? { ...run, secondsPerSample } : run))
+    const once = (pace: number) =>
+      alternating(4, 0.001).map((run) => (run.block === 3 ? atPace(run, pace) : run))
     const slowOnce = once(0.01)
     for (const runs of [slowOnce, once(0.0025)])
       expect(statesOf(runs, { ...NO_FLOORS, baseline: found() })).toEqual(['baseline within'])
-    const slowTwice = slowOnce.map((run) => (run.block === 1 ? { ...run, secondsPerSample: 0.01 } : run))
+    const slowTwice = slowOnce.map((run) => (run.block === 1 ? atPace(run, 0.01) : run))
     expect(statesOf(slowTwice, { ...NO_FLOORS, baseline: found() })).toEqual(['baseline above'])
   })
 
@@ -58,13 +78,11 @@ describe('runs on a machine with a floor', () => {
     // One of 4 is left out: 2 degrees of freedom, 4/3 d^2 / 0.01^2 against f.ppf(0.95, 2, 8) = 4 (0.05^(-1/4) - 1).
     const limit = Math.sqrt((4 * (0.05 ** -0.25 - 1) * 3) / 4) * 0.01
     const slowOnce = (deviation: number) =>
-      alternating(4, deviation).map((run) => (run.block === 3 ? { ...run, secondsPerSample: 0.01 } : run))
+      alternating(4, deviation).map((run) => (run.block === 3 ? atPace(run, 0.01) : run))
     const floors = { ...NO_FLOORS, baseline: found() }
     expect(statesOf(slowOnce(limit * 0.999), floors)).toEqual(['baseline within'])
     expect(statesOf(slowOnce(limit * 1.001), floors)).toEqual(['baseline above'])
-    const slowTwiceOf5 = alternating(5, 0.001).map((run) =>
-      (run.block ?? 0) > 3 ? { ...run, secondsPerSample: 0.01 } : run,
-    )
+    const slowTwiceOf5 = alternating(5, 0.001).map((run) => ((run.block ?? 0) > 3 ? atPace(run, 0.01) : run))
     expect(statesOf(slowTwiceOf5, floors)).toEqual(['baseline within'])
   })
 
@@ -96,7 +114,7 @@ describe('runs on a machine with a floor', () => {
       // Quotient of variances 8.5: over 7.59 of one look (1%), under 9.60 of two (0.5%).
       const runs = alternating(4, Math.sqrt((8.5 * 3) / 4) * 0.01)
       const floors = { ...NO_FLOORS, baseline: found() }
-      const { noise } = judge(experiment, outcomes, runs, compare(runs, gatesOf(experiment)), floors)
+      const { noise } = judgeRuns(experiment, outcomes, runs, floors)
       return noise.status === 'measured' ? noise.variants.map(({ state }) => state) : noise.reason
     }
     expect(await judgedWith(4)).toEqual(['above'])
@@ -112,7 +130,7 @@ describe('runs on a machine with a floor', () => {
       const outcomes = (await launchedPlan(experiment)).map(({ outcome }) => outcome)
       const runs = alternating(4, 0.001)
       const floors = { ...NO_FLOORS, baseline: found() }
-      return judge(experiment, outcomes, runs, compare(runs, gatesOf(experiment)), floors).warnings
+      return judgeRuns(experiment, outcomes, runs, floors).warnings
     }
     expect(await warningsOf(4)).toEqual([expect.stringContaining('is wide for speedup')])
     expect(await warningsOf([4, 12])).toEqual([])
@@ -126,7 +144,7 @@ describe('runs on a machine with a floor', () => {
   })
 
   test('have no warm-up launch among them', () => {
-    const warmUps = [1, 9].map((secondsPerSample) => aRunSummary({ block: null, secondsPerSample }))
+    const warmUps = [1, 9].map((pace) => atPace(aRunSummary({ purpose: 'warm-up', block: null }), pace))
     expect(statesOf(warmUps, { ...NO_FLOORS, baseline: found() })).toBe('no variant has two measured runs')
   })
 
@@ -138,7 +156,7 @@ describe('runs on a machine with a floor', () => {
     const { runs } = assess(aRequest({ experiment }), launched)
     const outcomes = launched.map(({ outcome }) => outcome)
     const verdictWith = (deviation: number) =>
-      judge(experiment, outcomes, runs, compare(runs, gatesOf(experiment)), {
+      judgeRuns(experiment, outcomes, runs, {
         ...NO_FLOORS,
         baseline: found(deviation),
       })

@@ -23,7 +23,7 @@ async function assessed(found: (runId: string) => number | null, changes: Partia
   const numbers = new Map(
     launched.flatMap(({ outcome: { run } }) => {
       const value = found(run.id)
-      return value === null || run.block === null ? [] : [[run.id, { val_loss: value }] as const]
+      return value === null || run.purpose === 'warm-up' ? [] : [[run.id, { val_loss: value }] as const]
     }),
   )
   const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [], ...changes }
@@ -76,7 +76,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
   test('says which names it found where they are not those of the runs', async () => {
     const experiment = evaluated()
     const launched = await launchedPlan(experiment)
-    const counting = launched.flatMap(({ outcome: { run } }) => (run.block === null ? [] : [run.id]))
+    const counting = launched.flatMap(({ outcome: { run } }) => (run.purpose === 'warm-up' ? [] : [run.id]))
     const reasonOf = (names: readonly string[]) => {
       const numbers = new Map(names.map((name) => [name, { val_loss: 0.02 }]))
       const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }

@@ -1,11 +1,11 @@
 // What differs is told with those that have it, in few words.
 import { expect, test } from 'vitest'
-import { spread } from '../../../src/judge/checks/run-differences.ts'
+import { describeDifference } from '../../../src/judge/checks/run-differences.ts'
 import { aRunSummary } from '../../fixtures/builders.ts'
 
 /** Of blocks, the data hash in the baseline and in the optimized variant. */
 const hashes = (...blocks: readonly (readonly [string, string])[]) =>
-  spread(
+  describeDifference(
     'data hashes',
     blocks.flatMap(([baseline, optimized], index) => [
       aRunSummary({ block: index + 1, dataHash: baseline }),

@@ -1,7 +1,12 @@
 // Code that changes while an experiment runs makes its runs those of several trainings.
 import { describe, expect, test } from 'vitest'
+import type { Experiment } from '../../../src/config/experiment.ts'
 import { checkCode } from '../../../src/judge/checks/same-code.ts'
+import type { RunSummary } from '../../../src/measure/summary.ts'
 import { anExperiment, aRunSummary } from '../../fixtures/builders.ts'
+
+const codeOf = (experiment: Experiment, measured: readonly RunSummary[]) =>
+  checkCode({ experiment, measured })
 
 const [ONE, OTHER] = ['1'.repeat(64), '2'.repeat(64)]
 const experiment = anExperiment()
@@ -21,12 +26,12 @@ const runs = (...hashes: [before: string, after: string][]) =>
   )
 
 test('the same before and after every run passes', () => {
-  expect(checkCode(experiment, runs([ONE, ONE], [ONE, ONE]))).toMatchObject({ state: 'passed' })
+  expect(codeOf(experiment, runs([ONE, ONE], [ONE, ONE]))).toMatchObject({ state: 'passed' })
 })
 
 describe('a change', () => {
   test('between two runs is told with both', () => {
-    expect(checkCode(experiment, runs([ONE, ONE], [OTHER, OTHER]))).toMatchInlineSnapshot(`
+    expect(codeOf(experiment, runs([ONE, ONE], [OTHER, OTHER]))).toMatchInlineSnapshot(`
       {
         "detail": "the trainer's sources changed between after block-1-baseline and before block-1-optimized (SHA-256 111111111111, then 222222222222): measure again, and leave them alone meanwhile, or name a revision for each variant",
         "name": "same code",
@@ -36,7 +41,7 @@ describe('a change', () => {
   })
 
   test('during a run is told too, also if it is the only one', () => {
-    expect(checkCode(experiment, runs([ONE, OTHER])).detail).toContain(
+    expect(codeOf(experiment, runs([ONE, OTHER])).detail).toContain(
       'between before block-1-baseline and after block-1-baseline',
     )
   })
@@ -44,17 +49,17 @@ describe('a change', () => {
   test('during a run names what changed, which the trainer itself may have written', () => {
     const changed = ['mine/made.py', 'mine/cli.py']
     const run = aRunSummary({ code: { before: ONE, after: OTHER, changed } })
-    const { detail } = checkCode(experiment, [run])
+    const { detail } = codeOf(experiment, [run])
     expect(detail).toContain('(mine/made.py, mine/cli.py, SHA-256 111111111111, then 222222222222)')
     expect(detail).toContain('leave them alone meanwhile, or keep what the trainer writes out of its folder,')
   })
 
   test('from one revision to the other is none, but one within a revision is', () => {
-    expect(checkCode(regression, runs([ONE, ONE], [OTHER, OTHER])).state).toBe('passed')
-    expect(checkCode(regression, runs([ONE, ONE], [OTHER, OTHER], [OTHER, OTHER])).state).toBe('failed')
+    expect(codeOf(regression, runs([ONE, ONE], [OTHER, OTHER])).state).toBe('passed')
+    expect(codeOf(regression, runs([ONE, ONE], [OTHER, OTHER], [OTHER, OTHER])).state).toBe('failed')
   })
 })
 
 test('code that nobody looked at stops nothing', () => {
-  expect(checkCode(experiment, [aRunSummary({ code: null })]).state).toBe('not measured')
+  expect(codeOf(experiment, [aRunSummary({ code: null })]).state).toBe('not measured')
 })

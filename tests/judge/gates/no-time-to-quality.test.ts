@@ -1,7 +1,7 @@
 // A run without a time to quality is named, with what it ended with or what it did not report.
 import { expect, test } from 'vitest'
 import { whyNoTimeToQuality } from '../../../src/judge/gates/no-time-to-quality.ts'
-import type { NoTimeToQuality } from '../../../src/measure/time-to-quality.ts'
+import type { NoTimeToQuality } from '../../../src/measure/metrics/time-to-quality.ts'
 import { aRunSummary } from '../../fixtures/builders.ts'
 
 const METRIC = 'time_to_each_quality_seconds'

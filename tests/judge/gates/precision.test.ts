@@ -1,4 +1,4 @@
-// What stands beside a bound: what could have been seen, how many blocks it would take, equivalence, the bootstrap.
+// What stands beside a bound: what could have been seen, how many blocks it would take, equivalence.
 import { describe, expect, test } from 'vitest'
 import type { Gate } from '../../../src/config/gates/gates.ts'
 import { compare } from '../../../src/judge/compare.ts'
@@ -111,11 +111,4 @@ describe('equivalence', () => {
   test('is asked of held-out numbers alone', () => {
     expect(precision(aGate(), [0.25, 0.25, 0.25])?.isEquivalent).toBeNull()
   })
-})
-
-test('the bootstrap stands beside the t bound from 8 blocks on, as a ratio', () => {
-  expect(precision(aGate(), Array<number>(7).fill(0.25))?.bootstrap).toBeNull()
-  const { lower = 0, upper = 0 } = precision(aGate(), Array<number>(8).fill(0.25))?.bootstrap ?? {}
-  expect(lower).toBeCloseTo(4, 12)
-  expect(upper).toBeCloseTo(4, 12)
 })

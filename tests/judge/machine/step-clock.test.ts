@@ -90,7 +90,7 @@ test('one report, or none, shows nothing', async () => {
 })
 
 test('a warm-up launch is not judged', async () => {
-  expect(await checkOf(100, undefined, { block: null })).toEqual([])
+  expect(await checkOf(100, undefined, { purpose: 'warm-up', block: null })).toEqual([])
 })
 
 test('a run that was not watched is not judged', async () => {

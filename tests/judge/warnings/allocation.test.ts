@@ -9,7 +9,7 @@ test('a run whose allocator had to try again is named', () => {
       metrics: retries === undefined ? {} : { allocation_retries: retries },
     }),
   )
-  expect(allocationWarnings(runs)).toEqual([
+  expect(allocationWarnings({ measured: runs })).toEqual([
     'run-2: the allocator had to free its cache and try again (2 times on a rank), which stalls the GPU; use less memory',
   ])
 })

@@ -1,14 +1,14 @@
 // Outliers and two modes are told, and nothing is excluded for them.
 import { describe, expect, test } from 'vitest'
 import { hasTwoModes, outlierWarnings } from '../../../src/judge/warnings/outliers.ts'
-import { seededRandom } from '../../../src/statistics/random.ts'
-import { aRunSummary } from '../../fixtures/builders.ts'
+import { aRunSummary, atPace } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
+import { seededRandom } from '../../fixtures/random.ts'
 
 const warningsOf = (seconds: readonly number[]) =>
-  outlierWarnings(
-    seconds.map((secondsPerSample, index) => aRunSummary({ block: index + 1, secondsPerSample })),
-  )
+  outlierWarnings({
+    measured: seconds.map((pace, index) => atPace(aRunSummary({ block: index + 1 }), pace)),
+  })
 
 test.each([1, 0.001])('a run unlike all others is named, at about %d s a sample', (unit) => {
   const unlike = (other: number) => warningsOf([1, 1.01, 0.99, other, 1, 1.01].map((one) => one * unit))

@@ -17,13 +17,13 @@ const warningsOf = (
   kind: Experiment['kind'] = 'same-work',
   sameSeed: typeof COMPARED | null = COMPARED,
 ) =>
-  sameSeedWarnings(
-    anExperiment({ kind }),
-    pairs.flatMap(([baseline, optimized], index) => [
+  sameSeedWarnings({
+    experiment: anExperiment({ kind }),
+    measured: pairs.flatMap(([baseline, optimized], index) => [
       aRunSummary({ block: index + 1, firstTrainLosses: baseline }),
       aRunSummary({ block: index + 1, variant: 'optimized', firstTrainLosses: optimized, sameSeed }),
     ]),
-  )
+  })
 
 test('first losses that rounding alone parts are no news, whatever the next ones are', () => {
   expect(warningsOf([pair([1.2, 1.1], [1.2119, 0.9])])).toEqual([])
@@ -56,10 +56,11 @@ describe('a training whose losses agree to the last bit', () => {
     firstTrainLosses: Losses = [1.2, 1.1],
   ) => {
     const sameSeed = { ...COMPARED, firstDivergentStep }
-    return sameSeedWarnings(anExperiment({ kind: kind ?? 'same-work' }), [
+    const measured = [
       aRunSummary({ firstTrainLosses, metrics: { val_loss: 0.02 } }),
       aRunSummary({ variant: 'optimized', firstTrainLosses, sameSeed, metrics: { val_loss: valLoss } }),
-    ])
+    ]
+    return sameSeedWarnings({ experiment: anExperiment({ kind: kind ?? 'same-work' }), measured })
   }
 
   test('ends with the same model', () => {

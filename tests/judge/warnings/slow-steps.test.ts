@@ -1,9 +1,13 @@
 // A speedup that only waits have made is told.
 import { expect, test } from 'vitest'
+import type { GateVerdict } from '../../../src/judge/gates/gate-verdict.ts'
 import { pairedRatio } from '../../../src/judge/paired.ts'
-import { speedupsOf } from '../../../src/judge/speedups.ts'
+import { type Speedups, speedupsOf } from '../../../src/judge/speedups.ts'
 import { slowStepWarnings } from '../../../src/judge/warnings/slow-steps.ts'
-import { aGate, aRunSummary, aVerdict } from '../../fixtures/builders.ts'
+import { aGate, anExperiment, aRunSummary, aVerdict } from '../../fixtures/builders.ts'
+
+const warningsOf = (gates: readonly GateVerdict[], speedups: Speedups) =>
+  slowStepWarnings({ experiment: anExperiment(), gates, comparison: { blocks: [], gates: [], speedups } })
 
 const { verdict } = await aVerdict('passed', 'passed')
 const [judged] = verdict.gates
@@ -20,14 +24,14 @@ const atFastest = (speedup: number, of: keyof typeof NONE = 'steady') => ({
 })
 
 test('a gate that passes and would miss its limit without slow steps', () => {
-  expect(slowStepWarnings([judged], atFastest(2.9))).toMatchInlineSnapshot(`
+  expect(warningsOf([judged], atFastest(2.9))).toMatchInlineSnapshot(`
     [
       "speedup passes, and would not, at 2.90x with a limit of 3.00x, had no step after the warm-up been slower than the fastest tenth of its run: what do steps of the baseline wait for, and on another machine too? Or are some longer by design, and period_steps does not say so?",
     ]
   `)
-  expect(slowStepWarnings([judged], atFastest(3.01))).toEqual([])
+  expect(warningsOf([judged], atFastest(3.01))).toEqual([])
   const warns = { ...judged, gate: { ...judged.gate, severity: 'warn' as const } }
-  expect(slowStepWarnings([warns], atFastest(2.9))).toHaveLength(1)
+  expect(warningsOf([warns], atFastest(2.9))).toHaveLength(1)
 })
 
 test('by the same bound as the gate, or by the estimate where that decides', () => {
@@ -36,11 +40,11 @@ test('by the same bound as the gate, or by the estimate where that decides', () 
     ...verdict.speedups,
     atFastestSteps: { ...NONE, steady: scattered },
   }
-  expect(slowStepWarnings([judged], speedups)).toEqual([
+  expect(warningsOf([judged], speedups)).toEqual([
     expect.stringContaining('at 3.20x (at least 2.88x) with a limit of 3.00x'),
   ])
   const byEstimate = { ...judged, gate: { ...judged.gate, evidence: 'point' as const } }
-  expect(slowStepWarnings([byEstimate], speedups)).toEqual([])
+  expect(warningsOf([byEstimate], speedups)).toEqual([])
 })
 
 test('what reads as its limit, or lies past it by less than is shown, is no warning', () => {
@@ -50,21 +54,21 @@ test('what reads as its limit, or lies past it by less than is shown, is no warn
     [3.004, 3.0045],
     [12.34, 12.341],
   ] as const)
-    expect(slowStepWarnings([limited(limit)], atFastest(speedup))).toEqual([])
+    expect(warningsOf([limited(limit)], atFastest(speedup))).toEqual([])
 })
 
 test('of each time there is its own', () => {
   const toQuality = { ...judged, gate: aGate({ metric: 'time_to_quality_seconds', limit: 5 }) }
   const toEach = { ...judged, gate: aGate({ metric: 'time_to_each_quality_seconds', limit: 5 }) }
-  expect(slowStepWarnings([toQuality, toEach], atFastest(4, 'toQuality'))).toHaveLength(1)
-  expect(slowStepWarnings([toQuality, toEach], atFastest(4, 'toEachQuality'))).toHaveLength(1)
-  expect(slowStepWarnings([toQuality, toEach], atFastest(4))).toEqual([])
+  expect(warningsOf([toQuality, toEach], atFastest(4, 'toQuality'))).toHaveLength(1)
+  expect(warningsOf([toQuality, toEach], atFastest(4, 'toEachQuality'))).toHaveLength(1)
+  expect(warningsOf([toQuality, toEach], atFastest(4))).toEqual([])
   const whole = { ...judged, gate: aGate({ metric: 'total_seconds', limit: 5 }) }
-  expect(slowStepWarnings([whole], atFastest(4, 'total'))).toHaveLength(1)
-  expect(slowStepWarnings([whole], atFastest(4))).toEqual([])
+  expect(warningsOf([whole], atFastest(4, 'total'))).toHaveLength(1)
+  expect(warningsOf([whole], atFastest(4))).toEqual([])
   const taken = { ...judged, gate: aGate({ metric: 'gpu_hours', limit: 5 }) }
-  expect(slowStepWarnings([taken], atFastest(4, 'gpuHours'))).toHaveLength(1)
-  expect(slowStepWarnings([taken], atFastest(4, 'total'))).toEqual([])
+  expect(warningsOf([taken], atFastest(4, 'gpuHours'))).toHaveLength(1)
+  expect(warningsOf([taken], atFastest(4, 'total'))).toEqual([])
 })
 
 test('of a share of the baseline its other bound decides', () => {
@@ -77,10 +81,10 @@ test('of a share of the baseline its other bound decides', () => {
     ...judged,
     gate: aGate({ statistic: 'ratio', direction: 'at_most', limit }),
   })
-  expect(slowStepWarnings([share(0.33)], speedups)).toEqual([
+  expect(warningsOf([share(0.33)], speedups)).toEqual([
     expect.stringContaining('at 0.313x (at most 0.348x) with a limit of 0.330x'),
   ])
-  expect(slowStepWarnings([share(0.35)], speedups)).toEqual([])
+  expect(warningsOf([share(0.35)], speedups)).toEqual([])
 })
 
 test('a gate that does not pass, or asks something else, says nothing of it', () => {
@@ -91,7 +95,7 @@ test('a gate that does not pass, or asks something else, says nothing of it', ()
     { ...judged, gate: aGate({ statistic: 'difference', direction: 'at_most', limit: -1 }) },
     { ...judged, gate: aGate({ metric: 'val_loss', statistic: 'ratio', direction: 'at_most', limit: 0.1 }) },
   ]
-  expect(slowStepWarnings(others, atFastest(2.9))).toEqual([])
+  expect(warningsOf(others, atFastest(2.9))).toEqual([])
 })
 
 test('is the mean over blocks of what each run would have taken', () => {

@@ -5,11 +5,11 @@ import { aRunSummary } from '../../fixtures/builders.ts'
 
 /** Of the baseline, by the first and last training loss of each run; the first is for warming up. */
 const warningsOf = (...losses: readonly (readonly [number, number | null])[]) =>
-  stateBetweenRunsWarnings(
-    losses.map(([first, lastTrainLoss], index) =>
+  stateBetweenRunsWarnings({
+    runs: losses.map(([first, lastTrainLoss], index) =>
       aRunSummary({ runId: `run-${index}`, block: index || null, firstTrainLosses: [first], lastTrainLoss }),
     ),
-  )
+  })
 const warning = (runId: string) =>
   `baseline: no run after ${runId} starts with even half of its first training loss; does each go on from what an earlier launch has left?`
 

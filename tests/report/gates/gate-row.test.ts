@@ -206,7 +206,6 @@ describe('a number of which only the experiment knows which way is good', () => 
     const precision = {
       detectable: 0.001,
       toDecide: { status: 'decided' },
-      bootstrap: null,
       isEquivalent: false,
     } as const
     const meaning = (gate: object) =>

@@ -1,6 +1,6 @@
 // Finds the comment in which somebody with write access accepts the verdict on one commit.
 import type { Acceptance } from '../../../judge/acceptance.ts'
-import { type AcceptanceComment, parseAcceptance } from '../../../report/sections/acceptance.ts'
+import { type AcceptanceComment, parseAcceptance } from '../../../report/github/acceptance.ts'
 import { isNotFound } from '../api-error.ts'
 import type { GitHub, Repository } from '../client.ts'
 

@@ -4,7 +4,7 @@ import { type Combined, isCombinedAcceptable } from '../../../record/combined.ts
 import { renderCombinedSections } from '../../../report/combined.ts'
 import { type CheckReport, concludedCheck, isAccepted } from '../../../report/github/check.ts'
 import { type CommentSection, fitComment } from '../../../report/github/comment.ts'
-import { acceptanceSection, linkSection, staleSection } from '../../../report/sections/github-sections.ts'
+import { acceptanceSection, linkSection, staleSection } from '../../../report/github/sections.ts'
 import { explainGitHubError } from '../api-error.ts'
 import { callGitHub, type Repository } from '../client.ts'
 import { findAcceptance } from '../event/acceptance.ts'

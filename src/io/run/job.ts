@@ -1,0 +1,28 @@
+// What one call is asked to do, and where its story is told: a terminal or a workflow step.
+import type { Overrides } from '../../config/overrides/overrides.ts'
+import type { PlannedRun } from '../../plan/plan.ts'
+import type { Combined } from '../../record/combined.ts'
+import type { CombinedFolder } from '../folder/combined-folder.ts'
+import type { Progress } from './progress.ts'
+
+export interface Job {
+  /** At least one. */
+  readonly experimentFiles: readonly string[]
+  readonly workingDirectory: string
+  readonly outDirectory: string
+  readonly overrides: Overrides
+  /** Where noise floors are kept. */
+  readonly noiseFloorFolder: string
+  /** Keep the finished blocks of an interrupted experiment in outDirectory. */
+  readonly resume: boolean
+}
+
+export interface Stage {
+  readonly cancelled: AbortSignal
+  /** `name`: of all experiments of the call. */
+  readonly progress: (plan: readonly PlannedRun[], name: string) => Progress
+  readonly note: (message: string) => void
+  readonly onWorktree: (folder: string) => void
+  readonly onStart: (marker: string) => void
+  readonly publish: (combined: Combined, folder: CombinedFolder) => Promise<void>
+}

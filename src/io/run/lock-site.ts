@@ -1,0 +1,36 @@
+// Locks what the experiments of a call share, their folders and the machine, until the last one is done.
+import type { Experiment } from '../../config/experiment.ts'
+import type { LockFacts } from '../../measure/machine-record.ts'
+import { lockFolders } from '../folder/lock-folders.ts'
+import type { Loaded } from '../load/load-experiment.ts'
+import { requireFloorFolder } from '../load/noise-floors.ts'
+import { factsOf } from '../machine/lock.ts'
+import { type ExaminedMachine, examineMachine, lockMachine } from '../machine/take-machine.ts'
+import type { Job, Stage } from './job.ts'
+
+/** Locked until it is disposed of. */
+export interface Site extends AsyncDisposable {
+  /** State of all locks now: one may be lost while experiments run. */
+  lock(): LockFacts
+  examine(experiment: Experiment, cancelled: AbortSignal): Promise<ExaminedMachine>
+}
+
+/** Throws a ConfigError for a folder that cannot be written or locked, a RunError for a machine that cannot be locked. */
+export async function lockSite(
+  questions: readonly Loaded[],
+  job: Pick<Job, 'workingDirectory' | 'outDirectory' | 'noiseFloorFolder'>,
+  { cancelled, note: onWait }: Pick<Stage, 'cancelled' | 'note'>,
+): Promise<Site> {
+  const experiments = questions.map(({ request }) => request.experiment)
+  if (experiments.some(({ mode }) => mode === 'aa')) await requireFloorFolder(job.noiseFloorFolder)
+  await using taking = new AsyncDisposableStack()
+  const folders = taking.use(await lockFolders({ ...job, cancelled, questions }))
+  const machine = taking.use(await lockMachine(experiments, job.workingDirectory, { cancelled, onWait }))
+  const lock = () => factsOf(machine, ...folders)
+  const taken = taking.move()
+  return {
+    lock,
+    examine: (experiment, signal) => examineMachine(experiment, job.workingDirectory, lock, signal),
+    [Symbol.asyncDispose]: () => taken.disposeAsync(),
+  }
+}

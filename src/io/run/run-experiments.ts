@@ -1,0 +1,70 @@
+// Runs the experiments of a call, one after the other, on the machine that they share.
+import { gatesOf } from '../../config/experiment.ts'
+import { lackOfGpus } from '../../judge/machine/preflight.ts'
+import type { PlannedRun } from '../../plan/plan.ts'
+import { nameOf } from '../../record/combined.ts'
+import type { Result } from '../../record/result.ts'
+import { storeNoiseFloor } from '../load/noise-floors.ts'
+import type { Opened } from '../load/resume.ts'
+import type { Stage } from './job.ts'
+import type { Site } from './lock-site.ts'
+import { type Assess, type Ended, runAll } from './run-all.ts'
+
+export interface Planned extends Opened {
+  readonly plan: readonly PlannedRun[]
+}
+
+export interface Results {
+  /** One for each experiment, also for those that are left out. */
+  readonly results: readonly Result[]
+  /** What broke off the first that did not come to its end, thrown once all of this has been reported. */
+  readonly problem: Error | null
+}
+
+export async function runExperiments(
+  experiments: readonly Planned[],
+  site: Site,
+  stage: Stage,
+  assess: Assess,
+): Promise<Results> {
+  const name = nameOf(experiments.map(({ request }) => request.experiment))
+  const results: Result[] = []
+  let problem: Error | null = null
+  for (const experiment of experiments) {
+    // What broke one off, such as a full disk or a process that is left, would spoil the next.
+    const on = problem !== null ? { ...stage, cancelled: AbortSignal.abort() } : stage
+    if (experiments.length > 1) stage.note(`${experiment.request.experiment.name}:`)
+    const ended = await runExperiment(experiment, name, site, on, assess)
+    results.push(ended.result)
+    problem ??= ended.problem
+  }
+  return { results, problem }
+}
+
+/** `name`: of all experiments of the call. */
+async function runExperiment(
+  opened: Planned,
+  name: string,
+  site: Site,
+  { cancelled, progress, note, onStart }: Stage,
+  assess: Assess,
+): Promise<Ended> {
+  const { experiment } = opened.request
+  const machine = await site.examine(experiment, cancelled)
+  const lack = lackOfGpus(gatesOf(experiment), machine.seen.preflight)
+  if (lack !== null && !cancelled.aborted) note(`${experiment.name}: ${lack}, and the verdict stays open`)
+  return await runAll(opened, opened.plan, {
+    ...{ cancelled, onStart, machine, assess },
+    progress: progress(opened.plan, name),
+  })
+}
+
+/** Keeps what each A/A that passed has measured. */
+export async function storeNoiseFloors(
+  results: readonly Result[],
+  folder: string,
+  note: (message: string) => void,
+): Promise<void> {
+  for (const { measuredFloor } of results)
+    if (measuredFloor !== null) note(`Noise floor: ${await storeNoiseFloor(folder, measuredFloor)}`)
+}

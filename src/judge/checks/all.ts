@@ -1,0 +1,41 @@
+// All checks, in the order of the report. A new one is a function in a file of its own, named in check.ts and listed here.
+import type { VerdictInput } from '../verdict-input.ts'
+import { checkAa } from './aa.ts'
+import type { Check } from './check.ts'
+import { checkClocks } from './clocks.ts'
+import { checkCompletion } from './completion.ts'
+import { checkEqualWork } from './equal-work.ts'
+import { checkNoise } from './noise.ts'
+import { checkReevaluation } from './reevaluation.ts'
+import { checkCode } from './same-code.ts'
+import { checkSameMachine } from './same-machine.ts'
+import { checkSteadyState } from './steady-state.ts'
+
+export function checkAll(input: VerdictInput): [completion: Check, ...others: Check[]] {
+  const { aa, noise } = input
+  return [
+    checkCompletion(input),
+    ...checkComparability(input),
+    checkReevaluation(input),
+    aa === null ? checkNoise(noise) : checkAa(aa),
+  ]
+}
+
+type Comparable = Pick<VerdictInput, 'experiment' | 'measured'> & Partial<Pick<VerdictInput, 'configs'>>
+
+/** Are the runs comparable at all? Equal work, one machine, a steady state, clocks that agree. */
+export function checkComparability({ experiment, measured, configs = null }: Comparable): Check[] {
+  return COMPARABILITY.map(([name, check]) =>
+    measured.length === 0
+      ? { name, state: 'inconclusive', detail: 'no measured run finished' }
+      : check({ experiment, measured, configs }),
+  )
+}
+
+const COMPARABILITY = [
+  ['equal work', checkEqualWork],
+  ['same code', checkCode],
+  ['same machine', checkSameMachine],
+  ['steady state', checkSteadyState],
+  ['clocks', checkClocks],
+] as const

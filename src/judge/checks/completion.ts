@@ -1,0 +1,44 @@
+// Did every planned launch finish?
+import type { RunOutcome } from '../../measure/outcome.ts'
+import type { VerdictInput } from '../verdict-input.ts'
+import type { Check } from './check.ts'
+
+export function checkCompletion({ outcomes }: Pick<VerdictInput, 'outcomes'>): Check {
+  const notNeeded = outcomes.filter(
+    (outcome) =>
+      outcome.status === 'not-run' && (outcome.reason === 'decided' || outcome.reason === 'budget'),
+  )
+  const needed = outcomes.length - notNeeded.length
+  const finished = outcomes.filter(({ status }) => status === 'finished').length
+  const failed = outcomes.filter((outcome) => outcome.status === 'failed')
+  const detail = `${finished} of ${needed} launches finished${notNeededText(notNeeded)}${leftOutText(outcomes)}`
+  if (failed.length > 0) {
+    const list = failed.map(({ run, reason, message }) => `${run.id}: ${reason} (${message})`).join('; ')
+    return { name: 'completion', state: 'failed', detail: `${detail}; ${list}` }
+  }
+  return {
+    name: 'completion',
+    state: finished === needed && finished > 0 ? 'passed' : 'inconclusive',
+    detail,
+  }
+}
+
+function notNeededText(outcomes: readonly RunOutcome[]): string {
+  const [first] = outcomes
+  if (first?.status !== 'not-run') return ''
+  const why =
+    first.reason === 'decided'
+      ? 'not needed, since the verdict was decided'
+      : 'not run, since the budget is spent'
+  return `; ${outcomes.length} more were ${why}`
+}
+
+/** Said of when they were left out: judged by another experiment, the others may be comparable after all. */
+function leftOutText(outcomes: readonly RunOutcome[]): string {
+  const reasons = outcomes.map((outcome) => (outcome.status === 'not-run' ? outcome.reason : null))
+  if (reasons.includes('failed')) return '; the rest was left out after one that failed'
+  if (reasons.includes('incomparable')) return '; the rest was left out after some that could not be compared'
+  return reasons.includes('unmeasured')
+    ? '; the rest was left out after some without a number for a required gate'
+    : ''
+}

@@ -1,0 +1,88 @@
+// Was each run timed in a steady state: after its warm-up, over whole periods, without a trend?
+import { type Experiment, VARIANTS, type Variant } from '../../config/experiment.ts'
+import { MATTERS, MIN_RUNS_TO_TELL } from '../../measure/steady-state.ts'
+import type { RunSummary } from '../../measure/summary.ts'
+import { looksOf } from '../../plan/looks.ts'
+import { pairedMean } from '../paired.ts'
+import type { VerdictInput } from '../verdict-input.ts'
+import { type Check, checkOf } from './check.ts'
+import { perVariant } from './run-differences.ts'
+
+/** That luck shows a trend: over both variants, both directions and all looks together. */
+const TREND_ERROR = 0.02
+
+export function checkSteadyState({
+  experiment,
+  measured,
+}: Pick<VerdictInput, 'experiment' | 'measured'>): Check {
+  return checkOf('steady state', steadyStateProblems(experiment, measured), steadyStateDetail(measured))
+}
+
+function steadyStateProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
+  const confidence = 1 - TREND_ERROR / (2 * VARIANTS.length * looksOf(experiment).length)
+  return [
+    ...runs.flatMap(warmUpProblems),
+    ...runs.flatMap(periodProblems),
+    ...VARIANTS.flatMap((variant) => trendProblems(variant, runs, confidence)),
+  ]
+}
+
+function steadyStateDetail(runs: readonly RunSummary[]): string {
+  const warmUp = perVariant(runs, ({ warmUpSteps }) => warmUpSteps)
+  const period = perVariant(runs, ({ periodSteps }) => periodSteps)
+  const timed =
+    warmUp.all === null
+      ? `timed after the same samples in all runs, warm-up steps: ${warmUp.each}`
+      : `timed after ${warmUp.all} warm-up steps, the same for all runs`
+  return period.all === 1 ? timed : `${timed}; in whole periods, steps: ${period.all ?? period.each}`
+}
+
+/** As many as the shortest warm-up has. */
+const MIN_TIMED_STEPS = 10
+
+function warmUpProblems({ runId, warmUpSteps, warmUpSamples, steps, samples }: RunSummary): string[] {
+  if (warmUpSamples * 2 > samples)
+    return [
+      `${runId}: ${warmUpSteps} of ${steps} steps are warm-up, with ${warmUpSamples} of ${samples} samples; a run needs at least ${warmUpSamples * 2} samples`,
+    ]
+  if (steps - warmUpSteps < MIN_TIMED_STEPS)
+    return [
+      `${runId}: ${steps - warmUpSteps} steps are left after ${warmUpSteps} warm-up steps; a run needs at least ${MIN_TIMED_STEPS}`,
+    ]
+  return []
+}
+
+/** Fewer show no trend. */
+const MIN_TIMED_PERIODS = 3
+
+/** Of the samples after the warm-up: steps behind the last whole period are not timed, and may be slow ones. */
+const MOST_UNTIMED = 0.1
+
+function periodProblems(run: RunSummary): string[] {
+  const { runId, periodSteps, timedPeriods, untimedSamples, samples, warmUpSamples } = run
+  if (timedPeriods < MIN_TIMED_PERIODS)
+    return [
+      `${runId}: ${timedPeriods} whole periods of ${periodSteps} steps (period_steps) are left after the warm-up; a run needs at least ${MIN_TIMED_PERIODS}: make it longer`,
+    ]
+  return untimedSamples > MOST_UNTIMED * (samples - warmUpSamples)
+    ? [
+        `${runId}: ${untimedSamples} of ${samples - warmUpSamples} samples after the warm-up lie behind the last whole period of ${periodSteps} steps (period_steps), where nothing is timed; make it longer`,
+      ]
+    : []
+}
+
+/**
+ * A trend of one run may be luck, and then widens the interval like all luck; a trend that the runs of a variant share
+ * is none. So each run is one number, and the whole interval of their mean must lie beyond 2%.
+ */
+function trendProblems(variant: Variant, runs: readonly RunSummary[], confidence: number): string[] {
+  const trends = runs.flatMap((run) => (run.variant === variant ? (run.logTrend ?? []) : []))
+  const shared = trends.length < MIN_RUNS_TO_TELL ? null : pairedMean(trends, confidence)
+  if (!shared?.bounds) return []
+  const { lower, upper } = shared.bounds
+  if (lower <= MATTERS && upper >= -MATTERS) return []
+  const direction = shared.estimate > 0 ? 'slower' : 'faster'
+  return [
+    `${variant}: over the timed steps all ${trends.length} runs get ${direction} by more than 2%; make the runs longer, or find what changes`,
+  ]
+}

@@ -1,0 +1,47 @@
+// What a report says on GitHub alone: links, a stale head, an acceptance or how to give one.
+import type { Acceptance } from '../../judge/acceptance.ts'
+import { type Combined, isCombinedAcceptable } from '../../record/combined.ts'
+import { escapeCell } from '../escape.ts'
+import { acceptCommand } from './acceptance.ts'
+import type { CommentSection } from './comment.ts'
+
+interface Measured {
+  readonly key: string
+  readonly headSha: string
+  readonly runUrl: string
+  readonly pull: { readonly headSha: string } | null
+}
+
+export function linkSection({ runUrl, headSha }: Measured, artifactUrl: string | null): CommentSection {
+  const artifact = artifactUrl === null ? '' : ` · [artifact](${artifactUrl})`
+  return {
+    kind: 'link',
+    title: 'links',
+    markdown: `[Workflow run](${runUrl})${artifact} · measured at ${headSha}`,
+  }
+}
+
+export function staleSection({ headSha, pull }: Measured): CommentSection[] {
+  if (pull === null || pull.headSha === headSha) return []
+  const markdown = `> [!WARNING]\n> These results are for ${headSha}; the head of the pull request is ${pull.headSha}.`
+  return [{ kind: 'link', title: 'stale head', markdown }]
+}
+
+/** The acceptance, or, where there could be one, the line that makes it. */
+export function acceptanceSection(
+  { key, headSha, pull }: Measured,
+  combined: Combined,
+  acceptance: Acceptance | null,
+): CommentSection[] {
+  if (pull === null || !isCombinedAcceptable(combined)) return []
+  const title = 'acceptance'
+  if (acceptance === null) {
+    const how = `Somebody with write access may accept this for this commit, with a reason, by the comment \`${acceptCommand(key, headSha)}\``
+    return [
+      { kind: 'details', title, markdown: `<details><summary>Accept it</summary>\n\n${how}\n\n</details>` },
+    ]
+  }
+  const by = `[${escapeCell(acceptance.login)}](${acceptance.url})`
+  const markdown = `> [!IMPORTANT]\n> Accepted by ${by} for ${headSha}: ${escapeCell(acceptance.reason, 600)}`
+  return [{ kind: 'link', title, markdown }]
+}

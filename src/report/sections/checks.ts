@@ -1,0 +1,19 @@
+// Every check, with what it found.
+import type { Check } from '../../judge/checks/check.ts'
+import { escapeCell } from '../escape.ts'
+import { ruleLink } from '../rules.ts'
+import { folded, type Section, table } from '../section.ts'
+
+export const checksSection: Section = ({ verdict }) => ({
+  kind: 'details',
+  title: 'checks',
+  markdown: folded('Checks', checksTable(verdict.checks)),
+})
+
+function checksTable(checks: readonly Check[]): string {
+  const rows = table([
+    ['check', 'state', 'detail'],
+    ...checks.map(({ name, state, detail }) => [name, state, escapeCell(detail, 600)]),
+  ])
+  return `${rows}\n\n${ruleLink('What each check asks', 'checks')}`
+}

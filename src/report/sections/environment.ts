@@ -1,0 +1,21 @@
+// On what was measured: devices, versions, revision, time.
+import type { Result } from '../../record/result.ts'
+import { escapeCell } from '../escape.ts'
+import { folded, type Section, table } from '../section.ts'
+
+export const environmentSection: Section = (result) => ({
+  kind: 'details',
+  title: 'environment',
+  markdown: folded('Environment', environmentTable(result)),
+})
+
+function environmentTable({ runs, revision, launches }: Result): string {
+  const [run] = runs
+  const rows = [
+    ['devices', run ? `${run.worldSize} x ${[...new Set(run.deviceNames)].join(', ')}` : 'not measured'],
+    ...Object.entries(run?.versions ?? {}),
+    ['revision', revision ?? 'not in a git checkout'],
+    ['measured', launches[0]?.startedAt ?? 'nothing was launched'],
+  ]
+  return table([['what', 'value'], ...rows.map((cells) => cells.map((cell) => escapeCell(cell)))])
+}

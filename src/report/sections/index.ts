@@ -1,0 +1,24 @@
+// The sections of the report in their order, most important first: the comment leaves out from the end if it must.
+import type { Section } from '../section.ts'
+import { checksSection } from './checks.ts'
+import { curvesSection } from './curves.ts'
+import { differencesSection } from './differences.ts'
+import { environmentSection } from './environment.ts'
+import { launchesSection } from './launches.ts'
+import { machineSection } from './machine.ts'
+import { meaningsSection } from './meanings.ts'
+import { reproduceSection } from './reproduce.ts'
+import { gateTableSection, verdictSection } from './verdict.ts'
+
+export const SECTIONS: readonly Section[] = [
+  verdictSection,
+  gateTableSection,
+  meaningsSection,
+  curvesSection,
+  checksSection,
+  machineSection,
+  launchesSection,
+  differencesSection,
+  environmentSection,
+  reproduceSection,
+]

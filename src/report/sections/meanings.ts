@@ -1,0 +1,26 @@
+// What each number of the table means, and the evidence beside the gates.
+import type { Result } from '../../record/result.ts'
+import { escapeCell } from '../escape.ts'
+import { gateMeaning } from '../gates/gate-row.ts'
+import { ruleLink, ruleOf } from '../rules.ts'
+import type { Section } from '../section.ts'
+import { secondaryEvidence } from './secondary-evidence.ts'
+
+export const meaningsSection: Section = (result) => ({
+  kind: 'details',
+  title: 'what the numbers mean',
+  markdown: meanings(result),
+})
+
+function meanings(result: Result): string {
+  const gates = result.verdict.gates.map(
+    (gate) =>
+      `- **${gate.gate.name}** (${ruleLink('rule', ruleOf(gate.gate))}): ${escapeCell(gateMeaning(gate), 600)}`,
+  )
+  const beside = secondaryEvidence(result).map((line) => `- ${escapeCell(line, 600)}`)
+  return [
+    ...gates,
+    ...beside,
+    `- ${ruleLink('What stands beside the gates', 'beside')} decides nothing.`,
+  ].join('\n')
+}

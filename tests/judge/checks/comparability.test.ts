@@ -1,0 +1,343 @@
+// Runs are comparable when they did equal work on one machine in a steady state by honest clocks.
+import { describe, expect, test } from 'vitest'
+import { type Experiment, VARIANTS } from '../../../src/config/experiment.ts'
+import type { ResolvedConfigs, TrainerConfig } from '../../../src/config/same-work/same-work.ts'
+import { checkComparability } from '../../../src/judge/checks/all.ts'
+import type { RunSummary } from '../../../src/measure/summary.ts'
+import { anExperiment, aRunSummary } from '../../fixtures/builders.ts'
+import { normal } from '../../fixtures/noise.ts'
+import { seededRandom } from '../../fixtures/random.ts'
+
+const checksOf = (
+  experiment: Experiment,
+  measured: readonly RunSummary[],
+  configs: ResolvedConfigs | null = null,
+) => checkComparability({ experiment, measured, configs })
+
+/** The checks that fail when the optimized run differs from the baseline like this. */
+function problemsOf(difference: Partial<RunSummary>, experiment = anExperiment()): string[] {
+  const runs = [aRunSummary(), aRunSummary({ variant: 'optimized', ...difference })]
+  return checksOf(experiment, runs)
+    .filter(({ state }) => state !== 'passed')
+    .map(({ name, state, detail }) => `${name} ${state}: ${detail}`)
+}
+
+test('equal runs pass every check, and each says what it saw', () => {
+  expect(problemsOf({})).toEqual([])
+  expect(
+    checksOf(anExperiment(), [aRunSummary()]).map(({ name, detail }) => `${name}: ${detail}`),
+  ).toMatchInlineSnapshot(`
+    [
+      "equal work: 640 samples, 40 updates, 1000 parameters in every run",
+      "same code: the trainer's sources are the same before and after every run",
+      "same machine: 2 x NVIDIA H200 in every run",
+      "steady state: timed after 10 warm-up steps, the same for all runs",
+      "clocks: what the runs report fits into the time that their processes took",
+    ]
+  `)
+})
+
+describe('the config that a run reports', () => {
+  const given = { batch: 512, speed: { fused: true } }
+  const equalWork = (reported: TrainerConfig, configs: ResolvedConfigs) =>
+    checksOf(
+      anExperiment(),
+      [1, 2].flatMap((block) => VARIANTS.map((variant) => aRunSummary({ variant, block, config: reported }))),
+      configs,
+    ).find(({ name }) => name === 'equal work')
+
+  test('is that of its variant', () => {
+    expect(equalWork({ ...given, more: 1 }, { baseline: given, optimized: given })?.state).toBe('passed')
+    const optimized = { batch: 512, speed: { fused: false } }
+    expect(equalWork(given, { baseline: given, optimized })).toMatchInlineSnapshot(`
+      {
+        "detail": "block-1-optimized, block-2-optimized: given speed.fused false, reported true: read the config that --config names, and report it",
+        "name": "equal work",
+        "state": "failed",
+      }
+    `)
+  })
+
+  test('is told in few words, however long it is', () => {
+    const baseline = { ...given, text: 'x'.repeat(1_000_000) }
+    const detail = equalWork({ text: 'y'.repeat(1_000_000) }, { baseline, optimized: baseline })?.detail
+    expect(detail).toContain('given batch 512, not reported: ')
+    const other = equalWork({ ...baseline, text: 'y'.repeat(1_000_000) }, { baseline, optimized: baseline })
+    expect(other?.detail).toMatch(/given text "xxx.*…, reported "yyy.*…: /)
+    expect(other?.detail.length).toBeLessThan(600)
+  })
+})
+
+test('without a finished run nothing is known', () => {
+  expect(checksOf(anExperiment(), []).map(({ state }) => state)).toEqual(Array(5).fill('inconclusive'))
+})
+
+describe('a trend over the timed steps', () => {
+  const steadyState = (trends: readonly number[]) => {
+    const runs = trends.flatMap((logTrend, index) => [
+      aRunSummary({ block: index + 1 }),
+      aRunSummary({ block: index + 1, variant: 'optimized', logTrend }),
+    ])
+    return checksOf(anExperiment(), runs).find(({ name }) => name === 'steady state')
+  }
+
+  test('that all runs share is no steady state', () => {
+    expect(steadyState([0.1, 0.11, 0.1, 0.09])).toMatchInlineSnapshot(`
+      {
+        "detail": "optimized: over the timed steps all 4 runs get slower by more than 2%; make the runs longer, or find what changes",
+        "name": "steady state",
+        "state": "failed",
+      }
+    `)
+    expect(steadyState([-0.1, -0.11, -0.1, -0.09])?.detail).toContain('all 4 runs get faster by more than 2%')
+  })
+
+  test('is luck in at most 2% of experiments, over both variants and all looks', () => {
+    const random = seededRandom(5)
+    const experiment = anExperiment({ design: { ...anExperiment().design, blocks: [4, 6, 8] } })
+    const isRefused = () => {
+      const runs = VARIANTS.flatMap((variant) =>
+        Array.from({ length: 8 }, (_, index) =>
+          aRunSummary({ variant, block: index + 1, logTrend: 0.3 * normal(random) }),
+        ),
+      )
+      return [4, 6, 8].some((look) => {
+        const seen = runs.filter(({ block }) => (block ?? 0) <= look)
+        return checksOf(experiment, seen).some(
+          ({ name, state }) => name === 'steady state' && state === 'failed',
+        )
+      })
+    }
+    const experiments = 2000
+    const refused = Array.from({ length: experiments }, isRefused).filter(Boolean).length
+    expect(refused / experiments).toBeLessThanOrEqual(0.02)
+  })
+
+  test('is told from three runs on', () => {
+    expect(steadyState([0.1, 0.101, 0.1])?.state).toBe('failed')
+  })
+
+  test.each([
+    ['of one run', [0.3, 0, 0.01, -0.01]],
+    ['in any direction, as on a noisy machine', [0.08, -0.05, 0.06, -0.02]],
+    ['of less than 2%', [0.015, 0.014, 0.016, 0.015]],
+    ['of two runs, which are too few to tell', [0.1, 0.1]],
+  ])('%s leaves it steady', (_, trends) => {
+    expect(steadyState(trends)?.state).toBe('passed')
+  })
+})
+
+describe('work is unequal', () => {
+  const cases: [string, Partial<RunSummary>][] = [
+    ['samples', { samples: 320, reportedSamples: 320, evaluatedAfterSamples: 320 }],
+    ['updates', { attemptedUpdates: 20, steps: 20, warmUpSteps: 5 }],
+    ['steps that are no updates', { steps: 20, warmUpSteps: 5 }],
+    ['world size', { worldSize: 4 }],
+    ['parameters', { parameterCount: 500 }],
+    ['data', { dataHash: 'beef' }],
+    ['held-out samples', { evaluationSamples: 32 }],
+    ['a seed that was not planned', { reportedSeed: 7 }],
+    ['a run that was resumed inside', { resumedAtSteps: [20] }],
+    ['a miscount', { reportedSamples: 1280 }],
+    ['an early evaluation', { evaluatedAfterSamples: 320 }],
+    ['a reported config', { config: { batch: 1024 } }],
+  ]
+
+  test.each(cases)('in %s', (_, difference) => {
+    expect(problemsOf(difference)).toHaveLength(1)
+    expect(problemsOf(difference)[0]).toMatch(/^equal work failed: /)
+  })
+
+  test('and the report says how', () => {
+    expect(
+      cases.map(([, difference]) => problemsOf(difference)[0]?.replace('equal work failed: ', '')),
+    ).toMatchInlineSnapshot(`
+      [
+        "training samples differ: 640 (baseline) / 320 (optimized)",
+        "attempted updates differ: 40 (baseline) / 20 (optimized)",
+        "steps for the samples of the warm-up of block 1 differ: 10 (baseline) / 5 (optimized); block-1-optimized: reports 20 steps, its run_end says 40 attempted updates; a step is an update",
+        "world sizes differ: 2 (baseline) / 4 (optimized); block-1-optimized: ran with seed 1 on 4 processes, planned were seed 1 and 2",
+        "parameter counts differ: 1000 (baseline) / 500 (optimized)",
+        "data hashes differ: da7a (baseline) / beef (optimized)",
+        "held-out samples differ: 64 (baseline) / 32 (optimized)",
+        "block-1-optimized: ran with seed 7 on 2 processes, planned were seed 1 and 2",
+        "block-1-optimized: was resumed after step 20, so its times are not those of one process",
+        "block-1-optimized: its steps add up to 640 samples, its run_end says 1280",
+        "block-1-optimized: its last evaluation is after 320 of 640 samples; evaluate at the end",
+        "the runs report different values of batch in their config",
+      ]
+    `)
+  })
+})
+
+test('updates may differ in a recipe experiment, samples may not', () => {
+  const recipe = anExperiment({ kind: 'recipe' })
+  expect(
+    problemsOf(
+      { attemptedUpdates: 20, steps: 20, warmUpSteps: 5, config: { batch: 512, recipe: { growth: 2 } } },
+      recipe,
+    ),
+  ).toEqual([])
+  expect(problemsOf({ samples: 320, reportedSamples: 320 }, recipe)).not.toEqual([])
+})
+
+test('configs may differ under speed', () => {
+  expect(problemsOf({ config: { batch: 512, speed: { fused: true } } })).toEqual([])
+})
+
+test('the runs of one variant may differ in nothing, not even under speed', () => {
+  const optimized = (block: number, fused: boolean) =>
+    aRunSummary({ variant: 'optimized', block, config: { batch: 512, speed: { fused } } })
+  const equalWork = (...fused: boolean[]) =>
+    checksOf(
+      anExperiment(),
+      fused.flatMap((value, index) => [aRunSummary({ block: index + 1 }), optimized(index + 1, value)]),
+    ).find(({ name }) => name === 'equal work')
+  expect(equalWork(true, true, true)?.state).toBe('passed')
+  expect(equalWork(true, false, false)).toMatchObject({
+    state: 'failed',
+    detail:
+      'the optimized runs report different values of speed.fused in their config: leave out of it what differs from run to run',
+  })
+})
+
+test('other devices or versions are another machine', () => {
+  expect(problemsOf({ deviceNames: ['NVIDIA H200', 'NVIDIA A100'] })).toMatchInlineSnapshot(`
+    [
+      "same machine failed: devices differ: NVIDIA H200, NVIDIA H200 (baseline) / NVIDIA H200, NVIDIA A100 (optimized)",
+    ]
+  `)
+  expect(problemsOf({ versions: { python: '3.11.2', torch: '2.11.0' } })).toMatchInlineSnapshot(`
+    [
+      "same machine failed: versions differ: python 3.11.2, torch 2.15.0 (baseline) / python 3.11.2, torch 2.11.0 (optimized)",
+    ]
+  `)
+  expect(problemsOf({ versions: { torch: '2.15.0', python: '3.11.2' } })).toEqual([])
+})
+
+describe('a steady state', () => {
+  test('has at most half of the samples as warm-up', () => {
+    expect(problemsOf({ warmUpSamples: 320 })).toEqual([])
+    expect(problemsOf({ warmUpSamples: 321 })).toMatchInlineSnapshot(`
+      [
+        "steady state failed: block-1-optimized: 10 of 40 steps are warm-up, with 321 of 640 samples; a run needs at least 642 samples",
+      ]
+    `)
+  })
+
+  test('has ten steps at least that are timed, of a recipe with few large ones too', () => {
+    const recipe = anExperiment({ kind: 'recipe' })
+    expect(problemsOf({ warmUpSteps: 30, warmUpSamples: 64 }, recipe)).toEqual([])
+    expect(problemsOf({ warmUpSteps: 31, warmUpSamples: 64 }, recipe)).toMatchInlineSnapshot(`
+      [
+        "steady state failed: block-1-optimized: 9 steps are left after 31 warm-up steps; a run needs at least 10",
+      ]
+    `)
+  })
+
+  test('names the warm-up steps of each variant where a recipe has others', () => {
+    const detailOf = (warmUpSteps: number) =>
+      checksOf(anExperiment({ kind: 'recipe' }), [
+        aRunSummary({ variant: 'baseline', warmUpSteps: 10 }),
+        aRunSummary({ variant: 'optimized', warmUpSteps }),
+      ]).find(({ name }) => name === 'steady state')?.detail
+    expect(detailOf(10)).toBe('timed after 10 warm-up steps, the same for all runs')
+    expect(detailOf(20)).toBe(
+      'timed after the same samples in all runs, warm-up steps: 10 of the baseline, 20 of the optimized',
+    )
+  })
+
+  test('has three whole periods at least, and little behind them', () => {
+    expect(problemsOf({ periodSteps: 10, timedPeriods: 3 })).toEqual([])
+    expect(problemsOf({ periodSteps: 15, timedPeriods: 2 })).toEqual([
+      'steady state failed: block-1-optimized: 2 whole periods of 15 steps (period_steps) are left after the warm-up; a run needs at least 3: make it longer',
+    ])
+    expect(problemsOf({ periodSteps: 9, timedPeriods: 3, untimedSamples: 48 })).toEqual([])
+    expect(problemsOf({ periodSteps: 7, timedPeriods: 4, untimedSamples: 49 })).toEqual([
+      'steady state failed: block-1-optimized: 49 of 480 samples after the warm-up lie behind the last whole period of 7 steps (period_steps), where nothing is timed; make it longer',
+    ])
+  })
+
+  test('tells of its periods', () => {
+    const detailOf = (...periods: number[]) =>
+      checksOf(
+        anExperiment(),
+        periods.map((periodSteps, index) =>
+          aRunSummary({ variant: VARIANTS[index] ?? 'baseline', periodSteps }),
+        ),
+      ).find(({ name }) => name === 'steady state')?.detail
+    expect(detailOf(1, 1)).not.toContain('period')
+    expect(detailOf(4, 4)).toMatch(/; in whole periods, steps: 4$/)
+    expect(detailOf(1, 4)).toMatch(/; in whole periods, steps: 1 of the baseline, 4 of the optimized$/)
+  })
+})
+
+describe('updates that a scaler skips', () => {
+  test('are told, and few are no other work', () => {
+    const runs = [aRunSummary({ skippedUpdates: 2 }), aRunSummary({ variant: 'optimized' })]
+    const [equalWork] = checksOf(anExperiment(), runs)
+    expect(equalWork).toMatchObject({
+      state: 'passed',
+      detail:
+        '640 samples, 40 updates, 1000 parameters in every run; updates skipped by a run, at most: 2 of the baseline, 0 of the optimized',
+    })
+  })
+
+  test.each(['same-work', 'recipe'] as const)('are no equal work beyond a tenth, in a %s', (kind) => {
+    expect(problemsOf({ skippedUpdates: 4 }, anExperiment({ kind }))).toEqual([])
+    expect(problemsOf({ skippedUpdates: 5 }, anExperiment({ kind }))).toEqual([
+      'equal work failed: block-1-optimized: skipped 5 of 40 updates, which are no work; train longer, or find why its gradients overflow',
+    ])
+  })
+})
+
+test('what a run reports fits into the time that its process took', () => {
+  const clocks = (difference: Partial<RunSummary>) => problemsOf(difference)[0] ?? 'agree'
+  expect(clocks({ trainingSeconds: 60.5, metrics: { total_seconds: 61 } })).toContain(
+    'reports 60.5 s of steps and 61.0 s in all, in a process of 60.0 s',
+  )
+  expect(clocks({ trainingSeconds: 6, metrics: { total_seconds: 5 } })).toContain(
+    'reports 6.00 s of steps and 5.00 s in all',
+  )
+  expect(clocks({ metrics: { total_seconds: 61 } })).toContain('in a process of 60.0 s')
+  expect(clocks({ successiveSeconds: 5.06 })).toContain(
+    'reports 5.06 s of set-up, steps and evaluations, and 5.00 s in all; count total_seconds from the start of the process',
+  )
+  expect(clocks({ successiveSeconds: 5.04 })).toBe('agree')
+  expect(clocks({ longestPhaseSeconds: 60 })).toBe('agree')
+  expect(clocks({ longestPhaseSeconds: 60.1 })).toContain('reports a phase of 60.1 s, in a process of 60.0 s')
+  expect(clocks({ accountedSeconds: 90 })).toBe('agree')
+})
+
+test('a long process is explained by what its run reports', () => {
+  const clocks = (accountedSeconds: number, wallSeconds: number) =>
+    problemsOf({ accountedSeconds, wallSeconds }).length
+  expect(clocks(3.2, 60)).toBe(0)
+  expect(clocks(40, 101)).toBe(1)
+  expect(clocks(300, 601)).toBe(1)
+  expect(clocks(301, 600)).toBe(0)
+})
+
+describe('versions of packages', () => {
+  const newer = { versions: { python: '3.11.2', torch: '2.16.0' } }
+
+  test('may differ between two revisions that have a lock each', () => {
+    const { launch, variants } = anExperiment()
+    const revisions = {
+      launch: { ...launch, requirements: 'requirements.lock' },
+      variants: { ...variants, baseline: { ...variants.baseline, revision: 'merge-base' } },
+    }
+    expect(problemsOf(newer, anExperiment(revisions))).toEqual([])
+    expect(problemsOf(newer, anExperiment({ variants: revisions.variants }))).toHaveLength(1)
+  })
+
+  test('may not differ within a variant', () => {
+    const { launch, variants } = anExperiment()
+    const experiment = anExperiment({
+      launch: { ...launch, requirements: 'requirements.lock' },
+      variants: { ...variants, baseline: { ...variants.baseline, revision: 'merge-base' } },
+    })
+    const runs = [aRunSummary(), aRunSummary({ block: 2, ...newer })]
+    expect(checksOf(experiment, runs).find(({ name }) => name === 'same machine')?.state).toBe('failed')
+  })
+})
