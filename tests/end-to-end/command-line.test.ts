@@ -16,6 +16,7 @@ import {
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
 import { type Ended, speedproof } from '../harness/command-line.ts'
+import { aRecord } from '../harness/records.ts'
 
 const RESULT = 'out/result.json'
 
@@ -309,7 +310,7 @@ it('a block without a number for a required gate ends the experiment, and other 
 })
 
 it('all that is printed reaches a pipe, however much it is', async () => {
-  const results = Array(6).fill('benchmarks/gate/two-task-2gpu/result.json')
+  const results = Array(6).fill(join(await aRecord('gate/two-task-2gpu'), 'result.json'))
   const { exitCode, stdout } = await speedproof(ROOT, 'report', ...results)
   expect(exitCode).toBe(0)
   expect(stdout.length).toBeGreaterThan(2 ** 16)
@@ -319,17 +320,21 @@ it('all that is printed reaches a pipe, however much it is', async () => {
 it.each([
   [
     ['ladder', '--show'],
-    'smoke/result.json',
+    'smoke',
+    'result.json',
     'result.json of an experiment.*: speedproof analyze FILE, .* report FILE',
   ],
-  [['analyze'], 'ladder/1gpu.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
-  [['report'], 'ladder/1gpu.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
-])('%j of a record of the other kind names the command that reads it', async (words, name, message) => {
-  const file = join(ROOT, 'benchmarks', name)
-  const { exitCode, stderr } = await speedproof(await aFolder(), ...words, file)
-  expect(exitCode).toBe(2)
-  expect(stderr).toMatch(new RegExp(`^${file}: is the ${message.replaceAll('FILE', file)}\n$`))
-})
+  [['analyze'], 'ladder/1gpu-new', 'ladder.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+  [['report'], 'ladder/1gpu-new', 'ladder.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+])(
+  '%j of a record of the other kind names the command that reads it',
+  async (words, record, name, message) => {
+    const file = join(await aRecord(record), name)
+    const { exitCode, stderr } = await speedproof(await aFolder(), ...words, file)
+    expect(exitCode).toBe(2)
+    expect(stderr).toMatch(new RegExp(`^${file}: is the ${message.replaceAll('FILE', file)}\n$`))
+  },
+)
 
 describe('a result that cannot be read ends analyze with 2', () => {
   it.each([
