@@ -1,9 +1,9 @@
 // A record is packed to the same bytes whoever packs it, comes back whole, and a changed verdict is named.
-import { chmodSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { aFolder } from '../../tests/fixtures/processes/launching.ts'
-import { ENDING, PACKED, recordNames } from '../archive/layout.ts'
+import { ENDING, PACKED, ROOT, recordNames } from '../archive/layout.ts'
 import { pack, unpack } from '../archive/pack.ts'
 import { differing, judgeRecords } from '../archive/verdicts.ts'
 
@@ -64,4 +64,20 @@ it('a verdict that is another than the recorded one is named, and so is a record
 it('all records together take at most 10 MB', () => {
   const bytes = recordNames().map((name) => readFileSync(join(PACKED, `${name}${ENDING}`)).length)
   expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(10e6)
+})
+
+it('every link of the README, the docs and the pages of records leads to what is there', () => {
+  const pages = ['README.md', ...globSync(['docs/**/*.md', 'benchmarks/**/*.md'], { cwd: ROOT })]
+  const targets = pages.flatMap((page) =>
+    Array.from(
+      readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g),
+      ([, link]) => ({
+        page,
+        link: link ?? '',
+      }),
+    ),
+  )
+  const local = targets.filter(({ link }) => !/^(https?|mailto):/.test(link))
+  expect(local.length).toBeGreaterThan(200)
+  expect(local.filter(({ page, link }) => !existsSync(join(ROOT, dirname(page), link)))).toEqual([])
 })
