@@ -13,9 +13,15 @@ const USAGE = `usage: npm run records                        unpack all records 
 const { values, positionals } = parseArgs({
   options: { unpack: { type: 'boolean' }, pack: { type: 'boolean' }, write: { type: 'boolean' } },
   allowPositionals: true,
+  strict: false, // an unknown option gets the usage below
 })
 
-if (Object.keys(values).length > 1 || (positionals.length > 0 && !values.pack)) {
+const known = ['unpack', 'pack', 'write']
+if (
+  Object.keys(values).length > 1 ||
+  Object.keys(values).some((name) => !known.includes(name)) ||
+  (positionals.length > 0 && !values.pack)
+) {
   console.error(USAGE)
   process.exitCode = 2
 } else {
