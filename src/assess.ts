@@ -7,7 +7,7 @@ import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
 import { withMachine } from './judge/machine/machine-verdict.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
-import { checkRepeats, type Standing, standingOf } from './judge/repeat.ts'
+import { type Attempts, checkRepeats, sortAttempts } from './judge/repeat.ts'
 import { judge, type Verdict } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'
 import { summarizeMachines } from './measure/machine.ts'
@@ -34,8 +34,8 @@ export function assess(
   reevaluation: Reevaluation = NOT_REEVALUATED,
 ): Result {
   const { experiment, configs } = request
-  const standing = standingOf(launched, watched)
-  const outcomes = outcomesOf(standing.counting)
+  const attempts = sortAttempts(launched, watched)
+  const outcomes = outcomesOf(attempts.counting)
   const unwatched = summarizeRuns(finishedOf(outcomes))
   const machines = usedMachines(
     watched.preflight,
@@ -47,8 +47,8 @@ export function assess(
   const warmUpStepsOf = ({ run }: FinishedRun) => warmUpSteps.get(run.id) ?? 0
   const machineChecks = [
     ...checkMachine(watched.preflight, runs, machines),
-    checkCompileCaches(standing.counting),
-    ...checkRepeats(standing),
+    checkCompileCaches(attempts.counting),
+    ...checkRepeats(attempts),
     ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),
   ]
   const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
@@ -73,7 +73,7 @@ export function assess(
     launches,
     reevaluation: reevaluation.launch,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
-    outcomes: launched.map((one) => outcomeLine(one, setAsideIn(standing, one))),
+    outcomes: launched.map((one) => outcomeLine(one, setAsideIn(attempts, one))),
     runs,
     // Over the samples of both, which must be the same.
     curves: hasEqualWork(verdict) ? curvesOf(finishedOf(outcomes), warmUpStepsOf) : [],
@@ -104,7 +104,7 @@ function finishedOf(outcomes: readonly RunOutcome[]): FinishedRun[] {
 }
 
 /** Its numbers alone: what does not count must not move the warm-up of what does. */
-function setAsideIn({ setAside }: Standing, launched: Launched): OutcomeLine['setAside'] {
+function setAsideIn({ setAside }: Attempts, launched: Launched): OutcomeLine['setAside'] {
   const reason = setAside.get(launched)
   if (reason === undefined) return null
   const [summary = null] = summarizeRuns(finishedOf([launched.outcome]))

@@ -30,7 +30,7 @@ export function earlyStop({
   if (failed.has('completion')) return 'failed'
   const isIncomparable =
     [...failed].some((name) => FINAL.has(name)) ||
-    (failed.has('steady state') && !canTellTrend(runs)) ||
+    (failed.has('steady state') && !canDetectTrend(runs)) ||
     machineChecks.some(({ state }) => state === 'failed')
   if (isIncomparable) return 'incomparable'
   // Where more runs may yet time these over other steps, they may have a number too.
@@ -43,7 +43,7 @@ function isUnmeasured({ gate, state, blocks }: Judged['verdict']['gates'][number
 }
 
 /** Before, there is no trend and no change point: what is missing are steps. */
-function canTellTrend(runs: readonly RunSummary[]): boolean {
+function canDetectTrend(runs: readonly RunSummary[]): boolean {
   const measured = runs.filter(isMeasured)
   return VARIANTS.some(
     (variant) => measured.filter((run) => run.variant === variant).length >= MIN_RUNS_TO_TELL,

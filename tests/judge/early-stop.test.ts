@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { checkComparability } from '../../src/judge/checks/all.ts'
 import type { Check } from '../../src/judge/checks/check.ts'
 import { earlyStop } from '../../src/judge/early-stop.ts'
-import { named } from '../../src/judge/machine/machine-check.ts'
+import { machineCheck } from '../../src/judge/machine/machine-check.ts'
 import { aGate, anExperiment, aRunSummary } from '../fixtures/builders.ts'
 
 const experiment = anExperiment()
@@ -57,7 +57,7 @@ test('a launch that failed is enough, and said before all else', () => {
 test('so is what the machine did to a run, and what it only warns of is not', () => {
   const machine = (state: 'failed' | 'warned') => ({
     ...judged(aRun),
-    machineChecks: [named('GPU sharing', { state, detail: '' })],
+    machineChecks: [machineCheck('GPU sharing', { state, detail: '' })],
   })
   expect(earlyStop(machine('failed'))).toBe('incomparable')
   expect(earlyStop(machine('warned'))).toBe(null)

@@ -7,7 +7,7 @@ import { parseStrictly } from '../../config/parse/explain.ts'
 import { parseYaml } from '../../config/parse/yaml.ts'
 import { isMapping } from '../../config/same-work/differences.ts'
 import { ConfigError } from '../../errors.ts'
-import { standingOf, withUnlaunched } from '../../judge/repeat.ts'
+import { sortAttempts, withUnlaunched } from '../../judge/repeat.ts'
 import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
 import { type Launched, type LaunchRecord, type NotRunReason, outcomeOf } from '../../measure/outcome.ts'
 import type { Reevaluation } from '../../measure/reevaluation.ts'
@@ -54,7 +54,7 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
   const launched = withUnlaunched(
     plan,
     done,
-    standingOf(done, watched).due,
+    sortAttempts(done, watched).due,
     whyNotRun(experiment, plan, recorded),
   )
   const reevaluation = await readReevaluationFiles(recorded.reevaluation, workspace.evaluationFiles)

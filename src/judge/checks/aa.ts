@@ -7,7 +7,7 @@ import { percent, ratio } from '../../text/numbers.ts'
 import { pairBlocks, speedupOf } from '../blocks.ts'
 import type { PairedEstimate } from '../paired.ts'
 import type { Check } from './check.ts'
-import { type Spread, spreadOf } from './noise.ts'
+import { type PooledVariance, pooledVariance } from './noise.ts'
 import type { NoiseFloor, NoiseKey } from './noise-floor.ts'
 
 /** Of each of both bounds: their interval of 99% leaves 1 out in 1% of A/As on a machine that is fair. */
@@ -17,7 +17,7 @@ export interface AaFinding {
   readonly runs: number
   /** Seconds per sample of the first half / of the second, which should be 1. */
   readonly ratio: PairedEstimate | null
-  readonly spread: Spread | null
+  readonly spread: PooledVariance | null
 }
 
 export function findAa(runs: readonly RunSummary[]): AaFinding {
@@ -25,7 +25,7 @@ export function findAa(runs: readonly RunSummary[]): AaFinding {
   return {
     runs: measured.length,
     ratio: speedupOf(SECONDS_PER_SAMPLE, pairBlocks(measured), CONFIDENCE),
-    spread: spreadOf(measured),
+    spread: pooledVariance(measured),
   }
 }
 

@@ -16,7 +16,7 @@ const CONFIRMED_AT = 0.95
 /** Share of a variant's runs that the second test leaves out, rounded up. */
 const LEFT_OUT = 0.25
 
-export interface Spread {
+export interface PooledVariance {
   /** Of ln(seconds per sample). */
   readonly variance: number
   readonly degreesOfFreedom: number
@@ -51,7 +51,7 @@ export function compareWithFloors(
   looks: number,
 ): NoiseComparison {
   const known = VARIANTS.flatMap((variant) => {
-    const [choice, spread] = [floors[variant], spreadOf(runs, [variant])]
+    const [choice, spread] = [floors[variant], pooledVariance(runs, [variant])]
     return choice.status === 'found' && spread ? [{ variant, spread, floor: choice.floor }] : []
   })
   if (known.length === 0) {
@@ -62,14 +62,14 @@ export function compareWithFloors(
   const variants = known.map(({ variant, spread, floor }) => {
     const isAbove =
       exceeds(spread, floor, 1 - SIGNIFICANCE / (known.length * looks)) &&
-      exceeds(spreadOfNearest(runs, variant), floor, CONFIRMED_AT)
+      exceeds(varianceOfNearest(runs, variant), floor, CONFIRMED_AT)
     const state = isAbove ? ('above' as const) : ('within' as const)
     return { variant, deviation: Math.sqrt(spread.variance), floor, state }
   })
   return { status: 'measured', variants }
 }
 
-function exceeds(spread: Spread | null, floor: NoiseFloor, p: number): boolean {
+function exceeds(spread: PooledVariance | null, floor: NoiseFloor, p: number): boolean {
   if (spread === null) return false
   const critical = fQuantile(p, spread.degreesOfFreedom, floor.degrees_of_freedom)
   return spread.variance / floor.log_standard_deviation ** 2 > critical
@@ -90,10 +90,10 @@ export function checkNoise(noise: NoiseComparison): Check {
 }
 
 /** Pooled variance of ln(seconds per sample) around each variant's own mean; null without two runs of one. */
-export function spreadOf(
+export function pooledVariance(
   runs: readonly RunSummary[],
   variants: readonly Variant[] = VARIANTS,
-): Spread | null {
+): PooledVariance | null {
   let squares = 0
   let degreesOfFreedom = 0
   for (const variant of variants) {
@@ -105,7 +105,7 @@ export function spreadOf(
 }
 
 /** Null without two runs that are left. */
-function spreadOfNearest(runs: readonly RunSummary[], variant: Variant): Spread | null {
+function varianceOfNearest(runs: readonly RunSummary[], variant: Variant): PooledVariance | null {
   const logs = logsOf(runs, variant).sort((a, b) => a - b)
   const middle = medianOf(logs)
   const nearest = logs

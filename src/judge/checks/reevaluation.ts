@@ -94,12 +94,12 @@ export function checkReevaluation({
   return {
     name,
     state: 'passed',
-    detail: `one process evaluated ${runs.length} checkpoints again: ${metrics} as the trainings reported${apart(runs, numbers, gates)}`,
+    detail: `one process evaluated ${runs.length} checkpoints again: ${metrics} as the trainings reported${largestDifferenceText(runs, numbers, gates)}`,
   }
 }
 
 /** A tolerance of a tenth of what a limit allows may be large beside a number that is small. */
-function apart(
+function largestDifferenceText(
   runs: readonly RunSummary[],
   numbers: Reevaluation['numbers'],
   gates: readonly Gate[],
@@ -152,12 +152,12 @@ function disagreementsOf(run: RunSummary, again: RunSummary['metrics'], gates: r
         ]
   })
   // A part that a training keeps to itself could be as bad as it likes. Without a time there is nothing to flatter.
-  const kept = gates.some(
+  const unreported = gates.some(
     ({ metric }) => metric === TIME_TO_EACH_QUALITY && run.metrics[metric] !== undefined,
   )
     ? Object.keys(again).filter((metric) => isLossOfPart(metric) && run.metrics[metric] === undefined)
     : []
-  return [...disagreements, ...kept.map((metric) => `${runId}: ${metric} was not reported`)]
+  return [...disagreements, ...unreported.map((metric) => `${runId}: ${metric} was not reported`)]
 }
 
 /** In the unit of the metric. */

@@ -128,7 +128,7 @@ function usableBounds(
 /**
  * The interval is as wide as the runs scatter, so numbers that never change make one without width around whatever
  * they are. Either variant's: the other one's scatter says nothing about it. So do differences that rounding leaves no scatter,
- * and runs of one seed. More runs of the same mend nothing.
+ * and runs of one seed. More runs would not help: every run reports the same value.
  */
 export function lacksScatter({ gate, evidence, repeating, seedless, roundedTo }: GateComparison): boolean {
   return (

@@ -23,15 +23,18 @@ export interface MachineCheck {
 
 export type Finding = Omit<MachineCheck, 'name'>
 
-export function ofMeasured<Value>(
+export function checkMeasured<Value>(
   name: MachineCheck['name'],
   measured: Measured<Value>,
   check: (value: Value) => Finding,
 ): MachineCheck {
-  return named(name, measured.status === 'measured' ? check(measured.value) : notMeasured(measured.reason))
+  return machineCheck(
+    name,
+    measured.status === 'measured' ? check(measured.value) : notMeasured(measured.reason),
+  )
 }
 
-export function named(name: MachineCheck['name'], finding: Finding): MachineCheck {
+export function machineCheck(name: MachineCheck['name'], finding: Finding): MachineCheck {
   return { name, ...finding }
 }
 

@@ -10,7 +10,7 @@ import {
   type Finding,
   failed,
   type MachineCheck,
-  named,
+  machineCheck,
   notMeasured,
   passed,
   warned,
@@ -29,10 +29,10 @@ export function checkMachine(
   runs: readonly RunSummary[],
   machines: readonly MachineSummary[],
 ): MachineCheck[] {
-  if (preflight === null) return [named('GPUs', notMeasured('the machine was not looked at'))]
+  if (preflight === null) return [machineCheck('GPUs', notMeasured('the machine was not looked at'))]
   if (isOnCpu(preflight, runs, machines)) {
     const unused = notMeasured(`the runs used ${listed(deviceNames(runs))}, no GPU of this machine`)
-    return [checkLock(preflight.lock, preflight.gpus), named('GPUs', unused)]
+    return [checkLock(preflight.lock, preflight.gpus), machineCheck('GPUs', unused)]
   }
   const checks = [...checkPreflight(preflight), ...checkRuns(runs, machines)]
   const { gpus } = preflight
@@ -41,7 +41,7 @@ export function checkMachine(
     // Without a GPU there is one reason for all.
     ...(gpus.status === 'measured'
       ? checks
-      : checks.map(({ name }) => named(name, notMeasured(gpus.reason)))),
+      : checks.map(({ name }) => machineCheck(name, notMeasured(gpus.reason)))),
   ]
 }
 
@@ -80,12 +80,12 @@ function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummar
   // What disturbs a warm-up launch disturbs nothing that is counted.
   const measured = new Set(runs.filter(isMeasured).map(({ runId }) => runId))
   const counted = machines.filter(({ runId }) => measured.has(runId))
-  const whole = counted.filter(({ isComplete }) => isComplete)
-  const cut = [...measured].filter((id) => !whole.some(({ runId }) => runId === id))
+  const complete = counted.filter(({ isComplete }) => isComplete)
+  const incomplete = [...measured].filter((id) => !complete.some(({ runId }) => runId === id))
   const ofCounted = (check: (seen: readonly MachineSummary[]) => Finding): Finding => {
     const found = check(counted)
-    return found.state !== 'failed' && cut.length > 0 && check(whole).state === 'passed'
-      ? warned(`${listed(cut)}: not watched to the end; nobody knows what disturbed it there`)
+    return found.state !== 'failed' && incomplete.length > 0 && check(complete).state === 'passed'
+      ? warned(`${listed(incomplete)}: not watched to the end; nobody knows what disturbed it there`)
       : found
   }
   const ofAll = (found: Finding): Finding =>
@@ -94,10 +94,10 @@ function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummar
       ? notMeasured('not every run was watched')
       : found
   return [
-    named('GPU state', ofAll(checkFingerprints(machines))),
-    named('throttling', ofCounted(checkThrottling)),
-    named('GPU sharing', ofCounted(checkSharing)),
-    named('GPU release', ofAll(checkRelease(machines))),
+    machineCheck('GPU state', ofAll(checkFingerprints(machines))),
+    machineCheck('throttling', ofCounted(checkThrottling)),
+    machineCheck('GPU sharing', ofCounted(checkSharing)),
+    machineCheck('GPU release', ofAll(checkRelease(machines))),
   ]
 }
 

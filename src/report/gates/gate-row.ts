@@ -1,6 +1,6 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../../config/gates/gates.ts'
-import { comparesQuality, isLevel, isMoreBetter, isTakenAtItsWord } from '../../judge/gates/gate-kind.ts'
+import { comparesQuality, hasUncheckedDirection, isLevel, isMoreBetter } from '../../judge/gates/gate-kind.ts'
 import { areBothZero, type GateState, type GateVerdict } from '../../judge/gates/gate-verdict.ts'
 import type { JudgedGate } from '../../judge/gates/judge-gates.ts'
 import type { ToDecide } from '../../judge/gates/precision.ts'
@@ -83,7 +83,7 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
 }
 
 function mayBeBetterText(gate: Gate): string {
-  if (!isTakenAtItsWord(gate)) return 'the optimized model may be better by more than the limit'
+  if (!hasUncheckedDirection(gate)) return 'the optimized model may be better by more than the limit'
   return `${gate.metric} may be ${isMoreBetter(gate) ? 'higher' : 'lower'} by more than the limit`
 }
 
@@ -116,7 +116,7 @@ const STATISTIC_MEANING: Readonly<Record<Gate['statistic'], (metric: string) => 
 
 function metricMeaning(gate: Gate): string {
   const { metric, pricePerGpuHour } = gate
-  if (isTakenAtItsWord(gate)) return `${metric} (${isMoreBetter(gate) ? 'more' : 'less'} is better)`
+  if (hasUncheckedDirection(gate)) return `${metric} (${isMoreBetter(gate) ? 'more' : 'less'} is better)`
   if (pricePerGpuHour !== null)
     return `price of a run from launch to end, at ${pricePerGpuHour} for an hour of a GPU, each process counted as one`
   return metricNamed(metric).meaning
