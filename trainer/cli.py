@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trainer.ahead import open_driver
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
-from trainer.ending import BAD_INPUT, FAILED, INTERRUPTED, UNREAD, end_at_once
 from trainer.errors import CannotWrite, ConfigError, Diverged
-from trainer.ranks import is_first_rank, rank_from_environment
-from trainer.terminal import answer, leave_unread, say
+from trainer.process.exit import BAD_INPUT, FAILED, INTERRUPTED, UNREAD, end_at_once
+from trainer.process.prefetch import open_driver
+from trainer.process.ranks import is_first_rank, rank_from_environment
+from trainer.process.terminal import answer, leave_unread, say
 
 LARGEST_SEED = 2**53 - 1  # that every reader of metrics.jsonl tells from the next
 
@@ -83,7 +83,7 @@ def generate_data(options: argparse.Namespace) -> int:
 
 
 def evaluate(options: argparse.Namespace) -> int:
-    from trainer.run.evaluate import as_text, evaluate_checkpoint, evaluate_runs
+    from trainer.run.evaluation.command import as_text, evaluate_checkpoint, evaluate_runs
 
     if options.checkpoint is not None and options.out is not None:
         raise ConfigError("--out: goes with --run; what --checkpoint finds is printed")
@@ -99,12 +99,17 @@ def evaluate(options: argparse.Namespace) -> int:
 
 
 def check_sampling(options: argparse.Namespace) -> int:
-    from trainer.data.balance import as_text, is_balanced, sampling_balance
+    from trainer.data.batches.balance import as_text, is_balanced, sampling_balance
     from trainer.data.splits import open_data
 
     config = load_config(options.config, options.set)
     require_world_fits(config, options.ranks)
-    balance = sampling_balance(open_data(config).train, config, options.seed, options.ranks)
+    train = open_data(config).train
+    schedule = train.schedule(
+        config.train.pairs_per_update, options.seed, config.train.rest, config.cut.cut_into
+    )
+    micro_steps = config.speed.accumulation_steps
+    balance = sampling_balance(train, schedule, config.cut.steps, micro_steps, options.ranks)
     if is_first_rank():
         answer(as_text(balance))
     return 0 if is_balanced(balance) else 1
@@ -128,8 +133,8 @@ def _parser() -> argparse.ArgumentParser:
         description=sys.modules["trainer"].__doc__,
         epilog="COMMAND --help explains its options. "
         "Exit codes: 0 done, 1 failed, 2 bad input, 130 Ctrl-C, 141 output unread. "
-        "Every setting of a config, with its range and default: trainer/config/schema.py; "
-        "those of a task's data: trainer/data/tasks/.",
+        "Every setting of a config, with its range and default: trainer/contracts/sections.py; "
+        "those of data: trainer/config/schema.py and trainer/data/tasks/.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

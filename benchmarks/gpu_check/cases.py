@@ -178,7 +178,6 @@ _ONE = [
 
 ANY_POINTS = ("loss.spectral=0", "loss.conservation=0", "loss.boundary=0")
 EVERY_4TH = "recipe.inverse_every=4"
-GROWN = "recipe.batch_doubles_after=[8]"
 _RECIPE = [
     Case("inverse-every-4", (EVERY_4TH,), against=None),
     Case("graph-inverse-every-4", (GRAPH, EVERY_4TH), against="inverse-every-4", tolerance=STEPPED),
@@ -193,7 +192,6 @@ _RECIPE = [
     Case("task-shares", ("recipe.task_shares=[3, 1]",), against=None),
     Case("batch-cut", (CUT,), against=None),
     Case("graph-batch-cut", (GRAPH, CUT), against="batch-cut", tolerance=STEPPED),
-    Case("batch-doubles", (GROWN,), against=None),
 ]
 
 _TWO = [

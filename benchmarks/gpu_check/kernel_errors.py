@@ -13,17 +13,17 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.harness.in_words import refused_in_words
-from trainer.kernels.cross_attention import cross_attention
-from trainer.kernels.feed_forward import feed_forward
-from trainer.kernels.gated_norm import gated_norm
-from trainer.kernels.head_parts import head_parts
-from trainer.kernels.one_tile_attention import one_tile_attention
+from trainer.kernels.attention.cross_attention import cross_attention
+from trainer.kernels.attention.head_parts import head_parts
+from trainer.kernels.attention.one_tile_attention import one_tile_attention
+from trainer.kernels.pointwise.feed_forward import feed_forward
+from trainer.kernels.pointwise.gated_norm import gated_norm
 from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.decoder import DecoderLayer
 from trainer.model.feed_forward import FeedForward
-from trainer.switches.fp8_products import Fp8Linear, has_fp8
-from trainer.switches.fused_pointwise import fused_tail
-from trainer.terminal import answer
+from trainer.process.terminal import answer
+from trainer.switches.model.fp8_products.linear import Fp8Linear, has_fp8
+from trainer.switches.model.fused_pointwise.layers import fused_tail
 
 
 class Case(NamedTuple):

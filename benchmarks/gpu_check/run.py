@@ -32,7 +32,7 @@ from benchmarks.harness.ending import end, end_by_exception
 from benchmarks.harness.in_words import refused_in_words
 from trainer.config import load_config
 from trainer.errors import ConfigError
-from trainer.terminal import answer, say
+from trainer.process.terminal import answer, say
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

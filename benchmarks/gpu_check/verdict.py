@@ -142,7 +142,7 @@ def _recipe(pairs: int, updates: int, nth: str) -> dict[str, dict[str, object]]:
 
     every, fourth = f"{updates} of {updates} steps from 1", f"{updates // 4} of {updates} steps from 4"
     later = f"{updates - 8} of {updates} steps from 9"
-    cut, grown = 4 * updates, 8 + (updates - 8) // 2
+    cut = 4 * updates
     return {
         "": {
             **_rates(updates),
@@ -168,10 +168,6 @@ def _recipe(pairs: int, updates: int, nth: str) -> dict[str, dict[str, object]]:
             "step_pairs": f"{pairs // 4} in {cut} steps",
             "task_pairs": shares(pairs // 8, pairs // 4),
             **steps(*[f"{cut} of {cut} steps from 1"] * 2),
-        },
-        "batch_doubles_after=[8]": {
-            "step_pairs": f"{pairs} in 8 steps, {2 * pairs} in {grown - 8} steps",
-            **steps(*[f"{grown} of {grown} steps from 1"] * 2),
         },
     }
 

@@ -24,23 +24,23 @@ from benchmarks.harness.in_words import refused_in_words
 from trainer.config import Config, load_config
 from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
-from trainer.data.feed import Feed, Share, open_feed
+from trainer.data.batches.feed import Feed, Share, open_feed
 from trainer.data.splits import Data, open_data
 from trainer.errors import RanksDisagree
 from trainer.optimizer.ema import averaged_weights
+from trainer.process.ranks import rank_from_environment
+from trainer.process.world import World, open_world
 from trainer.profiling.work import flops_per_pair
-from trainer.ranks import rank_from_environment
-from trainer.run.checksum import require_equal_weights
-from trainer.run.clock import step_clock
-from trainer.run.cuda_graph import GraphedUpdate
-from trainer.run.keeper import Keeper
-from trainer.run.learner import Learner
-from trainer.run.metrics import MetricsFile
-from trainer.run.resume import Earlier, earlier_part, require_same_data
-from trainer.run.static_update import StaticUpdate
-from trainer.switches.nccl import set_nccl_environment
-from trainer.switches.process_switches import ProcessSwitches
-from trainer.world import World, open_world
+from trainer.run.checkpoint.manager import CheckpointManager
+from trainer.run.checkpoint.resume import Earlier, earlier_part, require_same_data
+from trainer.run.failures.checksum import require_equal_weights
+from trainer.run.record.metrics_file import MetricsFile
+from trainer.run.record.step_clock import step_clock
+from trainer.run.step.cuda_graph import GraphedUpdate
+from trainer.run.step.learner import Learner
+from trainer.run.step.static_update import StaticUpdate
+from trainer.switches.process.nccl import set_nccl_environment
+from trainer.switches.process.process_switches import ProcessSwitches
 
 Weights = dict[str, Tensor]
 
@@ -54,19 +54,19 @@ OWN_CODE = f"{ROOT}/trainer/"
 def measure(case: Case, config: Config, data: Data, world: World, out: Path) -> dict[str, object]:
     """Train the case's updates; the later half is timed."""
     require_world_fits(config, world.size)
-    require_device_fits(config, world.device.type, world.size)
-    updates = config.growth.steps
+    require_device_fits(config.speed, world.device.type, world.size)
+    updates = config.cut.steps
     earlier = _earlier(case, config, data, world, out)
     share = Share(
-        data.train.schedule(config.train.pairs_per_update, SEED, growth=config.growth),
+        data.train.schedule(config.train.pairs_per_update, SEED, cut_into=config.cut.cut_into),
         world.rank,
         world.size,
         config.speed.accumulation_steps,
     )
     _forget_previous(world.device)
     feed = open_feed(data.train, share, updates, config.speed, world.device, earlier.step + 1)
-    keeper = Keeper(config, SEED, _left_by(case, out), world, data, earlier)
-    result, after_replays = _trained(case, config, feed, world, out, keeper)
+    checkpoints = CheckpointManager(config, SEED, _left_by(case, out), world, data, earlier)
+    result, after_replays = _trained(case, config, feed, world, out, checkpoints)
     if config.speed.cuda_graph and not case.resumes:
         _free_memory(world.device)  # of the graph, which has all of an update's for its own
         result |= _replay_deviations(config, feed, result["losses"], after_replays, world)
@@ -90,21 +90,21 @@ def _earlier(case: Case, config: Config, data: Data, world: World, out: Path) ->
 
 
 def _trained(
-    case: Case, config: Config, feed: Feed, world: World, out: Path, keeper: Keeper
+    case: Case, config: Config, feed: Feed, world: World, out: Path, checkpoints: CheckpointManager
 ) -> tuple[dict[str, object], dict[str, Weights]]:
     """What is recorded of the updates, and weights and averages after those replays that are repeated."""
-    updates, first = config.growth.steps, keeper.earlier.step + 1
+    updates, first = config.cut.steps, checkpoints.earlier.step + 1
     is_resumed = any(other.resumes and other.against == case.name for other in cases(world.device.type))
     left_on = _left_by(case, out) / "metrics.jsonl" if is_resumed and world.rank == 0 else None
     metrics = MetricsFile(left_on)  # no checkpoint is resumed without one
     started = time.perf_counter()
-    switches = ProcessSwitches(config, updates - first + 1, out, world)  # a graph keeps them
+    switches = ProcessSwitches(config.speed, updates - first + 1, out, world)  # a graph keeps them
     learner = Learner(config, SEED, world)
     noting = time.perf_counter()
     at_start = _on_host(learner.state_dict()["model"])
     started += time.perf_counter() - noting  # no part of the set-up
-    if keeper.earlier.state:
-        learner.load_state_dict(keeper.earlier.state)
+    if checkpoints.earlier.state:
+        learner.load_state_dict(checkpoints.earlier.state)
     graph = GraphedUpdate(learner, feed) if config.speed.cuda_graph else None
     update, clock = graph.update if graph else learner.update, step_clock(world.device)
     losses: list[Tensor] = []
@@ -130,8 +130,8 @@ def _trained(
         switches.after()
         if graph and step == _replays(updates):
             after_replays = _weights(learner)
-        if is_resumed and step < updates and keeper.is_due(step):
-            keeper.keep(step, learner, metrics, None)
+        if is_resumed and step < updates and checkpoints.is_due(step):
+            checkpoints.save_if_due(step, learner, metrics, None)
         if step == first:
             seconds += clock.drain()
             set_up = time.perf_counter() - started
@@ -139,7 +139,7 @@ def _trained(
     seconds += clock.drain()
     timed_steps = range(max(updates // 2, first) + 1, updates + 1)  # the first one is part of the set-up
     timed = seconds[timed_steps.start - first :]
-    pairs = sum(map(config.step_pairs, timed_steps))
+    pairs = config.step_pairs * len(timed_steps)
     flops = flops_per_pair(config, timed_steps)["all"] * pairs
     result = {
         "version": 2,  # of_old of verdict.py reads those before it
@@ -202,7 +202,7 @@ def _replay_deviations(
     """
     learner = Learner(config, SEED, world)
     static, deviations = StaticUpdate(learner, feed), []
-    for step in range(1, 1 + _replays(config.growth.steps)):
+    for step in range(1, 1 + _replays(config.cut.steps)):
         static.put(step)
         static.run(learner.choices.phase(step))
         loss = world.gather(static.loss(step).double()).mean().item()

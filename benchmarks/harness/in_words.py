@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from trainer.ending import BAD_INPUT, FAILED, UNREAD, end_at_once
 from trainer.errors import CannotWrite, ConfigError
-from trainer.terminal import leave_unread, say
+from trainer.process.exit import BAD_INPUT, FAILED, UNREAD, end_at_once
+from trainer.process.terminal import leave_unread, say
 
 
 @contextmanager

@@ -22,8 +22,8 @@ from benchmarks.learning.pictures import draw_curves, draw_fields
 from benchmarks.learning.run import options_of, trained
 from trainer.config import load_config
 from trainer.data.splits import open_data
-from trainer.terminal import answer
-from trainer.world import open_world
+from trainer.process.terminal import answer
+from trainer.process.world import open_world
 
 
 def main() -> int:

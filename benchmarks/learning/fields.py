@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from trainer.build import build_model
 from trainer.config.load import config_from
-from trainer.data.normalisation import physical
+from trainer.data.files.normalisation import physical
 from trainer.data.splits import open_data
 from trainer.model.latent_operator import LatentPdeOperator
 
@@ -31,7 +32,7 @@ def example_fields(checkpoint: Path) -> list[Example]:
     """Predict some held-out pairs of each task, on the CPU."""
     state = torch.load(checkpoint, map_location="cpu", weights_only=True)
     config = config_from(state["config"], str(checkpoint))
-    model = LatentPdeOperator(config).eval()
+    model = build_model(config).eval()
     model.load_state_dict(state["model"])
     return [example for pairs in open_data(config).held_out.tasks for example in _of_task(model, pairs)]
 

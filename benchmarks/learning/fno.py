@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from benchmarks.learning.library import FNO
 from trainer.config import Config
-from trainer.data.batch import Batch
+from trainer.data.batches.batch import Batch
+from trainer.data.batches.pair_readers import MappedPairs, ResidentPairs
+from trainer.data.batches.schedule import BatchSchedule
 from trainer.data.conditions import condition_size
-from trainer.data.paths import MappedPairs, ResidentPairs
-from trainer.data.schedule import BatchSchedule
 from trainer.data.splits import Data
-from trainer.run.evaluation import Evaluator
-from trainer.world import World
+from trainer.process.world import World
+from trainer.run.evaluation.one_step import Evaluator
 
 MODES = {1: (32,), 2: (24, 24)}
 WIDTH = {1: 64, 2: 48}

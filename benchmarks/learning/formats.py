@@ -22,7 +22,7 @@ from benchmarks.harness.metrics_file import events
 from benchmarks.harness.records import unpacked
 from benchmarks.learning.recipes import reached
 from trainer.errors import ConfigError
-from trainer.terminal import answer
+from trainer.process.terminal import answer
 
 NAME = re.compile(r"(baseline|(?:optimized|recipe)-(?:bf16|fp16))-(\d+)")
 PAIRS = [

@@ -18,15 +18,15 @@ from torch import nn
 
 from benchmarks.harness.ending import end_by_exception
 from benchmarks.harness.in_words import refused_in_words
+from trainer.build import build_model
 from trainer.config.schema import Config
-from trainer.data.mixture import TaskSet
-from trainer.data.paths import MappedPairs
+from trainer.data.batches.mixture import TaskSet
+from trainer.data.batches.pair_readers import MappedPairs
 from trainer.errors import ConfigError
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.run.evaluate import opened_checkpoint
-from trainer.run.evaluation import Evaluator
-from trainer.terminal import answer
-from trainer.world import World
+from trainer.process.terminal import answer
+from trainer.process.world import World
+from trainer.run.evaluation.command import opened_checkpoint
+from trainer.run.evaluation.one_step import Evaluator
 
 EVERY = (2, 3, 4, 5, 8, 9, 10, 11, 16, 25)
 
@@ -54,7 +54,7 @@ def of_checkpoint(path: Path, root: str | None = None) -> list[tuple[str, np.nda
             raise ConfigError(
                 f"{path}: was not evaluated on the pairs of every frame, at one stride; train one that is"
             )
-        model = LatentPdeOperator(config).to(world.device).eval()
+        model = build_model(config).to(world.device).eval()
         model.load_state_dict(weights[config.judged_weights])
         alone = replace(config, evaluation=replace(config.evaluation, rollout_trajectories=0))
         return [

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.learning.fields import Example
-from trainer.terminal import answer, say
+from trainer.process.terminal import answer, say
 
 
 def draw_curves(curves: dict[str, list[dict[str, float]]], path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from benchmarks.harness.in_words import refused_in_words
 from benchmarks.harness.records import unpacked
-from trainer.terminal import answer
+from trainer.process.terminal import answer
 
 
 class Ending(NamedTuple):

@@ -34,8 +34,8 @@ from trainer.config.rules import require_world_fits
 from trainer.config.schema import Config, RecipeConfig
 from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
-from trainer.folders import make_folder
-from trainer.terminal import answer, say
+from trainer.process.folders import make_folder
+from trainer.process.terminal import answer, say
 
 ROOT = Path(__file__).parents[2]
 POLL_SECONDS = 0.2

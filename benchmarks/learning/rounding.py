@@ -22,19 +22,18 @@ from torch import Tensor
 
 from benchmarks.harness.ending import end_by_exception
 from benchmarks.harness.in_words import refused_in_words
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config.schema import Config, SpeedConfig
-from trainer.data.feed import Share, open_feed
+from trainer.contracts.term import EVERYTHING
+from trainer.data.batches.feed import Share, open_feed
 from trainer.errors import ConfigError
-from trainer.losses.choices import EVERYTHING, StepChoices
-from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.run.checkpoint import read_checkpoint
-from trainer.run.evaluate import OpenedCheckpoint, opened_checkpoint
-from trainer.run.evaluation import Evaluator, HeldOutErrors
-from trainer.switches.attention import attention_back_end
-from trainer.switches.on_model import put_on_model
+from trainer.process.terminal import answer
+from trainer.run.checkpoint.files import read_checkpoint
+from trainer.run.evaluation.command import OpenedCheckpoint, opened_checkpoint
+from trainer.run.evaluation.one_step import Evaluator, HeldOutErrors
+from trainer.switches.model import put_on_model
+from trainer.switches.model.attention.back_ends import attention_back_end
 from trainer.switches.precision import product_format
-from trainer.terminal import answer
 
 MOST_PARTS = 6  # 128 of 768 pairs at a time fit 80 GB in float32
 LOSS_SCALE = 2.0**13  # of every form alike: fp16's small gradients would vanish
@@ -86,7 +85,7 @@ def require_finite(opened: OpenedCheckpoint, path: Path) -> None:
 
 def dividing(config: Config, asked: int | None) -> int:
     """Parts of the last update; ConfigError where those asked for do not divide it."""
-    pairs = config.step_pairs(config.growth.steps)
+    pairs = config.step_pairs
     found = [parts for parts in range(1, pairs + 1) if pairs % parts == 0]
     if asked is None:
         return max(parts for parts in found if parts <= MOST_PARTS)
@@ -101,7 +100,7 @@ def dividing(config: Config, asked: int | None) -> int:
 def rows_of(opened: OpenedCheckpoint, micro_steps: int, seed: int) -> Iterator[Row]:
     """The forms one after another, the reference first."""
     forms = PLAIN_FORMS | (FUSED_FORMS if opened.world.device.type == "cuda" else {})
-    last = opened.config.growth.steps
+    last = opened.config.cut.steps
     configs = {name: in_form(opened.config, changes, micro_steps) for name, changes in forms.items()}
     exact = gradient(configs["fp32"], opened, last, seed)
     for name, config in configs.items():
@@ -121,7 +120,7 @@ def in_form(config: Config, changes: dict[str, object], micro_steps: int) -> Con
 def held_out_errors(config: Config, opened: OpenedCheckpoint) -> HeldOutErrors:
     """What an evaluation finds that computes as the form's updates do, where ours is plain and in float32."""
     evaluator = Evaluator(config, opened.data.held_out, opened.world)
-    put_on_model(Objective(evaluator.model, config).to(opened.world.device), config.speed)
+    put_on_model(build_objective(evaluator.model, config).to(opened.world.device), config.speed)
     with _computing(config, opened.world.device):
         return evaluator.errors(opened.weights[opened.config.judged_weights])
 
@@ -129,12 +128,12 @@ def held_out_errors(config: Config, opened: OpenedCheckpoint) -> HeldOutErrors:
 def gradient(config: Config, opened: OpenedCheckpoint, step: int, seed: int) -> Tensor:
     """Of the whole update, all parameters one behind the other, float64 on the host."""
     device, train = opened.world.device, opened.data.train
-    model = LatentPdeOperator(config).to(device)
-    objective = Objective(model, config).to(device)
+    model = build_model(config).to(device)
+    objective = build_objective(model, config).to(device)
     put_on_model(objective, config.speed)
     model.load_state_dict(opened.weights[opened.config.judged_weights])
-    micro_steps, choices = config.speed.accumulation_steps, StepChoices.of(config, seed)
-    schedule = train.schedule(config.train.pairs_per_update, seed, growth=config.growth)
+    micro_steps, choices = config.speed.accumulation_steps, build_choices(config, seed)
+    schedule = train.schedule(config.train.pairs_per_update, seed, cut_into=config.cut.cut_into)
     feed = open_feed(train, Share(schedule, 0, 1, micro_steps), step, config.speed, device)
     for batch in feed.update(step):
         with _computing(config, device):

@@ -20,7 +20,7 @@ from types import ModuleType
 from benchmarks.harness.in_words import refused_in_words
 from benchmarks.learning.fields import example_fields
 from benchmarks.learning.pictures import draw_curves, draw_fields
-from trainer.terminal import answer
+from trainer.process.terminal import answer
 
 ROOT = Path(__file__).parents[2]
 GOAL_NRMSE = 0.01  # of the config that is trained without --config: 1% of a field, one step ahead

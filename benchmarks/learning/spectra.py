@@ -13,7 +13,7 @@ from torch import Tensor
 
 from benchmarks.harness.in_words import refused_in_words
 from benchmarks.learning.library import FNO
-from trainer.terminal import answer
+from trainer.process.terminal import answer
 
 POINTS, CHANNELS = (1024, 128), 64
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)

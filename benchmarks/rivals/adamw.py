@@ -8,8 +8,9 @@ from torch import nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
+from trainer.build import build_rates
 from trainer.config import Config
-from trainer.optimizer.learning_rate import learning_rate
+from trainer.optimizer.adamw import BETA1, BETA2
 
 # Of 1e-4, 2e-4, 5e-4 and 1e-3 the one that ends lowest in loss, on a CPU at full width (README.md).
 LEARNING_RATE = 5e-4
@@ -27,13 +28,12 @@ def make_optimizer(parameters: Iterable[nn.Parameter], config: Config) -> tuple[
     optimizer = AdamW(
         parameters,
         lr=largest_rate(config),
-        betas=(chosen.beta1, chosen.beta2),
+        betas=(BETA1, BETA2),
         weight_decay=chosen.weight_decay,
         fused=True,
     )
     # By update from 1, and one more, since the schedule steps after the last as well. The rates stay numbers
     # of the host: no update waits for one.
-    shares = [
-        learning_rate(config, update) / chosen.learning_rate for update in range(1, config.train.updates + 2)
-    ]
+    rates = build_rates(config)
+    shares = [rates.rate(update) / chosen.learning_rate for update in range(1, config.train.updates + 2)]
     return optimizer, LambdaLR(optimizer, lambda done: shares[done])

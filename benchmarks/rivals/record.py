@@ -13,7 +13,7 @@ import torch
 from benchmarks.harness import machine
 from benchmarks.rivals.adamw import largest_rate
 from trainer.config import Config
-from trainer.terminal import answer
+from trainer.process.terminal import answer
 
 WARM_UPS = 0.5  # of the updates
 

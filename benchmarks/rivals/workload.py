@@ -14,14 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.harness import machine
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config import Config, load_config
-from trainer.data.feed import Share, open_feed
+from trainer.contracts.term import EVERYTHING
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
-from trainer.losses.choices import EVERYTHING, StepChoices
-from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches.on_model import hoist_fixed_grid
+from trainer.switches.model import hoist_fixed_grid
 
 SEED = 0
 DDP_OPTIONS = {"broadcast_buffers": False, "gradient_as_bucket_view": True}  # as ours
@@ -33,10 +32,10 @@ class Workload(nn.Module):
     def __init__(self, config: Config, rank: int, world_size: int, device: torch.device) -> None:
         super().__init__()
         torch.manual_seed(SEED)
-        self.model = LatentPdeOperator(config).to(device)
-        self.objective = Objective(self.model, config).to(device)
+        self.model = build_model(config).to(device)
+        self.objective = build_objective(self.model, config).to(device)
         hoist_fixed_grid.put_on(self.objective, config.speed)
-        self.choices = StepChoices.of(config, SEED)
+        self.choices = build_choices(config, SEED)
         data = open_data(config).train
         share = Share(
             data.schedule(config.train.pairs_per_update, SEED),

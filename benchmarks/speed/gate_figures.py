@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 from benchmarks.harness.in_words import refused_in_words
 from benchmarks.harness.metrics_file import events
+from benchmarks.harness.recorded_config import recorded_config
 from benchmarks.harness.records import RECORDS, unpacked
 from benchmarks.speed.speed_cases import MEASURED_TFLOPS
-from trainer.config.load import config_from
 from trainer.errors import ConfigError
+from trainer.process.terminal import answer
 from trainer.profiling.work import flops_per_pair
-from trainer.terminal import answer
 
 GATES = RECORDS / "gate"
 SAME_WORK = ["two-task-1gpu", "two-task-2gpu", "two-task-4gpu", "two-task-4gpu-h100"]
@@ -159,7 +159,7 @@ def _seconds(run: list[dict], of: Callable[[list[float]], float]) -> float:
 def _flops_per_second(run: list[dict], seconds: float) -> float:
     """Of each GPU, in updates that take as long."""
     start = run[0]
-    config = config_from(start["config"], "metrics.jsonl")
+    config = recorded_config(start["config"], "metrics.jsonl")
     flops = flops_per_pair(config)["all"] * config.train.pairs_per_update
     return flops / seconds / start["world_size"]
 

@@ -18,15 +18,15 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.harness.in_words import refused_in_words
-from trainer.kernels.bias_gelu import bias_gelu, bias_gelu_gradients
-from trainer.kernels.cross_attention import cross_attention
-from trainer.kernels.gated_norm import gated_norm
-from trainer.kernels.one_tile_attention import one_tile_attention
-from trainer.kernels.row_parts import row_parts
+from trainer.kernels.attention.cross_attention import cross_attention
+from trainer.kernels.attention.one_tile_attention import one_tile_attention
+from trainer.kernels.pointwise.bias_gelu import bias_gelu, bias_gelu_gradients
+from trainer.kernels.pointwise.gated_norm import gated_norm
+from trainer.kernels.pointwise.row_parts import row_parts
 from trainer.model.attention import CrossAttention, SelfAttention
 from trainer.model.decoder import DecoderLayer
-from trainer.switches.fused_pointwise import fused_tail
-from trainer.terminal import answer
+from trainer.process.terminal import answer
+from trainer.switches.model.fused_pointwise.layers import fused_tail
 
 BYTES_PER_SECOND = 4.3e12  # of an H200, measured
 TOKENS, QUERIES, DIM = 128, 1024, 384

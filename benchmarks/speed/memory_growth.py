@@ -18,9 +18,9 @@ import torch
 from benchmarks.harness.in_words import refused_in_words
 from benchmarks.harness.machine import commit
 from trainer.config import load_config
-from trainer.ranks import rank_from_environment
+from trainer.process.ranks import rank_from_environment
+from trainer.process.terminal import answer
 from trainer.run.training import Progress, run_training
-from trainer.terminal import answer
 
 MEBIBYTE = 2**20
 SETTLED = 0.25  # of the run: caches, workers and compiled code come before
@@ -81,7 +81,7 @@ def main() -> int:
     run_training(config, options.out, 0, progress)
     ended.set()
     watcher.join()
-    steps = config.growth.steps
+    steps = config.cut.steps
     host, gpu = growth(samples, steps)
     rank = rank_from_environment()[0]
     if rank == 0:

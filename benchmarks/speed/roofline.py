@@ -22,12 +22,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
 from benchmarks.harness.in_words import refused_in_words
+from benchmarks.harness.recorded_config import recorded_config
 from benchmarks.harness.records import unpacked
 from benchmarks.speed.speed_cases import MEASURED_TFLOPS, pairs_per_second
 from trainer.config import Config
-from trainer.config.load import config_from
+from trainer.process.terminal import answer
 from trainer.profiling.work import PARTS, module_of, pass_without_data
-from trainer.terminal import answer
 
 # Of an H200, measured.
 PEAK_FLOPS = MEASURED_TFLOPS * 1e12
@@ -145,7 +145,7 @@ class Measured:
             raise SystemExit(
                 f"{path}: is of a training that did not end or has no times; give one that did and has"
             )
-        config = config_from(start["config"], str(path))
+        config = recorded_config(start["config"], str(path))
         pairs = config.train.pairs_per_update // start["world_size"]
         return Measured(
             config, pairs, pairs * start["world_size"] / speed, tuple(sorted(set(start["device_names"])))

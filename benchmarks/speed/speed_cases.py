@@ -25,11 +25,11 @@ import yaml
 
 from benchmarks.harness.ending import end, end_by_exception
 from benchmarks.harness.in_words import refused_in_words
+from benchmarks.harness.recorded_config import recorded_config
 from benchmarks.harness.records import unpacked
-from trainer.config.load import config_from
 from trainer.errors import ConfigError
+from trainer.process.terminal import answer, say
 from trainer.profiling.work import flops_per_pair
-from trainer.terminal import answer, say
 
 ROOT = Path(__file__).parents[2]
 FORMS = ("baseline", "optimized")
@@ -327,7 +327,7 @@ def _cells(case: Case, events: list[dict], speeds: dict[str, float]) -> list[str
     end = next(event for event in events if event["event"] == "run_end")
     set_up = sum(e["seconds"] for e in events if e["event"] == "phase" and e["name"] in SET_UP)
     start = next(event for event in events if event["event"] == "run_start")
-    flops = flops_per_pair(config_from(start["config"], f"{case.name}.jsonl"))["all"]
+    flops = flops_per_pair(recorded_config(start["config"], f"{case.name}.jsonl"))["all"]
     utilisation = speed * flops / (case.gpus * MEASURED_TFLOPS * 1e12)
     return [
         f"{1e3 * case.pairs / speed:.1f}",

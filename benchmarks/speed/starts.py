@@ -32,8 +32,8 @@ from trainer.config import load_config
 from trainer.config.load import config_hash
 from trainer.config.rules import require_world_fits
 from trainer.errors import ConfigError
-from trainer.folders import make_folder
-from trainer.terminal import answer
+from trainer.process.folders import make_folder
+from trainer.process.terminal import answer
 
 POLL_SECONDS = 0.1
 LAUNCH_SECONDS = 300  # the most for one launch, with cold caches too

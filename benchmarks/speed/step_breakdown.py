@@ -36,8 +36,8 @@ from statistics import mean
 from benchmarks.harness.in_words import refused_in_words
 from benchmarks.harness.records import unpacked
 from trainer.errors import ConfigError
-from trainer.folders import refusal_told
-from trainer.terminal import answer, say
+from trainer.process.folders import refusal_told
+from trainer.process.terminal import answer, say
 
 # In order of precedence; the names are those of cuBLAS, cuDNN, NCCL, Inductor, torch and our kernels.
 KINDS = {

@@ -23,18 +23,16 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.harness.in_words import refused_in_words
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config import Config, load_config
-from trainer.data.batch import Batch
+from trainer.contracts.term import EVERYTHING
+from trainer.data.batches.batch import Batch, part_sizes
 from trainer.data.conditions import condition_size
-from trainer.data.mixture import part_sizes
 from trainer.data.tasks import TASKS
 from trainer.kernels.custom_op import VERSION
-from trainer.losses.choices import EVERYTHING, StepChoices
-from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches.on_model import put_on_model
+from trainer.process.terminal import answer
+from trainer.switches.model import put_on_model
 from trainer.switches.precision import product_format
-from trainer.terminal import answer
 
 OWN_CODE = str(Path(__file__).parents[2] / "trainer")
 # They give another view of what is there, or room for something.
@@ -106,7 +104,7 @@ def _place() -> tuple[str, str]:
 
 def operations(config: Config) -> Operations:
     """Those of a micro-step with all terms, on one GPU."""
-    objective = Objective(LatentPdeOperator(config), config)
+    objective = build_objective(build_model(config), config)
     attention = config.speed.attention if config.speed.attention == "one-tile" else "auto"
     put_on_model(objective, replace(config.speed, compile="off", attention=attention))
     with FakeTensorMode(allow_non_fake_inputs=True):
@@ -114,7 +112,7 @@ def operations(config: Config) -> Operations:
         batch = _batch(config)
         parameters = [p for p in objective.parameters() if p.requires_grad]
         with Operations() as counted:
-            inputs = StepChoices.of(config, 0).inputs(torch.zeros((), dtype=torch.long), batch.pair)
+            inputs = build_choices(config, 0).inputs(torch.zeros((), dtype=torch.long), batch.pair)
             formats = product_format(config.speed.precision, torch.device("cpu"))
             with formats:
                 loss = objective(batch, inputs, EVERYTHING)
@@ -136,7 +134,7 @@ def _empty(module: nn.Module) -> None:
 
 
 def _batch(config: Config) -> Batch:
-    pairs = config.step_pairs(1) // config.speed.accumulation_steps
+    pairs = config.step_pairs // config.speed.accumulation_steps
     sizes = part_sizes(pairs, config.task_shares)
     tasks = [
         (size, TASKS[name], grid) for size, (name, grid) in zip(sizes, config.grids.items(), strict=True)

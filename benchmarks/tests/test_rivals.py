@@ -11,14 +11,14 @@ from benchmarks.rivals import adamw
 from benchmarks.rivals.adamw import make_optimizer
 from benchmarks.rivals.record import Stopwatch, write_result
 from benchmarks.rivals.workload import SEED, Workload
+from trainer.build import build_rates
 from trainer.config import Config
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
-from trainer.optimizer.learning_rate import learning_rate
-from trainer.run.learner import Learner
-from trainer.run.window import StepRecord
-from trainer.switches.on_model import hoist_fixed_grid
-from trainer.world import World
+from trainer.process.world import World
+from trainer.run.record.window import StepRecord
+from trainer.run.step.learner import Learner
+from trainer.switches.model import hoist_fixed_grid
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 RESIDENT = ("speed.data_path=resident", "speed.accumulation_steps=2", "data.tasks=[advection1d, darcy2d]")
@@ -105,7 +105,7 @@ def test_a_rivals_rate_warms_up_and_falls_as_ours(tmp_path):
         rates.append(optimizer.param_groups[0]["lr"])
         optimizer.step()
         schedule.step()
-    ours = [learning_rate(muon, update) for update in range(1, muon.train.updates + 1)]
+    ours = [build_rates(muon).rate(update) for update in range(1, muon.train.updates + 1)]
     np.testing.assert_allclose(rates, np.array(ours) * adamw.LEARNING_RATE / 5e-3)
     assert max(rates) == adamw.LEARNING_RATE
     assert all(

@@ -101,7 +101,7 @@ def test_operations_that_a_step_launches_are_counted_by_where_they_come_from(tmp
     depth = tiny_config(tmp_path).model.depth
     assert [one.by_name["one_tile_attention"] for one in (plain, own, joint)] == [0, depth, depth]
     # Of each block the product of qkv, its bias rounded, and the kernel.
-    assert own.by_place["forward", "switches/attention.py"] == 3 * depth
+    assert own.by_place["forward", "switches/model/attention/back_ends.py"] == 3 * depth
     assert joint.by_name["decoder_tail"] == own.by_name["decoder_tail"] / 2
     assert joint.by_name.total() < own.by_name.total() < plain.by_name.total()
     assert LAUNCH_NOTHING.isdisjoint(plain.by_name)

@@ -29,7 +29,7 @@ for title, settings in asked["settings"].items():
     try:
         config = load_config(Path(asked["config"]), [f"{key}={json.dumps(value)}" for key, value in settings.items()])
         require_world_fits(config, asked["processes"])
-        require_device_fits(config, asked["device"], asked["processes"])
+        require_device_fits(config.speed, asked["device"], asked["processes"])
     except ConfigError as error:
         print(f"{title}: {error}")
 `

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trainer.losses.choices import Phase
-from trainer.run import cuda_graph, training
-from trainer.run.static_update import StaticUpdate
+from trainer.contracts.term import Phase
+from trainer.run import training
+from trainer.run.step import cuda_graph
+from trainer.run.step.static_update import StaticUpdate
 
 
 @dataclass

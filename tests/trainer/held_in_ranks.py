@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from trainer.config import load_config
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.optimizer.muon_batched import BatchedMuon
+from trainer.process.world import open_world
 from trainer.profiling.memory import held_bytes
-from trainer.run.learner import Learner
-from trainer.world import open_world
+from trainer.run.step.learner import Learner
 
 
 def main(config: str, out: str, *runs: str) -> None:

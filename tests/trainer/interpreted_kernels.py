@@ -11,19 +11,19 @@ from torch import Tensor, nn
 from torch.library import opcheck
 
 from benchmarks.gpu_check.kernel_errors import Case, gated_norm_errors
+from trainer.build import build_model
 from trainer.data.conditions import condition_size
 from trainer.errors import Diverged
-from trainer.kernels.cross_attention import cross_attention
-from trainer.kernels.decoder_tail import decoder_tail
-from trainer.kernels.feed_forward import feed_forward
-from trainer.kernels.gated_norm import gated_norm
-from trainer.kernels.one_tile_attention import one_tile_attention
-from trainer.kernels.row_parts import MOST_PROGRAMS, added_up
+from trainer.kernels.attention.cross_attention import cross_attention
+from trainer.kernels.attention.one_tile_attention import one_tile_attention
+from trainer.kernels.pointwise.decoder_tail import decoder_tail
+from trainer.kernels.pointwise.feed_forward import feed_forward
+from trainer.kernels.pointwise.gated_norm import gated_norm
+from trainer.kernels.pointwise.row_parts import MOST_PROGRAMS, added_up
 from trainer.model.attention import CrossAttention
 from trainer.model.decoder import AnyPointDecoder
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.training import Progress, run_training
-from trainer.switches.fused_pointwise import fuse_pointwise, fused_layers
+from trainer.switches.model.fused_pointwise.layers import fuse_pointwise, fused_layers
 
 PAIRS, TOKENS, DIM, HIDDEN, FIELDS = 3, 5, 48, 40, 2  # none fills a tile
 PRODUCTS = torch.float16
@@ -172,7 +172,7 @@ def test_keys_that_pad_the_tile_have_no_weight_however_small_all_scores_are():
 
 def test_the_stream_between_fused_blocks_is_float32_as_between_plain_ones(tmp_path, monkeypatch):
     config = tiny_config(tmp_path)
-    model = LatentPdeOperator(config)
+    model = build_model(config)
     fuse_pointwise(model)
     formats: Counter[torch.dtype] = Counter()
 
@@ -181,7 +181,7 @@ def test_the_stream_between_fused_blocks_is_float32_as_between_plain_ones(tmp_pa
         formats[total.dtype] += 1
         return total, *rest
 
-    monkeypatch.setattr("trainer.kernels.gated_norm.gated_norm", observed)
+    monkeypatch.setattr("trainer.kernels.pointwise.gated_norm.gated_norm", observed)
     latent = torch.randn(PAIRS, config.model.tokens, config.model.latent_dim)
     condition = torch.randn(PAIRS, condition_size(config.data.tasks))
     with torch.autocast("cpu", torch.bfloat16):

@@ -4,8 +4,9 @@ import sys
 
 import several_runs
 
-from trainer.ranks import rank_from_environment
-from trainer.run import learner, start, training
+from trainer.process.ranks import rank_from_environment
+from trainer.run import training
+from trainer.run.step import fallback, learner
 
 attention_back_end = learner.attention_back_end
 
@@ -26,6 +27,6 @@ class Captured:
 
 if __name__ == "__main__":
     learner.attention_back_end = without_math
-    start.GraphedUpdate = Captured
+    fallback.GraphedUpdate = Captured
     training.require_device_fits = lambda *_: None
     several_runs.main(*sys.argv[1:])

@@ -5,7 +5,7 @@ import sys
 import several_runs
 
 from trainer.optimizer.scaled_step import ScaledStep
-from trainer.ranks import rank_from_environment
+from trainer.process.ranks import rank_from_environment
 
 scaled = ScaledStep.scaled
 

@@ -16,9 +16,9 @@ from torch.profiler import ProfilerActivity, profile
 
 from trainer.config import load_config
 from trainer.errors import Diverged
+from trainer.process.world import open_world
 from trainer.run import training
-from trainer.run.faults import VARIABLE
-from trainer.world import open_world
+from trainer.run.failures.simulated import VARIABLE
 
 
 def main(config: str, out: str, *runs: str) -> None:

@@ -5,13 +5,15 @@ import pytest
 from tiny import tiny_config, tiny_file
 
 from trainer.cli import main
-from trainer.data.balance import FileBalance, is_balanced, sampling_balance
+from trainer.data.batches.balance import FileBalance, is_balanced, sampling_balance
 from trainer.data.splits import open_data
 
 
 def test_every_pair_of_the_training_is_counted(tmp_path):
     config = tiny_config(tmp_path, "data.tasks=[advection1d, darcy2d]")
-    balance = sampling_balance(open_data(config).train, config, 0, 2)
+    train = open_data(config).train
+    schedule = train.schedule(config.train.pairs_per_update, 0)
+    balance = sampling_balance(train, schedule, config.cut.steps, 1, 2)
     assert {part.task for part in balance} == {"advection1d", "darcy2d"}
     per_rank = sum(part.pairs for part in balance)
     assert per_rank.tolist() == [56, 56]  # 7 updates of 16 pairs

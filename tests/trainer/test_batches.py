@@ -7,16 +7,16 @@ import pytest
 import torch
 from tiny import tiny_config
 
+from trainer.build import build_choices
 from trainer.counter_random import uniform
-from trainer.data.feed import Share, open_feed
-from trainer.data.mixture import ResidentSet, TaskSet
-from trainer.data.normalisation import physical
-from trainer.data.schedule import BatchSchedule, _shuffled
+from trainer.data.batches.feed import Share, open_feed
+from trainer.data.batches.mixture import ResidentSet, TaskSet
+from trainer.data.batches.schedule import BatchSchedule, _shuffled
+from trainer.data.files.normalisation import physical
 from trainer.data.splits import open_data
 from trainer.data.tasks import TASKS
 from trainer.data.threads import on_threads
 from trainer.errors import ConfigError
-from trainer.losses.choices import StepChoices
 
 CPU = torch.device("cpu")
 BOTH = "data.tasks=[advection1d, darcy2d]"
@@ -117,8 +117,8 @@ def test_both_data_paths_deliver_the_same_bits(tmp_path, workers, monkeypatch):
         parts.append(len(items))
         return on_threads(function, items, progress)
 
-    monkeypatch.setattr("trainer.data.paths.PART_BYTES", 2**11)
-    monkeypatch.setattr("trainer.data.paths.on_threads", counted)
+    monkeypatch.setattr("trainer.data.batches.pair_readers.PART_BYTES", 2**11)
+    monkeypatch.setattr("trainer.data.batches.pair_readers.on_threads", counted)
     config = tiny_config(tmp_path, BOTH)
     data = open_data(config)
     share = Share(data.train.schedule(8, seed=1), rank=1, world_size=2, micro_steps=2)
@@ -142,7 +142,7 @@ def test_both_data_paths_deliver_the_same_bits(tmp_path, workers, monkeypatch):
 @pytest.mark.parametrize("every", [1, 2])
 @pytest.mark.parametrize("part_bytes", [1, 2**11, 2**22])
 def test_what_is_resident_is_what_the_loader_reads(tmp_path, monkeypatch, part_bytes, every):
-    monkeypatch.setattr("trainer.data.paths.PART_BYTES", part_bytes)
+    monkeypatch.setattr("trainer.data.batches.pair_readers.PART_BYTES", part_bytes)
     reduced = [f"data.{key}={every}" for key in ("reduced_resolution", "reduced_resolution_2d")]
     train = open_data(tiny_config(tmp_path, BOTH, *reduced)).train
     assert all(np.diff(task.table.row[:6]).max() > 1 for task in train.tasks)  # there are gaps
@@ -153,7 +153,7 @@ def test_what_is_resident_is_what_the_loader_reads(tmp_path, monkeypatch, part_b
 
 
 def test_a_part_goes_to_a_gpu_through_pinned_pages(tmp_path, monkeypatch):
-    monkeypatch.setattr("trainer.data.paths.PART_BYTES", 2**11)
+    monkeypatch.setattr("trainer.data.batches.pair_readers.PART_BYTES", 2**11)
     train, empty, pinned = open_data(tiny_config(tmp_path, BOTH)).train, torch.empty, []
 
     def noting(*size, pin_memory: bool = False, **options) -> torch.Tensor:
@@ -253,7 +253,7 @@ def test_queries_and_dropped_blocks_are_drawn_anew_for_each_seed_and_step(tmp_pa
     config = tiny_config(tmp_path, "data.tasks=[advection1d, darcy2d]", *sampled)
 
     def drawn(seed: int, step: int) -> list[torch.Tensor]:
-        inputs = StepChoices.of(config, seed).inputs(step, torch.arange(100))
+        inputs = build_choices(config, seed).inputs(step, torch.arange(100))
         return [inputs.branch_scale, *inputs.queries]
 
     equal = list(map(torch.equal, drawn(0, 1), drawn(seed, step)))
@@ -261,7 +261,7 @@ def test_queries_and_dropped_blocks_are_drawn_anew_for_each_seed_and_step(tmp_pa
 
 
 def test_drop_path_keeps_the_mean_and_never_drops_the_first_block(tmp_path):
-    choices = StepChoices.of(tiny_config(tmp_path), seed=0)
+    choices = build_choices(tiny_config(tmp_path), seed=0)
     scale = choices.branch_scale(1, torch.arange(10000))
     assert scale[0].eq(1).all()
     assert scale[1].eq(0).float().mean().item() == pytest.approx(0.2, abs=0.02)
@@ -269,6 +269,6 @@ def test_drop_path_keeps_the_mean_and_never_drops_the_first_block(tmp_path):
 
 
 def test_each_block_of_a_pair_is_dropped_by_itself(tmp_path):
-    choices = StepChoices.of(tiny_config(tmp_path, "model.depth=3", "model.drop_path=0.5"), seed=0)
+    choices = build_choices(tiny_config(tmp_path, "model.depth=3", "model.drop_path=0.5"), seed=0)
     _, middle, last = choices.branch_scale(1, torch.arange(10000)).eq(0).float()
     assert (middle * last).mean().item() == pytest.approx(0.25 * 0.5, abs=0.02)

@@ -7,8 +7,8 @@ import torch
 
 from trainer.counter_random import mix
 from trainer.errors import RanksDisagree
-from trainer.run.checksum import checksums, require_equal_weights
-from trainer.world import World
+from trainer.process.world import World
+from trainer.run.failures.checksum import checksums, require_equal_weights
 
 
 def changed(change) -> list[bool]:

@@ -2,7 +2,7 @@
 
 import torch
 
-from trainer.run.clock import CudaClock, HostClock, step_clock
+from trainer.run.record.step_clock import CudaClock, HostClock, step_clock
 
 
 class Stream:

@@ -12,7 +12,7 @@ import pytest
 from tiny import ROOT, tiny_file
 
 from trainer.cli import _parser, main
-from trainer.terminal import say, show_progress
+from trainer.process.terminal import say, show_progress
 
 START = "\r\x1b[K"  # of a line, and nothing left on it
 BAR = f"{START}step [###...........................] 1 of 10"
@@ -138,7 +138,7 @@ def test_making_data_draws_a_bar_where_somebody_watches(tmp_path, capsys, monkey
 def test_long_work_says_how_far_it_is_once_a_minute_where_nobody_watches(capsys, monkeypatch):
     now = 1e6
     monkeypatch.setattr("time.monotonic", lambda: now)
-    monkeypatch.setattr("trainer.terminal._told", 0)
+    monkeypatch.setattr("trainer.process.terminal._told", 0)
     for step in range(1, 11):
         show_progress("step", step, 10)
         now += 20

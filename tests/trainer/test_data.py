@@ -16,12 +16,12 @@ from tiny import ROOT, ensure_files, tiny_config, tiny_file
 
 from trainer.cli import main
 from trainer.config import Config
+from trainer.data.files.normalisation import TOO_LARGE
+from trainer.data.files.pairs import PairTable, split_trajectories
+from trainer.data.files.sources import open_files
 from trainer.data.layouts.detect import open_field_file
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.layouts.scalar_1d import write_scalar_1d
-from trainer.data.normalisation import TOO_LARGE
-from trainer.data.pairs import PairTable, split_trajectories
-from trainer.data.sources import open_files
 from trainer.data.splits import open_data
 from trainer.data.tasks import TASKS
 from trainer.data.tasks.advection1d import Waves, cell_centres, draw_waves, frame_times, solve

@@ -8,13 +8,13 @@ import pytest
 import torch
 from tiny import OUT_OF_MEMORY, events, launch, tiny_config, tiny_file, train_in_ranks, train_losses
 
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
-from trainer.run import start as starting
-from trainer.run.learner import Learner
-from trainer.run.start import GATED, Started, start
+from trainer.process.world import World
+from trainer.run.step import fallback as starting
+from trainer.run.step.fallback import GATED, Started, start
+from trainer.run.step.learner import Learner
 from trainer.run.training import Progress, run_training
-from trainer.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 FALLBACK = "speed.on_failure=fallback"
@@ -32,7 +32,7 @@ def no_package(monkeypatch):
 
 @pytest.fixture
 def no_triton(monkeypatch):
-    for kernel in ("cross_attention", "feed_forward", "decoder_tail"):
+    for kernel in ("attention.cross_attention", "pointwise.feed_forward", "pointwise.decoder_tail"):
         monkeypatch.setitem(sys.modules, f"trainer.kernels.{kernel}", None)
 
 
@@ -57,7 +57,7 @@ def started(folder, *overrides: str) -> Started:
 BROKEN = [
     ("no_package", FLASH3, "attention", "flash", "flash_attn_interface"),
     ("no_capture", GRAPH, "cuda_graph", False, "stream is capturing"),
-    ("no_triton", CROSS, "cross_attention", "auto", "trainer.kernels.cross_attention"),
+    ("no_triton", CROSS, "cross_attention", "auto", "trainer.kernels.attention.cross_attention"),
 ]
 
 
@@ -151,7 +151,7 @@ def test_memory_that_runs_out_is_no_reason_to_fall_back(tmp_path, monkeypatch, e
     def full(*_arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr("trainer.run.learner.Learner.work", full)
+    monkeypatch.setattr("trainer.run.step.learner.Learner.work", full)
     with pytest.raises(type(error)) as raised:
         started(tmp_path, FALLBACK, "speed.attention=math")
     assert raised.value is error
@@ -161,7 +161,7 @@ def test_what_fails_whatever_is_off_names_the_first_failure(tmp_path, monkeypatc
     def broken(*_arguments: object) -> None:
         raise ValueError("not a switch's fault")
 
-    monkeypatch.setattr("trainer.run.learner.Learner.work", broken)
+    monkeypatch.setattr("trainer.run.step.learner.Learner.work", broken)
     with pytest.raises(RuntimeError, match="ValueError: not a switch's fault; without attention it fails"):
         started(tmp_path, FALLBACK, "speed.attention=math")
 
@@ -181,11 +181,11 @@ def test_nothing_of_the_trial_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(starting, "Learner", Watched)
     gc.disable()  # what waits for a collection would hold a GPU's memory until then
     try:
-        starting._try(config, 3, ALONE, feed)
+        starting.Attempt(config, 3, ALONE, feed).try_alone()
         assert [block() for block in blocks] == [None]
         monkeypatch.setattr(Watched, "work", lambda *_: 1 / 0)
         with pytest.raises(starting.SwitchFailed):
-            starting._on_all_ranks(ALONE, starting._try, config, 3, ALONE, feed)
+            starting._on_all_ranks(ALONE, starting.Attempt(config, 3, ALONE, feed).try_alone)
         assert [block() for block in blocks] == [None, None]
     finally:
         gc.enable()

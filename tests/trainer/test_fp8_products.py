@@ -11,12 +11,17 @@ from tiny import events, tiny_config, tiny_file, train_losses
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from trainer.build import build_model
 from trainer.config import load_config
 from trainer.errors import ConfigError
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.run.training import Progress, run_training
-from trainer.switches.fp8_products import Fp8Linear, observed_fp8_layers, require_fp8, use_fp8_products
-from trainer.switches.on_model.fp8_products import MULTIPLE
+from trainer.switches.model.fp8_products import MULTIPLE
+from trainer.switches.model.fp8_products.linear import (
+    Fp8Linear,
+    observed_fp8_layers,
+    require_fp8,
+    use_fp8_products,
+)
 
 ON = ["speed.fp8_products=true", "speed.precision=bf16"]
 LAYERS_OF_A_BLOCK = 4  # of the attention two, and two between which the GELU is
@@ -67,7 +72,7 @@ def test_off_no_product_takes_fp8(tmp_path):
 
 
 def test_layers_keep_their_weights_and_names(tmp_path):
-    model = LatentPdeOperator(tiny_config(tmp_path))
+    model = build_model(tiny_config(tmp_path))
     before = dict(model.named_parameters())
     use_fp8_products(model)
     after = dict(model.named_parameters())

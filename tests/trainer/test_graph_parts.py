@@ -1,4 +1,4 @@
-"""The parts of the whole-step CUDA graph that need no GPU: fixed inputs, tables, and undone warm-ups."""
+"""The parts of the whole-step CUDA graph that need no GPU: fixed inputs, tables, and rolled_back warm-ups."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -9,24 +9,24 @@ from graphs_on_cpu import replay_by_calls
 from tiny import events, gradient_norms, tiny_config, tiny_file, train_losses
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from trainer.build import build_rates
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
 from trainer.counter_random import uniform
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.optimizer import scaled_step
 from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.ema import MISSING
-from trainer.optimizer.learning_rate import learning_rate
 from trainer.optimizer.skipping import add_unless, lerp_unless
-from trainer.run.checkpoint import read_checkpoint
-from trainer.run.cuda_graph import warm_up
-from trainer.run.learner import Learner
-from trainer.run.static_update import StaticUpdate, rate_table
+from trainer.process.world import World
+from trainer.run.checkpoint.files import read_checkpoint
+from trainer.run.step.cuda_graph import warm_up
+from trainer.run.step.learner import Learner
+from trainer.run.step.rollback import rolled_back
+from trainer.run.step.static_update import StaticUpdate, rate_table
 from trainer.run.training import Progress, run_training
-from trainer.run.undo import undone
-from trainer.world import World
 
 EQUAL = {"rtol": 0, "atol": 0}
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
@@ -48,8 +48,10 @@ FP16_GRAPH = [*FP16, "speed.cuda_graph=true"]
 def learner_and_feed(folder, *overrides: str):
     config = tiny_config(folder, *GRAPHED, *overrides)
     data = open_data(config)
-    share = Share(data.train.schedule(config.train.pairs_per_update, 3, growth=config.growth), 0, 1, 2)
-    feed = open_feed(data.train, share, config.growth.steps, config.speed, ALONE.device)
+    share = Share(
+        data.train.schedule(config.train.pairs_per_update, 3, cut_into=config.cut.cut_into), 0, 1, 2
+    )
+    feed = open_feed(data.train, share, config.cut.steps, config.speed, ALONE.device)
     return Learner(config, 3, ALONE), feed
 
 
@@ -299,10 +301,10 @@ def test_a_step_that_is_a_tensor_draws_the_same_numbers():
 @pytest.mark.parametrize("sooner", [[], ["recipe.schedule_updates=4"]])
 def test_the_table_has_the_learning_rate_of_every_step(tmp_path, sooner):
     config = tiny_config(tmp_path, *CUT, *sooner)
-    table = rate_table(config)
+    table = rate_table(build_rates(config))
     assert len(table) == 2 * config.train.updates + 1
     for step in range(1, 2 * config.train.updates + 1):
-        expected = learning_rate(config, step)
+        expected = build_rates(config).rate(step)
         assert table[step].item() == pytest.approx(expected)
 
 
@@ -314,7 +316,7 @@ def test_undone_steps_leave_no_trace(tmp_path, steps_before):
         plain.update(step, feed)
         warmed.update(step, feed)
     addresses = [p.data_ptr() for p in warmed.model.parameters()]
-    with undone(warmed):
+    with rolled_back(warmed):
         for _ in range(3):
             warmed.update(9, feed)
     assert [p.data_ptr() for p in warmed.model.parameters()] == addresses
@@ -332,7 +334,6 @@ def test_undone_steps_leave_no_trace(tmp_path, steps_before):
         (["speed.data_path=loader"], 'speed.data_path: got "loader"'),
         (["speed.precision=fp16", "speed.fused_adamw=false"], "speed.fused_adamw: got false"),
         (["speed.muon=loop"], 'speed.muon: got "loop"'),
-        (["recipe.batch_doubles_after=[4]"], "recipe.batch_doubles_after: got [4]"),
         (["speed.compile=blocks", "speed.compile_mode=reduce-overhead"], 'speed.compile_mode: got "reduce-o'),
     ],
 )
@@ -354,8 +355,8 @@ def test_what_a_graph_cannot_hold_is_refused(tmp_path, overrides, expected):
 def test_where_a_graph_cannot_run_it_is_refused(tmp_path, device, world_size, overrides, expected):
     config = tiny_config(tmp_path, *GRAPHED, "speed.cuda_graph=true", *overrides)
     if expected is None:
-        require_device_fits(config, device, world_size)
+        require_device_fits(config.speed, device, world_size)
         return
     with pytest.raises(ConfigError) as caught:
-        require_device_fits(config, device, world_size)
+        require_device_fits(config.speed, device, world_size)
     assert expected in str(caught.value)

@@ -58,7 +58,7 @@ AS_THE_RECIPE = (
 CALLED = """
 import sys
 import torch
-from trainer.kernels.feed_forward import feed_forward
+from trainer.kernels.pointwise.feed_forward import feed_forward
 parts = [torch.ones(shape, requires_grad=True) for shape in ((1, 16, 16), (16, 16), (16,), (16, 16))]
 feed_forward(*parts)[0].sum().backward()
 """

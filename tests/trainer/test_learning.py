@@ -8,21 +8,21 @@ import torch
 from tiny import tiny_config
 from torch import Tensor
 
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config import Config
 from trainer.config.load import config_from
 from trainer.config.schema import ModelConfig
-from trainer.data.batch import Batch
+from trainer.contracts.term import Phase
+from trainer.data.batches.batch import Batch
 from trainer.data.conditions import condition_size
-from trainer.losses.choices import Phase, StepChoices
-from trainer.losses.given import Given, Pairs
-from trainer.losses.objective import Objective
-from trainer.losses.task_terms import _border
+from trainer.losses.task_places import _border
+from trainer.losses.term_inputs import Pairs, TermInputs
 from trainer.losses.terms import TERMS
 from trainer.losses.terms.spectral import spectral_loss
 from trainer.model.attention import CrossAttention
+from trainer.model.coordinates import coordinates, token_centres
 from trainer.model.decoder import state_head, target_head
 from trainer.model.encoder import PatchStem
-from trainer.model.grid import coordinates, token_centres
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
 
 BOTH = "data.tasks=[advection1d, darcy2d]"
@@ -55,11 +55,11 @@ def terms_of(
     config, phase: Phase = ALL_DUE, step: int = 1
 ) -> tuple[LatentPdeOperator, dict[str, torch.Tensor]]:
     torch.manual_seed(0)
-    model, batch = LatentPdeOperator(config), a_batch(config)
+    model, batch = build_model(config), a_batch(config)
     for head in model.decoder.heads.values():
         torch.nn.init.constant_(head.bias, -1)  # else there is nothing that positivity could correct
-    inputs = StepChoices.of(config, 0).inputs(step, batch.pair)
-    return model, Objective(model, config).weighted_terms(batch, inputs, phase)
+    inputs = build_choices(config, 0).inputs(step, batch.pair)
+    return model, build_objective(model, config).weighted_terms(batch, inputs, phase)
 
 
 def reached(part: torch.nn.Module) -> dict[str, bool]:
@@ -118,7 +118,7 @@ def test_terms_that_are_not_due_are_not_computed(tmp_path):
 def test_the_recipe_says_when_terms_are_due(tmp_path):
     recipe = ["recipe.inverse_every=3", "recipe.priors_every=2", "recipe.exploration_updates=3"]
     config = tiny_config(tmp_path, *recipe)
-    choices = StepChoices.of(config, 0)
+    choices = build_choices(config, 0)
     phases = [choices.phase(step) for step in range(1, 8)]
     assert [phase.inverse for phase in phases] == [False, False, False, False, False, True, False]
     assert [phase.priors for phase in phases] == [False, False, False, True, False, True, False]
@@ -139,9 +139,9 @@ def test_the_inverse_terms_warm_up_linearly(tmp_path):
 @pytest.mark.parametrize("terms", [(), ("loss.inverse_encoding=0", "loss.inverse_decoding=0")])
 def test_every_parameter_gets_a_gradient_in_every_phase(tmp_path, phase, terms):
     config = tiny_config(tmp_path, BOTH, *terms)
-    model, batch = LatentPdeOperator(config), a_batch(config)
-    inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
-    Objective(model, config)(batch, inputs, phase).backward()
+    model, batch = build_model(config), a_batch(config)
+    inputs = build_choices(config, 0).inputs(1, batch.pair)
+    build_objective(model, config)(batch, inputs, phase).backward()
     assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
 
 
@@ -161,11 +161,11 @@ def test_a_sub_batch_of_the_inverse_terms_is_every_nth_pair(tmp_path):
     assert half["inverse_encoding"].item() != whole["inverse_encoding"].item()
     config = tiny_config(tmp_path)
     torch.manual_seed(0)
-    model, batch = LatentPdeOperator(config), a_batch(config)
+    model, batch = build_model(config), a_batch(config)
     torch.nn.init.constant_(model.decoder.heads["advection1d"].bias, -1)
     every_second = Batch(*(part[::2] if torch.is_tensor(part) else (part[0][::2],) for part in batch))
-    inputs = StepChoices.of(config, 0).inputs(1, every_second.pair)
-    expected = Objective(model, config).weighted_terms(every_second, inputs, Phase())
+    inputs = build_choices(config, 0).inputs(1, every_second.pair)
+    expected = build_objective(model, config).weighted_terms(every_second, inputs, Phase())
     assert half["inverse_encoding"].item() == pytest.approx(expected["inverse_encoding"].item(), rel=1e-5)
 
 
@@ -205,8 +205,8 @@ def test_the_spectral_term_compares_magnitudes_on_all_axes_of_the_grid(grid):
 
 def test_a_term_counts_each_task_by_its_share_of_the_pairs(tmp_path):
     config = tiny_config(tmp_path, BOTH, "recipe.task_shares=[3, 1]", "model.drop_path=0")
-    model, random = LatentPdeOperator(config), torch.Generator().manual_seed(0)
-    objective = Objective(model, config)
+    model, random = build_model(config), torch.Generator().manual_seed(0)
+    objective = build_objective(model, config)
     sizes = {"advection1d": 3, "darcy2d": 1}
     fields, next_fields = (
         tuple(torch.randn(n, 1, *config.grids[task], generator=random) for task, n in sizes.items())
@@ -214,7 +214,7 @@ def test_a_term_counts_each_task_by_its_share_of_the_pairs(tmp_path):
     )
     condition = torch.randn(4, condition_size(config.data.tasks), generator=random)
     batch = Batch(torch.arange(4), fields, next_fields, condition)
-    found = objective.weighted_terms(batch, StepChoices.of(config, 0).inputs(1, batch.pair), ALL_DUE)
+    found = objective.weighted_terms(batch, build_choices(config, 0).inputs(1, batch.pair), ALL_DUE)
     squares, gains = [], []
     for task, field, target, own in zip(sizes, fields, next_fields, condition.split([3, 1]), strict=True):
         prediction = model(task, field, own)
@@ -239,17 +239,17 @@ def test_terms_are_given_what_their_inputs_say(tmp_path, task, strategy, asked):
         "loss.conservation=0",
     ]
     config = tiny_config(tmp_path, f"data.tasks=[{task}]", *sampled)
-    model = LatentPdeOperator(config)
-    (part,) = Objective(model, config).tasks
+    model = build_model(config)
+    (part,) = build_objective(model, config).tasks
     batch = a_batch(config)
     (field,), (next_field,), (queries,) = (
         batch.fields,
         batch.next_fields,
-        StepChoices.of(config, 0).inputs(1, batch.pair).queries,
+        build_choices(config, 0).inputs(1, batch.pair).queries,
     )
     latent = model.encoder(task, field)
     advanced, places = torch.randn_like(latent), model.places(task)
-    given = Given(part, model, Pairs(field, next_field, latent, advanced, queries), asked)
+    given = TermInputs(part, model, Pairs(field, next_field, latent, advanced, queries), asked)
 
     def at(values: Tensor, points: Tensor) -> Tensor:
         return torch.stack(
@@ -301,7 +301,7 @@ def test_the_spectrum_does_not_see_a_shift():
 )
 def test_the_decoder_answers_at_any_point(tmp_path, task, place, between):
     config = tiny_config(tmp_path, BOTH)
-    model = LatentPdeOperator(config)
+    model = build_model(config)
     latent = model.encoder(task, torch.randn(2, 1, *config.grids[task]))
     assert latent.shape == (2, config.model.tokens, config.model.latent_dim)
     whole = model.decoder([task], latent, model.places(task).expand(2, -1, -1))
@@ -313,7 +313,7 @@ def test_the_decoder_answers_at_any_point(tmp_path, task, place, between):
 
 def test_two_dimensional_patches_are_rectangles_of_the_grid(tmp_path):
     config = tiny_config(tmp_path, "data.tasks=[darcy2d]")
-    encoder = LatentPdeOperator(config).encoder
+    encoder = build_model(config).encoder
     field = torch.zeros(1, 1, 8, 8)
     spot = field.clone()
     spot[0, 0, 2:4, 5:7] = 1  # inside the upper right of four patches
@@ -323,14 +323,14 @@ def test_two_dimensional_patches_are_rectangles_of_the_grid(tmp_path):
 
 def test_a_field_on_every_second_point_is_read_by_the_same_patches(tmp_path):
     config = tiny_config(tmp_path, "data.tasks=[darcy2d]")
-    encoder, coarse = LatentPdeOperator(config).encoder, torch.randn(1, 1, 4, 4)
+    encoder, coarse = build_model(config).encoder, torch.randn(1, 1, 4, 4)
     fine = coarse.repeat_interleave(2, dim=2).repeat_interleave(2, dim=3)
     torch.testing.assert_close(encoder("darcy2d", coarse), encoder("darcy2d", fine))
 
 
 def test_conditions_change_the_prediction(tmp_path):
     config = tiny_config(tmp_path)
-    model, field = LatentPdeOperator(config), torch.randn(1, 1, *config.grids["advection1d"])
+    model, field = build_model(config), torch.randn(1, 1, *config.grids["advection1d"])
     slow, fast = (model("advection1d", field, torch.tensor([[0.0, beta, 1.0]])) for beta in (-1.0, 1.0))
     assert not torch.allclose(slow, fast)
 
@@ -338,7 +338,7 @@ def test_conditions_change_the_prediction(tmp_path):
 def test_the_design_has_its_number_of_parameters():
     """The operator without what conditions go through; the decoder of one scalar field in 1-D."""
     with torch.device("meta"):
-        model = LatentPdeOperator(Config())
+        model = build_model(Config())
     conditioning = ("embed_condition", "modulation")
     core = sum(
         p.numel() for name, p in model.operator.named_parameters() if not any(c in name for c in conditioning)
@@ -360,7 +360,7 @@ def test_a_token_is_where_the_points_of_its_patch_are(tokens, grid):
 def test_before_any_training_a_query_looks_at_the_tokens_near_it(task):
     """Behind the first layer, whose queries are small yet."""
     torch.manual_seed(0)
-    model = LatentPdeOperator(config_from({"data": {"tasks": [task]}}, "a test"))
+    model = build_model(config_from({"data": {"tasks": [task]}, "loss": {"forward": 1}}, "a test"))
     own_weights = []
     for layer in model.decoder.layers:
         layer.attention.mix = partial(_mix_and_note, layer.attention, own_weights)
@@ -381,7 +381,7 @@ def _mix_and_note(
 
 
 def test_a_dropped_block_leaves_its_input(tmp_path):
-    block = LatentPdeOperator(tiny_config(tmp_path)).operator.blocks[0]
+    block = build_model(tiny_config(tmp_path)).operator.blocks[0]
     x, condition = torch.randn(2, 4, 16), torch.randn(2, 8)
     scale = torch.tensor([0.0, 1.0])[:, None, None]
     out = block(x, condition, scale)

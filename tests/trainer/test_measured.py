@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tiny import tiny_config
 
-from trainer.data import measured
+from trainer.data.files import measurements as measured
 from trainer.data.splits import Data, open_data
 from trainer.errors import ConfigError
 

@@ -17,30 +17,30 @@ from torch.nn.attention import _registry
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.gpu_check.verdict import IN_HALVES, KERNELS
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
+from trainer.contracts.term import Phase
 from trainer.errors import ConfigError
-from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches import compile_blocks
-from trainer.switches.activation_checkpointing import checkpointed
-from trainer.switches.attention import (
+from trainer.switches.model import put_on_model
+from trainer.switches.model.activation_checkpointing.recompute import checkpointed
+from trainer.switches.model.attention.back_ends import (
     attention_back_end,
     observed_attention,
-    observed_cross_attention,
     replace_self_attention,
 )
-from trainer.switches.compile_blocks import compiled_blocks, observed_compile
-from trainer.switches.fused_pointwise import observed_fused_layers
-from trainer.switches.on_model import put_on_model
+from trainer.switches.model.compilation import regions as compile_blocks
+from trainer.switches.model.compilation.regions import compiled_blocks, observed_compile
+from trainer.switches.model.cross_attention.one_tile import observed_cross_attention
+from trainer.switches.model.fused_pointwise.layers import observed_fused_layers
 
 
 def an_objective(folder, *overrides: str) -> tuple[Objective, float, int]:
     """The model with its switches on, its loss on a fixed batch, and the bytes kept for the backward pass."""
     config = tiny_config(folder, *overrides)
     torch.manual_seed(0)
-    objective = Objective(LatentPdeOperator(config), config)
+    objective = build_objective(build_model(config), config)
     put_on_model(objective, config.speed)
     batch, kept = a_batch(config), []
 
@@ -49,7 +49,7 @@ def an_objective(folder, *overrides: str) -> tuple[Objective, float, int]:
         return tensor
 
     with saved_tensors_hooks(keep, lambda tensor: tensor), attention_back_end(config.speed.attention):
-        loss = objective(batch, StepChoices.of(config, 0).inputs(1, batch.pair), Phase())
+        loss = objective(batch, build_choices(config, 0).inputs(1, batch.pair), Phase())
     loss.backward()
     return objective, loss.item(), sum(kept)
 
@@ -132,7 +132,7 @@ def test_attention_back_ends_agree(plain, tmp_path, attention):
 
 def test_a_kernel_in_place_of_attention_reads_back(tmp_path):
     config = tiny_config(tmp_path, "speed.attention=one-tile")
-    objective = Objective(LatentPdeOperator(config), config)
+    objective = build_objective(build_model(config), config)
     names = objective.model.state_dict().keys()
     put_on_model(objective, config.speed)
     assert observed_attention(objective.model, "one-tile", torch.float32) == "one-tile"
@@ -160,7 +160,7 @@ def test_a_kernel_in_place_of_the_decoders_attention_reads_back(tmp_path):
     config = tiny_config(
         tmp_path, "speed.cross_attention=one-tile", "speed.precision=bf16", "model.decoder_hidden_dim=32"
     )
-    objective = Objective(LatentPdeOperator(config), config)
+    objective = build_objective(build_model(config), config)
     names = objective.model.state_dict().keys()
     assert observed_cross_attention(objective.model) == "auto"
     put_on_model(objective, config.speed)
@@ -172,7 +172,7 @@ def test_a_kernel_in_place_of_the_decoders_attention_reads_back(tmp_path):
 
 def test_fused_layers_read_back_and_keep_their_weights(tmp_path):
     config = tiny_config(tmp_path, "speed.fused_pointwise=true")
-    objective = Objective(LatentPdeOperator(config), config)
+    objective = build_objective(build_model(config), config)
     names = objective.model.state_dict().keys()
     assert observed_fused_layers(objective.model) == 0
     put_on_model(objective, config.speed)
@@ -193,7 +193,7 @@ def test_compilation_reads_back_where_it_is(tmp_path):
         ["speed.compile=model", REDUCED],
     ):
         config = tiny_config(tmp_path, *overrides)
-        objective = Objective(LatentPdeOperator(config), config)
+        objective = build_objective(build_model(config), config)
         put_on_model(objective, config.speed)
         seen[observed_compile(objective)] = compiled_blocks(objective.model)
     assert seen == {"off": 0, "blocks": 3, "model": 0, "model, reduce-overhead": 0}
@@ -202,7 +202,7 @@ def test_compilation_reads_back_where_it_is(tmp_path):
 @pytest.mark.parametrize("variable", ["TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"])
 def test_compilation_that_the_environment_turns_off_is_not_on(tmp_path, monkeypatch, variable):
     config = tiny_config(tmp_path, "speed.compile=blocks")
-    objective = Objective(LatentPdeOperator(config), config)
+    objective = build_objective(build_model(config), config)
     monkeypatch.setenv(variable, "1")
     with pytest.raises(
         RuntimeError, match=f"{variable} is 1, so that torch compiles nothing: unset it, or set"
@@ -218,7 +218,7 @@ def test_the_mode_reaches_the_compiler_of_every_region(tmp_path, monkeypatch, mo
     for compiled in ("blocks", "model"):
         asked.clear()
         config = tiny_config(tmp_path, f"speed.compile={compiled}", f"speed.compile_mode={mode}")
-        objective = Objective(LatentPdeOperator(config), config)
+        objective = build_objective(build_model(config), config)
         put_on_model(objective, config.speed)
         blocks = [*objective.model.operator.blocks, *objective.model.decoder.layers]
         assert asked == [(region, mode) for region in (blocks if compiled == "blocks" else [objective])]
@@ -281,7 +281,7 @@ def test_a_graph_holds_what_was_tuned(tmp_path):
 def test_flash_attention_3_reads_back_while_it_is_chosen(tmp_path, monkeypatch):
     monkeypatch.setitem(_registry._FLASH_ATTENTION_IMPLS, "FA3", lambda: Handle())
     config = tiny_config(tmp_path, "speed.attention=flash3", "speed.precision=bf16")
-    model = LatentPdeOperator(config)
+    model = build_model(config)
     seen = []
     for attention in ("flash3", "flash"):
         replace_self_attention(model, attention)
@@ -300,13 +300,13 @@ def test_flash_attention_3_that_is_not_installed_is_refused(tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "flash_attn_interface", None)
     config = tiny_config(tmp_path, "speed.attention=flash3", "speed.precision=bf16")
     with pytest.raises(ConfigError, match=r'speed\.attention: got "flash3", but .*flash_attn_interface'):
-        replace_self_attention(LatentPdeOperator(config), "flash3")
+        replace_self_attention(build_model(config), "flash3")
 
 
 def test_attention_that_needs_a_gpu_is_refused_without(tmp_path):
     config = tiny_config(tmp_path, "speed.attention=one-tile")
     with pytest.raises(ConfigError, match="but there is no GPU: expected auto, math or flash"):
-        require_device_fits(config, "cpu", 1)
+        require_device_fits(config.speed, "cpu", 1)
 
 
 def test_a_region_is_compiled_whole(monkeypatch):
@@ -315,3 +315,39 @@ def test_a_region_is_compiled_whole(monkeypatch):
     compile_blocks._compile(nn.Linear(2, 2), "default")
     # A break of the graph would cost speed without a word, and so would a graph for any size.
     assert asked == [{"fullgraph": True, "dynamic": False, "mode": "default"}]
+
+
+# By torch's own guards, without its compiler, which takes minutes; alone torch would give up after one graph.
+COMPILED_EAGERLY = """
+import sys
+import torch._dynamo
+from torch import nn
+torch._dynamo.config.recompile_limit = 1
+compile = nn.Module.compile
+nn.Module.compile = lambda module, mode, **settings: compile(module, **settings, backend="eager")
+from trainer.cli import main
+from trainer.switches.model.compilation.regions import graphs_compiled
+code = main(sys.argv[1:])
+print(graphs_compiled(), "graphs")
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    "compiled",
+    [
+        ["speed.compile=blocks", "data.tasks=[advection1d, darcy2d]", "recipe.inverse_every_nth_pair=2"],
+        ["speed.compile=model", "recipe.inverse_every=2", "recipe.priors_every=3"],
+    ],
+)
+def test_compiled_code_may_have_a_graph_for_all_that_differs(tmp_path, compiled):
+    settings = [f"--set={text}" for text in ("train.updates=6", *compiled)]
+    arguments = ["train", "--config", tiny_file(tmp_path), "--out", tmp_path / "out", "--seed", "3"]
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILED_EAGERLY, *arguments, *settings],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-2]) > 1

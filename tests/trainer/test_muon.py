@@ -8,6 +8,7 @@ import pytest
 import torch
 from tiny import tiny_config
 
+from trainer.build import build_model
 from trainer.config.schema import Config, ModelConfig, OptimizerConfig
 from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.hybrid import make_optimizer
@@ -15,7 +16,7 @@ from trainer.optimizer.matrices import hidden_matrices
 from trainer.optimizer.muon_batched import BatchedMuon
 from trainer.optimizer.muon_loop import LoopMuon
 from trainer.optimizer.newton_schulz import orthogonalised
-from trainer.world import World
+from trainer.process.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 BFLOAT16_STEPS = {"rtol": 0, "atol": 2e-4}  # ten updates of about 1e-3 each, whose directions have 8 bits
@@ -23,7 +24,7 @@ BFLOAT16_STEPS = {"rtol": 0, "atol": 2e-4}  # ten updates of about 1e-3 each, wh
 
 def a_model(folder) -> LatentPdeOperator:
     torch.manual_seed(0)
-    return LatentPdeOperator(tiny_config(folder))
+    return build_model(tiny_config(folder))
 
 
 def give_gradients(model: torch.nn.Module, step: int) -> None:
@@ -44,7 +45,7 @@ def trained_by(kind, folder, steps: int = 10) -> tuple[LatentPdeOperator, object
 
 def test_it_takes_what_lies_between_first_and_last_layers_and_splits_packed_ones(tmp_path):
     with torch.device("meta"):
-        model = LatentPdeOperator(tiny_config(tmp_path, "data.tasks=[advection1d, darcy2d]"))
+        model = build_model(tiny_config(tmp_path, "data.tasks=[advection1d, darcy2d]"))
     matrices = hidden_matrices(model)
     names = [matrix.name for matrix in matrices]
     of_block = [name for name in names if "operator.blocks.0." in name]
@@ -64,7 +65,7 @@ def test_it_takes_what_lies_between_first_and_last_layers_and_splits_packed_ones
 
 def test_what_is_not_trained_is_not_taken():
     with torch.device("meta"):
-        model = LatentPdeOperator(Config(model=ModelConfig(trained="operator")))
+        model = build_model(Config(model=ModelConfig(trained="operator")))
     inside = {
         matrix.name.removesuffix("[0]") for matrix in hidden_matrices(model) if "blocks" not in matrix.name
     }
@@ -83,7 +84,7 @@ def test_layers_of_other_names_are_not_taken_for_inner_ones(tmp_path):
 
 def test_the_matrices_of_the_full_model_have_few_shapes():
     with torch.device("meta"):
-        model = LatentPdeOperator(Config())
+        model = build_model(Config())
     shapes = Counter(matrix.shape for matrix in hidden_matrices(model))
     blocks, layers = 12, 3
     assert shapes == {
@@ -195,7 +196,7 @@ def test_every_parameter_is_updated_once(tmp_path):
     for kind in ("loop", "batched"):
         config = tiny_config(tmp_path, "optimizer.matrices=muon", f"speed.muon={kind}")
         model = a_model(tmp_path)
-        optimizer = make_optimizer(model, config, ALONE)
+        optimizer = make_optimizer(model, config.optimizer, config.speed, ALONE)
         before = [parameter.detach().clone() for parameter in model.parameters()]
         give_gradients(model, 0)
         assert optimizer.step() is False

@@ -1,4 +1,4 @@
-"""A new task, loss term or switch is one file: a copy of the trainer with one more of each trains."""
+"""A new task or term is one file, a new switch a folder: a copy of the trainer with one more of each runs."""
 
 import os
 import re
@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from trainer.data.layouts.scalar_1d import write_scalar_1d
-from trainer.data.tasks.task import Task
+from trainer.contracts.task import Task
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,10 @@ TASK = Task(
 PULL = '''
 """Draws the prediction to 100."""
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 TERM = Term(
     name="pull",
-    weight=0.0,
     inputs=("prediction",),
     loss=lambda prediction: (prediction.float() - 100).square().mean(),
     of=lambda task: task.name == "decay1d",
@@ -88,7 +87,7 @@ HALVED = '''
 """Halves what the operator's blocks add."""
 
 from trainer.errors import Problem
-from trainer.switches.on_model.switch import Key, ModelSwitch
+from trainer.contracts.switch import Key, ModelSwitch
 
 
 def put_on(objective, speed):
@@ -104,8 +103,8 @@ def read_back(objective, speed, dtype):
     return {"halved": getattr(objective.model.operator, "halved", False)}
 
 
-def broken_rules(config):
-    if config.speed.halved and config.speed.wrapper == "fsdp2":
+def broken_rules(speed, model):
+    if speed.halved and speed.wrapper == "fsdp2":
         yield Problem("speed.halved", "got true, but fsdp2 has parts alone")
 
 
@@ -126,7 +125,8 @@ def with_decay(tmp_path_factory) -> Path:
     shutil.copytree(ROOT / "trainer", folder / "trainer")
     (folder / "trainer/data/tasks/decay1d.py").write_text(DECAY)
     (folder / "trainer/losses/terms/pull.py").write_text(PULL)
-    (folder / "trainer/switches/on_model/halved.py").write_text(HALVED)
+    (folder / "trainer/switches/model/halved").mkdir()
+    (folder / "trainer/switches/model/halved/__init__.py").write_text(HALVED)
     return folder
 
 

@@ -5,6 +5,7 @@ import torch
 from test_muon import ALONE, give_gradients
 from tiny import tiny_config, tiny_file
 
+from trainer.build import build_model
 from trainer.config import load_config
 from trainer.errors import ConfigError
 from trainer.model.latent_operator import LatentPdeOperator, parameter_count
@@ -16,8 +17,8 @@ FUSED, OFFLOADED = "speed.fused_adamw=true", "speed.offload_adamw=true"  # on th
 def trained(folder, *overrides: str, steps: int = 5) -> tuple[LatentPdeOperator, Hybrid]:
     config = tiny_config(folder, *overrides)
     torch.manual_seed(0)
-    model = LatentPdeOperator(config)
-    optimizer = make_optimizer(model, config, ALONE)
+    model = build_model(config)
+    optimizer = make_optimizer(model, config.optimizer, config.speed, ALONE)
     for step in range(steps):
         give_gradients(model, step)
         optimizer.set_learning_rate(1e-3 * (step + 1))

@@ -5,13 +5,13 @@ import torch
 from test_muon import give_gradients
 from tiny import tiny_config
 
+from trainer.build import build_model, build_rates
 from trainer.config.schema import OptimizerConfig
-from trainer.model.latent_operator import LatentPdeOperator, parameter_count
+from trainer.model.latent_operator import parameter_count
 from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.hybrid import make_optimizer
-from trainer.optimizer.learning_rate import learning_rate
-from trainer.world import World
+from trainer.process.world import World
 
 CPU = torch.device("cpu")
 
@@ -22,7 +22,7 @@ def adamw_of(model: torch.nn.Module, config: OptimizerConfig, *, fused: bool, de
 
 def test_the_learning_rate_warms_up_and_falls_along_a_cosine(tmp_path):
     config = tiny_config(tmp_path, "optimizer.warmup_updates=4", "train.updates=20")
-    rates = [learning_rate(config, step) for step in range(1, 21)]
+    rates = [build_rates(config).rate(step) for step in range(1, 21)]
     assert rates[:4] == pytest.approx([0.25e-3, 0.5e-3, 0.75e-3, 1e-3])
     assert rates[11] == pytest.approx(1e-3 * (0.01 + 0.99 / 2))
     assert rates[19] == pytest.approx(1e-5)
@@ -31,7 +31,7 @@ def test_the_learning_rate_warms_up_and_falls_along_a_cosine(tmp_path):
 @pytest.mark.parametrize(("form", "device"), [("fused", "cpu"), ("foreach", "cuda"), ("for-loop", "cpu")])
 def test_adamw_takes_the_very_steps_of_torchs_class(tmp_path, form, device):
     config = tiny_config(tmp_path)
-    model, other = LatentPdeOperator(config), LatentPdeOperator(config)
+    model, other = build_model(config), build_model(config)
     other.load_state_dict(model.state_dict())
     fused = form == "fused"
     optimizer = adamw_of(model, config.optimizer, fused=fused, device=device)
@@ -43,7 +43,7 @@ def test_adamw_takes_the_very_steps_of_torchs_class(tmp_path, form, device):
         ],
         lr=config.optimizer.learning_rate,
         weight_decay=config.optimizer.weight_decay,
-        betas=(config.optimizer.beta1, config.optimizer.beta2),
+        betas=(0.9, 0.95),
         fused=fused,
         foreach=form == "foreach",
     )
@@ -67,7 +67,7 @@ def test_adamw_takes_the_very_steps_of_torchs_class(tmp_path, form, device):
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_adamw_takes_the_textbook_step(tmp_path, fused):
-    config = tiny_config(tmp_path, "optimizer.beta1=0.8", "optimizer.beta2=0.9").optimizer
+    config = tiny_config(tmp_path).optimizer
     layer = torch.nn.Linear(3, 3)
     expected = layer.weight.detach().clone()
     optimizer = adamw_of(layer, config, fused=fused)
@@ -76,8 +76,8 @@ def test_adamw_takes_the_textbook_step(tmp_path, fused):
         layer.weight.grad = torch.full((3, 3), gradient)
         layer.bias.grad = torch.zeros(3)
         optimizer.step()
-        mean, square = 0.8 * mean + 0.2 * gradient, 0.9 * square + 0.1 * gradient**2
-        direction = mean / (1 - 0.8**step) / (square / (1 - 0.9**step)) ** 0.5
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.95 * square + 0.05 * gradient**2
+        direction = mean / (1 - 0.9**step) / (square / (1 - 0.95**step)) ** 0.5
         expected = expected * (1 - config.learning_rate * config.weight_decay)
         expected -= config.learning_rate * direction
     torch.testing.assert_close(layer.weight.detach(), expected)
@@ -95,10 +95,10 @@ def test_adamw_takes_the_textbook_step(tmp_path, fused):
 )
 def test_learning_rate_and_weight_decay_reach_every_parameter_that_they_are_for(tmp_path, kind):
     config = tiny_config(tmp_path, *kind)
-    model = LatentPdeOperator(config)
+    model = build_model(config)
     with torch.no_grad():
         torch.nn.utils.vector_to_parameters(torch.full((parameter_count(model),), 2.0), model.parameters())
-    optimizer = make_optimizer(model, config, World(rank=0, size=1, device=CPU))
+    optimizer = make_optimizer(model, config.optimizer, config.speed, World(rank=0, size=1, device=CPU))
 
     def stepped(rate: float, gradient: float) -> dict[str, torch.Tensor]:
         for parameter in model.parameters():

@@ -17,15 +17,15 @@ from tiny import ROOT
 from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 from trainer.errors import CannotWrite, ConfigError, Diverged, RanksDisagree
-from trainer.run import peers
-from trainer.run.failure import Failure, write_error_file
-from trainer.run.peers import Peers
+from trainer.run.failures import peers
+from trainer.run.failures.failure import Failure, write_error_file
+from trainer.run.failures.peers import Peers
 
 FAILING = """
 import os, time
 import torch.distributed as dist
-from trainer.run import peers
-from trainer.run.failure import Failure
+from trainer.run.failures import peers
+from trainer.run.failures.failure import Failure
 
 class Slow(dist.PrefixStore):
     def compare_set(self, *arguments):

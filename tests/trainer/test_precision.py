@@ -8,15 +8,15 @@ from tiny import events, tiny_config, train_losses
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.model.attention import HeadNorm
 from trainer.optimizer.ema import MISSING
 from trainer.optimizer.scaled_step import ScaledStep
-from trainer.run.checkpoint import read_checkpoint
-from trainer.run.learner import Learner
+from trainer.process.world import World
+from trainer.run.checkpoint.files import read_checkpoint
+from trainer.run.step.learner import Learner
 from trainer.run.training import Progress, run_training
-from trainer.world import World
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 PRODUCTS = {torch.ops.aten.mm.default, torch.ops.aten.addmm.default, torch.ops.aten.bmm.default}
@@ -144,7 +144,7 @@ def test_an_overflow_at_the_start_is_skipped_reported_and_survived(tmp_path, mon
             super().__init__(*arguments)
             self.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**40)
 
-    monkeypatch.setattr("trainer.run.learner.ScaledStep", TooBold)
+    monkeypatch.setattr("trainer.run.step.learner.ScaledStep", TooBold)
     config = tiny_config(tmp_path, "speed.precision=fp16", "train.updates=40", "train.window_updates=40")
     run_training(config, tmp_path, 0, Progress())
     (window,), (end,) = events(tmp_path, "steps"), events(tmp_path, "run_end")

@@ -15,20 +15,21 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.gpu_check import worker as gpu_check_worker
 from benchmarks.gpu_check.cases import Case
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config import Config, load_config
 from trainer.config.speed_rules import UNTRACED_UPDATES
+from trainer.contracts.term import Phase
 from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError
-from trainer.losses.choices import Phase, StepChoices
 from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.run import cuda_graph, training
-from trainer.run.clock import HostClock
+from trainer.process.world import World
+from trainer.run import training
+from trainer.run.record.step_clock import HostClock
+from trainer.run.step import cuda_graph
 from trainer.run.training import Progress, run_training
-from trainer.switches.nccl import observed_nccl, set_nccl_environment
-from trainer.switches.on_model import put_on_model, read_back_model
-from trainer.switches.process_switches import ProcessSwitches
-from trainer.world import World
+from trainer.switches.model import put_on_model, read_back_model
+from trainer.switches.process.nccl import observed_nccl, set_nccl_environment
+from trainer.switches.process.process_switches import ProcessSwitches
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 ON = [
@@ -54,8 +55,8 @@ def test_what_is_captured_has_the_switches_of_the_process(tmp_path, monkeypatch)
 
 
 def test_switches_of_the_process_are_on_until_they_are_closed(tmp_path):
-    off = ProcessSwitches(tiny_config(tmp_path), 12, tmp_path, ALONE).effective()
-    switches = ProcessSwitches(tiny_config(tmp_path, *ON), 12, tmp_path, ALONE)
+    off = ProcessSwitches(tiny_config(tmp_path).speed, 12, tmp_path, ALONE).effective()
+    switches = ProcessSwitches(tiny_config(tmp_path, *ON).speed, 12, tmp_path, ALONE, detect_anomaly=True)
     on = switches.effective()
     switches.close()
     assert (off["cudnn_autotune"], on["cudnn_autotune"], torch.backends.cudnn.benchmark) == (
@@ -78,7 +79,7 @@ def counted(monkeypatch, owner: object, name: str) -> list[None]:
 @pytest.mark.parametrize(("every", "cleanups"), [(0, 0), (2, 2), (3, 1)])
 def test_a_clean_up_comes_every_so_many_updates(tmp_path, monkeypatch, every, cleanups):
     config = tiny_config(tmp_path, f"speed.memory_cleanup_updates={every}")
-    switches = ProcessSwitches(config, 12, tmp_path, ALONE)
+    switches = ProcessSwitches(config.speed, 12, tmp_path, ALONE)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     collected = counted(monkeypatch, gc, "collect")
     emptied = counted(monkeypatch, torch.cuda, "empty_cache")
@@ -92,7 +93,7 @@ def test_a_clean_up_comes_every_so_many_updates(tmp_path, monkeypatch, every, cl
 @pytest.mark.parametrize("overrides", [(), ("speed.memory_cleanup_updates=2",)])
 def test_what_exists_after_the_first_update_is_collected_there_and_never_again(tmp_path, overrides):
     gc.unfreeze()  # a run that failed in this process has left its own
-    switches = ProcessSwitches(tiny_config(tmp_path, *overrides), 12, tmp_path, ALONE)
+    switches = ProcessSwitches(tiny_config(tmp_path, *overrides).speed, 12, tmp_path, ALONE)
     assert gc.get_freeze_count() == 0
     switches.after()
     frozen = gc.get_freeze_count()
@@ -159,7 +160,7 @@ def test_a_trace_has_the_range_of_each_step_of_muon(tmp_path, form, name):
 @pytest.mark.parametrize(("steps_left", "traced"), [(13, 3), (11, 1), (9, 0)])
 def test_a_resumed_run_traces_what_its_rest_allows_and_says_so(tmp_path, steps_left, traced):
     config = tiny_config(tmp_path, "speed.trace_updates=3", "train.updates=24")
-    switches = ProcessSwitches(config, steps_left, tmp_path, ALONE)
+    switches = ProcessSwitches(config.speed, steps_left, tmp_path, ALONE)
     assert switches.effective()["traced_updates"] == traced
     for _step in range(25 - steps_left, 25):
         switches.before()
@@ -172,7 +173,7 @@ def test_a_resumed_run_traces_what_its_rest_allows_and_says_so(tmp_path, steps_l
 
 def test_a_run_that_ends_early_writes_what_it_has_traced(tmp_path):
     switches = ProcessSwitches(
-        tiny_config(tmp_path, "speed.trace_updates=9", "train.updates=30"), 30, tmp_path, ALONE
+        tiny_config(tmp_path, "speed.trace_updates=9", "train.updates=30").speed, 30, tmp_path, ALONE
     )
     for _step in range(UNTRACED_UPDATES + 3):
         switches.before()
@@ -189,7 +190,7 @@ def test_a_trace_that_a_full_disk_refuses_is_named_and_no_half_of_it_stays(tmp_p
     config = tiny_config(tmp_path, "speed.trace_updates=2", "train.updates=12")
 
     def traced(out: Path) -> Path:
-        switches = ProcessSwitches(config, 12, out, ALONE)
+        switches = ProcessSwitches(config.speed, 12, out, ALONE)
         for _step in range(12):
             switches.before()
             for _operation in range(100):
@@ -216,7 +217,7 @@ def test_a_trace_that_lacks_its_end_is_refused_where_there_is_room_again(tmp_pat
 
     monkeypatch.setattr(torch.profiler.profile, "export_chrome_trace", without_its_end)
     config = tiny_config(tmp_path, "speed.trace_updates=2", "train.updates=12")
-    switches = ProcessSwitches(config, 12, tmp_path / "out", ALONE)
+    switches = ProcessSwitches(config.speed, 12, tmp_path / "out", ALONE)
     with pytest.raises(CannotWrite, match=r"^trace-0\.json cannot be written to .*: No space left"):
         for _step in range(12):
             switches.before()
@@ -263,7 +264,9 @@ def test_warnings_of_the_whole_run_are_in_its_end(tmp_path, monkeypatch):
     for name in ("NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_MIN_NCHANNELS"):
         monkeypatch.setenv(name, "of this test")
         monkeypatch.delenv(name)
-    switches = ProcessSwitches(tiny_config(tmp_path, "speed.nccl=[NCCL_MIN_NCHANNELS=4]"), 7, tmp_path, ALONE)
+    switches = ProcessSwitches(
+        tiny_config(tmp_path, "speed.nccl=[NCCL_MIN_NCHANNELS=4]").speed, 7, tmp_path, ALONE
+    )
     assert switches.nccl_warnings() == 0
     log = tmp_path / "nccl.log"
     monkeypatch.setenv("NCCL_DEBUG_FILE", str(log))
@@ -295,10 +298,10 @@ def test_places_in_common_are_embedded_once_with_the_same_gradients(tmp_path, re
     for hoisted in ("false", "true"):
         config = tiny_config(tmp_path, f"speed.hoist_fixed_grid={hoisted}", *recipe)
         torch.manual_seed(0)
-        objective = Objective(LatentPdeOperator(config), config)
+        objective = build_objective(build_model(config), config)
         put_on_model(objective, config.speed)
         batch = a_batch(config)
-        inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
+        inputs = build_choices(config, 0).inputs(1, batch.pair)
         with FlopCounterMode(display=False) as counter:
             loss = objective(batch, inputs, Phase())
             loss.backward()
@@ -321,7 +324,7 @@ def by_sampling(folder, switch: str) -> dict[tuple[str, str], tuple[Config, Obje
             f"recipe.query_strategy={strategy}",
             *("loss.spectral=0", "loss.conservation=0"),  # they need a regular grid
         )
-        objective = Objective(LatentPdeOperator(config), config)
+        objective = build_objective(build_model(config), config)
         put_on_model(objective, config.speed)
         made[strategy, points] = config, objective
     return made
@@ -347,11 +350,11 @@ def test_predictions_and_reconstructions_decoded_together_have_the_same_gradient
         ]
         config = tiny_config(tmp_path, f"speed.joint_decode={together}", *tasks, *recipe)
         torch.manual_seed(0)
-        objective = Objective(LatentPdeOperator(config), config)
+        objective = build_objective(build_model(config), config)
         put_on_model(objective, config.speed)
         batch, calls = a_batch(config), []
         objective.model.decoder.register_forward_hook(lambda *_, calls=calls: calls.append(1))
-        loss = objective(batch, StepChoices.of(config, 0).inputs(1, batch.pair), Phase())
+        loss = objective(batch, build_choices(config, 0).inputs(1, batch.pair), Phase())
         loss.backward()
         losses.append(loss.detach())
         gradients.append({name: p.grad for name, p in objective.model.named_parameters()})
@@ -366,7 +369,7 @@ def test_only_what_is_at_the_same_places_is_decoded_together(tmp_path):
     for sampling, (config, objective) in by_sampling(tmp_path, "joint_decode").items():
         read_back[sampling] = read_back_model(objective, config.speed, torch.float32)["joint_decodes"]
         batch = a_batch(config)
-        inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
+        inputs = build_choices(config, 0).inputs(1, batch.pair)
         assert objective(batch, inputs, Phase()).isfinite()
         assert objective(batch, inputs, Phase(inverse=False)).isfinite()
     assert read_back == {("uniform", "null"): 1, ("lattice", "4"): 1, ("uniform", "4"): 0}
@@ -376,6 +379,6 @@ def test_nothing_is_decoded_together_where_no_term_asks_for_a_reconstruction(tmp
     config = tiny_config(
         tmp_path, "speed.joint_decode=true", "loss.inverse_encoding=0", "loss.inverse_decoding=0"
     )
-    objective = Objective(LatentPdeOperator(config), config)
+    objective = build_objective(build_model(config), config)
     put_on_model(objective, config.speed)
     assert read_back_model(objective, config.speed, torch.float32)["joint_decodes"] == 0

@@ -12,15 +12,22 @@ from test_wrappers import LATENT_ALONE
 from tiny import OUT_OF_MEMORY, ROOT, launch, tiny_config, tiny_file, train_in_ranks
 
 from trainer.config import load_config
+from trainer.contracts.term import EVERYTHING
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
-from trainer.losses.choices import EVERYTHING
+from trainer.process.world import World
 from trainer.profiling.memory import held_bytes
 from trainer.profiling.regions import Regions
-from trainer.profiling.tune_batch import _fits, fewest_micro_steps, largest_that_fits, tune_batch
+from trainer.profiling.tune_batch import (
+    _fits,
+    _train,
+    _trial,
+    fewest_micro_steps,
+    largest_that_fits,
+    tune_batch,
+)
 from trainer.profiling.work import flops_per_pair
-from trainer.run.learner import Learner
-from trainer.world import World
+from trainer.run.step.learner import Learner
 
 PARTS = {
     "data",
@@ -221,8 +228,8 @@ def test_the_highest_memory_of_a_part_is_its_own_before_and_after_an_inner_one(m
 def test_what_is_compiled_as_one_is_named_as_one(tmp_path):
     arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     program = (  # spares the test the compiler, a minute of it
-        "import sys; from trainer.cli import main; from trainer.switches import compile_blocks; "
-        "compile_blocks.compile_whole = lambda objective, mode: None; sys.exit(main(sys.argv[1:]))"
+        "import sys; from trainer.cli import main; from trainer.switches.model.compilation import regions; "
+        "regions.compile_whole = lambda objective, mode: None; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", program, *arguments, "--set", "speed.compile=model"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -274,7 +281,8 @@ def test_each_step_of_a_trial_has_all_terms_and_the_last_an_optimizers_state(
 
     monkeypatch.setattr(Learner, "work", watched)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    assert _fits(8, config, open_data(config), World(rank=0, size=1, device=torch.device("cpu")))
+    data, alone = open_data(config), World(rank=0, size=1, device=torch.device("cpu"))
+    assert _fits(8, lambda pairs: _train(_trial(config, pairs), data, alone))
     assert seen == [(EVERYTHING, False), (EVERYTHING, True)]
 
 
@@ -296,21 +304,19 @@ def test_the_micro_steps_for_any_batch_are_the_fewest_that_the_config_may_have(n
         ([], 16, 1),
         ([], 5, 4),
         (["recipe.batch_cut_into=3", "train.pairs_per_update=48"], 5, 4),  # a step has 16 pairs
-        (["recipe.batch_doubles_after=[5]"], 5, 8),  # 7 would do for the 32 of the last step, but not for 16
-        (["recipe.batch_doubles_after=[5]"], 1, None),
         (["recipe.inverse_every_nth_pair=4"], 4, 4),
-        (["recipe.inverse_every_nth_pair=4", "recipe.batch_doubles_after=[5]"], 4, None),
+        (["recipe.inverse_every_nth_pair=4"], 3, None),
     ],
 )
-def test_micro_steps_are_of_the_largest_step_and_of_every_rule(tmp_path, overrides, pairs, expected):
+def test_micro_steps_are_of_a_step_and_of_every_rule(tmp_path, overrides, pairs, expected):
     assert fewest_micro_steps(tiny_config(tmp_path, *overrides), pairs) == expected
 
 
 def test_a_batch_that_no_number_of_micro_steps_comes_down_to_is_told(tmp_path, monkeypatch, capsys):
     with_a_limit(monkeypatch, OUT_OF_MEMORY[0])
-    grown = ["recipe.batch_doubles_after=[5]", "recipe.inverse_every_nth_pair=16"]
-    assert tune_batch(tiny_config(tmp_path, *grown), 0.9) == 1
-    assert "16 pairs per micro-step fit, but no speed.accumulation_steps" in capsys.readouterr().out
+    uncut = ["train.pairs_per_update=32", "speed.compile=blocks", "speed.compile_mode=reduce-overhead"]
+    assert tune_batch(tiny_config(tmp_path, *uncut), 0.9) == 1
+    assert "20 pairs per micro-step fit, but no speed.accumulation_steps" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("error", OUT_OF_MEMORY)

@@ -18,22 +18,28 @@ import torch
 from processes import is_there
 from tiny import ROOT, ensure_files, events, launch, tiny_config
 
+from trainer.build import build_model
 from trainer.cli import BAD_INPUT, main
 from trainer.config import Config
-from trainer.data.mixture import TaskSet
-from trainer.data.normalisation import FieldUnits
+from trainer.data.batches.mixture import TaskSet
+from trainer.data.files.normalisation import FieldUnits
 from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError, Diverged
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import LoopEma
-from trainer.ranks import rank_from_environment
-from trainer.run.checkpoint import read_checkpoint
-from trainer.run.evaluate import _take_gpu, _write_whole, as_text, evaluate_checkpoint, evaluate_runs
-from trainer.run.evaluation import Evaluator
-from trainer.run.evaluation_rollouts import Rollouts, _sums
+from trainer.process.ranks import rank_from_environment
+from trainer.process.terminal import show_progress
+from trainer.process.world import World
+from trainer.run.checkpoint.files import read_checkpoint
+from trainer.run.evaluation.command import (
+    _take_gpu,
+    _write_whole,
+    as_text,
+    evaluate_checkpoint,
+    evaluate_runs,
+)
+from trainer.run.evaluation.one_step import Evaluator
+from trainer.run.evaluation.rollouts import Rollouts, _sums
 from trainer.run.training import Progress, run_training
-from trainer.terminal import show_progress
-from trainer.world import World
 
 CPU = torch.device("cpu")
 ALONE = World(rank=0, size=1, device=CPU)
@@ -76,7 +82,7 @@ def rollouts_of(folder, task: str, *overrides: str) -> Rollouts:
 
 
 def drawn_weights(config: Config) -> dict[str, torch.Tensor]:
-    return LatentPdeOperator(config).state_dict()
+    return build_model(config).state_dict()
 
 
 def errors(rollouts: Rollouts, error: torch.Tensor) -> dict[str, float]:
@@ -242,7 +248,7 @@ def test_an_evaluator_leaves_random_numbers_as_they_are(tmp_path):
     held_out, before = open_data(config).held_out, torch.get_rng_state()
     model = Evaluator(config, held_out, ALONE).model
     assert torch.equal(torch.get_rng_state(), before)
-    of_it, of_a_drawn_one = dict(model.named_buffers()), dict(LatentPdeOperator(config).named_buffers())
+    of_it, of_a_drawn_one = dict(model.named_buffers()), dict(build_model(config).named_buffers())
     assert of_it.keys() == of_a_drawn_one.keys()
     assert all(torch.equal(buffer, of_a_drawn_one[name]) for name, buffer in of_it.items())
 
@@ -464,7 +470,7 @@ def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_rep
 
 
 def test_evaluations_side_by_side_have_a_gpu_each_and_draw_no_bars_over_each_other(monkeypatch, capsys):
-    monkeypatch.setattr("trainer.terminal._is_quiet", False)  # put back after the test, as
+    monkeypatch.setattr("trainer.process.terminal._is_quiet", False)  # put back after the test, as
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         monkeypatch.setenv(name, "")  # these are
     gpus = multiprocessing.SimpleQueue()
@@ -481,7 +487,7 @@ def test_a_process_that_evaluates_ends_with_the_one_that_started_it(tmp_path):
     script = tmp_path / "pool.py"
     script.write_text(
         "import multiprocessing, os, signal, sys, time\n"
-        "from trainer.run.evaluate import _take_gpu\n"
+        "from trainer.run.evaluation.command import _take_gpu\n"
         "def work(pid_file):\n"
         "    open(pid_file, 'w').write(str(os.getpid()))\n"
         "    time.sleep(600)\n"

@@ -6,15 +6,12 @@ import pytest
 import torch
 from tiny import tiny_config
 
+from trainer.build import build_choices, build_model, build_objective, build_rates
 from trainer.config.schema import RecipeConfig
-from trainer.losses.choices import StepChoices
-from trainer.losses.objective import Objective
 from trainer.losses.read_back import read_back_recipe
 from trainer.losses.terms import TERMS
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.optimizer.learning_rate import read_back_rates
-from trainer.run.learner import Learner
-from trainer.world import World
+from trainer.process.world import World
+from trainer.run.step.learner import Learner
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 
@@ -47,11 +44,6 @@ CHANGED = {
         "inverse_terms": "1 of 1 pairs, 48 of 48 steps from 1",
         "prior_terms": "48 of 48 steps from 1",
     },
-    "batch_doubles_after=[4, 8]": {
-        "step_pairs": "16 in 4 steps, 32 in 2 steps, 64 in 1 steps",
-        "inverse_terms": "1 of 1 pairs, 7 of 7 steps from 1",
-        "prior_terms": "7 of 7 steps from 1",
-    },
     "warmup_updates=4": {"learning_rate_warm_up": "largest at update 4"},
     "warmup_updates=0": {"learning_rate_warm_up": "none"},
     "schedule_updates=6": {"learning_rate_schedule": "lowest from update 6 of 12"},
@@ -63,9 +55,14 @@ CHANGED = {
 
 def read_back(folder, *overrides: str) -> dict[str, str]:
     config = tiny_config(folder, *TWO_TASKS, *overrides)
-    of_steps = read_back_recipe(Objective(LatentPdeOperator(config), config), StepChoices.of(config, 0))
+    of_steps = read_back_recipe(
+        build_objective(build_model(config), config),
+        build_choices(config, 0),
+        config.cut,
+        config.train.pairs_per_update,
+    )
     average = Learner(config, 0, ALONE).effective()["ema"]
-    return {**of_steps, **read_back_rates(config), "ema": average}
+    return {**of_steps, **build_rates(config).effective(), "ema": average}
 
 
 def test_every_key_of_the_recipe_is_here():
@@ -129,11 +126,8 @@ def test_without_a_term_that_decodes_nothing_is_decoded(tmp_path):
             ["optimizer.warmup_updates=9", "recipe.warmup_updates=2", "recipe.schedule_updates=6"],
             "lowest from update 6 of 12",
         ),
-        # Two parts of three a step after update 4, so that one ends at 6 1/3.
-        (["recipe.batch_cut_into=3", "recipe.batch_doubles_after=[5]"], "lowest from update 7 of 13"),
     ],
 )
 def test_the_schedule_reads_back_from_the_update_in_which_its_lowest_rate_begins(tmp_path, sets, told):
-    grown = ["train.updates=13", "train.pairs_per_update=48", "recipe.schedule_updates=6"]
-    config = tiny_config(tmp_path, *(grown if "13" in told else ["train.updates=12"]), *sets)
-    assert read_back_rates(config)["learning_rate_schedule"] == told
+    config = tiny_config(tmp_path, "train.updates=12", *sets)
+    assert build_rates(config).effective()["learning_rate_schedule"] == told

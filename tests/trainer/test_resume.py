@@ -26,20 +26,20 @@ import torch
 from graphs_on_cpu import replay_by_calls
 from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losses
 
-from trainer.data.pairs import split_trajectories
+from trainer.data.files.pairs import split_trajectories
 from trainer.data.splits import open_data
 from trainer.errors import CannotWrite, ConfigError, Diverged
 from trainer.optimizer import scaled_step
-from trainer.run.checkpoint import BEST, LAST, CheckpointWriter, _save, read_checkpoint
-from trainer.run.evaluate import evaluate_checkpoint
-from trainer.run.failure import Failure
-from trainer.run.keeper import Keeper, require_finite_weights
-from trainer.run.learner import Learner
+from trainer.process.world import World
+from trainer.run.checkpoint.files import BEST, LAST, CheckpointWriter, _save, read_checkpoint
+from trainer.run.checkpoint.manager import CheckpointManager, require_finite_weights
+from trainer.run.checkpoint.resume import differences, earlier_part, require_same_data
+from trainer.run.evaluation.command import evaluate_checkpoint
+from trainer.run.failures.failure import Failure
 from trainer.run.lock import hold_folder
-from trainer.run.metrics import MetricsFile
-from trainer.run.resume import differences, earlier_part, require_same_data
+from trainer.run.record.metrics_file import MetricsFile
+from trainer.run.step.learner import Learner
 from trainer.run.training import Progress, run_training
-from trainer.world import World
 
 KEEPING = ["train.window_updates=1", "train.checkpoint_every_updates=2", "evaluation.every_updates=3"]
 
@@ -142,7 +142,7 @@ def resumed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("resumed")
     config = tiny_config(folder, *KEEPING, "train.keep_best=true")
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("keeper", "events"):
+        for module in ("checkpoint.manager", "record.events"):
             patch.setattr(f"trainer.run.{module}.seconds_since_start", lambda: 100.0)
         interrupted_at(4, patch, config, folder)
         interrupted_at(6, patch, config, folder, resume=True)
@@ -330,7 +330,7 @@ def test_a_checkpoint_that_may_not_be_read_says_so(tmp_path, monkeypatch):
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("trainer.run.checkpoint.zipfile.ZipFile", refuse)
+    monkeypatch.setattr("trainer.run.checkpoint.files.zipfile.ZipFile", refuse)
     with pytest.raises(ConfigError, match=r"x: cannot be read \(Permission denied\); make it readable"):
         read_checkpoint(Path("x"))
 
@@ -552,7 +552,7 @@ def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
 
 SLOW_SAVE = """
 import sys, time
-from trainer.run import checkpoint
+from trainer.run.checkpoint import files as checkpoint
 save, saving = checkpoint.torch.save, sys.argv.pop(1)
 checkpoint.torch.save = lambda *of: (open(saving, "w"), time.sleep(3), save(*of))
 from trainer.cli import main
@@ -593,13 +593,13 @@ def test_a_failure_waits_for_the_checkpoint_that_is_being_written(tmp_path):
 def test_a_resumed_run_lets_go_of_the_checkpoint_that_it_started_from(tmp_path, monkeypatch):
     config = tiny_config(tmp_path, "train.checkpoint_every_updates=2")
     interrupted_at(3, monkeypatch, config, tmp_path)
-    held, keep = [], Keeper.keep
+    held, keep = [], CheckpointManager.save_if_due
 
-    def noted(keeper: Keeper, *arguments: object) -> None:
-        held.append((keeper.earlier.state, keeper.earlier.metrics))
-        keep(keeper, *arguments)
+    def noted(checkpoints: CheckpointManager, *arguments: object) -> None:
+        held.append((checkpoints.earlier.state, checkpoints.earlier.metrics))
+        keep(checkpoints, *arguments)
 
-    monkeypatch.setattr(Keeper, "keep", noted)
+    monkeypatch.setattr(CheckpointManager, "save_if_due", noted)
     run_training(config, tmp_path, 3, Progress(), resume=True)
     assert set(held) == {(None, b"")}
 
@@ -616,7 +616,6 @@ def test_a_record_that_cannot_be_written_is_named(tmp_path):
 SPOILT_BY_ITS_FIRST_UPDATE = [
     "optimizer.learning_rate=1e38",
     "optimizer.weight_decay=3.3",  # weights of about 1 times both are more than float32 holds
-    "optimizer.beta1=0",
     "optimizer.warmup_updates=0",
 ]
 
@@ -644,7 +643,7 @@ def test_the_checkpoint_before_the_weights_were_spoilt_is_kept(tmp_path, monkeyp
         time.sleep(0.2)
         _save(*arguments, **best)
 
-    monkeypatch.setattr("trainer.run.checkpoint._save", slow)
+    monkeypatch.setattr("trainer.run.checkpoint.files._save", slow)
     monkeypatch.setattr(Learner, "work", spoiling)
     # An infinity can come to nothing in the held-out loss, which the last step has as well.
     monkeypatch.setattr("trainer.run.training.write_evaluation", lambda *_: 1.0)
@@ -794,7 +793,7 @@ def test_checkpoints_are_written_one_after_another(tmp_path, monkeypatch):
         time.sleep(0.3 if state["step"] == 1 else 0)
         written.append(state["step"])
 
-    monkeypatch.setattr("trainer.run.checkpoint._save", slower_at_first)
+    monkeypatch.setattr("trainer.run.checkpoint.files._save", slower_at_first)
     writer = CheckpointWriter(tmp_path, asynchronous=True)
     for step in (1, 2):
         writer.write({"step": step}, best=False)

@@ -5,13 +5,12 @@ import yaml
 from test_learning import a_batch
 from tiny import ROOT, tiny_config
 
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config import load_config, to_plain
 from trainer.config.rules import require_world_fits
 from trainer.config.speed_rules import require_device_fits
+from trainer.contracts.term import Phase
 from trainer.errors import ConfigError
-from trainer.losses.choices import Phase, StepChoices
-from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
 
 EXPERIMENTS = sorted((ROOT / "configs/experiments").glob("*.yaml"))
 MAY_DIFFER = {"same-work": {"speed"}, "recipe": {"speed", "recipe"}, "regression": set()}
@@ -51,7 +50,7 @@ def test_variants_fit_the_processes_of_their_experiment(path):
         overrides = [f"{key}={value}" for key, value in variant.get("set", {}).items()]
         config = load_config(ROOT / variant["config"], overrides)
         require_world_fits(config, experiment["launch"]["nproc_per_node"])
-        require_device_fits(config, device, experiment["launch"]["nproc_per_node"])
+        require_device_fits(config.speed, device, experiment["launch"]["nproc_per_node"])
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs/train").glob("*.yaml")), ids=lambda path: path.stem)
@@ -91,11 +90,11 @@ OPERATOR_ONLY = [
 
 def test_the_operator_alone_is_trained_without_a_decode(tmp_path):
     config = tiny_config(tmp_path, *OPERATOR_ONLY)
-    objective = Objective(LatentPdeOperator(config), config)
+    objective = build_objective(build_model(config), config)
     decodes = []
     objective.model.decoder.register_forward_hook(lambda *_: decodes.append(1))
     batch = a_batch(config)
-    objective(batch, StepChoices.of(config, 0).inputs(1, batch.pair), Phase()).backward()
+    objective(batch, build_choices(config, 0).inputs(1, batch.pair), Phase()).backward()
     assert not decodes
     assert all(p.grad.abs().max() > 0 for p in objective.model.operator.blocks.parameters())
     assert all(p.grad is None for p in objective.model.decoder.parameters())

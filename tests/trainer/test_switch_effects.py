@@ -11,13 +11,13 @@ from tiny import tiny_config
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
-from trainer.data.feed import Share, open_feed
+from trainer.build import build_model
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
-from trainer.model.latent_operator import LatentPdeOperator
 from trainer.optimizer.ema import make_ema
 from trainer.optimizer.hybrid import make_optimizer
-from trainer.run.checkpoint import CheckpointWriter
-from trainer.switches.process_switches import ProcessSwitches
+from trainer.run.checkpoint.files import CheckpointWriter
+from trainer.switches.process.process_switches import ProcessSwitches
 
 HOST_READ = "_local_scalar_dense"  # what .item() and .tolist() call
 
@@ -35,7 +35,7 @@ class Operations(TorchDispatchMode):
 
 
 def test_foreach_averages_all_weights_in_one_operation(tmp_path):
-    model = LatentPdeOperator(tiny_config(tmp_path))
+    model = build_model(tiny_config(tmp_path))
     counts = {}
     for foreach in (False, True):
         ema = make_ema(model, 0.9, foreach=foreach)
@@ -46,10 +46,11 @@ def test_foreach_averages_all_weights_in_one_operation(tmp_path):
 
 
 def test_fused_adamw_steps_in_one_operation_for_each_group(tmp_path):
-    model = LatentPdeOperator(tiny_config(tmp_path))
+    model = build_model(tiny_config(tmp_path))
     counts = {}
     for fused in ("false", "true"):
-        optimizer = make_optimizer(model, tiny_config(tmp_path, f"speed.fused_adamw={fused}"), ALONE)
+        config = tiny_config(tmp_path, f"speed.fused_adamw={fused}")
+        optimizer = make_optimizer(model, config.optimizer, config.speed, ALONE)
         give_gradients(model, 0)
         with Operations() as operations:
             optimizer.step()
@@ -63,10 +64,10 @@ def test_fused_adamw_steps_in_one_operation_for_each_group(tmp_path):
 )
 def test_muon_reads_back_its_form_and_batches_equal_shapes(tmp_path, muon, expected, products):
     config = tiny_config(tmp_path, "optimizer.matrices=muon", f"speed.muon={muon}")
-    model = LatentPdeOperator(config)
+    model = build_model(config)
     ranks = 2 if muon == "sharded" else 1
     world = type(ALONE)(rank=0, size=ranks, device=ALONE.device)
-    optimizer = make_optimizer(model, config, world)
+    optimizer = make_optimizer(model, config.optimizer, config.speed, world)
     assert optimizer.implementation.endswith(expected)
     if muon != "sharded":
         give_gradients(model, 0)
@@ -96,7 +97,7 @@ def test_an_update_reads_no_number_from_the_device(tmp_path):
 def test_losses_are_read_after_every_update_where_asked(tmp_path, asked, reads):
     config = tiny_config(tmp_path, f"speed.metric_reads={asked}", "optimizer.clip_norm=1.0")
     learner, feed = a_learner(config)
-    switches = ProcessSwitches(config, 7, tmp_path, ALONE)
+    switches = ProcessSwitches(config.speed, 7, tmp_path, ALONE)
     record = learner.update(1, feed)
     with Operations() as operations:
         switches.read(record.loss, record.gradient_norm)
@@ -136,7 +137,7 @@ def test_pages_are_pinned_where_they_are_asked_for_and_a_gpu_reads_them(
             noted.update(options)
             super().__init__(*arguments, **{**options, "pin_memory": False})  # there is no GPU
 
-    monkeypatch.setattr("trainer.data.feed.DataLoader", NotingLoader)
+    monkeypatch.setattr("trainer.data.batches.feed.DataLoader", NotingLoader)
     config = tiny_config(tmp_path, f"speed.loader_pinned={str(asked).lower()}")
     train = open_data(config).train
     open_feed(train, Share(train.schedule(16, 0), 0, 1, 1), 7, config.speed, torch.device(device)).close()

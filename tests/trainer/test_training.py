@@ -13,20 +13,20 @@ import torch
 from tiny import ROOT, SAME_WEIGHTS, events, gradient_norms, tiny_config, train_losses, weights
 from torch import nn
 
+from trainer.build import build_rates
 from trainer.config import Config
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError, Diverged
 from trainer.losses.choices import StepChoices
 from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.hybrid import Hybrid
-from trainer.optimizer.learning_rate import learning_rate
-from trainer.run import learner as learner_module
-from trainer.run.learner import Learner
-from trainer.run.metrics import MetricsFile
+from trainer.process.world import World, open_world
+from trainer.run.record.metrics_file import MetricsFile
+from trainer.run.record.window import StepRecord, Window
+from trainer.run.step import learner as learner_module
+from trainer.run.step.learner import Learner
 from trainer.run.training import Progress, run_training
-from trainer.run.window import StepRecord, Window
-from trainer.world import World, open_world
 
 ROLLOUT_ERRORS = (
     "rmse",
@@ -179,15 +179,16 @@ def test_a_run_draws_its_pairs_by_its_own_seed_and_config(tmp_path, monkeypatch)
         raise Opened(share)
 
     monkeypatch.setattr("trainer.run.training.open_feed", opened)
-    cut = ["train.rest=pad", "speed.accumulation_steps=4", "recipe.batch_doubles_after=[5]"]
+    cut = ["train.rest=pad", "speed.accumulation_steps=4"]
+    cut += ["recipe.batch_cut_into=2", "train.pairs_per_update=32"]
     config = tiny_config(tmp_path, *cut)
     with pytest.raises(Opened) as caught:
         run_training(config, tmp_path, 3, Progress())
     (share,) = caught.value.args
     (schedule,) = share.schedule.tasks
     assert (share.rank, share.world_size, share.micro_steps) == (0, 1, 4)
-    assert (schedule.pairs_per_update, schedule.seed, schedule.rest) == (16, 3, "pad")
-    assert schedule.growth == config.growth
+    assert (schedule.pairs_per_update, schedule.seed, schedule.rest) == (32, 3, "pad")
+    assert schedule.cut_into == 2
 
 
 @pytest.mark.parametrize(
@@ -237,8 +238,8 @@ def test_plain_descent_steps_as_far_however_the_work_is_done(
 def optimizer_of(kind: type[AdamW]):
     """Return what makes that of every parameter, unfused, whatever the config asks for."""
 
-    def make(model, config, world, capturable):
-        part = kind(dict(model.named_parameters()), config.optimizer, fused=False, device=world.device)
+    def make(model, config, speed, world):
+        part = kind(dict(model.named_parameters()), config, fused=False, device=world.device)
         return Hybrid([part], model)
 
     return make
@@ -288,7 +289,7 @@ def test_a_step_has_the_rate_and_the_terms_that_are_due_in_it(tmp_path, monkeypa
     feed = open_feed(data.train, Share(data.train.schedule(16, 0), 0, 1, 1), 3, config.speed, ALONE.device)
     learner = Learner(config, 3, ALONE)
     rates = [learner.update(step, feed).learning_rate for step in (1, 2, 3)]
-    assert rates == [learning_rate(config, step) for step in (1, 2, 3)]
+    assert rates == [build_rates(config).rate(step) for step in (1, 2, 3)]
     assert given == [
         (1, rates[0], False, False),
         (2, rates[1], True, False),

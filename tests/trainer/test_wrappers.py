@@ -7,11 +7,10 @@ import pytest
 import torch
 from tiny import events, gradient_norms, tiny_config, train_in_ranks, train_losses
 
+from trainer.build import build_model, build_objective
 from trainer.errors import ConfigError
-from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
+from trainer.process.world import World
 from trainer.run.training import Progress, run_training
-from trainer.world import World
 from trainer.wrapper import wrap
 
 BASE = "train.checkpoint_every_updates=4,train.window_updates=1"
@@ -59,10 +58,10 @@ INTO_FSDP2 = {
 LATENT_ALONE = [
     f"loss.{term}=0" for term in ("forward", "spectral", "boundary", "conservation", "positivity")
 ] + ["loss.latent_norm=0", "loss.diversity=0", "data.tasks=[advection1d]"]
-GROWING = f"{BASE},train.updates=8,recipe.batch_doubles_after=[4]"
-WITH_GROWTH = {
-    "ddp-grown": f"{GROWING},speed.accumulation_steps=2",
-    "fsdp2-grown": f"{GROWING},speed.wrapper=fsdp2",
+CUT = f"{BASE},train.updates=8,train.pairs_per_update=32,recipe.batch_cut_into=2"
+WITH_CUT = {
+    "ddp-cut": f"{CUT},speed.accumulation_steps=2",
+    "fsdp2-cut": f"{CUT},speed.wrapper=fsdp2",
 }
 
 
@@ -70,12 +69,12 @@ WITH_GROWTH = {
 def trained_in_ranks(tmp_path_factory):
     """All runs of two ranks, one beside the other, and one rank's to compare with."""
     folder = tmp_path_factory.mktemp("ranks")
-    alone = {"one": BASE, "one-muon": MUON, "one-fp16": IN_FP16["ddp-fp16"], "one-grown": GROWING}
+    alone = {"one": BASE, "one-muon": MUON, "one-fp16": IN_FP16["ddp-fp16"], "one-cut": CUT}
     for name, overrides in alone.items():
         run_training(tiny_config(folder, *overrides.split(",")), folder / name, 3, Progress())
     cut = {"cut!": WITH_MUON["fsdp2-sharded"], "cut-fp16!": GRAPH_FP16}
     resumed = {**FAST_AGAIN, **INTO_FSDP2}
-    train_in_ranks(folder, 2, {**WITH_ADAMW, **WITH_MUON, **IN_FP16, **WITH_GROWTH, **resumed, **cut})
+    train_in_ranks(folder, 2, {**WITH_ADAMW, **WITH_MUON, **IN_FP16, **WITH_CUT, **resumed, **cut})
     return folder
 
 
@@ -125,12 +124,10 @@ def test_flat_gradients_are_the_plain_ones_where_a_step_does_not_reach_every_par
     assert_same_training(tmp_path / "none", tmp_path / "flat", numbers=0, state=0)
 
 
-@pytest.mark.parametrize("name", WITH_GROWTH)
-def test_a_growing_batch_trains_alike_under_wrappers(trained_in_ranks, name):
-    assert_same_training(trained_in_ranks / "one-grown", trained_in_ranks / name, numbers=1e-5)
-    assert [window["samples"] for window in events(trained_in_ranks / name, "steps")] == [[16]] * 4 + [
-        [32]
-    ] * 2
+@pytest.mark.parametrize("name", WITH_CUT)
+def test_smaller_steps_train_alike_under_wrappers(trained_in_ranks, name):
+    assert_same_training(trained_in_ranks / "one-cut", trained_in_ranks / name, numbers=1e-5)
+    assert [window["samples"] for window in events(trained_in_ranks / name, "steps")] == [[16, 16]] * 8
 
 
 # Muon's directions have the 8 bits of bfloat16.
@@ -250,7 +247,7 @@ def test_four_ranks_train_like_one_and_resume_what_two_began(trained_in_ranks):
 def test_a_gradient_outside_the_buffer_reads_back(tmp_path):
     alone = World(rank=0, size=1, device=torch.device("cpu"))
     config = tiny_config(tmp_path, "speed.wrapper=flat", "speed.accumulation_steps=4", EVERY_MICRO_STEP)
-    wrapper = wrap(Objective(LatentPdeOperator(config), config), config.speed, alone)
+    wrapper = wrap(build_objective(build_model(config), config), config.speed, alone)
     assert (wrapper.reduced, wrapper.effective()) == (4, {"wrapper": "flat", "gradient_reductions": 0})
     wrapper.parameters[1].grad = torch.zeros_like(wrapper.parameters[1])
     assert wrapper.effective()["wrapper"] == "none"

@@ -11,8 +11,8 @@ import yaml
 
 from trainer.config import Config, load_config
 from trainer.config.schema import DataConfig
-from trainer.data import sources
-from trainer.data.sources import open_files
+from trainer.data.files import sources
+from trainer.data.files.sources import open_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +51,18 @@ TINY = {
         "decoder_hidden_dim": 16,
         "decoder_depth": 1,
         "decoder_heads": 2,
+    },
+    "loss": {
+        "forward": 1.0,
+        "spectral": 0.05,
+        "boundary": 1e-4,
+        "conservation": 1e-4,
+        "positivity": 1e-4,
+        "latent": 1.0,
+        "latent_norm": 1e-4,
+        "diversity": 1e-4,
+        "inverse_encoding": 0.01,
+        "inverse_decoding": 0.01,
     },
     "optimizer": {"matrices": "adamw", "learning_rate": 1e-3, "warmup_updates": 2, "clip_norm": 1.0},
     "train": {"updates": 7, "pairs_per_update": 16, "window_updates": 2, "timeout_seconds": 60},

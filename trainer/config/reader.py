@@ -8,8 +8,8 @@ import types
 import typing
 from collections.abc import Mapping
 
+from trainer.contracts.settings import Range
 from trainer.errors import Problem
-from trainer.ranges import Range
 
 MOST_DIGITS = 15  # of whole numbers
 MOST = 1e38  # of others: 32-bit floats end soon after

@@ -1,33 +1,41 @@
 """Combinations that cannot work, each refused with its reason."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from trainer.config.loss_rules import broken_loss_rules
-from trainer.config.schema import LEAST_PAIRS, Config
+from trainer.config.schema import Config, DataConfig
 from trainer.config.speed_rules import broken_speed_rules
-from trainer.config.token_grid import token_grid
+from trainer.contracts.sections import (
+    LEAST_PAIRS,
+    AnySpeed,
+    ModelConfig,
+    OptimizerConfig,
+    RecipeConfig,
+    TrainConfig,
+)
 from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError, Problem
+from trainer.model.token_grid import Grids, token_grid
 
 
 def broken_rules(config: Config) -> Iterator[Problem]:
     """Yield what is wrong with a config whose single values are all in range."""
-    yield from _root(config)
-    yield from _grid(config)
-    yield from _tasks(config)
-    yield from _model(config)
-    yield from broken_loss_rules(config)
-    yield from _pairs(config)
-    yield from _schedule(config)
-    yield from _growth(config)
-    yield from _optimizer(config)
+    data, recipe, train = config.data, config.recipe, config.train
+    yield from _root(data.root)
+    yield from _grid(data, config.grids, config.model.tokens)
+    yield from _tasks(data, recipe.task_shares)
+    yield from _model(config.model)
+    yield from broken_loss_rules(config.loss, recipe, config.model, config.grids)
+    yield from _pairs(train, config.speed, recipe, config.task_shares)
+    yield from _frames(data)
+    yield from _schedule(config.optimizer, recipe, config.warmup_updates, train.updates)
+    yield from _optimizer(config.optimizer, config.speed, train.checksum_every_updates)
     yield from broken_speed_rules(config)
 
 
-def _root(config: Config) -> Iterator[Problem]:
-    if config.data.root.startswith("~"):
-        yield Problem("data.root", f'got "{config.data.root}", in which no shell replaces ~; write it out')
+def _root(root: str) -> Iterator[Problem]:
+    if root.startswith("~"):
+        yield Problem("data.root", f'got "{root}", in which no shell replaces ~; write it out')
 
 
 def require_world_fits(config: Config, world_size: int) -> None:
@@ -37,17 +45,15 @@ def require_world_fits(config: Config, world_size: int) -> None:
             f'speed.wrapper: got "none", but {world_size} ranks must average gradients: expected one of '
             "ddp, flat, fsdp2"
         )
-    if text := _uneven_pairs(config, world_size):
+    if text := _uneven_pairs(config.train, config.speed, config.recipe, config.task_shares, world_size):
         raise ConfigError(f"train.pairs_per_update: {text}")
 
 
-def _uneven_pairs(config: Config, world_size: int) -> str:
-    pairs, micro_steps = config.train.pairs_per_update, config.speed.accumulation_steps
-    shares, nth, cut = (
-        sum(config.task_shares),
-        config.recipe.inverse_every_nth_pair,
-        config.recipe.batch_cut_into,
-    )
+def _uneven_pairs(
+    train: TrainConfig, speed: AnySpeed, recipe: RecipeConfig, task_shares: tuple[int, ...], world_size: int
+) -> str:
+    pairs, micro_steps = train.pairs_per_update, speed.accumulation_steps
+    shares, nth, cut = sum(task_shares), recipe.inverse_every_nth_pair, recipe.batch_cut_into
     parts = [
         f"world size {world_size}",
         f"speed.accumulation_steps {micro_steps}",
@@ -59,8 +65,7 @@ def _uneven_pairs(config: Config, world_size: int) -> str:
     return f"got {pairs}, expected a multiple of {' x '.join(parts)} = {unit}" if pairs % unit else ""
 
 
-def _grid(config: Config) -> Iterator[Problem]:
-    data = config.data
+def _grid(data: DataConfig, grids: Grids, tokens: int) -> Iterator[Problem]:
     for task in data.tasks:
         grid = getattr(data, task).grid
         key = "reduced_resolution" if len(grid) == 1 else "reduced_resolution_2d"
@@ -69,16 +74,15 @@ def _grid(config: Config) -> Iterator[Problem]:
             yield Problem(
                 f"data.{key}", f"got {every}, expected a divisor of the {grid[0]} grid points of {task}"
             )
-        elif not token_grid(config.model.tokens, config.grids[task]):
-            reduced = " x ".join(map(str, config.grids[task]))
+        elif not token_grid(tokens, grids[task]):
+            reduced = " x ".join(map(str, grids[task]))
             yield Problem(
                 "model.tokens",
-                f"got {config.model.tokens}, expected a number that cuts the {reduced} grid of {task}",
+                f"got {tokens}, expected a number that cuts the {reduced} grid of {task}",
             )
 
 
-def _tasks(config: Config) -> Iterator[Problem]:
-    data, shares = config.data, config.recipe.task_shares
+def _tasks(data: DataConfig, shares: tuple[int, ...]) -> Iterator[Problem]:
     if len(set(data.tasks)) < len(data.tasks):
         yield Problem("data.tasks", f"got {list(data.tasks)}, expected each task once")
     if shares and len(shares) != len(data.tasks):
@@ -103,8 +107,7 @@ def _named(task: str, case: tuple[float, ...]) -> str:
     return ", ".join(f"{name} {value}" for name, value in zip(TASKS[task].parameters, case, strict=True))
 
 
-def _model(config: Config) -> Iterator[Problem]:
-    model = config.model
+def _model(model: ModelConfig) -> Iterator[Problem]:
     for dim_key, dim, heads_key, heads in (
         ("hidden_dim", model.hidden_dim, "heads", model.heads),
         ("decoder_hidden_dim", model.decoder_hidden_dim, "decoder_heads", model.decoder_heads),
@@ -113,9 +116,10 @@ def _model(config: Config) -> Iterator[Problem]:
             yield Problem(f"model.{heads_key}", f"got {heads}, expected a divisor of model.{dim_key} ({dim})")
 
 
-def _pairs(config: Config) -> Iterator[Problem]:
-    pairs, micro_steps = config.train.pairs_per_update, config.speed.accumulation_steps
-    cut = config.recipe.batch_cut_into
+def _pairs(
+    train: TrainConfig, speed: AnySpeed, recipe: RecipeConfig, task_shares: tuple[int, ...]
+) -> Iterator[Problem]:
+    pairs, micro_steps, cut = train.pairs_per_update, speed.accumulation_steps, recipe.batch_cut_into
     if pairs % micro_steps:
         yield Problem(
             "speed.accumulation_steps",
@@ -126,7 +130,7 @@ def _pairs(config: Config) -> Iterator[Problem]:
             "recipe.batch_cut_into",
             f"got {cut}, expected a divisor of train.pairs_per_update ({pairs}) in {micro_steps} micro-steps",
         )
-    elif text := _uneven_pairs(config, world_size=1):
+    elif text := _uneven_pairs(train, speed, recipe, task_shares, world_size=1):
         yield Problem("train.pairs_per_update", text)
     if pairs // cut < LEAST_PAIRS <= pairs:
         yield Problem(
@@ -134,17 +138,20 @@ def _pairs(config: Config) -> Iterator[Problem]:
             f"got {cut}, which leaves {pairs // cut} of train.pairs_per_update ({pairs}) to a step, "
             f"expected to leave {LEAST_PAIRS} or more",
         )
-    strides = config.data.frame_strides
+
+
+def _frames(data: DataConfig) -> Iterator[Problem]:
+    strides = data.frame_strides
     if len(set(strides)) < len(strides):
         yield Problem("data.frame_strides", f"got {list(strides)}, expected each stride once")
-    for task in config.data.tasks:
-        frames = getattr(config.data, task).frames
+    for task in data.tasks:
+        frames = getattr(data, task).frames
         for stride in strides:
             if stride >= frames and not TASKS[task].steady:
                 yield Problem(
                     "data.frame_strides", f"got {stride}, expected less than the {frames} frames of {task}"
                 )
-        every = config.data.held_out_every_nth_frame
+        every = data.held_out_every_nth_frame
         if every >= frames and not TASKS[task].steady:
             yield Problem(
                 "data.held_out_every_nth_frame",
@@ -152,13 +159,14 @@ def _pairs(config: Config) -> Iterator[Problem]:
             )
 
 
-def _schedule(config: Config) -> Iterator[Problem]:
+def _schedule(
+    optimizer: OptimizerConfig, recipe: RecipeConfig, warm_up: int, updates: int
+) -> Iterator[Problem]:
     """A schedule may end after the training: a short launch to warm caches up has a whole one's settings."""
-    shared, warm_up, updates = config.optimizer.warmup_updates, config.warmup_updates, config.train.updates
-    end = config.recipe.schedule_updates
+    shared, end = optimizer.warmup_updates, recipe.schedule_updates
     if shared >= updates:
         yield Problem("optimizer.warmup_updates", f"got {shared}, expected less than the {updates} updates")
-    if end is None and config.recipe.warmup_updates is not None and warm_up >= updates:
+    if end is None and recipe.warmup_updates is not None and warm_up >= updates:
         yield Problem("recipe.warmup_updates", f"got {warm_up}, expected less than the {updates} updates")
     if end is not None and end <= warm_up:
         yield Problem(
@@ -166,39 +174,14 @@ def _schedule(config: Config) -> Iterator[Problem]:
         )
 
 
-def _growth(config: Config) -> Iterator[Problem]:
-    after, updates, cut = (
-        config.recipe.batch_doubles_after,
-        config.train.updates,
-        config.recipe.batch_cut_into,
-    )
-    warm_up, key = config.warmup_updates, "recipe.batch_doubles_after"
-    edges = (warm_up, *after, updates)
-    if after and any(start >= end for start, end in pairwise(edges)):
-        yield Problem(
-            key,
-            f"got {list(after)}, expected numbers that rise from the {warm_up} updates of the warm-up "
-            f"to less than the {updates} in all",
-        )
-        return
-    for index, (start, end) in enumerate(pairwise(edges)):
-        together = 2**index
-        if (end - start) * cut % together:
-            yield Problem(
-                key,
-                f"got {list(after)} of {updates} updates, expected between {start} and {end} a multiple "
-                f"of the {max(1, together / cut):g} that are taken together",
-            )
-
-
-def _optimizer(config: Config) -> Iterator[Problem]:
-    if config.train.checksum_every_updates and config.speed.wrapper == "fsdp2":
+def _optimizer(optimizer: OptimizerConfig, speed: AnySpeed, checksum_every_updates: int) -> Iterator[Problem]:
+    if checksum_every_updates and speed.wrapper == "fsdp2":
         yield Problem(
             "train.checksum_every_updates",
-            f"got {config.train.checksum_every_updates}, but fsdp2 keeps no copies to compare: expected 0",
+            f"got {checksum_every_updates}, but fsdp2 keeps no copies to compare: expected 0",
         )
-    uses_loop = config.optimizer.matrices == "muon" and config.speed.muon == "loop"
-    if uses_loop and config.speed.wrapper == "fsdp2":
+    uses_loop = optimizer.matrices == "muon" and speed.muon == "loop"
+    if uses_loop and speed.wrapper == "fsdp2":
         yield Problem(
             "speed.muon",
             "got \"loop\", but torch's Muon sees only a rank's part of a matrix that fsdp2 shards: expected "

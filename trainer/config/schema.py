@@ -1,17 +1,29 @@
-"""Every setting of a training, its type, its range and its default."""
+"""The whole config of a training: contracts/sections.py, with what tasks, loss terms and switches bring."""
 
 import math
 from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Literal
 
-from trainer.config.growth import Growth
+from trainer.contracts.sections import (
+    AnyLoss,
+    AnySpeed,
+    EvaluationConfig,
+    ModelConfig,
+    OptimizerConfig,
+    RecipeConfig,
+    TrainConfig,
+)
+from trainer.contracts.settings import (
+    Between,
+    Count,
+    CountOrZero,
+    NotEmpty,
+    Weight,
+)
+from trainer.data.batches.update_cut import UpdateCut
 from trainer.data.tasks import TASKS
 from trainer.losses.terms import TERMS
-from trainer.ranges import AtLeast, Between, NotEmpty
-from trainer.setting_kinds import AveragedUpdates, Count, CountOrZero, Decay, Positive, Seconds, Weight
-from trainer.switches.on_model import MODEL_SWITCHES
-
-LEAST_PAIRS = 16  # of a step: gradients of fewer are mostly noise
+from trainer.switches.model import MODEL_SWITCHES
 
 
 @dataclass(frozen=True)
@@ -41,139 +53,24 @@ DataConfig = make_dataclass(
 )
 
 
-@dataclass(frozen=True)
-class ModelConfig:
-    tokens: Count = 128  # equal patches of every grid
-    latent_dim: Count = 128
-    hidden_dim: Count = 384
-    depth: Count = 12
-    heads: Count = 8
-    drop_path: Annotated[float, Between(0, 0.9)] = 0.1  # of the last block; linear in depth
-    decoder_hidden_dim: Count = 384
-    decoder_depth: Count = 3
-    decoder_heads: Count = 4
-    position_frequencies: Annotated[tuple[Count, ...], NotEmpty()] = (1, 2, 4, 8)
-    # operator: encoder and decoder stay as they are drawn, so val_loss means nothing; to compare throughput.
-    trained: Literal["all", "operator"] = "all"
-
-
-@dataclass(frozen=True)
-class _AnyLoss:
-    """Weights of the terms; a term of weight 0 is not computed."""
-
-    inverse_warmup_updates: CountOrZero = 0  # linear ramp of the inverse terms, in a recipe's steps
-
-
 # And the weight of each term under its name, so that a new term needs no line here.
 LossConfig = make_dataclass(
     "LossConfig",
-    [(term.name, Weight, term.weight) for term in TERMS.values()],
-    bases=(_AnyLoss,),
-    namespace={"__module__": __name__, "__doc__": _AnyLoss.__doc__},
+    [(name, Weight, 0.0) for name in TERMS],
+    bases=(AnyLoss,),
+    namespace={"__module__": __name__, "__doc__": AnyLoss.__doc__},
     frozen=True,
 )
-
-
-@dataclass(frozen=True)
-class OptimizerConfig:
-    """Linear warm-up, then a cosine to final_fraction of the learning rate, the same for both optimizers.
-
-    It ends with the training. A recipe may end it sooner, and have another warm-up.
-    """
-
-    matrices: Literal["muon", "adamw"] = "muon"  # inside, as optimizer/matrices.py says; all else is AdamW's
-    learning_rate: Positive = 1.4e-3
-    beta1: Decay = 0.9
-    beta2: Decay = 0.95
-    weight_decay: Weight = 0.03  # none for biases and norms
-    warmup_updates: CountOrZero = 100
-    final_fraction: Decay = 0.01
-    clip_norm: Positive | None = None
-    ema_decay: Decay = 0.999
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    updates: Count = 1000
-    pairs_per_update: Annotated[int, AtLeast(LEAST_PAIRS)] = 256  # over all ranks and micro-steps
-    rest: Literal["drop", "pad"] = "drop"  # pairs at the end of a pass that fill no update
-    window_updates: Count = 10  # updates per `steps` event
-    timeout_seconds: Seconds = 600.0  # of a collective operation
-    checkpoint_every_updates: CountOrZero = 0  # 0 = only at the end
-    keep_best: bool = False  # beside the last, the checkpoint with the lowest val_loss
-    checksum_every_updates: CountOrZero = 0  # compares checksums of the weights of all ranks; 0 = never
-    detect_anomaly: bool = False  # names the operation that made a NaN; slow, of eager code
-
-
-@dataclass(frozen=True)
-class EvaluationConfig:
-    every_updates: CountOrZero = 0  # 0 = only at the end
-    batch_pairs: Count = 256  # per rank, of the finest grid, and of coarser ones as many points; for memory
-    rollout_trajectories: CountOrZero = 8  # of each file, predicted step after step at the end of a run
-
-
-@dataclass(frozen=True)
-class _AnySpeed:
-    """What two variants of a same-work experiment may differ in: how the work is done, never which work."""
-
-    data_path: Literal["loader", "resident"] = "loader"
-    loader_workers: CountOrZero = 2  # per rank; 0 = in the training process
-    loader_prefetch: Count = 2  # micro-batches per worker
-    loader_pinned: bool = True  # copied to the GPU from pages that stay in place
-    accumulation_steps: Count = 1  # micro-steps per update, at equal pairs_per_update
-    precision: Literal["fp32", "fp16", "bf16"] = "fp32"
-    wrapper: Literal["none", "ddp", "flat", "fsdp2"] = "ddp"  # of several ranks; one rank needs none
-    reduce_gradients: Literal["last-micro-step", "every-micro-step"] = "last-micro-step"
-    muon: Literal["loop", "batched", "sharded"] = "loop"  # sharded: each rank takes some of the matrices
-    # fallback: a switch that fails on this machine is off, and says why; in a gated run it ends the run too.
-    on_failure: Literal["error", "fallback"] = "error"
-    cuda_graph: bool = False  # one launch replays a whole update
-    cudnn_autotune: bool = False
-    nccl: tuple[str, ...] = ()  # its environment, as NAME=value
-    memory_cleanup_updates: CountOrZero = 0  # 0 = as Python and torch see fit
-    metric_reads: Literal["window", "update"] = "window"  # losses and norms, at its end by the host
-    trace_updates: CountOrZero = 0  # updates in a Chrome trace beside metrics.jsonl
-    async_checkpoint: bool = False  # written from a copy, by a thread
-    fused_adamw: bool = False
-    offload_adamw: bool = False  # its state and its step are the host's
-    foreach_ema: bool = False
 
 
 # And the keys of each switch that changes how the model computes, so that a new one needs no line here.
 SpeedConfig = make_dataclass(
     "SpeedConfig",
     [(name, key.kind, key.off) for switch in MODEL_SWITCHES for name, key in switch.keys.items()],
-    bases=(_AnySpeed,),
-    namespace={"__module__": __name__, "__doc__": _AnySpeed.__doc__},
+    bases=(AnySpeed,),
+    namespace={"__module__": __name__, "__doc__": AnySpeed.__doc__},
     frozen=True,
 )
-
-
-@dataclass(frozen=True)
-class RecipeConfig:
-    """What only a recipe experiment may change."""
-
-    query_points: Count | None = None  # decoded points per pair, at most; null = the whole grid
-    query_strategy: Literal["uniform", "stratified", "lattice"] = "uniform"
-    inverse_every: Count = 1  # steps from one computation of the inverse terms to the next
-    inverse_every_nth_pair: Count = 1  # pairs of a batch that have inverse terms
-    priors_every: Count = 1  # steps from one computation of boundary, conservation and positivity to the next
-    exploration_updates: CountOrZero = 0  # steps at the start, without inverse terms and priors
-    # Both make steps of another size than pairs_per_update, of the same pairs in the same order. The length
-    # of the training, its warm-up, batch_doubles_after, evaluations, checkpoints and checksums count the
-    # updates that there would be without; exploration, inverse terms and priors count steps. Learning rate
-    # and weight decay go with the square root of the size, and the decay of the average is taken to its
-    # power.
-    batch_cut_into: Count = 1  # steps that take the place of an update
-    batch_doubles_after: tuple[Count, ...] = ()  # updates after which the batch of a step doubles
-    # Updates in which the learning rate warms up; null = optimizer.warmup_updates.
-    warmup_updates: CountOrZero | None = None
-    # Updates in which it warms up and falls, lowest from there on; null = train.updates.
-    schedule_updates: Count | None = None
-    # Updates over which weights are averaged, of which 1/e is left after so many; the average is the model
-    # that is evaluated. null = by optimizer.ema_decay, and the weights themselves are evaluated.
-    average_updates: AveragedUpdates | None = None
-    task_shares: tuple[Count, ...] = ()  # relative numbers of pairs in the order of data.tasks; empty = equal
 
 
 @dataclass(frozen=True)
@@ -194,7 +91,7 @@ class Config:
 
     @property
     def task_shares(self) -> tuple[int, ...]:
-        return self.recipe.task_shares or (1,) * len(self.data.tasks)
+        return self.recipe.shares(len(self.data.tasks))
 
     @property
     def warmup_updates(self) -> int:
@@ -217,12 +114,13 @@ class Config:
         return "raw" if self.recipe.average_updates is None else "ema"
 
     @property
-    def growth(self) -> Growth:
-        return Growth(self.train.updates, self.recipe.batch_doubles_after, self.recipe.batch_cut_into)
+    def cut(self) -> UpdateCut:
+        return UpdateCut(self.train.updates, self.recipe.batch_cut_into)
 
-    def step_pairs(self, step: int) -> int:
-        """Return how many pairs a step trains, over all ranks and micro-steps."""
-        return round(self.growth.factor(step) * self.train.pairs_per_update)
+    @property
+    def step_pairs(self) -> int:
+        """How many pairs a step trains, over all ranks and micro-steps."""
+        return self.train.pairs_per_update // self.recipe.batch_cut_into
 
     @property
     def period_updates(self) -> int:

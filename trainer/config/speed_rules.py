@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from trainer.config.reader import show
-from trainer.config.schema import Config
+from trainer.config.schema import Config, SpeedConfig
 from trainer.errors import ConfigError, Problem
-from trainer.switches.on_model import MODEL_SWITCHES
+from trainer.switches.model import MODEL_SWITCHES
 
 UNTRACED_UPDATES = 10  # at the start of a process, while everything warms up
 
@@ -15,13 +15,14 @@ UNTRACED_UPDATES = 10  # at the start of a process, while everything warms up
 def broken_speed_rules(config: Config) -> Iterator[Problem]:
     """Yield what is wrong whatever the device."""
     speed = config.speed
-    yield from _cuda_graph(config)
-    yield from _anomalies(config)
+    yield from _cuda_graph(speed, config.optimizer.matrices)
+    if config.train.detect_anomaly:
+        yield from _anomalies(speed)
     for switch in MODEL_SWITCHES:
-        yield from switch.broken_rules(config)
-    yield from _nccl(config)
-    yield from _offloading(config)
-    yield from _trace(config)
+        yield from switch.broken_rules(speed, config.model)
+    yield from _nccl(speed.nccl)
+    yield from _offloading(speed)
+    yield from _trace(speed.trace_updates, config.cut.steps)
     if speed.reduce_gradients == "every-micro-step" and speed.accumulation_steps == 1:
         yield Problem(
             "speed.reduce_gradients",
@@ -40,9 +41,8 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
         )
 
 
-def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_size: int) -> None:
+def require_device_fits(speed: SpeedConfig, device: Literal["cpu", "cuda"], world_size: int) -> None:
     """The device is known only at the start of a training."""
-    speed = config.speed
     if device == "cpu" and speed.cuda_graph:
         raise ConfigError("speed.cuda_graph: got true, but there is no GPU: make it false")
     if device == "cpu" and speed.compile_mode == "reduce-overhead":
@@ -61,8 +61,7 @@ def require_device_fits(config: Config, device: Literal["cpu", "cuda"], world_si
         )
 
 
-def _cuda_graph(config: Config) -> Iterator[Problem]:
-    speed = config.speed
+def _cuda_graph(speed: SpeedConfig, matrices: str) -> Iterator[Problem]:
     if not speed.cuda_graph:
         return
     if speed.data_path != "resident":
@@ -75,17 +74,11 @@ def _cuda_graph(config: Config) -> Iterator[Problem]:
             "got false, but only fused AdamW can skip an update of fp16 inside a CUDA graph: expected true "
             "with speed.cuda_graph",
         )
-    if config.optimizer.matrices == "muon" and speed.muon == "loop":
+    if matrices == "muon" and speed.muon == "loop":
         yield Problem(
             "speed.muon",
             'got "loop", which reads its learning rate on the host: expected batched or sharded with '
             "speed.cuda_graph",
-        )
-    if config.recipe.batch_doubles_after:
-        yield Problem(
-            "recipe.batch_doubles_after",
-            f"got {list(config.recipe.batch_doubles_after)}, but a CUDA graph has batches of one size: "
-            "expected none with speed.cuda_graph",
         )
     if speed.compile_mode == "reduce-overhead":
         yield Problem(
@@ -94,10 +87,8 @@ def _cuda_graph(config: Config) -> Iterator[Problem]:
         )
 
 
-def _anomalies(config: Config) -> Iterator[Problem]:
-    speed = config.speed
-    if not config.train.detect_anomaly:
-        return
+def _anomalies(speed: SpeedConfig) -> Iterator[Problem]:
+    """Of train.detect_anomaly."""
     if speed.cuda_graph:
         yield Problem(
             "train.detect_anomaly",
@@ -118,8 +109,8 @@ def _anomalies(config: Config) -> Iterator[Problem]:
         )
 
 
-def _nccl(config: Config) -> Iterator[Problem]:
-    for index, setting in enumerate(config.speed.nccl):
+def _nccl(settings: tuple[str, ...]) -> Iterator[Problem]:
+    for index, setting in enumerate(settings):
         if not re.fullmatch(r"NCCL_[A-Z0-9_]+=\S+", setting):
             yield Problem(
                 f"speed.nccl[{index}]",
@@ -127,8 +118,7 @@ def _nccl(config: Config) -> Iterator[Problem]:
             )
 
 
-def _offloading(config: Config) -> Iterator[Problem]:
-    speed = config.speed
+def _offloading(speed: SpeedConfig) -> Iterator[Problem]:
     if speed.offload_adamw and speed.cuda_graph:
         yield Problem(
             "speed.offload_adamw", "got true, but no CUDA graph holds a step of the host: expected false"
@@ -144,8 +134,7 @@ def _offloading(config: Config) -> Iterator[Problem]:
         )
 
 
-def _trace(config: Config) -> Iterator[Problem]:
-    traced, steps = config.speed.trace_updates, config.growth.steps
+def _trace(traced: int, steps: int) -> Iterator[Problem]:
     if traced and UNTRACED_UPDATES + traced > steps:
         yield Problem(
             "speed.trace_updates",

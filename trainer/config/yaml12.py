@@ -23,7 +23,7 @@ _Yaml12Loader.add_implicit_resolver(
     "tag:yaml.org,2002:bool", re.compile(r"^(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
 )
 _Yaml12Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int", re.compile(r"^[-+]?[0-9]+$"), list("-+0123456789")
+    "tag:yaml.org,2002:int", re.compile(r"^([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$"), list("-+0123456789")
 )
 _Yaml12Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
@@ -36,7 +36,8 @@ _Yaml12Loader.add_implicit_resolver(
 
 def _integer(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     try:
-        return int(node.value)  # PyYAML's own would read 010 as 8
+        # PyYAML's own would read 010 as 8.
+        return int(node.value, 0) if node.value[:2] in ("0o", "0x") else int(node.value)
     except ValueError as error:  # Python reads 4300 digits
         raise yaml.constructor.ConstructorError(
             None, None, f"a number of {len(node.value)} digits", node.start_mark

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.config.schema import Config
-from trainer.data.measured import measured
-from trainer.data.mixture import TaskSet
-from trainer.data.pairs import data_hash, split_trajectories
-from trainer.data.paths import MappedPairs
-from trainer.data.sources import open_files
+from trainer.data.batches.mixture import TaskSet
+from trainer.data.batches.pair_readers import MappedPairs
+from trainer.data.files.measurements import measured
+from trainer.data.files.pairs import data_hash, split_trajectories
+from trainer.data.files.sources import open_files
 from trainer.data.tasks import TASKS
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from trainer.ranks import is_first_rank
-from trainer.terminal import show_progress
+from trainer.process.ranks import is_first_rank
+from trainer.process.terminal import show_progress
 
 Item, Result = TypeVar("Item"), TypeVar("Result")
 

@@ -16,7 +16,7 @@ def version_of(folder: Path) -> str:
     A compiler's cache finds what it made of an operator and its gradient by that name, not by their code
     (pytorch issue 144344): kept from one version to the next, it would run an earlier version's gradient.
     """
-    files = sorted(folder.glob("[!.]*.py"))  # an editor's locks are hidden, and no files
+    files = sorted(folder.rglob("[!.]*.py"))  # an editor's locks are hidden, and no files
     return "v" + hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 

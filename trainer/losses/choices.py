@@ -10,10 +10,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trainer.config.schema import Config
+from trainer.contracts.sections import RecipeConfig
+from trainer.contracts.term import Phase
 from trainer.counter_random import Step, uniform
-from trainer.data.mixture import part_sizes
+from trainer.data.batches.batch import part_sizes
 from trainer.losses.queries import QueryPlan
+from trainer.model.token_grid import Grids
 
 DROP_PATH = 1  # stream
 
@@ -24,25 +26,14 @@ class StepInputs(NamedTuple):
     ramp: Float[Tensor, ""]  # 0 to 1: how far the inverse terms are warmed up
 
 
-class Phase(NamedTuple):
-    """Which groups of terms a step computes; it decides what work there is, so it is no tensor."""
-
-    inverse: bool = True
-    priors: bool = True
-
-
-EVERYTHING = Phase()
-
-
 @dataclass(frozen=True)
 class StepChoices:
-    config: Config
+    recipe: RecipeConfig
     plans: tuple[QueryPlan, ...]  # per task
+    depth: int  # of the operator, in blocks
+    drop_path: float
+    inverse_warmup_updates: int
     seed: int
-
-    @staticmethod
-    def of(config: Config, seed: int) -> StepChoices:
-        return StepChoices(config, query_plans(config), seed)
 
     def phase(self, step: int) -> Phase:
         """Steps count from 1; a group that is due every n-th step is due at step n first."""
@@ -50,35 +41,29 @@ class StepChoices:
 
     def due(self, group: Literal["inverse", "priors"]) -> range:
         """Steps in which a group is due; it goes on past the end of the training."""
-        recipe = self.config.recipe
+        recipe = self.recipe
         every = recipe.inverse_every if group == "inverse" else recipe.priors_every
         return range((recipe.exploration_updates // every + 1) * every, sys.maxsize, every)
 
     def inputs(self, step: Step, pair: Int[Tensor, " pairs"]) -> StepInputs:
-        parts = pair.split(part_sizes(len(pair), self.config.task_shares))
+        parts = pair.split(part_sizes(len(pair), self.recipe.shares(len(self.plans))))
         queries = (plan.choose(self.seed, step, part) for plan, part in zip(self.plans, parts, strict=True))
         return StepInputs(self.branch_scale(step, pair), tuple(queries), self._ramp(step, pair.device))
 
     def branch_scale(self, step: Step, pair: Int[Tensor, " pairs"]) -> Float[Tensor, "depth pairs"]:
         """0 where a block is dropped for a pair, else 1 / keep probability."""
-        depth, drop_path = self.config.model.depth, self.config.model.drop_path
-        if drop_path == 0:
-            return torch.ones(depth, len(pair), device=pair.device)
-        depths = torch.arange(depth, device=pair.device) / max(1, depth - 1)
-        keep = 1 - drop_path * depths
-        kept = uniform(DROP_PATH, self.seed, step, pair, depth) < keep
+        if self.drop_path == 0:
+            return torch.ones(self.depth, len(pair), device=pair.device)
+        depths = torch.arange(self.depth, device=pair.device) / max(1, self.depth - 1)
+        keep = 1 - self.drop_path * depths
+        kept = uniform(DROP_PATH, self.seed, step, pair, self.depth) < keep
         return (kept / keep).T
 
     def _ramp(self, step: Step, device: torch.device) -> Float[Tensor, ""]:
-        if self.config.loss.inverse_warmup_updates == 0:
+        if self.inverse_warmup_updates == 0:
             return torch.ones((), device=device)
-        return (
-            (torch.zeros((), device=device) + step).div(self.config.loss.inverse_warmup_updates).clamp(max=1)
-        )
+        return (torch.zeros((), device=device) + step).div(self.inverse_warmup_updates).clamp(max=1)
 
 
-def query_plans(config: Config) -> tuple[QueryPlan, ...]:
-    recipe = config.recipe
-    return tuple(
-        QueryPlan.of(grid, recipe.query_points, recipe.query_strategy) for grid in config.grids.values()
-    )
+def query_plans(grids: Grids, recipe: RecipeConfig) -> tuple[QueryPlan, ...]:
+    return tuple(QueryPlan.of(grid, recipe.query_points, recipe.query_strategy) for grid in grids.values())

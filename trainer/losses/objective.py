@@ -6,12 +6,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainer.config.schema import Config
-from trainer.data.batch import Batch
+from trainer.contracts.sections import AnyLoss, RecipeConfig
+from trainer.contracts.term import Phase
+from trainer.data.batches.batch import Batch
 from trainer.data.tasks import TASKS
-from trainer.losses.choices import Phase, StepInputs, query_plans
-from trainer.losses.given import Given, Pairs
+from trainer.losses.choices import StepInputs, query_plans
 from trainer.losses.task_terms import TaskTerms
+from trainer.losses.term_inputs import Pairs, TermInputs
 from trainer.losses.terms import TERMS
 from trainer.model.latent_operator import LatentPdeOperator
 
@@ -22,18 +23,18 @@ class Objective(nn.Module):
     A term sums over its tasks, each with its share of the batch's pairs; tasks that lack it count as 0.
     """
 
-    def __init__(self, model: LatentPdeOperator, config: Config) -> None:
+    def __init__(self, model: LatentPdeOperator, weights: AnyLoss, recipe: RecipeConfig) -> None:
         super().__init__()
         for term in TERMS.values():
-            if unknown := [name for name in term.inputs if not hasattr(Given, name)]:
+            if unknown := [name for name in term.inputs if not hasattr(TermInputs, name)]:
                 raise TypeError(
                     f'trainer/losses/terms: "{term.name}" has the input "{unknown[0]}", '
-                    "expected one of trainer/losses/given.py"
+                    "expected one of trainer/losses/term_inputs.py"
                 )
-        self.model, self.weights = model, config.loss
+        self.model, self.weights = model, weights
         self.tasks = nn.ModuleList(
-            TaskTerms(TASKS[name], plan, config.loss, config.recipe.inverse_every_nth_pair)
-            for name, plan in zip(config.grids, query_plans(config), strict=True)
+            TaskTerms(TASKS[name], plan, weights, recipe.inverse_every_nth_pair)
+            for name, plan in zip(model.grids, query_plans(model.grids, recipe), strict=True)
         )
 
     def forward(self, batch: Batch, inputs: StepInputs, phase: Phase) -> Float[Tensor, ""]:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
-from trainer.data.mixture import part_sizes
-from trainer.losses.choices import EVERYTHING, StepChoices
+from trainer.contracts.term import EVERYTHING
+from trainer.data.batches.batch import part_sizes
+from trainer.data.batches.update_cut import UpdateCut
+from trainer.losses.choices import StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.task_terms import TaskTerms
 
 
-def read_back_recipe(objective: Objective, choices: StepChoices) -> dict[str, str]:
+def read_back_recipe(
+    objective: Objective, choices: StepChoices, cut: UpdateCut, pairs_per_update: int
+) -> dict[str, str]:
     """The terms of the objective and the places where it looks; when terms are due, and of how many pairs."""
-    parts, config = list(objective.tasks), choices.config
+    parts, shares = list(objective.tasks), choices.recipe.shares(len(choices.plans))
     groups = {term.group for part in parts for term in part.terms}
-    sizes = [(round(factor * config.train.pairs_per_update), count) for count, factor in config.growth.stages]
-    first = config.step_pairs(1)
+    in_step = pairs_per_update // cut.cut_into
     inverse_pairs = ", ".join(f"1 of {nth} pairs" for nth in sorted({part.nth for part in parts}))
+    inverse = f"{inverse_pairs}, {_due(choices.due('inverse'), cut)}"
     return {
         "decoded_points": ", ".join(f"{part.task.name} {_points(part)}" for part in parts),
-        "inverse_terms": f"{inverse_pairs}, {_due(choices, 'inverse')}" if "inverse" in groups else "none",
-        "prior_terms": _due(choices, "priors") if "priors" in groups else "none",
-        "step_pairs": ", ".join(f"{size} in {count} steps" for size, count in sizes),
+        "inverse_terms": inverse if "inverse" in groups else "none",
+        "prior_terms": _due(choices.due("priors"), cut) if "priors" in groups else "none",
+        "step_pairs": f"{in_step} in {cut.steps} steps",
         "task_pairs": ", ".join(
-            f"{part.task.name} {pairs} of {first}"
-            for part, pairs in zip(parts, part_sizes(first, config.task_shares), strict=True)
+            f"{part.task.name} {pairs} of {in_step}"
+            for part, pairs in zip(parts, part_sizes(in_step, shares), strict=True)
         ),
     }
 
@@ -37,8 +40,8 @@ def _points(part: TaskTerms) -> str:
     return f"{plan.count} of {whole}" + (f" {plan.strategy}" if plan.count < whole else "")
 
 
-def _due(choices: StepChoices, group: Literal["inverse", "priors"]) -> str:
+def _due(due: range, cut: UpdateCut) -> str:
     """In how many of all steps, and which is the first."""
-    steps, due = choices.config.growth.steps, choices.due(group)
+    steps = cut.steps
     within = range(due.start, steps + 1, due.step)
     return f"{len(within)} of {steps} steps" + (f" from {due.start}" if within else "")

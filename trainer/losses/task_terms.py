@@ -1,48 +1,35 @@
-"""The loss terms of one task in one micro-batch, and the places where they look at its fields."""
+"""The loss terms of one task in one micro-batch."""
 
 from __future__ import annotations
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 
-from trainer.config.schema import LossConfig
-from trainer.data.tasks.task import Task
-from trainer.losses.choices import Phase
-from trainer.losses.given import Given, Pairs
+from trainer.contracts.sections import AnyLoss
+from trainer.contracts.task import Task
+from trainer.contracts.term import Phase, Term
 from trainer.losses.queries import QueryPlan
+from trainer.losses.task_places import TaskPlaces
+from trainer.losses.term_inputs import Pairs, TermInputs
 from trainer.losses.terms import TERMS
-from trainer.losses.terms.term import Term
 from trainer.model.decoder import state_head, target_head
 from trainer.model.latent_operator import LatentPdeOperator
 
-BORDER_PLACES = 32  # per axis
 
+class TaskTerms(TaskPlaces):
+    """Those that have a weight."""
 
-class TaskTerms(nn.Module):
-    """Has buffers only; the model is given at each call, since it belongs to the objective."""
-
-    def __init__(self, task: Task, plan: QueryPlan, weights: LossConfig, inverse_every_nth_pair: int) -> None:
-        super().__init__()
-        self.task, self.plan, self.nth = task, plan, inverse_every_nth_pair
+    def __init__(self, task: Task, plan: QueryPlan, weights: AnyLoss, inverse_every_nth_pair: int) -> None:
+        super().__init__(task, plan, inverse_every_nth_pair)
         self.terms = tuple(
             term for term in TERMS.values() if getattr(weights, term.name) > 0 and term.of(task)
         )
-        reread = plan.reread()
-        first = reread.choose(0, 0, torch.zeros(1, dtype=torch.long))[0]
-        self.reread_grid = reread.lattice
-        self.shares_places = False  # places that pairs have in common are embedded once
-        self.decodes_jointly = False  # predictions and reconstructions in one decode
-        if plan.lattice is not None:
-            self.register_buffer("lattices", plan.lattices(), persistent=False)
-        self.register_buffer("reread", first, persistent=False)
-        self.register_buffer("border", _border(plan.grid), persistent=False)
 
     def forward(self, model: LatentPdeOperator, pairs: Pairs, phase: Phase) -> dict[str, Float[Tensor, ""]]:
         """Return the unweighted terms that have a weight and are due."""
         due = self._due(phase)
-        given = Given(self, model, pairs, {name for term in due for name in term.inputs})
-        return {term.name: term.loss(*[given.tensor(name) for name in term.inputs]) for term in due}
+        inputs = TermInputs(self, model, pairs, {name for term in due for name in term.inputs})
+        return {term.name: term.loss(*[inputs.tensor(name) for name in term.inputs]) for term in due}
 
     def heads(self, phase: Phase) -> set[str]:
         """The heads of the decoder that are used."""
@@ -52,28 +39,5 @@ class TaskTerms(nn.Module):
             *(state_head(self.task.name) for term in due if term.group == "inverse"),
         }
 
-    def places(
-        self, model: LatentPdeOperator, queries: Int[Tensor, "pairs queries"]
-    ) -> tuple[Float[Tensor, "rows queries dimensions"], Float[Tensor, "pairs rows"] | None]:
-        """Places of each pair; or those of every position of a lattice, and which of them is each pair's."""
-        places = model.places(self.task.name)
-        if not self.shares_places:
-            return places[queries], None
-        if self.plan.positions == 1:
-            return places[None], None
-        spread = torch.nn.functional.one_hot(self.plan.position(queries), self.plan.positions)
-        return places[self.lattices], spread.to(places.dtype)
-
     def _due(self, phase: Phase) -> list[Term]:
         return [term for term in self.terms if term.is_due(phase)]
-
-
-def _border(grid: tuple[int, ...]) -> Float[Tensor, "places dimensions"]:
-    """Places half a cell outside the first centre; the far border has the same Fourier features."""
-    along = torch.arange(BORDER_PLACES) / BORDER_PLACES
-    axes = []
-    for axis in range(len(grid)):
-        places = along[:, None].repeat(1, len(grid))
-        places[:, axis] = -0.5 / grid[axis]
-        axes.append(places)
-    return torch.cat(axes)

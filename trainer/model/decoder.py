@@ -9,12 +9,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from trainer.config.schema import Config
+from trainer.contracts.sections import ModelConfig
 from trainer.data.tasks import TASKS
 from trainer.model.attention import CrossAttention
+from trainer.model.coordinates import FourierFeatures, token_centres
 from trainer.model.feed_forward import FeedForward
-from trainer.model.fourier import FourierFeatures
-from trainer.model.grid import token_centres
+from trainer.model.token_grid import Grids
 
 
 class DecoderLayer(nn.Module):
@@ -82,21 +82,19 @@ class JointHead:
 class AnyPointDecoder(nn.Module):
     """Shared by all tasks but for the heads, one per field; a steady task has two sets of fields."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: ModelConfig, grids: Grids) -> None:
         super().__init__()
-        model, dim = config.model, config.model.decoder_hidden_dim
-        self.place = PlaceEmbedding(
-            model.position_frequencies, {len(grid) for grid in config.grids.values()}, dim
-        )
-        self.context = nn.Linear(model.latent_dim, dim)
+        dim = config.decoder_hidden_dim
+        self.place = PlaceEmbedding(config.position_frequencies, {len(grid) for grid in grids.values()}, dim)
+        self.context = nn.Linear(config.latent_dim, dim)
         self.layers = nn.ModuleList(
-            DecoderLayer(dim, model.decoder_heads) for _ in range(model.decoder_depth)
+            DecoderLayer(dim, config.decoder_heads) for _ in range(config.decoder_depth)
         )
-        fields = {head: count for name in config.grids for head, count in _heads(name).items()}
+        fields = {head: count for name in grids for head, count in _heads(name).items()}
         self.heads = nn.ModuleDict({head: nn.Linear(dim, count) for head, count in fields.items()})
-        for name, grid in config.grids.items():
+        for name, grid in grids.items():
             for head in _heads(name):
-                self.register_buffer(f"centres_{head}", token_centres(model.tokens, grid), persistent=False)
+                self.register_buffer(f"centres_{head}", token_centres(config.tokens, grid), persistent=False)
 
     def forward(
         self,

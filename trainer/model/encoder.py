@@ -8,11 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainer.config.schema import Config, ModelConfig
-from trainer.config.token_grid import token_grid
+from trainer.contracts.sections import ModelConfig
 from trainer.data.tasks import TASKS
-from trainer.model.fourier import FourierFeatures
-from trainer.model.grid import coordinates
+from trainer.model.coordinates import FourierFeatures, coordinates
+from trainer.model.token_grid import Grids, token_grid
 
 
 class PatchStem(nn.Module):
@@ -52,13 +51,12 @@ class PatchStem(nn.Module):
 
 
 class GridEncoder(nn.Module):
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: ModelConfig, grids: Grids) -> None:
         super().__init__()
-        model = config.model
         self.stems = nn.ModuleDict(
-            {name: PatchStem(model, len(TASKS[name].state), grid) for name, grid in config.grids.items()}
+            {name: PatchStem(config, len(TASKS[name].state), grid) for name, grid in grids.items()}
         )
-        self.project = nn.Linear(model.hidden_dim, model.latent_dim)
+        self.project = nn.Linear(config.hidden_dim, config.latent_dim)
 
     def forward(
         self, task: str, field: Float[Tensor, "pairs fields *grid"]

@@ -6,22 +6,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainer.config.schema import Config
+from trainer.contracts.sections import ModelConfig
 from trainer.data.conditions import condition_size
+from trainer.model.coordinates import coordinates
 from trainer.model.decoder import AnyPointDecoder, target_head
 from trainer.model.encoder import GridEncoder
-from trainer.model.grid import coordinates
 from trainer.model.operator import LatentOperator
+from trainer.model.token_grid import Grids
 
 
 class LatentPdeOperator(nn.Module):
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: ModelConfig, grids: Grids) -> None:
         super().__init__()
-        self.grids = config.grids
-        self.encoder = GridEncoder(config)
-        self.operator = LatentOperator(config.model, condition_size(config.data.tasks))
-        self.decoder = AnyPointDecoder(config)
-        if config.model.trained == "operator":
+        self.grids = grids
+        self.encoder = GridEncoder(config, grids)
+        self.operator = LatentOperator(config, condition_size(tuple(grids)))
+        self.decoder = AnyPointDecoder(config, grids)
+        if config.trained == "operator":
             self.encoder.requires_grad_(False)
             self.decoder.requires_grad_(False)
         for task, grid in self.grids.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainer.config.schema import ModelConfig
+from trainer.contracts.sections import ModelConfig
 from trainer.model.attention import SelfAttention
 from trainer.model.feed_forward import FeedForward
 

@@ -9,9 +9,10 @@ from torch import Tensor
 from torch.autograd.profiler import record_function
 from torch.optim.adamw import adamw
 
-from trainer.config.schema import OptimizerConfig
+from trainer.contracts.sections import OptimizerConfig
 from trainer.sharding import local, put_whole, whole
 
+BETA1, BETA2 = 0.9, 0.95  # decay of the averages of gradients and of their squares
 EPSILON = 1e-8  # torch's own default
 
 
@@ -34,7 +35,7 @@ class AdamW:
         self.parameters = parameters
         self.matrices = [name for name, p in parameters.items() if p.ndim >= 2]
         self.others = [name for name, p in parameters.items() if p.ndim < 2]
-        self.betas = {"beta1": config.beta1, "beta2": config.beta2}
+        self.betas = {"beta1": BETA1, "beta2": BETA2}
         self.learning_rate: float | Tensor = config.learning_rate
         self.weight_decay = config.weight_decay
         foreach = not fused and device.type == "cuda"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from trainer.config.schema import OptimizerConfig
+from trainer.contracts.sections import OptimizerConfig
 from trainer.optimizer.adamw import AdamW
 
 

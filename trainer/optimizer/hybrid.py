@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from torch import Tensor, nn
 
-from trainer.config.schema import Config
+from trainer.contracts.sections import AnySpeed, OptimizerConfig
 from trainer.optimizer.adamw import AdamW
 from trainer.optimizer.adamw_offloaded import OffloadedAdamW
 from trainer.optimizer.matrices import Matrix, hidden_matrices
 from trainer.optimizer.muon_batched import BatchedMuon
 from trainer.optimizer.muon_loop import LoopMuon
-from trainer.world import World
+from trainer.process.world import World
 
 # Each has a learning rate, a step, whole tensors by name as its state, and what a rank holds of them.
 Part = AdamW | LoopMuon | BatchedMuon
@@ -73,34 +73,34 @@ class Hybrid:
             part.load_state(state)
 
 
-def state_names(model: nn.Module, config: Config) -> set[str]:
+def state_names(model: nn.Module, config: OptimizerConfig) -> set[str]:
     """What the optimizer's state is kept by: Muon's matrices, and the parameters that are left to AdamW."""
     matrices = _of_muon(model, config)
     return {*_of_adamw(model, matrices), *(matrix.name for matrix in matrices)}
 
 
-def make_optimizer(model: nn.Module, config: Config, world: World, *, capturable: bool = False) -> Hybrid:
+def make_optimizer(model: nn.Module, config: OptimizerConfig, speed: AnySpeed, world: World) -> Hybrid:
     """Return the optimizer of a model that is already wrapped: FSDP2 replaces its parameters."""
     matrices = _of_muon(model, config)
     left = _of_adamw(model, matrices)
     parts: list[Part]
-    if config.speed.offload_adamw:
-        parts = [OffloadedAdamW(left, config.optimizer)]
+    if speed.offload_adamw:
+        parts = [OffloadedAdamW(left, config)]
     else:
-        fused = config.speed.fused_adamw
-        parts = [AdamW(left, config.optimizer, fused=fused, device=world.device, capturable=capturable)]
-    if matrices and config.speed.muon == "loop":
-        parts.append(LoopMuon(matrices, config.optimizer))
+        fused = speed.fused_adamw
+        parts = [AdamW(left, config, fused=fused, device=world.device, capturable=speed.cuda_graph)]
+    if matrices and speed.muon == "loop":
+        parts.append(LoopMuon(matrices, config))
     elif matrices:
-        sharded = config.speed.muon == "sharded"
+        sharded = speed.muon == "sharded"
         ranks = {"rank": world.rank, "ranks": world.size} if sharded else {}
-        parts.append(BatchedMuon(matrices, config.optimizer, **ranks))
+        parts.append(BatchedMuon(matrices, config, **ranks))
     # Of these parts a graph has AdamW and Muon in batches; to skip on the device, AdamW has to be fused.
-    return Hybrid(parts, model, skips_on_device=capturable and config.speed.precision == "fp16")
+    return Hybrid(parts, model, skips_on_device=speed.cuda_graph and speed.precision == "fp16")
 
 
-def _of_muon(model: nn.Module, config: Config) -> list[Matrix]:
-    return hidden_matrices(model) if config.optimizer.matrices == "muon" else []
+def _of_muon(model: nn.Module, config: OptimizerConfig) -> list[Matrix]:
+    return hidden_matrices(model) if config.matrices == "muon" else []
 
 
 def _of_adamw(model: nn.Module, matrices: list[Matrix]) -> dict[str, nn.Parameter]:

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.autograd.profiler import record_function
 
-from trainer.config.schema import OptimizerConfig
+from trainer.contracts.sections import OptimizerConfig
 from trainer.optimizer.matrices import Matrix
 from trainer.optimizer.muon_loop import MOMENTUM
 from trainer.optimizer.newton_schulz import orthogonalised

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from trainer.config.schema import OptimizerConfig
+from trainer.contracts.sections import OptimizerConfig
 from trainer.optimizer.matrices import Matrix
 from trainer.optimizer.newton_schulz import STEPS
 

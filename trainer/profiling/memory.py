@@ -7,8 +7,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from trainer.data.feed import Feed, ResidentFeed
-from trainer.run.learner import Learner
+from trainer.data.batches.feed import Feed, ResidentFeed
+from trainer.run.step.learner import Learner
 from trainer.sharding import local
 
 

@@ -9,23 +9,24 @@ from pathlib import Path
 
 from trainer.config import Config
 from trainer.config.rules import require_world_fits
+from trainer.config.schema import SpeedConfig
 from trainer.config.speed_rules import UNTRACED_UPDATES, require_device_fits
-from trainer.data.feed import Feed, LoaderFeed, Share, open_feed
+from trainer.data.batches.feed import Feed, LoaderFeed, Share, open_feed
 from trainer.data.splits import open_data
 from trainer.errors import ConfigError
-from trainer.folders import make_folder, refusal_told
 from trainer.losses.choices import StepChoices
+from trainer.process.folders import make_folder, refusal_told
+from trainer.process.ranks import rank_from_environment
+from trainer.process.terminal import answer, show_progress
+from trainer.process.world import World, open_world
 from trainer.profiling.memory import held_bytes, worker_bytes
 from trainer.profiling.regions import Place, Regions
 from trainer.profiling.work import flops_per_pair
-from trainer.ranks import rank_from_environment
-from trainer.run.clock import step_clock
-from trainer.run.learner import Learner
-from trainer.switches.nccl import set_nccl_environment
-from trainer.switches.process_switches import ProcessSwitches, anomaly_named
-from trainer.switches.trace import Trace
-from trainer.terminal import answer, show_progress
-from trainer.world import World, open_world
+from trainer.run.record.step_clock import step_clock
+from trainer.run.step.learner import Learner
+from trainer.switches.process.nccl import set_nccl_environment
+from trainer.switches.process.process_switches import ProcessSwitches, anomaly_named
+from trainer.switches.process.trace import Trace
 
 WARM_UPS = UNTRACED_UPDATES
 TRACED = 2
@@ -60,11 +61,11 @@ def profile(config: Config, out: Path, seed: int, steps: int) -> int:
     with open_world(config.train.timeout_seconds) as world:
         require_world_fits(config, world.size)
         parts = replace(config, speed=replace(config.speed, cuda_graph=False, trace_updates=0))
-        require_device_fits(parts, world.device.type, world.size)
+        require_device_fits(parts.speed, world.device.type, world.size)
         found = measure(parts, world, out, seed, steps)
         if world.rank == 0:
             try:
-                answer("\n".join(lines(found, config)))
+                answer("\n".join(lines(found, config.speed)))
             finally:  # neither is lost with the other
                 with refusal_told(out / "profile.json"):
                     (out / "profile.json").write_text(json.dumps(asdict(found), indent=2))
@@ -76,7 +77,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     updates = WARM_UPS + steps + TRACED + steps
     data = open_data(config)
     share = Share(
-        data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.growth),
+        data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.cut.cut_into),
         world.rank,
         world.size,
         config.speed.accumulation_steps,
@@ -86,7 +87,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     trace = Trace(TRACED, updates - steps, out, world.rank)
     timed = range(WARM_UPS + TRACED + 1, updates - steps + 1)
     work = flops_per_pair(config, timed)
-    switches = ProcessSwitches(config, updates, out, world)
+    switches = ProcessSwitches(config.speed, updates, out, world, detect_anomaly=config.train.detect_anomaly)
 
     def update(step: int, feed: Feed | _Timed) -> None:
         with anomaly_named(step):
@@ -107,7 +108,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
     regions = Regions(world.device)
     with regions.timing([*_methods(learner), *_modules(learner), *_methods_of_process(switches)]):
         for step in range(updates - steps + 1, updates + 1):
-            with regions.region("forward pass" if _is_one(config) else "losses"):
+            with regions.region("forward pass" if _is_one(config.speed) else "losses"):
                 update(step, _Timed(feed, regions))
             if world.rank == 0:
                 show_progress("step", step, updates)
@@ -119,7 +120,7 @@ def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> P
         held_bytes=held_bytes(learner, feed),
         worker_bytes=worker_bytes(workers),
         flops_per_pair=work,
-        pairs_per_step=sum(map(config.step_pairs, timed)) // steps // world.size,
+        pairs_per_step=config.step_pairs // world.size,
         effective={**learner.effective(), **feed.effective(), **switches.effective()},
     )
     feed.close()
@@ -162,23 +163,23 @@ def _methods_of_process(switches: ProcessSwitches) -> list[Place]:
 
 
 def _modules(learner: Learner) -> list[Place]:
-    if _is_one(learner.config):
+    if _is_one(learner.config.speed):
         return []
     model = learner.model
     parts = {"encode": model.encoder, "operator": model.operator, "decode": model.decoder}
     return [(name, part, "forward") for name, part in parts.items()]
 
 
-def _is_one(config: Config) -> bool:
+def _is_one(speed: SpeedConfig) -> bool:
     """Compiled as one, encoder to losses cannot be told apart."""
-    return config.speed.compile == "model"
+    return speed.compile == "model"
 
 
 def _has_workers(feed: Feed) -> bool:
     return isinstance(feed, LoaderFeed) and hasattr(feed.batches, "_workers")
 
 
-def lines(found: Profile, config: Config) -> list[str]:
+def lines(found: Profile, speed: SpeedConfig) -> list[str]:
     """The tables as text."""
     parts = sorted(found.part_seconds.items(), key=lambda part: -part[1])
     total = sum(found.part_seconds.values())
@@ -199,9 +200,9 @@ def lines(found: Profile, config: Config) -> list[str]:
     said += [f"loader worker {number}  {count / 1e9:.3g}" for number, count in workers]
     said += ["", "work of a pair   GFLOP"]
     said += [f"{name:16s} {count / 1e9:.3g}" for name, count in found.flops_per_pair.items()]
-    if config.speed.cuda_graph:
+    if speed.cuda_graph:
         said += ["", "The CUDA graph is off here: its parts cannot be told apart."]
-    if _is_one(config):
+    if _is_one(speed):
         said += ["", "Encode, operator, decode and losses are compiled as one forward pass here:"]
         said += ["--set speed.compile=blocks tells them apart, and is slower."]
     if found.effective["wrapper"] in ("DistributedDataParallel", "FSDP2"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,14 +12,14 @@ import torch
 
 from trainer.config import Config
 from trainer.config.rules import broken_rules
-from trainer.data.feed import Share, open_feed
+from trainer.data.batches.feed import Share, open_feed
 from trainer.data.splits import Data, open_data
 from trainer.errors import ConfigError
-from trainer.ranks import rank_from_environment
-from trainer.run.failure import is_out_of_memory
-from trainer.run.learner import Learner
-from trainer.terminal import answer
-from trainer.world import World, open_world
+from trainer.process.ranks import rank_from_environment
+from trainer.process.terminal import answer
+from trainer.process.world import World, open_world
+from trainer.run.failures.failure import is_out_of_memory
+from trainer.run.step.learner import Learner
 
 TRIAL_UPDATES = 2  # the second has optimizer state and gradients side by side
 
@@ -36,8 +37,12 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
         torch.cuda.set_per_process_memory_fraction(memory_fraction)
         data = open_data(config)
         unit = sum(config.task_shares) * config.recipe.inverse_every_nth_pair
-        most = _most_pairs(data, config)
-        found = largest_that_fits(lambda pairs: _fits(pairs, config, data, world), unit, most)
+        most = _most_pairs(data, config.task_shares)
+
+        def trial(pairs: int) -> None:
+            _train(_trial(config, pairs), data, world)
+
+        found = largest_that_fits(lambda pairs: _fits(pairs, trial), unit, most)
     if found == 0:
         answer(f"{unit} pairs per micro-step are already too many")
         return 1
@@ -52,9 +57,8 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
 
 
 def fewest_micro_steps(config: Config, pairs: int) -> int | None:
-    """Return how many keep to so many pairs in the largest step and to all rules; None where none do."""
-    most_per_step = round(config.train.pairs_per_update * config.growth.largest_factor)
-    for micro_steps in range(math.ceil(most_per_step / pairs), config.train.pairs_per_update + 1):
+    """Return how many keep to so many pairs in a step and to all rules; None where none do."""
+    for micro_steps in range(math.ceil(config.step_pairs / pairs), config.train.pairs_per_update + 1):
         cut = replace(config, speed=replace(config.speed, accumulation_steps=micro_steps))
         if not list(broken_rules(cut)):
             return micro_steps
@@ -78,16 +82,16 @@ def largest_that_fits(fits: Callable[[int], bool], unit: int, most: int) -> int:
     return fitting
 
 
-def _fits(pairs: int, config: Config, data: Data, world: World) -> bool:
-    """Whether a trial of so many pairs runs."""
+def _fits(pairs: int, trial: Callable[[int], None]) -> bool:
+    """Whether the trial of so many pairs runs."""
     try:
-        _train(_trial(config, pairs), data, world)
+        trial(pairs)
         fits = True
     except Exception as error:
         if not is_out_of_memory(error):
             raise
         fits = False
-    if config.speed.compile != "off":
+    if "torch._dynamo" in sys.modules:  # where something was compiled
         torch._dynamo.reset()  # each size has graphs of its own, which nothing else frees
     gc.collect()
     torch.cuda.empty_cache()
@@ -127,8 +131,7 @@ def _train(config: Config, data: Data, world: World) -> None:
         feed.close()
 
 
-def _most_pairs(data: Data, config: Config) -> int:
+def _most_pairs(data: Data, shares: tuple[int, ...]) -> int:
     """A micro-step cannot have more pairs of a task than there are."""
-    shares = config.task_shares
     of_tasks = zip(data.train.tasks, shares, strict=True)
     return min(len(pairs.table) // share for pairs, share in of_tasks) * sum(shares)

@@ -10,14 +10,14 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from trainer.build import build_choices, build_model, build_objective
 from trainer.config.schema import Config, SpeedConfig
-from trainer.data.batch import Batch
+from trainer.contracts.term import EVERYTHING, Phase
+from trainer.data.batches.batch import Batch
 from trainer.data.conditions import condition_size
 from trainer.data.tasks import TASKS
-from trainer.losses.choices import EVERYTHING, Phase, StepChoices
-from trainer.losses.objective import Objective
-from trainer.model.latent_operator import LatentPdeOperator
-from trainer.switches.on_model import hoist_fixed_grid
+from trainer.model.token_grid import Grids
+from trainer.switches.model import hoist_fixed_grid
 
 PARTS = ("encoder", "operator", "decoder")
 
@@ -29,14 +29,14 @@ def flops_per_pair(config: Config, steps: range | None = None) -> dict[str, floa
     tasks by their shares. Attention counts its products once, whatever kernel repeats some, and places
     that pairs have in common once where they are embedded once: products that are not made are no work.
     """
-    choices, pairs_of = StepChoices.of(config, 0), Counter()
+    choices, steps_of = build_choices(config, 0), Counter()
     plain = replace(config, speed=_leaving_out_products(config.speed))
-    for step in steps or range(1, config.growth.steps + 1):
-        pairs_of[choices.phase(step)] += config.step_pairs(step)
+    for step in steps or range(1, config.cut.steps + 1):
+        steps_of[choices.phase(step)] += 1
     mean: dict[str, float] = Counter()
-    for phase, pairs in pairs_of.items():
+    for phase, count in steps_of.items():
         for part, flops in _flops_per_pair_in(plain, phase).items():
-            mean[part] += flops * pairs / pairs_of.total()
+            mean[part] += flops * count / steps_of.total()
     return dict(mean)
 
 
@@ -62,10 +62,10 @@ def pass_without_data(config: Config, pairs: int, phase: Phase = EVERYTHING) -> 
     pairs: for each unit of a task's share.
     """
     config = replace(config, speed=_leaving_out_products(config.speed))
-    objective = Objective(LatentPdeOperator(config), config).to("meta")
+    objective = build_objective(build_model(config), config).to("meta")
     hoist_fixed_grid.put_on(objective, config.speed)
-    batch = _batch_without_data(config, pairs)
-    inputs = StepChoices.of(config, 0).inputs(1, batch.pair)
+    batch = _batch_without_data(config.grids, config.task_shares, pairs)
+    inputs = build_choices(config, 0).inputs(1, batch.pair)
     with sdpa_kernel(SDPBackend.MATH):
         objective(batch, inputs, phase).backward()
     return len(batch.pair)
@@ -76,13 +76,13 @@ def _leaving_out_products(speed: SpeedConfig) -> SpeedConfig:
     return SpeedConfig(hoist_fixed_grid=speed.hoist_fixed_grid)
 
 
-def _batch_without_data(config: Config, pairs: int) -> Batch:
-    sizes = [pairs * share for share in config.task_shares]
-    tasks = [(TASKS[name], grid) for name, grid in config.grids.items()]
+def _batch_without_data(grids: Grids, shares: tuple[int, ...], pairs: int) -> Batch:
+    sizes = [pairs * share for share in shares]
+    tasks = [(TASKS[name], grid) for name, grid in grids.items()]
     shapes = list(zip(sizes, tasks, strict=True))
     return Batch(
         torch.zeros(sum(sizes), dtype=torch.long, device="meta"),
         tuple(torch.empty(size, len(task.state), *grid, device="meta") for size, (task, grid) in shapes),
         tuple(torch.empty(size, len(task.target), *grid, device="meta") for size, (task, grid) in shapes),
-        torch.empty(sum(sizes), condition_size(config.data.tasks), device="meta"),
+        torch.empty(sum(sizes), condition_size(tuple(grids)), device="meta"),
     )

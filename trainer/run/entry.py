@@ -7,11 +7,11 @@ from pathlib import Path
 
 from trainer.config import Config
 from trainer.errors import ConfigError
-from trainer.folders import make_folder
-from trainer.ranks import rank_from_environment
-from trainer.run.checkpoint import LAST
-from trainer.run.failure import Failure, write_error_file
-from trainer.run.peers import Peers
+from trainer.process.folders import make_folder
+from trainer.process.ranks import rank_from_environment
+from trainer.run.checkpoint.files import LAST
+from trainer.run.failures.failure import Failure, write_error_file
+from trainer.run.failures.peers import Peers
 from trainer.run.training import Progress, run_training
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from trainer.errors import ConfigError
-from trainer.world import World
+from trainer.process.world import World
 
 LOCK = "training.lock"  # stays, empty: who removed it could take it from one that has just opened it
 

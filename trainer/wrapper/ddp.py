@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from trainer.world import World
+from trainer.process.world import World
 
 
 class Ddp:

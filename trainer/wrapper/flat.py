@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from trainer.world import World
+from trainer.process.world import World
 
 ALIGNED_NUMBERS = 32  # 128 bytes, so that each gradient starts where vector loads want it
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
 
 from trainer.losses.objective import Objective
-from trainer.world import World
+from trainer.process.world import World
 
 
 class Fsdp2:

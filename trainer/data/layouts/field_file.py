@@ -5,17 +5,16 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import h5py
 import numpy as np
 
+from trainer.contracts.task import Layout
 from trainer.errors import ConfigError
 
 LARGEST_UNEVENNESS = 0.01  # of steps between points or frames, relative
 LARGEST_ROUNDING = 4 * float(np.finfo(np.float32).eps)  # of a step, relative to the largest coordinate
-
-Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]
 
 
 @runtime_checkable

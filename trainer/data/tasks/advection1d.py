@@ -7,12 +7,12 @@ from typing import Annotated
 
 import numpy as np
 
+from trainer.contracts.settings import AtLeast, Count, NotEmpty, Positive
+from trainer.contracts.task import Task
 from trainer.data.layouts.scalar_1d import write_scalar_1d
-from trainer.data.tasks.task import Task
-from trainer.ranges import AtLeast, NotEmpty
-from trainer.setting_kinds import Count, Positive
-from trainer.terminal import show_progress
+from trainer.process.terminal import show_progress
 
+WAVES = 2  # sines in one initial condition, as PDEBench has
 TRAJECTORIES_AT_ONCE = 50  # 1 GB of float64 at PDEBench's grid
 
 
@@ -25,7 +25,6 @@ class Advection1dConfig:
     grid_points: Annotated[int, AtLeast(4)] = 1024
     frames: Annotated[int, AtLeast(2)] = 201
     end_time: Positive = 2.0
-    waves: Count = 2  # sines in one initial condition
     max_wave_number: Count = 8
 
     @property
@@ -60,7 +59,7 @@ class Waves:
 def draw_waves(config: Advection1dConfig, seed: int, case: int) -> Waves:
     """Draw the initial conditions of one file; other betas get other draws."""
     random = np.random.default_rng([seed, case])
-    shape = (config.trajectories, config.waves)
+    shape = (config.trajectories, WAVES)
     return Waves(
         amplitude=random.uniform(0.0, 1.0, shape),
         number=random.integers(1, config.max_wave_number, shape, endpoint=True),

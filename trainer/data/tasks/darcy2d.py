@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from trainer.contracts.settings import AtLeast, NotEmpty, Positive
+from trainer.contracts.task import Task
 from trainer.data.layouts.darcy import write_darcy
-from trainer.data.tasks.task import Task
-from trainer.ranges import AtLeast, NotEmpty
-from trainer.setting_kinds import Positive
-from trainer.terminal import show_progress
+from trainer.process.terminal import show_progress
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor

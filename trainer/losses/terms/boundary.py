@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -18,7 +18,6 @@ def boundary_loss(border: Float[Tensor, "pairs fields places"]) -> Float[Tensor,
 
 TERM = Term(
     name="boundary",
-    weight=1e-4,
     inputs=("border",),
     loss=boundary_loss,
     of=lambda task: task.zero_border,

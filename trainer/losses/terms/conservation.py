@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -20,7 +20,6 @@ def conservation_loss(
 
 TERM = Term(
     name="conservation",
-    weight=1e-4,
     inputs=("prediction_on_grid", "field_on_grid"),
     loss=conservation_loss,
     of=lambda task: task.conserved,

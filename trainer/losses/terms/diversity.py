@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -24,7 +24,6 @@ def diversity_loss(latent: Float[Tensor, "pairs tokens latent"]) -> Float[Tensor
 
 TERM = Term(
     name="diversity",
-    weight=1e-4,
     inputs=("latent",),
     loss=diversity_loss,
     order=8,

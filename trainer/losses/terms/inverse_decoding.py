@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -20,7 +20,6 @@ def inverse_decoding_loss(
 
 TERM = Term(
     name="inverse_decoding",
-    weight=0.01,
     inputs=("encoded_again", "encoded_once"),
     loss=inverse_decoding_loss,
     group="inverse",

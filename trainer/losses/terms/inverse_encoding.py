@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -20,7 +20,6 @@ def inverse_encoding_loss(
 
 TERM = Term(
     name="inverse_encoding",
-    weight=0.01,
     inputs=("reconstruction", "reconstructed"),
     loss=inverse_encoding_loss,
     group="inverse",

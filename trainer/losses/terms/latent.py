@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -20,7 +20,6 @@ def latent_loss(
 
 TERM = Term(
     name="latent",
-    weight=1.0,
     inputs=("advanced", "encoded_target"),
     loss=latent_loss,
     of=lambda task: not task.steady,  # what a steady task asks for is no state to encode

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -18,7 +18,6 @@ def latent_norm_loss(latent: Float[Tensor, "pairs tokens latent"]) -> Float[Tens
 
 TERM = Term(
     name="latent_norm",
-    weight=1e-4,
     inputs=("latent",),
     loss=latent_norm_loss,
     order=7,

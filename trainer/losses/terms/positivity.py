@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -18,7 +18,6 @@ def positivity_loss(prediction: Float[Tensor, "pairs fields queries"]) -> Float[
 
 TERM = Term(
     name="positivity",
-    weight=1e-4,
     inputs=("prediction",),
     loss=positivity_loss,
     of=lambda task: task.positive,

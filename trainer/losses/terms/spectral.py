@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 
-from trainer.losses.terms.term import Term
+from trainer.contracts.term import Term
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -26,7 +26,6 @@ def spectral_loss(
 
 TERM = Term(
     name="spectral",
-    weight=0.05,
     inputs=("prediction_on_grid", "target_on_grid"),
     loss=spectral_loss,
     order=2,

@@ -1,0 +1,63 @@
+"""A PDE, as the rest of the trainer knows it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]  # of its files: trainer/data/layouts
+
+
+@runtime_checkable
+class TaskSettings(Protocol):
+    """The part of the config that says how a task's data are made; one file per case."""
+
+    trajectories: int  # per file
+
+    @property
+    def cases(self) -> tuple[tuple[float, ...], ...]:
+        """Values of the task's parameters, file by file."""
+        ...
+
+    @property
+    def frames(self) -> int: ...
+
+    @property
+    def grid(self) -> tuple[int, ...]: ...
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Key and text of what is wrong among settings that are each in range."""
+        ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """A pair leads from `state` to `target`: the same fields later, or, in a steady task, other fields.
+
+    `conserved`, `positive` and `zero_border` are what is known of every target field.
+    """
+
+    name: str
+    settings: type  # a frozen dataclass that keeps TaskSettings, with a default for each field
+    layout: Layout
+    parameters: tuple[str, ...]  # attributes of the file, in the order of a case; more than 0
+    state: tuple[str, ...]
+    target: tuple[str, ...]
+    solver_version: int  # part of the cache key: raise it when the numbers change
+    # Of settings, seed and case number; and of the case's values and their hash. None: files are given.
+    generate: Callable[[TaskSettings, int, int], np.ndarray] | None = None
+    write: Callable[[Path, TaskSettings, int, np.ndarray, str], None] | None = None
+    conserved: bool = False
+    positive: bool = False
+    zero_border: bool = False
+
+    @property
+    def steady(self) -> bool:
+        return self.state != self.target
+
+    @property
+    def centred(self) -> bool:
+        """Whether normalisation may move zero."""
+        return not (self.positive or self.zero_border)

@@ -1,0 +1,183 @@
+"""Where the files of a config are: the user's own, or generated; those that do not fit it are refused."""
+
+import math
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+from trainer.config.schema import DataConfig
+from trainer.contracts.task import Task, TaskSettings
+from trainer.data.files.generated import KEY_DIGITS, generated_files
+from trainer.data.layouts.detect import open_field_file
+from trainer.data.layouts.field_file import FieldFile
+from trainer.data.tasks import TASKS
+from trainer.errors import ConfigError
+from trainer.process.ranks import is_first_rank
+from trainer.process.terminal import say
+
+MOST_NAMED = 4  # files in one error
+SUFFIXES = (".hdf5", ".h5")  # in capitals too
+
+
+def open_files(config: DataConfig, *, generates: bool = True) -> dict[str, list[FieldFile]]:
+    """Return the files of each task, one per case in the config's order.
+
+    A task of whose layout there is no file of the user's own is generated, or refused if it must not be.
+    """
+    own = _own_files(config)
+    found = {name: _of_task(TASKS[name], own) for name in config.tasks}
+    if not all(found.values()):
+        _tell_of_deeper_files(Path(config.root))
+    # Making files takes long: the user's own are checked before.
+    opened = {name: _in_order(config, TASKS[name], files) for name, files in found.items() if files}
+    return {name: opened.get(name) or _generated(config, TASKS[name], generates=generates) for name in found}
+
+
+def _own_files(config: DataConfig) -> list[FieldFile]:
+    """The user's own lie in data.root itself; a damaged one ends here, whatever task it is of."""
+    root = Path(config.root)
+    found = root.iterdir() if root.is_dir() else []
+    return [open_field_file(path) for path in sorted(found) if path.suffix.lower() in SUFFIXES]
+
+
+def _of_task(task: Task, own: list[FieldFile]) -> list[FieldFile]:
+    return [file for file in own if file.layout == task.layout and not _is_of_another(file, task)]
+
+
+def _generated(config: DataConfig, task: Task, *, generates: bool) -> list[FieldFile]:
+    def check(path: Path, case: tuple[float, ...]) -> None:
+        file = open_field_file(path)
+        found = tuple(_parameter(file, name) for name in task.parameters)
+        if found != case:
+            raise ConfigError(f"{path}: has {_named(task, found)}, expected {_named(task, case)}")
+        _require_shape(file, task, getattr(config, task.name))
+
+    paths = generated_files(config, task, generates=generates, check=check)
+    return _in_order(config, task, [open_field_file(path) for path in paths])
+
+
+def _is_of_another(file: FieldFile, task: Task) -> bool:
+    """Tasks that share a layout are told apart by their parameters, of which a file's own has the most.
+
+    A file without those of any task is an error later.
+    """
+    fitting = [
+        set(other.parameters)
+        for other in TASKS.values()
+        if other.layout == file.layout and set(other.parameters) <= set(file.parameters)
+    ]
+    own = set(task.parameters)
+    return bool(fitting) and (own not in fitting or any(own < other for other in fitting))
+
+
+def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[FieldFile]:
+    settings: TaskSettings = getattr(config, task.name)
+    by_case: dict[tuple[float, ...], FieldFile] = {}
+    for file in found:
+        case = tuple(_parameter(file, name) for name in task.parameters)
+        if case in by_case:
+            raise ConfigError(
+                f"{file.path}: {_named(task, case)} is also in {by_case[case].path}; keep one of them"
+            )
+        by_case[case] = file
+    for case in settings.cases:
+        if case not in by_case:
+            raise ConfigError(
+                f"data.{task.name}: asks for {_named(task, case)}, but no file in {config.root} has that; "
+                f"add one, or ask for what is there{_not_asked_for(config, task, by_case)}"
+            )
+    files = [by_case[case] for case in settings.cases]
+    for file in files:
+        _require_shape(file, task, settings)
+        _require_same_scales(file, files[0])
+    return files
+
+
+def _named(task: Task, case: tuple[float, ...]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in zip(task.parameters, case, strict=True))
+
+
+def _not_asked_for(config: DataConfig, task: Task, by_case: dict[tuple[float, ...], FieldFile]) -> str:
+    """What may have been meant: files of other cases, and those that no task of the config reads."""
+    asked = getattr(config, task.name).cases
+    layouts = {TASKS[name].layout for name in config.tasks}
+    found = [
+        *(f"{file.path} has {_named(task, case)}" for case, file in by_case.items() if case not in asked),
+        *(
+            f"{file.path} is of layout {file.layout}"
+            for file in _own_files(config)
+            if file.layout not in layouts
+        ),
+    ]
+    more = [f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
+    return f": {', '.join([*found[:MOST_NAMED], *more])}" if found else ""
+
+
+def _parameter(file: FieldFile, name: str) -> float:
+    if name not in file.parameters:
+        found = ", ".join(file.parameters) or "none"
+        raise ConfigError(
+            f"{file.path}: no attribute {name} that is one number, found {found}; set it to this file's "
+            "value, or move a file of another equation out of data.root"
+        )
+    if not math.isfinite(file.parameters[name]):
+        raise ConfigError(
+            f"{file.path}: attribute {name}: got {file.parameters[name]}, expected a finite number; "
+            "set it to this file's value"
+        )
+    return file.parameters[name]
+
+
+@cache
+def _tell_of_deeper_files(root: Path) -> None:
+    """Who has files in folders, as PDEBench's are when downloaded, would train on others unawares.
+
+    Told once, where a training asks again.
+    """
+    if not is_first_rank():
+        return
+    generated = re.compile(rf"({'|'.join(TASKS)})-[0-9a-f]{{{KEY_DIGITS}}}(\.partial)?")
+    deeper: list[Path] = []
+    for folder, folders, files in os.walk(root):  # passes over what another process moves meanwhile
+        if Path(folder) == root:
+            folders[:] = [name for name in folders if not generated.fullmatch(name)]
+        else:
+            deeper += [Path(folder, name) for name in files if name.lower().endswith(SUFFIXES)]
+    if deeper:
+        text = f"{root}: {min(deeper)} and others in folders are not read; move them into {root} itself"
+        say(text)
+
+
+def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:
+    for fields in (task.state, task.target):
+        if len(fields) != len(file.fields):
+            raise ConfigError(
+                f"{file.path}: a state of layout {file.layout} is {', '.join(file.fields)} there, but "
+                f"{task.name} has {', '.join(fields)}; change its file in trainer/data/tasks, or its layout"
+            )
+    if file.trajectories < settings.trajectories:
+        raise ConfigError(
+            f"{file.path}: has {file.trajectories} trajectories; "
+            f"data.{task.name}.trajectories asks for {settings.trajectories}; ask for as many at most"
+        )
+    if (file.frames, *file.grid) != (settings.frames, *settings.grid):
+        raise ConfigError(
+            f"{file.path}: has {file.frames} frames on a grid of {file.grid}; data.{task.name} asks for "
+            f"{settings.frames} on {settings.grid}; ask for what the file has"
+        )
+
+
+def _require_same_scales(file: FieldFile, first: FieldFile) -> None:
+    """The model is told neither seconds nor lengths but by dt, which is the same in all files of a task."""
+    if file.frame_seconds and not math.isclose(file.frame_seconds, first.frame_seconds, rel_tol=1e-3):
+        raise ConfigError(
+            f"{file.path}: t-coordinate: {file.frame_seconds:.6g} seconds between frames, but "
+            f"{first.frame_seconds:.6g} in {first.path}; keep files of one interval in data.root"
+        )
+    for found, expected in zip(file.spacing, first.spacing, strict=True):
+        if not math.isclose(found, expected, rel_tol=1e-3):
+            raise ConfigError(
+                f"{file.path}: {found:.6g} between grid points, but {expected:.6g} in {first.path}; "
+                "keep files of one domain in data.root"
+            )

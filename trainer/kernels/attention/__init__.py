@@ -1,0 +1,1 @@
+"""Attention whose keys fit one tile."""

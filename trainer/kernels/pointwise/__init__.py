@@ -1,0 +1,1 @@
+"""What lies between two matrix products, in one pass over memory."""

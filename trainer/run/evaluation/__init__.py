@@ -1,0 +1,1 @@
+"""Held-out errors: of one step, of whole trajectories, and of finished trainings."""

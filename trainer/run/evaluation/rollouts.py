@@ -1,0 +1,138 @@
+"""Held-out trajectories predicted from their first frame on, step after step, and PDEBench's errors of that.
+
+Takamoto et al. 2022 and their metrics code define them, in physical units. RMSE, NRMSE and the border's are a
+root mean square over space, per trajectory, then the mean over trajectories; those of the mean (cRMSE) and of
+the Fourier modes (fRMSE) are a root mean square over trajectories. Each is then the mean over fields and
+steps; a steady task has one step. Every rank takes its share of the trajectories.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from trainer.data.batches.pair_readers import MappedPairs
+from trainer.data.files.normalisation import physical
+from trainer.process.terminal import show_progress
+from trainer.process.world import World
+
+LOW_MODES, HIGH_MODES = 4, 12  # low: below 4, middle: from there to 11, high: from 12 on
+
+
+class Rollouts:
+    """`trajectories` of each file, the first of the held-out ones; at most `at_once` go through the model."""
+
+    def __init__(self, pairs: MappedPairs, trajectories: int, world: World, at_once: int) -> None:
+        self.pairs, self.world, self.at_once = pairs, world, at_once
+        table = pairs.table
+        of_files = [np.flatnonzero(table.file_index == index) for index in range(len(pairs.files))]
+        every = np.concatenate([chosen[:trajectories] for chosen in of_files])
+        self.mine = every[world.rank :: world.size]
+        self.frames = range(0, pairs.files[0].frames, int(table.stride[0]))
+
+    @torch.no_grad()
+    def errors(self, model: nn.Module) -> dict[str, float]:
+        """Return the errors by name, without what is not finite: a rollout may blow up."""
+        task, totals, largest = self.pairs.task, [], []
+        state, units = self._frame(0), self._units()
+        conditions = self._condition().split(self.at_once)
+        mass_at_start = physical(state, *units).flatten(2).mean(dim=2)
+        size_at_start = physical(state, *units).flatten(1).norm(dim=1) / state.shape[1:].numel() ** 0.5
+        for frame in self.frames[1:]:
+            parts = zip(state.split(self.at_once), conditions, strict=True)
+            state = torch.cat([model(task.name, *part) for part in parts])
+            predicted, target = (physical(part.double(), *units) for part in (state, self._frame(frame)))
+            totals.append(_sums(predicted, target))
+            largest.append(_largest(predicted - target))
+            if self.world.rank == 0:
+                show_progress(f"frame of rollouts of {task.name}", frame, self.frames[-1], stays=False)
+        drift = (predicted.flatten(2).mean(dim=2) - mass_at_start).abs().mean(dim=1)
+        gap = torch.stack([(drift / size_at_start.clamp_min(1e-12)).sum(), drift.new_tensor(len(drift))])
+        found = self._means(torch.stack(totals), torch.stack(largest))
+        if task.conserved:
+            gap_sum, count = self.world.gather(gap).sum(dim=0).tolist()
+            found["mass_gap"] = gap_sum / count
+        return {f"{name}/{task.name}": value for name, value in found.items() if np.isfinite(value)}
+
+    def _means(
+        self, sums: Float[Tensor, "steps parts"], largest: Float[Tensor, " steps"]
+    ) -> dict[str, float]:
+        sums = self.world.gather(sums).sum(dim=0)
+        means = sums[:, 1:] / sums[:, :1]
+        rmse, nrmse, brmse = means[:, :3].T
+        root = means[:, 3:].clamp_min(0).sqrt()  # mean squares over the trajectories
+        modes = root[:, 1:]
+        found = {
+            "rmse": rmse.mean(),
+            "nrmse": nrmse.mean(),
+            "crmse": root[:, 0].mean(),
+            "brmse": brmse.mean(),
+            "max": self.world.gather(largest).amax(dim=0).mean(),
+            "frmse_low": modes[:, :LOW_MODES].mean(),
+            "frmse_mid": modes[:, LOW_MODES:HIGH_MODES].mean(),
+            "frmse_high": modes[:, HIGH_MODES:].mean(),
+        }
+        return {f"rollout_{name}": value.item() for name, value in found.items()}
+
+    def _frame(self, frame: int) -> Tensor:
+        units = self.pairs.normalisation.state if frame == 0 else self.pairs.normalisation.target
+        states = self.pairs.frames(self.mine, np.full(len(self.mine), frame), units)
+        return states.to(self.world.device)
+
+    def _units(self) -> list[Tensor]:
+        units, index = self.pairs.normalisation.target, self.pairs.table.file_index[self.mine]
+        parts = (units.mean[index], units.scale[index])
+        return [torch.from_numpy(part).double().to(self.world.device) for part in parts]
+
+    def _condition(self) -> Tensor:
+        per_frame_pair, per_trajectory = self.pairs.conditions
+        return torch.from_numpy(per_frame_pair[0] + per_trajectory[self.mine]).to(self.world.device)
+
+
+def _sums(
+    predicted: Float[Tensor, "n fields *grid"], target: Float[Tensor, "n fields *grid"]
+) -> Float[Tensor, " parts"]:
+    """Sums over trajectories: their number, RMSE, NRMSE, the border's RMSE, squares of mean and modes."""
+    error = predicted - target
+    rmse = error.flatten(2).square().mean(dim=2).sqrt()
+    size = target.flatten(2).square().mean(dim=2).sqrt().clamp_min(1e-12)
+    border = _border(error).square().mean(dim=2).sqrt()
+    parts = [rmse, rmse / size, border, error.flatten(2).mean(dim=2).square()]
+    modes = _mode_squares(error).mean(dim=1).sum(dim=0)
+    return torch.cat(
+        [torch.stack([modes.new_tensor(len(error)), *(p.mean(dim=1).sum() for p in parts)]), modes]
+    )
+
+
+def _largest(error: Float[Tensor, "n fields *grid"]) -> Float[Tensor, ""]:
+    return error.abs().max() if len(error) else error.new_zeros(())
+
+
+def _border(error: Float[Tensor, "n fields *grid"]) -> Float[Tensor, "n fields places"]:
+    """Values in the outermost cells; those in corners count twice."""
+    ends = [
+        error.narrow(axis, first, 1).flatten(2)
+        for axis in range(2, error.ndim)
+        for first in (0, error.shape[axis] - 1)
+    ]
+    return torch.cat(ends, dim=2)
+
+
+def _mode_squares(error: Float[Tensor, "n fields *grid"]) -> Float[Tensor, "n fields modes"]:
+    """Squared Fourier amplitudes by wave number.
+
+    In 2-D summed over the shell of each whole wave number, of which PDEBench takes the quadrant where neither
+    component is negative.
+    """
+    points = error.shape[2:].numel()
+    if error.ndim == 3:
+        return (torch.fft.rfft(error, dim=2).abs() / points).square()
+    rows, columns = (n // 2 for n in error.shape[2:])
+    spectrum = (torch.fft.fft2(error)[..., :rows, :columns].abs() / points).square().flatten(2)
+    row, column = (torch.arange(n, device=error.device) for n in (rows, columns))
+    shell = (row[:, None].square() + column.square()).sqrt().long().flatten()
+    shells = min(rows, columns)
+    summed = spectrum.new_zeros(*spectrum.shape[:2], rows + columns)
+    return summed.index_add_(2, shell, spectrum)[..., :shells]

@@ -1,0 +1,73 @@
+"""Norms, biases and GELU between products in one pass each way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from trainer.contracts.switch import Key, ModelSwitch
+from trainer.errors import Problem
+
+if TYPE_CHECKING:
+    import torch
+
+    from trainer.contracts.sections import AnySpeed, ModelConfig
+    from trainer.losses.objective import Objective
+
+
+def put_on(objective: Objective, speed: AnySpeed) -> None:
+    if not speed.fused_pointwise:
+        return
+    from trainer.switches.model.fused_pointwise.layers import fuse_pointwise
+
+    fuse_pointwise(objective.model)
+
+
+def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict[str, int]:
+    from trainer.switches.model.fused_pointwise.layers import observed_fused_layers
+
+    return {"fused_layers": observed_fused_layers(objective.model)}
+
+
+def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
+    """Its kernels join the end of a block or layer with the start of the next: none can be run by itself."""
+    if not speed.fused_pointwise:
+        return
+    if speed.compile == "blocks":
+        yield Problem(
+            "speed.compile",
+            'got "blocks", but speed.fused_pointwise works across them: expected model or off',
+        )
+    if speed.activation_checkpointing != "off":
+        yield Problem(
+            "speed.activation_checkpointing",
+            f'got "{speed.activation_checkpointing}", but speed.fused_pointwise works across blocks: '
+            "expected off",
+        )
+    if speed.checkpoint_encoder_decoder:
+        yield Problem(
+            "speed.checkpoint_encoder_decoder",
+            "got true, but speed.fused_pointwise works across the decoder's layers: expected false",
+        )
+    if speed.wrapper == "fsdp2":
+        yield Problem(
+            "speed.wrapper",
+            'got "fsdp2", which gathers the weights of a block, but speed.fused_pointwise works across '
+            "blocks: expected ddp or flat",
+        )
+
+
+def without_gpu(speed: AnySpeed) -> str | None:
+    return "make it false" if speed.fused_pointwise else None
+
+
+SWITCH = ModelSwitch(
+    keys={"fused_pointwise": Key(bool, off=False)},
+    order=40,
+    put_on=put_on,
+    read_back=read_back,
+    broken_rules=broken_rules,
+    without_gpu=without_gpu,
+    runs_kernels=lambda speed: speed.fused_pointwise,
+    may_fail=True,
+)

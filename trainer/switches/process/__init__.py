@@ -1,0 +1,1 @@
+"""Switches of the whole process, none of which changes how the model computes."""
