@@ -16,15 +16,11 @@ import { withMachineMetrics } from './measure/metrics/machine-metrics.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
-import { confidenceOf } from './plan/looks.ts'
+import { confidenceOf, lookAt } from './plan/looks.ts'
+import { isMeasured } from './plan/plan.ts'
 import { allDifferences } from './record/differences.ts'
-import {
-  type OutcomeLine,
-  outcomeLine,
-  RESULT_SCHEMA_VERSION,
-  type Request,
-  type Result,
-} from './record/result.ts'
+import { type OutcomeLine, outcomeLine, type Request, type Result } from './record/result.ts'
+import { RECORD_SCHEMA_VERSION } from './record/schema-version.ts'
 
 /** `launched` has one entry per planned run, also for those that were not started, and one per repeat. */
 export function assess(
@@ -51,7 +47,9 @@ export function assess(
     ...checkRepeats(attempts),
     ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),
   ]
-  const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
+  const measuredBlocks = new Set(runs.filter(isMeasured).map(({ block }) => block)).size
+  const look = lookAt(experiment, measuredBlocks)
+  const comparison = compare(runs, gatesOf(experiment), confidenceOf(look))
   const keyOf = (variant: Variant) =>
     noiseKeyOf(
       trainingHash(experiment, configs, variant, request.environment),
@@ -68,7 +66,7 @@ export function assess(
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,
-    schemaVersion: RESULT_SCHEMA_VERSION,
+    schemaVersion: RECORD_SCHEMA_VERSION,
     differences: allDifferences(request),
     launches,
     reevaluation: reevaluation.launch,
@@ -92,7 +90,7 @@ export function assess(
 }
 
 function hasEqualWork({ checks }: Verdict): boolean {
-  return checks.every(({ name, state }) => name !== 'equal work' || state !== 'failed')
+  return checks.every(({ name, status }) => name !== 'equal work' || status !== 'failed')
 }
 
 function outcomesOf(launched: readonly Launched[]): RunOutcome[] {

@@ -46,17 +46,17 @@ async function experimentSummary(file: string) {
   const { speedups } = verdict
   return {
     verdict: verdict.verdict,
-    gates: verdict.gates.map(({ gate, baseline, optimized, evidence, state, insensitive }) => ({
+    gates: verdict.gates.map(({ gate, baseline, optimized, evidence, status, insensitive }) => ({
       name: gate.name,
       severity: gate.severity,
       limit: gate.limit,
-      state: words(state),
+      status: words(status),
       baseline,
       optimized,
       ...numbers(evidence),
       insensitive,
     })),
-    checks: [...verdict.checks, ...machineChecks].map(({ name, state }) => `${name}: ${words(state)}`),
+    checks: [...verdict.checks, ...machineChecks].map(({ name, status }) => `${name}: ${words(status)}`),
     speedups: { total: numbers(speedups.total), toQuality: numbers(speedups.toQuality) },
     warnings: verdict.warnings.length,
     runs: runs.map(({ runId, warmUpSteps, metrics }) => ({
@@ -90,8 +90,8 @@ function numbers(estimate: PairedEstimate | null) {
 }
 
 /** Without regard to how the words of a state are joined. */
-function words(state: string): string {
-  return state.replaceAll('-', ' ')
+function words(status: string): string {
+  return status.replaceAll('-', ' ')
 }
 
 /** A sum in another order may differ in its last digits. */

@@ -171,7 +171,7 @@ it.each([
   ['inconclusive', 'inconclusive', 'measured again', 3],
   ['invalid', 'passed', 'measured again', 4],
 ])('an experiment that ends as %s, its completion %s, is %s', async (verdict, completion, then, exitCode) => {
-  const result = { verdict: { verdict, checks: [{ name: 'completion', state: completion }] } }
+  const result = { verdict: { verdict, checks: [{ name: 'completion', status: completion }] } }
   await writeFile(join(folder, 'result.json'), JSON.stringify(result))
   await node(`echo measured >> "${folder}/calls"
 cp "${folder}/result.json" "$INPUT_OUT/"
@@ -188,7 +188,7 @@ it('an experiment that could not start is not done by the result of an earlier o
   await mkdir(join(folder, 'out/gate-4gpu'), { recursive: true })
   await writeFile(
     join(folder, 'out/gate-4gpu/result.json'),
-    JSON.stringify({ verdict: { verdict: 'passed', checks: [{ name: 'completion', state: 'passed' }] } }),
+    JSON.stringify({ verdict: { verdict: 'passed', checks: [{ name: 'completion', status: 'passed' }] } }),
   )
   await node('exit 2')
   expect((await onGpus('gate-4gpu')).exitCode).toBe(1)

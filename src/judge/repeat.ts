@@ -79,7 +79,7 @@ export function checkRepeats({ setAside, notRetried }: Attempts): MachineCheck[]
         `${outcome.run.id}: ${reason}; it counts, since an experiment retries one failed launch`,
     ),
   ]
-  return details.map((detail) => machineCheck('repeats', { state: 'warned', detail }))
+  return details.map((detail) => machineCheck('repeats', { status: 'warned', detail }))
 }
 
 function notNeeded(launched: Launched): readonly [Launched, string] {

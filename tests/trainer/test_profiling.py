@@ -2,11 +2,10 @@
 
 import contextlib
 import json
-import subprocess
-import sys
 
 import pytest
 import torch
+from forked import python
 from test_precision import a_learner
 from test_wrappers import LATENT_ALONE
 from tiny import OUT_OF_MEMORY, ROOT, launch, tiny_config, tiny_file, train_in_ranks
@@ -88,8 +87,9 @@ def test_terms_that_are_not_due_are_no_work(tmp_path):
     assert work("recipe.inverse_every=4") == pytest.approx(never + (every - never) / 4)
 
 
+@pytest.mark.slow
 def test_the_profile_names_every_part_and_leaves_a_trace(tmp_path):
-    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "3"]
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     done = launch([*arguments, "--set", "speed.loader_workers=1"], processes=1)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "profile.json").read_text())
@@ -120,6 +120,7 @@ def held_in_ranks(tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["weights", "gradients", "optimizer state", "averaged weights"])
 def test_each_of_two_ranks_holds_half_of_what_fsdp2_shards(held_in_ranks, kind):
     whole = held_in_ranks["ddp"][0][kind]
@@ -128,6 +129,7 @@ def test_each_of_two_ranks_holds_half_of_what_fsdp2_shards(held_in_ranks, kind):
     assert parts == pytest.approx([whole / 2] * 2, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_momentum_of_muon_is_whole_on_every_rank_of_fsdp2(held_in_ranks):
     of_ddp, first, second = (
         held["optimizer state"] for held in (held_in_ranks["ddp-muon"][0], *held_in_ranks["fsdp2-muon"])
@@ -155,17 +157,19 @@ def test_what_is_held_is_the_bytes_of_the_tensors_that_are_there(tmp_path, muon)
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wrapper", "processes"), [("flat", 1), ("ddp", 2)])
 def test_the_time_of_the_backward_pass_is_its_own_and_says_where_ranks_communicate(
     tmp_path, wrapper, processes
 ):
-    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "2"]
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     done = launch([*arguments, "--set", f"speed.wrapper={wrapper}"], processes)
     assert done.returncode == 0, done.stderr
     assert set(json.loads((tmp_path / "profile.json").read_text())["part_seconds"]) == PARTS
     assert ("The wrapper communicates during backward" in done.stdout) == (wrapper == "ddp")
 
 
+@pytest.mark.slow
 def test_a_profile_has_the_switches_of_the_process_on(tmp_path):
     arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "2"]
     sets = (
@@ -225,20 +229,21 @@ def test_the_highest_memory_of_a_part_is_its_own_before_and_after_an_inner_one(m
     assert regions.peak_bytes == {"outer": 50, "inner": 7}
 
 
+@pytest.mark.slow
 def test_what_is_compiled_as_one_is_named_as_one(tmp_path):
     arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     program = (  # spares the test the compiler, a minute of it
         "import sys; from trainer.cli import main; from trainer.switches.model.compilation import regions; "
         "regions.compile_whole = lambda objective, mode: None; sys.exit(main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", program, *arguments, "--set", "speed.compile=model"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = python(["-c", program, *arguments, "--set", "speed.compile=model"])
     assert done.returncode == 0, done.stderr
     parts = json.loads((tmp_path / "profile.json").read_text())["part_seconds"]
     assert set(parts) == PARTS - {"encode", "operator", "decode", "losses"} | {"forward pass"}
     assert "--set speed.compile=blocks tells them apart" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_single_process_profiles_a_padded_pass_without_talk_of_a_wrapper(tmp_path):
     arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     more = ["train.pairs_per_update=1024", "train.rest=pad", "evaluation.rollout_trajectories=0"]
@@ -319,6 +324,7 @@ def test_a_batch_that_no_number_of_micro_steps_comes_down_to_is_told(tmp_path, m
     assert "20 pairs per micro-step fit, but no speed.accumulation_steps" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", OUT_OF_MEMORY)
 def test_a_batch_whose_memory_is_not_there_does_not_fit(tmp_path, monkeypatch, capsys, error):
     with_a_limit(monkeypatch, error)
@@ -326,6 +332,7 @@ def test_a_batch_whose_memory_is_not_there_does_not_fit(tmp_path, monkeypatch, c
     assert "20 pairs per micro-step fit" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_batch_that_fails_otherwise_ends_the_search(tmp_path, monkeypatch):
     with_a_limit(monkeypatch, RuntimeError("CUDA error: an illegal memory access was encountered"))
     with pytest.raises(RuntimeError, match="illegal memory access"):

@@ -28,6 +28,7 @@ def test_every_key_has_its_row(name, section):
     assert sorted(table(name)) == sorted(field.name for field in fields(section))
 
 
+@pytest.mark.slow
 def test_every_read_back_of_a_run_has_its_switch(tmp_path):
     run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
     reported = set(events(tmp_path, "run_start")[0]["effective"]) - NOT_OF_A_SWITCH

@@ -159,7 +159,7 @@ function refuseFailed(launched: readonly Launched[], workspace: Workspace): void
   const message = plainText(failed.message)
   if (reason === 'no-metrics' || reason === 'bad-metrics')
     throw new ResumeError(
-      `--resume: ${run.id} has no whole ${workspace.runFiles(run).metricsFile}: ${message}; if its training left it so, the launch failed and decides the verdict: start without --resume; if it was damaged since, restore it`,
+      `--resume: ${workspace.runFiles(run).directory} has no whole metrics: ${message}; if its training left it so, the launch failed and decides the verdict: start without --resume; if it was damaged since, restore it`,
     )
   throw new ResumeError(
     `--resume: ${workspace.resultFile} has a failed launch, which decides its verdict: ${run.id}, ${reason}: ${message}; start without --resume`,

@@ -31,7 +31,7 @@ export function findAa(runs: readonly RunSummary[]): AaFinding {
 
 export function checkAa({ runs, ratio: found, spread }: AaFinding): Check {
   const name = 'a/a'
-  const inconclusive = (detail: string): Check => ({ name, state: 'inconclusive', detail })
+  const inconclusive = (detail: string): Check => ({ name, status: 'inconclusive', detail })
   if (runs < MIN_NOISE_RUNS) return inconclusive(`${runs} of at least ${MIN_NOISE_RUNS} runs finished`)
   if (!found?.bounds || !spread) return inconclusive('not every run was timed')
   if (spread.variance === 0)
@@ -41,12 +41,12 @@ export function checkAa({ runs, ratio: found, spread }: AaFinding): Check {
   return lower <= 1 && upper >= 1
     ? {
         name,
-        state: 'passed',
+        status: 'passed',
         detail: `the baseline against itself: ${interval}; runs scatter by ${percent(Math.sqrt(spread.variance))}`,
       }
     : {
         name,
-        state: 'failed',
+        status: 'failed',
         detail: `the baseline differs from itself: ${interval} leaves 1 out; find what makes them differ, such as heat, caches or the host's other work`,
       }
 }
@@ -58,7 +58,7 @@ export function noiseFloorOf(
   origin: Pick<NoiseFloor, 'measured_at' | 'revision'>,
 ): NoiseFloor | null {
   const { runs, ratio: found, spread } = finding
-  if (key === null || !found?.bounds || !spread || checkAa(finding).state !== 'passed') return null
+  if (key === null || !found?.bounds || !spread || checkAa(finding).status !== 'passed') return null
   return {
     schema_version: 1,
     key,

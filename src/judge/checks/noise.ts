@@ -27,12 +27,12 @@ export interface VariantNoise {
   /** Standard deviation of ln(seconds per sample): 0.01 is about 1%. */
   readonly deviation: number
   readonly floor: NoiseFloor
-  readonly state: 'within' | 'above'
+  readonly status: 'within' | 'above'
 }
 
 export type NoiseComparison =
   | { readonly status: 'measured'; readonly variants: readonly VariantNoise[] }
-  | { readonly status: 'not measured'; readonly reason: string }
+  | { readonly status: 'not-measured'; readonly reason: string }
 
 export type Floors = Readonly<Record<Variant, FloorChoice>>
 
@@ -57,14 +57,14 @@ export function compareWithFloors(
   if (known.length === 0) {
     const { baseline } = floors
     const reason = baseline.status === 'none' ? baseline.reason : 'no variant has two measured runs'
-    return { status: 'not measured', reason }
+    return { status: 'not-measured', reason }
   }
   const variants = known.map(({ variant, spread, floor }) => {
     const isAbove =
       exceeds(spread, floor, 1 - SIGNIFICANCE / (known.length * looks)) &&
       exceeds(varianceOfNearest(runs, variant), floor, CONFIRMED_AT)
-    const state = isAbove ? ('above' as const) : ('within' as const)
-    return { variant, deviation: Math.sqrt(spread.variance), floor, state }
+    const status = isAbove ? ('above' as const) : ('within' as const)
+    return { variant, deviation: Math.sqrt(spread.variance), floor, status }
   })
   return { status: 'measured', variants }
 }
@@ -77,16 +77,16 @@ function exceeds(spread: PooledVariance | null, floor: NoiseFloor, p: number): b
 
 export function checkNoise(noise: NoiseComparison): Check {
   const name = 'noise floor'
-  if (noise.status === 'not measured') return { name, state: noise.status, detail: noise.reason }
+  if (noise.status === 'not-measured') return { name, status: noise.status, detail: noise.reason }
   const detail = noise.variants
     .map(
       ({ variant, deviation, floor }) =>
         `${variant} runs scatter by ${percent(deviation)}, by itself this machine does by ${percent(floor.log_standard_deviation)} (${floor.measured_at.slice(0, 10)})`,
     )
     .join('; ')
-  return noise.variants.every(({ state }) => state === 'within')
-    ? { name, state: 'passed', detail }
-    : { name, state: 'failed', detail: `${detail}; that is more (F test at 1%): find what disturbs it` }
+  return noise.variants.every(({ status }) => status === 'within')
+    ? { name, status: 'passed', detail }
+    : { name, status: 'failed', detail: `${detail}; that is more (F test at 1%): find what disturbs it` }
 }
 
 /** Pooled variance of ln(seconds per sample) around each variant's own mean; null without two runs of one. */

@@ -7,9 +7,9 @@ import { type GateVerdict, WIDEST_SHARE } from './gate-verdict.ts'
 /** Such a gate passes only if a ratio gate of the same metric passes; else it is inconclusive. */
 export function downgradeInsensitiveGates<Judged extends GateVerdict>(gates: readonly Judged[]): Judged[] {
   return gates.map((verdict) => {
-    if (!verdict.insensitive || verdict.state !== 'passed') return verdict
+    if (!verdict.insensitive || verdict.status !== 'passed') return verdict
     const ratioGates = gates.filter(({ gate }) => compensatesFor(gate, verdict.gate))
-    if (ratioGates.some(({ state }) => state === 'passed')) return verdict
+    if (ratioGates.some(({ status }) => status === 'passed')) return verdict
     const isByEstimate = gates.some(({ gate }) =>
       compensatesFor({ ...gate, evidence: 'interval' }, verdict.gate),
     )
@@ -19,7 +19,7 @@ export function downgradeInsensitiveGates<Judged extends GateVerdict>(gates: rea
     const wanted = `${kindText(verdict.gate)} has to pass beside it${ratioGates.length > 0 ? '' : terms}`
     return {
       ...verdict,
-      state: 'inconclusive',
+      status: 'inconclusive',
       reason: `${verdict.reason}, but the limit is over 10% of the baseline's ${verdict.gate.metric}: ${wanted}`,
     }
   })

@@ -10,7 +10,7 @@ export function checkCompileCaches(counting: readonly Launched[]): MachineCheck 
   const mixed = mixedBlocks(measured)
   if (mixed.length > 0) {
     const detail = `one run compiled and the other found all compiled in ${listed(mixed.map((block) => `block ${block}`))}; give each variant a warm-up launch`
-    return machineCheck('compile caches', { state: 'warned', detail })
+    return machineCheck('compile caches', { status: 'warned', detail })
   }
   return states.length === 0 || states.includes(null)
     ? machineCheck('compile caches', notMeasured('not every launch told'))

@@ -17,7 +17,7 @@ export interface MachineCheck {
     | 'repeats'
     | 'step clock'
   /** `failed` makes the experiment invalid; `warned` and `not measured` are shown. */
-  readonly state: 'passed' | 'warned' | 'failed' | 'not measured'
+  readonly status: 'passed' | 'warned' | 'failed' | 'not-measured'
   readonly detail: string
 }
 
@@ -39,17 +39,17 @@ export function machineCheck(name: MachineCheck['name'], finding: Finding): Mach
 }
 
 export function passed(detail: string): Finding {
-  return { state: 'passed', detail }
+  return { status: 'passed', detail }
 }
 
 export function warned(detail: string): Finding {
-  return { state: 'warned', detail }
+  return { status: 'warned', detail }
 }
 
 export function failed(detail: string): Finding {
-  return { state: 'failed', detail }
+  return { status: 'failed', detail }
 }
 
 export function notMeasured(detail: string): Finding {
-  return { state: 'not measured', detail }
+  return { status: 'not-measured', detail }
 }

@@ -47,7 +47,7 @@ export function checkMachine(
 
 /** Before the first run: is there anything that would make all of it invalid? */
 export function isFit(preflight: Preflight | null): boolean {
-  return checkMachine(preflight, [], []).every(({ state }) => state !== 'failed')
+  return checkMachine(preflight, [], []).every(({ status }) => status !== 'failed')
 }
 
 /** None where the GPUs that were watched stood idle beside a training on the CPU: their numbers are not its own. */
@@ -84,13 +84,13 @@ function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummar
   const incomplete = [...measured].filter((id) => !complete.some(({ runId }) => runId === id))
   const ofCounted = (check: (seen: readonly MachineSummary[]) => Finding): Finding => {
     const found = check(counted)
-    return found.state !== 'failed' && incomplete.length > 0 && check(complete).state === 'passed'
+    return found.status !== 'failed' && incomplete.length > 0 && check(complete).status === 'passed'
       ? warned(`${listed(incomplete)}: not watched to the end; nobody knows what disturbed it there`)
       : found
   }
   const ofAll = (found: Finding): Finding =>
     // What is wrong in one run is wrong; what is right in some says nothing about the others.
-    found.state === 'passed' && watched.length < runs.length
+    found.status === 'passed' && watched.length < runs.length
       ? notMeasured('not every run was watched')
       : found
   return [

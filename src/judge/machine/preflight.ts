@@ -49,8 +49,7 @@ export function lackOfGpus(gates: readonly Gate[], preflight: Preflight | null):
   return `no GPU is seen (${preflight.gpus.reason}); if the trainings run on the CPU, the required ${listed(lacking.map(({ name }) => name))} is not measured`
 }
 
-export function checkLock(lock: LockFacts | null, gpus: Preflight['gpus']): MachineCheck {
-  if (lock === null) return machineCheck('lock', notMeasured('it was not noted'))
+export function checkLock(lock: LockFacts, gpus: Preflight['gpus']): MachineCheck {
   const waited = `waited ${duration(lock.waitedSeconds)} for ${lock.waitedFor}`
   if (lock.status === 'timed-out') {
     const hasGpus = gpus.status === 'measured' && gpus.value.length > 0
@@ -120,7 +119,7 @@ function checkProbes(probes: readonly GpuProbe[]): Finding {
     return failed(
       `${detail}, more than ${percent(PROBE_DIFFERENCE.fails)}; look for heat, power or a bad slot`,
     )
-  return worst > PROBE_DIFFERENCE.warns ? { state: 'warned', detail } : passed(detail)
+  return worst > PROBE_DIFFERENCE.warns ? { status: 'warned', detail } : passed(detail)
 }
 
 /** Largest over smallest, minus 1; null when that is no number. */

@@ -1,8 +1,8 @@
 // Do step seconds fill the time between a trainer's reports of its steps, by our clock? More cannot be; less may be.
 import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
-import type { CompleteMetrics } from '../../measure/outcome.ts'
 import type { FinishedRun } from '../../measure/summary.ts'
 import { isMeasured } from '../../plan/plan.ts'
+import type { CompleteMetrics } from '../../read/metrics-record.ts'
 import { sumOf } from '../../statistics/averages.ts'
 import { percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
@@ -53,7 +53,7 @@ export function checkStepClock(
       : []),
   ]
   return details.length > 0
-    ? [machineCheck('step clock', { state: 'warned', detail: details.join('; ') })]
+    ? [machineCheck('step clock', { status: 'warned', detail: details.join('; ') })]
     : []
 }
 
