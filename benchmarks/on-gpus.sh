@@ -275,7 +275,7 @@ echo "$commit" > "$out/commit"
 is_judged() {
   grep -qsxE 'passed|failed|inconclusive' "$out/$1/outputs.txt" && python3 -c 'import json, sys
 checks = json.load(open(sys.argv[1]))["verdict"]["checks"]
-sys.exit({check["name"]: check["state"] for check in checks}["completion"] != "passed")' "$out/$1/result.json"
+sys.exit({check["name"]: check["status"] for check in checks}["completion"] != "passed")' "$out/$1/result.json"
 }
 failed=0
 set -m # a part has a process group of its own, which ends with this script
