@@ -7,6 +7,6 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     maxWorkers: 2,
-    setupFiles: ['tests/harness/json-modules.ts'],
+    setupFiles: ['tests/harness/json-modules.ts', 'tests/harness/remove-folders.ts'],
   },
 })
