@@ -53,7 +53,7 @@ describe('the config that a run reports', () => {
       {
         "detail": "block-1-optimized, block-2-optimized: given speed.fused false, reported true: read the config that --config names, and report it",
         "name": "equal work",
-        "state": "failed",
+        "status": "failed",
       }
     `)
   })
@@ -86,7 +86,7 @@ describe('a trend over the timed steps', () => {
       {
         "detail": "optimized: over the timed steps all 4 runs get slower by more than 2%; make the runs longer, or find what changes",
         "name": "steady state",
-        "state": "failed",
+        "status": "failed",
       }
     `)
     expect(steadyState([-0.1, -0.11, -0.1, -0.09])?.detail).toContain('all 4 runs get faster by more than 2%')
