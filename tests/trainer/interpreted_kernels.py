@@ -10,7 +10,7 @@ from tiny import events, tiny_config
 from torch import Tensor, nn
 from torch.library import opcheck
 
-from benchmarks.kernel_errors import Case, gated_norm_errors
+from benchmarks.gpu_check.kernel_errors import Case, gated_norm_errors
 from trainer.build import build_model
 from trainer.data.conditions import condition_size
 from trainer.errors import Diverged

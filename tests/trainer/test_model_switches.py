@@ -15,6 +15,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import _registry
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.gpu_check.verdict import IN_HALVES, KERNELS
 from trainer.build import build_choices, build_model, build_objective
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
@@ -32,10 +33,6 @@ from trainer.switches.model.compilation import regions as compile_blocks
 from trainer.switches.model.compilation.regions import compiled_blocks, observed_compile
 from trainer.switches.model.cross_attention.one_tile import observed_cross_attention
 from trainer.switches.model.fused_pointwise.layers import observed_fused_layers
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-from gpu_check_verdict import IN_HALVES, KERNELS
 
 
 def an_objective(folder, *overrides: str) -> tuple[Objective, float, int]:
@@ -149,7 +146,7 @@ def test_a_kernel_in_place_of_attention_reads_back(tmp_path):
     [("float16", 4e-3, (2, 16, 2, 16)), ("float32", 2e-6, (3, 20, 1, 48))],  # the second fills no tile
 )
 def test_our_kernels_agree_with_float64(dtype, tolerance, sizes):
-    program = ["benchmarks/kernel_errors.py", dtype, *sizes]
+    program = ["-m", "benchmarks.gpu_check.kernel_errors", dtype, *sizes]
     done = python(program, TRITON_INTERPRET="1", CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 0, done.stderr
     errors = json.loads(done.stdout)

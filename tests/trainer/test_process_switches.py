@@ -4,16 +4,17 @@ import gc
 import json
 import os
 import resource
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from graphs_on_cpu import replay_by_calls
 from test_learning import a_batch
-from tiny import ROOT, events, tiny_config, tiny_file, train_losses
+from tiny import events, tiny_config, tiny_file, train_losses
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.gpu_check import worker as gpu_check_worker
+from benchmarks.gpu_check.cases import Case
 from trainer.build import build_choices, build_model, build_objective
 from trainer.config import Config, load_config
 from trainer.config.speed_rules import UNTRACED_UPDATES
@@ -29,10 +30,6 @@ from trainer.run.training import Progress, run_training
 from trainer.switches.model import put_on_model, read_back_model
 from trainer.switches.process.nccl import observed_nccl, set_nccl_environment
 from trainer.switches.process.process_switches import ProcessSwitches
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import gpu_check_worker
-from gpu_check_cases import Case
 
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 ON = [

@@ -2,18 +2,15 @@
 
 import ast
 import re
-import sys
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from tiny import ROOT, events, tiny_config
 
+from benchmarks.gpu_check.cases import cases
 from trainer.config.schema import RecipeConfig, SpeedConfig
 from trainer.run.training import Progress, run_training
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-from gpu_check_cases import cases
 
 PAGE = ROOT / "docs/trainer.md"
 NOT_OF_A_SWITCH = {"detect_anomaly"}  # of train.detect_anomaly, which slows down and is no variant's

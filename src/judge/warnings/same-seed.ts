@@ -4,7 +4,7 @@ import { HELD_OUT_LOSS } from '../../metrics/catalogue.ts'
 import { number } from '../../text/numbers.ts'
 import type { Warning } from './warning.ts'
 
-/** Relative: rounding to bf16 parts first losses by at most 0.31% in `benchmarks/gate`, other seeds mostly by more. */
+/** Relative: rounding to bf16 parts first losses by at most 0.31% in `benchmarks/records/gate`, other seeds mostly by more. */
 const MAX_DIFFERENCE = 0.01
 
 /** Relative: so much may an evaluation round otherwise. */
