@@ -50,7 +50,7 @@ async function experimentSummary(file: string) {
       name: gate.name,
       severity: gate.severity,
       limit: gate.limit,
-      status: words(status),
+      state: words(status),
       baseline,
       optimized,
       ...numbers(evidence),
