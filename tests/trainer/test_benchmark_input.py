@@ -104,7 +104,7 @@ def test_the_table_of_a_record_has_its_speed_work_waits_and_set_up(monkeypatch, 
 
 def recorded_case(case: speed_cases.Case, seconds: float) -> list[dict]:
     steps = {"event": "steps", "step_seconds": [seconds] * 2, "samples": [case.pairs] * 2}
-    start = {"event": "run_start", "config": {"data": {"tasks": ["advection1d"]}}}
+    start = {"event": "run_start", "config": {"data": {"tasks": ["advection1d"]}, "loss": {"forward": 1}}}
     return [start, {**steps, "data_wait_seconds": [0.0] * 2}, {"event": "run_end"}]
 
 
