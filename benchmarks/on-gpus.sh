@@ -8,7 +8,7 @@
 # host needs four GPUs: some seven hours, by the times of those parts that have been measured (not fp16-4gpu,
 # ladder-4gpu). What the parts need, such as Python with torch as `python3`, is looked for first; where something is missing
 # the call names it, says how to get it and ends with 2, nothing measured. A host without a network gets Node and
-# packages from benchmarks/pack.sh.
+# packages from benchmarks/harness/pack.sh.
 set -euo pipefail
 parts=(data check-1gpu check-2gpu check-4gpu kernels floor-4gpu gate-4gpu fp16-4gpu recipe-4gpu plan-4gpu
   plan-parts-4gpu floor-2gpu gate-2gpu recipes-2gpu recipe-2gpu plan-2gpu plan-parts-2gpu floor-1gpu gate-1gpu
@@ -42,7 +42,7 @@ done
 [ $# -eq 0 ] || parts=("$@")
 short=(--set train.updates=60 --set train.window_updates=10 --set optimizer.warmup_updates=10
   --set data.held_out_fraction=0.004 --set evaluation.rollout_trajectories=0)
-with_pack() { PYTHONPATH="$PWD/.packages${PYTHONPATH:+:$PYTHONPATH}" "$@"; } # of benchmarks/pack.sh
+with_pack() { PYTHONPATH="$PWD/.packages${PYTHONPATH:+:$PYTHONPATH}" "$@"; } # of benchmarks/harness/pack.sh
 ranks() { # GPUS PROGRAM...
   if [ "$1" -eq 1 ]; then
     python3 "${@:2}"
@@ -54,7 +54,7 @@ train() { # GPUS CONFIG FOLDER [OPTION...]; a training that has ended is kept
   grep -qs '"run_end"' "$3/metrics.jsonl" ||
     ranks "$1" -m trainer train --config "configs/train/$2.yaml" --seed 0 --out "$3" "${@:4}"
 }
-action() { benchmarks/through-the-action.sh "$out/$1" "configs/experiments/$2.yaml" -- "${@:3}"; }
+action() { benchmarks/harness/through-the-action.sh "$out/$1" "configs/experiments/$2.yaml" -- "${@:3}"; }
 ladder() { # CONFIG FOLDER; goes on with what the folder holds
   local again=()
   [ ! -e "$2/ladder.json" ] || again=(--resume --retry)
@@ -81,7 +81,7 @@ shards_of_gpu() { # FUNCTION NUMBER SHARDS: one after another where there are mo
   return "$worst"
 }
 check() { # PROCESSES FOLDER [OPTION...]; goes on with what the folder holds
-  python3 benchmarks/gpu_check.py --processes "$1" --out "$2" --resume --data data "${@:3}"
+  python3 -m benchmarks.gpu_check.run --processes "$1" --out "$2" --resume --data data "${@:3}"
 }
 check_shard() { # SHARD SHARDS
   check 1 "$out/check-1gpu/$1" --shard "$(($1 + 1))/$2" > "$out/check-1gpu/$1.txt"
@@ -113,7 +113,7 @@ measure() {
     data) python3 -m trainer generate-data --config configs/train/two-task-4gpu-baseline.yaml ;;
     check-1gpu) share_out check_shard "$1" ;;
     check-[24]gpu) check "$count" "$out/$1" > "$out/$1.txt" ;;
-    kernels) python3 -m benchmarks.kernel_speed > "$out/kernels.jsonl" ;;
+    kernels) python3 -m benchmarks.speed.kernel_speed > "$out/kernels.jsonl" ;;
     # Seeds that no other part has: gates that share theirs share their luck, and say less together.
     gate-?gpu) action "$1" "two-task-${1#gate-}" blocks=4 "seed=${count}01" ;;
     fp16-4gpu) action "$1" two-task-4gpu-fp16 blocks=4 seed=441 ;;
@@ -123,15 +123,15 @@ measure() {
       # All updates of its period, since every fourth has more to do.
       train "$count" "plan-${count}gpu" "$out/$1/plan" "${short[@]}" --set speed.trace_updates=4 || return
       train "$count" "plan-${count}gpu" "$out/$1/plan-untraced" "${short[@]}" || return
-      python3 -m benchmarks.step_breakdown --updates 4 --json "$out/$1.json" --picture "$out/$1.png" \
+      python3 -m benchmarks.speed.step_breakdown --updates 4 --json "$out/$1.json" --picture "$out/$1.png" \
         "$out/$1/plan/trace-0.json" > "$out/$1.txt" || return
       # In the folder of all cases, which has none measured twice.
-      python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/speed-cases-${count}gpu" \
+      python3 -m benchmarks.speed.speed_cases --gpus "$count" --out "$out/speed-cases-${count}gpu" \
         --only {baseline,optimized}-"${count}gpu" "plan-${count}gpu"{,-ddp,-nccl-default,-all-activations,-own-batch}
       ;;
     # Before the gate, which is then held against it.
     floor-?gpu) action "$1" "two-task-${1#floor-}" mode=aa blocks=5 "seed=${count}31" ;;
-    ladder-[14]gpu)
+    ladder-?gpu)
       ladder "$1" "$out/$1" && node lib/cli.js ladder --show "$out/$1/ladder.json" > "$out/$1.txt"
       ;;
     parity)
@@ -147,11 +147,11 @@ measure() {
         --set 'data.tasks=[advection1d]' --set data.held_out_fraction=0.01 \
         --set evaluation.rollout_trajectories=0 || return
       train 1 "$optimized" "$out/$1/whole" "${short[@]}" || return
-      python3 -m benchmarks.roofline --operator "$out/$1/operator/metrics.jsonl" \
+      python3 -m benchmarks.speed.roofline --operator "$out/$1/operator/metrics.jsonl" \
         --whole "$out/$1/whole/metrics.jsonl" > "$out/$1.txt"
       ;;
-    speed-cases-?gpu) python3 -m benchmarks.speed_cases --gpus "$count" --out "$out/$1" ;;
-    starts-?gpu) python3 -m benchmarks.starts --gpus "$count" --out "$out/$1" > "$out/$1.txt" ;;
+    speed-cases-?gpu) python3 -m benchmarks.speed.speed_cases --gpus "$count" --out "$out/$1" ;;
+    starts-?gpu) python3 -m benchmarks.speed.starts --gpus "$count" --out "$out/$1" > "$out/$1.txt" ;;
     recipes-?gpu)
       # The lowest that the gate's baselines end with, on all pairs, and a seed that is none of the gate's, which
       # is to prove what is chosen here.
@@ -181,7 +181,7 @@ measure() {
           --set speed.trace_updates=3 || return
         train "$count" "two-task-${count}gpu-$form" "$out/$1/$form-untraced" "${short[@]}" || return
       done
-      python3 -m benchmarks.step_breakdown --updates 3 --json "$out/$1.json" --picture "$out/$1.png" \
+      python3 -m benchmarks.speed.step_breakdown --updates 3 --json "$out/$1.json" --picture "$out/$1.png" \
         "$out/$1"/*/trace-0.json > "$out/$1.txt"
       ;;
     formats)
@@ -195,7 +195,7 @@ measure() {
         --set train.updates=1200 --set evaluation.every_updates=150 --set data.held_out_fraction=0.02
       ;;
     memory)
-      python3 benchmarks/memory_growth.py --config configs/train/two-task-1gpu-optimized.yaml \
+      python3 -m benchmarks.speed.memory_growth --config configs/train/two-task-1gpu-optimized.yaml \
         --out "$out/memory" --set train.updates=2000 --set evaluation.rollout_trajectories=0
       ;;
   esac
@@ -227,13 +227,13 @@ look_for_needs() {
   case $part in
     ladder-*) [ -e lib/cli.js ] || lacks "lib/cli.js: npm run setup makes it" ;;
     rivals-*) python_has "pip install lightning accelerate" lightning accelerate ;;
-    breakdown-* | plan-parts-*) python_has "pip install --group benchmarks" matplotlib ;;
+    breakdown-* | plan-parts-*) python_has "pip install --group benchmarks/pyproject.toml:benchmarks" matplotlib ;;
     learning)
-      with_pack python_has "pip install --group benchmarks, or, for neuralop, a pack: benchmarks/pack.sh FILE $(python_version)" \
+      with_pack python_has "pip install --group benchmarks/pyproject.toml:benchmarks, or, for neuralop, a pack: benchmarks/harness/pack.sh FILE $(python_version)" \
         matplotlib neuralop
       packed_for=$(cat .packages/python-version 2> /dev/null) || packed_for=$(python_version)
       [ "$packed_for" = "$(python_version)" ] ||
-        lacks "a pack for Python $(python_version), where .packages is for $packed_for: benchmarks/pack.sh FILE $(python_version)"
+        lacks "a pack for Python $(python_version), where .packages is for $packed_for: benchmarks/harness/pack.sh FILE $(python_version)"
       ;;
   esac
 }
@@ -275,7 +275,7 @@ echo "$commit" > "$out/commit"
 is_judged() {
   grep -qsxE 'passed|failed|inconclusive' "$out/$1/outputs.txt" && python3 -c 'import json, sys
 checks = json.load(open(sys.argv[1]))["verdict"]["checks"]
-sys.exit({check["name"]: check["state"] for check in checks}["completion"] != "passed")' "$out/$1/result.json"
+sys.exit({check["name"]: check["status"] for check in checks}["completion"] != "passed")' "$out/$1/result.json"
 }
 failed=0
 set -m # a part has a process group of its own, which ends with this script

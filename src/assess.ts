@@ -7,7 +7,7 @@ import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
 import { withMachine } from './judge/machine/machine-verdict.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
-import { checkRepeats, type Standing, standingOf } from './judge/repeat.ts'
+import { type Attempts, checkRepeats, sortAttempts } from './judge/repeat.ts'
 import { judge, type Verdict } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'
 import { summarizeMachines } from './measure/machine.ts'
@@ -16,15 +16,11 @@ import { withMachineMetrics } from './measure/metrics/machine-metrics.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
-import { confidenceOf } from './plan/looks.ts'
+import { confidenceOf, lookAt } from './plan/looks.ts'
+import { isMeasured } from './plan/plan.ts'
 import { allDifferences } from './record/differences.ts'
-import {
-  type OutcomeLine,
-  outcomeLine,
-  RESULT_SCHEMA_VERSION,
-  type Request,
-  type Result,
-} from './record/result.ts'
+import { type OutcomeLine, outcomeLine, type Request, type Result } from './record/result.ts'
+import { RECORD_SCHEMA_VERSION } from './record/schema-version.ts'
 
 /** `launched` has one entry per planned run, also for those that were not started, and one per repeat. */
 export function assess(
@@ -34,8 +30,8 @@ export function assess(
   reevaluation: Reevaluation = NOT_REEVALUATED,
 ): Result {
   const { experiment, configs } = request
-  const standing = standingOf(launched, watched)
-  const outcomes = outcomesOf(standing.counting)
+  const attempts = sortAttempts(launched, watched)
+  const outcomes = outcomesOf(attempts.counting)
   const unwatched = summarizeRuns(finishedOf(outcomes))
   const machines = usedMachines(
     watched.preflight,
@@ -47,11 +43,13 @@ export function assess(
   const warmUpStepsOf = ({ run }: FinishedRun) => warmUpSteps.get(run.id) ?? 0
   const machineChecks = [
     ...checkMachine(watched.preflight, runs, machines),
-    checkCompileCaches(standing.counting),
-    ...checkRepeats(standing),
+    checkCompileCaches(attempts.counting),
+    ...checkRepeats(attempts),
     ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),
   ]
-  const comparison = compare(runs, gatesOf(experiment), confidenceOf(experiment))
+  const measuredBlocks = new Set(runs.filter(isMeasured).map(({ block }) => block)).size
+  const look = lookAt(experiment, measuredBlocks)
+  const comparison = compare(runs, gatesOf(experiment), confidenceOf(look))
   const keyOf = (variant: Variant) =>
     noiseKeyOf(
       trainingHash(experiment, configs, variant, request.environment),
@@ -68,12 +66,12 @@ export function assess(
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,
-    schemaVersion: RESULT_SCHEMA_VERSION,
+    schemaVersion: RECORD_SCHEMA_VERSION,
     differences: allDifferences(request),
     launches,
     reevaluation: reevaluation.launch,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
-    outcomes: launched.map((one) => outcomeLine(one, setAsideIn(standing, one))),
+    outcomes: launched.map((one) => outcomeLine(one, setAsideIn(attempts, one))),
     runs,
     // Over the samples of both, which must be the same.
     curves: hasEqualWork(verdict) ? curvesOf(finishedOf(outcomes), warmUpStepsOf) : [],
@@ -92,7 +90,7 @@ export function assess(
 }
 
 function hasEqualWork({ checks }: Verdict): boolean {
-  return checks.every(({ name, state }) => name !== 'equal work' || state !== 'failed')
+  return checks.every(({ name, status }) => name !== 'equal work' || status !== 'failed')
 }
 
 function outcomesOf(launched: readonly Launched[]): RunOutcome[] {
@@ -104,7 +102,7 @@ function finishedOf(outcomes: readonly RunOutcome[]): FinishedRun[] {
 }
 
 /** Its numbers alone: what does not count must not move the warm-up of what does. */
-function setAsideIn({ setAside }: Standing, launched: Launched): OutcomeLine['setAside'] {
+function setAsideIn({ setAside }: Attempts, launched: Launched): OutcomeLine['setAside'] {
   const reason = setAside.get(launched)
   if (reason === undefined) return null
   const [summary = null] = summarizeRuns(finishedOf([launched.outcome]))

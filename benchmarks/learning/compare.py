@@ -2,7 +2,8 @@
 
     python -m benchmarks.learning.compare --config configs/train/two-task-1gpu-baseline.yaml --out DIR
 
-Needs `pip install --group benchmarks`. Writes numbers.json, learning-curve.png and fields.png.
+Needs `pip install --group benchmarks/pyproject.toml:benchmarks`. Writes numbers.json, learning-curve.png and
+fields.png.
 Under `unfinished` numbers.json names the tasks whose FNO had not been trained when it ended.
 """
 
@@ -14,7 +15,7 @@ from importlib.metadata import version
 
 import torch
 
-from benchmarks.in_words import refused_in_words
+from benchmarks.harness.in_words import refused_in_words
 from benchmarks.learning.fields import example_fields
 from benchmarks.learning.fno import train_fno
 from benchmarks.learning.pictures import draw_curves, draw_fields

@@ -17,9 +17,10 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
-from benchmarks.in_words import refused_in_words
+from benchmarks.harness.in_words import refused_in_words
+from benchmarks.harness.metrics_file import events
+from benchmarks.harness.records import unpacked
 from benchmarks.learning.recipes import reached
-from benchmarks.metrics_file import events
 from trainer.errors import ConfigError
 from trainer.process.terminal import answer
 
@@ -43,7 +44,7 @@ class Training(NamedTuple):
 def main() -> None:
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
-    answer(report(_trainings(Path(sys.argv[1]))))
+    answer(report(_trainings(unpacked(Path(sys.argv[1])))))
 
 
 def report(trainings: dict[tuple[str, int], Training]) -> str:

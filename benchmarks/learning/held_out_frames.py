@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from benchmarks.ending import end_by_exception
-from benchmarks.in_words import refused_in_words
+from benchmarks.harness.ending import end_by_exception
+from benchmarks.harness.in_words import refused_in_words
 from trainer.build import build_model
 from trainer.config.schema import Config
 from trainer.data.batches.mixture import TaskSet

@@ -3,6 +3,8 @@
 try:
     from neuralop.models import FNO
 except ModuleNotFoundError as error:
-    raise SystemExit(f"{error.name} is not installed: pip install --group benchmarks") from error
+    raise SystemExit(
+        f"{error.name} is not installed: pip install --group benchmarks/pyproject.toml:benchmarks"
+    ) from error
 
 __all__ = ["FNO"]

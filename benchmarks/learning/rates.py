@@ -1,6 +1,6 @@
 """Prints what learning rates end at, and how far two roundings of one training end apart.
 
-    python -m benchmarks.learning.rates benchmarks/learning/learning-rate-h200-9d1bea7
+    python -m benchmarks.learning.rates out/records/learning/learning-rate-h200-9d1bea7
 
 Each file of the folder is the metrics.jsonl of one training; those that differ in speed.accumulation_steps
 alone are one training in two roundings.
@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import geometric_mean, mean
 from typing import NamedTuple
 
-from benchmarks.in_words import refused_in_words
+from benchmarks.harness.in_words import refused_in_words
+from benchmarks.harness.records import unpacked
 from trainer.process.terminal import answer
 
 
@@ -36,7 +37,7 @@ def main() -> None:
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     endings: dict[Training, Ending] = {}
-    for path in sorted(Path(sys.argv[1]).glob("*.jsonl")):
+    for path in sorted(unpacked(Path(sys.argv[1])).glob("*.jsonl")):
         training, ending = _read(path)
         if training in endings:
             raise SystemExit(f"{path}: another file is of {training} too; keep one of them")

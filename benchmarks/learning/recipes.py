@@ -25,9 +25,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from benchmarks.ending import end, end_by_exception
-from benchmarks.in_words import refused_in_words
-from benchmarks.metrics_file import events as events_of
+from benchmarks.harness.ending import end, end_by_exception
+from benchmarks.harness.in_words import refused_in_words
+from benchmarks.harness.metrics_file import events as events_of
 from trainer.config import load_config
 from trainer.config.load import config_hash
 from trainer.config.rules import require_world_fits
@@ -363,7 +363,8 @@ def _options() -> argparse.Namespace:
     options.config = options.config or Path(f"configs/train/two-task-{options.gpus}gpu-recipe.yaml")
     if not options.only:
         parser.error(
-            f"--show: {options.out} has no RECIPE.jsonl of a recipe in it; name the --out of an earlier call"
+            f"--show: {options.out} has no RECIPE.jsonl of a recipe in it; name the --out of an earlier "
+            "call, or, for a recorded one, call npm run records first"
         )
     if not 0 < options.below < math.inf:
         parser.error(f"--below: got {options.below:g}, expected a held-out loss such as 0.001")

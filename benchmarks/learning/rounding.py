@@ -20,8 +20,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from benchmarks.ending import end_by_exception
-from benchmarks.in_words import refused_in_words
+from benchmarks.harness.ending import end_by_exception
+from benchmarks.harness.in_words import refused_in_words
 from trainer.build import build_choices, build_model, build_objective
 from trainer.config.schema import Config, SpeedConfig
 from trainer.contracts.term import EVERYTHING

@@ -3,7 +3,7 @@
     python -m benchmarks.learning.run --config benchmarks/learning/advection1d-cpu.yaml --out out/learning
 
 Writes metrics.jsonl and checkpoint.pt of the training, numbers.json, and, where matplotlib is installed
-(`pip install --group benchmarks`), learning-curve.png and fields.png.
+(`pip install --group benchmarks/pyproject.toml:benchmarks`), learning-curve.png and fields.png.
 Exits with 1 where the NRMSE misses its goal.
 """
 
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks.in_words import refused_in_words
+from benchmarks.harness.in_words import refused_in_words
 from benchmarks.learning.fields import example_fields
 from benchmarks.learning.pictures import draw_curves, draw_fields
 from trainer.process.terminal import answer

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from benchmarks.in_words import refused_in_words
+from benchmarks.harness.in_words import refused_in_words
 from benchmarks.learning.library import FNO
 from trainer.process.terminal import answer
 

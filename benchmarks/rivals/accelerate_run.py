@@ -5,7 +5,7 @@ torchrun --nproc-per-node 4 -m benchmarks.rivals.accelerate_run --config C --jso
 
 from __future__ import annotations
 
-from benchmarks.in_words import refused_in_words, require_package
+from benchmarks.harness.in_words import refused_in_words, require_package
 from benchmarks.rivals.adamw import make_optimizer
 from benchmarks.rivals.record import Stopwatch, write_result
 from benchmarks.rivals.workload import DDP_OPTIONS, Workload, options

@@ -9,7 +9,7 @@ import os
 
 from torch.utils.data import DataLoader
 
-from benchmarks.in_words import refused_in_words, require_package
+from benchmarks.harness.in_words import refused_in_words, require_package
 from benchmarks.rivals.record import write_result
 from benchmarks.rivals.workload import DDP_OPTIONS, options
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import machine
+from benchmarks.harness import machine
 from benchmarks.rivals.adamw import largest_rate
 from trainer.config import Config
 from trainer.process.terminal import answer

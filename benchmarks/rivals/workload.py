@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from benchmarks import machine
+from benchmarks.harness import machine
 from trainer.build import build_choices, build_model, build_objective
 from trainer.config import Config, load_config
 from trainer.contracts.term import EVERYTHING

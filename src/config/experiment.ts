@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ladderSection } from '../ladder/config.ts'
 import { DEFAULT_GATES, type Gate, gatesFile } from './gates/gates.ts'
 import { readGates } from './gates/read-gates.ts'
+import { LOOK_KEYS, withLooks } from './looks.ts'
 import { mapping, settings } from './parse/mapping.ts'
 import { PRESET_NAMES } from './presets.ts'
 
@@ -92,18 +93,8 @@ const launch = mapping({
   env: environment.default({}).describe('Environment variables of every run.'),
 })
 
-export const MOST_BLOCKS = 64
-const blockCount = z.int().min(1).max(MOST_BLOCKS)
-
-const design = mapping({
-  blocks: z
-    .union([blockCount, z.array(blockCount).min(1).max(8)], {
-      error: 'a whole number of blocks from 1 to 64, or a growing list of such numbers as in [4, 6, 8]',
-    })
-    .default([4, 6, 8])
-    .describe(
-      'Blocks to run, each one run of both variants; an even number cancels linear drift. A list gives the looks: after each, the experiment stops if it is decided.',
-    ),
+export const designSection = mapping({
+  ...LOOK_KEYS,
   gpu_minutes: z
     .number()
     .positive()
@@ -126,7 +117,7 @@ const design = mapping({
     .max(2 ** 31)
     .default(0)
     .describe('Both runs of block k use seed + k.'),
-})
+}).transform(withLooks)
 
 export const experimentFile = mapping({
   $schema: z.string().optional(),
@@ -152,7 +143,7 @@ export const experimentFile = mapping({
   trainer,
   launch: launch.prefault({}),
   variants: mapping({ baseline: variant, optimized: variant }),
-  design: design.prefault({}),
+  design: designSection.prefault({}),
   ladder: ladderSection
     .optional()
     .describe('For `speedproof ladder`: switches, each measured alone and on top of those before it.'),
@@ -161,7 +152,7 @@ export const experimentFile = mapping({
     .describe('Without it these, of which kind: regression has speedup at_least 0.98 (at most 2% slower).'),
 })
 
-/** Keys keep the spelling of the file that they come from. */
+/** Keys keep the spelling of the file that they come from; `design.blocks` has become looks. */
 export type Experiment = z.infer<typeof experimentFile>
 
 export function gatesOf(experiment: Experiment, file = experiment.name): Gate[] {

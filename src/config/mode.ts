@@ -3,6 +3,7 @@ import { ConfigError } from '../errors.ts'
 import type { Experiment } from './experiment.ts'
 import type { GatesFile } from './gates/gates.ts'
 import { readGates } from './gates/read-gates.ts'
+import { looksAfter } from './looks.ts'
 
 /** Fewer runs say too little about how they scatter. */
 export const MIN_NOISE_RUNS = 10
@@ -21,7 +22,7 @@ export function inMode(
 ): Experiment {
   if (experiment.mode === 'compare') return experiment
   const { design, variants } = experiment
-  const most = Math.max(...[design.blocks].flat())
+  const most = Math.max(...design.looks.map(({ blocks }) => blocks))
   if (askedBlocks !== undefined && most * 2 < MIN_NOISE_RUNS) {
     throw new ConfigError(
       `blocks: got ${most}, but an A/A needs at least ${MIN_NOISE_RUNS} runs: ${MIN_NOISE_RUNS / 2} blocks or more`,
@@ -30,7 +31,7 @@ export function inMode(
   return {
     ...experiment,
     variants: { ...variants, optimized: variants.baseline },
-    design: { ...design, blocks: most * 2 < MIN_NOISE_RUNS ? NOISE_BLOCKS : most },
+    design: { ...design, looks: looksAfter(most * 2 < MIN_NOISE_RUNS ? NOISE_BLOCKS : most) },
     gates: asInformation(experiment, file),
   }
 }

@@ -26,19 +26,13 @@ export function parseExperiment(text: string, file: string, overrides: Overrides
   return experiment
 }
 
-function checkCombinations({ trainer, launch, design, variants }: Experiment, file: string): void {
+function checkCombinations({ trainer, launch, variants }: Experiment, file: string): void {
   for (const variant of VARIANTS) {
     // What is locked, looked at and watched are the GPUs of both.
     const devices = variants[variant].env.CUDA_VISIBLE_DEVICES
     if (devices === undefined) continue
     throw new ConfigError(
       `${file}: variants.${variant}.env.CUDA_VISIBLE_DEVICES: got "${devices}", expected it under launch.env, since both variants use the same GPUs`,
-    )
-  }
-  const looks = typeof design.blocks === 'number' ? [design.blocks] : design.blocks
-  if (looks.some((blocks, index) => blocks <= (looks[index - 1] ?? 0))) {
-    throw new ConfigError(
-      `${file}: design.blocks: got [${looks.join(', ')}], expected growing numbers such as [4, 6, 8]`,
     )
   }
   if ((trainer.module === undefined) === (trainer.script === undefined)) {

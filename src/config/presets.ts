@@ -28,7 +28,12 @@ export function withPreset(raw: unknown, chosen: PresetName | undefined): unknow
   if (name === undefined) return raw
   const { design, severity } = PRESETS[name]
   const gates = withSeverity(gatesOfKind(raw.kind), severity)
-  return { ...raw, preset: name, design: merged(design, raw.design), gates: merged(gates, raw.gates) }
+  return {
+    ...raw,
+    preset: name,
+    design: merged(designBeside(raw.design, design), raw.design),
+    gates: merged(gates, raw.gates),
+  }
 }
 
 /** Does the file name itself all that the preset would fill in? `raw`: the file as it was read. */
@@ -37,9 +42,15 @@ export function fillsInNothing(name: PresetName, raw: unknown): boolean {
   const names = (own: unknown, keys: readonly string[]) =>
     isMapping(own) && keys.every((key) => Object.hasOwn(own, key))
   return (
-    names(raw.design, Object.keys(PRESETS[name].design)) &&
+    names(raw.design, Object.keys(designBeside(raw.design, PRESETS[name].design))) &&
     names(raw.gates, Object.keys(gatesOfKind(raw.kind)))
   )
+}
+
+/** `looks` takes the place of the preset's `blocks`. */
+function designBeside(own: unknown, { blocks, ...others }: Preset['design']): Preset['design'] {
+  const hasLooks = isMapping(own) && Object.hasOwn(own, 'looks')
+  return hasLooks ? others : { blocks, ...others }
 }
 
 /** A value of the wrong type stays, so that it is refused by name. */

@@ -12,7 +12,7 @@ export interface Acceptance {
 /** A failed launch, and runs that cannot be compared, say nothing that could be accepted. */
 export function isAcceptable({ verdict, checks }: Verdict): boolean {
   if (verdict !== 'failed' && verdict !== 'inconclusive') return false
-  return checks.every(({ state }) => state === 'passed' || state === 'not measured')
+  return checks.every(({ status }) => status === 'passed' || status === 'not-measured')
 }
 
 /** Only gates are open, and the experiment says that this is no reason to stop anybody. */

@@ -110,11 +110,11 @@ function coarseStep(gate: Gate, baseline: readonly number[], optimized: readonly
   const values = [...baseline, ...optimized]
   const step = resolutionOf(values)
   const differences = baseline.map((value, index) => (optimized[index] ?? Number.NaN) - value)
-  const spread = Math.max(...differences) - Math.min(...differences)
+  const range = Math.max(...differences) - Math.min(...differences)
   const allowed = isQuotient(gate) ? (gate.limit - 1) * meanOf(baseline) : gate.limit * unitOf(gate)
   if (step === null) return null
   const isCoarse = step > FINE * Math.min(...values.map(Math.abs))
-  return isCoarse && spread < step / 2 && Math.abs(meanOf(differences) - allowed) < step ? step : null
+  return isCoarse && range < step / 2 && Math.abs(meanOf(differences) - allowed) < step ? step : null
 }
 
 function repeats(values: readonly number[]): boolean {

@@ -16,7 +16,7 @@ interface Judged {
   readonly machineChecks: readonly MachineCheck[]
   readonly verdict: {
     readonly checks: readonly Check[]
-    readonly gates: readonly Pick<GateVerdict, 'gate' | 'state' | 'blocks'>[]
+    readonly gates: readonly Pick<GateVerdict, 'gate' | 'status' | 'blocks'>[]
   }
 }
 
@@ -26,24 +26,24 @@ export function earlyStop({
   machineChecks,
   verdict: { checks, gates },
 }: Judged): Extract<NotRunReason, 'failed' | 'incomparable' | 'unmeasured'> | null {
-  const failed = new Set(checks.flatMap(({ name, state }) => (state === 'failed' ? [name] : [])))
+  const failed = new Set(checks.flatMap(({ name, status }) => (status === 'failed' ? [name] : [])))
   if (failed.has('completion')) return 'failed'
   const isIncomparable =
     [...failed].some((name) => FINAL.has(name)) ||
-    (failed.has('steady state') && !canTellTrend(runs)) ||
-    machineChecks.some(({ state }) => state === 'failed')
+    (failed.has('steady state') && !canDetectTrend(runs)) ||
+    machineChecks.some(({ status }) => status === 'failed')
   if (isIncomparable) return 'incomparable'
   // Where more runs may yet time these over other steps, they may have a number too.
   return !failed.has('steady state') && gates.some(isUnmeasured) ? 'unmeasured' : null
 }
 
 /** A gate is over all runs, so one that has no number leaves it without any. */
-function isUnmeasured({ gate, state, blocks }: Judged['verdict']['gates'][number]): boolean {
-  return gate.severity === 'required' && state === 'not measured' && blocks > 0
+function isUnmeasured({ gate, status, blocks }: Judged['verdict']['gates'][number]): boolean {
+  return gate.severity === 'required' && status === 'not-measured' && blocks > 0
 }
 
 /** Before, there is no trend and no change point: what is missing are steps. */
-function canTellTrend(runs: readonly RunSummary[]): boolean {
+function canDetectTrend(runs: readonly RunSummary[]): boolean {
   const measured = runs.filter(isMeasured)
   return VARIANTS.some(
     (variant) => measured.filter((run) => run.variant === variant).length >= MIN_RUNS_TO_TELL,

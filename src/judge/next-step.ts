@@ -10,7 +10,7 @@ import { runsToReevaluate } from './checks/reevaluation.ts'
 import { earlyStop } from './early-stop.ts'
 import { isFit } from './machine/machine.ts'
 import type { MachineCheck } from './machine/machine-check.ts'
-import { standingOf } from './repeat.ts'
+import { sortAttempts } from './repeat.ts'
 import { isDecided, type Verdict } from './verdict.ts'
 
 /** What is known of an experiment before its next step. */
@@ -49,7 +49,7 @@ export type Step =
 export function nextStep(state: RunState): Step {
   const { plan, done, evaluatedAfter } = state
   if (evaluatedAfter !== null) return { status: 'stop', reason: evaluatedAfter }
-  const { due, counting } = standingOf(done, state.watched)
+  const { due, counting } = sortAttempts(done, state.watched)
   const [repeat] = due
   if (repeat !== undefined) {
     const reason = stopBefore(repeat, counting, state)

@@ -3,16 +3,16 @@ import type { Watched } from '../measure/machine-record.ts'
 import { type Launched, type NotRunReason, outcomeOf } from '../measure/outcome.ts'
 import { isMeasured, type PlannedRun, repeatOf } from '../plan/plan.ts'
 import { disturbanceOf } from './machine/disturbance.ts'
-import { type MachineCheck, named } from './machine/machine-check.ts'
+import { type MachineCheck, machineCheck } from './machine/machine-check.ts'
 
-export interface Standing {
+export interface Attempts {
   readonly counting: readonly Launched[]
   /** Launches that do not count, and why. */
   readonly setAside: Reasons
   /** Repeats to launch before anything else. */
   readonly due: readonly PlannedRun[]
   /** Launches that the machine failed after the one retry of an experiment: they count. */
-  readonly refused: Reasons
+  readonly notRetried: Reasons
 }
 
 type Reasons = ReadonlyMap<Launched, string>
@@ -22,7 +22,7 @@ type Reasons = ReadonlyMap<Launched, string>
  * unit is the block, since half of one was measured under other conditions than the other half; a warm-up launch
  * is one by itself. A second attempt counts, whatever the machine did.
  */
-export function standingOf(launched: readonly Launched[], { records }: Watched): Standing {
+export function sortAttempts(launched: readonly Launched[], { records }: Watched): Attempts {
   let hasRetried = false
   const units = unitsOf(launched).map(({ title, first, repeats }) => {
     const disturbed = new Map(
@@ -33,9 +33,9 @@ export function standingOf(launched: readonly Launched[], { records }: Watched):
     )
     const failed = first.filter(({ outcome }) => outcome.status === 'failed')
     const isOwnFailure = failed.some((one) => !disturbed.has(one))
-    const stands = { counting: first, setAside: repeats.map(notNeeded), due: [], refused: [] }
-    if (disturbed.size === 0 || isOwnFailure || !isOver(first)) return stands
-    if (failed.length > 0 && hasRetried) return { ...stands, refused: [...disturbed] }
+    const asLaunched = { counting: first, setAside: repeats.map(notNeeded), due: [], notRetried: [] }
+    if (disturbed.size === 0 || isOwnFailure || !isOver(first)) return asLaunched
+    if (failed.length > 0 && hasRetried) return { ...asLaunched, notRetried: [...disturbed] }
     hasRetried ||= failed.length > 0
     const reasons = [...disturbed].map(([{ outcome }, reason]) => `${outcome.run.id}: ${reason}`)
     const due = first.map((one) => repeatOf(one.outcome.run)).filter((run) => !isLaunched(run, repeats))
@@ -45,14 +45,14 @@ export function standingOf(launched: readonly Launched[], { records }: Watched):
       counting: [...repeats, ...unlaunched(due, 'stopped')],
       setAside: first.map((one) => [one, reason] as const),
       due,
-      refused: [],
+      notRetried: [],
     }
   })
   return {
     counting: units.flatMap(({ counting }) => counting),
     setAside: new Map(units.flatMap(({ setAside }) => setAside)),
     due: units.flatMap(({ due }) => due),
-    refused: new Map(units.flatMap(({ refused }) => refused)),
+    notRetried: new Map(units.flatMap(({ notRetried }) => notRetried)),
   }
 }
 
@@ -71,15 +71,15 @@ function unlaunched(runs: readonly PlannedRun[], reason: NotRunReason): Launched
 }
 
 /** Shown with the checks of the machine; a warning, since a second attempt may hide what a first one showed. */
-export function checkRepeats({ setAside, refused }: Standing): MachineCheck[] {
+export function checkRepeats({ setAside, notRetried }: Attempts): MachineCheck[] {
   const details = [
     ...new Set(setAside.values()),
-    ...[...refused].map(
+    ...[...notRetried].map(
       ([{ outcome }, reason]) =>
         `${outcome.run.id}: ${reason}; it counts, since an experiment retries one failed launch`,
     ),
   ]
-  return details.map((detail) => named('repeats', { state: 'warned', detail }))
+  return details.map((detail) => machineCheck('repeats', { status: 'warned', detail }))
 }
 
 function notNeeded(launched: Launched): readonly [Launched, string] {

@@ -31,11 +31,11 @@ export interface Speedups {
 
 /** The optimized training is ahead of the baseline from this optimizer step on, in spite of its set-up, or up to it. */
 export type BreakEven =
-  | { readonly kind: 'at once' }
-  | { readonly kind: 'after'; readonly steps: number }
-  | { readonly kind: 'until'; readonly steps: number }
-  | { readonly kind: 'never' }
-  | { readonly kind: 'not measured' }
+  | { readonly status: 'at-once' }
+  | { readonly status: 'after'; readonly steps: number }
+  | { readonly status: 'until'; readonly steps: number }
+  | { readonly status: 'never' }
+  | { readonly status: 'not-measured' }
 
 /** What faster steps speed up, by its metric. */
 const STEP_METRICS = {
@@ -77,14 +77,14 @@ function breakEvenOf(blocks: readonly Block[]): BreakEven {
     const costs = blocks.flatMap((block) => costOf(block[variant]) ?? [])
     return costs.length === blocks.length ? meanCost(costs) : null
   })
-  if (!baseline || !optimized) return { kind: 'not measured' }
+  if (!baseline || !optimized) return { status: 'not-measured' }
   const extra = optimized.once - baseline.once
   const saved = (baseline.perSample - optimized.perSample) * optimized.samplesPerStep
   if (extra <= 0)
-    return saved >= 0 ? { kind: 'at once' } : { kind: 'until', steps: Math.floor(extra / saved) }
-  if (saved <= 0) return { kind: 'never' }
+    return saved >= 0 ? { status: 'at-once' } : { status: 'until', steps: Math.floor(extra / saved) }
+  if (saved <= 0) return { status: 'never' }
   const steps = Math.ceil(extra / saved)
-  return Number.isFinite(steps) ? { kind: 'after', steps } : { kind: 'never' }
+  return Number.isFinite(steps) ? { status: 'after', steps } : { status: 'never' }
 }
 
 interface Cost {

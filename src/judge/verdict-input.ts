@@ -15,8 +15,7 @@ import { type WhyStopped, whyStopped } from './why-stopped.ts'
 /** What was measured, by which experiment. */
 export interface Evidence {
   readonly experiment: Experiment
-  /** Null where no variant is a revision. */
-  readonly sources: Sources | null
+  readonly sources: Sources
   /** As handed over to the runs; null where the caller has none. */
   readonly configs: ResolvedConfigs | null
   readonly outcomes: readonly RunOutcome[]

@@ -1,4 +1,5 @@
 // Checks and gates -> one verdict with its reason.
+import { statusText } from '../text/wording.ts'
 import { checkAa } from './checks/aa.ts'
 import { checkAll } from './checks/all.ts'
 import type { Check } from './checks/check.ts'
@@ -39,7 +40,7 @@ export function judge(evidence: Evidence): Verdict {
 /** More blocks are worth their time only for a required gate that they can decide. */
 export function isDecided({ verdict, gates }: Verdict): boolean {
   const isOpen = gates.some(
-    (one) => one.gate.severity === 'required' && one.state === 'inconclusive' && !lacksScatter(one),
+    (one) => one.gate.severity === 'required' && one.status === 'inconclusive' && !lacksScatter(one),
   )
   return verdict !== 'inconclusive' || !isOpen
 }
@@ -50,27 +51,27 @@ function decide(
   gates: readonly GateVerdict[],
   { aa, stopped }: Pick<VerdictInput, 'aa' | 'stopped'>,
 ): Pick<Verdict, 'verdict' | 'reason'> {
-  if (completion.state === 'failed') return { verdict: 'failed', reason: completion.detail }
-  const broken = validity.filter(({ state }) => state === 'failed')
+  if (completion.status === 'failed') return { verdict: 'failed', reason: completion.detail }
+  const broken = validity.filter(({ status }) => status === 'failed')
   if (broken.length > 0) {
     return { verdict: 'invalid', reason: broken.map(({ name, detail }) => `${name}: ${detail}`).join('; ') }
   }
   const required = gates.filter(({ gate }) => gate.severity === 'required')
   const named = (states: readonly string[]) =>
     required
-      .filter(({ state }) => states.includes(state))
-      .map(({ gate, state, reason }) => `${gate.name} ${state}: ${reason}`)
-  if (completion.state !== 'passed') {
-    const unmeasured = stopped?.cause === 'unmeasured' ? named(['not measured']) : []
+      .filter(({ status }) => states.includes(status))
+      .map(({ gate, status, reason }) => `${gate.name} ${statusText(status)}: ${reason}`)
+  if (completion.status !== 'passed') {
+    const unmeasured = stopped?.cause === 'unmeasured' ? named(['not-measured']) : []
     const reason = [`stopped early: ${completion.detail}`, ...unmeasured].join('; ')
     return { verdict: 'inconclusive', reason }
   }
   const failed = named(['failed'])
   if (failed.length > 0) return { verdict: 'failed', reason: failed.join('; ') }
-  const open = named(['inconclusive', 'not measured'])
+  const open = named(['inconclusive', 'not-measured'])
   if (open.length > 0) return { verdict: 'inconclusive', reason: open.join('; ') }
   // What cannot be seen here (no GPU, no stored noise floor) is shown as not measured and stops nothing.
-  const unclear = validity.filter(({ state }) => state === 'inconclusive')
+  const unclear = validity.filter(({ status }) => status === 'inconclusive')
   if (unclear.length > 0)
     return {
       verdict: 'inconclusive',

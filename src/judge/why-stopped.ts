@@ -1,4 +1,4 @@
-// Why an experiment has fewer blocks than it planned: then to plan more of them would mend nothing.
+// Why an experiment has fewer blocks than it planned; planning more of them would not help.
 import type { Experiment } from '../config/experiment.ts'
 import type { NotRunReason, RunOutcome } from '../measure/outcome.ts'
 import { looksOf } from '../plan/looks.ts'

@@ -20,15 +20,15 @@ import { isConclusive, type LadderRecord, type LadderRung, type TrainingHash } f
 export type RungVerdict =
   | 'gain'
   /** Below what would matter. */
-  | 'no gain'
+  | 'no-gain'
   | 'loss'
   /** The launches vary too much to decide, or their noise is unknown. */
   | 'open'
   /** The read-back is the same as without it. */
-  | 'not active'
-  | 'not comparable'
+  | 'not-active'
+  | 'not-comparable'
   | 'failed'
-  | 'not measured'
+  | 'not-measured'
 
 export interface RungResult {
   readonly measurement: Measurement
@@ -134,7 +134,7 @@ function betweenProblems(
 ): string[] {
   if (without.variant === 'baseline') return []
   return checkComparability({ experiment, measured: [without, own] })
-    .filter(({ name, state }) => state === 'failed' && (name === 'same code' || name === 'same machine'))
+    .filter(({ name, status }) => status === 'failed' && (name === 'same code' || name === 'same machine'))
     .map(({ name, detail }) => `${name}: ${detail}`)
 }
 
@@ -142,10 +142,10 @@ function betweenProblems(
 export const NO_GAIN = Math.exp(MATTERS)
 
 function verdictOf(problems: readonly string[], gain: Effect | null, isInactive: boolean): RungVerdict {
-  if (problems.length > 0) return 'not comparable'
-  if (isInactive) return 'not active'
+  if (problems.length > 0) return 'not-comparable'
+  if (isInactive) return 'not-active'
   if (!gain?.bounds) return 'open'
   if (gain.bounds.lower > 1) return 'gain'
   if (gain.bounds.upper < 1) return 'loss'
-  return gain.bounds.upper <= NO_GAIN ? 'no gain' : 'open'
+  return gain.bounds.upper <= NO_GAIN ? 'no-gain' : 'open'
 }

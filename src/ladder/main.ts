@@ -64,7 +64,7 @@ function requireFreeMachine(lock: LockFacts): void {
 const NOT_LOOKED_FOR = { status: 'not-measured', reason: 'the machine was looked at before' } as const
 
 function requireLockHeld(lock: LockFacts): void {
-  const { state, detail } = checkLock(lock, NOT_LOOKED_FOR)
-  if (state === 'failed')
+  const { status, detail } = checkLock(lock, NOT_LOOKED_FOR)
+  if (status === 'failed')
     throw new UnfitMachineError(`lock: ${detail}; --resume keeps what was measured before`)
 }

@@ -11,7 +11,7 @@ import { isConclusive, type LadderLaunch, type LadderRecord, type TrainingHash }
 export type Measurement =
   | FinishedMeasurement
   | { readonly status: 'failed'; readonly reason: FailureReason; readonly message: string }
-  | { readonly status: 'not measured' }
+  | { readonly status: 'not-measured' }
 
 export interface FinishedMeasurement {
   readonly status: 'finished'
@@ -44,7 +44,7 @@ export function lastConclusiveLaunch(
   return conclusive.findLast((launch) => launch.sitting === sitting) ?? conclusive.at(-1) ?? null
 }
 
-export const NOT_MEASURED = { status: 'not measured' } as const satisfies Measurement
+export const NOT_MEASURED = { status: 'not-measured' } as const satisfies Measurement
 
 export function measurementOf(
   hash: TrainingHash,
@@ -95,7 +95,7 @@ function finishedMeasurement(
       neighbours.length === 0
         ? ['no baseline launch of its sitting finished undisturbed']
         : checkComparability({ experiment: record.experiment, measured: [...neighbours, summary] })
-            .filter(({ state }) => state === 'failed')
+            .filter(({ status }) => status === 'failed')
             .map(({ name, detail }) => `${name}: ${detail}`),
   }
 }

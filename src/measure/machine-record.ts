@@ -55,20 +55,16 @@ export const preflightSchema = z.object({
     memoryBytes: amount,
     kernel: z.string(),
   }),
-  /** Null in results of before it was noted. */
-  lock: z
-    .discriminatedUnion('status', [
-      z.object({ status: z.literal('held'), waitedSeconds: amount, waitedFor: z.string().nullable() }),
-      z.object({ status: z.literal('timed-out'), waitedSeconds: amount, waitedFor: z.string() }),
-      z.object({
-        status: z.literal('lost'),
-        waitedSeconds: amount,
-        waitedFor: z.string().nullable(),
-        reason: z.string(),
-      }),
-    ])
-    .nullable()
-    .default(null),
+  lock: z.discriminatedUnion('status', [
+    z.object({ status: z.literal('held'), waitedSeconds: amount, waitedFor: z.string().nullable() }),
+    z.object({ status: z.literal('timed-out'), waitedSeconds: amount, waitedFor: z.string() }),
+    z.object({
+      status: z.literal('lost'),
+      waitedSeconds: amount,
+      waitedFor: z.string().nullable(),
+      reason: z.string(),
+    }),
+  ]),
   processesWanted: count,
   /** Those that the runs use, in the order of their local ranks. */
   gpus: measured(z.array(gpuFacts)),
@@ -77,7 +73,7 @@ export const preflightSchema = z.object({
 })
 
 export type Preflight = z.infer<typeof preflightSchema>
-export type LockFacts = NonNullable<Preflight['lock']>
+export type LockFacts = Preflight['lock']
 
 /** Seconds since the sampler was started, about when the run was. */
 const seconds = amount

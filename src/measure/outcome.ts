@@ -1,7 +1,6 @@
 // What became of one run: finished with a whole record, or failed for a typed reason.
 import type { PlannedRun } from '../plan/plan.ts'
-import type { RunEnd, RunStart } from '../read/events.ts'
-import type { MetricsRecord } from '../read/speedproof.ts'
+import { type CompleteMetrics, isComplete, type MetricsRecord } from '../read/metrics-record.ts'
 import { duration } from '../text/numbers.ts'
 
 /** What the supervisor saw of one launch; kept in result.json. */
@@ -10,13 +9,13 @@ export interface LaunchRecord {
   readonly startedAt: string
   readonly result: LaunchEnd
   readonly errors: readonly RankFailure[]
-  /** Where it failed without an error, what it printed last, or null for nothing. Absent in an old result. */
+  /** Where it failed without an error, what it printed last, or null for nothing. Absent where it did not. */
   readonly lastLine?: string | null | undefined
   /** Of the rank that failed first, as torchrun tells it: its own exit code is 1 whatever that was. */
   readonly rankExit?: { readonly rank: number; readonly exitCode: number } | undefined
-  /** Null where it is not ours to see: the experiment names cache folders of its own, or an old result. */
+  /** Null where it is not ours to see: the experiment names cache folders of its own. */
   readonly compileCache: CompileCache | null
-  /** Null where the trainer's code is not ours to see, or in an old result. */
+  /** Null where the trainer's code is not ours to see. */
   readonly code: CodeHashes | null
 }
 
@@ -54,12 +53,6 @@ export type FailureReason =
   | 'diverged'
   | 'no-metrics'
   | 'bad-metrics'
-
-export type CompleteMetrics = MetricsRecord & {
-  readonly start: RunStart
-  readonly end: RunEnd
-  readonly problem: null
-}
 
 export type RunOutcome =
   | {
@@ -144,15 +137,11 @@ export function outcomeOf(
     return failed('exit-code', message)
   }
   if (metrics === null || metrics.problem?.kind === 'absent' || metrics.problem?.kind === 'empty') {
-    return failed('no-metrics', metrics?.problem?.message ?? 'the trainer wrote no metrics.jsonl into --out')
+    return failed('no-metrics', metrics?.problem?.message ?? 'the trainer wrote no metrics into --out')
   }
   if (metrics.problem) return failed('bad-metrics', metrics.problem.message)
-  if (!isWhole(metrics)) return failed('bad-metrics', 'metrics.jsonl lacks run_start or run_end')
+  if (!isComplete(metrics)) return failed('bad-metrics', 'the metrics lack run_start or run_end')
   return { status: 'finished', run, wallSeconds: result.wallSeconds, code, metrics }
-}
-
-function isWhole(metrics: MetricsRecord): metrics is CompleteMetrics {
-  return metrics.problem === null && metrics.start !== null && metrics.end !== null
 }
 
 /** `log`: its path in the output folder. */

@@ -1,5 +1,5 @@
 // Phases that follow the steps one after another, and those that lie in a step or beside them.
-import type { CompleteMetrics } from './outcome.ts'
+import type { CompleteMetrics } from '../read/metrics-record.ts'
 
 type Phase = CompleteMetrics['phases'][number]
 

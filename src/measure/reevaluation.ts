@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { explain } from '../config/parse/explain.ts'
 import { HELD_OUT_LOSS } from '../metrics/catalogue.ts'
 import { evaluationMetric } from '../metrics/families.ts'
+import { TRAINER_FOLDER } from '../plan/torchrun.ts'
 import { parseJsonLine, withoutByteOrderMark } from '../read/json-line.ts'
 import { duration } from '../text/numbers.ts'
 import { exitText, type LaunchRecord } from './outcome.ts'
@@ -10,7 +11,7 @@ import type { RunSummary } from './summary.ts'
 
 /** A line of what the trainer's evaluate command writes. */
 export const reevaluationLine = z.object({
-  run: z.string().describe('Name of the folder that was given with --run.'),
+  run: z.string().describe('The folder, as it was given with --run.'),
   val_loss: z.number(),
   metrics: z.record(z.string(), z.number()).optional(),
 })
@@ -48,19 +49,26 @@ export function readReevaluation(launch: LaunchRecord | null, lines: readonly st
       const problem = problemOf(launch) ?? `evaluations.jsonl line ${index + 1}: ${parsed}`
       return { launch, numbers, problem, doubled }
     }
-    const earlier = lineOf.get(parsed.run)
+    const run = runIdOf(parsed.run)
+    const earlier = lineOf.get(run)
     if (earlier !== undefined) {
-      doubled.push(`evaluations.jsonl: lines ${earlier} and ${index + 1} are both of ${parsed.run}`)
+      doubled.push(`evaluations.jsonl: lines ${earlier} and ${index + 1} are both of ${run}`)
       continue
     }
-    lineOf.set(parsed.run, index + 1)
+    lineOf.set(run, index + 1)
     const others = Object.entries(parsed.metrics ?? {}).map(([name, value]) => [
       evaluationMetric(name),
       value,
     ])
-    numbers.set(parsed.run, { [HELD_OUT_LOSS]: parsed.val_loss, ...Object.fromEntries(others) })
+    numbers.set(run, { [HELD_OUT_LOSS]: parsed.val_loss, ...Object.fromEntries(others) })
   }
   return { launch, numbers, problem: problemOf(launch), doubled }
+}
+
+/** Of .../<run id>/trainer; any other folder stays as it is, and is the folder of no run. */
+function runIdOf(folder: string): string {
+  const [id, trainer] = folder.split('/').slice(-2)
+  return id !== undefined && trainer === TRAINER_FOLDER ? id : folder
 }
 
 const ONE_EACH = 'write one JSON object a line, one for each run'

@@ -1,5 +1,5 @@
 // Two runs of one block share seed and data order: how long their training losses stay the same, and how far they part.
-import type { CompleteMetrics } from './outcome.ts'
+import type { CompleteMetrics } from '../read/metrics-record.ts'
 
 export interface SameSeed {
   /** Steps compared. */

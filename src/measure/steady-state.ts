@@ -1,7 +1,8 @@
 // Where the warm-up of an experiment ends, and how step times still change after it.
+
+import type { CompleteMetrics } from '../read/metrics-record.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
 import { studentTQuantile } from '../statistics/student-t.ts'
-import type { CompleteMetrics } from './outcome.ts'
 
 /** Step times that differ by less are of no concern, however regular the rest is: 2%, as a logarithm. */
 export const MATTERS = Math.log(1.02)

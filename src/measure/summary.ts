@@ -1,11 +1,12 @@
 // A finished run -> its numbers: one per metric, finite, units in the names.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import { isMeasured, type PlannedRun } from '../plan/plan.ts'
+import type { CompleteMetrics } from '../read/metrics-record.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
 import { windowSamplesOf } from './metrics/fastest-steps.ts'
 import { metricsOf, type RunMetrics } from './metrics/run-metrics.ts'
 import { medianStep, timedSteps } from './metrics/timed-steps.ts'
-import type { CodeHashes, CompleteMetrics, RunOutcome } from './outcome.ts'
+import type { CodeHashes, RunOutcome } from './outcome.ts'
 import { liesInStep, mayLieBeside } from './phases.ts'
 import { compareSameSeed, lossesOf, type SameSeed } from './same-seed.ts'
 import {

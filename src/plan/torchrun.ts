@@ -2,15 +2,19 @@
 import type { Experiment } from '../config/experiment.ts'
 import type { PlannedRun } from './plan.ts'
 
+/** In a run's folder: the trainer's own, which it gets as --out, so that it cannot overwrite Speedproof's files. */
+export const TRAINER_FOLDER = 'trainer'
+
 /** The files of one run. */
 export interface RunFiles {
+  readonly directory: string
   /** The resolved trainer config, as JSON. */
   readonly configFile: string
+  /** Empty before the run. */
   readonly outDirectory: string
   /** Where torchrun puts the error file of each rank. */
   readonly errorDirectory: string
   readonly logFile: string
-  readonly metricsFile: string
   readonly machineFile: string
 }
 

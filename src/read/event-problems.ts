@@ -1,4 +1,4 @@
-// What an event of metrics.jsonl says that cannot be, told with its line.
+// What an event says that cannot be, told with its place in the source.
 import { sumOf } from '../statistics/averages.ts'
 import { duration } from '../text/numbers.ts'
 import type { RunEnd, StepsWindow } from './events.ts'
@@ -11,6 +11,9 @@ export interface MetricsProblem {
 export function problemAt(where: string, kind: MetricsProblem['kind'], reason: string): MetricsProblem {
   return { kind, message: `${where}: ${reason}` }
 }
+
+/** Ranks that each open the file write their lines twice, over each other or into one another. */
+export const SEVERAL_WRITERS = 'do ranks other than 0 write the file too?'
 
 /** `of` is what there has to be one entry for, such as "ranks": a maximum over ranks that leaves some out would pass where the missing one fails. */
 export function lengthProblem(

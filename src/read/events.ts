@@ -1,4 +1,4 @@
-// The contract with every trainer: the events of metrics.jsonl, one JSON object a line.
+// The contract with every trainer: the events of a run, which each reader makes of its source.
 import { z } from 'zod'
 
 /** Raised when a reader of the old events could misread the new ones. */

@@ -16,8 +16,7 @@ import type { CompileCache, Launched, LaunchRecord, NotRunReason, RunOutcome } f
 import type { RunSummary } from '../measure/summary.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { refuseForeignLaunches } from './recorded-launches.ts'
-
-export const RESULT_SCHEMA_VERSION = 1
+import { RECORD_SCHEMA_VERSION, refuseOtherVersion } from './schema-version.ts'
 
 /** Of both `--out` and the action's input. */
 export const DEFAULT_OUT = 'out'
@@ -35,8 +34,8 @@ export interface Request {
   readonly untracked: readonly string[]
   /** As it was named: of several experiments, the folder above theirs. */
   readonly outDirectory: string
-  /** Code and lock of each variant; null for results of before variants had revisions. */
-  readonly sources: Sources | null
+  /** Code and lock of each variant. */
+  readonly sources: Sources
   /** Blocks of two hosts cannot be compared. */
   readonly host: string
   /** What the trainings see of this process's environment and the experiment does not name, such as OMP_NUM_THREADS. */
@@ -46,7 +45,7 @@ export interface Request {
 }
 
 export interface Result extends Request {
-  readonly schemaVersion: typeof RESULT_SCHEMA_VERSION
+  readonly schemaVersion: typeof RECORD_SCHEMA_VERSION
   readonly differences: readonly Difference[]
   readonly launches: readonly LaunchRecord[]
   /** The process that evaluated the final checkpoints once more, if there was one. */
@@ -58,7 +57,7 @@ export interface Result extends Request {
   readonly runs: readonly RunSummary[]
   /** Of the measured runs, for the eye: nothing is judged by them. */
   readonly curves: readonly Curve[]
-  /** Null for results of before the machine was looked at. */
+  /** Null where nothing looked at the machine. */
   readonly preflight: Preflight | null
   /** Of the finished runs that were watched. */
   readonly machines: readonly MachineSummary[]
@@ -118,16 +117,13 @@ export const launchRecord = z.object({
   ),
   lastLine: z.string().nullable().optional(),
   rankExit: z.object({ rank: z.int(), exitCode: z.int() }).optional(),
-  compileCache: z.enum(['unused', 'cold', 'warm']).nullable().default(null),
-  code: z
-    .object({ before: sha256, after: sha256, changed: z.array(z.string()).optional() })
-    .nullable()
-    .default(null),
+  compileCache: z.enum(['unused', 'cold', 'warm']).nullable(),
+  code: z.object({ before: sha256, after: sha256, changed: z.array(z.string()).optional() }).nullable(),
 })
 
 /** The part of result.json that cannot be computed again; the rest is recomputed from it and the metrics files. */
 const recordedFile = z.object({
-  schemaVersion: z.literal(RESULT_SCHEMA_VERSION),
+  schemaVersion: z.literal(RECORD_SCHEMA_VERSION),
   experimentFile: z.string(),
   experiment: experimentFile,
   configs: z.object({
@@ -139,15 +135,15 @@ const recordedFile = z.object({
     .string()
     .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
     .nullable(),
-  untracked: z.array(z.string()).default([]),
-  outDirectory: z.string().default(DEFAULT_OUT),
-  sources: sourcesSchema.default(null),
+  untracked: z.array(z.string()),
+  outDirectory: z.string(),
+  sources: sourcesSchema,
   host: z.string(),
-  environment: z.record(z.string(), z.string()).default({}),
-  noiseFloors: z.array(noiseFloorSchema).default([]),
+  environment: z.record(z.string(), z.string()),
+  noiseFloors: z.array(noiseFloorSchema),
   launches: z.array(launchRecord),
-  reevaluation: launchRecord.nullable().default(null),
-  preflight: preflightSchema.nullable().default(null),
+  reevaluation: launchRecord.nullable(),
+  preflight: preflightSchema.nullable(),
   notRun: z.enum(['decided', 'budget', 'unfit', 'failed', 'incomparable', 'unmeasured', 'stopped']),
 })
 
@@ -155,6 +151,7 @@ export type Recorded = Request & Pick<Result, 'launches' | 'reevaluation' | 'not
 
 /** Throws a ConfigError that names what in the file is not as result.json should be. */
 export function parseRecorded(json: unknown, file: string): Recorded {
+  refuseOtherVersion(json, file)
   const recorded = parseStrictly(recordedFile, json, file)
   refuseForeignLaunches(recorded.experiment, recorded.launches, file)
   return recorded

@@ -5,15 +5,15 @@ const MARK = { ready: 'ok', advice: 'advice', missing: 'MISSING' } as const
 
 export function renderDoctor(findings: readonly DoctorFinding[]): string {
   const width = Math.max(...findings.map(({ subject }) => subject.length))
-  const lines = findings.flatMap(({ subject, state, detail, remedy }) => [
-    `${MARK[state].padEnd(8)} ${subject.padEnd(width)}  ${detail}`,
+  const lines = findings.flatMap(({ subject, status, detail, remedy }) => [
+    `${MARK[status].padEnd(8)} ${subject.padEnd(width)}  ${detail}`,
     ...(remedy === null ? [] : [`${' '.repeat(9 + width)}  -> ${remedy}`]),
   ])
   return [...lines, '', summary(findings)].join('\n')
 }
 
 function summary(findings: readonly DoctorFinding[]): string {
-  const missing = findings.filter(({ state }) => state === 'missing').map(({ subject }) => subject)
+  const missing = findings.filter(({ status }) => status === 'missing').map(({ subject }) => subject)
   return missing.length === 0
     ? 'This machine has all that an experiment needs. What an experiment itself lacks, speedproof plan says.'
     : `This machine is not ready: ${missing.join(', ')}.`

@@ -1,6 +1,7 @@
 // A result -> what a person reads in a terminal.
 import { markdownTable } from 'markdown-table'
 import type { Result } from '../record/result.ts'
+import { statusText } from '../text/wording.ts'
 import { oneLine } from './escape.ts'
 import { gateCells, gateMeaning, TABLE_HEAD } from './gates/gate-row.ts'
 import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './sections/machine.ts'
@@ -13,7 +14,7 @@ export function renderTerminal(result: Result): string {
   const { verdict } = result
   const rows = verdict.gates.map(gateCells)
   const meanings = verdict.gates.map((gate) => `${gate.gate.name}: ${gateMeaning(gate)}`)
-  const checks = verdict.checks.map(({ name, state, detail }) => `${name}: ${state}, ${detail}`)
+  const checks = verdict.checks.map(({ name, status, detail }) => `${name}: ${statusText(status)}, ${detail}`)
   const warnings = verdict.warnings.map((warning) => `warning: ${warning}`)
   const end = `${VERDICT_ICON[verdict.verdict]} ${verdictTitle(result)}: ${verdict.reason}`
   return [
@@ -35,7 +36,9 @@ export function renderTerminal(result: Result): string {
 }
 
 function machine(result: Result): string[] {
-  const checks = machineCheckLines(result).map(({ names, state, detail }) => `${names}: ${state}, ${detail}`)
+  const checks = machineCheckLines(result).map(
+    ({ names, status, detail }) => `${names}: ${statusText(status)}, ${detail}`,
+  )
   const { rows, notMeasured } = machineNumbers(result)
   return [
     'Machine',

@@ -1,4 +1,4 @@
-// How a list and a long text are cut to fit a sentence.
+// How a list, a long text and a status are put into words.
 
 /** The first few of many, so that no text grows with its input. */
 export function listed(items: readonly string[], most = 4): string {
@@ -9,4 +9,9 @@ export function listed(items: readonly string[], most = 4): string {
 /** A text of somebody else's, so that no sentence grows with it. */
 export function shortened(text: string, most = 60): string {
   return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text
+}
+
+/** A status as it is read: "not-measured" as "not measured". */
+export function statusText(status: string): string {
+  return status.replaceAll('-', ' ')
 }

@@ -66,7 +66,7 @@ it('the pull request of a fork runs a real training and passes; the report comme
   expect(measured.log).toMatch(/set-output:: verdict=passed/)
   expect(measured.exitCode).toBe(0)
   expect(Object.keys(artifacts.uploaded['speedproof-smoke-measure-attempt-1'] ?? {})).toEqual(
-    expect.arrayContaining(['result.json', 'report.md', 'runs/01-block-1-baseline/metrics.jsonl']),
+    expect.arrayContaining(['result.json', 'report.md', 'runs/01-block-1-baseline/trainer/metrics.jsonl']),
   )
   expect(github.calls).toEqual([])
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { gatesOf } from '../../src/config/experiment.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
+import { looksOf } from '../../src/plan/looks.ts'
 import { refusal } from '../fixtures/refusal.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -29,10 +30,22 @@ describe('a short file', () => {
     expect({ launch, design }).toMatchInlineSnapshot(`
       {
         "design": {
-          "blocks": [
-            4,
-            6,
-            8,
+          "looks": [
+            {
+              "blocks": 4,
+              "fail_level": 0.016666666666666666,
+              "pass_level": 0.016666666666666666,
+            },
+            {
+              "blocks": 6,
+              "fail_level": 0.016666666666666666,
+              "pass_level": 0.016666666666666666,
+            },
+            {
+              "blocks": 8,
+              "fail_level": 0.016666666666666666,
+              "pass_level": 0.016666666666666666,
+            },
           ],
           "seed": 0,
           "warm_up_launches": 1,
@@ -107,7 +120,7 @@ describe('a refusal', () => {
       `"x.yaml: colour: unknown key (known keys: $schema, name, description, kind, mode, preset, inconclusive, trainer, launch, variants, design, ladder, gates)"`,
     )
     expect(refused({ design: 'design: { block: 3 }' })).toMatchInlineSnapshot(
-      `"x.yaml: design.block: unknown key (known keys: blocks, gpu_minutes, warm_up_launches, warm_up_set, seed)"`,
+      `"x.yaml: design.block: unknown key (known keys: blocks, looks, gpu_minutes, warm_up_launches, warm_up_set, seed)"`,
     )
   })
 
@@ -134,7 +147,7 @@ describe('a refusal', () => {
       `"x.yaml: launch.timeout_minutes: got 0, expected more than 0"`,
     )
     expect(refused({ launch: 'launch: { lock_minutes: -1 }' })).toContain('got -1, expected at least 0')
-    expect(parsed({ design: 'design: { blocks: [4] }' }).design.blocks).toEqual([4])
+    expect(looksOf(parsed({ design: 'design: { blocks: [4] }' }))).toEqual([4])
   })
 
   test('of a wrong text says which texts are right', () => {
@@ -172,6 +185,52 @@ describe('a refusal', () => {
     expect(refused({ variants })).toMatchInlineSnapshot(
       `"x.yaml: variants.optimized.set.speed: got {"compile":true}, expected a text, a number, true, false, null or a list of them"`,
     )
+  })
+})
+
+describe('looks', () => {
+  const look = (blocks: number, pass = 0.02, fail = pass) =>
+    `{ blocks: ${blocks}, pass_level: ${pass}, fail_level: ${fail} }`
+  const refusedLooks = (...looks: string[]) => refused({ design: `design: { looks: [${looks.join(', ')}] }` })
+
+  test('may be given with their levels, in place of blocks', () => {
+    const { design } = parsed({ design: `design: { looks: [${look(3, 0.01)}, ${look(5, 0.04)}] }` })
+    expect(design.looks).toEqual([
+      { blocks: 3, pass_level: 0.01, fail_level: 0.01 },
+      { blocks: 5, pass_level: 0.04, fail_level: 0.04 },
+    ])
+  })
+
+  test('of blocks share 5% of error', () => {
+    const { design } = parsed({ design: 'design: { blocks: [2, 4] }' })
+    expect(design.looks).toEqual([
+      { blocks: 2, pass_level: 0.025, fail_level: 0.025 },
+      { blocks: 4, pass_level: 0.025, fail_level: 0.025 },
+    ])
+  })
+
+  test('are refused beside blocks', () => {
+    expect(refused({ design: `design: { blocks: 4, looks: [${look(4)}] }` })).toMatchInlineSnapshot(
+      `"x.yaml: design.looks: got [{"blocks":4,"pass_level":0.02,"fail_level":0.02}], expected it alone, or design.blocks alone: remove one of the two"`,
+    )
+  })
+
+  test('grow', () => {
+    expect(refused({ design: 'design: { blocks: [4, 4] }' })).toMatchInlineSnapshot(
+      `"x.yaml: design.blocks: got [4,4], expected growing numbers of blocks such as [4, 6, 8]"`,
+    )
+    expect(refusedLooks(look(6), look(4))).toMatch(
+      /design\.looks: got .*, expected growing numbers of blocks/,
+    )
+  })
+
+  test('have levels that are error rates of at most 5%, for now one for both bounds', () => {
+    expect(refusedLooks(look(4, 0.95))).toMatchInlineSnapshot(`
+      "x.yaml: design.looks.0.pass_level: got 0.95, expected at most 0.05
+      x.yaml: design.looks.0.fail_level: got 0.95, expected at most 0.05"
+    `)
+    expect(refusedLooks(look(4, 0))).toContain('design.looks.0.pass_level: got 0, expected at least 0.0001')
+    expect(refusedLooks(look(4, 0.02, 0.01))).toContain('expected pass_level and fail_level to be equal')
   })
 })
 

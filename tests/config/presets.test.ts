@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { parseOverrides } from '../../src/config/overrides/overrides.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { PRESET_NAMES } from '../../src/config/presets.ts'
+import { looksOf } from '../../src/plan/looks.ts'
 import { refusal } from '../fixtures/refusal.ts'
 
 const file = (more: string) => `
@@ -27,18 +28,25 @@ test('smoke requires no gate, the others require all four', () => {
 })
 
 test('what the file names itself wins over the preset', () => {
-  const { design, gates } = parseExperiment(
+  const experiment = parseExperiment(
     file('preset: release\ndesign: { blocks: 2 }\ngates: { speedup: { at_least: 1.5 } }'),
     'x.yaml',
   )
-  expect(design).toMatchObject({ blocks: 2, warm_up_launches: 2 })
+  const { design, gates } = experiment
+  expect([looksOf(experiment), design.warm_up_launches]).toEqual([[2], 2])
   expect(gates.speedup).toMatchObject({ at_least: 1.5 })
   expect(gates.loss_delta).toMatchObject({ below: 0.001, severity: 'required' })
 })
 
+test('looks of the file take the place of the blocks of the preset', () => {
+  const looks = '[{ blocks: 5, pass_level: 0.05, fail_level: 0.05 }]'
+  const experiment = parseExperiment(file(`preset: release\ndesign: { looks: ${looks} }`), 'x.yaml')
+  expect(looksOf(experiment)).toEqual([5])
+})
+
 test('an input wins over the preset of the file', () => {
   const overrides = parseOverrides({ preset: 'pull-request' })
-  expect(parseExperiment(file('preset: smoke'), 'x.yaml', overrides).design.blocks).toEqual([4, 6])
+  expect(looksOf(parseExperiment(file('preset: smoke'), 'x.yaml', overrides))).toEqual([4, 6])
 })
 
 test('an unknown preset is refused with the known ones', () => {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { renderMarker } from '../../src/report/github/comment-marker.ts'
-import { anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
+import { anExperiment, anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { HEAD_SHA } from '../harness/events.ts'
 import { refuse } from '../harness/local-server.ts'
@@ -47,7 +47,7 @@ describe('a cancel', () => {
 
   it('during set-up ends what set-up has started and launches nothing', async () => {
     const trainer = { script: join(TRAINERS, 'slow_validation.py'), validate_command: 'validate-config' }
-    const folder = await anExperimentByTorchrun({ trainer })
+    const folder = await anExperiment({ trainer })
     await using services = await startServices()
     await using action = await startMeasuring(folder, services)
     await vi.waitUntil(() => existsSync(join(folder, 'validating')), 30_000)
@@ -84,7 +84,7 @@ describe('post, after a kill', () => {
   })
 
   it('says where what was measured is, if it cannot be uploaded', async () => {
-    const folder = await anExperimentByTorchrun({ optimized: STUBBORN })
+    const folder = await anExperiment({ optimized: STUBBORN })
     await using services = await startServices()
     services.artifacts.fail('CreateArtifact', refuse(403, 'storage quota is used up'))
     await using action = await startMeasuring(folder, services)
@@ -101,7 +101,7 @@ describe('post, after a kill', () => {
   })
 
   it('leaves the result of an earlier run in the comment', async () => {
-    const folder = await anExperimentByTorchrun({ baseline: STUBBORN })
+    const folder = await anExperiment({ baseline: STUBBORN })
     await using services = await startServices()
     const marker = { key: 'faulty/measure', headSha: HEAD_SHA, runId: 900, runAttempt: 1 }
     services.github.addComments({
@@ -119,9 +119,13 @@ describe('post, after a kill', () => {
   })
 
   it('does not start a measurement when the cancel came before main had begun', async () => {
-    const folder = await anExperimentByTorchrun()
+    const folder = await anExperiment()
     await using services = await startServices()
-    await using action = await startMeasuring(folder, services)
+    // Main's process is there, and waits for ever before its first line; post's does not.
+    const wait =
+      'if(/index/.test(process.argv[1]))Atomics.wait(new(Int32Array)(new(SharedArrayBuffer)(4)),0,0)'
+    const environment = { NODE_OPTIONS: `--import=data:text/javascript,${wait}` }
+    await using action = await startMeasuring(folder, services, { environment })
     const { main, post } = await action.cancel()
     expect(main).toMatchObject({ signal: 'SIGINT', lines: [], state: {} })
     expect(post).toMatchObject({ exitCode: 0, lines: [] })

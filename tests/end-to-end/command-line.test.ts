@@ -309,8 +309,10 @@ it('a block without a number for a required gate ends the experiment, and other 
 })
 
 it('all that is printed reaches a pipe, however much it is', async () => {
-  const results = Array(6).fill('benchmarks/gate/two-task-2gpu/result.json')
-  const { exitCode, stdout } = await speedproof(ROOT, 'report', ...results)
+  const folder = await anExperiment()
+  await speedproof(folder, 'run', EXPERIMENT_FILE)
+  const results = Array(20).fill('out/result.json')
+  const { exitCode, stdout } = await speedproof(folder, 'report', ...results)
   expect(exitCode).toBe(0)
   expect(stdout.length).toBeGreaterThan(2 ** 16)
   expect(stdout).toMatch(/<\/details>\n+$/)
@@ -319,14 +321,16 @@ it('all that is printed reaches a pipe, however much it is', async () => {
 it.each([
   [
     ['ladder', '--show'],
-    'smoke/result.json',
+    { configs: {} },
     'result.json of an experiment.*: speedproof analyze FILE, .* report FILE',
   ],
-  [['analyze'], 'ladder/1gpu.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
-  [['report'], 'ladder/1gpu.json', 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
-])('%j of a record of the other kind names the command that reads it', async (words, name, message) => {
-  const file = join(ROOT, 'benchmarks', name)
-  const { exitCode, stderr } = await speedproof(await aFolder(), ...words, file)
+  [['analyze'], { sittings: [] }, 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+  [['report'], { sittings: [] }, 'ladder.json of a ladder.*: speedproof ladder --show FILE'],
+])('%j of a record of the other kind names the command that reads it', async (words, record, message) => {
+  const folder = await aFolder()
+  const file = join(folder, 'record.json')
+  await writeFile(file, JSON.stringify(record))
+  const { exitCode, stderr } = await speedproof(folder, ...words, file)
   expect(exitCode).toBe(2)
   expect(stderr).toMatch(new RegExp(`^${file}: is the ${message.replaceAll('FILE', file)}\n$`))
 })
@@ -335,7 +339,7 @@ describe('a result that cannot be read ends analyze with 2', () => {
   it.each([
     ['absent', null, /out\.json: cannot be read .*ENOENT/],
     ['empty', '', /out\.json: not JSON .*expected a result\.json/],
-    ['cut off', '{"schemaVersion": 1, "experi', /out\.json: not JSON .*expected a result\.json/],
+    ['cut off', '{"schemaVersion": 2, "experi', /out\.json: not JSON .*expected a result\.json/],
     ['not JSON', 'verdict: passed\n', /out\.json: not JSON/],
     [
       'control characters',
@@ -343,7 +347,7 @@ describe('a result that cannot be read ends analyze with 2', () => {
       /out\.json: not JSON \(\P{Cc}*\); expected a result\.json/u,
     ],
     ['of another program', '{"benches": []}', /out\.json: schemaVersion: missing; expected/],
-    ['of another version', '{"schemaVersion": 99}', /out\.json: schemaVersion: got 99, expected one of 1/],
+    ['of another version', '{"schemaVersion": 99}', /out\.json: schemaVersion: got 99, expected 2; /],
   ])('when it is %s', async (_, text, message) => {
     const folder = await aFolder()
     if (text !== null) await writeFile(join(folder, 'out.json'), text)

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { listProcesses } from '../../src/io/process/process-table.ts'
@@ -18,13 +18,15 @@ const HOT = { gpu: [anH200({ 'clocks_event_reasons.active': '0x0000000000000040'
 
 const BUSY = { ...COOL, 'compute-apps': [{ gpu_uuid: String(anH200().uuid), pid: 4242 }] }
 
-/** Launches that are long enough to be sampled in their steady part, on what calls itself an H200. */
-async function anExperimentOn(smi: FakeSmi, env: Readonly<Record<string, string>> = {}): Promise<string> {
+type Keys = Readonly<Record<string, unknown>>
+
+/** On what calls itself an H200. */
+async function anExperimentOn(smi: FakeSmi, env: Keys = {}, optimized: Keys = {}): Promise<string> {
   const { PATH = '', NVIDIA_FAKE = '' } = smi.environment
   const device_name = 'NVIDIA H200'
   return anExperiment({
-    baseline: { step_seconds: 0.18, device_name },
-    optimized: { step_seconds: 0.05, device_name },
+    baseline: { step_seconds: 0.06, device_name },
+    optimized: { step_seconds: 0.015, device_name, ...optimized },
     launch: { env: { PATH, NVIDIA_FAKE, ...env } },
   })
 }
@@ -34,14 +36,31 @@ const begun =
   () =>
     existsSync(join(folder, out, 'runs', run, 'machine.jsonl'))
 
+const wrote = (folder: string, run: string, text: string) => () =>
+  begun(folder, run)() && readFileSync(join(folder, 'out/runs', run, 'machine.jsonl'), 'utf8').includes(text)
+
+/** From the command line's start on, the launch waits before it trains; the function lets it go on. */
+async function held(folder: string, launch: string): Promise<() => Promise<void>> {
+  const file = join(folder, `hold-${launch}`)
+  await writeFile(file, '')
+  return () => rm(file)
+}
+
 it('a block in which a GPU is slowed down by heat is repeated, shown, and does not count', async () => {
   const smi = await aFakeSmi(COOL)
-  const folder = await anExperimentOn(smi)
+  const folder = await anExperimentOn(smi, {}, { fault: 'hold', fault_step: 15 })
+  // The hot launch stays in its steady part until heat was seen there, and its repeat waits for a cool GPU.
+  const goOn = await held(folder, 'midway')
+  const repeat = await held(folder, '01-block-1-baseline-repeat')
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
-  await vi.waitUntil(begun(folder, '02-block-1-optimized'), PATIENCE)
+  await vi.waitUntil(wrote(folder, '02-block-1-optimized', '"event":"steps"'), PATIENCE)
   await smi.answer(HOT)
+  await vi.waitUntil(wrote(folder, '02-block-1-optimized', '"event_reasons":64'), PATIENCE)
+  await goOn()
   await vi.waitUntil(begun(folder, '01-block-1-baseline-repeat'), PATIENCE)
   await smi.answer(COOL)
+  await vi.waitUntil(wrote(folder, '01-block-1-baseline-repeat', '"event_reasons":1,'), PATIENCE)
+  await repeat()
   const { exitCode, stdout } = await running.ended
 
   expect(stdout).toContain('block 1, baseline, repeat')
@@ -113,14 +132,12 @@ it('who waits too long for the machine is told for whom, and leaves the folder o
   expect(ended.stdout).toMatch(/Report: out\/not-run\/.+\/report\.md/)
 })
 
-/** Long enough for somebody to come in between. */
-const SLOW = { baseline: { step_seconds: 0.1 }, optimized: { step_seconds: 0.03 } }
-
 it('a second call in the same folder is refused at once, and the first one is not disturbed', async () => {
-  const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.03 } }]
-  const folder = await anExperiment({ ...SLOW, ladder: { rungs } })
+  const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.002 } }]
+  const folder = await anExperiment({ ladder: { rungs } })
+  const release = await held(folder, '01-block-1-baseline')
   const first = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
-  await vi.waitUntil(() => existsSync(join(folder, 'out/runs/01-block-1-baseline/metrics.jsonl')), PATIENCE)
+  await vi.waitUntil(begun(folder, '01-block-1-baseline'), PATIENCE)
   const out = await realpath(join(folder, 'out'))
   for (const words of [['run'], ['run', '--resume'], ['ladder', '--out', 'out']]) {
     const second = await speedproof(folder, ...words, EXPERIMENT_FILE)
@@ -134,6 +151,7 @@ it('a second call in the same folder is refused at once, and the first one is no
     expect(second.stdout).not.toContain('waiting')
   }
   expect((await speedproof(folder, 'plan', EXPERIMENT_FILE)).exitCode).toBe(0)
+  await release()
   const ended = await first.ended
   expect(ended.exitCode).toBe(0)
   expect(existsSync(join(folder, 'out/earlier'))).toBe(false)
@@ -143,11 +161,12 @@ it('a second call in the same folder is refused at once, and the first one is no
 it.each(['out/.speedproof.lock', 'speedproof-cpu.lock'])(
   'an experiment whose lock %s is lost is invalid, launches nothing more and is not resumed',
   async (file) => {
-    const folder = await anExperiment(SLOW)
+    const folder = await anExperiment()
+    const release = await held(folder, '01-block-1-baseline')
     const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
     await vi.waitUntil(begun(folder, '01-block-1-baseline'), PATIENCE)
-    const holder = listProcesses().find(({ pid }) => holds(pid, join(folder, file)))
-    process.kill(holder?.pid ?? Number.NaN, 'SIGKILL')
+    killHolder(join(folder, file))
+    await release()
     const ended = await running.ended
     expect(ended.stdout).toMatch(
       /faulty invalid: lock: lost: the process that held .+\.lock was ended \(SIGKILL\), so that another/,
@@ -164,13 +183,14 @@ it.each(['out/.speedproof.lock', 'speedproof-cpu.lock'])(
 )
 
 it('a ladder whose lock is lost ends, does not count the launch in which it was, and can be resumed', async () => {
-  const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.03 } }]
-  const folder = await anExperiment({ ...SLOW, ladder: { rungs } })
-  const words = ['ladder', '--part', 'alone', EXPERIMENT_FILE]
+  const rungs = [{ name: 'quick', set: { 'speed.step_seconds': 0.002 } }]
+  const folder = await anExperiment({ ladder: { rungs } })
+  const words = ['ladder', EXPERIMENT_FILE]
+  const release = await held(folder, 'sitting-1-001-baseline')
   const running = startSpeedproof(folder, ...words)
   await vi.waitUntil(begun(folder, 'sitting-1-001-baseline', 'out/ladder'), PATIENCE)
-  const holder = listProcesses().find(({ pid }) => holds(pid, join(folder, 'speedproof-cpu.lock')))
-  process.kill(holder?.pid ?? Number.NaN, 'SIGKILL')
+  killHolder(join(folder, 'speedproof-cpu.lock'))
+  await release()
   const ended = await running.ended
   expect(ended.stderr).toMatch(
     /^lock: lost: the process that held .+; --resume keeps what was measured before/,
@@ -182,7 +202,19 @@ it('a ladder whose lock is lost ends, does not count the launch in which it was,
   expect((await speedproof(folder, ...words, '--resume')).exitCode).toBe(0)
 }, 300_000)
 
-function holds(pid: number, file: string): boolean {
-  const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-  return words.some((word) => word.endsWith('lock.py')) && words.includes(file)
+function killHolder(file: string): void {
+  const holder = listProcesses().find(({ pid }) => {
+    const words = commandLine(pid)
+    return words.some((word) => word.endsWith('lock.py')) && words.includes(file)
+  })
+  process.kill(holder?.pid ?? Number.NaN, 'SIGKILL')
+}
+
+/** Empty for a process that has ended since it was listed. */
+function commandLine(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  } catch {
+    return []
+  }
 }

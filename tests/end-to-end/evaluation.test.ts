@@ -13,7 +13,7 @@ const anEvaluatedExperiment = (evaluation_fault: string) =>
 
 async function evaluationIn(folder: string) {
   const { verdict } = await readResult(folder)
-  return verdict.checks.find(({ name }) => name === 'evaluation')?.state
+  return verdict.checks.find(({ name }) => name === 'evaluation')?.status
 }
 
 it('that agrees lets the verdict stand, also when it is analyzed from files alone', async () => {
@@ -61,30 +61,14 @@ it.each([
   expect(written).toContain('01-block-1-baseline')
 })
 
-it('that comes to its limit can be made again with a longer one, by itself', async () => {
+it('that is cancelled or comes to its limit loses no run, and can be made again by itself', async () => {
   const folder = await anEvaluatedExperiment('held')
   const hold = join(folder, 'hold-evaluation')
   await writeFile(hold, '')
-  expect(await speedproof(folder, 'run', EXPERIMENT_FILE, '--timeout-minutes', '0.1')).toMatchObject({
-    exitCode: 3,
-    stdout: expect.stringContaining('still running at its limit of 6'),
-  })
-  const run = join(folder, 'out/runs/02-block-1-optimized/metrics.jsonl')
-  const before = await stat(run)
-  await rm(hold)
-  const again = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--timeout-minutes', '1')
-  expect(again).toMatchObject({ exitCode: 0 })
-  expect(await evaluationIn(folder)).toBe('passed')
-  expect((await stat(run)).mtimeMs).toBe(before.mtimeMs)
-})
-
-it('that is cancelled leaves no process and loses no run', async () => {
-  const folder = await anEvaluatedExperiment('hang')
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
   const log = join(folder, 'out', 'evaluation', 'log.txt')
-  const isHanging = async () =>
-    existsSync(log) && (await readFile(log, 'utf8')).includes('02-block-1-optimized')
-  await vi.waitUntil(isHanging, { timeout: 60_000, interval: 20 })
+  const isHeld = async () => existsSync(log) && (await readFile(log, 'utf8')).includes('02-block-1-optimized')
+  await vi.waitUntil(isHeld, { timeout: 60_000, interval: 20 })
   running.pressCtrlC()
   expect(await running.ended).toMatchObject({ exitCode: 130 })
   expect(processesIn(folder)).toEqual([])
@@ -92,4 +76,17 @@ it('that is cancelled leaves no process and loses no run', async () => {
   expect(outcomes.map(({ status }) => status)).toEqual(['finished', 'finished'])
   expect(await evaluationIn(folder)).toBe('inconclusive')
   expect((await speedproof(folder, 'analyze', 'out/result.json')).exitCode).toBe(3)
+
+  const run = join(folder, 'out/runs/02-block-1-optimized/trainer/metrics.jsonl')
+  const before = await stat(run)
+  const again = (minutes: string) =>
+    speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--timeout-minutes', minutes)
+  expect(await again('0.05')).toMatchObject({
+    exitCode: 3,
+    stdout: expect.stringContaining('still running at its limit of 3'),
+  })
+  await rm(hold)
+  expect(await again('5')).toMatchObject({ exitCode: 0 })
+  expect(await evaluationIn(folder)).toBe('passed')
+  expect((await stat(run)).mtimeMs).toBe(before.mtimeMs)
 })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { HEAD_SHA, workflowRunEvent } from '../harness/events.ts'
 import { ARTIFACT, type Measured, measureForReport, report, servicesWith } from '../harness/report-job.ts'
 
-const OPTIMIZED = 'runs/02-block-1-optimized/metrics.jsonl'
+const OPTIMIZED = 'runs/02-block-1-optimized/trainer/metrics.jsonl'
 const NASTY = '<script>alert(1)</script> @octocat #1 | `x` [a](b) ::error::x ##[error]x'
 const anyResult = z.looseObject({
   overrides: z.looseObject({}),

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
+import { anExperiment, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { measure, type Services, startServices } from '../harness/speedproof.ts'
 import type { StageResult } from '../harness/stage.ts'
 
@@ -11,7 +11,7 @@ let services: Services
 let main: StageResult
 
 beforeAll(async () => {
-  folder = await anExperimentByTorchrun({ trainer: { script: join(TRAINERS, 'hostile.py') } })
+  folder = await anExperiment({ trainer: { script: join(TRAINERS, 'hostile.py') } })
   services = await startServices()
   const secrets = { MY_API_KEY: 'a-secret', GITHUB_TOKEN: 'job-token', CUDA_TOKEN: 'a-secret' }
   // The artifact client would write commands of its own.

@@ -34,7 +34,7 @@ it('Ctrl-C in a run ends even workers that ignore it, with 130 and a result', as
 
 it('Ctrl-C during set-up ends what set-up has started, with 130', async () => {
   const trainer = { script: join(TRAINERS, 'slow_validation.py'), validate_command: 'validate-config' }
-  const folder = await anExperimentByTorchrun({ trainer })
+  const folder = await anExperiment({ trainer })
   const running = startSpeedproof(folder, 'plan', EXPERIMENT_FILE)
   await vi.waitUntil(() => existsSync(join(folder, 'validating')), PATIENCE)
   running.pressCtrlC()
@@ -43,7 +43,7 @@ it('Ctrl-C during set-up ends what set-up has started, with 130', async () => {
 })
 
 it('a lost connection ends a run as a cancel does, with 130 and a result', async () => {
-  const folder = await anExperimentByTorchrun({ baseline: { fault: 'ignore-sigterm', fault_step: 15 } })
+  const folder = await anExperiment({ baseline: { fault: 'ignore-sigterm', fault_step: 15 } })
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
   await waitForLog(folder, '01-block-1-baseline', 'ignores SIGTERM')
   running.hangUp()
@@ -65,7 +65,7 @@ it('a run goes on to its verdict after nobody reads its output any more', async 
 })
 
 it('SIGKILL in the second run leaves a whole result of the first and no process', async () => {
-  const folder = await anExperimentByTorchrun({ optimized: { fault: 'ignore-sigterm', fault_step: 15 } })
+  const folder = await anExperiment({ optimized: { fault: 'ignore-sigterm', fault_step: 15 } })
   const running = startSpeedproof(folder, 'run', EXPERIMENT_FILE)
   await waitForLog(folder, '02-block-1-optimized', 'ignores SIGTERM')
   running.kill()

@@ -1,10 +1,13 @@
 // `speedproof ladder` with a trainer that does as told: rungs that gain, do nothing and fail, in one sitting and in two.
 import { mkdir, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
+import { ROOT } from '../fixtures/processes/launching.ts'
 import { type Ended, speedproof } from '../harness/command-line.ts'
+
+const LATE_CLOCK = join(ROOT, 'tests', 'fixtures', 'processes', 'late-clock.js')
 
 const RUNGS = [
   {
@@ -131,18 +134,20 @@ describe('a ladder in one sitting', () => {
 
 it('a ladder that runs out of time ends with 3, and --resume measures the rest in a new sitting', async () => {
   const ladder = { ...LADDER, rungs: RUNGS.slice(0, 1) }
-  // One launch of 4.8 s in six: the last 15 s of 21 are for what comes after the launches.
-  const folder = await anExperiment({ ladder, baseline: { step_seconds: 0.2 } })
+  const folder = await anExperiment({ ladder })
   const tooShort = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--out', 'short', '--minutes', '0.2')
   expect(tooShort).toMatchObject({ exitCode: 3, stdout: expect.not.stringContaining('To go on') })
   expect(tooShort.stdout).toContain(
     'Nothing was measured: --minutes 0.2 has no room for a launch between two of the baseline; give more\n',
   )
 
-  const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '0.35')
+  vi.stubEnv('NODE_OPTIONS', `--import=${LATE_CLOCK}`)
+  vi.stubEnv('LATE_AFTER', join(folder, 'out/ladder/runs/sitting-1-001-baseline/log.txt'))
+  const cut = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--minutes', '5')
+  vi.unstubAllEnvs()
   expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
   expect(cut.stdout).toContain('Still to measure, with --resume: ')
-  expect(cut.stdout).toContain('Nothing was measured: --minutes 0.35 has no room for a launch between two')
+  expect(cut.stdout).toContain('Nothing was measured: --minutes 5 has no room for a launch between two')
   const { launches } = await recordOf(folder)
   expect(launches).toHaveLength(1)
   const rest = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--resume')

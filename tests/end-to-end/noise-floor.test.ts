@@ -29,7 +29,7 @@ it('is stored by an A/A, found by the next experiment, and in its result.json', 
   const again = await speedproof(folder, 'analyze', 'out/result.json')
   expect(again.stdout).toMatch(/noise floor: passed, baseline runs scatter by/)
   const { verdict } = await readResult(folder)
-  expect(verdict.checks).toContainEqual({ name: 'noise floor', state: 'passed' })
+  expect(verdict.checks).toContainEqual({ name: 'noise floor', status: 'passed' })
 }, 300_000)
 
 it('is kept when another experiment of the call breaks off', async () => {

@@ -87,7 +87,9 @@ describe('a passed experiment', () => {
 
   it('uploads the result, the report and the files of every run, and no cache', () => {
     const perRun = RUNS.flatMap((run) =>
-      ['config.json', 'log.txt', 'machine.jsonl', 'metrics.jsonl'].map((name) => `runs/${run}/${name}`),
+      ['config.json', 'log.txt', 'machine.jsonl', 'trainer/metrics.jsonl'].map(
+        (name) => `runs/${run}/${name}`,
+      ),
     )
     const uploaded = services.artifacts.uploaded['speedproof-faulty-measure-attempt-1'] ?? {}
     expect(Object.keys(uploaded).sort()).toEqual(['report.md', 'result.json', ...perRun])

@@ -8,7 +8,8 @@ import { KNOWN_GATES } from '../../src/config/gates/gates.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { PRESET_NAMES } from '../../src/config/presets.ts'
 import { ladderSection } from '../../src/ladder/config.ts'
-import { readMetrics } from '../../src/read/speedproof.ts'
+import { looksOf } from '../../src/plan/looks.ts'
+import { readMetricsLines } from '../fixtures/builders.ts'
 import { ROOT } from '../fixtures/processes/launching.ts'
 
 const described = z.object({ description: z.string() })
@@ -69,13 +70,13 @@ it('every preset is in its table, with its blocks and whether it requires its ga
   const [text = ''] = (await blocksOf('README.md', 'yaml')).filter((block) => block.startsWith('# configs/'))
   const bare = text.replace(/^design:.*/ms, '')
   const rows = PRESET_NAMES.map((preset) => {
-    const { design, gates } = parseExperiment(bare, 'README.md', { preset })
-    const { blocks, warm_up_launches } = design
+    const experiment = parseExperiment(bare, 'README.md', { preset })
+    const { warm_up_launches } = experiment.design
     const warmUp = warm_up_launches > 1 ? `, after ${warm_up_launches} warm-up launches of each variant` : ''
-    const isRequired = Object.values(gates).every(({ severity }) => severity === 'required')
+    const isRequired = Object.values(experiment.gates).every(({ severity }) => severity === 'required')
     return [
       `\`${preset}\``,
-      `${[blocks].flat().join(', ')}${warmUp}`,
+      `${looksOf(experiment).join(', ')}${warmUp}`,
       isRequired ? 'required' : 'shown, not required',
     ]
   })
@@ -84,7 +85,7 @@ it('every preset is in its table, with its blocks and whether it requires its ga
 
 it('the metrics file in the contract is whole', async () => {
   const [sample = ''] = await blocksOf('docs/metrics-contract.md', 'json')
-  const { problem, evaluations } = await readMetrics(sample.trimEnd().split('\n'))
+  const { problem, evaluations } = await readMetricsLines(sample.trimEnd().split('\n'))
   expect(problem).toBeNull()
   expect(evaluations).toHaveLength(1)
 })

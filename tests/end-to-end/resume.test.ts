@@ -30,7 +30,7 @@ async function interruptedInBlockTwo(changes: ExperimentChanges = {}): Promise<s
 
 it('keeps whole blocks, runs the rest again, and loses nothing', async () => {
   const folder = await interruptedInBlockTwo()
-  const kept = join(folder, 'out/runs/01-block-1-baseline/metrics.jsonl')
+  const kept = join(folder, 'out/runs/01-block-1-baseline/trainer/metrics.jsonl')
   const before = await stat(kept)
 
   // Another limit, which changes nothing that was measured.
@@ -70,21 +70,23 @@ it('refuses another experiment, and one that never began, before anything is run
   const longer = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume', '--blocks', '2')
   expect(longer).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringContaining(
-      'not of the same experiment: design.blocks: 1 -> 2; its blocks cannot be compared with new ones',
-    ),
+    stderr: expect.stringContaining('not of the same experiment: design.looks: [{"blocks":1,'),
   })
 })
 
 it.each([
-  ['metrics.jsonl', '01-block-1-baseline/metrics.jsonl: metrics.jsonl '],
+  ['metrics.jsonl', '01-block-1-baseline has no whole metrics: metrics.jsonl '],
   ['result.json', 'result.json: not JSON'],
 ])(
   'refuses a %s that was cut off, with what to restore and the call that starts again',
   async (name, text) => {
     const folder = await anExperiment()
     await speedproof(folder, 'run', EXPERIMENT_FILE)
-    const file = join(folder, 'out', name === 'metrics.jsonl' ? `runs/01-block-1-baseline/${name}` : name)
+    const file = join(
+      folder,
+      'out',
+      name === 'metrics.jsonl' ? `runs/01-block-1-baseline/trainer/${name}` : name,
+    )
     const whole = await readFile(file, 'utf8')
     await writeFile(file, whole.slice(0, whole.length / 2))
     const { exitCode, stderr } = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')

@@ -2,17 +2,17 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { anExperimentByTorchrun } from '../fixtures/experiments/an-experiment.ts'
+import { anExperiment, anExperimentByTorchrun } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { processesIn } from '../harness/processes.ts'
 import { measure, startServices } from '../harness/speedproof.ts'
 
 const RUNS = ['01-block-1-baseline', '02-block-1-optimized']
-const ALL_FILES = ['config.json', 'log.txt', 'machine.jsonl', 'metrics.jsonl']
+const ALL_FILES = ['config.json', 'log.txt', 'machine.jsonl', 'trainer', 'trainer/metrics.jsonl']
 
 async function filesOf(folder: string, run: string): Promise<string[]> {
-  const names = await readdir(join(folder, 'out', 'runs', run))
-  return names.filter((name) => name !== 'errors').sort()
+  const names = await readdir(join(folder, 'out', 'runs', run), { recursive: true })
+  return names.filter((name) => !name.startsWith('errors')).sort()
 }
 
 /** Found in a log that torchrun has its own say in. */
@@ -23,16 +23,15 @@ describe('both variants fail, each for its own reason', () => {
   const without = (name: string) => ALL_FILES.filter((file) => file !== name)
 
   it.each([
-    ['crash', 'exit-code', 'none', null, ALL_FILES],
-    ['sigkill', 'exit-code', 'out-of-memory', 'out-of-memory', ALL_FILES],
+    ['crash', 'exit-code', 'sigkill', 'exit-code', ALL_FILES],
+    ['out-of-memory', 'out-of-memory', 'none', null, ALL_FILES],
     ['diverged', 'diverged', 'nan-metrics', 'diverged', ALL_FILES],
     ['truncated-metrics', 'bad-metrics', 'empty-metrics', 'no-metrics', ALL_FILES],
-    ['out-of-order-metrics', 'bad-metrics', 'no-metrics', 'no-metrics', without('metrics.jsonl')],
+    ['out-of-order-metrics', 'bad-metrics', 'no-metrics', 'no-metrics', without('trainer/metrics.jsonl')],
   ])('%s is %s; %s is %s', async (baseline, baselineReason, optimized, optimizedReason, optimizedFiles) => {
-    const folder = await anExperimentByTorchrun({
-      baseline: { fault: baseline },
-      optimized: { fault: optimized },
-    })
+    // How a rank died is torchrun's to tell; the rest says the trainer itself.
+    const experimentBy = baseline === 'crash' ? anExperimentByTorchrun : anExperiment
+    const folder = await experimentBy({ baseline: { fault: baseline }, optimized: { fault: optimized } })
     await using services = await startServices()
     const { main } = await measure(folder, services)
     expect(main).toMatchObject({ exitCode: 1, outputs: { verdict: 'failed', speedup: '' } })
@@ -49,12 +48,12 @@ describe('both variants fail, each for its own reason', () => {
 })
 
 it('a warm-up launch that hangs is timed out, gone, and ends the plan', async () => {
-  const folder = await anExperimentByTorchrun({
+  const folder = await anExperiment({
     baseline: { fault: 'ignore-sigterm', fault_step: 15 },
     design: { warm_up_launches: 1 },
   })
   await using services = await startServices()
-  const { main, post } = await measure(folder, services, { inputs: { 'timeout-minutes': '0.2' } })
+  const { main, post } = await measure(folder, services, { inputs: { 'timeout-minutes': '0.05' } })
   expect(main).toMatchObject({ exitCode: 1, outputs: { verdict: 'failed' } })
   expect(main.outputs.reason).toMatch(/timed-out .*raise launch.timeout_minutes/)
   const { outcomes } = await readResult(folder)

@@ -14,7 +14,7 @@ it('a warm-up launch has its own settings, and what is measured is whole', async
   const { outcomes } = await readResult(folder)
   const taken = await Promise.all(
     outcomes.map(async ({ run }) => {
-      const metrics = await readFile(join(folder, 'out', 'runs', run.id, 'metrics.jsonl'), 'utf8')
+      const metrics = await readFile(join(folder, 'out', 'runs', run.id, 'trainer', 'metrics.jsonl'), 'utf8')
       return [run.id, JSON.parse(metrics.trimEnd().split('\n').at(-1) ?? '').attempted_updates]
     }),
   )

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { lockHost } from '../../src/io/machine/lock.ts'
-import { anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
+import { anExperiment, anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { PYTHON } from '../fixtures/processes/launching.ts'
 import { processesIn } from './processes.ts'
@@ -15,6 +15,9 @@ export interface Kill {
   /** The runner's sequence of signals, or SIGKILL out of nowhere. */
   how: 'cancel' | 'kill'
 }
+
+/** What starts the ranks: torchrun, or what stands in for it and is there at once. */
+export type Launcher = 'torchrun' | 'stand-in'
 
 export interface KillRecord extends Kill {
   /** The last line that the step wrote about its launches: where it was. */
@@ -37,19 +40,22 @@ const CLINGING = {
   optimized: { step_seconds: 0.01 },
 }
 
+const clinging = (launcher: Launcher) =>
+  launcher === 'torchrun' ? anExperimentByTorchrun(CLINGING) : anExperiment(CLINGING)
+
 /** How long the measurement takes when nobody ends it. */
-export async function undisturbedMilliseconds(): Promise<number> {
+export async function undisturbedMilliseconds(launcher: Launcher): Promise<number> {
   const started = performance.now()
   await using services = await startServices()
-  await using action = await startMeasuring(await anExperimentByTorchrun(CLINGING), services)
+  await using action = await startMeasuring(await clinging(launcher), services)
   const { main } = await action.finished
   // Without a verdict there was no measurement to end.
   if (!main.outputs.verdict) throw new Error(main.lines.join('\n'))
   return performance.now() - started
 }
 
-export async function endAfter(kill: Kill): Promise<KillRecord> {
-  const folder = await anExperimentByTorchrun(CLINGING)
+export async function endAfter(kill: Kill, launcher: Launcher): Promise<KillRecord> {
+  const folder = await clinging(launcher)
   await using services = await startServices()
   await using action = await startMeasuring(folder, services)
   await Promise.race([sleep(kill.afterMilliseconds), action.finished])

@@ -25,7 +25,7 @@ test('a maintainer may accept missed and open gates, and nothing else', async ()
   const missed = await verdictOf(() => ({ stepSeconds: 0.08 }))
   expect([missed, await verdictOf(open)].map(isAcceptable)).toEqual([true, true])
   const unequal = await verdictOf(({ variant }) => ({ samplesPerStep: variant === 'baseline' ? 16 : 8 }))
-  const completion = { name: 'completion', state: 'failed', detail: 'out of memory' } as const
+  const completion = { name: 'completion', status: 'failed', detail: 'out of memory' } as const
   const unlaunched = { ...missed, checks: [completion, ...missed.checks.slice(1)] }
   expect([unequal, unlaunched, await verdictOf()].map(isAcceptable)).toEqual([false, false, false])
 })
@@ -53,7 +53,7 @@ describe('in an experiment that says inconclusive: neutral', () => {
 
   test('a machine that spoiled it is not, although no check of the runs failed', async () => {
     const { verdict } = await aResult(neutral, open)
-    const throttled = { name: 'throttling', state: 'failed', detail: 'slowed down by heat' } as const
+    const throttled = { name: 'throttling', status: 'failed', detail: 'slowed down by heat' } as const
     expect([isAcceptable(verdict), isAcceptable(withMachine(verdict, [throttled]))]).toEqual([true, false])
   })
 

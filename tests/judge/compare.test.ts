@@ -156,7 +156,7 @@ describe('held-out losses', () => {
     const rounded = pairsOf([0.11, 0.11], [0.1, 0.1], [0.12, 0.12])
     expect(rounded.roundedTo).toBe(0.01)
     expect(judgeGate(rounded)).toMatchObject({
-      state: 'inconclusive',
+      status: 'inconclusive',
       evidence: { bounds: null },
       reason:
         'val_loss is reported in steps of 0.01000, and the two runs differ by the same in all 3 blocks, so there is no honest interval; report it unrounded',
@@ -166,9 +166,9 @@ describe('held-out losses', () => {
 
   test('that are equal in full precision, or differ by far more than digits are cut off, have one', () => {
     const equal = pairsOf([1 / 9, 1 / 9], [0.1, 0.1], [0.1234567, 0.1234567])
-    expect(judgeGate(equal)).toMatchObject({ state: 'passed', roundedTo: null })
+    expect(judgeGate(equal)).toMatchObject({ status: 'passed', roundedTo: null })
     expect(judgeGate(pairsOf([0.11, 0.31], [0.1, 0.3], [0.12, 0.32]))).toMatchObject({
-      state: 'failed',
+      status: 'failed',
       roundedTo: null,
     })
   })
@@ -189,7 +189,7 @@ describe('held-out losses', () => {
     const found = comparisonOf(seeded([0.9, 0.8, 0.7], [0.9, 0.80001, 0.7], [0.9, 0.8, 0.70001]), lossDelta)
     expect(found.seedless).toEqual(['optimized'])
     expect(judgeGate(found)).toMatchObject({
-      state: 'inconclusive',
+      status: 'inconclusive',
       reason:
         'the first training losses of the optimized are the same with all 3 seeds, so there is no honest interval; does the trainer use its seed?',
     })
@@ -208,7 +208,7 @@ describe('held-out losses', () => {
 
   test('of several seeds have one, though the first step may be alike, and where no losses are told', () => {
     const alike = seeded([0.9, 0.8, 0.7], [0.9, 0.81, 0.7], [0.9, 0.8, 0.7])
-    expect(judgeGate(comparisonOf(alike, lossDelta))).toMatchObject({ state: 'passed', seedless: [] })
-    expect(judgeGate(comparisonOf(seeded([], [], []), lossDelta)).state).toBe('passed')
+    expect(judgeGate(comparisonOf(alike, lossDelta))).toMatchObject({ status: 'passed', seedless: [] })
+    expect(judgeGate(comparisonOf(seeded([], [], []), lossDelta)).status).toBe('passed')
   })
 })

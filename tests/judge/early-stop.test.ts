@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { checkComparability } from '../../src/judge/checks/all.ts'
 import type { Check } from '../../src/judge/checks/check.ts'
 import { earlyStop } from '../../src/judge/early-stop.ts'
-import { named } from '../../src/judge/machine/machine-check.ts'
+import { machineCheck } from '../../src/judge/machine/machine-check.ts'
 import { aGate, anExperiment, aRunSummary } from '../fixtures/builders.ts'
 
 const experiment = anExperiment()
@@ -15,10 +15,10 @@ const judged = (...runs: (typeof aRun)[]) => ({
   machineChecks: [],
   verdict: { checks: checkComparability({ experiment, measured: runs }), gates: [] },
 })
-const stopped = (name: Check['name'], state: Check['state']) => ({
+const stopped = (name: Check['name'], status: Check['status']) => ({
   runs: [aRun],
   machineChecks: [],
-  verdict: { checks: [{ name, state, detail: '' }], gates: [] },
+  verdict: { checks: [{ name, status, detail: '' }], gates: [] },
 })
 
 test('runs that can be compared go on, and so does what has not begun', () => {
@@ -55,9 +55,9 @@ test('a launch that failed is enough, and said before all else', () => {
 })
 
 test('so is what the machine did to a run, and what it only warns of is not', () => {
-  const machine = (state: 'failed' | 'warned') => ({
+  const machine = (status: 'failed' | 'warned') => ({
     ...judged(aRun),
-    machineChecks: [named('GPU sharing', { state, detail: '' })],
+    machineChecks: [machineCheck('GPU sharing', { status, detail: '' })],
   })
   expect(earlyStop(machine('failed'))).toBe('incomparable')
   expect(earlyStop(machine('warned'))).toBe(null)
@@ -69,7 +69,7 @@ test('a warm-up launch is none of the runs that are compared', () => {
 })
 
 describe('a required gate without a number', () => {
-  const unmeasured = { gate: aGate(), state: 'not measured', blocks: 1 } as const
+  const unmeasured = { gate: aGate(), status: 'not-measured', blocks: 1 } as const
   const withGate = (gate: Partial<typeof unmeasured> | object, of = judged(aRun)) => ({
     ...of,
     verdict: { ...of.verdict, gates: [{ ...unmeasured, ...gate }] },
@@ -78,7 +78,7 @@ describe('a required gate without a number', () => {
   test('is enough, after the first block', () => {
     expect(earlyStop(withGate({}))).toBe('unmeasured')
     expect(earlyStop(withGate({ blocks: 0 }))).toBe(null)
-    expect(earlyStop(withGate({ state: 'inconclusive' }))).toBe(null)
+    expect(earlyStop(withGate({ status: 'inconclusive' }))).toBe(null)
   })
 
   test.each(['warn', 'info'] as const)('is none as %s', (severity) => {

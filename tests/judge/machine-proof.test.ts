@@ -68,7 +68,7 @@ test('without a GPU no gate on the machine passes, however wide its limit', () =
   const records = new Map(PLAN.map(({ id }) => [id, unseen]))
   const experiment = { ...EXPERIMENT, gates: OF_THE_MACHINE }
   const { verdict } = assess(aRequest({ experiment }), ALL, { preflight, records })
-  expect(verdict.gates.map(({ state }) => state)).toEqual(Array(6).fill('not measured'))
+  expect(verdict.gates.map(({ status }) => status)).toEqual(Array(6).fill('not-measured'))
   expect(verdict.verdict).toBe('inconclusive')
 })
 

@@ -32,7 +32,7 @@ const open: Judged = judgedWith('inconclusive')
 const decided: Judged = judgedWith('passed')
 const lost: Judged = {
   ...decided,
-  verdict: { ...decided.verdict, checks: [{ name: 'equal work', state: 'failed', detail: '' }] },
+  verdict: { ...decided.verdict, checks: [{ name: 'equal work', status: 'failed', detail: '' }] },
 }
 
 function judgedWith(state: 'inconclusive' | 'passed'): Judged {
@@ -185,9 +185,9 @@ describe('final checkpoints', () => {
     design: experiment.design,
     trainer: { ...experiment.trainer, evaluate_command: 'evaluate' },
   })
-  const withCompletion = (state: 'passed' | 'inconclusive'): Judged => ({
+  const withCompletion = (status: 'passed' | 'inconclusive'): Judged => ({
     ...decided,
-    verdict: { ...decided.verdict, checks: [{ name: 'completion', state, detail: '' }] },
+    verdict: { ...decided.verdict, checks: [{ name: 'completion', status, detail: '' }] },
   })
   const judgedAs: RunState['judgedAs'] = () => withCompletion('passed')
   const runIds = UP_TO_BLOCK_2.slice(2).map(({ outcome }) => outcome.run.id)

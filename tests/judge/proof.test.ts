@@ -50,7 +50,7 @@ test('a pass means that all finished, all is finite and every required bound cle
       passes += 1
       expect(outcomes.every(({ status }) => status === 'finished')).toBe(true)
       const needed = verdict.checks.filter(({ name }) => !['evaluation', 'noise floor'].includes(name))
-      expect(needed.every(({ state }) => state === 'passed')).toBe(true)
+      expect(needed.every(({ status }) => status === 'passed')).toBe(true)
       const [speedup, lossDelta] = verdict.gates.map(({ evidence }) => evidence?.bounds)
       expect(speedup?.lower).toBeGreaterThanOrEqual(3 * (1 - 1e-12))
       expect(speedup?.upper).toBeLessThan(Number.POSITIVE_INFINITY)
@@ -112,7 +112,7 @@ test('one more block on the wrong side of the limit never turns an open gate int
       roundedTo: null,
       heldOut: [],
       whyNoTimeToQuality: null,
-    }).state
+    }).status
   let stillOpen = 0
   fc.assert(
     fc.property(fc.array(log, { minLength: 2, maxLength: 8 }), log, (logs, worse) => {

@@ -1,7 +1,7 @@
 // What the machine disturbed does not count and is repeated once; what a training did itself stays.
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
-import { standingOf, withUnlaunched } from '../../src/judge/repeat.ts'
+import { sortAttempts, withUnlaunched } from '../../src/judge/repeat.ts'
 import type { MachineRecord } from '../../src/measure/machine-record.ts'
 import { type Launched, outcomeOf } from '../../src/measure/outcome.ts'
 import { repeatOf } from '../../src/plan/plan.ts'
@@ -50,19 +50,19 @@ const ids = (launched: readonly Launched[]) => launched.map(({ outcome }) => out
 
 describe('an undisturbed experiment', () => {
   test('counts as it is', () => {
-    const { counting, setAside, due } = standingOf(ALL, watched())
+    const { counting, setAside, due } = sortAttempts(ALL, watched())
     expect(ids(counting)).toEqual([...WARM_UPS, ...BLOCK_1, ...BLOCK_2])
     expect([setAside.size, due]).toEqual([0, []])
   })
 
   test('counts as it is where nothing can be seen', () => {
-    const { counting } = standingOf(ALL, { preflight: null, records: new Map() })
+    const { counting } = sortAttempts(ALL, { preflight: null, records: new Map() })
     expect(counting).toEqual(ALL)
   })
 
   test('does not count a repeat that nothing called for', () => {
     const extra = ALL.slice(2, 4).map(repeated)
-    const { counting, setAside } = standingOf([...ALL, ...extra], watched())
+    const { counting, setAside } = sortAttempts([...ALL, ...extra], watched())
     expect(counting).toEqual(ALL)
     expect([...setAside.values()]).toEqual([
       '03-block-1-baseline-repeat does not count: its first attempt was not disturbed',
@@ -79,7 +79,7 @@ describe.each([
   const upToBlock1 = ALL.slice(0, 4)
 
   test('is repeated whole, in its own order, before the next', () => {
-    const { due, setAside } = standingOf(upToBlock1, seen)
+    const { due, setAside } = sortAttempts(upToBlock1, seen)
     expect(due.map(({ id }) => id)).toEqual(BLOCK_1.map((id) => `${id}-repeat`))
     expect([...setAside.values()]).toEqual(
       Array(2).fill(`block 1 is to be launched again: 04-block-1-optimized: ${reason}`),
@@ -103,17 +103,17 @@ describe.each([
 
   test('is not repeated before it is over', () => {
     const half = watched({ '03-block-1-baseline': record })
-    expect(standingOf(ALL.slice(0, 3), half).due).toEqual([])
+    expect(sortAttempts(ALL.slice(0, 3), half).due).toEqual([])
     const launch = aLaunchRecord({}, { status: 'cancelled', wallSeconds: 5 })
     const cancelled = upToBlock1.map((one, index) =>
       index === 2 ? { launch, outcome: outcomeOf(one.outcome.run, launch, null) } : one,
     )
-    expect(standingOf(cancelled, seen).due).toEqual([])
+    expect(sortAttempts(cancelled, seen).due).toEqual([])
   })
 
   test('counts by its repeat, and both are in the result', () => {
     const all = [...upToBlock1, ...upToBlock1.slice(2).map(repeated), ...ALL.slice(4)]
-    expect(standingOf(all, seen).due).toEqual([])
+    expect(sortAttempts(all, seen).due).toEqual([])
     const result = assess(aRequest({ experiment: EXPERIMENT }), all, seen)
     expect(result.runs.map(({ runId }) => runId)).toEqual([
       ...WARM_UPS,
@@ -133,7 +133,7 @@ describe.each([
   test('is invalid when its repeat is disturbed too, and is not repeated again', () => {
     const twice = watched({ '04-block-1-optimized': record, '03-block-1-baseline-repeat': record })
     const all = [...upToBlock1, ...upToBlock1.slice(2).map(repeated), ...ALL.slice(4)]
-    expect(standingOf(all, twice).due).toEqual([])
+    expect(sortAttempts(all, twice).due).toEqual([])
     const { verdict } = assess(aRequest({ experiment: EXPERIMENT }), all, twice)
     expect(verdict).toMatchObject({
       verdict: 'invalid',
@@ -144,7 +144,7 @@ describe.each([
 
 test('a warm-up launch may be disturbed: it counts for nothing', () => {
   const seen = watched({ '01-warm-up-baseline': hot })
-  expect(standingOf(ALL, seen).setAside.size).toBe(0)
+  expect(sortAttempts(ALL, seen).setAside.size).toBe(0)
   expect(assess(aRequest({ experiment: EXPERIMENT }), ALL, seen).verdict.verdict).not.toBe('invalid')
 })
 
@@ -152,22 +152,22 @@ describe('a failed launch', () => {
   const crashed = replaced('04-block-1-optimized', (one) => failedAs(one, 'CUDA out of memory'))
 
   test('of the training itself is never retried', () => {
-    const { counting, due } = standingOf(crashed, watched())
+    const { counting, due } = sortAttempts(crashed, watched())
     expect(counting).toEqual(crashed)
     expect(due).toEqual([])
     const unended = watched({ '04-block-1-optimized': aMachineRecord({ end: null }) })
-    expect(standingOf(crashed, unended).due).toEqual([])
+    expect(sortAttempts(crashed, unended).due).toEqual([])
   })
 
   test('stays failed when only the other run of its block was disturbed', () => {
-    expect(standingOf(crashed, watched({ '03-block-1-baseline': hot })).counting).toEqual(crashed)
+    expect(sortAttempts(crashed, watched({ '03-block-1-baseline': hot })).counting).toEqual(crashed)
   })
 
   test('stays failed when the other run of its block failed through the machine', () => {
     const both = crashed.map((one) =>
       one.outcome.run.id === '03-block-1-baseline' ? failedAs(one, 'NCCL error') : one,
     )
-    expect(standingOf(both, watched({ '03-block-1-baseline': shared })).due).toEqual([])
+    expect(sortAttempts(both, watched({ '03-block-1-baseline': shared })).due).toEqual([])
   })
 
   test.each([
@@ -179,9 +179,9 @@ describe('a failed launch', () => {
       }),
     ],
   ])('with %s is retried once, as its block', (_, record) => {
-    const { setAside, due } = standingOf(crashed, watched({ '04-block-1-optimized': record }))
+    const { setAside, due } = sortAttempts(crashed, watched({ '04-block-1-optimized': record }))
     const both = watched({ '03-block-1-baseline': hot, '04-block-1-optimized': record })
-    expect(standingOf(crashed, both).due).toEqual(due)
+    expect(sortAttempts(crashed, both).due).toEqual(due)
     expect(ids([...setAside.keys()])).toEqual(BLOCK_1)
     expect(due.map(({ id }) => id)).toEqual(BLOCK_1.map((id) => `${id}-repeat`))
   })
@@ -192,7 +192,7 @@ describe('a failed launch', () => {
       launch,
       outcome: outcomeOf(run, launch, null),
     }))
-    const { due, setAside } = standingOf(unstarted, watched())
+    const { due, setAside } = sortAttempts(unstarted, watched())
     expect(due.map(({ id }) => id)).toEqual(['02-warm-up-optimized-repeat'])
     expect([...setAside.values()]).toEqual([
       'the warm-up launch 02-warm-up-optimized is to be launched again: 02-warm-up-optimized: it could not be started: no process left',
@@ -203,20 +203,20 @@ describe('a failed launch', () => {
     const failed = replaced('02-warm-up-optimized', (one) => failedAs(one, 'NCCL error'))
     const again = failed.slice(1, 2).map(repeated)
     const seen = watched({ '02-warm-up-optimized': shared, '02-warm-up-optimized-repeat': shared })
-    const { counting, due } = standingOf([...failed.slice(0, 2), ...again], seen)
+    const { counting, due } = sortAttempts([...failed.slice(0, 2), ...again], seen)
     expect(ids(counting)).toEqual(['01-warm-up-baseline', '02-warm-up-optimized-repeat'])
     expect(due).toEqual([])
   })
 
   test('uses up no repeat of a block that was only disturbed, nor is its retry used up by one', () => {
-    const retried = standingOf(
+    const retried = sortAttempts(
       crashed,
       watched({ '04-block-1-optimized': shared, '05-block-2-optimized': hot }),
     )
     expect(retried.due.map(({ block }) => block)).toEqual([1, 1, 2, 2])
     const later = replaced('06-block-2-baseline', (one) => failedAs(one, 'NCCL error'))
     const seen = watched({ '04-block-1-optimized': hot, '06-block-2-baseline': shared })
-    expect(standingOf(later, seen).due.map(({ block }) => block)).toEqual([1, 1, 2, 2])
+    expect(sortAttempts(later, seen).due.map(({ block }) => block)).toEqual([1, 1, 2, 2])
   })
 
   test('is retried once in an experiment: the second stays, and says why', () => {
@@ -224,9 +224,9 @@ describe('a failed launch', () => {
       one.outcome.run.id === '06-block-2-baseline' ? failedAs(one, 'NCCL error') : one,
     )
     const seen = watched({ '04-block-1-optimized': shared, '06-block-2-baseline': shared })
-    const { due, refused } = standingOf(twice, seen)
+    const { due, notRetried } = sortAttempts(twice, seen)
     expect(due.map(({ block }) => block)).toEqual([1, 1])
-    expect(ids([...refused.keys()])).toEqual(['06-block-2-baseline'])
+    expect(ids([...notRetried.keys()])).toEqual(['06-block-2-baseline'])
     const { verdict } = assess(aRequest({ experiment: EXPERIMENT }), twice, seen)
     expect(verdict.verdict).toBe('failed')
     expect(verdict.warnings).toContain(

@@ -27,30 +27,30 @@ test('a fast step can still be a slow training', () => {
 describe('the set-up', () => {
   test('pays off where both take equally long', () => {
     // 15 s more once, 7.5 ms less for each of 10 samples a step: 15 / 0.075.
-    expect(speedupsOf(blocks()).breakEven).toEqual({ kind: 'after', steps: 200 })
+    expect(speedupsOf(blocks()).breakEven).toEqual({ status: 'after', steps: 200 })
   })
 
   test('pays off at once where there is no more of it', () => {
-    expect(speedupsOf(blocks(cost(0.0025, 17.5))).breakEven).toEqual({ kind: 'at once' })
+    expect(speedupsOf(blocks(cost(0.0025, 17.5))).breakEven).toEqual({ status: 'at-once' })
   })
 
   test('never pays off for slower steps', () => {
-    expect(speedupsOf(blocks(cost(0.02, 40))).breakEven).toEqual({ kind: 'never' })
+    expect(speedupsOf(blocks(cost(0.02, 40))).breakEven).toEqual({ status: 'never' })
   })
 
   test('that is shorter is used up by slower steps', () => {
     // 15 s less once, 10 ms more for each of 10 samples a step.
-    expect(speedupsOf(blocks(cost(0.02, 20))).breakEven).toEqual({ kind: 'until', steps: 150 })
+    expect(speedupsOf(blocks(cost(0.02, 20))).breakEven).toEqual({ status: 'until', steps: 150 })
   })
 
   test('is not weighed where a run was not timed', () => {
     expect(speedupsOf(blocks({ metrics: { total_seconds: 32.5 } })).breakEven).toEqual({
-      kind: 'not measured',
+      status: 'not-measured',
     })
     const untimed = blocks().map((run) =>
       run.variant === 'baseline' ? { ...run, metrics: { total_seconds: 25 } } : run,
     )
-    expect(speedupsOf(untimed).breakEven).toEqual({ kind: 'not measured' })
-    expect(speedupsOf([]).breakEven).toEqual({ kind: 'not measured' })
+    expect(speedupsOf(untimed).breakEven).toEqual({ status: 'not-measured' })
+    expect(speedupsOf([]).breakEven).toEqual({ status: 'not-measured' })
   })
 })

@@ -81,7 +81,7 @@ describe('an experiment', () => {
       run.variant === 'optimized' ? { stepSeconds: 0.04, valLoss: 0.02 + 0.001 * ((run.block ?? 0) % 2) } : {}
     expect(await verdictOf(experiment, noisy)).toMatchObject({
       verdict: 'failed',
-      gates: [{ state: 'failed' }, { state: 'inconclusive' }],
+      gates: [{ status: 'failed' }, { status: 'inconclusive' }],
     })
   })
 
@@ -258,7 +258,11 @@ describe('an insensitive loss limit', () => {
   test('does not pass beside a ratio gate that passes by its estimate alone', async () => {
     const byEstimate = { nrmse_ratio: { at_most: 1.03, ...interval, evidence: 'point' } } as const
     const { verdict, gates } = await verdictOf(gatesOf({ loss_delta, ...byEstimate }), small)
-    expect([verdict, ...gates.map(({ state }) => state)]).toEqual(['inconclusive', 'inconclusive', 'passed'])
+    expect([verdict, ...gates.map(({ status }) => status)]).toEqual([
+      'inconclusive',
+      'inconclusive',
+      'passed',
+    ])
     expect(gates[0]?.reason).toContain('has to pass beside it, by its interval and not its estimate alone')
   })
 
@@ -276,7 +280,11 @@ describe('an insensitive loss limit', () => {
       return { ...small(run), valLoss: run.variant === 'baseline' ? 0.0002 : 0.001, evaluation: { metrics } }
     }
     const { verdict, gates } = await verdictOf(gatesOf({ loss_delta, ...ratio }), fiveTimes)
-    expect([verdict, ...gates.map(({ state }) => state)]).toEqual(['inconclusive', 'inconclusive', 'passed'])
+    expect([verdict, ...gates.map(({ status }) => status)]).toEqual([
+      'inconclusive',
+      'inconclusive',
+      'passed',
+    ])
     expect(gates[0]?.reason).toContain('beside it, with a limit of at most 1.1x and required itself')
   })
 
@@ -295,21 +303,21 @@ describe('an insensitive loss limit', () => {
   test('of a gate that is information stands beside one that is information', async () => {
     const info = { evidence: 'interval', severity: 'info' } as const
     const both = gatesOf({ loss_delta: { below: 0.001, ...info }, nrmse_ratio: { at_most: 1.03, ...info } })
-    expect((await verdictOf(both, small)).gates.map(({ state }) => state)).toEqual(['passed', 'passed'])
+    expect((await verdictOf(both, small)).gates.map(({ status }) => status)).toEqual(['passed', 'passed'])
   })
 
   test.each([
     [0.9, 'passed'],
     [0.89, 'inconclusive'],
-  ])('has its mirror image where more is better: at_least %d', async (at_least, state) => {
+  ])('has its mirror image where more is better: at_least %d', async (at_least, status) => {
     const falls = ({ variant, seed }: PlannedRun) => ({
       evaluation: { metrics: { acc: (variant === 'baseline' ? 0.9 : 0.85) + 0.001 * (seed % 3) } },
     })
     const acc = { metric: 'evaluation.acc', statistic: 'difference', at_least: -0.2, ...interval } as const
     const ratio = { ...accuracy, at_least, ...interval }
     const { gates } = await verdictOf(gatesOf({ acc, ratio }), falls)
-    expect(gates.map((gate) => gate.state)).toEqual([state, 'passed'])
-    if (state === 'inconclusive')
+    expect(gates.map((gate) => gate.status)).toEqual([status, 'passed'])
+    if (status === 'inconclusive')
       expect(gates[0]?.reason).toContain(
         'a ratio gate of evaluation.acc has to pass beside it, with a limit of at least 0.9x and required itself',
       )
@@ -325,7 +333,7 @@ describe('an insensitive loss limit', () => {
     const alike = (run: PlannedRun) => ({ ...small(run), end: { peak_memory_reserved_bytes: [3e10, 3e10] } })
     expect(await verdictOf(gatesOf({ loss_delta, memory }), alike)).toMatchObject({
       verdict: 'inconclusive',
-      gates: [{ state: 'inconclusive' }, { state: 'passed' }],
+      gates: [{ status: 'inconclusive' }, { status: 'passed' }],
     })
   })
 })
@@ -528,7 +536,7 @@ test('runs that fall into two groups are a warning', async () => {
 })
 
 describe('looks at the evidence', () => {
-  const looks = (blocks: number[]) => ({ ...anExperiment(), design: { ...anExperiment().design, blocks } })
+  const looks = (blocks: number[]) => anExperiment({ design: { blocks } })
 
   test.each([
     ['decided', 'needed, since the verdict was decided'],
@@ -542,7 +550,7 @@ describe('looks at the evidence', () => {
     )
     const { verdict } = assess(aRequest({ experiment }), launched)
     expect(verdict.checks[0]).toMatchObject({
-      state: 'passed',
+      status: 'passed',
       detail: `6 of 6 launches finished; 4 more were not ${why}`,
     })
     expect(isDecided({ ...verdict, verdict: 'passed' })).toBe(true)
@@ -551,13 +559,13 @@ describe('looks at the evidence', () => {
   test('go on only for a required gate whose interval spans its limit', async () => {
     const { verdict } = await aResult(looks([1, 2]))
     const open = { ...verdict, verdict: 'inconclusive' as const }
-    const gatesIn = (state: 'inconclusive' | 'not measured') =>
-      verdict.gates.map((gate) => ({ ...gate, state }))
+    const gatesIn = (status: 'inconclusive' | 'not-measured') =>
+      verdict.gates.map((gate) => ({ ...gate, status }))
     expect(isDecided({ ...open, gates: gatesIn('inconclusive') })).toBe(false)
-    expect(isDecided({ ...open, gates: gatesIn('not measured') })).toBe(true)
+    expect(isDecided({ ...open, gates: gatesIn('not-measured') })).toBe(true)
     const oneOpen = verdict.gates.map((gate, index) => ({
       ...gate,
-      state: index === 0 ? ('passed' as const) : ('inconclusive' as const),
+      status: index === 0 ? ('passed' as const) : ('inconclusive' as const),
     }))
     expect(isDecided({ ...open, gates: oneOpen })).toBe(false)
     const asInformation = gatesIn('inconclusive').map((judged) => ({

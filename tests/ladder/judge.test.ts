@@ -61,7 +61,7 @@ describe('the word of a rung', () => {
 
   test.each([
     ['gain', 0.04],
-    ['no gain', 0.0799],
+    ['no-gain', 0.0799],
     ['loss', 0.12],
   ])('is %s for %f s against 0.08 s a step', async (word, stepSeconds) => {
     expect((await resultOf(around(alone(stepSeconds)))).verdict).toBe(word)
@@ -79,7 +79,7 @@ describe('the word of a rung', () => {
     const { gain, verdict } = await resultOf([baseline(0.08), alone(0.081), baseline(0.0804), baseline(0.08)])
     expect(gain?.bounds?.upper).toBeLessThan(1.02)
     expect(gain?.bounds?.upper).toBeGreaterThan(1)
-    expect(verdict).toBe('no gain')
+    expect(verdict).toBe('no-gain')
   })
 
   test('is open where all launches took equally long, whatever it took itself: clocks that coarse show no scatter', async () => {
@@ -93,12 +93,12 @@ describe('the word of a rung', () => {
 
   test('is not active when the trainer reads back what it reads back without it', async () => {
     const idle = alone(0.04, { effective: { switch: 'baseline' } })
-    expect((await resultOf(around(idle))).verdict).toBe('not active')
+    expect((await resultOf(around(idle))).verdict).toBe('not-active')
   })
 
   test('is not comparable for other work', async () => {
     const result = await resultOf(around(alone(0.04, { samplesPerStep: 8 })))
-    expect(result.verdict).toBe('not comparable')
+    expect(result.verdict).toBe('not-comparable')
     expect(result.problems).toEqual([expect.stringContaining('training samples differ')])
   })
 
@@ -111,14 +111,14 @@ describe('the word of a rung', () => {
 
   test('is not comparable, and has no speedup, where nothing is left after the warm-up', async () => {
     const result = await resultOf(around(alone(0.04, { stepSeconds: Array<number>(10).fill(0.04) })))
-    expect(result).toMatchObject({ verdict: 'not comparable', speedup: null, gain: null })
+    expect(result).toMatchObject({ verdict: 'not-comparable', speedup: null, gain: null })
   })
 
   test('is not comparable in a sitting without a baseline launch', async () => {
     const failure = { rank: 0, cause: 'error', message: 'NCCL error', step: null } as const
     const result = await resultOf([{ ...baseline(), failure }, alone(0.04)])
     expect(result).toMatchObject({
-      verdict: 'not comparable',
+      verdict: 'not-comparable',
       problems: ['no baseline launch of its sitting finished undisturbed'],
       speedup: null,
       measurement: { lossDelta: null },
@@ -127,7 +127,7 @@ describe('the word of a rung', () => {
 
   test('is not measured for a launch that the machine disturbed, until it is made again', async () => {
     const disturbed = alone(0.04, { disturbance: 'process 7 computed on its GPUs beside it' })
-    expect((await resultOf(around(disturbed))).verdict).toBe('not measured')
+    expect((await resultOf(around(disturbed))).verdict).toBe('not-measured')
     expect((await resultOf(around(disturbed), around(alone(0.04)))).verdict).toBe('gain')
   })
 })
@@ -224,7 +224,7 @@ describe('a gain over another rung', () => {
 
   test('is not comparable where that rung is not: longer steps than its process has time for', async () => {
     const sum = await sumOf([baseline(), sumUpTo('a', 80), sumUpTo('b', 0.04), baseline(0.0801)])
-    expect(sum?.verdict).toBe('not comparable')
+    expect(sum?.verdict).toBe('not-comparable')
     expect(sum?.problems).toEqual([expect.stringMatching(/^what it is compared with: clocks: /)])
   })
 
@@ -235,7 +235,7 @@ describe('a gain over another rung', () => {
       [baseline(), sumUpTo('a', 0.05), baseline()],
       [baseline(0.0801), sumUpTo('b', 0.04), baseline(0.0799)].map(onOther),
     )
-    expect(sum?.verdict).toBe('not comparable')
+    expect(sum?.verdict).toBe('not-comparable')
     expect(sum?.problems).toEqual([expect.stringContaining('same machine: versions differ')])
   })
 
@@ -246,7 +246,7 @@ describe('a gain over another rung', () => {
     ])
     const launches = record.launches.map((launch) => withCode(launch, String(launch.sitting)))
     const sum = judgeLadder({ ...record, launches }).rungs[1]?.sum
-    expect(sum?.verdict).toBe('not comparable')
+    expect(sum?.verdict).toBe('not-comparable')
     expect(sum?.problems).toEqual([expect.stringContaining("same code: the trainer's sources changed")])
   })
 })

@@ -1,8 +1,9 @@
 // A run is finished on proof alone: exit code 0 and whole metrics; everything else has a typed reason.
+
 import { describe, expect, test } from 'vitest'
 import { type LaunchEnd, outcomeOf, type RankFailure } from '../../src/measure/outcome.ts'
-import { metricsProblem, readMetrics } from '../../src/read/speedproof.ts'
-import { aLaunchRecord, aPlannedRun, metricsLines } from '../fixtures/builders.ts'
+import { metricsProblem } from '../../src/read/metrics-record.ts'
+import { aLaunchRecord, aPlannedRun, metricsLines, readMetricsLines } from '../fixtures/builders.ts'
 
 const ENDS = {
   'exit code 0': { status: 'exited', exitCode: 0, wallSeconds: 9 },
@@ -14,11 +15,11 @@ const ENDS = {
 } satisfies Record<string, LaunchEnd>
 
 const METRICS = {
-  whole: await readMetrics(metricsLines()),
-  truncated: await readMetrics(metricsLines().slice(0, -1)),
-  'with NaN': await readMetrics(['{"event":"steps","train_loss":[NaN]}']),
-  'out of order': await readMetrics(metricsLines().slice(1)),
-  empty: await readMetrics([]),
+  whole: await readMetricsLines(metricsLines()),
+  truncated: await readMetricsLines(metricsLines().slice(0, -1)),
+  'with NaN': await readMetricsLines(['{"event":"steps","train_loss":[NaN]}']),
+  'out of order': await readMetricsLines(metricsLines().slice(1)),
+  empty: await readMetricsLines([]),
   absent: metricsProblem('absent', 'the trainer wrote no metrics.jsonl into --out'),
   'too large': metricsProblem('too-large', 'metrics.jsonl has 1000000000 bytes'),
   unread: null,

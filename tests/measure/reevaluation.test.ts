@@ -4,10 +4,13 @@ import type { LaunchEnd, RankFailure } from '../../src/measure/outcome.ts'
 import { readReevaluation } from '../../src/measure/reevaluation.ts'
 import { aLaunchRecord } from '../fixtures/builders.ts'
 
-const LINE = '{"run": "a", "val_loss": 0.02, "metrics": {"nrmse": 0.1}}'
+const LINE = '{"run": "/out/runs/a/trainer", "val_loss": 0.02, "metrics": {"nrmse": 0.1}}'
 
 test('each line is the numbers of a run, named as gates name them', () => {
-  const { numbers, problem } = readReevaluation(aLaunchRecord(), [LINE, '{"run": "b", "val_loss": 0.03}'])
+  const { numbers, problem } = readReevaluation(aLaunchRecord(), [
+    LINE,
+    '{"run": "runs/b/trainer", "val_loss": 0.03}',
+  ])
   expect([...numbers]).toEqual([
     ['a', { val_loss: 0.02, 'evaluation.nrmse': 0.1 }],
     ['b', { val_loss: 0.03 }],
@@ -34,7 +37,7 @@ test.each([
   ],
   [
     `[${LINE}]`,
-    'the line: got [{"run":"a","val_loss":0.02,"metrics":{"nrmse":0.1}}], expected a mapping; write one JSON object a line, one for each run',
+    'the line: got [{"run":"/out/runs/a/trainer","val_loss":0.02,"metrics":{"nrmse":0.1}}], expected a mapping; write one JSON object a line, one for each run',
   ],
   ['done', 'not valid JSON: "done"; write one JSON object a line, one for each run'],
 ])(
@@ -52,10 +55,19 @@ test('the file may begin with a byte order mark, and have blank lines and CRLF',
 })
 
 test('two lines of one run are told by their numbers, and the first is kept for the eye', () => {
-  const again = '{"run": "a", "val_loss": 0.5}'
-  const { numbers, doubled } = readReevaluation(aLaunchRecord(), [LINE, '{"run": "b", "val_loss": 1}', again])
+  const again = '{"run": "other/out/runs/a/trainer", "val_loss": 0.5}'
+  const { numbers, doubled } = readReevaluation(aLaunchRecord(), [
+    LINE,
+    '{"run": "runs/b/trainer", "val_loss": 1}',
+    again,
+  ])
   expect(doubled).toEqual(['evaluations.jsonl: lines 1 and 3 are both of a'])
   expect(numbers.get('a')?.val_loss).toBe(0.02)
+})
+
+test('a folder that is not the trainer folder of a run keeps its name', () => {
+  const { numbers } = readReevaluation(aLaunchRecord(), ['{"run": "/out/runs/a", "val_loss": 1}'])
+  expect([...numbers.keys()]).toEqual(['/out/runs/a'])
 })
 
 describe('a process that did not end well says why', () => {

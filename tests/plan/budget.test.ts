@@ -4,13 +4,9 @@ import { planRuns } from '../../src/plan/plan.ts'
 import { anExperiment } from '../fixtures/builders.ts'
 
 function designed(blocks: number | number[], gpuMinutes?: number) {
-  const experiment = anExperiment()
-  const design = {
-    ...experiment.design,
-    blocks,
-    ...(gpuMinutes === undefined ? {} : { gpu_minutes: gpuMinutes }),
-  }
-  return { ...experiment, design }
+  return anExperiment({
+    design: { blocks, ...(gpuMinutes === undefined ? {} : { gpu_minutes: gpuMinutes }) },
+  })
 }
 
 test('only the first run after a look may be left out', () => {

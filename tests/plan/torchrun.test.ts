@@ -11,7 +11,7 @@ const { launch } = anExperiment()
 
 test('one host meets at a port of its own', () => {
   expect(lineOf({ launch: { ...launch, nproc_per_node: 4 } })).toMatchInlineSnapshot(
-    `"python3 -m torch.distributed.run --standalone --nproc-per-node 4 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run --seed 3"`,
+    `"python3 -m torch.distributed.run --standalone --nproc-per-node 4 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run/trainer --seed 3"`,
   )
 })
 
@@ -21,7 +21,7 @@ test('several nodes meet at the given endpoint, each run under its own name', ()
       launch: { ...launch, nproc_per_node: 8, nnodes: 2, rdzv_endpoint: 'gpu-0:29400' },
     }),
   ).toMatchInlineSnapshot(
-    `"python3 -m torch.distributed.run --nnodes 2 --node-rank 0 --rdzv-backend static --rdzv-endpoint gpu-0:29400 --rdzv-id two-task-03-block-1-baseline --nproc-per-node 8 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run --seed 3"`,
+    `"python3 -m torch.distributed.run --nnodes 2 --node-rank 0 --rdzv-backend static --rdzv-endpoint gpu-0:29400 --rdzv-id two-task-03-block-1-baseline --nproc-per-node 8 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run/trainer --seed 3"`,
   )
 })
 

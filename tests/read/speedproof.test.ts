@@ -2,13 +2,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { outcomeOf } from '../../src/measure/outcome.ts'
-import { type MetricsRecord, readMetrics } from '../../src/read/speedproof.ts'
-import { aLaunchRecord, aPlannedRun, metricsLines } from '../fixtures/builders.ts'
+import type { MetricsRecord } from '../../src/read/metrics-record.ts'
+import { aLaunchRecord, aPlannedRun, metricsLines, readMetricsLines } from '../fixtures/builders.ts'
 
 /** Line 1 run_start, 2 and 3 steps, 4 evaluation, 5 run_end. */
 const LINES = metricsLines()
 const problemOf = async (lines: readonly string[]) => {
-  const { problem } = await readMetrics(lines)
+  const { problem } = await readMetricsLines(lines)
   return problem && `${problem.kind}: ${problem.message}`
 }
 /** The file with line `number` (from 1) replaced, or left out. */
@@ -18,7 +18,7 @@ const changed = (number: number, change: object) =>
 
 describe('a whole file', () => {
   test('has no problem, and its columns start at step 1', async () => {
-    const record = await readMetrics(LINES)
+    const record = await readMetricsLines(LINES)
     expect(record.problem).toBeNull()
     expect(record.steps.seconds).toEqual(Array(40).fill(0.08))
     expect(record.steps.samples).toEqual(Array(40).fill(16))
@@ -28,7 +28,7 @@ describe('a whole file', () => {
 
   test('keeps the losses and the waits of its steps', async () => {
     const columns = { train_loss: Array(20).fill(0.5), data_wait_seconds: Array(20).fill(0.01) }
-    const { steps } = await readMetrics(changed(2, columns))
+    const { steps } = await readMetricsLines(changed(2, columns))
     expect(steps).toMatchObject({
       trainLoss: columns.train_loss,
       dataWaitSeconds: columns.data_wait_seconds,
@@ -37,11 +37,13 @@ describe('a whole file', () => {
 
   test('may have CRLF line ends and blank lines', async () => {
     const lines = LINES.flatMap((line) => [`${line}\r`, '', '  ', '\r'])
-    expect(await readMetrics(lines)).toEqual(await readMetrics(LINES))
+    expect(await readMetricsLines(lines)).toEqual(await readMetricsLines(LINES))
   })
 
   test('may begin with a byte order mark, as an experiment file may', async () => {
-    expect(await readMetrics([`\uFEFF${LINES[0]}`, ...LINES.slice(1)])).toEqual(await readMetrics(LINES))
+    expect(await readMetricsLines([`\uFEFF${LINES[0]}`, ...LINES.slice(1)])).toEqual(
+      await readMetricsLines(LINES),
+    )
     expect(await problemOf(withLine(2, `\uFEFF${LINES[1]}`))).toMatch(/^malformed: .* line 2: not valid JSON/)
   })
 
@@ -52,7 +54,7 @@ describe('a whole file', () => {
 
   test('may have phases and epochs anywhere between run_start and run_end', async () => {
     const phase = '{"event":"phase","name":"compile","seconds":2.5,"step":3}'
-    const { phases, problem } = await readMetrics([
+    const { phases, problem } = await readMetricsLines([
       ...LINES.slice(0, 2),
       phase,
       '{"event":"epoch","epoch":1,"step":20}',
@@ -70,7 +72,7 @@ describe('a whole file', () => {
       step_seconds: Array(steps).fill(0.1),
       samples: Array(steps).fill(16),
     }
-    const { problem, steps: columns } = await readMetrics([
+    const { problem, steps: columns } = await readMetricsLines([
       ...LINES.slice(0, 1),
       JSON.stringify(window),
       ...LINES.slice(3),
@@ -90,7 +92,7 @@ describe('a file that is not whole', () => {
     expect(await problemOf([...LINES.slice(0, 2), half])).toMatchInlineSnapshot(
       `"truncated: metrics.jsonl line 3: not valid JSON (60 characters, cut off, or do ranks other than 0 write the file too?): "{\\"event\\":\\"steps\\",\\"first_step\\":21,\\"step_seconds\\":[0.08,0.08,0""`,
     )
-    expect((await readMetrics([...LINES.slice(0, 2), half])).steps.seconds).toHaveLength(20)
+    expect((await readMetricsLines([...LINES.slice(0, 2), half])).steps.seconds).toHaveLength(20)
   })
 
   test('is truncated without run_end', async () => {
@@ -102,7 +104,7 @@ describe('a file that is not whole', () => {
   test('is truncated after any of its characters', async () => {
     const text = LINES.join('\n')
     for (let length = 0; length < text.length; length += 7) {
-      expect((await readMetrics(text.slice(0, length).split('\n'))).problem).not.toBeNull()
+      expect((await readMetricsLines(text.slice(0, length).split('\n'))).problem).not.toBeNull()
     }
   })
 
@@ -359,7 +361,7 @@ describe('what could fill the memory', () => {
   })
 
   test('is a million steps, in one window or in several', async () => {
-    const { problem, steps } = await readMetrics(withWindow(1_000_000))
+    const { problem, steps } = await readMetricsLines(withWindow(1_000_000))
     expect([problem, steps.seconds.length, steps.samples.length]).toEqual([null, 1_000_000, 1_000_000])
     const tooMany =
       'the run has 1000001 steps up to here, at most 1000000 are read; measure a shorter training'
@@ -379,7 +381,7 @@ describe('what could fill the memory', () => {
   test('is read in parts, which make the same window', async () => {
     const losses = Array.from({ length: 25_000 }, (_, step) => step / 7)
     const window = { train_loss: losses, skipped_updates: 2 }
-    const { problem, steps } = await readMetrics(withWindow(25_000, window))
+    const { problem, steps } = await readMetricsLines(withWindow(25_000, window))
     expect(problem?.message).toBe(
       'metrics.jsonl line 4: skipped_updates is 0, where the steps events have 2; count those of the whole run',
     )
@@ -407,7 +409,7 @@ describe('garbage', () => {
     const files = fc.oneof(fc.array(line, { maxLength: 12 }), fc.shuffledSubarray(LINES))
     await fc.assert(
       fc.asyncProperty(files, async (lines) => {
-        if (!finished(await readMetrics(lines))) return
+        if (!finished(await readMetricsLines(lines))) return
         const events = lines.filter((one) => one.trim() !== '')
         expect([events[0], events.at(-1)]).toEqual([LINES[0], LINES[4]])
         expect(events).toContain(LINES[3])
@@ -431,7 +433,7 @@ describe('garbage', () => {
     ) as fc.Arbitrary<[number, string]>
     await fc.assert(
       fc.asyncProperty(path, fc.jsonValue(), async ([number, key], value) => {
-        const record = await readMetrics(changed(number, { [key]: value }))
+        const record = await readMetricsLines(changed(number, { [key]: value }))
         const numbers = JSON.stringify(record, (_, one) =>
           typeof one === 'number' && !Number.isFinite(one) ? 'not finite' : one,
         )
@@ -445,7 +447,7 @@ describe('garbage', () => {
     const garbage = fc.string({ minLength: 1 }).filter((text) => text.trim() !== '')
     await fc.assert(
       fc.asyncProperty(fc.nat(5), garbage, async (position, text) => {
-        expect(finished(await readMetrics(LINES.toSpliced(position, 0, text)))).toBe(false)
+        expect(finished(await readMetricsLines(LINES.toSpliced(position, 0, text)))).toBe(false)
       }),
       { numRuns: 300 },
     )

@@ -20,6 +20,22 @@ describe('a result', () => {
     })
   })
 
+  test('without a key that it is written with is refused, not filled in', () => {
+    const keys = [
+      'untracked',
+      'outDirectory',
+      'sources',
+      'environment',
+      'noiseFloors',
+      'reevaluation',
+      'preflight',
+    ]
+    for (const key of keys) expect(refused({ [key]: undefined })).toContain(`${key}: missing`)
+    const [launch] = result.launches
+    for (const key of ['compileCache', 'code'])
+      expect(refused({ launches: [{ ...launch, [key]: undefined }] })).toContain(`launches.0.${key}: missing`)
+  })
+
   test('carries no verdict back: that is computed again', () => {
     expect(parseRecorded(json, 'result.json')).not.toHaveProperty('verdict')
     expect(parseRecorded(json, 'result.json')).not.toHaveProperty('runs')
@@ -29,9 +45,13 @@ describe('a result', () => {
     expect(refusal(() => parseRecorded(null, 'result.json'))).toMatchInlineSnapshot(
       `"result.json: the file: got null, expected a mapping"`,
     )
-    expect(refused({ schemaVersion: 99 })).toMatchInlineSnapshot(
-      `"result.json: schemaVersion: got 99, expected one of 1"`,
+    expect(refused({ schemaVersion: 1 })).toMatchInlineSnapshot(
+      `"result.json: schemaVersion: got 1, expected 2; it was recorded by an older release: read it with that release, or measure again"`,
     )
+    expect(refused({ schemaVersion: 99 })).toMatchInlineSnapshot(
+      `"result.json: schemaVersion: got 99, expected 2; it was not recorded by this release: read it with a newer one"`,
+    )
+    expect(refused({ schemaVersion: undefined })).toContain('schemaVersion: missing')
     expect(refused({ launches: undefined })).toMatchInlineSnapshot(
       `"result.json: launches: missing; expected a list"`,
     )
@@ -65,7 +85,7 @@ describe('a result', () => {
   })
 
   test('whose variants have no commit or hash where one belongs is refused', () => {
-    const { baseline } = result.sources ?? {}
+    const { baseline } = result.sources
     const sourced = (difference: object) =>
       refused({ sources: { ...result.sources, baseline: { ...baseline, ...difference } } })
     expect(sourced({ revision: 'main; rm -rf ~' })).toContain('sources.baseline.revision: got "main; rm')

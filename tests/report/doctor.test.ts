@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isReady, missing, ready } from '../../src/judge/machine/doctor.ts'
 import { renderDoctor } from '../../src/report/doctor.ts'
 
-const ADVICE = { subject: 'user', state: 'advice', detail: 'root', remedy: 'use another' } as const
+const ADVICE = { subject: 'user', status: 'advice', detail: 'root', remedy: 'use another' } as const
 
 test('a machine is ready when nothing is missing, whatever the advice', () => {
   expect(isReady([ready('Python', '3.12'), ADVICE])).toBe(true)

@@ -1,6 +1,6 @@
 """What each of several ranks holds after a step.
 
-Usage, under torchrun: held_in_ranks.py CONFIG OUT NAME=OVERRIDE,OVERRIDE ...; writes OUT/NAME-RANK.json.
+Usage, in each rank: held_in_ranks.py CONFIG OUT NAME=OVERRIDE,OVERRIDE ...; writes OUT/NAME-RANK.json.
 """
 
 import json
@@ -17,7 +17,7 @@ from trainer.run.step.learner import Learner
 
 
 def main(config: str, out: str, *runs: str) -> None:
-    with open_world(60) as world:
+    with open_world(600) as world:
         for run in runs:
             name, _, overrides = run.partition("=")
             resolved = load_config(Path(config), overrides.split(","))

@@ -10,7 +10,7 @@ from tiny import events, tiny_config
 from torch import Tensor, nn
 from torch.library import opcheck
 
-from benchmarks.kernel_errors import Case, gated_norm_errors
+from benchmarks.gpu_check.kernel_errors import Case, gated_norm_errors
 from trainer.build import build_model
 from trainer.data.conditions import condition_size
 from trainer.errors import Diverged
@@ -218,10 +218,11 @@ def test_layers_that_hand_on_rows_before_weight_and_shift_have_the_gradients_of_
 @pytest.mark.parametrize(
     "chosen",
     [
-        [],
         ["speed.compile=model"],
-        ["speed.attention=one-tile"],  # which makes the gradient of the bias in front of it
-        ["recipe.query_strategy=lattice", "recipe.query_points=4"],  # each pair has one of several rows
+        [
+            "speed.attention=one-tile",  # which makes the gradient of the bias in front of it
+            *("recipe.query_strategy=lattice", "recipe.query_points=4"),  # each pair has one of several rows
+        ],
         ["loss.inverse_encoding=0.01", "speed.joint_decode=true"],  # and a head reads two fields
         [
             *("loss.inverse_encoding=0.01", "recipe.inverse_every_nth_pair=2", "speed.joint_decode=true"),
@@ -229,7 +230,12 @@ def test_layers_that_hand_on_rows_before_weight_and_shift_have_the_gradients_of_
         ],
     ],
 )
-def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path, chosen):
+def test_fused_blocks_and_layers_have_the_loss_and_gradients_of_plain_ones(tmp_path, monkeypatch, chosen):
+    # Traced whole, both ways, without the compiler of C++, which takes a minute and is torch's own.
+    compiled = nn.Module.compile
+    monkeypatch.setattr(
+        nn.Module, "compile", lambda module, mode, **how: compiled(module, **how, backend="aot_eager")
+    )
     overrides = [
         "data.tasks=[advection1d, darcy2d]",
         *("data.advection1d.grid_points=16", "data.darcy2d.grid_points=4", "model.decoder_depth=2"),

@@ -1,7 +1,7 @@
 """Several trainings one after another in the same ranks: starting ranks costs more than a tiny training.
 
-Usage, under torchrun: several_runs.py CONFIG OUT NAME=OVERRIDE,OVERRIDE ...
-NAME! is interrupted in step 6; NAME+ continues what stands in its folder.
+Usage, in each rank: several_runs.py CONFIG OUT NAME=OVERRIDE,OVERRIDE ...
+NAME! is interrupted in step 6; NAME+ continues what stands in its folder; NAME# counts its collectives.
 """
 
 import contextlib
@@ -23,18 +23,26 @@ from trainer.run.failures.simulated import VARIABLE
 
 def main(config: str, out: str, *runs: str) -> None:
     replay_by_calls()
-    with open_world(60) as world:
+    with open_world(600) as world:
         training.open_world = lambda timeout_seconds: contextlib.nullcontext(world)
         for run in runs:
             name, _, overrides = run.partition("=")
             resolved = load_config(Path(config), [text for text in overrides.split(",") if text])
-            folder = Path(out) / name.rstrip("!+")
-            with profile(activities=[ProfilerActivity.CPU]) as profiled, _interrupted(name.endswith("!")):
+            folder = Path(out) / name.rstrip("!+#")
+            with _interrupted(name.endswith("!")), _counted(folder, name.endswith("#") and world.rank == 0):
                 training.run_training(resolved, folder, 3, training.Progress(), resume=name.endswith("+"))
-            if world.rank == 0:
-                names = [event.name() for event in profiled.profiler.kineto_results.events()]
-                counts = Counter(name for name in names if name.startswith("gloo:"))
-                (folder / "collectives.json").write_text(json.dumps(counts))
+
+
+@contextlib.contextmanager
+def _counted(folder: Path, wanted: bool):
+    if not wanted:
+        yield
+        return
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        yield
+    names = [event.name() for event in profiled.profiler.kineto_results.events()]
+    counts = Counter(name for name in names if name.startswith("gloo:"))
+    (folder / "collectives.json").write_text(json.dumps(counts))
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import python
 from tiny import ROOT, tiny_file
 
 from trainer.cli import _parser, main
@@ -83,16 +84,18 @@ def test_a_profile_replaces_no_trace_of_a_training(tmp_path, capsys):
     assert (tmp_path / "trace-0.json").read_text() == "of a training"
 
 
+@pytest.mark.slow
 def test_a_profile_whose_steps_diverge_ends_in_words(tmp_path):
-    command = [sys.executable, "-m", "trainer", "profile", "--config", str(tiny_file(tmp_path))]
+    command = ["-m", "trainer", "profile", "--config", tiny_file(tmp_path), "--steps", "2"]
     sets = ["train.detect_anomaly=true", "optimizer.learning_rate=1e20", "optimizer.warmup_updates=0"]
-    command += [part for each in sets for part in ("--set", each)] + ["--out", str(tmp_path / "out")]
-    done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    command += [part for each in sets for part in ("--set", each)] + ["--out", tmp_path / "out"]
+    done = python(command)
     assert done.returncode == 1
     assert "; lower optimizer.learning_rate" in done.stderr.splitlines()[-1]
     assert "Traceback (most recent call last)" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_enough_ends_a_command_quietly(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
@@ -102,6 +105,7 @@ def test_a_reader_that_has_enough_ends_a_command_quietly(tmp_path):
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
+@pytest.mark.slow
 def test_an_answer_that_a_full_disk_refuses_is_a_failure_in_words(tmp_path):
     command = [sys.executable, "-m", "trainer", "validate-config", "--config", str(tiny_file(tmp_path))]
     with Path("/dev/full").open("w") as full:
@@ -110,16 +114,20 @@ def test_an_answer_that_a_full_disk_refuses_is_a_failure_in_words(tmp_path):
     assert (done.returncode, done.stderr) == (1, f"{told}; make room there, then start again\n")
 
 
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
-@pytest.mark.parametrize("gone", ["a pipe that nobody reads", "a full disk", "closed"])
-def test_a_training_outlives_whoever_watched_it(tmp_path, stream, gone):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "gone",
+    [
+        ("a pipe that nobody reads", "a full disk"),
+        ("a full disk", "closed"),
+        ("closed", "a pipe that nobody reads"),
+    ],
+)
+def test_a_training_outlives_whoever_watched_it(tmp_path, gone):
+    """Neither its answers nor what it says go anywhere."""
     arguments = ["train", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path / "out"), "--seed", "1"]
-    number = {"stdout": 1, "stderr": 2}[stream]
-    redirected = {
-        "a pipe that nobody reads": f"{number}> >(true)",
-        "a full disk": f"{number}> /dev/full",
-        "closed": f"{number}>&-",
-    }[gone]
+    places = {"a pipe that nobody reads": "> >(true)", "a full disk": "> /dev/full", "closed": ">&-"}
+    redirected = " ".join(f"{number}{places[where]}" for number, where in enumerate(gone, start=1))
     script = f'"$0" -m trainer "$@" {redirected}'
     done = subprocess.run(["bash", "-c", script, sys.executable, *arguments], cwd=ROOT, capture_output=True)
     assert done.returncode == 0, done.stderr
@@ -181,6 +189,7 @@ def test_of_several_ranks_the_first_says_what_all_found(tmp_path, monkeypatch, c
     assert (capsys.readouterr().out != "") == says
 
 
+@pytest.mark.slow
 def test_a_process_whose_command_is_done_leaves_out_what_others_do_at_exit(tmp_path):
     """Threads of torch have aborted such a process now and then, when all of its work was done."""
     start = (

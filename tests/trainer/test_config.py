@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from tiny import ROOT, launch, tiny_config, tiny_file
+from tiny import ROOT, launch, launch_anew, tiny_config, tiny_file
 
 from trainer.cli import main
 from trainer.config import Config, config_hash, load_config, to_plain
@@ -368,6 +368,7 @@ def test_a_rank_that_cannot_be_is_refused_before_it_waits_for_the_others(monkeyp
         rank_from_environment()
 
 
+@pytest.mark.slow
 def test_the_command_prints_every_problem_and_exits_2(tmp_path):
     path = written(tmp_path, "train: {updates: 0}\nmodle: {}\n")
     done = launch(["validate-config", "--config", str(path), "--json"], processes=1)
@@ -376,9 +377,10 @@ def test_the_command_prints_every_problem_and_exits_2(tmp_path):
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_whole_config_without_torch(tmp_path):
     (tmp_path / "torch.py").write_text("raise ImportError('validate-config must not need torch')")
-    done = launch(
+    done = launch_anew(
         ["validate-config", "--config", str(tiny_file(tmp_path)), "--json"],
         processes=1,
         PYTHONPATH=str(tmp_path),

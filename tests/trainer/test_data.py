@@ -162,6 +162,7 @@ def test_files_further_down_are_told_of_where_others_are_made_or_were_before(tmp
         assert told.count(f"{config.root}: {deeper} and others in folders are not read; move them into") == 1
 
 
+@pytest.mark.slow
 def test_files_further_down_are_told_of_once_by_a_training_that_makes_its_data(tmp_path, capsys):
     deeper = tmp_path / "data/1D/a.hdf5"
     config = tiny_config(tmp_path)
@@ -424,6 +425,7 @@ def test_a_root_that_takes_no_file_is_named(tmp_path):
         ensure_files(config)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_named_and_no_half_file_stays(tmp_path):
     command = [sys.executable, "-m", "trainer", "generate-data", "--config", str(tiny_file(tmp_path))]
     limited = (
@@ -436,6 +438,7 @@ def test_a_full_disk_is_named_and_no_half_file_stays(tmp_path):
     assert [path for path in (tmp_path / "data").rglob("*") if path.is_file() and path.stat().st_size] == []
 
 
+@pytest.mark.slow
 def test_many_processes_generate_once_and_see_whole_files(tmp_path):
     config = tiny_config(tmp_path).data
     with multiprocessing.get_context("fork").Pool(4) as pool:

@@ -61,6 +61,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broken", "overrides", "switch", "off", "reason"), BROKEN)
 def test_a_switch_that_fails_is_off_and_says_why(
     tmp_path, request, capsys, broken, overrides, switch, off, reason
@@ -73,6 +74,7 @@ def test_a_switch_that_fails_is_off_and_says_why(
     assert f"speed.{switch}: off, since it failed" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broken", "overrides", "switch", "off", "reason"), BROKEN)
 @pytest.mark.parametrize("on_failure", ["error", "fallback"])
 def test_by_default_and_in_a_gated_run_it_is_an_error(
@@ -87,6 +89,7 @@ def test_by_default_and_in_a_gated_run_it_is_an_error(
         run_training(config, tmp_path, 3, Progress())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gated", [False, True])
 def test_without_a_compiler_a_run_trains_like_the_plain_one_or_ends(tmp_path, gated):
     run_training(tiny_config(tmp_path), tmp_path / "plain", 3, Progress())
@@ -108,12 +111,14 @@ def test_without_a_compiler_a_run_trains_like_the_plain_one_or_ends(tmp_path, ga
         assert "InvalidCxxCompiler" in effective["fallback/compile"]
 
 
+@pytest.mark.slow
 def test_without_triton_fused_kernels_and_those_of_attention_are_off(tmp_path, no_triton):
     effective = started(tmp_path, FALLBACK, *CROSS, *FUSED).effective()
     assert (effective["cross_attention"], effective["fused_layers"]) == ("auto", 0)
     assert {"fallback/cross_attention", "fallback/fused_pointwise"} <= set(effective)
 
 
+@pytest.mark.slow
 def test_where_two_switches_fail_both_are_off_each_for_its_reason(tmp_path, no_package, no_capture):
     effective = started(tmp_path, FALLBACK, *FLASH3, *GRAPH).effective()
     assert "stream is capturing" in effective["fallback/cuda_graph"]
@@ -121,6 +126,7 @@ def test_where_two_switches_fail_both_are_off_each_for_its_reason(tmp_path, no_p
     assert (effective["cuda_graph"], effective["attention"]) == (False, "flash")
 
 
+@pytest.mark.slow
 def test_what_fails_on_one_rank_alone_is_off_on_all(tmp_path):
     runs = {
         "ddp": "speed.attention=math",
@@ -140,12 +146,14 @@ def test_what_fails_on_one_rank_alone_is_off_on_all(tmp_path):
         assert train_losses(tmp_path / name) == pytest.approx(train_losses(tmp_path / "plain"), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_nothing_is_off_where_nothing_fails(tmp_path):
     effective = started(tmp_path, FALLBACK, "speed.attention=math").effective()
     assert effective["attention"] == "math"
     assert not any(key.startswith("fallback/") for key in effective)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", OUT_OF_MEMORY)
 def test_memory_that_runs_out_is_no_reason_to_fall_back(tmp_path, monkeypatch, error):
     def full(*_arguments: object) -> None:
@@ -157,6 +165,7 @@ def test_memory_that_runs_out_is_no_reason_to_fall_back(tmp_path, monkeypatch, e
     assert raised.value is error
 
 
+@pytest.mark.slow
 def test_what_fails_whatever_is_off_names_the_first_failure(tmp_path, monkeypatch):
     def broken(*_arguments: object) -> None:
         raise ValueError("not a switch's fault")

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 import torch
+from forked import in_ranks
 from test_fallback import FALLBACK, started
 from test_precision import a_learner
 from tiny import events, tiny_config, tiny_file, train_losses
@@ -122,12 +123,18 @@ def test_columns_side_by_side_are_put_in_rows():
     assert len(products.seen) == 2
 
 
+@pytest.mark.slow
 def test_compiled_it_computes_the_same_but_for_rounding():
+    in_ranks(_compiled_as_eager, 1)  # without the checks of shapes, which dynamo does not trace
+
+
+def _compiled_as_eager() -> None:
     torch.manual_seed(0)
     layer, x, gradient = Fp8Linear.of(nn.Linear(32, 16)), torch.randn(4, 8, 32), torch.randn(4, 8, 16)
     eager = _results(layer, x, gradient)
     layer.zero_grad()
-    compiled = _results(layer, x, gradient, torch.compile(layer))
+    # Traced whole, both ways, without the compiler of C++: test_launches.py has one for a training.
+    compiled = _results(layer, x, gradient, torch.compile(layer, backend="aot_eager", fullgraph=True))
     for name, value in eager.items():  # a value between two of FP8 may become the other
         assert (compiled[name] - value).norm() < 0.03 * value.norm(), name
 
@@ -139,6 +146,7 @@ def test_zeros_give_zeros_and_what_is_not_finite_stays_so():
         assert not layer(torch.full((2, 3, 16), value)).isfinite().any()
 
 
+@pytest.mark.slow
 def test_a_training_ends_where_one_in_bf16_does(tmp_path):
     losses = {}
     for name, overrides in {"bf16": ["speed.precision=bf16"], "fp8": ON}.items():
@@ -173,6 +181,7 @@ def test_a_gpu_without_fp8_is_named(monkeypatch, capability, has_them):
         require_fp8(torch.device("cuda", 0))
 
 
+@pytest.mark.slow
 def test_where_the_products_fail_a_run_may_go_on_without(tmp_path, monkeypatch):
     def refuse(*_arguments: object, **_options: object) -> None:
         raise RuntimeError(

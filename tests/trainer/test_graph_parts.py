@@ -226,6 +226,7 @@ def test_a_warm_up_leaves_the_scale_where_a_graph_looks_for_it(tmp_path, skips):
     assert [tensor.data_ptr() for tensor in held] == addresses
 
 
+@pytest.mark.slow
 def test_skips_of_a_graph_reach_the_metrics_and_are_survived(tmp_path, monkeypatch):
     replay_by_calls(monkeypatch.setattr)
     monkeypatch.setattr(
@@ -249,6 +250,7 @@ def test_skips_of_a_graph_reach_the_metrics_and_are_survived(tmp_path, monkeypat
     assert state["scaled_step"]["scaler"]["scale"] == 2.0 ** (20 - skipped)
 
 
+@pytest.mark.slow
 def test_a_graph_reports_its_updates_as_eager_ones_are(tmp_path, monkeypatch):
     replay_by_calls(monkeypatch.setattr)
     told = {}
@@ -268,6 +270,7 @@ def test_a_graph_reports_its_updates_as_eager_ones_are(tmp_path, monkeypatch):
         assert all(seconds > 0 for seconds in captured["data_wait_seconds"])
 
 
+@pytest.mark.slow
 def test_a_fault_strikes_a_step_of_a_graph_and_no_warm_up(tmp_path, monkeypatch):
     replay_by_calls(monkeypatch.setattr)
     monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@rank0@step3")

@@ -7,7 +7,10 @@ import os
 import subprocess
 import sys
 
+import pytest
 from tiny import ROOT, tiny_file
+
+pytestmark = pytest.mark.slow
 
 # In forks of a process that has the large libraries: 150 new ones would take minutes.
 EACH_BY_ITSELF = """

@@ -7,9 +7,21 @@ from pathlib import Path
 import jsonschema
 import pytest
 import torch
-from tiny import ROOT, SAME_WEIGHTS, events, launch, tiny_config, tiny_file, train_losses, weights
+from tiny import (
+    ROOT,
+    SAME_WEIGHTS,
+    events,
+    launch,
+    launch_anew,
+    tiny_config,
+    tiny_file,
+    train_losses,
+    weights,
+)
 
 from trainer.run.training import Progress, run_training
+
+pytestmark = pytest.mark.slow
 
 SPEED_UP = [
     "speed.data_path=resident",
@@ -20,10 +32,10 @@ SPEED_UP = [
 ]
 
 
-def train(folder, out, *overrides: str, processes: int, resume: bool = False, **environment: str):
+def train(folder, out, *overrides: str, processes: int, resume: bool = False, by=launch, **environment: str):
     arguments = ["train", "--config", str(tiny_file(folder)), "--out", str(out), "--seed", "3"]
     sets = [part for override in overrides for part in ("--set", override)]
-    return launch([*arguments, *sets, *(["--resume"] if resume else [])], processes, **environment)
+    return by([*arguments, *sets, *(["--resume"] if resume else [])], processes, **environment)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +47,9 @@ def plain(tmp_path_factory):
 
 
 def test_two_ranks_train_like_one(plain, tmp_path):
-    done = train(plain, tmp_path, "speed.loader_workers=1", "speed.accumulation_steps=2", processes=2)
+    done = train(
+        plain, tmp_path, "speed.loader_workers=1", "speed.accumulation_steps=2", processes=2, by=launch_anew
+    )
     assert done.returncode == 0, done.stderr
     assert train_losses(tmp_path) == pytest.approx(train_losses(plain), rel=1e-5)
     torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
@@ -63,17 +77,26 @@ def test_compiled_code_trains_like_eager_code(plain, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("override", "fault", "cause", "step", "kind"),
+    ("override", "fault", "cause", "step", "kind", "by"),
     [
-        ("speed.wrapper=flat", "out-of-memory@rank1@step3", "out-of-memory", 3, "OutOfMemoryError"),
-        ("speed.wrapper=fsdp2", "nan@rank1@step4", "diverged", 4, "Diverged"),
-        ("train.checksum_every_updates=2", "drift@rank1@step3", "error", 4, "RanksDisagree"),
+        (
+            "speed.wrapper=flat",
+            "out-of-memory@rank1@step3",
+            "out-of-memory",
+            3,
+            "OutOfMemoryError",
+            launch_anew,
+        ),
+        ("speed.wrapper=fsdp2", "nan@rank1@step4", "diverged", 4, "Diverged", launch),
+        ("train.checksum_every_updates=2", "drift@rank1@step3", "error", 4, "RanksDisagree", launch),
     ],
 )
 def test_a_fault_on_one_rank_ends_all_with_a_typed_error_file(
-    plain, tmp_path, override, fault, cause, step, kind
+    plain, tmp_path, override, fault, cause, step, kind, by
 ):
-    done = train(plain, tmp_path, override, processes=2, SPEEDPROOF_TEST_FAULT=fault, TMPDIR=str(tmp_path))
+    done = train(
+        *(plain, tmp_path, override), processes=2, by=by, SPEEDPROOF_TEST_FAULT=fault, TMPDIR=str(tmp_path)
+    )
     assert done.returncode == 1
     files = sorted(tmp_path.rglob("error.json"))  # torchrun keeps them in a temporary folder
     messages = [json.loads(file.read_text())["message"] for file in files]
@@ -88,7 +111,9 @@ def test_a_fault_on_one_rank_ends_all_with_a_typed_error_file(
 
 def test_a_killed_rank_ends_the_others_and_the_run_can_be_resumed(plain, tmp_path):
     every = ["train.checkpoint_every_updates=2", "train.window_updates=1"]
-    done = train(plain, tmp_path, *every, processes=2, SPEEDPROOF_TEST_FAULT="kill@rank1@step6")
+    done = train(
+        plain, tmp_path, *every, processes=2, by=launch_anew, SPEEDPROOF_TEST_FAULT="kill@rank1@step6"
+    )
     assert done.returncode == 1
     assert not _processes_of(tmp_path)
     assert not events(tmp_path, "run_end")

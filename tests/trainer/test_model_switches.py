@@ -1,13 +1,12 @@
 """Attention, activation checkpointing and compilation: what each changes, and that the numbers stay."""
 
 import json
-import os
-import subprocess
 import sys
 from collections import Counter
 
 import pytest
 import torch
+from forked import python
 from test_learning import a_batch
 from test_precision import a_learner
 from tiny import ROOT, tiny_config, tiny_file
@@ -16,6 +15,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import _registry
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.gpu_check.verdict import IN_HALVES, KERNELS
 from trainer.build import build_choices, build_model, build_objective
 from trainer.config import load_config
 from trainer.config.speed_rules import require_device_fits
@@ -33,10 +33,6 @@ from trainer.switches.model.compilation import regions as compile_blocks
 from trainer.switches.model.compilation.regions import compiled_blocks, observed_compile
 from trainer.switches.model.cross_attention.one_tile import observed_cross_attention
 from trainer.switches.model.fused_pointwise.layers import observed_fused_layers
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-from gpu_check_verdict import IN_HALVES, KERNELS
 
 
 def an_objective(folder, *overrides: str) -> tuple[Objective, float, int]:
@@ -144,14 +140,14 @@ def test_a_kernel_in_place_of_attention_reads_back(tmp_path):
     assert "flash" in observed_attention(objective.model, "one-tile", torch.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "tolerance", "sizes"),
     [("float16", 4e-3, (2, 16, 2, 16)), ("float32", 2e-6, (3, 20, 1, 48))],  # the second fills no tile
 )
 def test_our_kernels_agree_with_float64(dtype, tolerance, sizes):
-    program = [sys.executable, "benchmarks/kernel_errors.py", dtype, *map(str, sizes)]
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
+    program = ["-m", "benchmarks.gpu_check.kernel_errors", dtype, *sizes]
+    done = python(program, TRITON_INTERPRET="1", CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 0, done.stderr
     errors = json.loads(done.stdout)
     # The check on a GPU asks for exactly these.

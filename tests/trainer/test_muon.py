@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from forked import in_ranks
 from tiny import tiny_config
 
 from trainer.build import build_model
@@ -148,20 +149,20 @@ def test_the_state_of_one_form_continues_in_the_other(tmp_path):
     torch.testing.assert_close(muon.state(), heir.state(), rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_ranks_that_share_the_matrices_take_the_same_step(tmp_path):
     """Of two shapes there are 15 matrices and one, which four ranks cannot share out evenly."""
     ranks = 4
-    torch.multiprocessing.spawn(_step_in_a_rank, (ranks, tmp_path), nprocs=ranks)
+    in_ranks(_step_in_a_rank, ranks, tmp_path)
     alone, _ = trained_by(BatchedMuon, tmp_path, steps=1)
     for rank in range(ranks):
         weights = torch.load(tmp_path / f"rank-{rank}.pt", weights_only=True)
         torch.testing.assert_close(weights, dict(alone.state_dict()), rtol=0, atol=1e-6)
 
 
-def _step_in_a_rank(rank: int, ranks: int, folder: Path) -> None:
-    torch.set_num_threads(1)
-    file = f"file://{folder / 'ranks'}"
-    torch.distributed.init_process_group("gloo", init_method=file, rank=rank, world_size=ranks)
+def _step_in_a_rank(folder: Path) -> None:
+    torch.distributed.init_process_group("gloo")
+    rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
     own = folder / str(rank)  # for the config that a_model writes
     own.mkdir()
     model, _ = trained_by(partial(BatchedMuon, rank=rank, ranks=ranks), own, steps=1)

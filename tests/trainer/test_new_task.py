@@ -1,17 +1,18 @@
 """A new task or term is one file, a new switch a folder: a copy of the trainer with one more of each runs."""
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked import python
 from tiny import ROOT, events, tiny_file, train_losses
 
 from trainer.data.layouts.scalar_1d import write_scalar_1d
+
+pytestmark = pytest.mark.slow
 
 DECAY = '''
 """u_t = -rate u."""
@@ -132,10 +133,7 @@ def with_decay(tmp_path_factory) -> Path:
 
 def run(copy: Path, command: list[str], out: Path, *overrides: str) -> subprocess.CompletedProcess:
     sets = [part for text in overrides for part in ("--set", text)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    arguments = [*command, "--config", str(tiny_file(out)), *sets]
-    command = [sys.executable, "-m", "trainer", *arguments]
-    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=300)
+    return python(["-m", "trainer", *command, "--config", tiny_file(out), *sets], cwd=copy)
 
 
 def train(copy: Path, out: Path, *overrides: str) -> subprocess.CompletedProcess:

@@ -28,6 +28,7 @@ def test_the_learning_rate_warms_up_and_falls_along_a_cosine(tmp_path):
     assert rates[19] == pytest.approx(1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "device"), [("fused", "cpu"), ("foreach", "cuda"), ("for-loop", "cpu")])
 def test_adamw_takes_the_very_steps_of_torchs_class(tmp_path, form, device):
     config = tiny_config(tmp_path)

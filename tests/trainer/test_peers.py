@@ -3,8 +3,6 @@
 import json
 import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import asdict
@@ -13,6 +11,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 import torch.distributed as dist
+from forked import python
 from tiny import ROOT
 from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
@@ -42,12 +41,10 @@ peers.Peers(rank=1, size=2).end_all(Failure("the root of it", "error", step=3, r
 """
 
 
+@pytest.mark.slow
 def test_the_rank_that_failed_keeps_its_own_message_where_the_store_answers_late(tmp_path):
     error_file = tmp_path / "error.json"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TORCHELASTIC_ERROR_FILE": str(error_file)}
-    done = subprocess.run(
-        [sys.executable, "-c", FAILING], env=environment, capture_output=True, text=True, timeout=60
-    )
+    done = python(["-c", FAILING], TORCHELASTIC_ERROR_FILE=str(error_file))
     assert done.returncode == 1
     assert json.loads(error_file.read_text())["message"]["message"] == "the root of it", done.stderr
 

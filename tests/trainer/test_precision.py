@@ -138,6 +138,7 @@ def test_an_overflow_in_either_optimizers_part_skips_both(tmp_path, where):
     assert resumed.scaled_step.scaler.get_scale() == scale / 2
 
 
+@pytest.mark.slow
 def test_an_overflow_at_the_start_is_skipped_reported_and_survived(tmp_path, monkeypatch):
     class TooBold(ScaledStep):
         def __init__(self, *arguments) -> None:

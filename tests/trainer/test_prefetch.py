@@ -106,11 +106,13 @@ def test_what_fails_ahead_has_no_result_and_says_nothing(monkeypatch):
     assert told == []
 
 
+@pytest.mark.slow
 def test_a_rank_asks_for_its_gpu_before_torch_is_imported(tmp_path):
     done = in_a_process(AS_A_RANK, tiny_file(tmp_path), tmp_path / "out")
     assert done.stdout.splitlines()[0] == "asked for 1 False", done.stderr
 
 
+@pytest.mark.slow
 def test_imports_are_not_searched_for_garbage_and_what_comes_after_is():
     program = """
 import gc
@@ -130,6 +132,7 @@ except ImportError:
     assert done.stdout.split() == ["False", "True", "True", "True", "True"], done.stderr
 
 
+@pytest.mark.slow
 def test_triton_finds_its_hash():
     """In a process of its own: others here have asked for it."""
     program = """
@@ -157,6 +160,7 @@ def test_whose_kernels_are_ours(switch, expected, tmp_path):
     assert runs_kernels(config.speed) is expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_kernels", [False, True])
 def test_a_training_with_our_kernels_has_the_hash_when_it_starts(tmp_path, monkeypatch, has_kernels):
     happened = []
@@ -181,6 +185,7 @@ def test_a_training_with_our_kernels_has_the_hash_when_it_starts(tmp_path, monke
     assert happened == (["begins", "is there"] if has_kernels else []) + ["start"]
 
 
+@pytest.mark.slow
 def test_data_are_read_once_beside_the_joining_of_ranks(tmp_path, monkeypatch):
     config = tiny_config(tmp_path)
     opened, joined = training.open_data, training.open_world
@@ -209,6 +214,7 @@ def test_data_are_read_once_beside_the_joining_of_ranks(tmp_path, monkeypatch):
     assert calls == [{"generates": False}]
 
 
+@pytest.mark.slow
 def test_a_training_that_is_refused_makes_no_data(tmp_path):
     config = tiny_config(tmp_path)
     with pytest.raises(ConfigError, match="checkpoint"):

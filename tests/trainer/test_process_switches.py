@@ -4,16 +4,17 @@ import gc
 import json
 import os
 import resource
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from graphs_on_cpu import replay_by_calls
 from test_learning import a_batch
-from tiny import ROOT, events, tiny_config, tiny_file, train_losses
+from tiny import events, tiny_config, tiny_file, train_losses
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.gpu_check import worker as gpu_check_worker
+from benchmarks.gpu_check.cases import Case
 from trainer.build import build_choices, build_model, build_objective
 from trainer.config import Config, load_config
 from trainer.config.speed_rules import UNTRACED_UPDATES
@@ -30,10 +31,6 @@ from trainer.switches.model import put_on_model, read_back_model
 from trainer.switches.process.nccl import observed_nccl, set_nccl_environment
 from trainer.switches.process.process_switches import ProcessSwitches
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import gpu_check_worker
-from gpu_check_cases import Case
-
 ALONE = World(rank=0, size=1, device=torch.device("cpu"))
 ON = [
     "speed.cudnn_autotune=true",
@@ -45,6 +42,7 @@ ON = [
 ]
 
 
+@pytest.mark.slow
 def test_what_is_captured_has_the_switches_of_the_process(tmp_path, monkeypatch):
     def noted(*_: object) -> None:
         captured.append(torch.backends.cudnn.benchmark)
@@ -116,6 +114,7 @@ def by_the_gpu_check(config: Config, folder: Path) -> None:
     gpu_check_worker.measure(Case("memory-cleanup"), config, open_data(config), ALONE, folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("train", [by_the_trainer, by_the_gpu_check])
 def test_a_clean_up_is_part_of_the_time_of_its_step(tmp_path, monkeypatch, train):
     noted = []
@@ -137,6 +136,7 @@ def test_a_clean_up_is_part_of_the_time_of_its_step(tmp_path, monkeypatch, train
     assert noted[noted.index("start") :] == plain + once + cleaned + plain + cleaned
 
 
+@pytest.mark.slow
 def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path, monkeypatch):
     plain, switched = tmp_path / "plain", tmp_path / "switched"
     run_training(tiny_config(tmp_path, "train.updates=12"), plain, 3, Progress())
@@ -152,6 +152,7 @@ def test_a_run_with_all_of_them_trains_the_same_and_leaves_its_trace(tmp_path, m
     assert not (plain / "trace-0.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "name"), [("loop", "Optimizer.step#Muon.step"), ("batched", "Muon.step")])
 def test_a_trace_has_the_range_of_each_step_of_muon(tmp_path, form, name):
     muon = ["optimizer.matrices=muon", f"speed.muon={form}"]
@@ -263,6 +264,7 @@ def test_a_process_leaves_nccls_log_of_another_as_it_is(tmp_path, monkeypatch):
     assert log.read_text() == "host:1 [0] NCCL WARN one\n"
 
 
+@pytest.mark.slow
 def test_warnings_of_the_whole_run_are_in_its_end(tmp_path, monkeypatch):
     for name in ("NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_MIN_NCHANNELS"):
         monkeypatch.setenv(name, "of this test")

@@ -2,20 +2,14 @@
 
 import contextlib
 import json
-import math
-import subprocess
-import sys
 
 import pytest
 import torch
+from forked import python
 from test_precision import a_learner
 from test_wrappers import LATENT_ALONE
 from tiny import OUT_OF_MEMORY, ROOT, launch, tiny_config, tiny_file, train_in_ranks
 
-from benchmarks.roofline import PEAK_BYTES_PER_SECOND, Measured, Products, bounds
-from benchmarks.roofline import main as roofline
-from benchmarks.speed_cases import pairs_per_second
-from benchmarks.step_operations import LAUNCH_NOTHING, operations, table
 from trainer.config import load_config
 from trainer.contracts.term import EVERYTHING
 from trainer.data.splits import open_data
@@ -77,93 +71,6 @@ def test_a_part_that_no_term_uses_is_no_work():
     assert work["all"] == pytest.approx(work["encoder"] + work["operator"], rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["two-task-1gpu-optimized", "parity-4gpu-optimized"])
-def test_the_roofline_is_of_the_same_products(name):
-    config = load_config(ROOT / f"configs/train/{name}.yaml")
-    pairs = 256 * sum(config.task_shares)
-    found, work = bounds(config, pairs), flops_per_pair(config)
-    for part in ("operator", "decoder"):
-        assert found[part].flops / pairs == pytest.approx(work[part], rel=1e-3)
-        assert found[part].product_seconds <= found[part].roofline_seconds
-
-
-def test_the_roofline_of_recorded_trainings_is_a_row_for_each_part(monkeypatch, capsys):
-    operator = ROOT / "benchmarks/parity/h200-4gpu-optimized.jsonl"
-    whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
-    monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(operator), "--whole", str(whole)])
-    roofline()
-    cells = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()[2:]}
-    assert cells["operator"][:2] == ["17.3", "16.8"]  # 17.3 GFLOP x 768 pairs / 790 TFLOP/s
-    assert cells["both"][3] == "116.0"
-    assert float(cells["operator"][3]) + float(cells["decoder"][3]) == pytest.approx(116.0, abs=0.11)
-
-
-def test_a_recipes_speed_is_of_the_pairs_that_its_steps_take():
-    recorded = ROOT / "benchmarks/scaling/1gpu-f57c183/recipe/optimized-1gpu-warm.jsonl"
-    events = [json.loads(line) for line in recorded.read_text().splitlines()]
-    assert pairs_per_second(events) == pytest.approx(192 / 0.02835, rel=1e-3)  # a quarter of 768 a step
-    assert Measured.of(recorded).seconds == pytest.approx(4 * 0.02835, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    "steps", [[], [{"event": "steps", "step_seconds": [math.nan] * 2, "samples": [1] * 2}]]
-)
-def test_no_steps_and_steps_of_no_time_give_no_speed(steps):
-    assert pairs_per_second([*steps, {"event": "run_end"}]) is None
-
-
-def test_trainings_of_other_models_are_not_held_against_each_other(tmp_path, monkeypatch):
-    whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
-    start, *rest = (ROOT / "benchmarks/parity/h200-1gpu-operator.jsonl").read_text().splitlines()
-    event = json.loads(start)
-    event["config"]["model"]["depth"] = 2
-    other = tmp_path / "other.jsonl"
-    other.write_text("\n".join([json.dumps(event), *rest]))
-    monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(other), "--whole", str(whole)])
-    with pytest.raises(SystemExit, match="their model width and depth differ"):
-        roofline()
-
-
-def test_a_whole_model_is_not_taken_for_an_operator(monkeypatch):
-    operator = ROOT / "benchmarks/parity/h200-1gpu-operator.jsonl"
-    whole = ROOT / "benchmarks/scaling/4gpu/optimized-1gpu.jsonl"
-    for files, said in (
-        ((whole, whole), "--operator: is of a training with model.trained all; give one with operator"),
-        ((operator, operator), "--whole: is of a training with model.trained operator; give one with all"),
-    ):
-        monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(files[0]), "--whole", str(files[1])])
-        with pytest.raises(SystemExit, match=said):
-            roofline()
-
-
-def test_an_operator_is_not_held_against_another_form_of_the_whole(monkeypatch):
-    operator = ROOT / "benchmarks/parity/h200-4gpu-optimized.jsonl"
-    whole = ROOT / "benchmarks/scaling/4gpu/baseline-1gpu.jsonl"
-    monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(operator), "--whole", str(whole)])
-    with pytest.raises(
-        SystemExit, match=r"graph, kernels and format differ, \('model', True, True, 'bf16'\)"
-    ):
-        roofline()
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"event": "steps"}\n'])
-def test_what_is_no_training_is_named(text, tmp_path, monkeypatch):
-    path = tmp_path / "metrics.jsonl"
-    path.write_text(text)
-    monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(path), "--whole", str(path)])
-    with pytest.raises(
-        SystemExit, match=r"metrics\.jsonl: (cannot be read as|is of a training that did not)"
-    ):
-        roofline()
-
-
-def test_a_narrow_product_takes_as_long_as_its_memory():
-    with Products() as products:
-        torch.empty(4096, 16, device="meta") @ torch.empty(16, 16, device="meta")
-    bytes_moved = 2 * (2 * 4096 * 16 + 16 * 16)
-    assert products.seconds["rest"] == pytest.approx(bytes_moved / PEAK_BYTES_PER_SECOND)
-
-
 def test_fewer_inverse_terms_are_less_work(tmp_path):
     every = flops_per_pair(tiny_config(tmp_path))
     quarter = flops_per_pair(tiny_config(tmp_path, "recipe.inverse_every_nth_pair=4"))
@@ -180,8 +87,9 @@ def test_terms_that_are_not_due_are_no_work(tmp_path):
     assert work("recipe.inverse_every=4") == pytest.approx(never + (every - never) / 4)
 
 
+@pytest.mark.slow
 def test_the_profile_names_every_part_and_leaves_a_trace(tmp_path):
-    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "3"]
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     done = launch([*arguments, "--set", "speed.loader_workers=1"], processes=1)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "profile.json").read_text())
@@ -212,6 +120,7 @@ def held_in_ranks(tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["weights", "gradients", "optimizer state", "averaged weights"])
 def test_each_of_two_ranks_holds_half_of_what_fsdp2_shards(held_in_ranks, kind):
     whole = held_in_ranks["ddp"][0][kind]
@@ -220,6 +129,7 @@ def test_each_of_two_ranks_holds_half_of_what_fsdp2_shards(held_in_ranks, kind):
     assert parts == pytest.approx([whole / 2] * 2, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_momentum_of_muon_is_whole_on_every_rank_of_fsdp2(held_in_ranks):
     of_ddp, first, second = (
         held["optimizer state"] for held in (held_in_ranks["ddp-muon"][0], *held_in_ranks["fsdp2-muon"])
@@ -247,17 +157,19 @@ def test_what_is_held_is_the_bytes_of_the_tensors_that_are_there(tmp_path, muon)
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wrapper", "processes"), [("flat", 1), ("ddp", 2)])
 def test_the_time_of_the_backward_pass_is_its_own_and_says_where_ranks_communicate(
     tmp_path, wrapper, processes
 ):
-    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "2"]
+    arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     done = launch([*arguments, "--set", f"speed.wrapper={wrapper}"], processes)
     assert done.returncode == 0, done.stderr
     assert set(json.loads((tmp_path / "profile.json").read_text())["part_seconds"]) == PARTS
     assert ("The wrapper communicates during backward" in done.stdout) == (wrapper == "ddp")
 
 
+@pytest.mark.slow
 def test_a_profile_has_the_switches_of_the_process_on(tmp_path):
     arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "2"]
     sets = (
@@ -317,20 +229,21 @@ def test_the_highest_memory_of_a_part_is_its_own_before_and_after_an_inner_one(m
     assert regions.peak_bytes == {"outer": 50, "inner": 7}
 
 
+@pytest.mark.slow
 def test_what_is_compiled_as_one_is_named_as_one(tmp_path):
     arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     program = (  # spares the test the compiler, a minute of it
         "import sys; from trainer.cli import main; from trainer.switches.model.compilation import regions; "
         "regions.compile_whole = lambda objective, mode: None; sys.exit(main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", program, *arguments, "--set", "speed.compile=model"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = python(["-c", program, *arguments, "--set", "speed.compile=model"])
     assert done.returncode == 0, done.stderr
     parts = json.loads((tmp_path / "profile.json").read_text())["part_seconds"]
     assert set(parts) == PARTS - {"encode", "operator", "decode", "losses"} | {"forward pass"}
     assert "--set speed.compile=blocks tells them apart" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_single_process_profiles_a_padded_pass_without_talk_of_a_wrapper(tmp_path):
     arguments = ["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path), "--steps", "1"]
     more = ["train.pairs_per_update=1024", "train.rest=pad", "evaluation.rollout_trajectories=0"]
@@ -411,6 +324,7 @@ def test_a_batch_that_no_number_of_micro_steps_comes_down_to_is_told(tmp_path, m
     assert "20 pairs per micro-step fit, but no speed.accumulation_steps" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", OUT_OF_MEMORY)
 def test_a_batch_whose_memory_is_not_there_does_not_fit(tmp_path, monkeypatch, capsys, error):
     with_a_limit(monkeypatch, error)
@@ -418,6 +332,7 @@ def test_a_batch_whose_memory_is_not_there_does_not_fit(tmp_path, monkeypatch, c
     assert "20 pairs per micro-step fit" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_batch_that_fails_otherwise_ends_the_search(tmp_path, monkeypatch):
     with_a_limit(monkeypatch, RuntimeError("CUDA error: an illegal memory access was encountered"))
     with pytest.raises(RuntimeError, match="illegal memory access"):
@@ -450,21 +365,3 @@ def test_a_search_of_several_processes_is_refused(tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError, match="was started as 2 processes"):
         tune_batch(tiny_config(tmp_path), 0.9)
-
-
-def test_operations_that_a_step_launches_are_counted_by_where_they_come_from(tmp_path):
-    kernels = ["speed.attention=one-tile", "speed.fused_pointwise=true", "speed.precision=bf16"]
-    plain, own, joint = (
-        operations(tiny_config(tmp_path, *chosen))
-        for chosen in ([], kernels, [*kernels, "speed.joint_decode=true"])
-    )
-    depth = tiny_config(tmp_path).model.depth
-    assert [one.by_name["one_tile_attention"] for one in (plain, own, joint)] == [0, depth, depth]
-    # Of each block the product of qkv, its bias rounded, and the kernel.
-    assert own.by_place["forward", "switches/model/attention/back_ends.py"] == 3 * depth
-    assert joint.by_name["decoder_tail"] == own.by_name["decoder_tail"] / 2
-    assert joint.by_name.total() < own.by_name.total() < plain.by_name.total()
-    assert LAUNCH_NOTHING.isdisjoint(plain.by_name)
-    flex = operations(tiny_config(tmp_path, "speed.attention=flex", "speed.compile=blocks"))
-    assert flex.by_name == plain.by_name
-    assert table(own).splitlines()[0] == f"{own.by_name.total():6} operations"

@@ -5,9 +5,8 @@ import json
 import math
 import multiprocessing
 import os
-import subprocess
-import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +14,9 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from forked import SERVER
 from processes import is_there
-from tiny import ROOT, ensure_files, events, launch, tiny_config
+from tiny import ensure_files, events, launch, tiny_config
 
 from trainer.build import build_model
 from trainer.cli import BAD_INPUT, main
@@ -335,6 +335,7 @@ def test_the_mean_solution_is_what_darcy_is_measured_against(tmp_path):
     assert found["persistence_loss/darcy2d"] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_encoder_does_not_collapse(tmp_path):
     """The latent term alone is least when every field has the same latents; others hold them apart."""
     ours = _spread_of_latents(tmp_path / "ours")
@@ -370,6 +371,7 @@ def test_a_small_grid_is_evaluated_in_more_pairs_at_once_until_the_operator_take
     assert evaluator.at_once == {"advection1d": pairs, "darcy2d": 4}
 
 
+@pytest.mark.slow
 def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
     run_training(tiny_config(tmp_path, BOTH), tmp_path, 3, Progress())
     (evaluation,) = events(tmp_path, "evaluation")
@@ -382,6 +384,7 @@ def test_evaluate_repeats_the_numbers_of_the_training(tmp_path):
             assert value == pytest.approx(evaluation["metrics"][name], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_training_that_has_not_ended_is_evaluated_and_told_so(tmp_path, capsys):
     run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
     path = tmp_path / "checkpoint.pt"
@@ -392,6 +395,7 @@ def test_a_training_that_has_not_ended_is_evaluated_and_told_so(tmp_path, capsys
     assert capsys.readouterr().err == f"{path}: is of step 3 of 7, not of the end of its training\n"
 
 
+@pytest.mark.slow
 def test_the_average_is_judged_where_the_recipe_asks_for_it(tmp_path):
     same = [BOTH, "evaluation.every_updates=5", "train.keep_best=true"]
     plain, averaged = tmp_path / "plain", tmp_path / "averaged"
@@ -422,6 +426,7 @@ def test_the_average_is_judged_where_the_recipe_asks_for_it(tmp_path):
     assert found.errors["ema"]["nrmse"] == found.metrics["nrmse"] != found.errors["raw"]["nrmse"]
 
 
+@pytest.mark.slow
 def test_an_average_that_is_not_finite_ends_the_run_where_it_is_judged(tmp_path, monkeypatch):
     whole = LoopEma.weights
     monkeypatch.setattr(
@@ -438,6 +443,7 @@ def pretend_gpus(monkeypatch, count: int) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", [0, 2])  # with two, in two processes
 def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_reported(
     gpus, tmp_path, monkeypatch, capfd
@@ -462,7 +468,7 @@ def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_rep
         gpus == 0
     )  # else beside those of another process
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert sorted(line["run"] for line in lines) == ["one", "other"]
+    assert sorted(line["run"] for line in lines) == [str(folder) for folder in folders]
     for line, folder in zip(sorted(lines, key=lambda line: line["run"]), folders, strict=True):
         (reported,) = events(folder, "evaluation")
         assert line["val_loss"] == pytest.approx(reported["val_loss"], rel=1e-5)
@@ -483,43 +489,44 @@ def test_evaluations_side_by_side_have_a_gpu_each_and_draw_no_bars_over_each_oth
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_process_that_evaluates_ends_with_the_one_that_started_it(tmp_path):
-    script = tmp_path / "pool.py"
-    script.write_text(
-        "import multiprocessing, os, signal, sys, time\n"
-        "from trainer.run.evaluation.command import _take_gpu\n"
-        "def work(pid_file):\n"
-        "    open(pid_file, 'w').write(str(os.getpid()))\n"
-        "    time.sleep(600)\n"
-        "if __name__ == '__main__':\n"
-        "    context = multiprocessing.get_context('spawn')\n"
-        "    gpus = context.SimpleQueue()\n"
-        "    gpus.put(0)\n"
-        "    from concurrent.futures import ProcessPoolExecutor\n"
-        "    pool = ProcessPoolExecutor(1, context, _take_gpu, (gpus,))\n"
-        "    pool.submit(work, sys.argv[1]).result()\n"
-    )
     pid_file = tmp_path / "pid"
-    parent = subprocess.Popen(
-        [sys.executable, str(script), str(pid_file)], env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
+    parent = SERVER.Process(target=_with_a_process_that_evaluates, args=(pid_file,))
+    parent.start()
     wait_for(lambda: pid_file.exists() and pid_file.read_text())
     worker = int(pid_file.read_text())
     parent.kill()
-    parent.wait()
+    parent.join()
     wait_for(lambda: not is_there(worker))
 
 
+def _with_a_process_that_evaluates(pid_file: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    gpus = context.SimpleQueue()
+    gpus.put(0)
+    with ProcessPoolExecutor(1, context, _take_gpu, (gpus,)) as pool:
+        pool.submit(_work, pid_file).result()
+
+
+def _work(pid_file: Path) -> None:
+    pid_file.write_text(str(os.getpid()))
+    time.sleep(600)
+
+
 def wait_for(condition) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", [0, 2])
 def test_one_that_cannot_be_evaluated_keeps_no_other_from_it(gpus, tmp_path, monkeypatch, capsys):
     pretend_gpus(monkeypatch, gpus)
+    forks = multiprocessing.get_context("fork")  # which need not import torch, as those of the test above do
+    monkeypatch.setitem(multiprocessing.context._concrete_contexts, "spawn", forks)
     folders = [tmp_path / "broken", tmp_path / "infinite", tmp_path / "well"]
     for folder in folders[1:]:
         run_training(tiny_config(tmp_path), folder, 3, Progress())
@@ -533,7 +540,7 @@ def test_one_that_cannot_be_evaluated_keeps_no_other_from_it(gpus, tmp_path, mon
     said = capsys.readouterr().err
     assert "broken/checkpoint.pt: cannot be read as a checkpoint" in said
     assert f"{folders[1]}: not evaluated: " in said
-    assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == ["well"]
+    assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == [str(folders[2])]
 
 
 def test_a_record_of_which_the_system_takes_a_part_is_written_whole():
@@ -554,6 +561,7 @@ def test_evaluate_asks_for_the_file_of_several_runs(tmp_path, capsys):
     assert "--out: missing" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkeypatch, capsys):
     run_training(tiny_config(tmp_path), tmp_path / "run", 3, Progress())
     out = tmp_path / "errors.jsonl"
@@ -565,10 +573,8 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkey
     assert main(["evaluate", "--run", runs[0], "--out", str(out), "--data-root", "/absent"]) == BAD_INPUT
     assert "--data-root: /absent is not a folder" in capsys.readouterr().err
     assert out.read_text() == "{ of an earlier call"
-    again = tmp_path / "again" / "run"
-    again.mkdir(parents=True)
-    assert main(["evaluate", "--run", runs[0], str(again), "--out", str(out)]) == BAD_INPUT
-    assert f"--run: {runs[0]} and {again} are both called run" in capsys.readouterr().err
+    assert main(["evaluate", "--run", runs[0], f"{runs[0]}/", "--out", str(out)]) == BAD_INPUT
+    assert f"--run: {runs[0]} is named twice" in capsys.readouterr().err
     foreign = tmp_path / "checkpoint.pt"
     foreign.write_bytes(b"PK")
     assert main(["evaluate", "--run", runs[0], "--out", str(foreign)]) == BAD_INPUT
@@ -587,7 +593,7 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkey
     assert main(["evaluate", "--run", runs[0], "--out", "/dev/stdout"]) == 0
     monkeypatch.chdir(runs[0])
     assert main(["evaluate", "--run", ".", "--out", str(out)]) == 0
-    assert [json.loads(line)["run"] for line in out.read_text().splitlines()] == ["run"]
+    assert [json.loads(line)["run"] for line in out.read_text().splitlines()] == ["."]
     assert main(["evaluate", "--checkpoint", runs[0]]) == BAD_INPUT
     assert f"{runs[0]}: is a folder; give the checkpoint.pt in it" in capsys.readouterr().err
 
@@ -597,6 +603,7 @@ def test_evaluate_names_a_checkpoint_that_is_not_there(tmp_path):
         evaluate_checkpoint(tmp_path / "absent.pt", None)
 
 
+@pytest.mark.slow
 def test_evaluate_refuses_other_data(tmp_path):
     run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
     other = tmp_path / "other"
@@ -607,6 +614,7 @@ def test_evaluate_refuses_other_data(tmp_path):
         evaluate_checkpoint(tmp_path / "checkpoint.pt", str(other))
 
 
+@pytest.mark.slow
 def test_evaluate_makes_no_data_where_they_are_gone(tmp_path):
     run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
     (tmp_path / "data").rename(tmp_path / "elsewhere")

@@ -23,6 +23,7 @@ import jsonschema
 import numpy as np
 import pytest
 import torch
+from forked import python
 from graphs_on_cpu import replay_by_calls
 from tiny import ROOT, ensure_files, events, tiny_config, tiny_file, train_losses
 
@@ -84,6 +85,7 @@ def assert_same_bits(one: object, other: object) -> None:
         assert torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -117,6 +119,7 @@ def test_a_resumed_run_ends_in_the_same_bits(tmp_path, monkeypatch, overrides):
     assert cut == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "then"), [(GRAPH, []), ([], GRAPH)])
 def test_a_graph_and_eager_code_go_on_with_each_others_loss_scale(tmp_path, monkeypatch, first, then):
     replay_by_calls(monkeypatch.setattr)
@@ -150,6 +153,7 @@ def resumed(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_resumed_run_leaves_one_record_of_the_contract(resumed):
     validator = jsonschema.Draft202012Validator(
         json.loads((ROOT / "schemas/metrics.schema.json").read_text())
@@ -165,11 +169,13 @@ def test_a_resumed_run_leaves_one_record_of_the_contract(resumed):
     assert not (resumed / "metrics.partial").exists()
 
 
+@pytest.mark.slow
 def test_the_time_before_the_interruption_counts(resumed):
     state = torch.load(resumed / "checkpoint.pt", weights_only=True)
     assert events(resumed, "run_end")[0]["total_seconds"] == state["seconds"] == 300
 
 
+@pytest.mark.slow
 def test_the_best_checkpoint_is_the_one_with_the_lowest_val_loss(resumed):
     best = min(events(resumed, "evaluation"), key=lambda event: event["val_loss"])
     state = torch.load(resumed / "checkpoint-best.pt", weights_only=True)
@@ -177,6 +183,7 @@ def test_the_best_checkpoint_is_the_one_with_the_lowest_val_loss(resumed):
     assert not list(resumed.glob("*.partial"))
 
 
+@pytest.mark.slow
 def test_the_best_checkpoint_of_before_an_interruption_stays_until_a_better_one(tmp_path, monkeypatch):
     losses = iter([1.0, 2.0, 1.0, 3.0])
     monkeypatch.setattr("trainer.run.training.write_evaluation", lambda *_: next(losses))
@@ -189,6 +196,7 @@ def test_the_best_checkpoint_of_before_an_interruption_stays_until_a_better_one(
     assert (best["step"], best["best_val_loss"]) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_finished_run_resumes_to_its_own_end(resumed, capsys):
     """Which it has; a process that trains nothing says nothing of what was on, nor of how long it took."""
     before = {path.name: path.read_bytes() for path in resumed.iterdir() if path.is_file()}
@@ -198,6 +206,7 @@ def test_a_finished_run_resumes_to_its_own_end(resumed, capsys):
     assert {path.name: path.read_bytes() for path in resumed.iterdir() if path.is_file()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [b"", b'{"event":', b'"event"\n'])
 def test_a_run_whose_record_lacks_its_end_is_given_one(resumed, tmp_path, last):
     shutil.copytree(resumed, tmp_path / "cut")
@@ -210,6 +219,7 @@ def test_a_run_whose_record_lacks_its_end_is_given_one(resumed, tmp_path, last):
     assert len(events(tmp_path / "cut", "run_end")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overrides", "seed", "message"),
     [
@@ -262,6 +272,7 @@ def change(files: list[Path], change_one: Callable, row: int) -> None:
             change_one(file, row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change_one", [scaled, at_other_times])
 @pytest.mark.parametrize("split", ["train", "held_out"])
 def test_a_run_goes_on_with_no_other_data(tmp_path, on_own_files, change_one, split):
@@ -277,6 +288,7 @@ def test_a_run_goes_on_with_no_other_data(tmp_path, on_own_files, change_one, sp
     assert (tmp_path / "out/metrics.jsonl").read_bytes() == lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["train", "held_out"])
 def test_what_a_run_does_not_go_on_with_is_not_evaluated_either(tmp_path, on_own_files, split):
     config, files = on_own_files
@@ -288,6 +300,7 @@ def test_what_a_run_does_not_go_on_with_is_not_evaluated_either(tmp_path, on_own
         evaluate_checkpoint(checkpoint, None)
 
 
+@pytest.mark.slow
 def test_units_that_another_processor_summed_are_those_of_the_same_data(tmp_path, on_own_files):
     config, _ = on_own_files
     checkpoint = tmp_path / "out/checkpoint.pt"
@@ -304,6 +317,7 @@ def test_units_that_another_processor_summed_are_those_of_the_same_data(tmp_path
     run_training(config, tmp_path / "out", 3, Progress(), resume=True)
 
 
+@pytest.mark.slow
 def test_data_that_were_made_again_are_the_same(tmp_path, monkeypatch):
     config = tiny_config(tmp_path, *KEEPING)
     interrupted_at(6, monkeypatch, config, tmp_path / "out")
@@ -312,6 +326,7 @@ def test_data_that_were_made_again_are_the_same(tmp_path, monkeypatch):
     assert len(train_losses(tmp_path / "out")) == 7
 
 
+@pytest.mark.slow
 def test_what_changes_nothing_of_a_training_may_change(tmp_path, monkeypatch):
     config = tiny_config(tmp_path, *KEEPING)
     run_training(config, tmp_path / "whole", 3, Progress())
@@ -335,6 +350,7 @@ def test_a_checkpoint_that_may_not_be_read_says_so(tmp_path, monkeypatch):
         read_checkpoint(Path("x"))
 
 
+@pytest.mark.slow
 def test_ranks_refuse_alike_what_one_of_them_reads_otherwise(tmp_path, resumed):
     class WithAnother(World):
         def gather_text(self, text: str) -> list[str]:
@@ -346,11 +362,13 @@ def test_ranks_refuse_alike_what_one_of_them_reads_otherwise(tmp_path, resumed):
         require_same_data(earlier, open_data(config), config.data.root, resumed, world)
 
 
+@pytest.mark.slow
 def test_there_must_be_something_to_resume(tmp_path):
     with pytest.raises(ConfigError, match="is not there; start without --resume"):
         run_training(tiny_config(tmp_path), tmp_path, 3, Progress(), resume=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [None, 1, 5])
 def test_a_checkpoint_without_its_metrics_is_refused(resumed, tmp_path, lines):
     shutil.copy(resumed / "checkpoint.pt", tmp_path)
@@ -362,6 +380,7 @@ def test_a_checkpoint_without_its_metrics_is_refused(resumed, tmp_path, lines):
         run_training(config, tmp_path, 3, Progress(), resume=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"junk", {"model": {}}])
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, content):
     path = tmp_path / "checkpoint.pt"
@@ -381,6 +400,7 @@ class RunsCode:
         return os.mkdir, (str(self.path),)
 
 
+@pytest.mark.slow
 def test_no_code_of_a_checkpoint_is_run(resumed, tmp_path):
     state = torch.load(resumed / "checkpoint.pt", weights_only=True)
     torch.save({**state, "seconds": RunsCode(tmp_path / "made")}, tmp_path / "checkpoint.pt")
@@ -400,6 +420,7 @@ def _one_longer(weights: dict[str, torch.Tensor]) -> None:
     weights[name] = torch.cat([weights[name], weights[name][:1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["model", "ema"])
 @pytest.mark.parametrize(
     "change",
@@ -420,6 +441,7 @@ def test_the_weights_of_another_version_are_refused(resumed, tmp_path, part, cha
         read_checkpoint(tmp_path / "checkpoint.pt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("left", "more", "named"),
     [
@@ -436,6 +458,7 @@ def test_the_optimizer_of_another_version_is_not_resumed(resumed, tmp_path, left
         earlier_part(tmp_path, tiny_config(resumed, *KEEPING, "train.keep_best=true"), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "weights"),
     [
@@ -450,6 +473,7 @@ def test_what_holds_no_weights_is_refused(resumed, tmp_path, part, weights):
         read_checkpoint(tmp_path / "checkpoint.pt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["3", None, float("nan"), 3.0, -1, 8, 10**30])
 def test_a_checkpoint_of_a_step_that_no_training_has_is_refused(resumed, tmp_path, step):
     state = torch.load(resumed / "checkpoint.pt", weights_only=True)
@@ -458,6 +482,7 @@ def test_a_checkpoint_of_a_step_that_no_training_has_is_refused(resumed, tmp_pat
         read_checkpoint(tmp_path / "checkpoint.pt")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_with_another_byte_is_refused(resumed, tmp_path):
     with zipfile.ZipFile(resumed / "checkpoint.pt") as parts:
         largest = max(parts.infolist(), key=lambda part: part.file_size)
@@ -495,6 +520,7 @@ def started(arguments: list, *, until: Path, environment: dict[str, str] | None 
     return process
 
 
+@pytest.mark.slow
 def test_a_folder_holds_one_training_at_a_time_until_its_process_ends(tmp_path):
     out, overrides = tmp_path / "out", ["train.checkpoint_every_updates=2", "speed.loader_workers=1"]
     config, process = tiny_config(tmp_path, *overrides), hanging_after_a_checkpoint(tmp_path, *overrides)
@@ -525,6 +551,7 @@ def test_a_folder_whose_lock_is_somebody_elses_is_refused(tmp_path, monkeypatch)
         hold_folder(tmp_path, world).__enter__()
 
 
+@pytest.mark.slow
 def test_a_training_that_ended_early_holds_its_folder_until_its_process_ends(tmp_path):
     with pytest.raises(Diverged), hold_folder(tmp_path, World(0, 1, torch.device("cpu"))):
         raise Diverged(1, "a test")
@@ -533,12 +560,14 @@ def test_a_training_that_ended_early_holds_its_folder_until_its_process_ends(tmp
     assert "BlockingIOError" in subprocess.run(command, capture_output=True, text=True).stderr
 
 
+@pytest.mark.slow
 def test_a_training_needs_no_file_system_with_locks(tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "lockf", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
     assert events(tmp_path, "run_end")
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_says_in_one_line_what_it_leaves(tmp_path):
     out, process = tmp_path / "out", hanging_after_a_checkpoint(tmp_path)
     time.sleep(1)  # into the step that hangs
@@ -560,6 +589,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_an_interruption_waits_for_the_checkpoint_that_is_being_written(tmp_path):
     out, saving = tmp_path / "out", tmp_path / "saving"
     sets = ["train.checkpoint_every_updates=2", "train.updates=100000", "speed.async_checkpoint=true"]
@@ -573,23 +603,20 @@ def test_an_interruption_waits_for_the_checkpoint_that_is_being_written(tmp_path
     assert read_checkpoint(out / "checkpoint.pt")["step"] == 2
 
 
+@pytest.mark.slow
 def test_a_failure_waits_for_the_checkpoint_that_is_being_written(tmp_path):
     out = tmp_path / "out"
     sets = ["train.checkpoint_every_updates=2", "speed.async_checkpoint=true"]
     arguments = ["train", "--config", tiny_file(tmp_path), "--out", out, "--seed", "3"]
     settings = [f"--set={text}" for text in sets]
-    done = subprocess.run(
-        [sys.executable, "-c", SLOW_SAVE, tmp_path / "saving", *arguments, *settings],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SPEEDPROOF_TEST_FAULT": "crash@rank0@step3"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    program = ["-c", SLOW_SAVE, tmp_path / "saving", *arguments, *settings]
+    done = python(program, SPEEDPROOF_TEST_FAULT="crash@rank0@step3")
     assert done.returncode == 1, done.stderr
     assert "simulated by SPEEDPROOF_TEST_FAULT" in done.stderr
     assert read_checkpoint(out / "checkpoint.pt")["step"] == 2
 
 
+@pytest.mark.slow
 def test_a_resumed_run_lets_go_of_the_checkpoint_that_it_started_from(tmp_path, monkeypatch):
     config = tiny_config(tmp_path, "train.checkpoint_every_updates=2")
     interrupted_at(3, monkeypatch, config, tmp_path)
@@ -620,6 +647,7 @@ SPOILT_BY_ITS_FIRST_UPDATE = [
 ]
 
 
+@pytest.mark.slow
 def test_an_update_that_spoils_the_weights_leaves_no_checkpoint_of_them(tmp_path):
     config = tiny_config(tmp_path, *SPOILT_BY_ITS_FIRST_UPDATE, "train.checkpoint_every_updates=1")
     with pytest.raises(Diverged, match=r"is not finite after step 1; lower optimizer\.learning_rate"):
@@ -628,6 +656,7 @@ def test_an_update_that_spoils_the_weights_leaves_no_checkpoint_of_them(tmp_path
     assert not (tmp_path / "checkpoint.pt").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spoilt", "kept"), [(4, 2), (7, 6)])  # by a periodic checkpoint, and by the last
 @pytest.mark.parametrize("writing", ["speed.async_checkpoint=false", "speed.async_checkpoint=true"])
 def test_the_checkpoint_before_the_weights_were_spoilt_is_kept(tmp_path, monkeypatch, spoilt, kept, writing):
@@ -801,6 +830,7 @@ def test_checkpoints_are_written_one_after_another(tmp_path, monkeypatch):
     assert written == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [RuntimeError("unexpected pos"), TypeError("cannot pickle")])
 def test_what_fails_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch, error):
     def failing(state, file):
@@ -813,6 +843,7 @@ def test_what_fails_in_the_writing_thread_ends_the_run(tmp_path, monkeypatch, er
     assert not (tmp_path / "checkpoint.pt").exists()
 
 
+@pytest.mark.slow
 def test_a_fresh_run_moves_what_another_left_in_its_folder(tmp_path, capsys):
     out, config = tmp_path / "out", tiny_config(tmp_path, "train.keep_best=true")
     run_training(config, out, 1, Progress())
@@ -827,6 +858,7 @@ def test_a_fresh_run_moves_what_another_left_in_its_folder(tmp_path, capsys):
     assert f"{out}: held another run, which is in {kept} now" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_whose_data_cannot_be_read_leaves_the_one_before_in_its_place(tmp_path):
     out = tmp_path / "out"
     run_training(tiny_config(tmp_path), out, 1, Progress())
@@ -838,6 +870,7 @@ def test_a_run_whose_data_cannot_be_read_leaves_the_one_before_in_its_place(tmp_
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_where_the_run_before_was_moved_away_it_can_be_found(tmp_path):
     config, out = tiny_config(tmp_path), tmp_path / "out"
     for seed in (1, 2, 3):
@@ -849,6 +882,7 @@ def test_where_the_run_before_was_moved_away_it_can_be_found(tmp_path):
         run_training(config, out, 1, Progress(), resume=True)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_moved_away_is_kept(tmp_path):
     out, config = tmp_path / "out", tiny_config(tmp_path)
     run_training(config, out, 1, Progress())

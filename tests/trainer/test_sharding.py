@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 import torch
+from forked import in_ranks
 from torch import distributed, nn
 
 from trainer.sharding import all_whole, clip_norm, part_of, whole
+
+pytestmark = pytest.mark.slow
 
 RANKS = 3
 # Rows that three ranks share out evenly, unevenly, with none for the last or for the last two.
@@ -13,17 +17,15 @@ SHAPES = [(6, 2), (7, 3, 2), (4,), (1, 5), (2, 2)]
 
 
 def test_one_gather_brings_all_parts_together_and_every_rank_takes_its_own_again(tmp_path):
-    torch.multiprocessing.spawn(_in_a_rank, (tmp_path,), nprocs=RANKS)
+    in_ranks(_in_a_rank, RANKS, tmp_path)
     assert sorted(path.name for path in tmp_path.glob("done-*")) == [f"done-{rank}" for rank in range(RANKS)]
 
 
-def _in_a_rank(rank: int, folder: Path) -> None:
+def _in_a_rank(folder: Path) -> None:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
-    torch.set_num_threads(1)
-    file = f"file://{folder / 'ranks'}"
-    distributed.init_process_group("gloo", init_method=file, rank=rank, world_size=RANKS)
+    distributed.init_process_group("gloo")
     torch.manual_seed(0)
     values = [torch.randn(shape) for shape in SHAPES]
     module = nn.ParameterList([nn.Parameter(value.clone()) for value in values])
@@ -44,5 +46,5 @@ def _in_a_rank(rank: int, folder: Path) -> None:
         torch.testing.assert_close(clip_norm(parameters, limit), nn.utils.clip_grad_norm_(plain, limit))
         for one, parameter in zip(plain, parameters, strict=True):
             torch.testing.assert_close(whole(parameter.grad), one.grad)
-    (folder / f"done-{rank}").touch()
+    (folder / f"done-{distributed.get_rank()}").touch()
     distributed.destroy_process_group()

@@ -2,18 +2,15 @@
 
 import ast
 import re
-import sys
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from tiny import ROOT, events, tiny_config
 
+from benchmarks.gpu_check.cases import cases
 from trainer.config.schema import RecipeConfig, SpeedConfig
 from trainer.run.training import Progress, run_training
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-from gpu_check_cases import cases
 
 PAGE = ROOT / "docs/trainer.md"
 NOT_OF_A_SWITCH = {"detect_anomaly"}  # of train.detect_anomaly, which slows down and is no variant's
@@ -31,6 +28,7 @@ def test_every_key_has_its_row(name, section):
     assert sorted(table(name)) == sorted(field.name for field in fields(section))
 
 
+@pytest.mark.slow
 def test_every_read_back_of_a_run_has_its_switch(tmp_path):
     run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
     reported = set(events(tmp_path, "run_start")[0]["effective"]) - NOT_OF_A_SWITCH

@@ -49,6 +49,7 @@ def plain(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_every_line_of_the_metrics_keeps_the_contract(plain):
     validator = jsonschema.Draft202012Validator(
         json.loads((ROOT / "schemas/metrics.schema.json").read_text())
@@ -62,12 +63,14 @@ def test_every_line_of_the_metrics_keeps_the_contract(plain):
     assert {"steps", "evaluation", "phase", "epoch"} <= set(names)
 
 
+@pytest.mark.slow
 def test_set_up_is_made_of_phases_in_their_order(plain):
     phases = [event for event in events(plain, "phase") if event["name"] != "checkpoint"]
     assert [phase["name"] for phase in phases] == ["import", "data", "build"]
     assert all(phase["seconds"] > 0 for phase in phases)
 
 
+@pytest.mark.slow
 def test_joining_the_ranks_is_part_of_building(tmp_path, monkeypatch):
     """What lies in no phase would be no set-up, however long it takes."""
 
@@ -83,6 +86,7 @@ def test_joining_the_ranks_is_part_of_building(tmp_path, monkeypatch):
     assert build > JOINING_SECONDS
 
 
+@pytest.mark.slow
 def test_every_step_is_reported_once(plain):
     windows = events(plain, "steps")
     assert [window["first_step"] for window in windows] == [1, 3, 5, 7]
@@ -90,6 +94,7 @@ def test_every_step_is_reported_once(plain):
     assert {samples for window in windows for samples in window["samples"]} == {16}
 
 
+@pytest.mark.slow
 def test_a_pass_over_the_data_is_counted_where_it_ends(plain):
     (event,) = events(plain, "epoch")  # of 12 trajectories with 5 + 4 pairs, 16 at a time
     assert (event["epoch"], event["step"]) == (1, 6)
@@ -126,6 +131,7 @@ def test_the_first_loss_that_is_not_finite_is_named_behind_what_came_before(tmp_
     assert train_losses(tmp_path) == [1]
 
 
+@pytest.mark.slow
 def test_a_step_that_compiled_is_a_phase_of_its_own_seconds(tmp_path):
     plain = StepRecord(torch.zeros(()), None, 16, 0.0, 1e-3, compiled=False)
     records = [plain, replace(plain, compiled=True)]
@@ -133,6 +139,7 @@ def test_a_step_that_compiled_is_a_phase_of_its_own_seconds(tmp_path):
     assert events(tmp_path, "phase") == [{"event": "phase", "name": "compile", "seconds": 2.0, "step": 6}]
 
 
+@pytest.mark.slow
 def test_the_evaluation_covers_the_held_out_split(plain):
     (evaluation,) = events(plain, "evaluation")
     assert evaluation["step"] == 7
@@ -150,6 +157,7 @@ def test_the_evaluation_covers_the_held_out_split(plain):
     assert events(plain, "run_start")[0]["evaluation_samples"] == 4 * (5 + 4)
 
 
+@pytest.mark.slow
 def test_persistence_is_the_mean_squared_change(plain):
     pairs = open_data(tiny_config(plain)).held_out.tasks[0]
     batch = pairs.read(np.arange(len(pairs.table)))
@@ -158,6 +166,7 @@ def test_persistence_is_the_mean_squared_change(plain):
     assert evaluation["metrics"]["persistence_loss"] == pytest.approx(change.square().mean().item(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_checkpoint_holds_the_whole_state(plain):
     state = torch.load(plain / "checkpoint.pt", weights_only=True)
     learned = {"model", "ema", "optimizer", "scaled_step"}
@@ -166,11 +175,13 @@ def test_the_checkpoint_holds_the_whole_state(plain):
     assert not (plain / "checkpoint.partial").exists()
 
 
+@pytest.mark.slow
 def test_the_same_seed_trains_the_same_weights(plain, tmp_path):
     run_training(tiny_config(plain), tmp_path, 3, Progress())
     assert all(torch.equal(weight, weights(plain)[name]) for name, weight in weights(tmp_path).items())
 
 
+@pytest.mark.slow
 def test_a_run_draws_its_pairs_by_its_own_seed_and_config(tmp_path, monkeypatch):
     class Opened(Exception):
         pass
@@ -191,6 +202,7 @@ def test_a_run_draws_its_pairs_by_its_own_seed_and_config(tmp_path, monkeypatch)
     assert schedule.cut_into == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -207,6 +219,7 @@ def test_how_the_work_is_cut_does_not_change_the_training(plain, tmp_path, overr
     torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clip_norm", ["null", "1.0"])
 @pytest.mark.parametrize(
     ("overrides", "within"),
@@ -297,6 +310,7 @@ def test_a_step_has_the_rate_and_the_terms_that_are_due_in_it(tmp_path, monkeypa
     ]
 
 
+@pytest.mark.slow
 def test_choices_are_drawn_by_the_seed_and_step_of_the_run(tmp_path, monkeypatch):
     drawn, inputs = [], StepChoices.inputs
 
@@ -317,6 +331,7 @@ def test_the_waits_for_all_batches_of_a_step_count(monkeypatch):
     assert waits.seconds == 4.5
 
 
+@pytest.mark.slow
 def test_a_short_training_beats_persistence(tmp_path):
     overrides = [
         "train.updates=150",
@@ -329,6 +344,7 @@ def test_a_short_training_beats_persistence(tmp_path):
     assert evaluation["val_loss"] < evaluation["metrics"]["persistence_loss"] / 2
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_finite_ends_the_run_at_its_step(tmp_path, monkeypatch):
     monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@rank0@step4")
     with pytest.raises(Diverged, match="step 4"):
@@ -339,6 +355,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_at_its_step(tmp_path, monkeypatc
     assert not events(tmp_path, "run_end")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Error detected in MulBackward0")  # and where it was called
 def test_an_operation_that_makes_a_nan_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@rank0@step4")
@@ -350,6 +367,7 @@ def test_an_operation_that_makes_a_nan_is_named(tmp_path, monkeypatch):
     assert ended.value.step == 4
 
 
+@pytest.mark.slow
 def test_weights_that_the_last_update_spoilt_end_the_run_as_diverged(tmp_path):
     one = ["train.updates=1", "optimizer.warmup_updates=0", "optimizer.learning_rate=1e38"]
     with pytest.raises(Diverged, match="held-out loss of step 1 is"):
@@ -357,6 +375,7 @@ def test_weights_that_the_last_update_spoilt_end_the_run_as_diverged(tmp_path):
     assert not events(tmp_path, "run_end")
 
 
+@pytest.mark.slow
 def test_a_malformed_fault_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("SPEEDPROOF_TEST_FAULT", "nan@step4")
     with pytest.raises(ConfigError, match="expected KIND@rankR@stepS"):

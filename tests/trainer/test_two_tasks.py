@@ -26,16 +26,19 @@ def plain(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_period_of_the_work_is_reported(plain):
     assert events(plain, "run_start")[0]["period_steps"] == 6
 
 
+@pytest.mark.slow
 def test_each_task_is_evaluated(plain):
     metrics = events(plain, "evaluation")[0]["metrics"]
     for task in ("advection1d", "darcy2d"):
         assert {f"nrmse/{task}", f"persistence_loss/{task}", f"rollout_nrmse/{task}"} <= set(metrics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overrides", [["speed.accumulation_steps=4"], ["speed.data_path=resident"]])
 def test_how_the_work_is_cut_does_not_change_the_training(plain, tmp_path, overrides):
     config = tiny_config(tmp_path, *TWO_TASKS, f"data.root={plain / 'data'}", *overrides)
@@ -45,6 +48,7 @@ def test_how_the_work_is_cut_does_not_change_the_training(plain, tmp_path, overr
     torch.testing.assert_close(weights(tmp_path), weights(plain), **SAME_WEIGHTS)
 
 
+@pytest.mark.slow
 def test_two_ranks_train_like_one(plain, tmp_path):
     sets = [part for override in TWO_TASKS for part in ("--set", override)]
     arguments = ["train", "--config", str(tiny_file(plain)), "--out", str(tmp_path), "--seed", "3", *sets]

@@ -52,6 +52,7 @@ def test_the_parts_of_a_batch_have_its_pairs_in_their_order(world_size, micro_st
     ]
 
 
+@pytest.mark.slow
 def test_a_run_in_smaller_steps_reports_them_and_the_same_samples(tmp_path):
     config = tiny_config(tmp_path, *CUT, "evaluation.every_updates=2")
     run_training(config, tmp_path, 3, Progress())
@@ -68,6 +69,7 @@ def test_a_run_in_smaller_steps_reports_them_and_the_same_samples(tmp_path):
     assert seen == [(4, 64), (8, 128), (12, 192)]
 
 
+@pytest.mark.slow
 def test_passes_over_the_data_end_with_the_last_part_of_an_update(tmp_path):
     folders = []
     for cut in (1, 2):
@@ -104,6 +106,7 @@ def test_a_recipe_may_warm_up_in_fewer_updates(tmp_path):
     assert build_rates(without).rate(1) > build_rates(without).rate(2) > 0
 
 
+@pytest.mark.slow
 def test_a_run_by_a_shorter_schedule_is_the_shorter_training_and_then_goes_on_at_its_lowest_rate(tmp_path):
     sets = ["train.pairs_per_update=32", "recipe.batch_cut_into=2"]
     runs = {"short": ["train.updates=4"], "long": ["train.updates=6", "recipe.schedule_updates=4"]}
@@ -150,6 +153,7 @@ def test_an_average_over_so_many_updates_keeps_that_pace_in_smaller_steps(tmp_pa
     assert quarter**4 == pytest.approx(whole)
 
 
+@pytest.mark.slow
 def test_a_run_resumed_in_smaller_steps_ends_in_the_same_bits(tmp_path, monkeypatch):
     sets = [*CUT, f"data.root={tmp_path / 'data'}", "train.checkpoint_every_updates=2"]
     for name in ("whole", "cut-off"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 import yaml
+from forked import python
 
 from trainer.config import Config, load_config
 from trainer.config.schema import DataConfig
@@ -105,31 +106,20 @@ def weights(out: Path) -> dict[str, torch.Tensor]:
 
 
 def launch(arguments: list[str], processes: int, **environment: str) -> subprocess.CompletedProcess:
-    """Run `python -m trainer` in a process of its own, or several under torchrun."""
-    start = [
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        str(processes),
-        "-m",
-        "trainer",
-    ]
-    command = [sys.executable, *(start if processes > 1 else ["-m", "trainer"]), *arguments]
+    """Run `python -m trainer` in a process, or in several as ranks."""
+    return python(["-m", "trainer", *arguments], processes, **environment)
+
+
+def launch_anew(arguments: list[str], processes: int, **environment: str) -> subprocess.CompletedProcess:
+    """The same in new processes, by torchrun if several; it takes seconds longer: each imports torch."""
+    by = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), "-m"]
+    command = [sys.executable, "-m", *(by if processes > 1 else []), "trainer", *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def train_in_ranks(folder: Path, ranks: int, runs: dict[str, str], by: str = "several_runs.py") -> None:
-    """Train several times in the same ranks, under torchrun, as several_runs.py says."""
-    program = [str(ROOT / "tests/trainer" / by), str(tiny_file(folder)), str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-        + program
-        + [f"{name}={overrides}" for name, overrides in runs.items()],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    """Train several times in the same ranks, as several_runs.py says."""
+    settings = [f"{name}={overrides}" for name, overrides in runs.items()]
+    done = python([ROOT / "tests/trainer" / by, tiny_file(folder), folder, *settings], ranks)
     assert done.returncode == 0, done.stderr[-4000:]

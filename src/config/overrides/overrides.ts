@@ -1,8 +1,9 @@
 // What inputs and flags may change in an experiment: text -> typed values -> a changed experiment.
 import { z } from 'zod'
 import { ConfigError } from '../../errors.ts'
-import { type Experiment, MODES, MOST_BLOCKS } from '../experiment.ts'
+import { type Experiment, MODES } from '../experiment.ts'
 import { KNOWN_GATES } from '../gates/gates.ts'
+import { looksAfter, MOST_BLOCKS } from '../looks.ts'
 import { PRESET_NAMES } from '../presets.ts'
 
 /** The same words for action inputs (`min-speedup`), flags (`--min-speedup`) and result.json. */
@@ -107,9 +108,10 @@ function gitRef(name: string, text: string): string {
 
 /** 4, or the looks 4,6,8. */
 function blockLooks(name: string, text: string): number | number[] {
-  return text.includes(',')
-    ? text.split(',').map((look) => positiveInteger(name, look.trim(), MOST_BLOCKS))
-    : positiveInteger(name, text, MOST_BLOCKS)
+  if (!text.includes(',')) return positiveInteger(name, text, MOST_BLOCKS)
+  const looks = text.split(',').map((look) => positiveInteger(name, look.trim(), MOST_BLOCKS))
+  if (looks.every((blocks, index) => blocks > (looks[index - 1] ?? 0))) return looks
+  throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected growing numbers such as 4,6,8`)
 }
 
 /** A limit that is given makes its gate required: who sets it means it. */
@@ -126,7 +128,11 @@ export function applyOverrides(experiment: Experiment, overrides: Overrides): Ex
       timeout_minutes: overrides['timeout-minutes'] ?? launch.timeout_minutes,
       ...(price === undefined ? {} : { price_per_gpu_hour: price }),
     },
-    design: { ...design, blocks: blocks ?? design.blocks, seed: overrides.seed ?? design.seed },
+    design: {
+      ...design,
+      looks: blocks === undefined ? design.looks : looksAfter(blocks),
+      seed: overrides.seed ?? design.seed,
+    },
     gates: {
       ...gates,
       ...limitsOf(overrides, gates),

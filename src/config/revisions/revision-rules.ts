@@ -9,11 +9,8 @@ import { isSameCode, type Sources } from './sources.ts'
 export const MERGE_BASE = 'merge-base'
 
 /** What is wrong with a base that is the commit itself, in whatever words it was named; null if it is another. */
-export function sameRevisionText(
-  experiment: Pick<Experiment, 'variants'>,
-  sources: Sources | null,
-): string | null {
-  if (sources === null || !comparesRevisions(experiment) || !isSameCode(sources)) return null
+export function sameRevisionText(experiment: Pick<Experiment, 'variants'>, sources: Sources): string | null {
+  if (!comparesRevisions(experiment) || !isSameCode(sources)) return null
   return `both revisions are ${sources.baseline.revision}, so this tells nothing of a change; name another base`
 }
 

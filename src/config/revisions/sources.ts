@@ -20,8 +20,7 @@ const sourceSchema = z.object({
   lock: lockSchema.nullable(),
 })
 
-/** Results of before variants had revisions have null. */
-export const sourcesSchema = z.object({ baseline: sourceSchema, optimized: sourceSchema }).nullable()
+export const sourcesSchema = z.object({ baseline: sourceSchema, optimized: sourceSchema })
 
 export type Lock = Readonly<z.infer<typeof lockSchema>>
 export type Source = Readonly<z.infer<typeof sourceSchema>>
@@ -36,9 +35,7 @@ export function pinnedPackages(lockText: string): Record<string, string> {
 }
 
 /** Code and packages in which two revisions differ; listed like every other difference. */
-export function sourceDifferences(sources: Sources | null): Difference[] {
-  if (sources === null) return []
-  const { baseline, optimized } = sources
+export function sourceDifferences({ baseline, optimized }: Sources): Difference[] {
   const named = { baseline: sourceText(baseline), optimized: sourceText(optimized) }
   return [
     ...(named.baseline === named.optimized ? [] : [{ key: 'revision', ...named }]),

@@ -36,7 +36,7 @@ function withoutLinks(path: string): string {
 export async function refuseForeign(directory: string, names: readonly string[]): Promise<void> {
   const there = names.filter((name) => existsSync(join(directory, name)))
   if (there.length === 0 || existsSync(join(directory, MARK))) return
-  // Folders of before there was a mark.
+  // A downloaded artifact has no mark.
   for (const name of RECORDS) if (await isOurRecord(join(directory, name))) return
   throw new ConfigError(
     `out: got "${directory}", which has ${there.join(', ')} of somebody else, where Speedproof would write its own; name another folder, or move them away`,

@@ -7,7 +7,7 @@ import type { TrainerConfig } from '../../config/same-work/same-work.ts'
 import { ConfigError, messageOf, RunError } from '../../errors.ts'
 import type { WallSeconds } from '../../plan/estimate.ts'
 import { type PlannedRun, planRuns } from '../../plan/plan.ts'
-import type { RunFiles } from '../../plan/torchrun.ts'
+import { type RunFiles, TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { parseRecorded, type Request, type Result } from '../../record/result.ts'
 import { renderMarkdown } from '../../report/markdown.ts'
 import { makeFolder } from './make-folder.ts'
@@ -71,11 +71,11 @@ export class Workspace {
   runFiles({ id }: Pick<PlannedRun, 'id'>): RunFiles {
     const folder = join(this.directory, 'runs', id)
     return {
+      directory: folder,
       configFile: join(folder, 'config.json'),
-      outDirectory: folder,
+      outDirectory: join(folder, TRAINER_FOLDER),
       errorDirectory: join(folder, 'errors'),
       logFile: join(folder, 'log.txt'),
-      metricsFile: join(folder, 'metrics.jsonl'),
       machineFile: join(folder, 'machine.jsonl'),
     }
   }
@@ -89,6 +89,7 @@ export class Workspace {
     const files = this.runFiles(run)
     await refusalTold(files.outDirectory, async () => {
       await mkdir(files.errorDirectory, { recursive: true })
+      await mkdir(files.outDirectory, { recursive: true })
       await mkdir(this.cacheDirectory(run.variant), { recursive: true })
       await writeFile(files.configFile, `${JSON.stringify(config, null, 2)}\n`)
     })
@@ -202,7 +203,7 @@ export async function earlierTimes(workspace: Workspace, { experiment }: Request
     })
     return new Map(finished)
   } catch {
-    return new Map() // No earlier result, or one of another version: then there is no estimate.
+    return new Map() // No earlier result, or one that cannot be read: then there is no estimate.
   }
 }
 

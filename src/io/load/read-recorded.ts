@@ -7,7 +7,7 @@ import { parseStrictly } from '../../config/parse/explain.ts'
 import { parseYaml } from '../../config/parse/yaml.ts'
 import { isMapping } from '../../config/same-work/differences.ts'
 import { ConfigError } from '../../errors.ts'
-import { standingOf, withUnlaunched } from '../../judge/repeat.ts'
+import { sortAttempts, withUnlaunched } from '../../judge/repeat.ts'
 import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
 import { type Launched, type LaunchRecord, type NotRunReason, outcomeOf } from '../../measure/outcome.ts'
 import type { Reevaluation } from '../../measure/reevaluation.ts'
@@ -18,7 +18,7 @@ import { Workspace } from '../folder/workspace.ts'
 import { readReevaluationFiles } from '../run/reevaluate.ts'
 import { parseJson } from '../system/parse-json.ts'
 import { readText } from '../system/read-text.ts'
-import { readMachineFile, readMetricsFile } from './read-run-files.ts'
+import { readMachineFile, readRunMetrics } from './read-run-files.ts'
 import { refuseLadder } from './record-kind.ts'
 
 /** Every run carries its resolved config and read-back: some 10 kB each. */
@@ -45,16 +45,16 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
   const done: Launched[] = []
   const records = new Map<string, MachineRecord>()
   for (const { run, launch } of inOrder(plan, recorded.launches)) {
-    const { metricsFile, machineFile } = workspace.runFiles(run)
+    const { directory, machineFile } = workspace.runFiles(run)
     const record = await readMachineFile(machineFile)
     if (record) records.set(run.id, record)
-    done.push({ launch, outcome: outcomeOf(run, launch, await readMetricsFile(metricsFile)) })
+    done.push({ launch, outcome: outcomeOf(run, launch, await readRunMetrics(directory)) })
   }
   const watched = { preflight: recorded.preflight, records }
   const launched = withUnlaunched(
     plan,
     done,
-    standingOf(done, watched).due,
+    sortAttempts(done, watched).due,
     whyNotRun(experiment, plan, recorded),
   )
   const reevaluation = await readReevaluationFiles(recorded.reevaluation, workspace.evaluationFiles)

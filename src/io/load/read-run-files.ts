@@ -1,45 +1,75 @@
-// Reads metrics.jsonl and machine.jsonl of a run with bounded memory; what is wrong with them becomes part of the record.
+// Opens what a run has left, with bounded memory: the source of its metrics for a reader, and machine.jsonl.
 
 import { createReadStream } from 'node:fs'
 import { lstat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { messageOf } from '../../errors.ts'
 import { MAX_MACHINE_BYTES, type MachineRecord, readMachine } from '../../measure/machine-record.ts'
-import { MAX_METRICS_BYTES, type MetricsRecord, metricsProblem, readMetrics } from '../../read/speedproof.ts'
+import type { MetricsProblem } from '../../read/event-problems.ts'
+import { linesOf } from '../../read/lines.ts'
+import { type MetricsRecord, metricsProblem, readMetrics } from '../../read/metrics-record.ts'
+import type { Reader } from '../../read/reader.ts'
+import { DEFAULT_READER } from '../../read/readers.ts'
 
-export async function readMetricsFile(path: string): Promise<MetricsRecord> {
+/** What is wrong with the files becomes part of the record. `folder`: of the run. */
+export async function readRunMetrics(
+  folder: string,
+  reader: Reader = DEFAULT_READER,
+): Promise<MetricsRecord> {
+  for (const file of reader.files) {
+    const problem = await problemOf(join(folder, file), reader.maxBytes)
+    if (problem) return metricsProblem(problem.kind, problem.message)
+  }
+  try {
+    return await readMetrics(reader, (file) => createReadStream(join(folder, file)))
+  } catch (error) {
+    return metricsProblem('malformed', cannotBeRead(join(folder, reader.files[0]), error))
+  }
+}
+
+/** The same files as lines, to be kept in a record; null if one of them cannot be read: the outcome of the launch says why. */
+export async function keptMetrics(
+  folder: string,
+  reader: Reader = DEFAULT_READER,
+): Promise<Record<string, string[]> | null> {
+  const kept: Record<string, string[]> = {}
+  for (const file of reader.files) {
+    const path = join(folder, file)
+    if ((await problemOf(path, reader.maxBytes)) !== null) return null
+    const lines: string[] = []
+    try {
+      for await (const line of linesOf(createReadStream(path))) lines.push(line)
+    } catch {
+      return null
+    }
+    kept[file] = lines
+  }
+  return kept
+}
+
+async function problemOf(path: string, maxBytes: number): Promise<MetricsProblem | null> {
+  const name = basename(path)
   try {
     const status = await lstat(path)
     // A pipe would block the reader, a link could point anywhere.
-    if (!status.isFile()) return metricsProblem('malformed', 'metrics.jsonl is not a regular file')
-    if (status.size > MAX_METRICS_BYTES) return metricsProblem('too-large', tooLarge(status.size))
-    return await readMetrics(linesOf(createReadStream(path, 'utf8')))
+    if (!status.isFile()) return { kind: 'malformed', message: `${name} is not a regular file` }
+    if (status.size <= maxBytes) return null
+    return {
+      kind: 'too-large',
+      message: `${name} has ${status.size} bytes, at most ${maxBytes} are read: write fewer events, with more steps in each window`,
+    }
   } catch (error) {
-    if (isAbsent(error))
-      return metricsProblem(
-        'absent',
-        `${path} is absent: the trainer wrote none into --out, or it was removed`,
-      )
-    return metricsProblem('malformed', `metrics.jsonl cannot be read: ${messageOf(error)}`)
-  }
-}
-
-/** Ended by \n alone: node:readline takes U+2028 and U+2029 for ends too, which texts in JSON may hold as they are. */
-async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
-  let last = ''
-  for await (const chunk of chunks) {
-    const [first = '', ...others] = chunk.split('\n')
-    last += first
-    for (const line of others) {
-      yield last
-      last = line
+    if (!isAbsent(error)) return { kind: 'malformed', message: cannotBeRead(path, error) }
+    return {
+      kind: 'absent',
+      message: `${path} is absent: the trainer wrote none into --out, or it was removed`,
     }
   }
-  if (last !== '') yield last
 }
 
-function tooLarge(bytes: number): string {
-  return `metrics.jsonl has ${bytes} bytes, at most ${MAX_METRICS_BYTES} are read: write fewer events, with more steps in each window`
+function cannotBeRead(path: string, error: unknown): string {
+  return `${basename(path)} cannot be read: ${messageOf(error)}`
 }
 
 function isAbsent(error: unknown): boolean {

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { VARIANTS } from '../../config/experiment.ts'
 import { type Difference, differencesOf } from '../../config/same-work/differences.ts'
 import { ResumeError } from '../../errors.ts'
-import { standingOf } from '../../judge/repeat.ts'
+import { sortAttempts } from '../../judge/repeat.ts'
 import type { LockFacts, Watched } from '../../measure/machine-record.ts'
 import type { Launched } from '../../measure/outcome.ts'
 import { isMeasured, planRuns, repeatOf } from '../../plan/plan.ts'
@@ -59,10 +59,10 @@ async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedF
   const earlier = await readToResume(readRecorded(workspace.resultFile, (recorded) => recorded))
   requireSame(earlier.request, request, workspace.resultFile)
   refuseUnlocked(earlier.watched, workspace.resultFile)
-  const standing = standingOf(earlier.launched, earlier.watched)
-  refuseFailed(standing.counting, workspace)
+  const attempts = sortAttempts(earlier.launched, earlier.watched)
+  refuseFailed(attempts.counting, workspace)
   // What was set aside stays so: a second chance is given once.
-  const kept = [...standing.setAside.keys(), ...wholeBlocks(standing.counting)]
+  const kept = [...attempts.setAside.keys(), ...wholeBlocks(attempts.counting)]
   await requireSameCode(kept, question, workspace)
   const again = planRuns(request.experiment)
     .flatMap((run) => [run, repeatOf(run)])
@@ -159,7 +159,7 @@ function refuseFailed(launched: readonly Launched[], workspace: Workspace): void
   const message = plainText(failed.message)
   if (reason === 'no-metrics' || reason === 'bad-metrics')
     throw new ResumeError(
-      `--resume: ${run.id} has no whole ${workspace.runFiles(run).metricsFile}: ${message}; if its training left it so, the launch failed and decides the verdict: start without --resume; if it was damaged since, restore it`,
+      `--resume: ${workspace.runFiles(run).directory} has no whole metrics: ${message}; if its training left it so, the launch failed and decides the verdict: start without --resume; if it was damaged since, restore it`,
     )
   throw new ResumeError(
     `--resume: ${workspace.resultFile} has a failed launch, which decides its verdict: ${run.id}, ${reason}: ${message}; start without --resume`,

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { messageOf, RunError } from '../../errors.ts'
+import { SOURCE_FILES } from '../../read/readers.ts'
 
 export interface UnpackLimits {
   readonly entries: number
@@ -20,8 +21,14 @@ export const UNPACK_LIMITS: UnpackLimits = {
 }
 
 // Names are ours, not the archive's: no link, no "..", no other folder can be meant by one of these.
-const NEEDED =
-  /^(result\.json|evaluation\/evaluations\.jsonl|runs\/[a-z0-9][a-z0-9-]{0,99}\/(metrics|machine)\.jsonl)$/
+const NEEDED = ['result.json', 'evaluation/evaluations.jsonl']
+const RUN_FILE = /^runs\/[a-z0-9][a-z0-9-]{0,99}\/(.+)$/
+const NEEDED_OF_RUN = ['machine.jsonl', ...SOURCE_FILES]
+
+function isNeeded(name: string): boolean {
+  const [, ofRun] = RUN_FILE.exec(name) ?? []
+  return NEEDED.includes(name) || (ofRun !== undefined && NEEDED_OF_RUN.includes(ofRun))
+}
 
 /** Throws a RunError for an archive that is broken, too large, or has a file twice. */
 export async function unpackResult(
@@ -47,7 +54,7 @@ async function unpackEntries(zip: ZipFile, folder: string, limits: UnpackLimits)
   const seen = new Set<string>()
   let bytesLeft = limits.totalBytes
   for await (const entry of zip.eachEntry()) {
-    if (!NEEDED.test(entry.fileName)) continue
+    if (!isNeeded(entry.fileName)) continue
     // Two readers could take different ones of them.
     if (seen.has(entry.fileName)) throw new Error(`it has ${entry.fileName} twice`)
     seen.add(entry.fileName)

@@ -108,7 +108,7 @@ async function lockFindings(
   ofPython: readonly DoctorFinding[],
   gpus: Measured<GpuFacts[]>,
 ): Promise<DoctorFinding[]> {
-  if (ofPython.some(({ subject, state }) => subject === 'Python' && state === 'missing')) return []
+  if (ofPython.some(({ subject, status }) => subject === 'Python' && status === 'missing')) return []
   return [await lockFinding(context, python, gpus.status === 'measured' ? gpus.value : [])]
 }
 
@@ -146,7 +146,7 @@ async function gpuFindings(
     return [
       {
         subject: 'GPUs',
-        state: 'advice',
+        status: 'advice',
         detail: `none: ${gpus.reason}`,
         remedy:
           'the CPU will do for a trial; gates on the machine and on GPU memory cannot pass without a GPU',
@@ -162,11 +162,11 @@ async function gpuFindings(
   return [...checks.filter(({ name }) => name !== 'GPU probe').map(findingOf), ...persistence(gpus.value)]
 }
 
-function findingOf({ name, state, detail }: MachineCheck): DoctorFinding {
-  if (state === 'passed') return ready(name, detail)
-  return state === 'failed'
+function findingOf({ name, status, detail }: MachineCheck): DoctorFinding {
+  if (status === 'passed') return ready(name, detail)
+  return status === 'failed'
     ? missing(name, detail, 'without that every experiment here is invalid')
-    : { subject: name, state: 'advice', detail, remedy: null }
+    : { subject: name, status: 'advice', detail, remedy: null }
 }
 
 function persistence(gpus: readonly GpuFacts[]): DoctorFinding[] {
@@ -174,7 +174,7 @@ function persistence(gpus: readonly GpuFacts[]): DoctorFinding[] {
     ? [
         {
           subject: 'persistence',
-          state: 'advice',
+          status: 'advice',
           detail: 'off: the driver starts anew for every run',
           remedy: 'sudo nvidia-smi -pm 1, or the service nvidia-persistenced',
         },

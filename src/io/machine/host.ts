@@ -58,12 +58,12 @@ async function sharedMemoryFinding(): Promise<DoctorFinding> {
     () => null,
   )
   const subject = 'shared memory'
-  if (size === null) return { subject, state: 'advice', detail: 'no /dev/shm on this system', remedy: null }
+  if (size === null) return { subject, status: 'advice', detail: 'no /dev/shm on this system', remedy: null }
   return size >= MIN_SHARED_MEMORY_BYTES
     ? ready(subject, `/dev/shm has ${bytes(size)}`)
     : {
         subject,
-        state: 'advice',
+        status: 'advice',
         detail: `/dev/shm has ${bytes(size)}, NCCL and data loaders may need more`,
         remedy: 'start the container with --ipc=host or --shm-size=8g',
       }
@@ -101,7 +101,7 @@ export async function lockFinding(
     return lock.facts.status === 'timed-out'
       ? {
           subject: 'lock',
-          state: 'advice',
+          status: 'advice',
           detail: `held by ${lock.facts.waitedFor}`,
           remedy: 'an experiment would wait for it',
         }
@@ -117,7 +117,7 @@ function userFinding(): DoctorFinding {
   return uid === 0
     ? {
         subject: 'user',
-        state: 'advice',
+        status: 'advice',
         detail: 'root',
         remedy: 'run the runner as a user of its own: trainings are code of whoever opens a pull request',
       }

@@ -1,4 +1,5 @@
 // One launch of one run: prepared, started, watched and ended, and read with all that was seen of it.
+import { join } from 'node:path'
 import { setInterval } from 'node:timers/promises'
 import type { Experiment } from '../../config/experiment.ts'
 import type { TrainerConfig } from '../../config/same-work/same-work.ts'
@@ -11,10 +12,10 @@ import {
 } from '../../measure/outcome.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import { type RunFiles, torchrunCommand } from '../../plan/torchrun.ts'
-import { type MetricsEvent, metricsEvent } from '../../read/events.ts'
-import { withoutByteOrderMark } from '../../read/json-line.ts'
+import type { MetricsEvent } from '../../read/events.ts'
+import { DEFAULT_READER } from '../../read/readers.ts'
 import type { Workspace } from '../folder/workspace.ts'
-import { readMetricsFile } from '../load/read-run-files.ts'
+import { readRunMetrics } from '../load/read-run-files.ts'
 import type { Machine } from '../machine/take-machine.ts'
 import { readErrorFiles } from '../process/log/error-files.ts'
 import { lastWords, readLogError } from '../process/log/log-error.ts'
@@ -22,7 +23,6 @@ import { FileTail } from '../process/log/tail.ts'
 import { supervise } from '../process/supervisor.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import type { VariantPlace } from '../revisions/variant-places.ts'
-import { tryParseJson } from '../system/parse-json.ts'
 import { pythonPath } from '../system/python-path.ts'
 import { codeHashes, hashSources } from './code-hash.ts'
 import { cacheVariables, watchCache } from './compile-cache.ts'
@@ -53,7 +53,7 @@ export async function launchRun(
 ): Promise<Launched> {
   const files = await workspace.prepareRun(run, training.config)
   const launch = await superviseRun(run, files, training, workspace, hooks)
-  return { launch, outcome: outcomeOf(run, launch, await readMetricsFile(files.metricsFile)) }
+  return { launch, outcome: outcomeOf(run, launch, await readRunMetrics(files.directory)) }
 }
 
 async function superviseRun(
@@ -125,16 +125,16 @@ interface Follower {
   tick(): void
 }
 
-/** Feeds the live view and the sampler from the metrics file while it grows. What is wrong with it is said after the run. */
+/** Feeds the live view and the sampler from the source of the metrics while it grows. What is wrong with it is said after the run. */
 async function watchMetrics(
-  { metricsFile }: RunFiles,
+  { directory }: RunFiles,
   followers: readonly Follower[],
   ended: AbortSignal,
 ): Promise<void> {
-  const tail = new FileTail(metricsFile)
+  const tail = new FileTail(join(directory, DEFAULT_READER.files[0]))
   const look = async () => {
     for (const line of await tail.read()) {
-      const event = metricsEvent.safeParse(tryParseJson(withoutByteOrderMark(line))).data
+      const event = DEFAULT_READER.liveEvent(line)
       if (event) for (const follower of followers) follower.event(event)
     }
     for (const follower of followers) follower.tick()

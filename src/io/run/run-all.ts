@@ -1,6 +1,6 @@
 // Runs one experiment: does what nextStep says until it says stop, and saves after each launch.
 import { nextStep } from '../../judge/next-step.ts'
-import { standingOf, withUnlaunched } from '../../judge/repeat.ts'
+import { sortAttempts, withUnlaunched } from '../../judge/repeat.ts'
 import type { Watched } from '../../measure/machine-record.ts'
 import type { Launched, NotRunReason } from '../../measure/outcome.ts'
 import type { Reevaluation } from '../../measure/reevaluation.ts'
@@ -65,7 +65,7 @@ export async function runAll(
 
   function assessed(reason: NotRunReason, reevaluation?: Reevaluation): Result {
     const watched = machine.seen
-    const { due } = standingOf(done, watched)
+    const { due } = sortAttempts(done, watched)
     return assess(request, withUnlaunched(plan, done, due, reason), watched, reevaluation)
   }
 

@@ -7,7 +7,7 @@ import { percent, ratio } from '../../text/numbers.ts'
 import { pairBlocks, speedupOf } from '../blocks.ts'
 import type { PairedEstimate } from '../paired.ts'
 import type { Check } from './check.ts'
-import { type Spread, spreadOf } from './noise.ts'
+import { type PooledVariance, pooledVariance } from './noise.ts'
 import type { NoiseFloor, NoiseKey } from './noise-floor.ts'
 
 /** Of each of both bounds: their interval of 99% leaves 1 out in 1% of A/As on a machine that is fair. */
@@ -17,7 +17,7 @@ export interface AaFinding {
   readonly runs: number
   /** Seconds per sample of the first half / of the second, which should be 1. */
   readonly ratio: PairedEstimate | null
-  readonly spread: Spread | null
+  readonly spread: PooledVariance | null
 }
 
 export function findAa(runs: readonly RunSummary[]): AaFinding {
@@ -25,13 +25,13 @@ export function findAa(runs: readonly RunSummary[]): AaFinding {
   return {
     runs: measured.length,
     ratio: speedupOf(SECONDS_PER_SAMPLE, pairBlocks(measured), CONFIDENCE),
-    spread: spreadOf(measured),
+    spread: pooledVariance(measured),
   }
 }
 
 export function checkAa({ runs, ratio: found, spread }: AaFinding): Check {
   const name = 'a/a'
-  const inconclusive = (detail: string): Check => ({ name, state: 'inconclusive', detail })
+  const inconclusive = (detail: string): Check => ({ name, status: 'inconclusive', detail })
   if (runs < MIN_NOISE_RUNS) return inconclusive(`${runs} of at least ${MIN_NOISE_RUNS} runs finished`)
   if (!found?.bounds || !spread) return inconclusive('not every run was timed')
   if (spread.variance === 0)
@@ -41,12 +41,12 @@ export function checkAa({ runs, ratio: found, spread }: AaFinding): Check {
   return lower <= 1 && upper >= 1
     ? {
         name,
-        state: 'passed',
+        status: 'passed',
         detail: `the baseline against itself: ${interval}; runs scatter by ${percent(Math.sqrt(spread.variance))}`,
       }
     : {
         name,
-        state: 'failed',
+        status: 'failed',
         detail: `the baseline differs from itself: ${interval} leaves 1 out; find what makes them differ, such as heat, caches or the host's other work`,
       }
 }
@@ -58,7 +58,7 @@ export function noiseFloorOf(
   origin: Pick<NoiseFloor, 'measured_at' | 'revision'>,
 ): NoiseFloor | null {
   const { runs, ratio: found, spread } = finding
-  if (key === null || !found?.bounds || !spread || checkAa(finding).state !== 'passed') return null
+  if (key === null || !found?.bounds || !spread || checkAa(finding).status !== 'passed') return null
   return {
     schema_version: 1,
     key,

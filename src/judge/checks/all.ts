@@ -27,7 +27,7 @@ type Comparable = Pick<VerdictInput, 'experiment' | 'measured'> & Partial<Pick<V
 export function checkComparability({ experiment, measured, configs = null }: Comparable): Check[] {
   return COMPARABILITY.map(([name, check]) =>
     measured.length === 0
-      ? { name, state: 'inconclusive', detail: 'no measured run finished' }
+      ? { name, status: 'inconclusive', detail: 'no measured run finished' }
       : check({ experiment, measured, configs }),
   )
 }

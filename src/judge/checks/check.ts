@@ -11,12 +11,12 @@ export interface Check {
     | 'evaluation'
     | 'noise floor'
     | 'a/a'
-  readonly state: 'passed' | 'failed' | 'inconclusive' | 'not measured'
+  readonly status: 'passed' | 'failed' | 'inconclusive' | 'not-measured'
   readonly detail: string
 }
 
 export function checkOf(name: Check['name'], problems: readonly string[], detail: string): Check {
   return problems.length > 0
-    ? { name, state: 'failed', detail: problems.join('; ') }
-    : { name, state: 'passed', detail }
+    ? { name, status: 'failed', detail: problems.join('; ') }
+    : { name, status: 'passed', detail }
 }

@@ -14,11 +14,11 @@ export function checkCompletion({ outcomes }: Pick<VerdictInput, 'outcomes'>): C
   const detail = `${finished} of ${needed} launches finished${notNeededText(notNeeded)}${leftOutText(outcomes)}`
   if (failed.length > 0) {
     const list = failed.map(({ run, reason, message }) => `${run.id}: ${reason} (${message})`).join('; ')
-    return { name: 'completion', state: 'failed', detail: `${detail}; ${list}` }
+    return { name: 'completion', status: 'failed', detail: `${detail}; ${list}` }
   }
   return {
     name: 'completion',
-    state: finished === needed && finished > 0 ? 'passed' : 'inconclusive',
+    status: finished === needed && finished > 0 ? 'passed' : 'inconclusive',
     detail,
   }
 }

@@ -16,7 +16,7 @@ const CONFIRMED_AT = 0.95
 /** Share of a variant's runs that the second test leaves out, rounded up. */
 const LEFT_OUT = 0.25
 
-export interface Spread {
+export interface PooledVariance {
   /** Of ln(seconds per sample). */
   readonly variance: number
   readonly degreesOfFreedom: number
@@ -27,12 +27,12 @@ export interface VariantNoise {
   /** Standard deviation of ln(seconds per sample): 0.01 is about 1%. */
   readonly deviation: number
   readonly floor: NoiseFloor
-  readonly state: 'within' | 'above'
+  readonly status: 'within' | 'above'
 }
 
 export type NoiseComparison =
   | { readonly status: 'measured'; readonly variants: readonly VariantNoise[] }
-  | { readonly status: 'not measured'; readonly reason: string }
+  | { readonly status: 'not-measured'; readonly reason: string }
 
 export type Floors = Readonly<Record<Variant, FloorChoice>>
 
@@ -51,25 +51,25 @@ export function compareWithFloors(
   looks: number,
 ): NoiseComparison {
   const known = VARIANTS.flatMap((variant) => {
-    const [choice, spread] = [floors[variant], spreadOf(runs, [variant])]
+    const [choice, spread] = [floors[variant], pooledVariance(runs, [variant])]
     return choice.status === 'found' && spread ? [{ variant, spread, floor: choice.floor }] : []
   })
   if (known.length === 0) {
     const { baseline } = floors
     const reason = baseline.status === 'none' ? baseline.reason : 'no variant has two measured runs'
-    return { status: 'not measured', reason }
+    return { status: 'not-measured', reason }
   }
   const variants = known.map(({ variant, spread, floor }) => {
     const isAbove =
       exceeds(spread, floor, 1 - SIGNIFICANCE / (known.length * looks)) &&
-      exceeds(spreadOfNearest(runs, variant), floor, CONFIRMED_AT)
-    const state = isAbove ? ('above' as const) : ('within' as const)
-    return { variant, deviation: Math.sqrt(spread.variance), floor, state }
+      exceeds(varianceOfNearest(runs, variant), floor, CONFIRMED_AT)
+    const status = isAbove ? ('above' as const) : ('within' as const)
+    return { variant, deviation: Math.sqrt(spread.variance), floor, status }
   })
   return { status: 'measured', variants }
 }
 
-function exceeds(spread: Spread | null, floor: NoiseFloor, p: number): boolean {
+function exceeds(spread: PooledVariance | null, floor: NoiseFloor, p: number): boolean {
   if (spread === null) return false
   const critical = fQuantile(p, spread.degreesOfFreedom, floor.degrees_of_freedom)
   return spread.variance / floor.log_standard_deviation ** 2 > critical
@@ -77,23 +77,23 @@ function exceeds(spread: Spread | null, floor: NoiseFloor, p: number): boolean {
 
 export function checkNoise(noise: NoiseComparison): Check {
   const name = 'noise floor'
-  if (noise.status === 'not measured') return { name, state: noise.status, detail: noise.reason }
+  if (noise.status === 'not-measured') return { name, status: noise.status, detail: noise.reason }
   const detail = noise.variants
     .map(
       ({ variant, deviation, floor }) =>
         `${variant} runs scatter by ${percent(deviation)}, by itself this machine does by ${percent(floor.log_standard_deviation)} (${floor.measured_at.slice(0, 10)})`,
     )
     .join('; ')
-  return noise.variants.every(({ state }) => state === 'within')
-    ? { name, state: 'passed', detail }
-    : { name, state: 'failed', detail: `${detail}; that is more (F test at 1%): find what disturbs it` }
+  return noise.variants.every(({ status }) => status === 'within')
+    ? { name, status: 'passed', detail }
+    : { name, status: 'failed', detail: `${detail}; that is more (F test at 1%): find what disturbs it` }
 }
 
 /** Pooled variance of ln(seconds per sample) around each variant's own mean; null without two runs of one. */
-export function spreadOf(
+export function pooledVariance(
   runs: readonly RunSummary[],
   variants: readonly Variant[] = VARIANTS,
-): Spread | null {
+): PooledVariance | null {
   let squares = 0
   let degreesOfFreedom = 0
   for (const variant of variants) {
@@ -105,7 +105,7 @@ export function spreadOf(
 }
 
 /** Null without two runs that are left. */
-function spreadOfNearest(runs: readonly RunSummary[], variant: Variant): Spread | null {
+function varianceOfNearest(runs: readonly RunSummary[], variant: Variant): PooledVariance | null {
   const logs = logsOf(runs, variant).sort((a, b) => a - b)
   const middle = medianOf(logs)
   const nearest = logs

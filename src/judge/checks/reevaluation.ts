@@ -51,7 +51,7 @@ interface Judged {
 
 /** Ids of the runs that count, once all is launched: before that their numbers decide nothing. */
 export function runsToReevaluate({ experiment, runs, verdict }: Judged): string[] {
-  const isComplete = verdict.checks.every(({ name, state }) => name !== 'completion' || state === 'passed')
+  const isComplete = verdict.checks.every(({ name, status }) => name !== 'completion' || status === 'passed')
   if (!isComplete || whyNotReevaluated(experiment) !== null) return []
   return runs.filter(isMeasured).map(({ runId }) => runId)
 }
@@ -63,28 +63,28 @@ export function checkReevaluation({
 }: Pick<VerdictInput, 'experiment' | 'measured' | 'reevaluation'>): Check {
   const name = 'evaluation'
   const skipped = whyNotReevaluated(experiment)
-  if (skipped !== null) return { name, state: 'not measured', detail: skipped }
+  if (skipped !== null) return { name, status: 'not-measured', detail: skipped }
   if (launch === null && numbers.size === 0)
-    return { name, state: 'inconclusive', detail: `not re-evaluated: ${problem}` }
+    return { name, status: 'inconclusive', detail: `not re-evaluated: ${problem}` }
   const gates = gatesOf(experiment).filter(restsOnHeldOut)
   const disagreements = runs.flatMap((run) => {
     const again = numbers.get(run.runId)
     return again === undefined ? [] : disagreementsOf(run, again, gates)
   })
   const wrong = [...doubled, ...disagreements]
-  if (wrong.length > 0) return { name, state: 'failed', detail: wrong.slice(0, 4).join('; ') }
+  if (wrong.length > 0) return { name, status: 'failed', detail: wrong.slice(0, 4).join('; ') }
   const missing = runs.filter(({ runId }) => !numbers.has(runId))
   if (launch === null && missing.length === 0)
     return {
       name,
-      state: 'inconclusive',
+      status: 'inconclusive',
       detail: 'the experiment ended during the evaluation, of which there is no record',
     }
   if (problem !== null || missing.length > 0) {
     const which = missing.length === 0 ? '' : `, ${missing.length} of ${runs.length} runs are missing`
     return {
       name,
-      state: 'inconclusive',
+      status: 'inconclusive',
       detail: `not all checkpoints were evaluated again${which}: ${problem ?? whyMissing(runs, missing, [...numbers.keys()])}`,
     }
   }
@@ -93,13 +93,13 @@ export function checkReevaluation({
   )
   return {
     name,
-    state: 'passed',
-    detail: `one process evaluated ${runs.length} checkpoints again: ${metrics} as the trainings reported${apart(runs, numbers, gates)}`,
+    status: 'passed',
+    detail: `one process evaluated ${runs.length} checkpoints again: ${metrics} as the trainings reported${largestDifferenceText(runs, numbers, gates)}`,
   }
 }
 
 /** A tolerance of a tenth of what a limit allows may be large beside a number that is small. */
-function apart(
+function largestDifferenceText(
   runs: readonly RunSummary[],
   numbers: Reevaluation['numbers'],
   gates: readonly Gate[],
@@ -129,7 +129,7 @@ function whyMissing(
     foreign.map((name) => JSON.stringify(name)),
     2,
   )
-  return `run: got ${found}, expected the last part of each --run, such as "${first.runId}"`
+  return `run: got ${found}, expected each folder as --run gave it, such as ".../${first.runId}/trainer"`
 }
 
 /** A gate's metric that a run did not report is the gate's own affair; one that does not come again is ours. */
@@ -152,12 +152,12 @@ function disagreementsOf(run: RunSummary, again: RunSummary['metrics'], gates: r
         ]
   })
   // A part that a training keeps to itself could be as bad as it likes. Without a time there is nothing to flatter.
-  const kept = gates.some(
+  const unreported = gates.some(
     ({ metric }) => metric === TIME_TO_EACH_QUALITY && run.metrics[metric] !== undefined,
   )
     ? Object.keys(again).filter((metric) => isLossOfPart(metric) && run.metrics[metric] === undefined)
     : []
-  return [...disagreements, ...kept.map((metric) => `${runId}: ${metric} was not reported`)]
+  return [...disagreements, ...unreported.map((metric) => `${runId}: ${metric} was not reported`)]
 }
 
 /** In the unit of the metric. */

@@ -15,14 +15,14 @@ export function checkCode({
     ? VARIANTS.map((variant) => runs.filter((run) => run.variant === variant))
     : [runs]
   const problems = groups.flatMap((group) => firstChange(group) ?? [])
-  if (problems.length > 0) return { name, state: 'failed', detail: problems.join('; ') }
+  if (problems.length > 0) return { name, status: 'failed', detail: problems.join('; ') }
   return runs.some(({ code }) => code === null)
     ? {
         name,
-        state: 'not measured',
+        status: 'not-measured',
         detail: 'the trainer is not below the working directory, or was not looked at',
       }
-    : { name, state: 'passed', detail: "the trainer's sources are the same before and after every run" }
+    : { name, status: 'passed', detail: "the trainer's sources are the same before and after every run" }
 }
 
 function firstChange(runs: readonly RunSummary[]): string | null {

@@ -1,7 +1,7 @@
-// Names by how near they are to one that is not among them: what was meant by a slip of the pen stands first.
+// Sorts candidate names by edit distance, closest first, to suggest what a typo meant.
 import leven from 'leven'
 
-/** Longer names, and more of them, are no slip, and a trainer may write as many as it likes. */
+/** A trainer may write as many and as long names as it likes; comparing them all would take too long. */
 const LONGEST = 80
 const MOST = 1000
 

@@ -27,8 +27,8 @@ export function isMoreBetter({ direction }: Gate): boolean {
   return direction === 'at_least'
 }
 
-/** Which way is good stands in its limit alone, where a mistake would take a worse model for a better one. */
-export function isTakenAtItsWord(gate: Gate): boolean {
+/** Only the side of its limit says which direction is better; a mistake there would take a worse model for a better one. */
+export function hasUncheckedDirection(gate: Gate): boolean {
   return comparesQuality(gate) && metricNamed(gate.metric).better === null
 }
 

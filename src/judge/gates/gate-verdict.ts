@@ -17,10 +17,10 @@ import {
   unitOf,
 } from './gate-kind.ts'
 
-export type GateState = 'passed' | 'failed' | 'inconclusive' | 'not measured'
+export type GateStatus = 'passed' | 'failed' | 'inconclusive' | 'not-measured'
 
 export interface GateVerdict extends GateComparison {
-  readonly state: GateState
+  readonly status: GateStatus
   readonly reason: string
   /** The limit of a difference is wider than a tenth of the baseline's own level, so it cannot see a bad model. */
   readonly insensitive: boolean
@@ -56,33 +56,33 @@ export function judgeGate(comparison: GateComparison, stopped: WhyStopped | null
 function decide(
   comparison: GateComparison,
   stopped: WhyStopped | null,
-): { state: GateState; reason: string } {
+): { status: GateStatus; reason: string } {
   const { gate, evidence } = comparison
-  if (evidence === null) return { state: 'not measured', reason: whyNotMeasured(comparison) }
+  if (evidence === null) return { status: 'not-measured', reason: whyNotMeasured(comparison) }
   const { estimate, bounds, pairs } = evidence
   if (gate.evidence === 'point') {
-    const state = clears(gate, estimate) ? 'passed' : 'failed'
+    const status = clears(gate, estimate) ? 'passed' : 'failed'
     const luck =
       comparesQuality(gate) && pairs < MIN_SEEDS ? '; with so few seeds luck decides near the limit' : ''
-    return { state, reason: `by its point estimate alone (evidence: point), over ${count(pairs)}${luck}` }
+    return { status, reason: `by its point estimate alone (evidence: point), over ${count(pairs)}${luck}` }
   }
-  if (lacksScatter(comparison)) return { state: 'inconclusive', reason: lackOfScatter(comparison, pairs) }
+  if (lacksScatter(comparison)) return { status: 'inconclusive', reason: lackOfScatter(comparison, pairs) }
   if (bounds === null) {
     const why =
       stopped !== null && stopped.planned >= fewestPairs(gate) ? whyStoppedText(stopped) : moreBlocks(gate)
-    return { state: 'inconclusive', reason: `no honest interval from ${count(pairs)}; ${why}` }
+    return { status: 'inconclusive', reason: `no honest interval from ${count(pairs)}; ${why}` }
   }
   if (isLevel(gate)) {
     return clears(gate, estimate)
-      ? { state: 'passed', reason: 'the worst run clears the limit' }
-      : { state: 'failed', reason: 'the worst run misses the limit' }
+      ? { status: 'passed', reason: 'the worst run clears the limit' }
+      : { status: 'failed', reason: 'the worst run misses the limit' }
   }
   const { good, bad } = isMoreBetter(gate)
     ? { good: bounds.lower, bad: bounds.upper }
     : { good: bounds.upper, bad: bounds.lower }
-  if (clears(gate, good)) return { state: 'passed', reason: 'the whole interval clears the limit' }
-  if (!clears(gate, bad)) return { state: 'failed', reason: 'the whole interval misses the limit' }
-  return { state: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}` }
+  if (clears(gate, good)) return { status: 'passed', reason: 'the whole interval clears the limit' }
+  if (!clears(gate, bad)) return { status: 'failed', reason: 'the whole interval misses the limit' }
+  return { status: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}` }
 }
 
 function whyNotMeasured(comparison: GateComparison): string {
@@ -128,7 +128,7 @@ function usableBounds(
 /**
  * The interval is as wide as the runs scatter, so numbers that never change make one without width around whatever
  * they are. Either variant's: the other one's scatter says nothing about it. So do differences that rounding leaves no scatter,
- * and runs of one seed. More runs of the same mend nothing.
+ * and runs of one seed. More runs would not help: every run reports the same value.
  */
 export function lacksScatter({ gate, evidence, repeating, seedless, roundedTo }: GateComparison): boolean {
   return (

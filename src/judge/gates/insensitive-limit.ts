@@ -1,4 +1,4 @@
-// A limit too wide to see a bad model does not suffice alone: a ratio gate that sees one has to pass beside it.
+// A limit too wide to detect a bad model does not suffice alone: a ratio gate that detects one has to pass too.
 import { type Gate, KNOWN_GATES } from '../../config/gates/gates.ts'
 import { metricNamed } from '../../metrics/families.ts'
 import { comparesQuality, isMoreBetter } from './gate-kind.ts'
@@ -7,29 +7,33 @@ import { type GateVerdict, WIDEST_SHARE } from './gate-verdict.ts'
 /** Such a gate passes only if a ratio gate of the same metric passes; else it is inconclusive. */
 export function downgradeInsensitiveGates<Judged extends GateVerdict>(gates: readonly Judged[]): Judged[] {
   return gates.map((verdict) => {
-    if (!verdict.insensitive || verdict.state !== 'passed') return verdict
-    const ratioGates = gates.filter(({ gate }) => suffices(gate, verdict.gate))
-    if (ratioGates.some(({ state }) => state === 'passed')) return verdict
-    const isByEstimate = gates.some(({ gate }) => suffices({ ...gate, evidence: 'interval' }, verdict.gate))
-    const terms = isByEstimate ? ', by its interval and not its estimate alone' : termsText(verdict.gate)
+    if (!verdict.insensitive || verdict.status !== 'passed') return verdict
+    const ratioGates = gates.filter(({ gate }) => compensatesFor(gate, verdict.gate))
+    if (ratioGates.some(({ status }) => status === 'passed')) return verdict
+    const isByEstimate = gates.some(({ gate }) =>
+      compensatesFor({ ...gate, evidence: 'interval' }, verdict.gate),
+    )
+    const terms = isByEstimate
+      ? ', by its interval and not its estimate alone'
+      : requirementsText(verdict.gate)
     const wanted = `${kindText(verdict.gate)} has to pass beside it${ratioGates.length > 0 ? '' : terms}`
     return {
       ...verdict,
-      state: 'inconclusive',
+      status: 'inconclusive',
       reason: `${verdict.reason}, but the limit is over 10% of the baseline's ${verdict.gate.metric}: ${wanted}`,
     }
   })
 }
 
-/** As severe and as well proven as what it stands in for, of the same number, and with a limit that is not wide itself. */
-function suffices(ratio: Gate, wide: Gate): boolean {
+/** As severe and as well proven as what it stands in for, of the same number, and with a limit that is not too wide itself. */
+function compensatesFor(ratio: Gate, insensitive: Gate): boolean {
   return (
     ratio.statistic === 'ratio' &&
     comparesQuality(ratio) &&
-    SEVERITY[ratio.severity] >= SEVERITY[wide.severity] &&
-    (ratio.evidence === 'interval' || wide.evidence === 'point') &&
-    isOfSame(ratio.metric, wide.metric) &&
-    isMoreBetter(ratio) === isMoreBetter(wide) &&
+    SEVERITY[ratio.severity] >= SEVERITY[insensitive.severity] &&
+    (ratio.evidence === 'interval' || insensitive.evidence === 'point') &&
+    isOfSame(ratio.metric, insensitive.metric) &&
+    isMoreBetter(ratio) === isMoreBetter(insensitive) &&
     (isMoreBetter(ratio) ? ratio.limit >= 1 - WIDEST_SHARE : ratio.limit <= 1 + WIDEST_SHARE)
   )
 }
@@ -37,8 +41,8 @@ function suffices(ratio: Gate, wide: Gate): boolean {
 const SEVERITY: Readonly<Record<Gate['severity'], number>> = { info: 0, warn: 1, required: 2 }
 
 /** A loss is in the units of its targets, squared or not, and the NRMSE is its ratio to them. */
-function isOfSame(ratio: string, wide: string): boolean {
-  return ratio === wide || metricNamed(ratio).relativeOf === wide
+function isOfSame(ratio: string, insensitive: string): boolean {
+  return ratio === insensitive || metricNamed(ratio).relativeOf === insensitive
 }
 
 function kindText({ metric }: Gate): string {
@@ -48,7 +52,7 @@ function kindText({ metric }: Gate): string {
   return relative ? `a ratio gate (such as ${relative.name})` : `a ratio gate of ${metric}`
 }
 
-function termsText(wide: Gate): string {
-  const limit = isMoreBetter(wide) ? `at least ${1 - WIDEST_SHARE}x` : `at most ${1 + WIDEST_SHARE}x`
-  return `, with a limit of ${limit}${wide.severity === 'required' ? ' and required itself' : ''}`
+function requirementsText(insensitive: Gate): string {
+  const limit = isMoreBetter(insensitive) ? `at least ${1 - WIDEST_SHARE}x` : `at most ${1 + WIDEST_SHARE}x`
+  return `, with a limit of ${limit}${insensitive.severity === 'required' ? ' and required itself' : ''}`
 }

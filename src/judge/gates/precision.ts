@@ -45,8 +45,8 @@ function shareOf(distance: number, gate: Gate): number {
 }
 
 /** For a held-out number as if both models were equal; for a time as if the estimate were the truth. */
-function toDecide({ gate, state }: GateVerdict, evidence: PairedEstimate, deviation: number): ToDecide {
-  if (state !== 'inconclusive') return { status: 'decided' }
+function toDecide({ gate, status }: GateVerdict, evidence: PairedEstimate, deviation: number): ToDecide {
+  if (status !== 'inconclusive') return { status: 'decided' }
   const onScale = (value: number) => (evidence.scale === 'log' ? Math.log(value) : value)
   const limit = onScale(gate.limit * unitOf(gate))
   const truth = comparesQuality(gate) ? onScale(evidence.scale === 'log' ? 1 : 0) : onScale(evidence.estimate)

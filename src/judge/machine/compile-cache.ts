@@ -2,22 +2,22 @@
 import type { CompileCache, Launched } from '../../measure/outcome.ts'
 import { isMeasured } from '../../plan/plan.ts'
 import { listed } from '../../text/wording.ts'
-import { type MachineCheck, named, notMeasured, passed } from './machine-check.ts'
+import { type MachineCheck, machineCheck, notMeasured, passed } from './machine-check.ts'
 
 export function checkCompileCaches(counting: readonly Launched[]): MachineCheck {
   const measured = counting.filter(({ outcome }) => outcome.status === 'finished' && isMeasured(outcome.run))
   const states = measured.map(({ launch }) => launch?.compileCache ?? null)
-  const unlike = blocksUnlike(measured)
-  if (unlike.length > 0) {
-    const detail = `one run compiled and the other found all compiled in ${listed(unlike.map((block) => `block ${block}`))}; give each variant a warm-up launch`
-    return named('compile caches', { state: 'warned', detail })
+  const mixed = mixedBlocks(measured)
+  if (mixed.length > 0) {
+    const detail = `one run compiled and the other found all compiled in ${listed(mixed.map((block) => `block ${block}`))}; give each variant a warm-up launch`
+    return machineCheck('compile caches', { status: 'warned', detail })
   }
   return states.length === 0 || states.includes(null)
-    ? named('compile caches', notMeasured('not every launch told'))
-    : named('compile caches', passed(`no block has one cold and one warm run (${kinds(states)})`))
+    ? machineCheck('compile caches', notMeasured('not every launch told'))
+    : machineCheck('compile caches', passed(`no block has one cold and one warm run (${kindsText(states)})`))
 }
 
-function blocksUnlike(measured: readonly Launched[]): number[] {
+function mixedBlocks(measured: readonly Launched[]): number[] {
   const blocks = Map.groupBy(measured, ({ outcome }) => outcome.run.block ?? 0)
   return [...blocks].flatMap(([block, runs]) => {
     const states = runs.map(({ launch }) => launch?.compileCache)
@@ -25,6 +25,6 @@ function blocksUnlike(measured: readonly Launched[]): number[] {
   })
 }
 
-function kinds(states: readonly (CompileCache | null)[]): string {
+function kindsText(states: readonly (CompileCache | null)[]): string {
   return [...new Set(states)].join(', ')
 }

@@ -3,20 +3,20 @@
 export interface DoctorFinding {
   readonly subject: string
   /** `missing` keeps an experiment from running or from counting; `advice` makes its numbers better. */
-  readonly state: 'ready' | 'advice' | 'missing'
+  readonly status: 'ready' | 'advice' | 'missing'
   readonly detail: string
   /** Null when there is nothing to mend. */
   readonly remedy: string | null
 }
 
 export function ready(subject: string, detail: string): DoctorFinding {
-  return { subject, state: 'ready', detail, remedy: null }
+  return { subject, status: 'ready', detail, remedy: null }
 }
 
 export function missing(subject: string, detail: string, remedy: string): DoctorFinding {
-  return { subject, state: 'missing', detail, remedy }
+  return { subject, status: 'missing', detail, remedy }
 }
 
 export function isReady(findings: readonly DoctorFinding[]): boolean {
-  return findings.every(({ state }) => state !== 'missing')
+  return findings.every(({ status }) => status !== 'missing')
 }

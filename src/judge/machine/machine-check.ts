@@ -17,36 +17,39 @@ export interface MachineCheck {
     | 'repeats'
     | 'step clock'
   /** `failed` makes the experiment invalid; `warned` and `not measured` are shown. */
-  readonly state: 'passed' | 'warned' | 'failed' | 'not measured'
+  readonly status: 'passed' | 'warned' | 'failed' | 'not-measured'
   readonly detail: string
 }
 
 export type Finding = Omit<MachineCheck, 'name'>
 
-export function ofMeasured<Value>(
+export function checkMeasured<Value>(
   name: MachineCheck['name'],
   measured: Measured<Value>,
   check: (value: Value) => Finding,
 ): MachineCheck {
-  return named(name, measured.status === 'measured' ? check(measured.value) : notMeasured(measured.reason))
+  return machineCheck(
+    name,
+    measured.status === 'measured' ? check(measured.value) : notMeasured(measured.reason),
+  )
 }
 
-export function named(name: MachineCheck['name'], finding: Finding): MachineCheck {
+export function machineCheck(name: MachineCheck['name'], finding: Finding): MachineCheck {
   return { name, ...finding }
 }
 
 export function passed(detail: string): Finding {
-  return { state: 'passed', detail }
+  return { status: 'passed', detail }
 }
 
 export function warned(detail: string): Finding {
-  return { state: 'warned', detail }
+  return { status: 'warned', detail }
 }
 
 export function failed(detail: string): Finding {
-  return { state: 'failed', detail }
+  return { status: 'failed', detail }
 }
 
 export function notMeasured(detail: string): Finding {
-  return { state: 'not measured', detail }
+  return { status: 'not-measured', detail }
 }

@@ -3,8 +3,8 @@ import type { Verdict } from '../verdict.ts'
 import type { MachineCheck } from './machine-check.ts'
 
 export function withMachine(verdict: Verdict, checks: readonly MachineCheck[]): Verdict {
-  const details = (wanted: MachineCheck['state']) =>
-    checks.filter(({ state }) => state === wanted).map(({ name, detail }) => `${name}: ${detail}`)
+  const details = (wanted: MachineCheck['status']) =>
+    checks.filter(({ status }) => status === wanted).map(({ name, detail }) => `${name}: ${detail}`)
   const warnings = [...verdict.warnings, ...details('warned')]
   return asInvalid({ ...verdict, warnings }, details('failed'))
 }
@@ -12,7 +12,7 @@ export function withMachine(verdict: Verdict, checks: readonly MachineCheck[]): 
 /** A launch that failed stays the reason. */
 export function asInvalid(verdict: Verdict, reasons: readonly string[]): Verdict {
   const hasFailedLaunch = verdict.checks.some(
-    ({ name, state }) => name === 'completion' && state === 'failed',
+    ({ name, status }) => name === 'completion' && status === 'failed',
   )
   if (reasons.length === 0 || hasFailedLaunch) return verdict
   const earlier = verdict.verdict === 'invalid' ? [verdict.reason] : []

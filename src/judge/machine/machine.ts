@@ -10,7 +10,7 @@ import {
   type Finding,
   failed,
   type MachineCheck,
-  named,
+  machineCheck,
   notMeasured,
   passed,
   warned,
@@ -29,10 +29,10 @@ export function checkMachine(
   runs: readonly RunSummary[],
   machines: readonly MachineSummary[],
 ): MachineCheck[] {
-  if (preflight === null) return [named('GPUs', notMeasured('the machine was not looked at'))]
+  if (preflight === null) return [machineCheck('GPUs', notMeasured('the machine was not looked at'))]
   if (isOnCpu(preflight, runs, machines)) {
     const unused = notMeasured(`the runs used ${listed(deviceNames(runs))}, no GPU of this machine`)
-    return [checkLock(preflight.lock, preflight.gpus), named('GPUs', unused)]
+    return [checkLock(preflight.lock, preflight.gpus), machineCheck('GPUs', unused)]
   }
   const checks = [...checkPreflight(preflight), ...checkRuns(runs, machines)]
   const { gpus } = preflight
@@ -41,13 +41,13 @@ export function checkMachine(
     // Without a GPU there is one reason for all.
     ...(gpus.status === 'measured'
       ? checks
-      : checks.map(({ name }) => named(name, notMeasured(gpus.reason)))),
+      : checks.map(({ name }) => machineCheck(name, notMeasured(gpus.reason)))),
   ]
 }
 
 /** Before the first run: is there anything that would make all of it invalid? */
 export function isFit(preflight: Preflight | null): boolean {
-  return checkMachine(preflight, [], []).every(({ state }) => state !== 'failed')
+  return checkMachine(preflight, [], []).every(({ status }) => status !== 'failed')
 }
 
 /** None where the GPUs that were watched stood idle beside a training on the CPU: their numbers are not its own. */
@@ -80,24 +80,24 @@ function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummar
   // What disturbs a warm-up launch disturbs nothing that is counted.
   const measured = new Set(runs.filter(isMeasured).map(({ runId }) => runId))
   const counted = machines.filter(({ runId }) => measured.has(runId))
-  const whole = counted.filter(({ isComplete }) => isComplete)
-  const cut = [...measured].filter((id) => !whole.some(({ runId }) => runId === id))
+  const complete = counted.filter(({ isComplete }) => isComplete)
+  const incomplete = [...measured].filter((id) => !complete.some(({ runId }) => runId === id))
   const ofCounted = (check: (seen: readonly MachineSummary[]) => Finding): Finding => {
     const found = check(counted)
-    return found.state !== 'failed' && cut.length > 0 && check(whole).state === 'passed'
-      ? warned(`${listed(cut)}: not watched to the end; nobody knows what disturbed it there`)
+    return found.status !== 'failed' && incomplete.length > 0 && check(complete).status === 'passed'
+      ? warned(`${listed(incomplete)}: not watched to the end; nobody knows what disturbed it there`)
       : found
   }
   const ofAll = (found: Finding): Finding =>
     // What is wrong in one run is wrong; what is right in some says nothing about the others.
-    found.state === 'passed' && watched.length < runs.length
+    found.status === 'passed' && watched.length < runs.length
       ? notMeasured('not every run was watched')
       : found
   return [
-    named('GPU state', ofAll(checkFingerprints(machines))),
-    named('throttling', ofCounted(checkThrottling)),
-    named('GPU sharing', ofCounted(checkSharing)),
-    named('GPU release', ofAll(checkRelease(machines))),
+    machineCheck('GPU state', ofAll(checkFingerprints(machines))),
+    machineCheck('throttling', ofCounted(checkThrottling)),
+    machineCheck('GPU sharing', ofCounted(checkSharing)),
+    machineCheck('GPU release', ofAll(checkRelease(machines))),
   ]
 }
 

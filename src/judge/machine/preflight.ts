@@ -5,17 +5,17 @@ import { needsGpu } from '../../metrics/questions.ts'
 import { duration, percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
 import {
+  checkMeasured,
   type Finding,
   failed,
   type MachineCheck,
-  named,
+  machineCheck,
   notMeasured,
-  ofMeasured,
   passed,
 } from './machine-check.ts'
 
 /** Of the fastest GPU's probe over the slowest one's, minus 1. */
-export const PROBE_SPREAD = { warns: 0.03, fails: 0.1 } as const
+export const PROBE_DIFFERENCE = { warns: 0.03, fails: 0.1 } as const
 /** A driver and its context take some of the memory of an idle GPU. */
 const MAX_IDLE_MEMORY_SHARE = 0.05
 
@@ -26,19 +26,19 @@ export function checkPreflight({
   probes,
 }: Omit<Preflight, 'host' | 'lock'>): MachineCheck[] {
   if (gpus.status === 'measured' && gpus.value.length === 0)
-    return [named('GPUs', checkGpus([], processesWanted))]
+    return [machineCheck('GPUs', checkGpus([], processesWanted))]
   return [
-    ofMeasured('GPUs', gpus, (found) => checkGpus(found, processesWanted)),
-    ofMeasured('GPU processes', processes, (found) =>
+    checkMeasured('GPUs', gpus, (found) => checkGpus(found, processesWanted)),
+    checkMeasured('GPU processes', processes, (found) =>
       found.length === 0
         ? passed('no other process computes on them')
         : failed(
             `${listed(found.map(({ pid }) => `process ${pid}`))} on the GPUs of this experiment; end it, or choose other GPUs with CUDA_VISIBLE_DEVICES`,
           ),
     ),
-    ofMeasured('GPU memory', gpus, checkMemory),
-    ofMeasured('ECC', gpus, checkEcc),
-    ofMeasured('GPU probe', probes, checkProbes),
+    checkMeasured('GPU memory', gpus, checkMemory),
+    checkMeasured('ECC', gpus, checkEcc),
+    checkMeasured('GPU probe', probes, checkProbes),
   ]
 }
 
@@ -49,22 +49,24 @@ export function lackOfGpus(gates: readonly Gate[], preflight: Preflight | null):
   return `no GPU is seen (${preflight.gpus.reason}); if the trainings run on the CPU, the required ${listed(lacking.map(({ name }) => name))} is not measured`
 }
 
-export function checkLock(lock: LockFacts | null, gpus: Preflight['gpus']): MachineCheck {
-  if (lock === null) return named('lock', notMeasured('it was not noted'))
+export function checkLock(lock: LockFacts, gpus: Preflight['gpus']): MachineCheck {
   const waited = `waited ${duration(lock.waitedSeconds)} for ${lock.waitedFor}`
   if (lock.status === 'timed-out') {
     const hasGpus = gpus.status === 'measured' && gpus.value.length > 0
     const remedy = hasGpus ? 'end it, choose other GPUs with CUDA_VISIBLE_DEVICES, or' : 'end it, or'
-    return named('lock', failed(`${waited}; ${remedy} raise launch.lock_minutes`))
+    return machineCheck('lock', failed(`${waited}; ${remedy} raise launch.lock_minutes`))
   }
   if (lock.status === 'lost')
-    return named(
+    return machineCheck(
       'lock',
       failed(
         `lost: ${lock.reason}, so that another experiment may have run beside this one; find out what ended it, and run again`,
       ),
     )
-  return named('lock', passed(`no other experiment here${lock.waitedFor === null ? '' : `, ${waited}`}`))
+  return machineCheck(
+    'lock',
+    passed(`no other experiment here${lock.waitedFor === null ? '' : `, ${waited}`}`),
+  )
 }
 
 function checkGpus(gpus: readonly GpuFacts[], processesWanted: number): Finding {
@@ -107,19 +109,21 @@ function checkEcc(gpus: readonly GpuFacts[]): Finding {
 }
 
 function checkProbes(probes: readonly GpuProbe[]): Finding {
-  const product = spread(probes.map(({ productTflops }) => productTflops))
-  const copy = spread(probes.map(({ copyGigabytesPerSecond }) => copyGigabytesPerSecond))
+  const product = relativeDifference(probes.map(({ productTflops }) => productTflops))
+  const copy = relativeDifference(probes.map(({ copyGigabytesPerSecond }) => copyGigabytesPerSecond))
   if (product === null || copy === null) return failed('a GPU did no work in the probe')
   if (probes.length === 1) return passed('one GPU, which has none to differ from')
   const detail = `the fastest GPU is ${percent(product)} ahead of the slowest in matrix products and ${percent(copy)} in copies`
   const worst = Math.max(product, copy)
-  if (worst > PROBE_SPREAD.fails)
-    return failed(`${detail}, more than ${percent(PROBE_SPREAD.fails)}; look for heat, power or a bad slot`)
-  return worst > PROBE_SPREAD.warns ? { state: 'warned', detail } : passed(detail)
+  if (worst > PROBE_DIFFERENCE.fails)
+    return failed(
+      `${detail}, more than ${percent(PROBE_DIFFERENCE.fails)}; look for heat, power or a bad slot`,
+    )
+  return worst > PROBE_DIFFERENCE.warns ? { status: 'warned', detail } : passed(detail)
 }
 
 /** Largest over smallest, minus 1; null when that is no number. */
-function spread(values: readonly number[]): number | null {
+function relativeDifference(values: readonly number[]): number | null {
   const share = Math.max(...values) / Math.min(...values) - 1
   return Number.isFinite(share) ? share : null
 }

@@ -1,12 +1,12 @@
 // Do step seconds fill the time between a trainer's reports of its steps, by our clock? More cannot be; less may be.
 import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
-import type { CompleteMetrics } from '../../measure/outcome.ts'
 import type { FinishedRun } from '../../measure/summary.ts'
 import { isMeasured } from '../../plan/plan.ts'
+import type { CompleteMetrics } from '../../read/metrics-record.ts'
 import { sumOf } from '../../statistics/averages.ts'
 import { percent } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
-import { type MachineCheck, named } from './machine-check.ts'
+import { type MachineCheck, machineCheck } from './machine-check.ts'
 
 /** By which a ratio of 3 moves by 0.03. */
 const MAX_EXCESS = 0.01
@@ -52,7 +52,9 @@ export function checkStepClock(
         ]
       : []),
   ]
-  return details.length > 0 ? [named('step clock', { state: 'warned', detail: details.join('; ') })] : []
+  return details.length > 0
+    ? [machineCheck('step clock', { status: 'warned', detail: details.join('; ') })]
+    : []
 }
 
 /** Of the time from one report of steps to the last: by how much its steps exceed it, and what is left of it. */
@@ -67,11 +69,11 @@ function spanOf(
   const passed = last.seconds - first.seconds
   const claimed = sumOf(seconds.slice(first.last_step, last.last_step))
   const isBetween = (step: number | null) => step !== null && step >= first.last_step && step < last.last_step
-  const beside = sumOf(
+  const otherSeconds = sumOf(
     [...evaluations, ...phases].map((event) => (isBetween(event.step) ? (event.seconds ?? 0) : 0)),
   )
   return {
     excess: claimed / (passed + LOOK_SECONDS) - 1,
-    rest: passed < MIN_REST_SECONDS ? 0 : 1 - (claimed + beside + LOOK_SECONDS) / passed,
+    rest: passed < MIN_REST_SECONDS ? 0 : 1 - (claimed + otherSeconds + LOOK_SECONDS) / passed,
   }
 }

@@ -1,7 +1,7 @@
 // A stored noise floor so wide that nothing held against it is disturbed, and hardly any gate on time can be proven.
 import type { Gate } from '../../config/gates/gates.ts'
 import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
-import { confidenceOf, looksOf } from '../../plan/looks.ts'
+import { confidenceOf, lookAt, looksOf } from '../../plan/looks.ts'
 import { meanOf } from '../../statistics/averages.ts'
 import { resolvableDistance } from '../../statistics/power.ts'
 import { percent } from '../../text/numbers.ts'
@@ -24,10 +24,10 @@ export const coarseNoiseFloorWarnings: Warning<'experiment' | 'gates' | 'noise'>
   const timed = gates
     .map(({ gate }) => gate)
     .filter((gate) => gate.metric === SECONDS_PER_SAMPLE && isGatedRatio(gate))
-  if (noise.status === 'not measured' || timed.length === 0 || blocks < 2) return []
+  if (noise.status === 'not-measured' || timed.length === 0 || blocks < 2) return []
   const variances = noise.variants.map(({ floor }) => floor.log_standard_deviation ** 2)
   const mean = meanOf(variances)
-  const distance = resolvableDistance(Math.sqrt(2 * mean), blocks, confidenceOf(experiment))
+  const distance = resolvableDistance(Math.sqrt(2 * mean), blocks, confidenceOf(lookAt(experiment, blocks)))
   return timed
     .filter(({ limit }) => distance > resolutionFor(limit))
     .map(

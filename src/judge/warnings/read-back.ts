@@ -17,14 +17,14 @@ export const readBackWarnings: Warning<'experiment' | 'measured'> = ({ experimen
     mode === 'compare' &&
     !comparesRevisions(experiment) &&
     isDeepStrictEqual(variants.baseline.env, variants.optimized.env)
-  return [...unsteadyWarnings(runs), ...(isSwitched && readAlike(runs) ? [NO_SWITCH] : [])]
+  return [...changingValueWarnings(runs), ...(isSwitched && isReadBackEqual(runs) ? [NO_SWITCH] : [])]
 }
 
 const NO_SWITCH =
   'both variants read back the same settings; does the trainer know the keys in which they differ?'
 
 /** Not where nothing is read back, or only one variant has runs. */
-function readAlike(runs: readonly RunSummary[]): boolean {
+function isReadBackEqual(runs: readonly RunSummary[]): boolean {
   const effective = runs.map((run) => run.effective)
   const hasBoth = VARIANTS.every((variant) => runs.some((run) => run.variant === variant))
   return (
@@ -32,7 +32,7 @@ function readAlike(runs: readonly RunSummary[]): boolean {
   )
 }
 
-function unsteadyWarnings(runs: readonly RunSummary[]): string[] {
+function changingValueWarnings(runs: readonly RunSummary[]): string[] {
   return VARIANTS.flatMap((variant) => {
     const keys = changedKeys(runs.filter((run) => run.variant === variant).map(({ effective }) => effective))
     return keys.length > 0

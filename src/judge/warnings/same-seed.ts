@@ -4,8 +4,8 @@ import { HELD_OUT_LOSS } from '../../metrics/catalogue.ts'
 import { number } from '../../text/numbers.ts'
 import type { Warning } from './warning.ts'
 
-/** Relative: rounding to bf16 parts first losses by at most 0.31% in `benchmarks/gate`, other seeds mostly by more. */
-const MOST_APART = 0.01
+/** Relative: rounding to bf16 parts first losses by at most 0.31% in `benchmarks/records/gate`, other seeds mostly by more. */
+const MAX_DIFFERENCE = 0.01
 
 /** Relative: so much may an evaluation round otherwise. */
 const SAME_MODEL = 1e-3
@@ -36,7 +36,7 @@ function startWarning({ baseline, optimized }: Pair): string | null {
   const [one] = baseline.firstTrainLosses
   const [other] = optimized.firstTrainLosses
   // Without it, one of them does not report the loss of every step, and these may be of different ones.
-  return optimized.sameSeed !== null && areApart(one, other, MOST_APART)
+  return optimized.sameSeed !== null && areApart(one, other, MAX_DIFFERENCE)
     ? `block ${optimized.block}: the first training losses are ${texts(one, other)}, over 1% apart with one seed; do both variants start from the same weights and data, and does neither keep anything from earlier launches?`
     : null
 }

@@ -14,9 +14,9 @@ export const slowStepWarnings: Warning<'experiment' | 'gates' | 'comparison'> = 
   comparison: { speedups },
 }) => {
   if (mode === 'aa') return []
-  return gates.flatMap(({ gate, state }) => {
+  return gates.flatMap(({ gate, status }) => {
     const found = quotientOf(gate, speedups)
-    if (!found || state !== 'passed' || gate.severity === 'info') return []
+    if (!found || status !== 'passed' || gate.severity === 'info') return []
     const { estimate, bounds } = found
     const [side, bound] = isMoreBetter(gate) ? ['least', bounds?.lower] : ['most', bounds?.upper]
     const decisive = gate.evidence === 'point' ? estimate : (bound ?? estimate)

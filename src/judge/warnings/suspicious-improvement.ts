@@ -1,6 +1,6 @@
 // A model that improves by more than it may get worse: another training, or a gate that takes worse for better.
 import type { Gate } from '../../config/gates/gates.ts'
-import { isHeldOutQuality, isMoreBetter, isTakenAtItsWord, unitOf } from '../gates/gate-kind.ts'
+import { hasUncheckedDirection, isHeldOutQuality, isMoreBetter, unitOf } from '../gates/gate-kind.ts'
 import type { GateVerdict } from '../gates/gate-verdict.ts'
 import type { Warning } from './warning.ts'
 
@@ -10,10 +10,10 @@ export const suspiciousImprovementWarnings: Warning<'experiment' | 'gates'> = ({
 }) => {
   const improved = gates.filter(isBeyondMargin).map(({ gate }) => gate)
   const names = improved
-    .filter((gate) => isHeldOutQuality(gate) && !isTakenAtItsWord(gate))
+    .filter((gate) => isHeldOutQuality(gate) && !hasUncheckedDirection(gate))
     .map(({ name }) => name)
   return [
-    ...improved.filter(isTakenAtItsWord).map(takenAtItsWord),
+    ...improved.filter(hasUncheckedDirection).map(directionText),
     ...(names.length > 0 && kind !== 'recipe'
       ? [
           `${names.join(', ')} improved by more than the limit, and the whole interval says so: are both variants the same training?`,
@@ -22,7 +22,7 @@ export const suspiciousImprovementWarnings: Warning<'experiment' | 'gates'> = ({
   ]
 }
 
-function takenAtItsWord(gate: Gate): string {
+function directionText(gate: Gate): string {
   const [is, taken, other, side] = isMoreBetter(gate)
     ? (['higher', 'more', 'less', 'at_most'] as const)
     : (['lower', 'less', 'more', 'at_least'] as const)
@@ -34,7 +34,7 @@ function isBeyondMargin({ gate, evidence }: GateVerdict): boolean {
   if (evidence === null) return false
   const { estimate, bounds } = evidence
   const isMore = isMoreBetter(gate)
-  const isEstimate = gate.evidence === 'point' && isTakenAtItsWord(gate)
+  const isEstimate = gate.evidence === 'point' && hasUncheckedDirection(gate)
   const value = isEstimate ? estimate : isMore ? bounds?.lower : bounds?.upper
   const [equal, margin] =
     gate.statistic === 'difference' ? [0, -gate.limit * unitOf(gate)] : [1, 1 / gate.limit]

@@ -1,4 +1,4 @@
-// ladder.json: all that a ladder has measured, with the lines of every metrics.jsonl, so that the file alone is enough.
+// ladder.json: all that a ladder has measured, with the lines of every run's metrics, so that the file alone is enough.
 import { z } from 'zod'
 import { experimentFile } from '../../config/experiment.ts'
 import { parseStrictly } from '../../config/parse/explain.ts'
@@ -6,25 +6,27 @@ import { settings } from '../../config/parse/mapping.ts'
 import type { Workspace } from '../../io/folder/workspace.ts'
 import { refuseResult } from '../../io/load/record-kind.ts'
 import { parseJson } from '../../io/system/parse-json.ts'
-import { readOutput, readText } from '../../io/system/read-text.ts'
+import { readText } from '../../io/system/read-text.ts'
 import { preflightSchema } from '../../measure/machine-record.ts'
 import { outcomeOf } from '../../measure/outcome.ts'
-import { MAX_METRICS_BYTES, metricsProblem, readMetrics } from '../../read/speedproof.ts'
+import { piecesOf } from '../../read/lines.ts'
+import { metricsProblem, readMetrics } from '../../read/metrics-record.ts'
+import { DEFAULT_READER } from '../../read/readers.ts'
 import { launchRecord } from '../../record/result.ts'
+import { RECORD_SCHEMA_VERSION, refuseOtherVersion } from '../../record/schema-version.ts'
 import { baselineOf } from '../measurement.ts'
 import { ladderRun } from '../plan.ts'
 import type { LadderLaunch, LadderRecord } from '../record.ts'
 import { renderLadderMarkdown } from '../report/report.ts'
 import type { LoadedLadder } from './load-ladder.ts'
 
-const SCHEMA_VERSION = 1
 /** Each launch has its metrics in it: some 30 kB for 200 steps. */
 const MAX_LADDER_BYTES = 256 * 1024 * 1024
 
 const names = z.array(z.string())
 
 const ladderFile = z.object({
-  schemaVersion: z.literal(SCHEMA_VERSION),
+  schemaVersion: z.literal(RECORD_SCHEMA_VERSION),
   experimentFile: z.string(),
   experiment: experimentFile,
   settings,
@@ -57,14 +59,20 @@ const ladderFile = z.object({
       seed: z.int(),
       disturbance: z.string().nullable(),
       launch: launchRecord,
-      metrics: z.array(z.string()).nullable().describe('The lines of metrics.jsonl; null without one.'),
+      metrics: z
+        .record(z.string(), z.array(z.string()))
+        .nullable()
+        .describe('The lines of what the reader reads, by file; null where it is not all there.'),
     }),
   ),
 })
 
+/** Lines, by file in the folder of the run. */
+export type KeptMetrics = Readonly<Record<string, readonly string[]>>
+
 /** A launch with the lines of its metrics, from which its outcome can be had again. */
 export interface RecordedLaunch extends LadderLaunch {
-  readonly metrics: readonly string[] | null
+  readonly metrics: KeptMetrics | null
 }
 
 export interface RecordedLadder extends LadderRecord {
@@ -90,7 +98,7 @@ export async function saveLadder(workspace: Workspace, record: RecordedLadder): 
 
 function ladderText({ launches, trainings, ...record }: RecordedLadder): string {
   const file = {
-    schemaVersion: SCHEMA_VERSION,
+    schemaVersion: RECORD_SCHEMA_VERSION,
     ...record,
     trainings: trainings.map(({ hash, title, otherWork }) => ({ hash, title, otherWork })),
     launches: launches.map(({ launched: { launch, outcome }, ...kept }) => ({
@@ -113,6 +121,7 @@ async function readFile(path: string): Promise<LadderFile> {
   const text = await readText(path, path, MAX_LADDER_BYTES)
   const json = parseJson(text, path, 'ladder.json')
   refuseResult(json, path)
+  refuseOtherVersion(json, path)
   return parseStrictly(ladderFile, json, path)
 }
 
@@ -128,17 +137,8 @@ async function withOutcomes(file: LadderFile): Promise<RecordedLadder> {
   return { ...file, launches }
 }
 
-/** As they are, for ladder.json; null if there are none to read. */
-export async function metricsLines(path: string): Promise<string[] | null> {
-  try {
-    return (await readOutput(path, MAX_METRICS_BYTES)).split('\n')
-  } catch {
-    return null // The outcome of the launch says why.
-  }
-}
-
-async function metricsOf(lines: readonly string[] | null) {
-  return lines === null
-    ? metricsProblem('absent', 'the trainer wrote no metrics.jsonl into --out')
-    : await readMetrics(lines)
+async function metricsOf(kept: KeptMetrics | null) {
+  return kept === null
+    ? metricsProblem('absent', 'the trainer wrote no metrics into --out')
+    : await readMetrics(DEFAULT_READER, (file) => piecesOf(kept[file] ?? []))
 }

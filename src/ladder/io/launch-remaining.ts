@@ -1,7 +1,8 @@
 // Launches the remaining trainings of a ladder, one after the other, each saved, until all are measured or time is up.
 import { lstat, readdir, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { join, relative } from 'node:path'
 import type { Workspace } from '../../io/folder/workspace.ts'
+import { keptMetrics } from '../../io/load/read-run-files.ts'
 import type { ExaminedMachine } from '../../io/machine/take-machine.ts'
 import { launchRun, type RunHooks } from '../../io/run/launch-run.ts'
 import { timerMilliseconds } from '../../io/system/timer.ts'
@@ -9,10 +10,11 @@ import { disturbanceOf } from '../../judge/machine/disturbance.ts'
 import type { RunOutcome } from '../../measure/outcome.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import type { RunFiles } from '../../plan/torchrun.ts'
+import { SOURCE_FILES } from '../../read/readers.ts'
 import { meanOf, sumOf } from '../../statistics/averages.ts'
 import { ladderRun, launchId, nextTraining } from '../plan.ts'
 import type { TrainingHash } from '../record.ts'
-import { metricsLines, type RecordedLaunch } from './ladder-file.ts'
+import type { RecordedLaunch } from './ladder-file.ts'
 import type { ResolvedTraining } from './resolve-trainings.ts'
 
 /** In the order of their launches. */
@@ -114,7 +116,7 @@ async function launch(
   const files = workspace.runFiles(run)
   await hooks.machine.recall(run.id, files.machineFile)
   const disturbance = lockLoss(hooks) ?? disturbanceOf(launched, hooks.machine.seen.records.get(run.id))
-  const metrics = await metricsLines(files.metricsFile)
+  const metrics = await keptMetrics(files.directory)
   await removeCheckpoints(files)
   return { sitting: hooks.sitting, training: training.hash, launched, disturbance, metrics }
 }
@@ -140,16 +142,17 @@ function deadlineSignal(milliseconds: number): AbortSignal[] {
   return [AbortSignal.timeout(timerMilliseconds(left))]
 }
 
-/** Beside its log and metrics, what a training leaves that is larger is a checkpoint, which nobody evaluates again. */
+/** Apart from its metrics, what a training leaves that is larger is a checkpoint, which nobody evaluates again. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024
 
-async function removeCheckpoints({ outDirectory, ...own }: RunFiles): Promise<void> {
+async function removeCheckpoints({ directory, outDirectory }: RunFiles): Promise<void> {
+  // A link would lead to files that are not of this run, and a trainer may have removed its folder.
+  const found = await lstat(outDirectory).catch(() => null)
+  if (!found?.isDirectory()) return
   const names = await readdir(outDirectory)
-  const ours = [own.configFile, own.logFile, own.metricsFile, own.machineFile, own.errorDirectory].map(
-    (path) => basename(path),
-  )
-  for (const name of names.filter((one) => !ours.includes(one))) {
+  for (const name of names) {
     const path = join(outDirectory, name)
+    if (SOURCE_FILES.includes(relative(directory, path))) continue
     const status = await lstat(path)
     if (!status.isFile() || status.size > MAX_KEPT_BYTES) await rm(path, { recursive: true, force: true })
   }

@@ -69,7 +69,7 @@ function plannedRuns(
 }
 
 function fitPreflight({ seen: { preflight } }: ExaminedMachine): Preflight {
-  const problems = checkMachine(preflight, [], []).filter(({ state }) => state === 'failed')
+  const problems = checkMachine(preflight, [], []).filter(({ status }) => status === 'failed')
   if (preflight !== null && problems.length === 0) return preflight
   throw new UnfitMachineError(
     `the machine is not fit to measure on: ${problems.map(({ name, detail }) => `${name}: ${detail}`).join('; ')}`,

@@ -3,6 +3,7 @@
 import type { RunSummary } from '../../measure/summary.ts'
 import { HELD_OUT_LOSS, PEAK_MEMORY_RESERVED, SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
 import { bytes, number, ratio, seconds, signed } from '../../text/numbers.ts'
+import { statusText } from '../../text/wording.ts'
 import type { RungResult } from '../judge.ts'
 import type { FinishedMeasurement } from '../measurement.ts'
 import type { Effect } from '../noise.ts'
@@ -26,7 +27,7 @@ export function row(name: string, rung: LadderRung | null, result: RungResult, {
   const { measurement, speedup, gain, verdict } = result
   const predicted = rung?.predicts ?? ''
   if (measurement.status !== 'finished') {
-    const why = measurement.status === 'failed' ? `failed: ${measurement.reason}` : verdict
+    const why = measurement.status === 'failed' ? `failed: ${measurement.reason}` : statusText(verdict)
     return [cell(name), '', '', '', cell(predicted), '', '', '', '', why]
   }
   return [
@@ -39,7 +40,7 @@ export function row(name: string, rung: LadderRung | null, result: RungResult, {
     compileText(measurement),
     numberText(measurement.summary.metrics[HELD_OUT_LOSS], number),
     numberText(measurement.lossDelta ?? undefined, signed),
-    verdict,
+    statusText(verdict),
   ]
 }
 
@@ -62,8 +63,8 @@ function effectText(effect: Effect | null): string {
 }
 
 function compileText({ compileSeconds, compileCache }: FinishedMeasurement): string {
-  const state = compileCache === 'cold' || compileCache === 'warm' ? `, ${compileCache} cache` : ''
-  return compileSeconds === 0 ? 'none' : `${seconds(compileSeconds)}${state}`
+  const status = compileCache === 'cold' || compileCache === 'warm' ? `, ${compileCache} cache` : ''
+  return compileSeconds === 0 ? 'none' : `${seconds(compileSeconds)}${status}`
 }
 
 function numberText(value: number | undefined, format: (value: number) => string): string {

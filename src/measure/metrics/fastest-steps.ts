@@ -1,6 +1,7 @@
 // A run as if it had never been slower than where it was fast: without the waits that come and go.
+
+import type { CompleteMetrics } from '../../read/metrics-record.ts'
 import { sumOf } from '../../statistics/averages.ts'
-import type { CompleteMetrics } from '../outcome.ts'
 
 const FASTEST_SHARE = 0.1
 

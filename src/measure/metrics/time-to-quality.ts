@@ -3,8 +3,8 @@
 import { HELD_OUT_LOSS } from '../../metrics/catalogue.ts'
 import { isPartOfLoss } from '../../metrics/families.ts'
 import type { Evaluation } from '../../read/events.ts'
+import type { CompleteMetrics } from '../../read/metrics-record.ts'
 import { sumOf } from '../../statistics/averages.ts'
-import type { CompleteMetrics } from '../outcome.ts'
 import { liesInStep } from '../phases.ts'
 
 /** A held-out loss that is to be reached, as evaluations name it. */

@@ -1,6 +1,7 @@
 // The steps of a run that count as timing: whole periods after the warm-up.
+
+import type { CompleteMetrics } from '../../read/metrics-record.ts'
 import { medianOf, sumOf } from '../../statistics/averages.ts'
-import type { CompleteMetrics } from '../outcome.ts'
 
 /** First and last (exclusive), counted from 0. */
 export type TimedSteps = readonly [first: number, end: number]

@@ -1,12 +1,13 @@
 // One gate -> the cells of its table row and the line that says what its numbers mean.
 import type { Gate } from '../../config/gates/gates.ts'
-import { comparesQuality, isLevel, isMoreBetter, isTakenAtItsWord } from '../../judge/gates/gate-kind.ts'
-import { areBothZero, type GateState, type GateVerdict } from '../../judge/gates/gate-verdict.ts'
+import { comparesQuality, hasUncheckedDirection, isLevel, isMoreBetter } from '../../judge/gates/gate-kind.ts'
+import { areBothZero, type GateStatus, type GateVerdict } from '../../judge/gates/gate-verdict.ts'
 import type { JudgedGate } from '../../judge/gates/judge-gates.ts'
 import type { ToDecide } from '../../judge/gates/precision.ts'
 import { metricNamed } from '../../metrics/families.ts'
 import { needsText } from '../../metrics/questions.ts'
 import { confidence, exactPercent } from '../../text/numbers.ts'
+import { statusText } from '../../text/wording.ts'
 import { comparisonTexts, digitsBesideLimit, levelText, limitText, sizeText } from './gate-numbers.ts'
 
 export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
@@ -22,7 +23,7 @@ export function gateCells(verdict: GateVerdict): string[] {
     optimized === null ? NOT_MEASURED : levelText(gate, optimized, digits),
     ...comparisonCells(verdict),
     `${SYMBOL[gate.direction]} ${limitText(gate, digits)}`,
-    stateText(verdict),
+    verdictCell(verdict),
   ]
 }
 
@@ -56,16 +57,16 @@ const AS_THE_BASELINE = {
 
 /** Plain words, so that the table can be read without the documentation. */
 export function gateMeaning(verdict: JudgedGate): string {
-  const { gate, state, evidence, reason, insensitive } = verdict
+  const { gate, status, evidence, reason, insensitive } = verdict
   const pairs =
     evidence === null ? '' : ` over ${evidence.pairs} ${evidence.pairs === 1 ? 'block' : 'blocks'}`
   const note =
-    insensitive && state === 'passed' ? ' The limit is over 10% of the baseline level: insensitive.' : ''
+    insensitive && status === 'passed' ? ' The limit is over 10% of the baseline level: insensitive.' : ''
   return `${STATISTIC_MEANING[gate.statistic](metricMeaning(gate))}${pairs}. ${capital(reason)}.${note}${precisionText(verdict)}`
 }
 
 /** What the experiment could have seen, and what stands beside its bound. */
-function precisionText({ gate, precision, evidence, state }: JudgedGate): string {
+function precisionText({ gate, precision, evidence, status }: JudgedGate): string {
   if (precision === null)
     return evidence === null || isLevel(gate)
       ? ''
@@ -78,12 +79,12 @@ function precisionText({ gate, precision, evidence, state }: JudgedGate): string
       : ` Minimal detectable effect: ${size} past the limit, in 80% of experiments.`,
     toDecideText(gate, toDecide),
     isEquivalent === true ? ' Equivalent too: the interval stays within the limit on both sides.' : '',
-    isEquivalent === false && state === 'passed' ? ` Not proven equivalent: ${mayBeBetterText(gate)}.` : '',
+    isEquivalent === false && status === 'passed' ? ` Not proven equivalent: ${mayBeBetterText(gate)}.` : '',
   ].join('')
 }
 
 function mayBeBetterText(gate: Gate): string {
-  if (!isTakenAtItsWord(gate)) return 'the optimized model may be better by more than the limit'
+  if (!hasUncheckedDirection(gate)) return 'the optimized model may be better by more than the limit'
   return `${gate.metric} may be ${isMoreBetter(gate) ? 'higher' : 'lower'} by more than the limit`
 }
 
@@ -116,7 +117,7 @@ const STATISTIC_MEANING: Readonly<Record<Gate['statistic'], (metric: string) => 
 
 function metricMeaning(gate: Gate): string {
   const { metric, pricePerGpuHour } = gate
-  if (isTakenAtItsWord(gate)) return `${metric} (${isMoreBetter(gate) ? 'more' : 'less'} is better)`
+  if (hasUncheckedDirection(gate)) return `${metric} (${isMoreBetter(gate) ? 'more' : 'less'} is better)`
   if (pricePerGpuHour !== null)
     return `price of a run from launch to end, at ${pricePerGpuHour} for an hour of a GPU, each process counted as one`
   return metricNamed(metric).meaning
@@ -131,16 +132,16 @@ function comparisonCells(verdict: GateVerdict): [string, string] {
   return [change, lower === null ? 'none' : `${lower} to ${upper} (each ${confidence(evidence.confidence)})`]
 }
 
-function stateText({ gate, state }: GateVerdict): string {
-  return gate.severity === 'required' ? state : `${NOT_REQUIRED[state]} (${gate.severity})`
+function verdictCell({ gate, status }: GateVerdict): string {
+  return gate.severity === 'required' ? statusText(status) : `${NOT_REQUIRED[status]} (${gate.severity})`
 }
 
 /** A gate that decides nothing neither passes nor fails. */
-const NOT_REQUIRED: Readonly<Record<GateState, string>> = {
+const NOT_REQUIRED: Readonly<Record<GateStatus, string>> = {
   passed: 'reached',
   failed: 'not reached',
   inconclusive: 'open',
-  'not measured': NOT_MEASURED,
+  'not-measured': NOT_MEASURED,
 }
 
 function capital(text: string): string {

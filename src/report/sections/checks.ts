@@ -1,5 +1,6 @@
 // Every check, with what it found.
 import type { Check } from '../../judge/checks/check.ts'
+import { statusText } from '../../text/wording.ts'
 import { escapeCell } from '../escape.ts'
 import { ruleLink } from '../rules.ts'
 import { folded, type Section, table } from '../section.ts'
@@ -13,7 +14,7 @@ export const checksSection: Section = ({ verdict }) => ({
 function checksTable(checks: readonly Check[]): string {
   const rows = table([
     ['check', 'state', 'detail'],
-    ...checks.map(({ name, state, detail }) => [name, state, escapeCell(detail, 600)]),
+    ...checks.map(({ name, status, detail }) => [name, statusText(status), escapeCell(detail, 600)]),
   ])
   return `${rows}\n\n${ruleLink('What each check asks', 'checks')}`
 }

@@ -15,6 +15,7 @@ import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
 import { meanOf } from '../../statistics/averages.ts'
 import { bytes, number, percent } from '../../text/numbers.ts'
+import { statusText } from '../../text/wording.ts'
 import { escapeCell } from '../escape.ts'
 import { ruleLink } from '../rules.ts'
 import { folded, type Section, table } from '../section.ts'
@@ -26,9 +27,9 @@ export const machineSection: Section = (result) => ({
 })
 
 function machineTables(result: Result): string {
-  const checks = machineCheckLines(result).map(({ names, state, detail }) => [
+  const checks = machineCheckLines(result).map(({ names, status, detail }) => [
     names,
-    state,
+    statusText(status),
     escapeCell(detail, 600),
   ])
   const { rows, notMeasured } = machineNumbers(result)
@@ -44,13 +45,13 @@ const NOT_MEASURED = 'not measured'
 
 export interface CheckLine {
   readonly names: string
-  readonly state: MachineCheck['state']
+  readonly status: MachineCheck['status']
   readonly detail: string
 }
 
 /** Those that say the same share a line, so that a machine without GPUs says once why nothing was measured. */
 export function machineCheckLines({ machineChecks }: Result): CheckLine[] {
-  const groups = Map.groupBy(machineChecks, ({ state, detail }) => `${state} ${detail}`)
+  const groups = Map.groupBy(machineChecks, ({ status, detail }) => `${status} ${detail}`)
   return [...groups.values()].flatMap((group) => {
     const [first] = group
     return first ? [{ ...first, names: group.map(({ name }) => name).join(', ') }] : []

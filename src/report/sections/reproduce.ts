@@ -37,8 +37,8 @@ function settingsText(environment: Request['environment']): string {
 }
 
 /** The merge base with a merge base is itself, wherever its branch has moved to. */
-function baseOf(sources: Sources | null): Overrides {
-  const found = Object.values(sources ?? {}).find(({ ref }) => ref === MERGE_BASE)
+function baseOf(sources: Sources): Overrides {
+  const found = Object.values(sources).find(({ ref }) => ref === MERGE_BASE)
   return typeof found?.revision === 'string' ? { base: found.revision } : {}
 }
 

@@ -76,8 +76,8 @@ function atOneClockText(found: PairedEstimate | null): string[] {
 }
 
 function breakEvenText(breakEven: BreakEven): string {
-  switch (breakEven.kind) {
-    case 'at once':
+  switch (breakEven.status) {
+    case 'at-once':
       return 'Set-up: the optimized training takes no longer to set up than the baseline.'
     case 'after':
       return `Set-up: the optimized training takes longer to set up, and makes that up after ${stepsText(breakEven.steps)}.`
@@ -85,7 +85,7 @@ function breakEvenText(breakEven: BreakEven): string {
       return `Set-up: the optimized training is set up sooner, and its slower steps use that up after ${stepsText(breakEven.steps)}.`
     case 'never':
       return 'Set-up: the optimized training takes longer to set up, and steps that are no faster never make that up.'
-    case 'not measured':
+    case 'not-measured':
       return 'Set-up: not measured.'
   }
 }

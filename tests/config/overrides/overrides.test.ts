@@ -85,6 +85,9 @@ describe('the text of an override', () => {
     expect(parseOverrides({ blocks: ' 4, 6,8 ' })).toEqual({ blocks: [4, 6, 8] })
     expect(flagsOf({ blocks: [4, 6, 8] })).toEqual(['--blocks', '4,6,8'])
     expect(refusal(() => parseOverrides({ blocks: '4,,8' }))).toContain('blocks: got ""')
+    expect(refusal(() => parseOverrides({ blocks: '8,6' }))).toBe(
+      'blocks: got "8,6", expected growing numbers such as 4,6,8',
+    )
   })
 
   test('gives a positive finite number or a refusal, whatever it is', () => {
@@ -122,7 +125,7 @@ gates: ${gates}
     expect(changed).toEqual({
       ...experiment,
       launch: { ...experiment.launch, python: 'python3.12', nproc_per_node: 8, timeout_minutes: 90 },
-      design: { ...experiment.design, blocks: 6 },
+      design: { ...experiment.design, looks: [{ blocks: 6, pass_level: 0.05, fail_level: 0.05 }] },
     })
   })
 
@@ -147,7 +150,7 @@ gates: ${gates}
     expect(
       refusal(() => parseExperiment(file('{ speedup: { at_least: 2 } }'), 'x.yaml', { blocks: 100 })),
     ).toMatchInlineSnapshot(
-      `"x.yaml, as changed by inputs or flags: design.blocks: got 100, expected at most 64"`,
+      `"x.yaml, as changed by inputs or flags: design.looks.0.blocks: got 100, expected at most 64"`,
     )
     expect(
       refusal(() =>

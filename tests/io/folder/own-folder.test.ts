@@ -5,8 +5,7 @@ import { expect, test } from 'vitest'
 import { refuseSurrounding } from '../../../src/io/folder/own-folder.ts'
 import { refuseForeignFolder, saveCommonReport, Workspace } from '../../../src/io/folder/workspace.ts'
 import { aFolder } from '../../fixtures/processes/launching.ts'
-
-const SMOKE = join(import.meta.dirname, '..', '..', '..', 'benchmarks', 'smoke')
+import { aRecord } from '../../harness/records.ts'
 
 async function aFolderWith(files: Readonly<Record<string, string>>): Promise<string> {
   const folder = await aFolder()
@@ -36,7 +35,7 @@ test.each([
     'of a run that was killed in its first launch',
     async () => (await Workspace.fresh(await aFolder())).directory,
   ],
-  ['of a run of before there was a mark', async () => SMOKE],
+  ['of a run of before there was a mark', () => aRecord('smoke')],
   [
     'of a ladder of before there was a mark',
     async () => aFolderWith({ 'ladder.json': '{"experimentFile": "a"}' }),

@@ -2,18 +2,19 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readMetricsFile } from '../../../src/io/load/read-run-files.ts'
-import { readMetrics } from '../../../src/read/speedproof.ts'
-import { metricsLines } from '../../fixtures/builders.ts'
+import { keptMetrics, readRunMetrics } from '../../../src/io/load/read-run-files.ts'
+import { metricsLines, readMetricsLines } from '../../fixtures/builders.ts'
 import { aFolder } from '../../fixtures/processes/launching.ts'
 
 const LINES = metricsLines()
-const fileOf = async (text: string) => {
-  const path = join(await aFolder(), 'metrics.jsonl')
-  await writeFile(path, text)
-  return path
+/** The folder of a run that has left this as its metrics. */
+const runWith = async (text: string) => {
+  const folder = await aFolder()
+  await mkdir(join(folder, 'trainer'))
+  await writeFile(join(folder, 'trainer', 'metrics.jsonl'), text)
+  return folder
 }
-const read = async (text: string) => await readMetricsFile(await fileOf(text))
+const read = async (text: string) => await readRunMetrics(await runWith(text))
 /** The file with `note` in the read-back of its run_start, as Python writes it with ensure_ascii=False. */
 const withNote = (note: string) => {
   const start = { ...JSON.parse(LINES[0] ?? ''), effective: { note } }
@@ -25,7 +26,7 @@ describe('a metrics file', () => {
     ['\\n', '\n'],
     ['\\r\\n', '\r\n'],
   ])('has lines that end with %s, the last one or not', async (_, end) => {
-    const expected = await readMetrics(LINES)
+    const expected = await readMetricsLines(LINES)
     expect(await read(LINES.join(end))).toEqual(expected)
     expect(await read(LINES.join(end) + end)).toEqual(expected)
     expect(await read(`\uFEFF${LINES.join(end)}`)).toEqual(expected)
@@ -46,12 +47,21 @@ describe('a metrics file', () => {
 
   test('that is none says what it is instead', async () => {
     const folder = await aFolder()
-    const problemOf = async (name: string) => (await readMetricsFile(join(folder, name))).problem
-    await mkdir(join(folder, 'folder'))
-    await symlink(await fileOf(LINES.join('\n')), join(folder, 'link'))
+    const problemOf = async (name: string) => (await readRunMetrics(join(folder, name))).problem
+    const metricsIn = (name: string) => join(folder, name, 'trainer', 'metrics.jsonl')
+    await mkdir(metricsIn('folder'), { recursive: true })
+    await mkdir(join(folder, 'link', 'trainer'), { recursive: true })
+    await symlink(join(await runWith(LINES.join('\n')), 'trainer', 'metrics.jsonl'), metricsIn('link'))
     expect(await problemOf('folder')).toMatchObject({ message: 'metrics.jsonl is not a regular file' })
     expect(await problemOf('link')).toMatchObject({ message: 'metrics.jsonl is not a regular file' })
     expect(await problemOf('none')).toMatchObject({ kind: 'absent' })
     expect((await read('')).problem).toMatchObject({ kind: 'empty' })
   })
+})
+
+test('the lines of the metrics are kept with their file, or not at all', async () => {
+  expect(await keptMetrics(await runWith(`${LINES.join('\n')}\n`))).toEqual({
+    'trainer/metrics.jsonl': LINES,
+  })
+  expect(await keptMetrics(await aFolder())).toBeNull()
 })

@@ -7,7 +7,7 @@ import { aFolder } from '../../fixtures/processes/launching.ts'
 import { type ZipEntry, zip } from '../../harness/zip.ts'
 
 const RESULT = { name: 'result.json', content: '{}' }
-const METRICS = 'runs/01-block-1-baseline/metrics.jsonl'
+const METRICS = 'runs/01-block-1-baseline/trainer/metrics.jsonl'
 
 async function unpack(entries: readonly ZipEntry[] | Buffer, limits = {}) {
   const root = await aFolder()
@@ -30,13 +30,18 @@ it('what a verdict needs is unpacked as it is', async () => {
   expect(await readFile(join(folder, METRICS), 'utf8')).toBe('a line\n')
 })
 
-it.each(['report.md', 'runs/01/log.txt', 'node_modules/x.js', '.npmrc', 'runs/..x/metrics.jsonl'])(
-  'anything else stays inside: %s',
-  async (name) => {
-    const { refusal, files } = await unpack([{ name, content: 'x' }])
-    expect({ refusal, files }).toEqual({ refusal: null, files: [] })
-  },
-)
+it.each([
+  'report.md',
+  'runs/01/log.txt',
+  'node_modules/x.js',
+  '.npmrc',
+  'runs/..x/trainer/metrics.jsonl',
+  'runs/01/metrics.jsonl',
+  'runs/01/trainer/machine.jsonl',
+])('anything else stays inside: %s', async (name) => {
+  const { refusal, files } = await unpack([{ name, content: 'x' }])
+  expect({ refusal, files }).toEqual({ refusal: null, files: [] })
+})
 
 describe('refused, with nothing outside of the folder, is', () => {
   it.each([

@@ -28,7 +28,7 @@ async function findingsOf(python: string, machine: FakeMachine, processes = 1): 
 }
 
 const stateOf = (findings: readonly DoctorFinding[], subject: string) =>
-  findings.find((finding) => finding.subject === subject)?.state
+  findings.find((finding) => finding.subject === subject)?.status
 
 /** An interpreter that answers the doctor as given; everything else it runs. */
 async function aPython(answer: string): Promise<string> {
@@ -48,7 +48,7 @@ test('a machine without GPUs has what a trial needs', async () => {
   expect(stateOf(findings, 'torch')).toBe('ready')
   expect(findings).toContainEqual({
     subject: 'GPUs',
-    state: 'advice',
+    status: 'advice',
     detail: 'none: nvidia-smi ended with exit code 9: no driver',
     remedy: 'the CPU will do for a trial; gates on the machine and on GPU memory cannot pass without a GPU',
   })
@@ -72,7 +72,7 @@ test.each([
 ])('an interpreter that is $python with $torch lacks something: $subject', async ({ subject, ...facts }) => {
   const findings = await findingsOf(await answering(facts), { gpu: [anH200()] })
   expect(findings.find((finding) => finding.subject === subject)).toMatchObject({
-    state: 'missing',
+    status: 'missing',
     remedy: expect.stringMatching(/./),
   })
 })
@@ -114,7 +114,7 @@ test('a lock that an experiment holds is said, and nothing to mend', async () =>
   const python = await answering({ python: '3.12.3', torch: TORCH })
   const findings = await findingsOf(python, { gpu: [gpu] })
   expect(findings.find(({ subject }) => subject === 'lock')).toMatchObject({
-    state: 'advice',
+    status: 'advice',
     detail: expect.stringMatching(/^held by process \d+/),
   })
 })

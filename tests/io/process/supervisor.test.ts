@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { startReaper } from '../../../src/io/process/launch-reaper.ts'
 import { hasVariable, listProcesses } from '../../../src/io/process/process-table.ts'
 import { supervise } from '../../../src/io/process/supervisor.ts'
@@ -110,7 +110,14 @@ test('a log is not named where none is kept', async () => {
 })
 
 test('a command that takes too long is timed out and gone', async () => {
-  const { end, log } = await run({ command: [PYTHON, FAMILY, 'plain'], timeoutSeconds: 1.5 })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let lines = 0
+  const onLine = () => {
+    lines++
+    if (lines === 2) vi.advanceTimersByTime(50_000)
+  }
+  const { end, log } = await run({ command: [PYTHON, FAMILY, 'plain'], timeoutSeconds: 50 }, { onLine })
   expect(end).toMatchObject({ status: 'timed-out' })
   expect(pidsIn(log)).toHaveLength(2)
   expect(stillRunning(pidsIn(log))).toEqual([])

@@ -20,7 +20,7 @@ const skewed: SeedNoise = (random) => 0.0005 * (Math.exp(0.5 * normal(random)) -
 const withBadSeeds: SeedNoise = (random) => 0.0001 * normal(random) + (random() < 0.1 ? 0.005 : 0) - 0.0005
 
 function shareOf(
-  state: Decision['state'],
+  status: Decision['status'],
   looks: readonly number[],
   delta: number,
   [ofBaseline, ofOptimized]: readonly [SeedNoise, SeedNoise],
@@ -33,7 +33,7 @@ function shareOf(
     })
     return decideAt(looks, lossDelta, (seeds) => pairedMean(deltas.slice(0, seeds), confidence))
   })
-  return found.filter((decision) => decision.state === state).length / EXPERIMENTS
+  return found.filter((decision) => decision.status === status).length / EXPERIMENTS
 }
 
 const AT_MOST = 0.05 + margin(0.05, EXPERIMENTS)

@@ -1,6 +1,6 @@
 // Simulated experiments: blocks in balanced order under a named noise, judged at each look until they are decided.
 import type { Gate } from '../../../src/config/gates/gates.ts'
-import { type GateState, judgeGate } from '../../../src/judge/gates/gate-verdict.ts'
+import { type GateStatus, judgeGate } from '../../../src/judge/gates/gate-verdict.ts'
 import { type PairedEstimate, pairedRatio } from '../../../src/judge/paired.ts'
 import { aGate } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
@@ -34,7 +34,7 @@ export function blocksOf(count: number, trueRatio: number, noise: Noise, random:
 }
 
 export interface Decision {
-  readonly state: GateState
+  readonly status: GateStatus
   readonly blocks: number
 }
 
@@ -49,10 +49,10 @@ export function decideAt(
   gate: Gate,
   evidenceAfter: (blocks: number) => PairedEstimate | null,
 ): Decision {
-  let decision: Decision = { state: 'inconclusive', blocks: 0 }
+  let decision: Decision = { status: 'inconclusive', blocks: 0 }
   for (const blocks of looks) {
     const evidence = evidenceAfter(blocks)
-    const { state } = judgeGate({
+    const { status } = judgeGate({
       gate,
       baseline: null,
       optimized: null,
@@ -64,8 +64,8 @@ export function decideAt(
       heldOut: [],
       whyNoTimeToQuality: null,
     })
-    decision = { state, blocks }
-    if (state !== 'inconclusive') return decision
+    decision = { status, blocks }
+    if (status !== 'inconclusive') return decision
   }
   return decision
 }

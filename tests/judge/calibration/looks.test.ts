@@ -10,8 +10,8 @@ function play(trueRatio: number, noise: Noise): Decision[] {
   const random = seededRandom(1)
   return Array.from({ length: TRIALS }, () => decide(blocksOf(8, trueRatio, noise, random)))
 }
-const shareOf = (state: Decision['state'], decisions: readonly Decision[]) =>
-  decisions.filter((decision) => decision.state === state).length / decisions.length
+const shareOf = (status: Decision['status'], decisions: readonly Decision[]) =>
+  decisions.filter((decision) => decision.status === status).length / decisions.length
 
 describe.each(Object.entries(NOISE))('with noise %s', (_, noise) => {
   test('a true speedup just under the limit passes in at most 5% over all looks', () => {
@@ -40,6 +40,6 @@ test('without the correction for looks the same noise passes more often than 5%'
   const looks = [3, 4, 5, 6, 7]
   const passes = Array.from({ length: TRIALS }, () =>
     decide(blocksOf(8, LIMIT * (1 - 1e-9), onePercent, random), looks, 0.95),
-  ).filter(({ state }) => state === 'passed').length
+  ).filter(({ status }) => status === 'passed').length
   expect(passes / TRIALS).toBeGreaterThan(0.08)
 })

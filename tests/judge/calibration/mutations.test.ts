@@ -2,8 +2,14 @@
 import { expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
 import { outcomeOf } from '../../../src/measure/outcome.ts'
-import { readMetrics } from '../../../src/read/speedproof.ts'
-import { aLaunchRecord, anExperiment, aRequest, launchedPlan, metricsLines } from '../../fixtures/builders.ts'
+import {
+  aLaunchRecord,
+  anExperiment,
+  aRequest,
+  launchedPlan,
+  metricsLines,
+  readMetricsLines,
+} from '../../fixtures/builders.ts'
 import { type Random, seededRandom } from '../../fixtures/random.ts'
 
 const FILES = 10_000
@@ -93,7 +99,7 @@ test('no file crashes the judge, and none passes without proof', async () => {
     }
     const text = pick(random, MUTATIONS)(`${metricsLines({ stepSeconds, start }).join('\n')}\n`, random)
     const launch = aLaunchRecord({ runId: run.id })
-    const outcome = outcomeOf(run, launch, await readMetrics(text.split('\n')))
+    const outcome = outcomeOf(run, launch, await readMetricsLines(text.split('\n')))
     const { verdict } = assess(
       request,
       sound.map((launched, index) => (index === position ? { launch, outcome } : launched)),

@@ -41,14 +41,14 @@ function aboveFloor(noise: Noise, looks: readonly number[], random: Random, time
   return looks.some((look) => {
     const seen = runs.filter(({ block }) => (block ?? 0) <= look)
     const compared = compareWithFloors(seen, { baseline: found, optimized: found }, looks.length)
-    return compared.status === 'measured' && compared.variants.some(({ state }) => state === 'above')
+    return compared.status === 'measured' && compared.variants.some(({ status }) => status === 'above')
   })
 }
 
 describe.each(Object.entries(NOISE))('noise %s', (name, noise) => {
   test('makes at most 1% of A/As invalid', () => {
     const random = seededRandom(5)
-    const invalid = share(() => checkAa(findAa(runsOf(AA_BLOCKS, noise, random))).state === 'failed')
+    const invalid = share(() => checkAa(findAa(runsOf(AA_BLOCKS, noise, random))).status === 'failed')
     expect(invalid).toBeLessThan(0.01 + margin(0.01, EXPERIMENTS))
   })
 

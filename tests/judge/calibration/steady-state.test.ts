@@ -33,7 +33,7 @@ async function refused(drift: number): Promise<number> {
     )
     return checkComparability({ experiment, measured: runs }).find(({ name }) => name === 'steady state')
   })
-  return checks.filter((check) => check?.state === 'failed').length / EXPERIMENTS
+  return checks.filter((check) => check?.status === 'failed').length / EXPERIMENTS
 }
 
 test('the trends that a smoke experiment had on two shared CPU cores are luck', () => {
@@ -45,7 +45,7 @@ test('the trends that a smoke experiment had on two shared CPU cores are luck', 
   const check = checkComparability({ experiment: anExperiment(), measured: runs }).find(
     ({ name }) => name === 'steady state',
   )
-  expect(check?.state).toBe('passed')
+  expect(check?.status).toBe('passed')
 })
 
 describe('of 500 experiments on a noisy machine', () => {

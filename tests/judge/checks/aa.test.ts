@@ -1,7 +1,6 @@
 // An A/A: the baseline against itself tells how its runs scatter, and whether the machine is fair to both halves.
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
-import type { Experiment } from '../../../src/config/experiment.ts'
 import { checkAa, findAa, noiseFloorOf } from '../../../src/judge/checks/aa.ts'
 import { noiseFloorSchema } from '../../../src/judge/checks/noise-floor.ts'
 import { UNWATCHED } from '../../../src/measure/machine-record.ts'
@@ -36,7 +35,7 @@ describe('an A/A of a fair machine', () => {
   test('gives the spread of the logarithms around the mean of each half', () => {
     // 5 values +d, -d, +d, -d, +d: 24/5 d^2 around their mean in each half, over 8 degrees of freedom.
     const finding = findAa(alternating(5, 0.01))
-    expect(checkAa(finding).state).toBe('passed')
+    expect(checkAa(finding).status).toBe('passed')
     const floor = noiseFloorOf(finding, aNoiseKey(), ORIGIN)
     expect(floor?.log_standard_deviation).toBeCloseTo(Math.sqrt((2 * 24 * 0.01 ** 2) / 5 / 8), 12)
     expect(floor).toMatchObject({ runs: 10, degrees_of_freedom: 8, key: aNoiseKey(), ...ORIGIN })
@@ -48,7 +47,7 @@ describe('an A/A of a fair machine', () => {
     const noisy = () => 0.005 * Math.exp(0.01 * normal(random))
     const refused = Array.from({ length: 4000 }, () =>
       checkAa(findAa(runsOf(Array.from({ length: 6 }, () => [noisy(), noisy()])))),
-    ).filter(({ state }) => state === 'failed').length
+    ).filter(({ status }) => status === 'failed').length
     // Three standard errors of a share of 1% of 4000.
     expect(Math.abs(refused / 4000 - 0.01)).toBeLessThan(3 * Math.sqrt((0.01 * 0.99) / 4000))
   })
@@ -60,7 +59,7 @@ describe('an A/A gives no floor', () => {
 
   test('when one half is slower than the other', () => {
     const check = checkAa(findAa(alternating(6, 0.001, 1.03)))
-    expect(check).toMatchObject({ state: 'failed', detail: expect.stringContaining('leaves 1 out') })
+    expect(check).toMatchObject({ status: 'failed', detail: expect.stringContaining('leaves 1 out') })
     expect(floorOf(6, 0.001, 1.03)).toBeNull()
   })
 
@@ -78,7 +77,7 @@ describe('an A/A gives no floor', () => {
     const finding = findAa(
       alternating(5, 0.01).map((run, index) => (index === 0 ? { ...run, metrics: {} } : run)),
     )
-    expect(checkAa(finding)).toMatchObject({ state: 'inconclusive', detail: 'not every run was timed' })
+    expect(checkAa(finding)).toMatchObject({ status: 'inconclusive', detail: 'not every run was timed' })
     expect(noiseFloorOf(finding, aNoiseKey(), ORIGIN)).toBeNull()
   })
 
@@ -88,12 +87,13 @@ describe('an A/A gives no floor', () => {
 })
 
 describe('the whole line of an A/A', () => {
-  const experiment: Experiment = {
-    ...anExperiment(),
-    mode: 'aa',
-    design: { blocks: 6, warm_up_launches: 1, seed: 0 },
-    gates: { speedup: { at_least: 1, severity: 'info', evidence: 'interval' } },
-  }
+  const ofBlocks = (blocks: number) =>
+    anExperiment({
+      mode: 'aa',
+      design: { blocks, warm_up_launches: 1, seed: 0 },
+      gates: { speedup: { at_least: 1, severity: 'info', evidence: 'interval' } },
+    })
+  const experiment = ofBlocks(6)
   const configs = { baseline: { batch: 512 }, optimized: { batch: 512 } }
   const watched = { ...UNWATCHED, preflight: aPreflight() }
   const resultOf = async (factor: (run: PlannedRun) => number) =>
@@ -154,7 +154,7 @@ describe('the whole line of an A/A', () => {
   })
 
   test('of one block knows no precision, as any other experiment', async () => {
-    const short = { ...experiment, design: { ...experiment.design, blocks: 1 } }
+    const short = ofBlocks(1)
     const { verdict } = assess(aRequest({ experiment: short, configs }), await launchedPlan(short))
     expect(verdict.gates.map(({ precision }) => precision)).toEqual([null])
   })
@@ -175,6 +175,6 @@ describe('the whole line of an A/A', () => {
       noiseFloors: measuredFloor ? [measuredFloor] : [],
     })
     const { verdict } = assess(request, await launchedPlan(next), watched)
-    expect(verdict.checks.find(({ name }) => name === 'noise floor')).toMatchObject({ state: 'passed' })
+    expect(verdict.checks.find(({ name }) => name === 'noise floor')).toMatchObject({ status: 'passed' })
   })
 })

@@ -18,8 +18,8 @@ const checksOf = (
 function problemsOf(difference: Partial<RunSummary>, experiment = anExperiment()): string[] {
   const runs = [aRunSummary(), aRunSummary({ variant: 'optimized', ...difference })]
   return checksOf(experiment, runs)
-    .filter(({ state }) => state !== 'passed')
-    .map(({ name, state, detail }) => `${name} ${state}: ${detail}`)
+    .filter(({ status }) => status !== 'passed')
+    .map(({ name, status, detail }) => `${name} ${status}: ${detail}`)
 }
 
 test('equal runs pass every check, and each says what it saw', () => {
@@ -47,13 +47,13 @@ describe('the config that a run reports', () => {
     ).find(({ name }) => name === 'equal work')
 
   test('is that of its variant', () => {
-    expect(equalWork({ ...given, more: 1 }, { baseline: given, optimized: given })?.state).toBe('passed')
+    expect(equalWork({ ...given, more: 1 }, { baseline: given, optimized: given })?.status).toBe('passed')
     const optimized = { batch: 512, speed: { fused: false } }
     expect(equalWork(given, { baseline: given, optimized })).toMatchInlineSnapshot(`
       {
         "detail": "block-1-optimized, block-2-optimized: given speed.fused false, reported true: read the config that --config names, and report it",
         "name": "equal work",
-        "state": "failed",
+        "status": "failed",
       }
     `)
   })
@@ -69,7 +69,7 @@ describe('the config that a run reports', () => {
 })
 
 test('without a finished run nothing is known', () => {
-  expect(checksOf(anExperiment(), []).map(({ state }) => state)).toEqual(Array(5).fill('inconclusive'))
+  expect(checksOf(anExperiment(), []).map(({ status }) => status)).toEqual(Array(5).fill('inconclusive'))
 })
 
 describe('a trend over the timed steps', () => {
@@ -86,7 +86,7 @@ describe('a trend over the timed steps', () => {
       {
         "detail": "optimized: over the timed steps all 4 runs get slower by more than 2%; make the runs longer, or find what changes",
         "name": "steady state",
-        "state": "failed",
+        "status": "failed",
       }
     `)
     expect(steadyState([-0.1, -0.11, -0.1, -0.09])?.detail).toContain('all 4 runs get faster by more than 2%')
@@ -94,7 +94,7 @@ describe('a trend over the timed steps', () => {
 
   test('is luck in at most 2% of experiments, over both variants and all looks', () => {
     const random = seededRandom(5)
-    const experiment = anExperiment({ design: { ...anExperiment().design, blocks: [4, 6, 8] } })
+    const experiment = anExperiment({ design: { blocks: [4, 6, 8] } })
     const isRefused = () => {
       const runs = VARIANTS.flatMap((variant) =>
         Array.from({ length: 8 }, (_, index) =>
@@ -104,7 +104,7 @@ describe('a trend over the timed steps', () => {
       return [4, 6, 8].some((look) => {
         const seen = runs.filter(({ block }) => (block ?? 0) <= look)
         return checksOf(experiment, seen).some(
-          ({ name, state }) => name === 'steady state' && state === 'failed',
+          ({ name, status }) => name === 'steady state' && status === 'failed',
         )
       })
     }
@@ -114,7 +114,7 @@ describe('a trend over the timed steps', () => {
   })
 
   test('is told from three runs on', () => {
-    expect(steadyState([0.1, 0.101, 0.1])?.state).toBe('failed')
+    expect(steadyState([0.1, 0.101, 0.1])?.status).toBe('failed')
   })
 
   test.each([
@@ -123,7 +123,7 @@ describe('a trend over the timed steps', () => {
     ['of less than 2%', [0.015, 0.014, 0.016, 0.015]],
     ['of two runs, which are too few to tell', [0.1, 0.1]],
   ])('%s leaves it steady', (_, trends) => {
-    expect(steadyState(trends)?.state).toBe('passed')
+    expect(steadyState(trends)?.status).toBe('passed')
   })
 })
 
@@ -193,9 +193,9 @@ test('the runs of one variant may differ in nothing, not even under speed', () =
       anExperiment(),
       fused.flatMap((value, index) => [aRunSummary({ block: index + 1 }), optimized(index + 1, value)]),
     ).find(({ name }) => name === 'equal work')
-  expect(equalWork(true, true, true)?.state).toBe('passed')
+  expect(equalWork(true, true, true)?.status).toBe('passed')
   expect(equalWork(true, false, false)).toMatchObject({
-    state: 'failed',
+    status: 'failed',
     detail:
       'the optimized runs report different values of speed.fused in their config: leave out of it what differs from run to run',
   })
@@ -277,7 +277,7 @@ describe('updates that a scaler skips', () => {
     const runs = [aRunSummary({ skippedUpdates: 2 }), aRunSummary({ variant: 'optimized' })]
     const [equalWork] = checksOf(anExperiment(), runs)
     expect(equalWork).toMatchObject({
-      state: 'passed',
+      status: 'passed',
       detail:
         '640 samples, 40 updates, 1000 parameters in every run; updates skipped by a run, at most: 2 of the baseline, 0 of the optimized',
     })
@@ -338,6 +338,6 @@ describe('versions of packages', () => {
       variants: { ...variants, baseline: { ...variants.baseline, revision: 'merge-base' } },
     })
     const runs = [aRunSummary(), aRunSummary({ block: 2, ...newer })]
-    expect(checksOf(experiment, runs).find(({ name }) => name === 'same machine')?.state).toBe('failed')
+    expect(checksOf(experiment, runs).find(({ name }) => name === 'same machine')?.status).toBe('failed')
   })
 })

@@ -28,7 +28,7 @@ const judgeRuns = (
   floors: Floors,
 ) =>
   judge({
-    ...{ experiment, outcomes, runs, floors, sources: null, configs: null },
+    ...{ experiment, outcomes, runs, floors, sources: aRequest().sources, configs: null },
     comparison: compare(runs, gatesOf(experiment)),
     reevaluation: NOT_REEVALUATED,
   })
@@ -51,7 +51,7 @@ const found = (log_standard_deviation = 0.01) => ({
 const statesOf = (runs: readonly RunSummary[], floors: Floors, looks = 1) => {
   const compared = compareWithFloors(runs, floors, looks)
   return compared.status === 'measured'
-    ? compared.variants.map(({ variant, state }) => `${variant} ${state}`)
+    ? compared.variants.map(({ variant, status }) => `${variant} ${status}`)
     : compared.reason
 }
 
@@ -115,7 +115,7 @@ describe('runs on a machine with a floor', () => {
       const runs = alternating(4, Math.sqrt((8.5 * 3) / 4) * 0.01)
       const floors = { ...NO_FLOORS, baseline: found() }
       const { noise } = judgeRuns(experiment, outcomes, runs, floors)
-      return noise.status === 'measured' ? noise.variants.map(({ state }) => state) : noise.reason
+      return noise.status === 'measured' ? noise.variants.map(({ status }) => status) : noise.reason
     }
     expect(await judgedWith(4)).toEqual(['above'])
     expect(await judgedWith([4, 6])).toEqual(['within'])
@@ -207,7 +207,7 @@ describe('a stored floor', () => {
     if (key === null) throw new Error('no key')
     const watched = { ...UNWATCHED, preflight }
     const { verdict } = assess({ ...request, noiseFloors: [aNoiseFloor({ key })] }, launched, watched)
-    expect(verdict.noise.status).toBe('not measured')
+    expect(verdict.noise.status).toBe('not-measured')
   })
 
   test('gives way to a newer one', () => {

@@ -39,7 +39,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       {
         "detail": "one process evaluated 8 checkpoints again: val_loss as the trainings reported, to within 0.45%",
         "name": "evaluation",
-        "state": "passed",
+        "status": "passed",
       }
     `)
   })
@@ -51,7 +51,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       {
         "detail": "04-block-1-optimized: reported val_loss 0.020000, evaluated again 0.020200 (tolerance 0.00010)",
         "name": "evaluation",
-        "state": "failed",
+        "status": "failed",
       }
     `)
   })
@@ -64,7 +64,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
 
   test('is inconclusive when numbers are missing, or the process failed', async () => {
     const missing = await assessed((id) => (id === '04-block-1-optimized' ? null : 0.02))
-    expect(missing).toMatchObject({ verdict: 'inconclusive', evaluation: { state: 'inconclusive' } })
+    expect(missing).toMatchObject({ verdict: 'inconclusive', evaluation: { status: 'inconclusive' } })
     expect(missing.reason).toMatchInlineSnapshot(
       `"evaluation: not all checkpoints were evaluated again, 1 of 8 runs are missing: the process left them out"`,
     )
@@ -83,7 +83,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       return assess(aRequest({ experiment }), launched, undefined, reevaluation).verdict.reason
     }
     expect(reasonOf(counting.map((id) => `/out/runs/${id}`))).toMatchInlineSnapshot(
-      `"evaluation: not all checkpoints were evaluated again, 8 of 8 runs are missing: run: got "/out/runs/03-block-1-baseline", "/out/runs/04-block-1-optimized" and 6 more, expected the last part of each --run, such as "03-block-1-baseline""`,
+      `"evaluation: not all checkpoints were evaluated again, 8 of 8 runs are missing: run: got "/out/runs/03-block-1-baseline", "/out/runs/04-block-1-optimized" and 6 more, expected each folder as --run gave it, such as ".../03-block-1-baseline/trainer""`,
     )
     expect(reasonOf([])).toMatchInlineSnapshot(
       `"evaluation: not all checkpoints were evaluated again, 8 of 8 runs are missing: evaluation/evaluations.jsonl has no line that can be read"`,
@@ -107,7 +107,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       'evaluation: the experiment ended during the evaluation, of which there is no record',
     ])
     const wrong = await assessed((id) => (id === first ? 0.9 : null), ended)
-    expect(wrong).toMatchObject({ verdict: 'invalid', evaluation: { state: 'failed' } })
+    expect(wrong).toMatchObject({ verdict: 'invalid', evaluation: { status: 'failed' } })
   })
 
   test('has to agree with the strictest of the gates of a number', async () => {
@@ -134,7 +134,7 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, again]))
       const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
       const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
-      return verdict.checks.find(({ name }) => name === 'evaluation')?.state
+      return verdict.checks.find(({ name }) => name === 'evaluation')?.status
     }
     expect(await evaluationWith({ metrics: { nrmse: 0.1 } })).toBe('passed')
     expect(await evaluationWith()).toBe('passed')
@@ -155,12 +155,12 @@ describe('an experiment whose checkpoints were evaluated again', () => {
       return verdict.checks.find(({ name }) => name === 'evaluation')
     }
     const [whole, each] = ['time_to_quality_speedup', 'time_to_each_quality_speedup']
-    expect(await evaluationWith(each, 0.001009)).toMatchObject({ state: 'passed' })
+    expect(await evaluationWith(each, 0.001009)).toMatchObject({ status: 'passed' })
     expect((await evaluationWith(each, 0.001009))?.detail).toContain(`val_loss, ${partLoss}`)
-    expect(await evaluationWith(each, 0.00102)).toMatchObject({ state: 'failed' })
-    expect(await evaluationWith(each, 0.001, 0.0203)).toMatchObject({ state: 'failed' })
-    expect(await evaluationWith(whole, 0.00102)).toMatchObject({ state: 'passed' })
-    expect(await evaluationWith(whole, 0.001, 0.0203)).toMatchObject({ state: 'failed' })
+    expect(await evaluationWith(each, 0.00102)).toMatchObject({ status: 'failed' })
+    expect(await evaluationWith(each, 0.001, 0.0203)).toMatchObject({ status: 'failed' })
+    expect(await evaluationWith(whole, 0.00102)).toMatchObject({ status: 'passed' })
+    expect(await evaluationWith(whole, 0.001, 0.0203)).toMatchObject({ status: 'failed' })
   })
 
   test('holds a loss to a hundredth for its time also where a gate of its own would allow more', async () => {
@@ -199,9 +199,9 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     }
     const [each, part] = ['time_to_each_quality_speedup', { 'evaluation.val_loss/b': 0.9 }]
     expect((await evaluationWith(each, 2, part))?.detail).toContain('evaluation.val_loss/b was not reported')
-    expect((await evaluationWith(each, 1, part))?.state).toBe('passed')
-    expect((await evaluationWith(each, 2, { 'evaluation.rollout_nrmse/a': 0.9 }))?.state).toBe('passed')
-    expect((await evaluationWith('time_to_quality_speedup', 2, part))?.state).toBe('passed')
+    expect((await evaluationWith(each, 1, part))?.status).toBe('passed')
+    expect((await evaluationWith(each, 2, { 'evaluation.rollout_nrmse/a': 0.9 }))?.status).toBe('passed')
+    expect((await evaluationWith('time_to_quality_speedup', 2, part))?.status).toBe('passed')
   })
 
   test('needs every metric that a gate looks at', async () => {
@@ -220,18 +220,18 @@ describe('nothing is evaluated again', () => {
   const toReevaluate = async (experiment: Experiment, count?: number) => {
     const launched = (await launchedPlan(experiment)).slice(0, count)
     const result = assess(aRequest({ experiment }), launched)
-    const { state, detail } = result.verdict.checks.find(({ name }) => name === 'evaluation') ?? {}
-    return { runs: runsToReevaluate(result).length, state, detail }
+    const { status, detail } = result.verdict.checks.find(({ name }) => name === 'evaluation') ?? {}
+    return { runs: runsToReevaluate(result).length, status, detail }
   }
 
   test('but all counted runs of a complete experiment', async () => {
-    expect(await toReevaluate(evaluated())).toMatchObject({ runs: 8, state: 'inconclusive' })
+    expect(await toReevaluate(evaluated())).toMatchObject({ runs: 8, status: 'inconclusive' })
   })
 
   test('by a trainer that cannot', async () => {
     expect(await toReevaluate(anExperiment())).toEqual({
       runs: 0,
-      state: 'not measured',
+      status: 'not-measured',
       detail: 'not re-evaluated: the experiment names no trainer.evaluate_command',
     })
   })
@@ -240,7 +240,7 @@ describe('nothing is evaluated again', () => {
     const gates: Experiment['gates'] = {
       speedup: { at_least: 3, severity: 'required', evidence: 'interval' },
     }
-    expect(await toReevaluate(evaluated({ gates }))).toMatchObject({ runs: 0, state: 'not measured' })
+    expect(await toReevaluate(evaluated({ gates }))).toMatchObject({ runs: 0, status: 'not-measured' })
   })
 
   test('for the time that an evaluation took, which never comes again', async () => {
@@ -253,11 +253,11 @@ describe('nothing is evaluated again', () => {
         evidence: 'interval',
       },
     }
-    expect(await toReevaluate(evaluated({ gates }))).toMatchObject({ runs: 0, state: 'not measured' })
+    expect(await toReevaluate(evaluated({ gates }))).toMatchObject({ runs: 0, status: 'not-measured' })
   })
 
   test('of an A/A', async () => {
-    expect(await toReevaluate(evaluated({ mode: 'aa' }))).toMatchObject({ runs: 0, state: 'not measured' })
+    expect(await toReevaluate(evaluated({ mode: 'aa' }))).toMatchObject({ runs: 0, status: 'not-measured' })
   })
 
   test('before all is launched, and then nothing passes', async () => {

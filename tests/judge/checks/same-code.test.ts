@@ -26,7 +26,7 @@ const runs = (...hashes: [before: string, after: string][]) =>
   )
 
 test('the same before and after every run passes', () => {
-  expect(codeOf(experiment, runs([ONE, ONE], [ONE, ONE]))).toMatchObject({ state: 'passed' })
+  expect(codeOf(experiment, runs([ONE, ONE], [ONE, ONE]))).toMatchObject({ status: 'passed' })
 })
 
 describe('a change', () => {
@@ -35,7 +35,7 @@ describe('a change', () => {
       {
         "detail": "the trainer's sources changed between after block-1-baseline and before block-1-optimized (SHA-256 111111111111, then 222222222222): measure again, and leave them alone meanwhile, or name a revision for each variant",
         "name": "same code",
-        "state": "failed",
+        "status": "failed",
       }
     `)
   })
@@ -55,11 +55,11 @@ describe('a change', () => {
   })
 
   test('from one revision to the other is none, but one within a revision is', () => {
-    expect(codeOf(regression, runs([ONE, ONE], [OTHER, OTHER])).state).toBe('passed')
-    expect(codeOf(regression, runs([ONE, ONE], [OTHER, OTHER], [OTHER, OTHER])).state).toBe('failed')
+    expect(codeOf(regression, runs([ONE, ONE], [OTHER, OTHER])).status).toBe('passed')
+    expect(codeOf(regression, runs([ONE, ONE], [OTHER, OTHER], [OTHER, OTHER])).status).toBe('failed')
   })
 })
 
 test('code that nobody looked at stops nothing', () => {
-  expect(codeOf(experiment, [aRunSummary({ code: null })]).state).toBe('not measured')
+  expect(codeOf(experiment, [aRunSummary({ code: null })]).status).toBe('not-measured')
 })

@@ -30,9 +30,9 @@ test('is asked for by name', () => {
 
 test('passes or fails by the ratio of the shares', () => {
   const less = verdictOf(waiting(0.1))
-  expect(less).toMatchObject({ state: 'passed' })
+  expect(less).toMatchObject({ status: 'passed' })
   expect(less?.evidence?.estimate).toBeCloseTo(0.5, 2)
-  expect(verdictOf(waiting(0.4))).toMatchObject({ state: 'failed' })
+  expect(verdictOf(waiting(0.4))).toMatchObject({ status: 'failed' })
 })
 
 test('shows both shares in percent, and their ratio', () => {
@@ -44,5 +44,5 @@ test('is not measured where the trainer does not report what it waits', () => {
   const silent = [1, 2, 3].flatMap((block) =>
     (['baseline', 'optimized'] as const).map((variant) => aRunSummary({ variant, block })),
   )
-  expect(verdictOf(silent)).toMatchObject({ state: 'not measured' })
+  expect(verdictOf(silent)).toMatchObject({ status: 'not-measured' })
 })

@@ -24,7 +24,7 @@ function beside(verdict: ReturnType<typeof judged>) {
   const { detectable, toDecide, isEquivalent } = precisionOf(verdict) ?? {}
   return { detectable: detectable?.toPrecision(9), toDecide, isEquivalent }
 }
-const stateOf = (...given: Parameters<typeof judged>) => judged(...given).state
+const stateOf = (...given: Parameters<typeof judged>) => judged(...given).status
 
 const speedup = aGate()
 const lossDelta = aGate({
@@ -45,7 +45,7 @@ const nrmseRatio = aGate({
 describe('the speedup gate', () => {
   test('passes when its lower bound clears the limit', () => {
     expect(judged(speedup, [4, 4.1, 4, 4.1], [1, 1, 1, 1])).toMatchObject({
-      state: 'passed',
+      status: 'passed',
       reason: 'the whole interval clears the limit',
     })
   })
@@ -57,7 +57,7 @@ describe('the speedup gate', () => {
 
   test('is inconclusive when the interval spans the limit', () => {
     expect(judged(speedup, [3, 3.4, 3, 3.4], [1, 1, 1, 1])).toMatchObject({
-      state: 'inconclusive',
+      status: 'inconclusive',
       reason: 'the interval spans the limit after 4 blocks',
     })
   })
@@ -67,14 +67,14 @@ describe('the speedup gate', () => {
   })
 
   test('does not pass on an estimate above the limit alone', () => {
-    const { evidence, state } = judged(speedup, [3.1, 3.2], [1, 1])
+    const { evidence, status } = judged(speedup, [3.1, 3.2], [1, 1])
     expect(evidence?.estimate).toBeGreaterThan(3)
-    expect(state).toBe('inconclusive')
+    expect(status).toBe('inconclusive')
   })
 
   test('is inconclusive with one block, however large the speedup', () => {
     expect(judged(speedup, [400], [1])).toMatchObject({
-      state: 'inconclusive',
+      status: 'inconclusive',
       reason: 'no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point',
     })
   })
@@ -82,7 +82,7 @@ describe('the speedup gate', () => {
   test('judges one block by its estimate when the experiment accepts that, and says so', () => {
     const point = aGate({ evidence: 'point' })
     expect(judged(point, [3], [1])).toMatchObject({
-      state: 'passed',
+      status: 'passed',
       reason: 'by its point estimate alone (evidence: point), over 1 block',
     })
     expect(stateOf(point, [2.99], [1])).toBe('failed')
@@ -97,7 +97,7 @@ describe('a ratio of numbers that were reported, and have none', () => {
     [[0, 2, 1], [0, 1, 1], 'there is a ratio only where every run reports allocation_retries above 0'],
     [[1, 1, 1], [1, Number.NaN, 1], 'not every run reported a usable allocation_retries'],
   ])('%j and %j', (baseline, optimized, reason) => {
-    expect(judged(retries, baseline, optimized)).toMatchObject({ state: 'not measured', reason })
+    expect(judged(retries, baseline, optimized)).toMatchObject({ status: 'not-measured', reason })
   })
 })
 
@@ -119,12 +119,12 @@ describe('the loss gate', () => {
 
   test.each([1, 2])('cannot prove anything with %d seeds, and shows no bound', (seeds) => {
     const losses = Array<number>(seeds).fill(0.5)
-    const { state, evidence } = judged(lossDelta, losses, losses)
-    expect(state).toBe('inconclusive')
+    const { status, evidence } = judged(lossDelta, losses, losses)
+    expect(status).toBe('inconclusive')
     expect(evidence?.bounds).toBeNull()
     const point = judged(aGate({ ...lossDelta, evidence: 'point' }), losses, losses)
     expect(point).toMatchObject({
-      state: 'passed',
+      status: 'passed',
       reason: expect.stringContaining('with so few seeds luck'),
     })
   })
@@ -215,7 +215,7 @@ describe('a gate of a number of which more is better', () => {
         const more = aGate({ ...accuracy, limit: -margin, evidence: by })
         const below = judged(less, ...columns(of.map(([b, o]) => [-b, -o])))
         const above = judged(more, ...columns(of))
-        expect([above.state, above.insensitive]).toEqual([below.state, below.insensitive])
+        expect([above.status, above.insensitive]).toEqual([below.status, below.insensitive])
         expect(beside(above)).toEqual(beside(below))
       }),
     )
@@ -274,7 +274,7 @@ describe('a number that is not there', () => {
       heldOut: [],
       whyNoTimeToQuality: '1 of 8 runs do not end there',
     }
-    expect(judgeGate(late)).toMatchObject({ state: 'not measured', reason: late.whyNoTimeToQuality })
+    expect(judgeGate(late)).toMatchObject({ status: 'not-measured', reason: late.whyNoTimeToQuality })
     expect(judgeGate({ ...late, blocks: 0 }).reason).toBe('no block has two finished runs')
   })
 
@@ -319,7 +319,7 @@ describe('a number that is not there', () => {
         whyNoTimeToQuality: null,
       })
       expect(verdict).toMatchObject({
-        state: 'not measured',
+        status: 'not-measured',
         reason: 'not every run reported a usable seconds_per_sample',
       })
     }

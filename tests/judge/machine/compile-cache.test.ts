@@ -19,25 +19,25 @@ async function checkOf(...states: (CompileCache | null)[]) {
 
 test('blocks whose runs are both warm pass, whatever the warm-up launches were', async () => {
   expect(await checkOf('cold', 'cold', 'warm', 'warm', 'warm', 'warm')).toMatchObject({
-    state: 'passed',
+    status: 'passed',
     detail: 'no block has one cold and one warm run (warm)',
   })
 })
 
 test('a variant that compiles nothing is unlike nothing', async () => {
-  expect((await checkOf('unused', 'cold', 'unused', 'cold', 'warm', 'unused')).state).toBe('passed')
+  expect((await checkOf('unused', 'cold', 'unused', 'cold', 'warm', 'unused')).status).toBe('passed')
 })
 
 test('one cold and one warm run of a block are a warning with its remedy', async () => {
   expect(await checkOf('cold', 'cold', 'warm', 'cold', 'warm', 'warm')).toEqual({
     name: 'compile caches',
-    state: 'warned',
+    status: 'warned',
     detail:
       'one run compiled and the other found all compiled in block 1; give each variant a warm-up launch',
   })
 })
 
 test('what a launch does not tell is not measured', async () => {
-  expect((await checkOf('cold', 'cold', 'warm', null, 'warm', 'warm')).state).toBe('not measured')
-  expect(checkCompileCaches([]).state).toBe('not measured')
+  expect((await checkOf('cold', 'cold', 'warm', null, 'warm', 'warm')).status).toBe('not-measured')
+  expect(checkCompileCaches([]).status).toBe('not-measured')
 })

@@ -3,9 +3,9 @@ import type { MachineCheck } from '../../../src/judge/machine/machine-check.ts'
 import { withMachine } from '../../../src/judge/machine/machine-verdict.ts'
 import { aResult } from '../../fixtures/builders.ts'
 
-const THROTTLED: MachineCheck = { name: 'throttling', state: 'failed', detail: 'slowed down by heat' }
-const SPREAD: MachineCheck = { name: 'GPU probe', state: 'warned', detail: '4% apart' }
-const UNSEEN: MachineCheck = { name: 'GPU sharing', state: 'not measured', detail: 'no GPU' }
+const THROTTLED: MachineCheck = { name: 'throttling', status: 'failed', detail: 'slowed down by heat' }
+const SPREAD: MachineCheck = { name: 'GPU probe', status: 'warned', detail: '4% apart' }
+const UNSEEN: MachineCheck = { name: 'GPU sharing', status: 'not-measured', detail: 'no GPU' }
 
 test('a machine that failed a check makes the verdict invalid, whatever the gates say', async () => {
   const { verdict } = await aResult()
@@ -25,14 +25,14 @@ test('an invalid verdict keeps its own reason beside the machine', async () => {
 
 test('runs that cannot be compared are no failed launch', async () => {
   const { verdict } = await aResult()
-  const unequal = { name: 'equal work' as const, state: 'failed' as const, detail: 'samples differ' }
+  const unequal = { name: 'equal work' as const, status: 'failed' as const, detail: 'samples differ' }
   const invalid = { ...verdict, verdict: 'invalid' as const, reason: 'samples differ', checks: [unequal] }
   expect(withMachine(invalid, [THROTTLED]).reason).toBe('samples differ; throttling: slowed down by heat')
 })
 
 test('a failed launch stays the reason', async () => {
   const { verdict } = await aResult()
-  const completion = { name: 'completion' as const, state: 'failed' as const, detail: 'out of memory' }
+  const completion = { name: 'completion' as const, status: 'failed' as const, detail: 'out of memory' }
   const failed = { ...verdict, verdict: 'failed' as const, reason: 'out of memory', checks: [completion] }
   expect(withMachine(failed, [THROTTLED])).toMatchObject({ verdict: 'failed', reason: 'out of memory' })
 })

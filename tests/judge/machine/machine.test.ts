@@ -25,40 +25,40 @@ function checksOf(difference: Partial<MachineSummary>) {
 }
 
 const stateOf = (name: string, difference: Partial<MachineSummary>) =>
-  checksOf(difference).find((check) => check.name === name)?.state
+  checksOf(difference).find((check) => check.name === name)?.status
 
 test('a machine that stayed as it was passes every check', () => {
-  expect(new Set(checksOf({}).map(({ state }) => state))).toEqual(new Set(['passed']))
+  expect(new Set(checksOf({}).map(({ status }) => status))).toEqual(new Set(['passed']))
 })
 
 test('slowdown fails above 1% of the steady samples, and is unknown when it was not sampled', () => {
   expect(stateOf('throttling', { slowdownShare: 0.01 })).toBe('passed')
   expect(stateOf('throttling', { slowdownShare: 0.011 })).toBe('failed')
-  expect(stateOf('throttling', { slowdownShare: null })).toBe('not measured')
+  expect(stateOf('throttling', { slowdownShare: null })).toBe('not-measured')
   expect(stateOf('throttling', { isComplete: false })).toBe('warned')
 })
 
 test('being at the power limit is information', () => {
   expect(checksOf({ powerCapShare: 0.5 }).find(({ name }) => name === 'throttling')).toMatchObject({
-    state: 'passed',
+    status: 'passed',
     detail: expect.stringContaining('at the power limit in up to'),
   })
 })
 
 test('a foreign process fails, and one that could not be seen is unknown', () => {
   expect(stateOf('GPU sharing', { foreignProcesses: [77] })).toBe('failed')
-  expect(stateOf('GPU sharing', { foreignProcesses: null })).toBe('not measured')
+  expect(stateOf('GPU sharing', { foreignProcesses: null })).toBe('not-measured')
 })
 
 test('a fingerprint that changed in a run fails', () => {
   expect(stateOf('GPU state', { fingerprintAfter: 'another driver' })).toBe('failed')
-  expect(stateOf('GPU state', { fingerprintAfter: null })).toBe('not measured')
+  expect(stateOf('GPU state', { fingerprintAfter: null })).toBe('not-measured')
   expect(stateOf('GPU state', { fingerprintBefore: null, fingerprintAfter: 'another driver' })).toBe('failed')
 })
 
 test('a process that stays on a GPU after its run fails', () => {
   expect(stateOf('GPU release', { processesLeft: [100] })).toBe('failed')
-  expect(stateOf('GPU release', { processesLeft: null })).toBe('not measured')
+  expect(stateOf('GPU release', { processesLeft: null })).toBe('not-measured')
 })
 
 test('a run that was not watched leaves the others unproven, and what is wrong in them wrong', () => {
@@ -67,11 +67,11 @@ test('a run that was not watched leaves the others unproven, and what is wrong i
     checkMachine(aPreflight(), RUNS, watched).find(({ name }) => name === 'throttling')
   const [first, ...others] = machines
   expect(throttling(others)).toMatchObject({
-    state: 'warned',
+    status: 'warned',
     detail: `${first?.runId}: not watched to the end; nobody knows what disturbed it there`,
   })
-  expect(throttling(others.map((one) => ({ ...one, slowdownShare: 0.5 })))?.state).toBe('failed')
-  expect(throttling([])).toMatchObject({ state: 'not measured' })
+  expect(throttling(others.map((one) => ({ ...one, slowdownShare: 0.5 })))?.status).toBe('failed')
+  expect(throttling([])).toMatchObject({ status: 'not-measured' })
 })
 
 test('a run that was not watched to its end may have been disturbed unseen', () => {
@@ -79,7 +79,7 @@ test('a run that was not watched to its end may have been disturbed unseen', () 
   const cut = machines.map((machine, index) => ({ ...machine, isComplete: index > 0 }))
   const sharing = checkMachine(aPreflight(), RUNS, cut).find(({ name }) => name === 'GPU sharing')
   expect(sharing).toMatchObject({
-    state: 'warned',
+    status: 'warned',
     detail: `${machines[0]?.runId}: not watched to the end; nobody knows what disturbed it there`,
   })
 })
@@ -89,7 +89,7 @@ test('GPUs that the runs did not use are not judged', () => {
   expect(checkMachine(aPreflight({ processesWanted: 16 }), runs, []).slice(1)).toEqual([
     {
       name: 'GPUs',
-      state: 'not measured',
+      status: 'not-measured',
       detail: 'the runs used AMD EPYC 9654, no GPU of this machine',
     },
   ])
@@ -109,7 +109,7 @@ test('GPUs are judged when a run was seen on them, whatever it calls its devices
 })
 
 test('a machine that nobody looked at was not measured', () => {
-  expect(checkMachine(null, RUNS, []).map(({ state }) => state)).toEqual(['not measured'])
+  expect(checkMachine(null, RUNS, []).map(({ status }) => status)).toEqual(['not-measured'])
 })
 
 const problemsOf = (difference: Partial<MachineRecord>) =>

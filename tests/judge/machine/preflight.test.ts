@@ -19,7 +19,7 @@ const probes = (...tflops: number[]): GpuProbe[] =>
   }))
 
 test('a machine whose GPUs are alike, idle and healthy passes every check', () => {
-  expect(checkPreflight(aPreflight()).map(({ name, state }) => `${name}: ${state}`)).toEqual([
+  expect(checkPreflight(aPreflight()).map(({ name, status }) => `${name}: ${status}`)).toEqual([
     'GPUs: passed',
     'GPU processes: passed',
     'GPU memory: passed',
@@ -31,21 +31,21 @@ test('a machine whose GPUs are alike, idle and healthy passes every check', () =
 test('nothing passes on a machine without GPUs', () => {
   const nothing = { status: 'not-measured', reason: 'nvidia-smi cannot be started' } as const
   const checks = checkPreflight(aPreflight({ gpus: nothing, processes: nothing, probes: nothing }))
-  expect(new Set(checks.map(({ state }) => state))).toEqual(new Set(['not measured']))
+  expect(new Set(checks.map(({ status }) => status))).toEqual(new Set(['not-measured']))
   expect(checks[0]?.detail).toBe('nvidia-smi cannot be started')
 })
 
 test.each([{ name: 'NVIDIA H100 80GB HBM3' }, { driver: '570.1' }, { migMode: 'Enabled' }])(
   'GPUs fail when one of them is %o',
   (difference) => {
-    expect(stateOf('GPUs', { gpus: twoGpus(difference) })?.state).toBe('failed')
+    expect(stateOf('GPUs', { gpus: twoGpus(difference) })?.status).toBe('failed')
   },
 )
 
 test('GPUs fail when there are fewer than processes', () => {
   expect(stateOf('GPUs', { processesWanted: 4 })).toEqual({
     name: 'GPUs',
-    state: 'failed',
+    status: 'failed',
     detail:
       "2 visible for 4 processes; lower nproc-per-node, or set CUDA_VISIBLE_DEVICES to '' for a training on the CPU",
   })
@@ -53,26 +53,26 @@ test('GPUs fail when there are fewer than processes', () => {
 
 test('a process of somebody else fails', () => {
   expect(stateOf('GPU processes', { processes: measured([{ gpuUuid: 'GPU-1', pid: 77 }]) })).toMatchObject({
-    state: 'failed',
+    status: 'failed',
     detail: expect.stringContaining('process 77'),
   })
 })
 
 test('memory in use fails beyond what an idle driver takes', () => {
   const using = (memoryUsedBytes: number | null) =>
-    stateOf('GPU memory', { gpus: twoGpus({ memoryUsedBytes, memoryTotalBytes: 100e9 }) })?.state
+    stateOf('GPU memory', { gpus: twoGpus({ memoryUsedBytes, memoryTotalBytes: 100e9 }) })?.status
   expect(using(4e9)).toBe('passed')
   expect(using(6e9)).toBe('failed')
-  expect(using(null)).toBe('not measured')
+  expect(using(null)).toBe('not-measured')
   const sizeless = twoGpus({ memoryUsedBytes: 4e9, memoryTotalBytes: null })
-  expect(stateOf('GPU memory', { gpus: sizeless })?.state).toBe('not measured')
+  expect(stateOf('GPU memory', { gpus: sizeless })?.status).toBe('not-measured')
 })
 
 test('pending memory errors fail, unknown ones were not measured', () => {
   const pending = (hasPendingEccErrors: boolean | null) =>
-    stateOf('ECC', { gpus: twoGpus({ hasPendingEccErrors }) })?.state
+    stateOf('ECC', { gpus: twoGpus({ hasPendingEccErrors }) })?.status
   expect(pending(true)).toBe('failed')
-  expect(pending(null)).toBe('not measured')
+  expect(pending(null)).toBe('not-measured')
 })
 
 test.each([
@@ -83,8 +83,8 @@ test.each([
   [[700, 630], 'failed'],
   [[700, 0], 'failed'],
   [[700], 'passed'],
-])('probes of %j TFLOP/s: %s', (tflops, state) => {
-  expect(stateOf('GPU probe', { probes: measured(probes(...tflops)) })?.state).toBe(state)
+])('probes of %j TFLOP/s: %s', (tflops, status) => {
+  expect(stateOf('GPU probe', { probes: measured(probes(...tflops)) })?.status).toBe(status)
 })
 
 test('slow copies alone are seen', () => {
@@ -92,14 +92,14 @@ test('slow copies alone are seen', () => {
     ...probe,
     copyGigabytesPerSecond: 4200 - 1000 * index,
   }))
-  expect(stateOf('GPU probe', { probes: measured(slowCopy) })?.state).toBe('failed')
+  expect(stateOf('GPU probe', { probes: measured(slowCopy) })?.status).toBe('failed')
 })
 
 test('GPUs that are named, but not there, fail alone: there is nothing else to look at', () => {
   expect(checkPreflight(aPreflight({ gpus: measured([]) }))).toEqual([
     {
       name: 'GPUs',
-      state: 'failed',
+      status: 'failed',
       detail:
         "0 visible for 2 processes; lower nproc-per-node, or set CUDA_VISIBLE_DEVICES to '' for a training on the CPU",
     },
@@ -109,7 +109,7 @@ test('GPUs that are named, but not there, fail alone: there is nothing else to l
 test('a lock passes when it is held, and fails when the waiting ends or its holder does', () => {
   const { gpus } = aPreflight()
   expect(checkLock({ status: 'held', waitedSeconds: 0.1, waitedFor: null }, gpus)).toMatchObject({
-    state: 'passed',
+    status: 'passed',
     detail: 'no other experiment here',
   })
   expect(checkLock({ status: 'held', waitedSeconds: 200, waitedFor: 'process 7' }, gpus).detail).toBe(
@@ -118,21 +118,20 @@ test('a lock passes when it is held, and fails when the waiting ends or its hold
   const tooLong = { status: 'timed-out', waitedSeconds: 7200, waitedFor: 'process 7' } as const
   expect(checkLock(tooLong, gpus)).toEqual({
     name: 'lock',
-    state: 'failed',
+    status: 'failed',
     detail:
       'waited 2 h 00 min for process 7; end it, choose other GPUs with CUDA_VISIBLE_DEVICES, or raise launch.lock_minutes',
   })
   const reason = 'the process that held it was ended (SIGKILL)'
   expect(checkLock({ status: 'lost', waitedSeconds: 0, waitedFor: null, reason }, gpus)).toEqual({
     name: 'lock',
-    state: 'failed',
+    status: 'failed',
     detail: `lost: ${reason}, so that another experiment may have run beside this one; find out what ended it, and run again`,
   })
   for (const none of [measured([]), { status: 'not-measured', reason: 'no nvidia-smi' } as const])
     expect(checkLock(tooLong, none).detail).toBe(
       'waited 2 h 00 min for process 7; end it, or raise launch.lock_minutes',
     )
-  expect(checkLock(null, gpus).state).toBe('not measured')
 })
 
 const unseen = aPreflight({ gpus: { status: 'not-measured', reason: 'nvidia-smi cannot be started' } })

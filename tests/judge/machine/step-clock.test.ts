@@ -33,7 +33,7 @@ test('over 1% more than passed between two looks is a warning', async () => {
   expect(await checkOf((1.03 * 5.5) / 30)).toEqual([
     {
       name: 'step clock',
-      state: 'warned',
+      status: 'warned',
       detail:
         'more step seconds than passed between the reports of the steps, in 03-block-1-baseline (3.0%); the largest of all ranks for each step counts lateness twice: report the steps of one rank',
     },
@@ -46,7 +46,7 @@ test('over 5% that nothing reported has is a warning', async () => {
   expect(await checkOf((0.92 * 10 - 0.5) / 30, LONG)).toEqual([
     {
       name: 'step clock',
-      state: 'warned',
+      status: 'warned',
       detail:
         'time between the reports of the steps that no step, evaluation or phase has, in 03-block-1-baseline (8.0%); a host clock around asynchronous launches misses most of a step; report evaluations and checkpoints with their step and seconds, each as soon as it is over',
     },

@@ -13,7 +13,7 @@ const noiseOf = (log_standard_deviation: number): NoiseComparison => ({
       variant: 'baseline',
       deviation: log_standard_deviation,
       floor: aNoiseFloor({ log_standard_deviation }),
-      state: 'within',
+      status: 'within',
     },
   ],
 })
@@ -51,7 +51,7 @@ test('of two floors their mean variance tells', () => {
       variant: 'baseline',
       deviation,
       floor: aNoiseFloor({ log_standard_deviation: deviation }),
-      state: 'within',
+      status: 'within',
     })),
   })
   // 2% of 1 / 0.98 is 1.6497 x sqrt(2) x 0.866%.
@@ -61,7 +61,7 @@ test('of two floors their mean variance tells', () => {
 })
 
 test('without a floor, or without a gate on the interval of a time, there is nothing to tell', () => {
-  expect(warningsOf([aGate()], { status: 'not measured', reason: 'none' })).toEqual([])
+  expect(warningsOf([aGate()], { status: 'not-measured', reason: 'none' })).toEqual([])
   const others = [
     aGate({ severity: 'info' }),
     aGate({ evidence: 'point' }),

@@ -89,8 +89,8 @@ test('of a share of the baseline its other bound decides', () => {
 
 test('a gate that does not pass, or asks something else, says nothing of it', () => {
   const others = [
-    { ...judged, state: 'failed' as const },
-    { ...judged, state: 'inconclusive' as const },
+    { ...judged, status: 'failed' as const },
+    { ...judged, status: 'inconclusive' as const },
     { ...judged, gate: { ...judged.gate, severity: 'info' as const } },
     { ...judged, gate: aGate({ statistic: 'difference', direction: 'at_most', limit: -1 }) },
     { ...judged, gate: aGate({ metric: 'val_loss', statistic: 'ratio', direction: 'at_most', limit: 0.1 }) },

@@ -1,7 +1,7 @@
 // Waits that come and go, taken out of a run.
 import { expect, test } from 'vitest'
 import { windowSamplesOf, withoutSlowWindows } from '../../../src/measure/metrics/fastest-steps.ts'
-import type { CompleteMetrics } from '../../../src/measure/outcome.ts'
+import type { CompleteMetrics } from '../../../src/read/metrics-record.ts'
 import { aFinishedRun } from '../../fixtures/builders.ts'
 
 /** Steps of these seconds, with these samples each (16 unless named). */

@@ -25,15 +25,15 @@ function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
     reason: '',
     insensitive: false,
   }
-  return { gate, baseline: 1, optimized: 1, evidence: null, state: 'passed', ...unseen, ...difference }
+  return { gate, baseline: 1, optimized: 1, evidence: null, status: 'passed', ...unseen, ...difference }
 }
 
 /** Optimized, limit and verdict of a level, which is given in the unit of its limit. */
 function cellsOf(gates: Readonly<Record<string, object>>, level: number): string {
   const gate = aGate(gates)
   const optimized = level * unitOf(gate)
-  const state = clears(gate, optimized) ? 'passed' : 'failed'
-  const cells = gateCells(aVerdict(gate, { optimized, state }))
+  const status = clears(gate, optimized) ? 'passed' : 'failed'
+  const cells = gateCells(aVerdict(gate, { optimized, status }))
   return [2, 5, 6].map((column) => cells[column]).join(' | ')
 }
 
@@ -127,7 +127,7 @@ describe('the bounds of a ratio have the same decimals, finer than they are apar
 
 test('a ratio of two zeros says that both are 0', () => {
   const gate = aGate({ retries: { metric: 'allocation_retries', statistic: 'ratio', at_most: 1 } })
-  const [, ...cells] = gateCells(aVerdict(gate, { baseline: 0, optimized: 0, state: 'not measured' }))
+  const [, ...cells] = gateCells(aVerdict(gate, { baseline: 0, optimized: 0, status: 'not-measured' }))
   expect(cells).toEqual(['0', '0', 'both 0', '', '<= 1.00x', 'not measured'])
 })
 

@@ -16,7 +16,7 @@ def added_up(parts: Tensor) -> Tensor:
     """Return the sums (width) of parts (programs, width).
 
     All of them at once torch would share out among blocks that count each other, for which it clears memory
-    first: another 6 us in front of each sum (benchmarks/step-breakdown/h100-2gpu-recipe.txt).
+    first: another 6 us in front of each sum (benchmarks/records/step-breakdown/h100-2gpu-recipe.txt).
     """
     if len(parts) == MOST_PROGRAMS:
         parts = parts.unflatten(0, (GROUPS, -1)).sum(dim=1)

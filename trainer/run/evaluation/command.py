@@ -86,7 +86,7 @@ def opened_checkpoint(path: Path, root: str | None) -> Iterator[OpenedCheckpoint
 
 
 def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
-    """Write a JSON line per run as soon as it is known: `run` (name of the folder), val_loss and metrics.
+    """Write a JSON line per run as soon as it is known: `run` (the folder, as given), val_loss and metrics.
 
     What the file held stays there until then.
     """
@@ -98,15 +98,9 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
     make_folder(out.parent, "--out")
     if out.is_dir():
         raise ConfigError(f"--out: {out} is a folder; name a file")
-    named: dict[str, Path] = {}
+    if doubled := next((folder for folder in folders if folders.count(folder) > 1), None):
+        raise ConfigError(f"--run: {doubled} is named twice; name each folder once")
     for folder in folders:
-        name = _name(folder)
-        if name in named:
-            raise ConfigError(
-                f"--run: {named[name]} and {folder} are both called {name}; call evaluate for each, "
-                "with a file of its own for --out"
-            )
-        named[name] = folder
         _require_checkpoint(folder / LAST)
         if out.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(
@@ -159,7 +153,7 @@ def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:
 def _line(folder: Path, found: CheckpointErrors) -> str:
     """Throws a ValueError for a number that is not finite."""
     metrics = dict(found.metrics)
-    line = {"run": _name(folder), "val_loss": metrics.pop("val_loss"), "metrics": metrics}
+    line = {"run": str(folder), "val_loss": metrics.pop("val_loss"), "metrics": metrics}
     return json.dumps(line, allow_nan=False)
 
 
@@ -208,11 +202,6 @@ def _end_with(parent: BaseProcess | None) -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _name(folder: Path) -> str:
-    """As it was called, which may be a link's name; `.` and `..` say none."""
-    return folder.name if folder.name not in ("", "..") else folder.resolve().name
 
 
 def _require_checkpoint(path: Path) -> None:

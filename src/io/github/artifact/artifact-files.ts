@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { access, lstat } from 'node:fs/promises'
 import { relative, resolve, sep } from 'node:path'
 import { messageOf } from '../../../errors.ts'
+import { SOURCE_FILES } from '../../../read/readers.ts'
 
 export interface ArtifactFiles {
   /** Absolute paths of regular files. */
@@ -24,7 +25,13 @@ export const ARTIFACT_LIMITS: SizeLimits = {
 }
 
 /** A verdict is made from these: they must not give way to what else a trainer writes. */
-const NEEDED = /(^|\/)(result\.json|report\.md|config\.json|(metrics|machine|evaluations)\.jsonl)$/
+function isNeeded(path: string): boolean {
+  const ofRun = /(?:^|\/)runs\/[^/]+\/(.+)$/.exec(path)?.[1]
+  return ofRun === undefined ? NEEDED.test(path) : NEEDED_OF_RUN.includes(ofRun)
+}
+
+const NEEDED = /(^|\/)(result\.json|report\.md|evaluation\/evaluations\.jsonl)$/
+const NEEDED_OF_RUN = ['config.json', 'machine.jsonl', ...SOURCE_FILES]
 
 // The artifact service refuses the whole artifact for one such name (they do not exist on NTFS), a report for a backslash.
 const FORBIDDEN_IN_PATHS = /[":<>|*?\r\n\\]/
@@ -64,7 +71,7 @@ interface RegularFile {
 
 /** After what is needed, the small ones: a log explains more than a checkpoint, and takes less. */
 function byNeed(a: RegularFile, b: RegularFile): number {
-  return Number(NEEDED.test(b.path)) - Number(NEEDED.test(a.path)) || a.bytes - b.bytes
+  return Number(isNeeded(b.path)) - Number(isNeeded(a.path)) || a.bytes - b.bytes
 }
 
 async function inspect(root: string, path: string): Promise<{ bytes: number } | { reason: string }> {

@@ -1,0 +1,228 @@
+// The events of a run, from whatever reader -> its record; what is wrong is said with its place, and what came before is kept.
+import { basename } from 'node:path'
+import { explain } from '../config/parse/explain.ts'
+import {
+  lengthProblem,
+  type MetricsProblem,
+  memoryProblem,
+  problemAt,
+  SEVERAL_WRITERS,
+  skippedProblem,
+  waitProblem,
+} from './event-problems.ts'
+import {
+  MAX_STEPS,
+  otherEventProblem,
+  partOf,
+  rawColumns,
+  STEP_COLUMNS,
+  STEPS_AT_ONCE,
+} from './event-size.ts'
+import {
+  type Evaluation,
+  type MetricsEvent,
+  metricsEvent,
+  type RunEnd,
+  type RunStart,
+  type StepsWindow,
+} from './events.ts'
+import type { ReadEvent, Reader, Source } from './reader.ts'
+
+/** Per-step columns of all windows; index 0 is step 1. */
+export interface StepColumns {
+  readonly seconds: number[]
+  readonly samples: number[]
+  readonly trainLoss: number[]
+  readonly dataWaitSeconds: number[]
+}
+
+export interface Phase {
+  readonly name: 'import' | 'data' | 'build' | 'compile' | 'capture' | 'checkpoint'
+  readonly seconds: number
+  readonly step: number | null
+}
+
+export interface MetricsRecord {
+  readonly start: RunStart | null
+  readonly steps: StepColumns
+  readonly evaluations: readonly Evaluation[]
+  readonly phases: readonly Phase[]
+  readonly end: RunEnd | null
+  /** null only for a source that is whole: from run_start to run_end without a gap. */
+  readonly problem: MetricsProblem | null
+}
+
+export type CompleteMetrics = MetricsRecord & {
+  readonly start: RunStart
+  readonly end: RunEnd
+  readonly problem: null
+}
+
+export function isComplete(metrics: MetricsRecord): metrics is CompleteMetrics {
+  return metrics.problem === null && metrics.start !== null && metrics.end !== null
+}
+
+interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
+  start: RunStart | null
+  evaluations: Evaluation[]
+  phases: Phase[]
+  end: RunEnd | null
+  /** Of the source, as problems name it. */
+  name: string
+  otherCharacters: number
+  /** Of the windows that tell. */
+  skippedUpdates: number
+}
+
+/** Reads events until the first problem. */
+export async function readMetrics(reader: Reader, source: Source): Promise<MetricsRecord> {
+  const draft = emptyDraft(sourceName(reader))
+  for await (const read of reader.read(source)) {
+    const problem = 'problem' in read ? read.problem : addEvent(read, draft)
+    if (problem) return recordOf(draft, problem)
+  }
+  return recordOf(draft, problemAtEnd(draft))
+}
+
+export function metricsProblem(kind: MetricsProblem['kind'], message: string): MetricsRecord {
+  return recordOf(emptyDraft(''), { kind, message })
+}
+
+function sourceName({ files }: Reader): string {
+  return files.map((file) => basename(file)).join(', ')
+}
+
+function recordOf(
+  { otherCharacters: _, skippedUpdates: __, name: ___, ...draft }: Draft,
+  problem: MetricsProblem | null,
+): MetricsRecord {
+  return { ...draft, problem }
+}
+
+function emptyDraft(name: string): Draft {
+  return {
+    start: null,
+    steps: { seconds: [], samples: [], trainLoss: [], dataWaitSeconds: [] },
+    evaluations: [],
+    phases: [],
+    end: null,
+    name,
+    otherCharacters: 0,
+    skippedUpdates: 0,
+  }
+}
+
+function addEvent(
+  { event, where, characters }: Extract<ReadEvent, { where: string }>,
+  draft: Draft,
+): MetricsProblem | null {
+  const columns = rawColumns(event)
+  if (columns === null) {
+    draft.otherCharacters += characters
+    return otherEventProblem(event, characters, draft.otherCharacters, where) ?? addPart(event, draft, where)
+  }
+  const length = Math.max(0, ...Object.values(columns).map((column) => column.length))
+  if (draft.steps.seconds.length + length > MAX_STEPS) {
+    return problemAt(
+      where,
+      'too-large',
+      `the run has ${draft.steps.seconds.length + length} steps up to here, at most ${MAX_STEPS} are read; measure a shorter training`,
+    )
+  }
+  if (length <= STEPS_AT_ONCE) return addPart(event, draft, where)
+  const uneven = lengthProblem(columns, columns.step_seconds?.length ?? 0, 'steps', where)
+  if (uneven) return uneven
+  for (let from = 0; from < length; from += STEPS_AT_ONCE) {
+    const problem = addPart(partOf(event, columns, from), draft, where, event, from)
+    if (problem) return problem
+  }
+  return null
+}
+
+/** `part`: of the event; of a window, its steps after the first `from`. */
+function addPart(
+  part: unknown,
+  draft: Draft,
+  where: string,
+  event: unknown = part,
+  from = 0,
+): MetricsProblem | null {
+  const parsed = metricsEvent.safeParse(part)
+  if (parsed.success) return add(parsed.data, draft, where)
+  const [issue] = parsed.error.issues
+  if (!issue) return problemAt(where, 'malformed', 'not an event of the contract')
+  const path = issue.path.map((key) => (typeof key === 'number' ? key + from : key))
+  return problemAt(where, 'malformed', explain({ ...issue, path }, event, 'event'))
+}
+
+/** Applies one event; answers with the reason when it cannot follow what came before. */
+function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem | null {
+  const outOfOrder = (reason: string) => problemAt(where, 'out-of-order', reason)
+  if (draft.end) return outOfOrder(`${event.event} after run_end`)
+  if (event.event === 'run_start') {
+    if (draft.start)
+      return outOfOrder(
+        `a second run_start; ${draft.name} must be fresh for each run, and written by rank 0 alone`,
+      )
+    draft.start = event
+    return lengthProblem({ device_names: event.device_names }, event.world_size, 'ranks', where)
+  }
+  if (!draft.start) return outOfOrder(`${event.event} before run_start`)
+  switch (event.event) {
+    case 'steps':
+      return addSteps(event, draft, where)
+    case 'evaluation':
+      draft.evaluations.push(event)
+      return null
+    case 'phase':
+      draft.phases.push({ name: event.name, seconds: event.seconds, step: event.step ?? null })
+      return null
+    case 'run_end':
+      draft.end = event
+      return (
+        skippedProblem(event, draft.skippedUpdates, where) ??
+        lengthProblem(rankColumns(event), draft.start.world_size, 'ranks', where) ??
+        memoryProblem(event, where)
+      )
+    case 'epoch':
+      return null
+  }
+}
+
+function addSteps(event: StepsWindow, draft: Draft, where: string): MetricsProblem | null {
+  const { steps } = draft
+  const expected = steps.seconds.length + 1
+  if (event.first_step !== expected) {
+    const cause = event.first_step < expected ? `; ${SEVERAL_WRITERS}` : ''
+    return problemAt(where, 'out-of-order', `first_step is ${event.first_step}, expected ${expected}${cause}`)
+  }
+  const columns = Object.fromEntries(STEP_COLUMNS.map((key) => [key, event[key]]))
+  const uneven = lengthProblem(columns, event.step_seconds.length, 'steps', where)
+  if (uneven) return uneven
+  const wait = waitProblem(event, where)
+  if (wait) return wait
+  draft.skippedUpdates += event.skipped_updates ?? 0
+  append(steps.seconds, event.step_seconds)
+  append(steps.samples, event.samples)
+  append(steps.trainLoss, event.train_loss ?? [])
+  append(steps.dataWaitSeconds, event.data_wait_seconds ?? [])
+  return null
+}
+
+function rankColumns(end: RunEnd) {
+  const { peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries } = end
+  return { peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries }
+}
+
+/** push(...) would overflow the stack on a window of some hundred thousand steps. */
+function append(column: number[], more: readonly number[]): void {
+  for (const value of more) column.push(value)
+}
+
+function problemAtEnd({ name, start, end, steps, evaluations }: Draft): MetricsProblem | null {
+  if (!start) return { kind: 'empty', message: `${name} holds no event` }
+  if (!end) return { kind: 'truncated', message: `${name} ends before run_end` }
+  if (steps.seconds.length === 0) return { kind: 'malformed', message: `${name} holds no steps event` }
+  if (evaluations.length === 0) return { kind: 'malformed', message: `${name} holds no evaluation event` }
+  return null
+}
