@@ -85,7 +85,7 @@ def _earlier(case: Case, config: Config, data: Data, world: World, out: Path) ->
         return Earlier()
     folder = out / f"checkpoint-{case.against}"
     earlier = earlier_part(folder, config, SEED)
-    require_same_data(earlier, data, config, folder, world)
+    require_same_data(earlier, data, config.data.root, folder, world)
     return earlier
 
 

@@ -195,7 +195,7 @@ def test_layers_that_hand_on_rows_before_weight_and_shift_have_the_gradients_of_
 ):
     torch.manual_seed(0)
     config = tiny_config(tmp_path, "model.decoder_depth=3")
-    decoder, dim = AnyPointDecoder(config), config.model.decoder_hidden_dim
+    decoder, dim = AnyPointDecoder(config.model, config.grids), config.model.decoder_hidden_dim
     head = decoder.heads["advection1d"]
     used = dict(nn.ModuleDict({"layers": decoder.layers, "head": head}).named_parameters())
     for parameter in used.values():
