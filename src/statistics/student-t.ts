@@ -4,7 +4,13 @@ import { regularizedIncompleteBeta } from './special-functions.ts'
 
 /** P(T <= t) with `df` degrees of freedom. Source: NIST DLMF 8.17, with I_x(df/2, 1/2) at x = df / (df + t^2). */
 export function studentTCdf(t: number, df: number): number {
-  const tail = regularizedIncompleteBeta(df / (df + t * t), df / 2, 0.5) / 2
+  const square = t * t
+  // Near the centre x is 1 but for its last digits, which would be lost; 1 - x has them all.
+  if (square < df) {
+    const fromCentre = regularizedIncompleteBeta(square / (df + square), 0.5, df / 2) / 2
+    return t > 0 ? 0.5 + fromCentre : 0.5 - fromCentre
+  }
+  const tail = regularizedIncompleteBeta(df / (df + square), df / 2, 0.5) / 2
   return t > 0 ? 1 - tail : tail
 }
 

@@ -58,6 +58,10 @@ describe('the quantile', () => {
     )
   })
 
+  test('is exact near the centre, where digits could cancel', () => {
+    expect(studentTCdf(studentTQuantile(0.49980063662741975, 200), 200)).toBeCloseTo(0.49980063662741975, 15)
+  })
+
   test.each([
     [0, 3],
     [1, 3],
