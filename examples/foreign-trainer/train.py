@@ -1,4 +1,4 @@
-"""A complete trainer that shares no code with Speedproof: it keeps the contract of docs/metrics-contract.md.
+"""A complete trainer that shares no code with Speedproof: it keeps the contract of docs/metrics.md.
 
 It fits a small network to a noisy wave on every process that torchrun starts. `speed.micro_batches` splits
 each update; `speed.fused` picks the optimizer's kernel. Neither changes the mathematics.

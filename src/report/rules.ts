@@ -2,21 +2,21 @@
 import type { Gate } from '../config/gates/gates.ts'
 import { comparesQuality, isLevel } from '../judge/gates/gate-kind.ts'
 
-const PAGE = 'https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md'
+const DOCS = 'https://github.com/speedproof/speedproof/blob/main/docs'
 
-/** Headings of that page, as GitHub makes anchors of them. */
+/** Page and heading, as GitHub makes anchors of them. */
 export const RULES = {
-  verdicts: 'the-four-verdicts',
-  several: 'several-experiments',
-  checks: 'checks',
-  speed: 'ratios-and-differences',
-  quality: 'held-out-numbers',
-  level: 'levels',
-  beside: 'beside-the-gates',
+  verdicts: 'verdict.md#the-four-verdicts',
+  several: 'experiment.md#several-experiments-in-one-call',
+  checks: 'verdict.md#checks',
+  speed: 'statistics.md#one-number-per-block',
+  quality: 'statistics.md#non-inferiority-of-held-out-numbers',
+  level: 'verdict.md#gates',
+  beside: 'verdict.md#what-decides-nothing',
 } as const
 
 export function ruleLink(text: string, rule: keyof typeof RULES): string {
-  return `[${text}](${PAGE}#${RULES[rule]})`
+  return `[${text}](${DOCS}/${RULES[rule]})`
 }
 
 export function ruleOf(gate: Gate): keyof typeof RULES {

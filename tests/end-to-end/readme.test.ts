@@ -25,8 +25,8 @@ const read = (name: string) => readFile(join(ROOT, name), 'utf8')
 const readAction = async () => actionFile.parse(parse(await read('action.yml')))
 
 /** The rows between `<!-- name -->` and `<!-- /name -->`, without the head. */
-async function tableOf(name: string): Promise<string[][]> {
-  const [, table] = (await read('README.md')).split(new RegExp(`<!-- /?${name} -->`))
+async function tableOf(page: string, name: string): Promise<string[][]> {
+  const [, table] = (await read(page)).split(new RegExp(`<!-- /?${name} -->`))
   const rows = (table ?? '').trim().split('\n').slice(2)
   return rows.map((row) =>
     row
@@ -43,13 +43,13 @@ it('every input is in its table, with meaning and default', async () => {
     input.description,
     input.required ? 'required' : input.default ? `\`${input.default}\`` : '',
   ])
-  expect(await tableOf('inputs')).toEqual(rows)
+  expect(await tableOf('docs/action.md', 'inputs')).toEqual(rows)
 })
 
 it('every output is in its table, with its meaning', async () => {
   const { outputs } = await readAction()
   const rows = Object.entries(outputs).map(([name, { description }]) => [`\`${name}\``, description])
-  expect(await tableOf('outputs')).toEqual(rows)
+  expect(await tableOf('docs/action.md', 'outputs')).toEqual(rows)
 })
 
 /** The blocks of a page in one language, without their fences. */
@@ -59,16 +59,15 @@ async function blocksOf(page: string, language: string): Promise<string[]> {
 }
 
 it('every experiment that it shows is one', async () => {
-  const experiments = (await blocksOf('README.md', 'yaml')).filter((block) => /^variants:/m.test(block))
-  expect(experiments.map((text) => parseExperiment(text, 'README.md').name)).toEqual([
-    'my-change',
-    'not-slower',
-  ])
+  const pages = ['README.md', 'docs/experiment.md']
+  const blocks = (await Promise.all(pages.map((page) => blocksOf(page, 'yaml')))).flat()
+  const experiments = blocks.filter((block) => /^variants:/m.test(block))
+  expect(experiments.map((text) => parseExperiment(text, 'a page').name)).toEqual(['my-change', 'not-slower'])
 })
 
 it('every preset is in its table, with its blocks and whether it requires its gates', async () => {
   const [text = ''] = (await blocksOf('README.md', 'yaml')).filter((block) => block.startsWith('# configs/'))
-  const bare = text.replace(/^design:.*/ms, '')
+  const bare = text.replace(/^gates:.*/ms, '')
   const rows = PRESET_NAMES.map((preset) => {
     const experiment = parseExperiment(bare, 'README.md', { preset })
     const { warm_up_launches } = experiment.design
@@ -80,24 +79,24 @@ it('every preset is in its table, with its blocks and whether it requires its ga
       isRequired ? 'required' : 'shown, not required',
     ]
   })
-  expect(await tableOf('presets')).toEqual(rows)
+  expect(await tableOf('docs/experiment.md', 'presets')).toEqual(rows)
 })
 
 it('the metrics file in the contract is whole', async () => {
-  const [sample = ''] = await blocksOf('docs/metrics-contract.md', 'json')
+  const [sample = ''] = await blocksOf('docs/metrics.md', 'json')
   const { problem, evaluations } = await readMetricsLines(sample.trimEnd().split('\n'))
   expect(problem).toBeNull()
   expect(evaluations).toHaveLength(1)
 })
 
 it('the page on the judge names every gate', async () => {
-  const [, table = ''] = (await read('docs/how-we-judge.md')).split(/<!-- \/?gates -->/)
+  const [, table = ''] = (await read('docs/verdict.md')).split(/<!-- \/?gates -->/)
   const named = Array.from(table.matchAll(/^\| `(.*?)`/gm), ([, name]) => name)
   expect(named).toEqual(KNOWN_GATES.map(({ name }) => name))
 })
 
-it('the page on the judge names every key of a ladder', async () => {
-  const page = await read('docs/how-we-judge.md')
+it('the page on the ladder names each of its keys', async () => {
+  const page = await read('docs/ladder.md')
   const keysOf = (of: string) => {
     const [, rows = ''] = page.split(`| key of ${of} | meaning |`)
     const [table = ''] = rows.split('\n\n')

@@ -297,19 +297,19 @@ describe('a report in Markdown', () => {
     expect(renderMarkdown(await aResult(experiment, like(0.02)))).toMatchInlineSnapshot(`
       "## ✅ Speedproof: two-task passed
 
-      **Why:** 8 of 8 launches finished with equal work; required gates passed: speedup, loss&#95;delta ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#the-four-verdicts))
+      **Why:** 8 of 8 launches finished with equal work; required gates passed: speedup, loss&#95;delta ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))
 
       | gate       | baseline       | optimized      | change   | bound                          | limit     | verdict |
       | ---------- | -------------- | -------------- | -------- | ------------------------------ | --------- | ------- |
       | speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x (each 95%)      | >= 3.00x  | passed  |
       | loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.1e-6 to +1.64e-5 (each 95%) | < 0.00100 | passed  |
 
-      - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#ratios-and-differences)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
-      - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
+      - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#one-number-per-block)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
+      - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#non-inferiority-of-held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
       - Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 6 of 6 runs were evaluated only at the end: evaluate during the training too.
       - Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 4.00x.
       - Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
-      - [What stands beside the gates](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#beside-the-gates) decides nothing.
+      - [What stands beside the gates](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#what-decides-nothing) decides nothing.
 
       <details><summary>Curves</summary>
 
@@ -347,7 +347,7 @@ describe('a report in Markdown', () => {
       | evaluation   | not measured | not re-evaluated: the experiment names no trainer.evaluate&#95;command |
       | noise floor  | not measured | none is stored for this machine and training; --mode aa measures one   |
 
-      [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#checks)
+      [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#checks)
 
       </details>
 
@@ -364,7 +364,7 @@ describe('a report in Markdown', () => {
 
       Not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries.
 
-      [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#checks)
+      [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#checks)
 
       </details>
 
@@ -446,7 +446,7 @@ describe('a report in Markdown', () => {
     expect(sections[0]?.markdown).toMatchInlineSnapshot(`
       "## ❌ Speedproof: two-task failed
 
-      **Why:** 1 of 4 launches finished; 02-block-1-optimized: out-of-memory (rank 1, step 7: CUDA out of memory) ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#the-four-verdicts))"
+      **Why:** 1 of 4 launches finished; 02-block-1-optimized: out-of-memory (rank 1, step 7: CUDA out of memory) ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))"
     `)
   })
 

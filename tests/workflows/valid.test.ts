@@ -51,7 +51,7 @@ describe.each([...WORKFLOWS, ...EXAMPLES])('%s', (path) => {
   })
 })
 
-it.each([...EXAMPLES, 'README.md', 'docs/troubleshooting.md'])('%s names the released version', (path) => {
+it.each([...EXAMPLES, 'README.md', 'docs/github.md'])('%s names the released version', (path) => {
   const named = Array.from(
     readOwnFile(path).matchAll(/speedproof\/speedproof\S*@(v[\d.]*\d)/g),
     ([, tag]) => tag,

@@ -101,7 +101,7 @@ test('on GPUs: checks, and the numbers of both variants', () => {
 
     Not measured: peak memory allocated.
 
-    [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#checks)
+    [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#checks)
 
     </details>"
   `)
@@ -163,7 +163,7 @@ test('a block that was repeated: the reason, the launches that do not count and 
   expect(sections[0]?.markdown).toMatchInlineSnapshot(`
     "## ❔ Speedproof: two-task inconclusive
 
-    **Why:** speedup inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point; loss&#95;delta inconclusive: no honest interval from 1 block; use at least 3, or accept the estimate with evidence: point ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/how-we-judge.md#the-four-verdicts))
+    **Why:** speedup inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point; loss&#95;delta inconclusive: no honest interval from 1 block; use at least 3, or accept the estimate with evidence: point ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))
 
     > ⚠️ 01-block-1-baseline-repeat: the allocator had to free its cache and try again (2 times on a rank), which stalls the GPU; use less memory
     > ⚠️ repeats: block 1 was launched again: 02-block-1-optimized: a GPU was slowed down by heat or hardware in 100% of the steady samples"
