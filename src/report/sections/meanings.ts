@@ -3,8 +3,8 @@ import type { Result } from '../../record/result.ts'
 import { escapeCell } from '../escape.ts'
 import { gateMeaning } from '../gates/gate-row.ts'
 import { ruleLink, ruleOf } from '../rules.ts'
+import { secondaryEvidence } from '../secondary-evidence.ts'
 import { folded, type Section } from '../section.ts'
-import { secondaryEvidence } from './secondary-evidence.ts'
 
 export const meaningsSection: Section = (result) => ({
   kind: 'details',

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
 import { checkAa, findAa, noiseFloorOf } from '../../../src/judge/checks/aa.ts'
-import { noiseFloorSchema } from '../../../src/judge/checks/noise-floor.ts'
+import { noiseFloorSchema } from '../../../src/judge/noise/noise-floor.ts'
 import { UNWATCHED } from '../../../src/measure/machine-record.ts'
 import type { PlannedRun } from '../../../src/plan/plan.ts'
 import { renderMarkdown } from '../../../src/report/markdown.ts'
