@@ -16,10 +16,10 @@ const IDIOMS =
   /\b(?:beside|(?<!there )is none|mends?|mended|by itself|nobody knows|whoever|lacks? one|(?:is|are|was|were|be|been) told)\b/i
 /** A full stop, question or exclamation mark before a space and no lower-case word: "e.g. one" goes on. */
 const SENTENCE_END = /(?<=[.!?][)"']?)\s+(?![a-z])/
-/** A date, a version, a number of an issue or pull request. */
-const NO_FIGURE = /\b\d{4}-\d\d-\d\d\b|\bv?\d+\.\d+\.\d+\b|#\d+/g
+/** A date, the year of a publication, a version, a number of an issue or pull request. */
+const NO_FIGURE = /\b\d{4}-\d\d-\d\d\b|\bv?\d+\.\d+\.\d+\b|#\d+|, (?:19|20)\d\d\)/g
 const NAME_OF_VERSION =
-  /\b(?:python|pytorch|torch|cuda|node|issue|version|decision|driver)\s+v?\d+(?:\.\d+)*/gi
+  /\b(?:flashattention|python|pytorch|torch|cuda|node|issue|version|decision|driver)\s+v?\d+(?:\.\d+)*/gi
 const FIGURE = /(?<![\w.-])[-+]?\d+(?:[.,]\d+)*/g
 
 export async function lintProse(markdownText: string): Promise<Finding[]> {
@@ -66,9 +66,9 @@ interface Node {
   readonly children?: readonly Node[]
 }
 
-/** Inline code counts as one word and no figure; a link counts by its text. */
+/** Inline code counts as one word and no figure, and may start a sentence; a link counts by its text. */
 function textOf(node: Node): string {
-  if (node.type === 'Code') return 'code'
+  if (node.type === 'Code') return 'Code'
   if (node.type === 'Html' || node.type === 'Image') return ''
   if (node.type === 'Break') return ' '
   return node.value ?? (node.children ?? []).map(textOf).join('')
