@@ -31,4 +31,4 @@ def refused_in_words() -> Iterator[None]:
 
 def require_package(name: str) -> None:
     if find_spec(name) is None:
-        raise ConfigError(f"{name}: is not installed; pip install {name}")
+        raise ConfigError(f"{name}: is not installed; run pip install {name}")

@@ -135,8 +135,8 @@ def _trainings(folder: Path) -> dict[tuple[str, int], Training]:
             found[match[1], int(match[2])] = _training(of_run)
     if not found:
         raise ConfigError(
-            f"{folder}: has no FORM-SEED/metrics.jsonl of a training that has ended; "
-            "name the folder of benchmarks/on-gpus.sh OUT formats"
+            f"{folder}: has no FORM-SEED/metrics.jsonl of a finished training. "
+            "Name the folder that benchmarks/on-gpus.sh OUT formats wrote"
         )
     return found
 

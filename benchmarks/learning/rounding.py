@@ -53,12 +53,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT")
-    parser.add_argument("--data-root", help="folder of the data, if it is no longer the one trained with")
+    parser.add_argument("--data-root", help="folder of the data, if the data have moved")
     parser.add_argument(
         "--micro-steps",
         type=int,
         metavar="N",
-        help=f"parts of the update, for memory; without it the most that divide it, up to {MOST_PARTS}",
+        help=f"parts of the update, to save memory (default: the largest divisor up to {MOST_PARTS})",
     )
     options = parser.parse_args()
     end_by_exception()
@@ -80,7 +80,9 @@ def require_finite(opened: OpenedCheckpoint, path: Path) -> None:
     """ConfigError for weights of which every number would be NaN."""
     for name, tensor in opened.weights[opened.config.judged_weights].items():
         if not tensor.isfinite().all():
-            raise ConfigError(f"{path}: {name} has values that are not finite: name one that has learned")
+            raise ConfigError(
+                f"{path}: {name} has values that are not finite; name a checkpoint of a successful training"
+            )
 
 
 def dividing(config: Config, asked: int | None) -> int:
@@ -92,7 +94,7 @@ def dividing(config: Config, asked: int | None) -> int:
     if asked not in found:
         allowed = ", ".join(map(str, found))
         raise ConfigError(
-            f"--micro-steps: got {asked}; an update has {pairs} pairs: expected one of {allowed}"
+            f"--micro-steps: got {asked}, expected one of {allowed}, the divisors of {pairs} pairs per update"
         )
     return asked
 

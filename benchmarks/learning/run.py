@@ -44,7 +44,7 @@ def trained(options: argparse.Namespace) -> dict:
     """Train in a process of its own, print the learning curve and return it; a finished training is kept."""
     metrics = options.out / "metrics.jsonl"
     if _is_finished(metrics):
-        answer(f"{options.out} holds a finished training, which is kept")
+        answer(f"{options.out} has a finished training, so nothing is trained")
     else:
         _train(options, metrics)
     curve = learning_curve(metrics)
@@ -86,12 +86,12 @@ def options_of(module: ModuleType, config: Path | None) -> argparse.Namespace:
         description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--config", type=Path, default=config, required=config is None)
-    parser.add_argument("--out", type=Path, required=True, help="folder for everything that is written")
+    parser.add_argument("--out", type=Path, required=True, help="folder for all results")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--kill-at-update", type=int, metavar="N", help="kill the training there, then resume it"
+        "--kill-at-update", type=int, metavar="N", help="kill the training at update N, then resume it"
     )
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for the trainer")
     options = parser.parse_args()
     options.config, options.out = options.config.resolve(), options.out.resolve()
     return options

@@ -119,7 +119,7 @@ def blocks(gate: str) -> list[Block]:
             found = [one for file in folder.rglob("metrics.jsonl") for one in events(file, "run_start")]
             if not any(event["event"] == "run_end" for event in found):
                 raise ConfigError(
-                    f"{folder}: has no metrics with a run_end; npm run records unpacks it again"
+                    f"{folder}: has no metrics with a run_end; run npm run records to unpack it again"
                 )
             runs.setdefault(named[1], {})[named[2]] = found
     for number, run in runs.items():
@@ -127,7 +127,7 @@ def blocks(gate: str) -> list[Block]:
             if not run.get(variant):
                 raise ConfigError(
                     f"{GATES / gate}: block {number} has no metrics of its {variant} run; "
-                    "npm run records unpacks it again"
+                    "run npm run records to unpack it again"
                 )
     return [Block(run["baseline"][0]["seed"], run["baseline"], run["optimized"]) for run in runs.values()]
 
@@ -137,7 +137,7 @@ def interval(logs: list[float]) -> str:
     if len(logs) not in T_95:
         expected = " or ".join(map(str, T_95))
         raise ConfigError(
-            f"{GATES}: got {len(logs)} blocks or seeds, expected {expected}; give T_95 that number too"
+            f"{GATES}: got {len(logs)} blocks or seeds, expected {expected}; add that number to T_95"
         )
     middle, margin = mean(logs), T_95[len(logs)] * stdev(logs) / math.sqrt(len(logs))
     low, high = math.exp(middle - margin), math.exp(middle + margin)

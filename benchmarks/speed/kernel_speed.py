@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("pairs", nargs="?", type=int, default=384, help="of a call (384)")
+    parser.add_argument("pairs", nargs="?", type=int, default=384, help="pairs per call (default 384)")
     pairs = parser.parse_args().pairs
     if pairs < 1:
         parser.error(f"PAIRS: got {pairs}, expected a whole number at least 1")

@@ -48,7 +48,7 @@ def growth(samples: list[Sample], steps: int) -> tuple[float, float]:
         for start in (SETTLED, 1 - SETTLED)
     )
     if not second or not last:
-        raise SystemExit(f"too few samples ({len(samples)}); give more updates")
+        raise SystemExit(f"got {len(samples)} samples, which are too few; train more updates")
     host, gpu = (
         _mean([getattr(s, name) for s in last]) - _mean([getattr(s, name) for s in second])
         for name in ("host_mebibytes", "gpu_mebibytes")

@@ -28,7 +28,7 @@ def train_one_rank(config: Config, out: Path, seed: int, *, resume: bool) -> int
         raise
     except KeyboardInterrupt:
         is_own = resume or progress.step > 0  # before that the folder may hold another run's
-        saved = f"; --resume goes on from {out / LAST}" if is_own and (out / LAST).is_file() else ""
+        saved = f"; --resume continues from {out / LAST}" if is_own and (out / LAST).is_file() else ""
         raise KeyboardInterrupt(f" at step {progress.step}{saved}") from None
     except Exception as error:
         peers.end_all(Failure.of(error, progress.step, rank))
