@@ -1,13 +1,13 @@
 """Runs every speed switch on one and two GPUs for a few steps: what each does to time, memory and loss.
 
-On four (--processes 4) all fast paths at once, and what they are compared with.
+On four GPUs (--processes 4) it runs all fast paths together, and their references.
 
 python -m benchmarks.gpu_check.run --out DIR
 python -m benchmarks.gpu_check.run --show out/records/gpu-check/h200-1gpu.jsonl    needs no GPU
 
-Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and passed over.
-DIR must not have those of an earlier call, but to go on with it by --resume, where code and settings are
-the same. Exits with 1 where a case or a kernel is not as it must be, with 2 where the call is refused.
+Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and skipped.
+DIR must have no results of an earlier call, unless --resume continues it with the same code and settings.
+Exits with 1 if a case or a kernel fails its check, and with 2 on bad input.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What the held-out loss of every n-th frame's pairs says of that of all: from checkpoints evaluated on all.
+"""How well the held-out loss on every n-th frame predicts the loss on all frames.
 
     python -m benchmarks.learning.held_out_frames out/run/checkpoint.pt...
 
-A line per checkpoint and n: how far loss and NRMSE are off, relative, from the first frame on, as
-data.held_out_every_nth_frame takes them, and at most over all n first frames. Frames meet a wave's phases
-evenly only where n and its period in frames have little in common.
+Prints a line per checkpoint and n: the relative error of loss and NRMSE, first for frames from the first one
+on, as data.held_out_every_nth_frame takes them, then the largest over all n first frames. Frames sample the
+phases of a wave evenly only if n and its period in frames have no large common divisor.
 """
 
 from __future__ import annotations

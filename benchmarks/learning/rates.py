@@ -1,9 +1,9 @@
-"""Prints what learning rates end at, and how far two roundings of one training end apart.
+"""Prints the final errors of several learning rates, and how far two roundings of one training differ.
 
     python -m benchmarks.learning.rates out/records/learning/learning-rate-h200-9d1bea7
 
-Each file of the folder is the metrics.jsonl of one training; those that differ in speed.accumulation_steps
-alone are one training in two roundings.
+Each file of the folder is the metrics.jsonl of one training. Files that differ only in
+speed.accumulation_steps are one training in two roundings.
 """
 
 from __future__ import annotations

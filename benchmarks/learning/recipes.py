@@ -1,13 +1,12 @@
-"""Trains by several recipes, each until it is as good as the baseline ends, and says when that was.
+"""Trains several recipes, each until it reaches the baseline's final loss, and prints how long that took.
 
     python -m benchmarks.learning.recipes --out out/recipes --below 0.00098
     python -m benchmarks.learning.recipes --out out/recipes --below 0.00098 --show
 
-Each recipe is the shipped config with another `recipe`; a training ends behind the first evaluation that
-is below, and each task where --each-below says so, or when its time is over. Metrics stay in
-OUT/RECIPE.jsonl. A second call trains only those again that had no time to get there, whose metrics it
-replaces if it gets further. The time to quality of the gate is that of steps and of set-up, which here
-depends on whose caches are warm.
+Each recipe is the shipped config with another `recipe`. A training ends after the first evaluation below
+--below, and below --each-below for its tasks, or when its time is over. Metrics stay in OUT/RECIPE.jsonl.
+A second call repeats only recipes that ran out of time, and keeps the metrics of the longer training.
+The time to quality of the gate includes steps and set-up; set-up here depends on which caches are warm.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""What a number format costs a trained model: its errors, and the gradient of its last update, in each form.
+"""What each number format costs a trained model: its errors, and the gradient of its last update.
 
     python -m benchmarks.learning.rounding out/run/checkpoint.pt
 
-Prints a table. The evaluations are of the same weights, the gradients of the same pairs, those of the
-training's last update, with the same random choices; they are compared with that in float32, relative to its
-norm. `another update` has its gradient in float32, on the pairs of the one before. The forms with kernels of
-ours need a GPU.
+Prints a table. All forms evaluate the same weights. Their gradients are for the pairs and random choices of
+the training's last update, compared with the float32 gradient, relative to its norm. `another update` is the
+float32 gradient for the pairs of the previous update. The forms with our kernels need a GPU.
 """
 
 from __future__ import annotations

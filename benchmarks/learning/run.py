@@ -2,9 +2,9 @@
 
     python -m benchmarks.learning.run --config benchmarks/learning/advection1d-cpu.yaml --out out/learning
 
-Writes metrics.jsonl and checkpoint.pt of the training, numbers.json, and, where matplotlib is installed
-(`pip install --group benchmarks/pyproject.toml:benchmarks`), learning-curve.png and fields.png.
-Exits with 1 where the NRMSE misses its goal.
+Writes metrics.jsonl and checkpoint.pt of the training, and numbers.json. With matplotlib
+(`pip install --group benchmarks/pyproject.toml:benchmarks`) it also draws learning-curve.png and fields.png.
+Exits with 1 if the NRMSE misses its goal.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def learning_curve(metrics: Path) -> dict:
 
 
 def as_text(curve: dict) -> str:
-    """The curve as a table, and the last errors beside persistence."""
+    """The curve as a table, and the last errors compared with persistence."""
     last = curve["evaluations"][-1]
     lines = [f"{'update':>8} {'seconds':>9} {'val_loss':>11} {'NRMSE':>9}"]
     lines += [

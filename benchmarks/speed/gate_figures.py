@@ -1,12 +1,13 @@
-"""Prints what README and docs say of the recorded gates beyond what `speedproof analyze` prints of each.
+"""Prints the figures of the recorded gates in README and docs that `speedproof analyze` does not print.
 
     python -m benchmarks.speed.gate_figures
 
-FLOP utilisation is GFLOP a pair, by the products that a form makes, x pairs/s over the peak of all GPUs.
-Held-out errors over several gates, twice: each block counts once, or, as some gates share their seeds,
-each seed once, with the mean of ln(optimized / baseline) of its blocks. The first is right if blocks of one
-seed are as far apart as others, the second if they share their luck. Speedups if each update of the baseline
-were as fast as the fastest of its run. Bounds are 95% on each side (t interval of the logarithms).
+FLOP utilisation is the GFLOP of the matrix products per pair, times pairs/s, over the peak of all GPUs.
+Held-out errors over several gates are printed twice: with each block counted once, and with each seed
+counted once by the mean of ln(optimized / baseline) of its blocks, since some gates share seeds. The first
+is right if blocks with the same seed are independent, the second if they are correlated. Speedups are as if
+each update of the baseline were as fast as the fastest of its run. Bounds are 95% on each side (t interval
+of the logarithms).
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python -m benchmarks.speed.roofline --operator OPERATOR.jsonl --whole WHOLE.jsonl
 
-OPERATOR is of a training of the operator alone, WHOLE of one of the same operator with its decoder: what
-this takes longer, for as many pairs, is the decoder's. The roofline of a part is the time of its matrix
-products, each alone at the peak of the GPU, or as long as its factors and its result take through memory
-in 16 bits, whichever is longer; attention keeps its scores on chip. All else takes no time there, so
-nothing reaches it.
+OPERATOR is from a training of the operator alone, WHOLE from one of the same operator with its decoder. The
+difference in time for equal pairs is the decoder's. The roofline of a part is the time of its matrix
+products: for each the longer of its time at the peak of the GPU, and the time to move its factors and
+result through memory in 16 bits. Attention keeps its scores on chip. All other work counts as free, so no
+code reaches it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m benchmarks.speed.speed_cases --out out/cases --seconds 540
     python -m benchmarks.speed.speed_cases --out out/cases --show
 
-Each case is one launch of a few updates, whose metrics stay in OUT/CASE.jsonl; one that has been measured is
-kept, so a second call goes on where the first came to its limit. The table is made of these files.
+Each case is one launch of a few updates, whose metrics stay in OUT/CASE.jsonl. Measured cases are kept, so a
+second call continues where the first reached its time limit. The table is made from these files.
 Exits with 1 while a case is not measured.
 """
 

@@ -1,13 +1,13 @@
-"""Starts a training in several source trees in turn and says what each phase of a start takes.
+"""Starts a training in several source trees in turn and prints the time of each phase of a start.
 
     git worktree add ../before 1864168
     python -m benchmarks.speed.starts --out out/starts --gpus 2 ../before .
     python -m benchmarks.speed.starts --out out/starts --show
 
-A launch ends behind its first steps. The first one in each tree fills caches and is not counted; the others
+A launch ends after its first steps. The first one in each tree fills caches and is not counted; the others
 alternate, forwards and backwards, so that no tree is always the first. Metrics stay in
-OUT/NUMBER-START.jsonl, numbered as the trees are named; what has been measured is kept, so a second call
-goes on, as long as the sources are the same. Config and data are those of the folder it is called in.
+OUT/NUMBER-START.jsonl, numbered in the order of the trees. Measured starts are kept, so a second call
+continues while the sources are the same. Config and data are from the current folder.
 """
 
 from __future__ import annotations

@@ -8,13 +8,15 @@ Prints a table with a column per trace, named by its folder, then the longest ke
 several streams: what overlaps counts once, for the first of KINDS that is busy; communication is exposed
 where nothing else runs.
 
-The profiler slows the host, so a traced update is idle for longer than others. What an update takes without
-it is read from another such training, in FOLDER-untraced beside a trace's folder, or given.
+The profiler slows the host, so a traced update is idle for longer than others. The time of an update
+without the profiler is read from another such training, in FOLDER-untraced next to a trace's folder, or
+from --untraced.
 
-Waiting for the host: nothing runs, and what runs next had not been launched. Waiting for data: the part of
-it that the host spends in the DataLoader. Data: what is copied from the host. The optimizer has what it is
-named by, what its ranges in the trace launch, and in a CUDA graph, which has no ranges, all from the first
-kernel of AdamW on. A trace does not tell the gathers of resident data: they are pointwise work.
+Waiting for the host: no kernel runs, and the next one had not been launched yet. Waiting for data: the part
+of it that the host spends in the DataLoader. Data: copies from the host. The optimizer has the kernels with
+its name and those that its ranges in the trace launch; a CUDA graph has no ranges, so there it has all from
+the first kernel of AdamW on. A trace cannot identify the gathers of resident data; they count as pointwise
+work.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ from trainer.errors import ConfigError
         ("2gpu-h100/optimized-2gpu", "GPUs: got 2, expected 1 of optimized-1gpu"),
         (
             "1gpu-ea2b2a3/optimized-1gpu-micro-batch-64",
-            "train.pairs_per_update: got 192, expected 768 of optimized-1gpu; ",
+            "train.pairs_per_update: got 192, expected 768 of optimized-1gpu",
         ),
         (
             "1gpu-ea2b2a3/baseline-1gpu",
-            "speed.accumulation_steps: got 3, expected 1 of optimized-1gpu; ",
+            "speed.accumulation_steps: got 3, expected 1 of optimized-1gpu",
         ),
     ],
 )

@@ -121,7 +121,10 @@ def test_an_override_wins_over_the_file(tmp_path):
         ("speed: {compile: on}", 'speed.compile: got "on", expected one of off, blocks'),
         ("speed: {fused_adamw: yes}", 'speed.fused_adamw: got "yes", expected true or false'),
         ("data: {frame_strides: []}", "data.frame_strides: got [], expected a list with at least one entry"),
-        ("data: {frame_strides: [1, 2, 1]}", "data.frame_strides: got [1, 2, 1], expected each stride once"),
+        (
+            "data: {frame_strides: [1, 2, 1]}",
+            "data.frame_strides: got [1, 2, 1], expected each stride only once",
+        ),
         (
             "data: {advection1d: {betas: [0.1, x]}}",
             'data.advection1d.betas[1]: got "x", expected a finite number',
@@ -424,7 +427,7 @@ def test_a_bad_override_is_not_blamed_on_the_file(tmp_path):
     ("text", "override", "expected"),
     [
         ("{}", "dat.tasks=[]", "--set: dat: unknown key; did you mean data?"),
-        ("{}", "speed.foo.bar=1", "--set: speed.foo: unknown key; known here: "),
+        ("{}", "speed.foo.bar=1", "--set: speed.foo: unknown key; known keys: "),
         ("{}", "train.updates=50", "--set: optimizer.warmup_updates: got 100, expected less than the 50"),
         ("{dat: {seed: 1}}", "dat.tasks=[]", "bad.yaml: dat: unknown key; did you mean data?"),
         ("{model: {heads: 7}}", "train.updates=500", "bad.yaml: model.heads: got 7"),

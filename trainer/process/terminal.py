@@ -62,7 +62,7 @@ def answer(text: str) -> None:
 
 
 def leave_unread() -> bool:
-    """Whether who read what is printed, such as head, has had enough of it; then nobody is told the rest."""
+    """Whether the reader of standard output, such as head, closed the pipe; then the rest is dropped."""
     watcher = select.poll()
     try:
         watcher.register(sys.stdout.fileno(), 0)

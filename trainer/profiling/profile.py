@@ -172,7 +172,7 @@ def _modules(learner: Learner) -> list[Place]:
 
 
 def _is_one(speed: SpeedConfig) -> bool:
-    """Compiled as one, encoder to losses cannot be told apart."""
+    """Compiled as one graph, encoder to losses cannot be timed separately."""
     return speed.compile == "model"
 
 

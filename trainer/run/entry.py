@@ -23,7 +23,7 @@ def train_one_rank(config: Config, out: Path, seed: int, *, resume: bool) -> int
     try:
         make_folder(out, "--out")
         run_training(config, out, seed, progress, resume=resume)
-    except ConfigError as error:  # every rank has the same config and ends by itself
+    except ConfigError as error:  # every rank has the same config and fails the same way
         write_error_file(Failure.of(error, progress.step, rank))
         raise
     except KeyboardInterrupt:

@@ -34,7 +34,7 @@ from trainer.switches.process.process_switches import ProcessSwitches, anomaly_n
 
 @dataclass
 class Progress:
-    """Where a run is, for whoever has to say where it ended."""
+    """How far a run is, for messages that say where it ended."""
 
     step: int = 0
 

@@ -46,7 +46,7 @@ def generated_files(config: DataConfig, task: Task, *, generates: bool, check: C
 
 
 def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Check) -> None:
-    """Write each file beside the folder and rename it: neither a crash nor a bad solver leaves one."""
+    """Write each file next to the folder, then rename it, so a crash or a bad solver leaves no file."""
     settings: TaskSettings = getattr(config, task.name)
     folder = paths[0].parent
     found = (

@@ -148,7 +148,7 @@ class CheckpointWriter:
             begun.set()
             try:
                 _save(state, out, best=best)
-            except Exception as error:  # nobody else sees what ends a thread
+            except Exception as error:  # an error in a thread is lost otherwise
                 self._error = error
 
 

@@ -23,7 +23,7 @@ from trainer.run.record.metrics_file import has_ended, lines_after_run_start
 from trainer.switches.process.trace import TRACES
 
 EARLIER = "earlier"  # a folder in that of a run, of those before it
-# Outside `speed`; what a folder of data holds is compared by itself.
+# Outside `speed`; the data files are compared separately.
 CHANGE_NOTHING = ("data.root", "train.timeout_seconds", "train.checkpoint_every_updates")
 
 

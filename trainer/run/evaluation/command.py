@@ -133,7 +133,7 @@ def _write_whole(file: RawIOBase, text: bytes) -> None:
 
 
 def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:
-    """The line of each run as soon as it is known; why one has none is told, and raised after all others."""
+    """Yield the line of each run as soon as it is known; report a failed run at once, raise it at the end."""
     failed: Exception | None = None
     show_progress("run evaluated", 0, len(folders))
     for done, (folder, attempt) in enumerate(_attempts(folders, root), 1):
