@@ -1,12 +1,12 @@
 // The pure half of the line: outcomes -> measure -> judge -> the result that every report is rendered from.
 import { gatesOf, type Variant } from './config/experiment.ts'
 import { noiseFloorOf } from './judge/checks/aa.ts'
-import { chooseFloor, noiseKeyOf, trainingHash } from './judge/checks/noise-floor.ts'
 import { compare } from './judge/compare.ts'
 import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
 import { withMachine } from './judge/machine/machine-verdict.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
+import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise/noise-floor.ts'
 import { type Attempts, checkRepeats, sortAttempts } from './judge/repeat.ts'
 import { judge, type Verdict } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'

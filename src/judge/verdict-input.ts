@@ -8,8 +8,8 @@ import type { RunSummary } from '../measure/summary.ts'
 import { looksOf } from '../plan/looks.ts'
 import { isMeasured } from '../plan/plan.ts'
 import { type AaFinding, findAa } from './checks/aa.ts'
-import { compareWithFloors, type Floors, type NoiseComparison } from './checks/noise.ts'
 import type { Comparison } from './compare.ts'
+import { compareWithFloors, type Floors, type NoiseComparison } from './noise/noise.ts'
 import { type WhyStopped, whyStopped } from './why-stopped.ts'
 
 /** What was measured, by which experiment. */

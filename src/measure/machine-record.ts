@@ -5,7 +5,7 @@ const count = z.int().nonnegative()
 const amount = z.number().nonnegative()
 
 /** A number is null where the driver does not tell it. */
-export const gpuFacts = z.object({
+const gpuFacts = z.object({
   /** As nvidia-smi counts: in the order of the bus. */
   index: count,
   uuid: z.string(),
@@ -46,7 +46,7 @@ export type Measured<Value> =
   | { readonly status: 'measured'; readonly value: Value }
   | { readonly status: 'not-measured'; readonly reason: string }
 
-/** The facts from before the first run; kept in result.json, judged by judge/machine.ts. */
+/** The facts from before the first run; kept in result.json, judged by judge/machine/. */
 export const preflightSchema = z.object({
   host: z.object({
     name: z.string(),

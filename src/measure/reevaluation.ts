@@ -10,7 +10,7 @@ import { exitText, type LaunchRecord } from './outcome.ts'
 import type { RunSummary } from './summary.ts'
 
 /** A line of what the trainer's evaluate command writes. */
-export const reevaluationLine = z.object({
+const reevaluationLine = z.object({
   run: z.string().describe('The folder, as it was given with --run.'),
   val_loss: z.number(),
   metrics: z.record(z.string(), z.number()).optional(),

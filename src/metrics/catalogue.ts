@@ -2,8 +2,8 @@
 import type { MetricRow } from './row.ts'
 
 /**
- * A metric of the run or of the machine also needs the function that computes it, in `measure/run-metrics.ts` or
- * `measure/machine-metrics.ts`; the trainer's own are in `families.ts`.
+ * A metric of the run or of the machine also needs the function that computes it, in `measure/metrics/run-metrics.ts` or
+ * `measure/metrics/machine-metrics.ts`; the trainer's own are in `families.ts`.
  */
 export const CATALOGUE = {
   seconds_per_sample: {

@@ -26,7 +26,10 @@ export interface MetricRow {
   readonly unit: Unit
   /** Null: only the experiment knows, such as for an accuracy. */
   readonly better: 'less' | 'more' | null
-  /** A `time` comes from a clock; a `resource` is what a run takes of the machine. */
+  /**
+   * A `time` comes from a clock; a `resource` is what a run takes of the machine. Runs of `time` and `quality` that agree
+   * to the last digit prove nothing; a `resource` may be the same in all runs.
+   */
   readonly kind: 'time' | 'quality' | 'resource'
   /** What it is computed from: the run's steps and its end, its evaluations, or the GPUs as they were watched. */
   readonly from: 'run' | 'evaluation' | 'machine'

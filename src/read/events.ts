@@ -2,7 +2,7 @@
 import { z } from 'zod'
 
 /** Raised when a reader of the old events could misread the new ones. */
-export const METRICS_SCHEMA_VERSION = 1
+const METRICS_SCHEMA_VERSION = 1
 
 const count = z.number().int().nonnegative()
 const seconds = z.number().nonnegative()

@@ -13,7 +13,10 @@ export function renderCombinedTerminal(combined: Combined): string {
   const each = results.map(renderTerminal)
   return results.length === 1
     ? each.join('')
-    : [...each, `${VERDICT_ICON[verdict]} ${countText(combined)} ${verdict}: ${oneLine(reason)}`].join('\n\n')
+    : [
+        ...each,
+        `${VERDICT_ICON[verdict]} ${countText(combined)} ${verdict} on this host: ${oneLine(reason)}`,
+      ].join('\n\n')
 }
 
 /** One table for each question, all of them under one verdict. */
@@ -22,7 +25,7 @@ export function renderCombinedSections(combined: Combined): CommentSection[] {
   const each = results.flatMap(renderSections)
   if (results.length === 1) return each
   const markdown = [
-    `## ${VERDICT_ICON[verdict]} Speedproof: ${countText(combined)} ${verdict}`,
+    `## ${VERDICT_ICON[verdict]} Speedproof: ${countText(combined)} ${verdict} on this host`,
     '',
     `**Why:** ${escapeCell(reason, 1000)} (${ruleLink('how several are judged', 'several')})`,
   ].join('\n')

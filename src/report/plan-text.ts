@@ -11,7 +11,7 @@ import type { Request } from '../record/result.ts'
 import { duration } from '../text/numbers.ts'
 import { shellQuote } from '../text/shell-quote.ts'
 import { gateQuestion } from './gates/gate-row.ts'
-import { looksPlanned } from './sections/looks.ts'
+import { looksPlanned } from './looks.ts'
 import { warmUpLines } from './sections/warm-up.ts'
 import { differenceText } from './setting.ts'
 

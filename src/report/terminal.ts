@@ -1,18 +1,17 @@
 // A result -> what a person reads in a terminal.
 import { markdownTable } from 'markdown-table'
 import type { Result } from '../record/result.ts'
-import { statusText } from '../text/wording.ts'
+import { shortened, statusText } from '../text/wording.ts'
 import { oneLine } from './escape.ts'
-import { gateCells, gateMeaning, TABLE_HEAD } from './gates/gate-row.ts'
+import { gateCells, gateMeaning, tableHead } from './gates/gate-row.ts'
+import { secondaryEvidence } from './secondary-evidence.ts'
 import { MACHINE_HEAD, machineCheckLines, machineNumbers } from './sections/machine.ts'
-import { secondaryEvidence } from './sections/secondary-evidence.ts'
 import { VERDICT_ICON, verdictTitle } from './sections/verdict.ts'
 import { differenceText } from './setting.ts'
 
 /** Reasons quote trainers and configs, whose text must stay in its line. */
 export function renderTerminal(result: Result): string {
   const { verdict } = result
-  const rows = verdict.gates.map(gateCells)
   const meanings = verdict.gates.map((gate) => `${gate.gate.name}: ${gateMeaning(gate)}`)
   const checks = verdict.checks.map(({ name, status, detail }) => `${name}: ${statusText(status)}, ${detail}`)
   const warnings = verdict.warnings.map((warning) => `warning: ${warning}`)
@@ -20,7 +19,7 @@ export function renderTerminal(result: Result): string {
   return [
     ...question(result),
     '',
-    markdownTable([[...TABLE_HEAD], ...rows]),
+    ...gateTable(result),
     '',
     ...indented(meanings),
     '',
@@ -33,6 +32,34 @@ export function renderTerminal(result: Result): string {
     '',
     ...[...warnings, end].map(oneLine),
   ].join('\n')
+}
+
+/** A terminal that is narrower breaks the lines of a table. */
+const MAX_COLUMNS = 100
+
+/** Where the whole table is too wide, the levels of both variants follow it, a line for each gate. */
+function gateTable({ verdict: { gates } }: Result): string[] {
+  const rows = [tableHead(gates), ...gates.map(gateCells)]
+  const whole = markdownTable(rows)
+  if (widthOf(whole) <= MAX_COLUMNS) return [whole]
+  const compact = rows.map(([gate = '', , , ...rest]) => [shortened(gate, MAX_NAME), ...rest.map(withoutGiB)])
+  const levels = rows
+    .slice(1)
+    .map(
+      ([gate = '', baseline = '', optimized = '']) => `${gate}: baseline ${baseline}, optimized ${optimized}`,
+    )
+  return [markdownTable(compact), '', ...indented(levels)]
+}
+
+const MAX_NAME = 28
+
+/** "50.0 GB (46.6 GiB)" as "50.0 GB". */
+function withoutGiB(cell: string): string {
+  return cell.replace(/ \(\S+ GiB\)/, '')
+}
+
+function widthOf(text: string): number {
+  return Math.max(...text.split('\n').map((line) => line.length))
 }
 
 function machine(result: Result): string[] {

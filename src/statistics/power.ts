@@ -5,7 +5,7 @@ import { logGamma } from './special-functions.ts'
 import { studentTQuantile } from './student-t.ts'
 
 /** Chance of proof that a planned number of pairs should have. */
-export const POWER = 0.8
+const POWER = 0.8
 
 /** More pairs than this are no plan. */
 export const MAX_PAIRS = 1000

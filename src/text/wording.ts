@@ -15,3 +15,8 @@ export function shortened(text: string, most = 60): string {
 export function statusText(status: string): string {
   return status.replaceAll('-', ' ')
 }
+
+/** Up to the first full stop that ends a sentence; the whole text where none does. */
+export function firstSentence(text: string): string {
+  return /^.*?[.?!](?= |$)/s.exec(text)?.[0] ?? text
+}

@@ -18,7 +18,7 @@ it('makes the runs invalid, in the report and when they are analyzed', async () 
   const { exitCode, stdout } = await running.ended
   expect(exitCode).toBe(4)
   expect(stdout).toMatch(
-    /faulty invalid: same code: the trainer's sources changed between .* and .*\(train\.py, SHA/,
+    /faulty invalid on this host: same code: the trainer's sources changed between .* and .*\(train\.py, SHA/,
   )
   expect(await speedproof(folder, 'analyze', 'out/result.json')).toMatchObject({ exitCode: 4 })
 })

@@ -34,7 +34,7 @@ describe('a recorded experiment', () => {
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
     expect(ran.stdout).toMatch(/\[1\/2\] block 1, baseline: finished in .*, held-out loss 0\.02/)
     expect(tableOf(ran)).toHaveLength(4)
-    expect(ran.stdout).toContain('faulty passed: ')
+    expect(ran.stdout).toContain('faulty passed on this host: ')
     expect(ran.stdout).toContain(`Report: out/report.md   Result: ${RESULT}`)
   })
 
@@ -45,7 +45,12 @@ describe('a recorded experiment', () => {
   })
 
   it.each([
-    ['failed with 1 by a higher limit', ['--min-speedup', '5'], 1, 'faulty failed: speedup failed'],
+    [
+      'failed with 1 by a higher limit',
+      ['--min-speedup', '5'],
+      1,
+      'faulty failed on this host: speedup failed',
+    ],
     [
       'inconclusive with 3 by gates that want an interval',
       ['--gates', 'interval.yaml'],
@@ -97,13 +102,15 @@ describe('a recorded experiment', () => {
   })
 })
 
-it('the help of --gates shows a file that is one, and so does README.md', async () => {
+it('the help of --gates shows a file that is one, and so does its page', async () => {
   const { stdout } = await speedproof(await aFolder(), 'analyze', '--help')
   const [, example = ''] = stdout.split('A file for --gates, which may be another experiment:\n')
   const { gates } = z.object({ gates: gatesFile }).parse(parse(example))
   expect(readGates(gates, null, 'help').map(({ name }) => name)).toEqual(['speedup', 'loss_delta'])
   const inReadme = example.trimEnd().replaceAll(/^ {2}/gm, '')
-  expect(await readFile(join(ROOT, 'README.md'), 'utf8')).toContain(`\`\`\`yaml\n${inReadme}\n\`\`\``)
+  expect(await readFile(join(ROOT, 'docs/command-line.md'), 'utf8')).toContain(
+    `\`\`\`yaml\n${inReadme}\n\`\`\``,
+  )
 })
 
 it('a plan that standard output does not take ends with 74, in words', async () => {
@@ -240,7 +247,7 @@ it('a run of unequal work ends with 4', async () => {
   const { exitCode, stdout } = await speedproof(folder, 'run', EXPERIMENT_FILE)
   expect(exitCode).toBe(4)
   expect(stdout).toContain(
-    'faulty invalid: equal work: training samples differ: 320 (baseline) / 160 (optimized)',
+    'faulty invalid on this host: equal work: training samples differ: 320 (baseline) / 160 (optimized)',
   )
 })
 
@@ -298,7 +305,7 @@ it('a block without a number for a required gate ends the experiment, and other 
   const notRun = { status: 'not-run', reason: 'unmeasured' }
   expect(outcomes).toMatchObject([finished, finished, ...Array(4).fill(notRun)])
   const stopped =
-    'faulty inconclusive: stopped early: 2 of 6 launches finished; the rest was left out after some without a number for a required gate'
+    'faulty inconclusive on this host: stopped early: 2 of 6 launches finished; the rest was left out after some without a number for a required gate'
   const said = `${stopped}; typo not measured: not every run reported a usable evaluation.val_los; all reported val_loss\n`
   expect(stdout).toContain(said)
   const again = await speedproof(folder, 'analyze', 'out/result.json')

@@ -101,7 +101,7 @@ it.each([
   const folder = await anExperimentOn(smi, env)
   const ended = await speedproof(folder, 'run', EXPERIMENT_FILE)
   expect(ended.exitCode).toBe(4)
-  expect(ended.stdout).toContain(`faulty invalid: ${reason}`)
+  expect(ended.stdout).toContain(`faulty invalid on this host: ${reason}`)
   expect(existsSync(join(folder, 'out/runs/01-block-1-baseline'))).toBe(false)
   const { outcomes } = await readResult(folder)
   expect(outcomes.map(({ status, reason: why }) => `${status}: ${why}`)).toEqual(
@@ -126,7 +126,7 @@ it('who waits too long for the machine is told for whom, and leaves the folder o
   expect(ended.exitCode).toBe(4)
   expect(ended.stdout).toMatch(/waiting up to 1 s \(launch\.lock_minutes\) for process \d+ on /)
   expect(ended.stdout).toMatch(
-    /faulty invalid: lock: waited 1 s for process \d+ on .+; end it, or raise launch\.lock_minutes/,
+    /faulty invalid on this host: lock: waited 1 s for process \d+ on .+; end it, or raise launch\.lock_minutes/,
   )
   expect(await readFile(join(folder, 'out/result.json'), 'utf8')).toBe('of the other')
   expect(ended.stdout).toMatch(/Report: out\/not-run\/.+\/report\.md/)
@@ -169,7 +169,7 @@ it.each(['out/.speedproof.lock', 'speedproof-cpu.lock'])(
     await release()
     const ended = await running.ended
     expect(ended.stdout).toMatch(
-      /faulty invalid: lock: lost: the process that held .+\.lock was ended \(SIGKILL\), so that another/,
+      /faulty invalid on this host: lock: lost: the process that held .+\.lock was ended \(SIGKILL\), so that another/,
     )
     expect(ended.exitCode).toBe(4)
     const { outcomes } = await readResult(folder)

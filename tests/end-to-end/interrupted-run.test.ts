@@ -73,6 +73,8 @@ it('SIGKILL in the second run leaves a whole result of the first and no process'
   expect((await readResult(folder)).outcomes.map(({ status }) => status)).toEqual(['finished', 'not-run'])
   const analyzed = await speedproof(folder, 'analyze', 'out/result.json')
   expect(analyzed.exitCode).toBe(3)
-  expect(analyzed.stdout).toContain('faulty inconclusive: stopped early: 1 of 2 launches finished')
+  expect(analyzed.stdout).toContain(
+    'faulty inconclusive on this host: stopped early: 1 of 2 launches finished',
+  )
   await expect.poll(() => processesIn(folder), PATIENCE).toEqual([])
 })

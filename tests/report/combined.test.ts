@@ -8,7 +8,7 @@ import { aVerdict } from '../fixtures/builders.ts'
 it('says which decided, and why', async () => {
   const combined = combine([await aVerdict('faster', 'passed'), await aVerdict('not-slower', 'failed')])
   expect(renderCombinedTerminal(combined).split('\n').at(-1)).toBe(
-    '❌ 2 experiments failed: faster passed; not-slower failed: why not-slower',
+    '❌ 2 experiments failed on this host: faster passed; not-slower failed: why not-slower',
   )
   expect(combinedOutputs(combined)).toMatchObject({ verdict: 'failed', reason: combined.reason })
 })
@@ -17,9 +17,9 @@ it('has a table for each question, under the verdict over all', async () => {
   const combined = combine([await aVerdict('faster', 'passed'), await aVerdict('not-slower', 'failed')])
   const markdown = renderCombinedMarkdown(combined)
   expect(markdown.match(/^## .*$/gm)).toEqual([
-    '## ❌ Speedproof: 2 experiments failed',
-    '## ✅ Speedproof: faster passed',
-    '## ❌ Speedproof: not-slower failed',
+    '## ❌ Speedproof: 2 experiments failed on this host',
+    '## ✅ Speedproof: faster passed on this host',
+    '## ❌ Speedproof: not-slower failed on this host',
   ])
   expect(markdown.match(/^\| gate/gm)).toHaveLength(2)
 })

@@ -41,12 +41,17 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate           | baseline           | optimized          | change   | bound                          | limit                | verdict |
-      | -------------- | ------------------ | ------------------ | -------- | ------------------------------ | -------------------- | ------- |
-      | speedup        | 5.01 ms/sample     | 1.25 ms/sample     | 4.00x    | 4.00x to 4.00x (each 95%)      | >= 3.00x             | passed  |
-      | loss_delta     | 0.02025            | 0.02026            | +5.00e-6 | -1.8e-6 to +1.18e-5 (each 95%) | < 0.00100            | passed  |
-      | nrmse_ratio    | 0.1025             | 0.1025             | 1.00x    | 1.00x to 1.00x (each 95%)      | <= 1.03x             | passed  |
-      | peak_memory_gb | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |          |                                | < 50.0 GB (46.6 GiB) | passed  |
+      | gate           | change   | bounds (one-sided, 95%) | limit     | verdict |
+      | -------------- | -------- | ----------------------- | --------- | ------- |
+      | speedup        | 4.00x    | 4.00x to 4.00x          | >= 3.00x  | passed  |
+      | loss_delta     | +5.00e-6 | -1.8e-6 to +1.18e-5     | < 0.00100 | passed  |
+      | nrmse_ratio    | 1.00x    | 1.00x to 1.00x          | <= 1.03x  | passed  |
+      | peak_memory_gb |          |                         | < 50.0 GB | passed  |
+
+        speedup: baseline 5.01 ms/sample, optimized 1.25 ms/sample
+        loss_delta: baseline 0.02025, optimized 0.02026
+        nrmse_ratio: baseline 0.1025, optimized 0.1025
+        peak_memory_gb: baseline 31.2 GB (29.1 GiB), optimized 31.2 GB (29.1 GiB)
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval clears the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
@@ -76,7 +81,7 @@ describe('a report in the terminal', () => {
       | -------------------- | ------------------ | ------------------ |
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
-      ✅ two-task passed: 10 of 10 launches finished with equal work; required gates passed: speedup, loss_delta, nrmse_ratio, peak_memory_gb"
+      ✅ two-task passed on this host: 10 of 10 launches finished with equal work; required gates passed: speedup, loss_delta, nrmse_ratio, peak_memory_gb"
     `)
   })
 
@@ -85,10 +90,13 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate       | baseline       | optimized      | change   | bound                          | limit     | verdict |
-      | ---------- | -------------- | -------------- | -------- | ------------------------------ | --------- | ------- |
-      | speedup    | 5.01 ms/sample | 2.50 ms/sample | 2.00x    | 2.00x to 2.00x (each 95%)      | >= 3.00x  | failed  |
-      | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | -1.8e-6 to +1.18e-5 (each 95%) | < 0.00100 | passed  |
+      | gate       | change   | bounds (one-sided, 95%) | limit     | verdict |
+      | ---------- | -------- | ----------------------- | --------- | ------- |
+      | speedup    | 2.00x    | 2.00x to 2.00x          | >= 3.00x  | failed  |
+      | loss_delta | +5.00e-6 | -1.8e-6 to +1.18e-5     | < 0.00100 | passed  |
+
+        speedup: baseline 5.01 ms/sample, optimized 2.50 ms/sample
+        loss_delta: baseline 0.02025, optimized 0.02026
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
@@ -116,7 +124,7 @@ describe('a report in the terminal', () => {
       | -------------------- | ------------------ | ------------------ |
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
-      ❌ two-task failed: speedup failed: the whole interval misses the limit"
+      ❌ two-task failed on this host: speedup failed: the whole interval misses the limit"
     `)
   })
 
@@ -126,10 +134,13 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate       | baseline       | optimized      | change   | bound                          | limit     | verdict      |
-      | ---------- | -------------- | -------------- | -------- | ------------------------------ | --------- | ------------ |
-      | speedup    | 5.01 ms/sample | 1.65 ms/sample | 3.03x    | 2.66x to 3.45x (each 95%)      | >= 3.00x  | inconclusive |
-      | loss_delta | 0.02025        | 0.02026        | +5.00e-6 | -1.8e-6 to +1.18e-5 (each 95%) | < 0.00100 | passed       |
+      | gate       | change   | bounds (one-sided, 95%) | limit     | verdict      |
+      | ---------- | -------- | ----------------------- | --------- | ------------ |
+      | speedup    | 3.03x    | 2.66x to 3.45x          | >= 3.00x  | inconclusive |
+      | loss_delta | +5.00e-6 | -1.8e-6 to +1.18e-5     | < 0.00100 | passed       |
+
+        speedup: baseline 5.01 ms/sample, optimized 1.65 ms/sample
+        loss_delta: baseline 0.02025, optimized 0.02026
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The interval spans the limit after 4 blocks. Minimal detectable effect: 20% past the limit, in 80% of experiments. About 642 blocks would decide it at this scatter.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
@@ -157,7 +168,7 @@ describe('a report in the terminal', () => {
       | -------------------- | ------------------ | ------------------ |
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
-      ❔ two-task inconclusive: speedup inconclusive: the interval spans the limit after 4 blocks"
+      ❔ two-task inconclusive on this host: speedup inconclusive: the interval spans the limit after 4 blocks"
     `)
   })
 
@@ -166,12 +177,17 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate           | baseline       | optimized      | change | bound                     | limit                | verdict      |
-      | -------------- | -------------- | -------------- | ------ | ------------------------- | -------------------- | ------------ |
-      | speedup        | 1.25 ms/sample | 1.25 ms/sample | 1.00x  | 1.00x to 1.00x (each 95%) | >= 3.00x             | failed       |
-      | loss_delta     | 0.02000        | 0.02000        | +0     | +0 to +0 (each 95%)       | < 0.00100            | passed       |
-      | nrmse_ratio    | not measured   | not measured   |        |                           | <= 1.03x             | not measured |
-      | peak_memory_gb | not measured   | not measured   |        |                           | < 50.0 GB (46.6 GiB) | not measured |
+      | gate           | change | bounds (one-sided, 95%) | limit     | verdict      |
+      | -------------- | ------ | ----------------------- | --------- | ------------ |
+      | speedup        | 1.00x  | 1.00x to 1.00x          | >= 3.00x  | failed       |
+      | loss_delta     | +0     | +0 to +0                | < 0.00100 | passed       |
+      | nrmse_ratio    |        |                         | <= 1.03x  | not measured |
+      | peak_memory_gb |        |                         | < 50.0 GB | not measured |
+
+        speedup: baseline 1.25 ms/sample, optimized 1.25 ms/sample
+        loss_delta: baseline 0.02000, optimized 0.02000
+        nrmse_ratio: baseline not measured, optimized not measured
+        peak_memory_gb: baseline not measured, optimized not measured
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
@@ -197,7 +213,7 @@ describe('a report in the terminal', () => {
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory reserved, peak memory allocated, allocation retries
 
-      ❌ two-task failed: speedup failed: the whole interval misses the limit"
+      ❌ two-task failed on this host: speedup failed: the whole interval misses the limit"
     `)
   })
 
@@ -213,12 +229,17 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate       | baseline           | optimized          | change   | bound | limit                | verdict            |
-      | ---------- | ------------------ | ------------------ | -------- | ----- | -------------------- | ------------------ |
-      | speedup    | 5.01 ms/sample     | 2.50 ms/sample     | 2.00x    | none  | >= 3.00x             | not reached (warn) |
-      | loss_delta | 0.02010            | 0.02011            | +1.00e-5 | none  | < 0.0100             | open (info)        |
-      | growth     | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) | +0 GB    | none  | < 2.00 GB (1.86 GiB) | inconclusive       |
-      | worst_loss | 0.02010            | 0.02011            |          |       | < 0.5000             | passed             |
+      | gate       | change   | bounds (one-sided, 95%) | limit     | verdict            |
+      | ---------- | -------- | ----------------------- | --------- | ------------------ |
+      | speedup    | 2.00x    | none                    | >= 3.00x  | not reached (warn) |
+      | loss_delta | +1.00e-5 | none                    | < 0.0100  | open (info)        |
+      | growth     | +0 GB    | none                    | < 2.00 GB | inconclusive       |
+      | worst_loss |          |                         | < 0.5000  | passed             |
+
+        speedup: baseline 5.01 ms/sample, optimized 2.50 ms/sample
+        loss_delta: baseline 0.02010, optimized 0.02011
+        growth: baseline 31.2 GB (29.1 GiB), optimized 31.2 GB (29.1 GiB)
+        worst_loss: baseline 0.02010, optimized 0.02011
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block. Minimal detectable effect: unknown without an interval.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds luck decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it, with a limit of at most 1.1x. Minimal detectable effect: unknown without an interval.
@@ -249,7 +270,7 @@ describe('a report in the terminal', () => {
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
       warning: speedup failed: by its point estimate alone (evidence: point), over 1 block
-      ❔ two-task inconclusive: growth inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point"
+      ❔ two-task inconclusive on this host: growth inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point"
     `)
   })
 })
@@ -286,8 +307,8 @@ test('a limit is shown as it is, and no bound on the wrong side of it', async ()
     loss_delta,
   }
   const shown = renderTerminal(await aResult(anExperiment({ gates }), like(0.02)))
-  expect(shown).toMatch(/4\.000x to 4\.000x \(each 95%\) +\| >= 3\.996x/)
-  expect(shown).toMatch(/\| loss_ratio .* to 1\.0006x \(each 95%\) +\| <= 1\.005x +\| passed/) // not 1.01x, nor 1.00x
+  expect(shown).toMatch(/4\.000x to 4\.000x +\| >= 3\.996x/)
+  expect(shown).toMatch(/\| loss_ratio .* to 1\.0006x +\| <= 1\.005x +\| passed/) // not 1.01x, nor 1.00x
   expect(shown).toMatch(/\| loss_delta .* < 0\.00100 /)
 })
 
@@ -295,14 +316,18 @@ describe('a report in Markdown', () => {
   test('has everything, the verdict first', async () => {
     const experiment = anExperiment({ design: { blocks: 3, warm_up_launches: 1, seed: 0 } })
     expect(renderMarkdown(await aResult(experiment, like(0.02)))).toMatchInlineSnapshot(`
-      "## ✅ Speedproof: two-task passed
+      "## ✅ Speedproof: two-task passed on this host
 
       **Why:** 8 of 8 launches finished with equal work; required gates passed: speedup, loss&#95;delta ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))
 
-      | gate       | baseline       | optimized      | change   | bound                          | limit     | verdict |
-      | ---------- | -------------- | -------------- | -------- | ------------------------------ | --------- | ------- |
-      | speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x (each 95%)      | >= 3.00x  | passed  |
-      | loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.1e-6 to +1.64e-5 (each 95%) | < 0.00100 | passed  |
+      | gate       | baseline       | optimized      | change   | bounds (one-sided, 95%) | limit     | verdict  |
+      | ---------- | -------------- | -------------- | -------- | ----------------------- | --------- | -------- |
+      | speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x          | >= 3.00x  | ✅ passed |
+      | loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.1e-6 to +1.64e-5     | < 0.00100 | ✅ passed |
+
+      - Whole runs, with set-up and evaluations, are 1.00x as fast. At the fastest steps of each run, the speedup is 4.00x.
+
+      <details><summary>What each number means, and other evidence</summary>
 
       - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#one-number-per-block)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
       - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#non-inferiority-of-held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
@@ -311,7 +336,9 @@ describe('a report in Markdown', () => {
       - Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
       - [What stands beside the gates](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#what-decides-nothing) decides nothing.
 
-      <details><summary>Curves</summary>
+      </details>
+
+      <details><summary>Curves of training loss and time per sample</summary>
 
       **Time per sample after the warm-up steps, by samples seen** (grey: baseline, green: optimized; means over the measured runs)
 
@@ -334,7 +361,7 @@ describe('a report in Markdown', () => {
 
       </details>
 
-      <details><summary>Checks</summary>
+      <details><summary>Checks of comparability: 6 passed, 2 not measured</summary>
 
       | check        | state        | detail                                                                 |
       | ------------ | ------------ | ---------------------------------------------------------------------- |
@@ -351,7 +378,7 @@ describe('a report in Markdown', () => {
 
       </details>
 
-      <details><summary>Machine</summary>
+      <details><summary>Machine: 1 not measured, 1 passed</summary>
 
       | check          | state        | detail                                        |
       | -------------- | ------------ | --------------------------------------------- |
@@ -368,7 +395,7 @@ describe('a report in Markdown', () => {
 
       </details>
 
-      <details><summary>All launches</summary>
+      <details><summary>All launches: 8 finished</summary>
 
       | launch             | seed | status   | per sample | median step | data wait    | held-out loss | skipped updates | compile cache | set-up | wall       |
       | ------------------ | ---- | -------- | ---------- | ----------- | ------------ | ------------- | --------------- | ------------- | ------ | ---------- |
@@ -383,7 +410,7 @@ describe('a report in Markdown', () => {
 
       </details>
 
-      <details><summary>What differs between the variants</summary>
+      <details><summary>What differs between the variants: 1 settings</summary>
 
       | setting          | baseline | optimized |
       | ---------------- | -------- | --------- |
@@ -392,7 +419,7 @@ describe('a report in Markdown', () => {
 
       </details>
 
-      <details><summary>Environment</summary>
+      <details><summary>Environment: devices, versions, revision</summary>
 
       | what     | value                                    |
       | -------- | ---------------------------------------- |
@@ -404,7 +431,7 @@ describe('a report in Markdown', () => {
 
       </details>
 
-      <details><summary>Reproduce</summary>
+      <details><summary>Commands that repeat it</summary>
 
       \`\`\`sh
       git checkout 0123456789012345678901234567890123456789
@@ -432,7 +459,7 @@ describe('a report in Markdown', () => {
     })
     const sections = renderSections(assess(aRequest({ experiment }), launched))
     expect(sections.find(({ title }) => title === 'all launches')?.markdown).toMatchInlineSnapshot(`
-      "<details><summary>All launches</summary>
+      "<details><summary>All launches: 1 finished, 1 failed, 1 cancelled, 1 not run</summary>
 
       | launch             | seed | status                                                    | per sample | median step | data wait    | held-out loss | skipped updates | compile cache | set-up | wall       |
       | ------------------ | ---- | --------------------------------------------------------- | ---------- | ----------- | ------------ | ------------- | --------------- | ------------- | ------ | ---------- |
@@ -444,7 +471,7 @@ describe('a report in Markdown', () => {
       </details>"
     `)
     expect(sections[0]?.markdown).toMatchInlineSnapshot(`
-      "## ❌ Speedproof: two-task failed
+      "## ❌ Speedproof: two-task failed on this host
 
       **Why:** 1 of 4 launches finished; 02-block-1-optimized: out-of-memory (rank 1, step 7: CUDA out of memory) ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))"
     `)

@@ -1,7 +1,7 @@
 // The deterministic prefix and the same-seed trajectory, as a reader sees them.
 import { expect, test } from 'vitest'
 import type { SameSeed } from '../../src/measure/same-seed.ts'
-import { secondaryEvidence } from '../../src/report/sections/secondary-evidence.ts'
+import { secondaryEvidence } from '../../src/report/secondary-evidence.ts'
 import { aResult, aRunSummary } from '../fixtures/builders.ts'
 
 async function lineOf(...pairs: SameSeed[]): Promise<string | undefined> {

@@ -10,7 +10,7 @@ from facts import states
 from forked import python
 from test_learning import a_batch
 from test_precision import a_learner
-from tiny import ROOT, tiny_config, tiny_file
+from tiny import tiny_config, tiny_file
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import _registry
@@ -358,11 +358,6 @@ sys.exit(code)
 def test_compiled_code_may_have_a_graph_for_all_that_differs(tmp_path, compiled):
     settings = [f"--set={text}" for text in ("train.updates=6", *compiled)]
     arguments = ["train", "--config", tiny_file(tmp_path), "--out", tmp_path / "out", "--seed", "3"]
-    done = subprocess.run(
-        [sys.executable, "-c", COMPILED_EAGERLY, *arguments, *settings],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    done = python(["-c", COMPILED_EAGERLY, *arguments, *settings])
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[-2]) > 1

@@ -74,7 +74,7 @@ export function positiveDecimal(name: string, text: string): number {
   return value
 }
 
-export function positiveInteger(name: string, text: string, most = 999_999_999): number {
+function positiveInteger(name: string, text: string, most = 999_999_999): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : 0
   if (value < 1 || value > most)
     throw new ConfigError(

@@ -51,7 +51,7 @@ export function isSameCode({ baseline, optimized }: Sources): boolean {
 }
 
 /** A source as a person reads it: "0123abc... (merge-base)", "4567def... with uncommitted changes". */
-export function sourceText({ ref, revision }: Source): string {
+function sourceText({ ref, revision }: Source): string {
   if (revision === null) return 'working tree, not in a git checkout'
   const [commit = '', changes] = revision.split('-')
   if (ref !== null) return `${commit} (${ref})`

@@ -12,8 +12,8 @@ import {
   refuseIdentical,
 } from '../../config/same-work/same-work.ts'
 import { ConfigError } from '../../errors.ts'
-import { trainingHash } from '../../judge/checks/noise-floor.ts'
 import { requireEnoughBlocks } from '../../judge/enough-blocks.ts'
+import { trainingHash } from '../../judge/noise/noise-floor.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import type { Request } from '../../record/result.ts'
 import { refuseForeignFolder } from '../folder/workspace.ts'

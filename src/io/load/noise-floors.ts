@@ -5,7 +5,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { parseStrictly } from '../../config/parse/explain.ts'
 import { ConfigError, messageOf, RunError } from '../../errors.ts'
-import { type NoiseFloor, noiseFloorSchema } from '../../judge/checks/noise-floor.ts'
+import { type NoiseFloor, noiseFloorSchema } from '../../judge/noise/noise-floor.ts'
 import { makeFolder } from '../folder/make-folder.ts'
 import { readText } from '../system/read-text.ts'
 

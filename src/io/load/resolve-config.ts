@@ -116,6 +116,6 @@ export function checkEnvironments({ launch, variants }: Experiment, file: string
   }
 }
 
-export function environmentOf({ launch, variants }: Experiment, variant: Variant): Record<string, string> {
+function environmentOf({ launch, variants }: Experiment, variant: Variant): Record<string, string> {
   return trainerEnvironment(process.env, { ...launch.env, ...variants[variant].env })
 }

@@ -1,4 +1,4 @@
-// Learns the facts of the machine before the first run; what they mean is judged in judge/machine.ts.
+// Learns the facts of the machine before the first run; what they mean is judged in judge/machine/preflight.ts.
 import { cpus, hostname, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import {

@@ -24,7 +24,7 @@ const PROCESS_PERIOD_MILLISECONDS = 1000
 /** The reaper needs 3 s for what ignores SIGTERM; what hangs in the driver does not end at all. */
 const PATIENCE_MILLISECONDS = 4000
 
-export const SAMPLE_FIELDS = [
+const SAMPLE_FIELDS = [
   'uuid',
   'clocks.sm',
   'clocks.mem',

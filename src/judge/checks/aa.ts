@@ -5,10 +5,10 @@ import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
 import { isMeasured } from '../../plan/plan.ts'
 import { percent, ratio } from '../../text/numbers.ts'
 import { pairBlocks, speedupOf } from '../blocks.ts'
+import { type PooledVariance, pooledVariance } from '../noise/noise.ts'
+import type { NoiseFloor, NoiseKey } from '../noise/noise-floor.ts'
 import type { PairedEstimate } from '../paired.ts'
 import type { Check } from './check.ts'
-import { type PooledVariance, pooledVariance } from './noise.ts'
-import type { NoiseFloor, NoiseKey } from './noise-floor.ts'
 
 /** Of each of both bounds: their interval of 99% leaves 1 out in 1% of A/As on a machine that is fair. */
 const CONFIDENCE = 0.995

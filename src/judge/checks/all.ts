@@ -1,11 +1,12 @@
 // All checks, in the order of the report. A new one is a function in a file of its own, named in check.ts and listed here.
+
+import { checkNoise } from '../noise/noise.ts'
 import type { VerdictInput } from '../verdict-input.ts'
 import { checkAa } from './aa.ts'
 import type { Check } from './check.ts'
 import { checkClocks } from './clocks.ts'
 import { checkCompletion } from './completion.ts'
 import { checkEqualWork } from './equal-work.ts'
-import { checkNoise } from './noise.ts'
 import { checkReevaluation } from './reevaluation.ts'
 import { checkCode } from './same-code.ts'
 import { checkSameMachine } from './same-machine.ts'

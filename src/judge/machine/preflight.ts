@@ -15,7 +15,7 @@ import {
 } from './machine-check.ts'
 
 /** Of the fastest GPU's probe over the slowest one's, minus 1. */
-export const PROBE_DIFFERENCE = { warns: 0.03, fails: 0.1 } as const
+const PROBE_DIFFERENCE = { warns: 0.03, fails: 0.1 } as const
 /** A driver and its context take some of the memory of an idle GPU. */
 const MAX_IDLE_MEMORY_SHARE = 0.05
 

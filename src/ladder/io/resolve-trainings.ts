@@ -5,7 +5,7 @@ import { differencesOutside, type TrainerConfig } from '../../config/same-work/s
 import { ConfigError } from '../../errors.ts'
 import { resolveConfig } from '../../io/load/resolve-config.ts'
 import type { VariantPlace } from '../../io/revisions/variant-places.ts'
-import { trainingHash } from '../../judge/checks/noise-floor.ts'
+import { trainingHash } from '../../judge/noise/noise-floor.ts'
 import type { LadderTraining } from '../record.ts'
 
 /** A training that can be launched, as the variant `optimized` of its experiment. */

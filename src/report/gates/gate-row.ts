@@ -10,7 +10,18 @@ import { confidence, exactPercent } from '../../text/numbers.ts'
 import { statusText } from '../../text/wording.ts'
 import { comparisonTexts, digitsBesideLimit, levelText, limitText, sizeText } from './gate-numbers.ts'
 
-export const TABLE_HEAD = ['gate', 'baseline', 'optimized', 'change', 'bound', 'limit', 'verdict'] as const
+/** The head of the table; what the bounds hold with stands there once, not in every row. */
+export function tableHead(gates: readonly GateVerdict[]): string[] {
+  return ['gate', 'baseline', 'optimized', 'change', boundsHead(gates), 'limit', 'verdict']
+}
+
+function boundsHead(gates: readonly GateVerdict[]): string {
+  const levels = gates.flatMap(({ gate, evidence }) =>
+    evidence === null || isLevel(gate) ? [] : [confidence(evidence.confidence)],
+  )
+  const different = [...new Set(levels)]
+  return different.length === 0 ? 'bounds' : `bounds (one-sided, ${different.join(' or ')})`
+}
 
 const NOT_MEASURED = 'not measured'
 
@@ -88,7 +99,7 @@ function mayBeBetterText(gate: Gate): string {
   return `${gate.metric} may be ${isMoreBetter(gate) ? 'higher' : 'lower'} by more than the limit`
 }
 
-function toDecideText(gate: Gate, toDecide: ToDecide): string {
+export function toDecideText(gate: Gate, toDecide: ToDecide): string {
   const blocks = comparesQuality(gate) ? 'blocks, each a seed,' : 'blocks'
   switch (toDecide.status) {
     case 'decided':
@@ -129,7 +140,15 @@ function comparisonCells(verdict: GateVerdict): [string, string] {
   if (areBothZero(verdict)) return ['both 0', '']
   if (evidence === null || isLevel(gate)) return ['', '']
   const { change, lower, upper } = comparisonTexts(gate, evidence)
-  return [change, lower === null ? 'none' : `${lower} to ${upper} (each ${confidence(evidence.confidence)})`]
+  return [change, lower === null ? 'none' : `${lower} to ${upper}`]
+}
+
+/** For the eye: whether a gate is proven, missed, open or without a number. */
+export const GATE_ICON: Readonly<Record<GateStatus, string>> = {
+  passed: '✅',
+  failed: '❌',
+  inconclusive: '❔',
+  'not-measured': '➖',
 }
 
 function verdictCell({ gate, status }: GateVerdict): string {

@@ -8,8 +8,14 @@ import { folded, type Section, table } from '../section.ts'
 export const checksSection: Section = ({ verdict }) => ({
   kind: 'details',
   title: 'checks',
-  markdown: folded('Checks', checksTable(verdict.checks)),
+  markdown: folded(`Checks of comparability: ${countsText(verdict.checks)}`, checksTable(verdict.checks)),
 })
+
+/** Such as "7 passed, 1 not measured". */
+export function countsText(checks: readonly { readonly status: string }[]): string {
+  const counts = Map.groupBy(checks, ({ status }) => status)
+  return [...counts].map(([status, those]) => `${those.length} ${statusText(status)}`).join(', ')
+}
 
 function checksTable(checks: readonly Check[]): string {
   const rows = table([

@@ -16,7 +16,10 @@ const TITLES: Readonly<Record<Curve['metric'], string>> = {
 export const curvesSection: Section = ({ curves }) => ({
   kind: 'chart',
   title: 'the curves',
-  markdown: curves.length === 0 ? '' : folded('Curves', curves.map(chartMarkdown).join('\n\n')),
+  markdown:
+    curves.length === 0
+      ? ''
+      : folded('Curves of training loss and time per sample', curves.map(chartMarkdown).join('\n\n')),
 })
 
 export function chartMarkdown(curve: Curve): string {

@@ -9,7 +9,10 @@ import { settingText } from '../setting.ts'
 export const differencesSection: Section = (result) => ({
   kind: 'details',
   title: 'differences',
-  markdown: folded('What differs between the variants', differencesTable(result)),
+  markdown: folded(
+    `What differs between the variants: ${result.differences.length} settings`,
+    differencesTable(result),
+  ),
 })
 
 function differencesTable({ differences, runs }: Result): string {

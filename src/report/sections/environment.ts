@@ -6,7 +6,7 @@ import { folded, type Section, table } from '../section.ts'
 export const environmentSection: Section = (result) => ({
   kind: 'details',
   title: 'environment',
-  markdown: folded('Environment', environmentTable(result)),
+  markdown: folded('Environment: devices, versions, revision', environmentTable(result)),
 })
 
 function environmentTable({ runs, revision, launches }: Result): string {

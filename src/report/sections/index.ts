@@ -8,11 +8,13 @@ import { launchesSection } from './launches.ts'
 import { machineSection } from './machine.ts'
 import { meaningsSection } from './meanings.ts'
 import { reproduceSection } from './reproduce.ts'
-import { gateTableSection, verdictSection } from './verdict.ts'
+import { gateTableSection, mustKnowSection, verdictSection, warningsSection } from './verdict.ts'
 
 export const SECTIONS: readonly Section[] = [
   verdictSection,
   gateTableSection,
+  mustKnowSection,
+  warningsSection,
   meaningsSection,
   curvesSection,
   checksSection,

@@ -7,12 +7,13 @@ import type { OutcomeLine, Result } from '../../record/result.ts'
 import { duration, number, percent, seconds } from '../../text/numbers.ts'
 import { escapeCell } from '../escape.ts'
 import { folded, type Section, table } from '../section.ts'
+import { countsText } from './checks.ts'
 import { warmUpLines } from './warm-up.ts'
 
 export const launchesSection: Section = (result) => ({
   kind: 'details',
   title: 'all launches',
-  markdown: folded('All launches', launchesText(result)),
+  markdown: folded(`All launches: ${countsText(result.outcomes)}`, launchesText(result)),
 })
 
 function launchesText(result: Result): string {

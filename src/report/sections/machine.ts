@@ -19,11 +19,12 @@ import { statusText } from '../../text/wording.ts'
 import { escapeCell } from '../escape.ts'
 import { ruleLink } from '../rules.ts'
 import { folded, type Section, table } from '../section.ts'
+import { countsText } from './checks.ts'
 
 export const machineSection: Section = (result) => ({
   kind: 'details',
   title: 'the machine',
-  markdown: folded('Machine', machineTables(result)),
+  markdown: folded(`Machine: ${countsText(result.machineChecks)}`, machineTables(result)),
 })
 
 function machineTables(result: Result): string {

@@ -3,13 +3,13 @@ import type { Result } from '../../record/result.ts'
 import { escapeCell } from '../escape.ts'
 import { gateMeaning } from '../gates/gate-row.ts'
 import { ruleLink, ruleOf } from '../rules.ts'
-import type { Section } from '../section.ts'
-import { secondaryEvidence } from './secondary-evidence.ts'
+import { secondaryEvidence } from '../secondary-evidence.ts'
+import { folded, type Section } from '../section.ts'
 
 export const meaningsSection: Section = (result) => ({
   kind: 'details',
   title: 'what the numbers mean',
-  markdown: meanings(result),
+  markdown: folded('What each number means, and other evidence', meanings(result)),
 })
 
 function meanings(result: Result): string {

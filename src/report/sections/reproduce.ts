@@ -10,7 +10,7 @@ import { folded, type Section } from '../section.ts'
 export const reproduceSection: Section = (result) => ({
   kind: 'link',
   title: 'reproduce',
-  markdown: folded('Reproduce', codeBlock('sh', reproduceCommand(result))),
+  markdown: folded('Commands that repeat it', codeBlock('sh', reproduceCommand(result))),
 })
 
 export function reproduceCommand(request: Request): string {

@@ -1,11 +1,19 @@
-// What was decided and why, with its warnings, and the table of the gates.
+// What was decided and why, the table of the gates, and the few lines that a reviewer must know.
+import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
+import { ratio } from '../../text/numbers.ts'
+import { firstSentence } from '../../text/wording.ts'
 import { escapeCell } from '../escape.ts'
-import { gateCells, TABLE_HEAD } from '../gates/gate-row.ts'
+import { GATE_ICON, gateCells, tableHead, toDecideText } from '../gates/gate-row.ts'
 import { ruleLink } from '../rules.ts'
-import { type Section, table } from '../section.ts'
+import { folded, type Section, table } from '../section.ts'
 
 export const VERDICT_ICON = { passed: '✅', failed: '❌', inconclusive: '❔', invalid: '⚠️' } as const
+
+/** More is read by nobody; the rest is folded. */
+const MOST_LINES = 5
+const MAX_REASON_CHARACTERS = 400
+const MAX_LINE_CHARACTERS = 240
 
 export const verdictSection: Section = (result) => ({
   kind: 'verdict',
@@ -13,24 +21,85 @@ export const verdictSection: Section = (result) => ({
   markdown: verdictText(result),
 })
 
-export const gateTableSection: Section = ({ verdict }) => ({
+export const gateTableSection: Section = ({ verdict: { gates } }) => ({
   kind: 'rows',
   title: 'the gate table',
-  markdown: table([TABLE_HEAD, ...verdict.gates.map(gateCells)]),
+  markdown: table([tableHead(gates), ...gates.map(rowOf)]),
 })
 
-/** An A/A bears its experiment's name, and must not be taken for it. */
+/** Warnings first: what they say may be why not to trust the table. */
+export const mustKnowSection: Section = (result) => ({
+  kind: 'link',
+  title: 'what to know',
+  markdown: mustKnow(result)
+    .map((line) => `- ${line}`)
+    .join('\n'),
+})
+
+export const warningsSection: Section = ({ verdict: { warnings } }) => ({
+  kind: 'details',
+  title: 'warnings',
+  markdown: areShownInFull(warnings)
+    ? ''
+    : folded(
+        `Warnings in full (${warnings.length})`,
+        warnings.map((warning) => `- ${escapeCell(warning, 600)}`).join('\n'),
+      ),
+})
+
+function areShownInFull(warnings: readonly string[]): boolean {
+  const isShort = (warning: string) =>
+    warning.length <= MAX_LINE_CHARACTERS && firstSentence(warning) === warning
+  return warnings.length <= MOST_LINES && warnings.every(isShort)
+}
+
+/** An A/A bears its experiment's name, and must not be taken for it. A verdict speaks for one host. */
 export function verdictTitle({ experiment: { name, mode }, verdict }: Result): string {
-  return `${name}${mode === 'aa' ? ' (A/A)' : ''} ${verdict.verdict}`
+  return `${name}${mode === 'aa' ? ' (A/A)' : ''} ${verdict.verdict} on this host`
 }
 
 function verdictText(result: Result): string {
   const { verdict } = result
-  const warnings = verdict.warnings.map((warning) => `> ⚠️ ${escapeCell(warning)}`)
   return [
     `## ${VERDICT_ICON[verdict.verdict]} Speedproof: ${verdictTitle(result)}`,
     '',
-    `**Why:** ${escapeCell(verdict.reason, 1000)} (${ruleLink('how a verdict is made', 'verdicts')})`,
-    ...(warnings.length > 0 ? ['', ...warnings] : []),
+    `**Why:** ${escapeCell(verdict.reason, MAX_REASON_CHARACTERS)} (${ruleLink('how a verdict is made', 'verdicts')})`,
   ].join('\n')
+}
+
+function rowOf(gate: Result['verdict']['gates'][number]): string[] {
+  const cells = gateCells(gate)
+  return [...cells.slice(0, -1), `${GATE_ICON[gate.status]} ${cells.at(-1)}`]
+}
+
+function mustKnow(result: Result): string[] {
+  const { warnings } = result.verdict
+  const further = [...openGates(result), ...wholeRuns(result)]
+  const shown = warnings.length > MOST_LINES ? warnings.slice(0, MOST_LINES - 1) : warnings
+  return [
+    ...shown.map((warning) => `⚠️ ${escapeCell(firstSentence(warning), MAX_LINE_CHARACTERS)}`),
+    ...(warnings.length > shown.length
+      ? [`⚠️ ${warnings.length - shown.length} more warnings are below.`]
+      : []),
+    ...further,
+  ].slice(0, MOST_LINES)
+}
+
+/** What would decide a required gate that is open. */
+function openGates({ verdict: { gates } }: Result): string[] {
+  return gates.flatMap(({ gate, status, precision }) => {
+    const text = precision === null ? '' : toDecideText(gate, precision.toDecide).trim()
+    const isOpen = gate.severity === 'required' && status === 'inconclusive' && text !== ''
+    return isOpen ? [`${gate.name}: ${text}`] : []
+  })
+}
+
+function wholeRuns({ experiment, verdict: { speedups }, runs }: Result): string[] {
+  const { total, atFastestSteps } = speedups
+  if (experiment.mode === 'aa' || total === null || !runs.some(isMeasured)) return []
+  const fastest =
+    atFastestSteps.steady === null
+      ? ''
+      : ` At the fastest steps of each run, the speedup is ${ratio(atFastestSteps.steady.estimate)}.`
+  return [`Whole runs, with set-up and evaluations, are ${ratio(total.estimate)} as fast.${fastest}`]
 }

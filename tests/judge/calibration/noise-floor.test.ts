@@ -1,7 +1,7 @@
 // A/A and noise floor by simulation: how often noise alone makes a measurement invalid, and how much more noise is noticed.
 import { describe, expect, test } from 'vitest'
 import { checkAa, findAa } from '../../../src/judge/checks/aa.ts'
-import { compareWithFloors } from '../../../src/judge/checks/noise.ts'
+import { compareWithFloors } from '../../../src/judge/noise/noise.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
 import { aRunSummary } from '../../fixtures/builders.ts'
 import { aNoiseFloor } from '../../fixtures/noise-floors.ts'

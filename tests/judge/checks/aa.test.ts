@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
 import { checkAa, findAa, noiseFloorOf } from '../../../src/judge/checks/aa.ts'
-import { noiseFloorSchema } from '../../../src/judge/checks/noise-floor.ts'
+import { noiseFloorSchema } from '../../../src/judge/noise/noise-floor.ts'
 import { UNWATCHED } from '../../../src/measure/machine-record.ts'
 import type { PlannedRun } from '../../../src/plan/plan.ts'
 import { renderMarkdown } from '../../../src/report/markdown.ts'
@@ -117,9 +117,11 @@ describe('the whole line of an A/A', () => {
     expect(renderTerminal(result)).toMatchInlineSnapshot(`
       "two-task: baseline against itself (A/A)
 
-      | gate    | baseline       | optimized      | change | bound                     | limit    | verdict     |
-      | ------- | -------------- | -------------- | ------ | ------------------------- | -------- | ----------- |
-      | speedup | 5.00 ms/sample | 4.99 ms/sample | 1.00x  | 0.99x to 1.02x (each 95%) | >= 1.00x | open (info) |
+      | gate    | change | bounds (one-sided, 95%) | limit    | verdict     |
+      | ------- | ------ | ----------------------- | -------- | ----------- |
+      | speedup | 1.00x  | 0.99x to 1.02x          | >= 1.00x | open (info) |
+
+        speedup: baseline 5.00 ms/sample, optimized 4.99 ms/sample
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 6 blocks. The interval spans the limit after 6 blocks. Minimal detectable effect: 1.6% past the limit, in 80% of experiments.
 
@@ -148,7 +150,7 @@ describe('the whole line of an A/A', () => {
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory reserved, peak memory allocated, allocation retries
 
-      ✅ two-task (A/A) passed: 14 of 14 launches finished; the baseline against itself: 1.00x (0.980x to 1.02x, 99% interval); runs scatter by 0.77%"
+      ✅ two-task (A/A) passed on this host: 14 of 14 launches finished; the baseline against itself: 1.00x (0.980x to 1.02x, 99% interval); runs scatter by 0.77%"
     `)
     expect(renderMarkdown(result)).toContain('Speedproof: two-task (A/A) passed')
   })

@@ -1,7 +1,7 @@
 // A noise floor that is too wide to hold anything against it is told.
 import { expect, test } from 'vitest'
 import type { Gate } from '../../../src/config/gates/gates.ts'
-import type { NoiseComparison } from '../../../src/judge/checks/noise.ts'
+import type { NoiseComparison } from '../../../src/judge/noise/noise.ts'
 import { coarseNoiseFloorWarnings } from '../../../src/judge/warnings/coarse-noise-floor.ts'
 import { aGate, anExperiment, aVerdict } from '../../fixtures/builders.ts'
 import { aNoiseFloor } from '../../fixtures/noise-floors.ts'

@@ -76,31 +76,17 @@ describe('a difference has the unit of its limit', () => {
     return gateCells(aVerdict(gate, { evidence })).slice(3, 6).join(' | ')
   }
   test.each([
-    [
-      'total_seconds',
-      0.5,
-      0.412,
-      0.3,
-      0.49999,
-      '+0.41200 s | +0.30000 s to +0.49999 s (each 95%) | < 0.500 s',
-    ],
-    [
-      'data_wait_share',
-      0.0125,
-      0.00233,
-      0.00184,
-      0.00282,
-      '+0.233% | +0.184% to +0.282% (each 95%) | < 1.25%',
-    ],
+    ['total_seconds', 0.5, 0.412, 0.3, 0.49999, '+0.41200 s | +0.30000 s to +0.49999 s | < 0.500 s'],
+    ['data_wait_share', 0.0125, 0.00233, 0.00184, 0.00282, '+0.233% | +0.184% to +0.282% | < 1.25%'],
     [
       'peak_memory_reserved_bytes',
       2,
       1e9,
       -5e8,
       3e9,
-      '+1.00 GB | -0.50 GB to +3.00 GB (each 95%) | < 2.00 GB (1.86 GiB)',
+      '+1.00 GB | -0.50 GB to +3.00 GB | < 2.00 GB (1.86 GiB)',
     ],
-    ['gpu_hours', 0.1, 0.05, 0.01, 0.2, '+0.0500 | +0.010 to +0.200 (each 95%) | < 0.100'],
+    ['gpu_hours', 0.1, 0.05, 0.01, 0.2, '+0.0500 | +0.010 to +0.200 | < 0.100'],
   ])('%s', (metric, below, estimate, lower, upper, expected) => {
     expect(cells(metric, below, estimate, lower, upper)).toBe(expected)
   })
@@ -121,7 +107,7 @@ describe('the bounds of a ratio have the same decimals, finer than they are apar
   ])('%d and %d', (lower, upper, text) => {
     const bounds = { lower, upper }
     const evidence = { estimate: 1, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'log' } as const
-    expect(gateCells(aVerdict(gate, { evidence }))[4]).toBe(`${text} (each 95%)`)
+    expect(gateCells(aVerdict(gate, { evidence }))[4]).toBe(`${text}`)
   })
 })
 
@@ -137,7 +123,7 @@ test('an estimate that decides alone reads on its side of the limit', () => {
   const evidence = { estimate: 3.6778, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'log' } as const
   expect(gateCells(aVerdict(gate, { evidence })).slice(3, 6)).toEqual([
     '3.678x',
-    '3.44x to 3.94x (each 95%)',
+    '3.44x to 3.94x',
     '>= 3.68x',
   ])
 })
@@ -194,7 +180,7 @@ describe('a number of which only the experiment knows which way is good', () => 
     expect(gateCells(aVerdict(aGate({ acc: accuracy }), { evidence })).slice(3)).toMatchInlineSnapshot(`
       [
         "-0.00400",
-        "-0.0125 to +0.0031 (each 95%)",
+        "-0.0125 to +0.0031",
         ">= -0.0125",
         "passed",
       ]

@@ -46,6 +46,8 @@ it('losses of any size are written without exponents, and a flat line has some h
 
 it('a report has them folded, and none where a variant has no finished run', async () => {
   const result = await aResult()
-  expect(renderMarkdown(result)).toContain('<details><summary>Curves</summary>\n\n**Time per sample after')
+  expect(renderMarkdown(result)).toContain(
+    '<details><summary>Curves of training loss and time per sample</summary>\n\n**Time per sample after',
+  )
   expect(renderMarkdown({ ...result, curves: [] })).not.toContain('mermaid')
 })

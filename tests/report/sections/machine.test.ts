@@ -69,7 +69,7 @@ test('on GPUs: checks, and the numbers of both variants', () => {
   expect(
     renderSections(result).find(({ title }) => title === 'the machine')?.markdown,
   ).toMatchInlineSnapshot(`
-    "<details><summary>Machine</summary>
+    "<details><summary>Machine: 11 passed</summary>
 
     | check          | state  | detail                                                                                             |
     | -------------- | ------ | -------------------------------------------------------------------------------------------------- |
@@ -149,7 +149,7 @@ test('a block that was repeated: the reason, the launches that do not count and 
   const result = assess(aRequest({ experiment: EXPERIMENT }), [...LAUNCHED, ...repeats], watched(records))
   const sections = renderSections(result)
   expect(sections.find(({ title }) => title === 'all launches')?.markdown).toMatchInlineSnapshot(`
-    "<details><summary>All launches</summary>
+    "<details><summary>All launches: 4 finished</summary>
 
     | launch                     | seed | status                   | per sample | median step | data wait    | held-out loss | skipped updates | compile cache | set-up | wall       |
     | -------------------------- | ---- | ------------------------ | ---------- | ----------- | ------------ | ------------- | --------------- | ------------- | ------ | ---------- |
@@ -161,11 +161,8 @@ test('a block that was repeated: the reason, the launches that do not count and 
     </details>"
   `)
   expect(sections[0]?.markdown).toMatchInlineSnapshot(`
-    "## ❔ Speedproof: two-task inconclusive
+    "## ❔ Speedproof: two-task inconclusive on this host
 
-    **Why:** speedup inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point; loss&#95;delta inconclusive: no honest interval from 1 block; use at least 3, or accept the estimate with evidence: point ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))
-
-    > ⚠️ 01-block-1-baseline-repeat: the allocator had to free its cache and try again (2 times on a rank), which stalls the GPU; use less memory
-    > ⚠️ repeats: block 1 was launched again: 02-block-1-optimized: a GPU was slowed down by heat or hardware in 100% of the steady samples"
+    **Why:** speedup inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point; loss&#95;delta inconclusive: no honest interval from 1 block; use at least 3, or accept the estimate with evidence: point ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))"
   `)
 })

@@ -137,7 +137,9 @@ describe('a fault that stays', () => {
   it.each(faults)('%s is a failed outcome with its reason', async (_, fault, reason) => {
     await using github = await startFakeGitHub()
     github.failNext(create, fault, fault)
-    expect(await comment(github)).toEqual({ status: 'failed', reason: expect.stringMatching(reason) })
+    const environment: Record<string, string> = fault.kind === 'hanging' ? { PATIENCE_MS: '1000' } : {}
+    const outcome = await comment(github, { environment })
+    expect(outcome).toEqual({ status: 'failed', reason: expect.stringMatching(reason) })
     expect(github.comments).toEqual([])
   })
 

@@ -1,10 +1,10 @@
 // Where there is no time to the baseline's held-out loss, the report says why.
 import { expect, test } from 'vitest'
-import { assess } from '../../../src/assess.ts'
-import { pairedRatio } from '../../../src/judge/paired.ts'
-import type { Result } from '../../../src/record/result.ts'
-import { secondaryEvidence } from '../../../src/report/sections/secondary-evidence.ts'
-import { aRequest, aResult } from '../../fixtures/builders.ts'
+import { assess } from '../../src/assess.ts'
+import { pairedRatio } from '../../src/judge/paired.ts'
+import type { Result } from '../../src/record/result.ts'
+import { secondaryEvidence } from '../../src/report/secondary-evidence.ts'
+import { aRequest, aResult } from '../fixtures/builders.ts'
 
 const result = await aResult()
 const PAIRS = [2, 2.1, 1.9].map((numerator) => ({ numerator, denominator: 1 }))

@@ -1,11 +1,11 @@
 // When the evidence of an experiment is looked at, and what that costs in confidence -> sentences.
-import type { Experiment } from '../../config/experiment.ts'
-import type { Look } from '../../config/looks.ts'
-import { confidenceOf, looksOf } from '../../plan/looks.ts'
-import { isMeasured } from '../../plan/plan.ts'
-import type { Result } from '../../record/result.ts'
-import { sumOf } from '../../statistics/averages.ts'
-import { confidence, exactPercent } from '../../text/numbers.ts'
+import type { Experiment } from '../config/experiment.ts'
+import type { Look } from '../config/looks.ts'
+import { confidenceOf, looksOf } from '../plan/looks.ts'
+import { isMeasured } from '../plan/plan.ts'
+import type { Result } from '../record/result.ts'
+import { sumOf } from '../statistics/averages.ts'
+import { confidence, exactPercent } from '../text/numbers.ts'
 
 /** Before the first launch. */
 export function looksPlanned({ design }: Experiment): string {

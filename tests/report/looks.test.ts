@@ -1,7 +1,7 @@
 // A reader sees when the evidence was looked at, before and after.
 import { expect, test } from 'vitest'
-import { looksPlanned, looksTaken } from '../../../src/report/sections/looks.ts'
-import { anExperiment, aResult } from '../../fixtures/builders.ts'
+import { looksPlanned, looksTaken } from '../../src/report/looks.ts'
+import { anExperiment, aResult } from '../fixtures/builders.ts'
 
 const lookingAfter = (blocks: number | number[], more: object = {}) =>
   anExperiment({ design: { blocks, warm_up_launches: 0, seed: 0, ...more } })

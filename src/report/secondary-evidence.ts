@@ -1,13 +1,13 @@
 // The evidence beside the gates -> sentences: the speedups, the same-seed losses, the noise of the machine.
-import { whyNoTimeToQuality } from '../../judge/gates/no-time-to-quality.ts'
-import type { PairedEstimate } from '../../judge/paired.ts'
-import type { BreakEven, Speedups } from '../../judge/speedups.ts'
-import type { RunSummary } from '../../measure/summary.ts'
-import { TIME_TO_EACH_QUALITY, TIME_TO_QUALITY } from '../../metrics/catalogue.ts'
-import { isLossOfPart } from '../../metrics/families.ts'
-import { isMeasured } from '../../plan/plan.ts'
-import type { Result } from '../../record/result.ts'
-import { cautious, number, percent, placesOf, ratio, toPlace } from '../../text/numbers.ts'
+import { whyNoTimeToQuality } from '../judge/gates/no-time-to-quality.ts'
+import type { PairedEstimate } from '../judge/paired.ts'
+import type { BreakEven, Speedups } from '../judge/speedups.ts'
+import type { RunSummary } from '../measure/summary.ts'
+import { TIME_TO_EACH_QUALITY, TIME_TO_QUALITY } from '../metrics/catalogue.ts'
+import { isLossOfPart } from '../metrics/families.ts'
+import { isMeasured } from '../plan/plan.ts'
+import type { Result } from '../record/result.ts'
+import { cautious, number, percent, placesOf, ratio, toPlace } from '../text/numbers.ts'
 import { looksTaken } from './looks.ts'
 
 export function secondaryEvidence(result: Result): string[] {

@@ -6,7 +6,7 @@ import { isMeasured } from '../../plan/plan.ts'
 import { meanOf, medianOf } from '../../statistics/averages.ts'
 import { fQuantile } from '../../statistics/f-distribution.ts'
 import { percent } from '../../text/numbers.ts'
-import type { Check } from './check.ts'
+import type { Check } from '../checks/check.ts'
 import type { FloorChoice, NoiseFloor } from './noise-floor.ts'
 
 /** One sided, of the F tests of both variants at all looks together. */
