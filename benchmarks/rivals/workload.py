@@ -83,8 +83,8 @@ def options(description: str | None) -> Options:
         "--graph",
         choices=("one", "split"),
         default="one",
-        help="compile the loss as one graph, or split it at the ends of DDP's buckets, so that communication "
-        "overlaps with computing, as in torch on several GPUs (default one)",
+        help="compile the loss as one graph, or split it at the ends of DDP's buckets, as torch does on "
+        "several GPUs. Split, communication overlaps with computing (default one)",
     )
     chosen = parser.parse_args()
     torch._dynamo.config.optimize_ddp = chosen.graph == "split"
