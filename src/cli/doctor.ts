@@ -11,7 +11,7 @@ import { type Flags, overridesOf, relativeToHere, withOverrides } from './option
 export function addDoctor(program: Command): void {
   const command = program.command('doctor').argument('[experiment]', 'experiment file')
   withOverrides(command, ['python', 'nproc-per-node'])
-    .description('say what this machine lacks for an experiment, and how to fix it')
+    .description('say what is missing on this machine for an experiment, and how to fix it')
     .option('--out <folder>', 'folder for results', 'out')
     .action(doctor)
 }

@@ -31,8 +31,8 @@ const TEXT: Readonly<Record<NotRunReason, string>> = {
   decided: 'it ended at a look that the gates of its run had decided, so other gates need a run of their own',
   budget: 'the budget was spent before further ones; raise design.gpu_minutes',
   unfit: 'the machine was not fit to measure on',
-  failed: 'a launch failed, which further blocks would not mend',
-  incomparable: 'the runs cannot be compared, which further blocks would not mend',
-  unmeasured: 'a required gate of its run had no number, which further blocks would not mend',
+  failed: 'a launch failed; more blocks would not help',
+  incomparable: 'the runs cannot be compared; more blocks would not help',
+  unmeasured: 'a required gate had no number; more blocks would not help',
   stopped: 'the experiment was stopped before it was done',
 }

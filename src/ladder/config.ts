@@ -13,7 +13,7 @@ const rung = mapping({
   predicts: z
     .string()
     .optional()
-    .describe('What is expected of it, and by whom; shown beside the measured speedup.'),
+    .describe('The expected gain and its source; shown next to the measured speedup.'),
   note: z.string().optional().describe('Shown below the table.'),
 })
 

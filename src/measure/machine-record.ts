@@ -119,7 +119,7 @@ const end = z.object({
   seconds,
   fingerprint: z.string().nullable(),
   processes_left: z.array(count).nullable().describe('Own processes still on a GPU; null: not measured.'),
-  is_complete: z.boolean().describe('False when the file reached its limit or a sampler ended by itself.'),
+  is_complete: z.boolean().describe('False when the file reached its limit or a sampler ended early.'),
 })
 
 export const machineEvent = z.discriminatedUnion('event', [

@@ -34,14 +34,14 @@ export function otherEventProblem(
   const tooLarge = (reason: string) => problemAt(where, 'too-large', reason)
   if (characters > MAX_EVENT_CHARACTERS)
     return tooLarge(
-      `has ${characters} characters, at most ${MAX_EVENT_CHARACTERS} of an event other than steps are read; leave out what nobody judges`,
+      `has ${characters} characters, at most ${MAX_EVENT_CHARACTERS} of an event other than steps are read; leave out what no gate uses`,
     )
   if (together > MAX_OTHER_CHARACTERS)
     return tooLarge(
       `events other than steps take more than ${MAX_OTHER_CHARACTERS} characters; write fewer of them`,
     )
   return isNestedDeeper(event, MAX_DEPTH)
-    ? tooLarge(`nests lists or mappings more than ${MAX_DEPTH} deep; leave out what nobody judges`)
+    ? tooLarge(`nests lists or mappings more than ${MAX_DEPTH} deep; leave out what no gate uses`)
     : null
 }
 

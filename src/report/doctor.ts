@@ -15,6 +15,6 @@ export function renderDoctor(findings: readonly DoctorFinding[]): string {
 function summary(findings: readonly DoctorFinding[]): string {
   const missing = findings.filter(({ status }) => status === 'missing').map(({ subject }) => subject)
   return missing.length === 0
-    ? 'This machine has all that an experiment needs. What an experiment itself lacks, speedproof plan says.'
+    ? 'This machine has all that an experiment needs. Run speedproof plan to check an experiment.'
     : `This machine is not ready: ${missing.join(', ')}.`
 }

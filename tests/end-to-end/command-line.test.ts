@@ -156,7 +156,7 @@ it.each(['run', 'plan', 'ladder'])(
     const { exitCode, stderr } = await speedproof(folder, command, EXPERIMENT_FILE, '--out', 'mine')
     expect([exitCode, stderr]).toEqual([
       2,
-      `out: got "${join(folder, 'mine')}", which has runs of somebody else, where Speedproof would write its own; name another folder, or move them away\n`,
+      `out: got "${join(folder, 'mine')}", which already has runs that Speedproof did not write; name another folder, or move them away\n`,
     ])
     expect(await readdir(join(folder, 'mine'))).toEqual(['runs'])
   },

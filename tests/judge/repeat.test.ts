@@ -73,7 +73,7 @@ describe('an undisturbed experiment', () => {
 
 describe.each([
   ['heat', hot, 'a GPU was slowed down by heat or hardware in 100% of the steady samples'],
-  ['a foreign process', shared, 'process 77 computed on its GPUs beside it'],
+  ['a foreign process', shared, 'process 77 computed on its GPUs at the same time'],
 ])('a block disturbed by %s', (_, record, reason) => {
   const seen = watched({ '04-block-1-optimized': record })
   const upToBlock1 = ALL.slice(0, 4)
@@ -230,7 +230,7 @@ describe('a failed launch', () => {
     const { verdict } = assess(aRequest({ experiment: EXPERIMENT }), twice, seen)
     expect(verdict.verdict).toBe('failed')
     expect(verdict.warnings).toContain(
-      'repeats: 06-block-2-baseline: process 77 computed on its GPUs beside it; it counts, since an experiment retries one failed launch',
+      'repeats: 06-block-2-baseline: process 77 computed on its GPUs at the same time; it counts, since an experiment retries one failed launch',
     )
   })
 })

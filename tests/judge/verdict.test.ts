@@ -240,7 +240,7 @@ describe('an insensitive loss limit', () => {
     expect([verdict, reason]).toMatchInlineSnapshot(`
       [
         "inconclusive",
-        "loss_delta inconclusive: the whole interval clears the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it, with a limit of at most 1.1x and required itself",
+        "loss_delta inconclusive: the whole interval clears the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass as well, with a limit of at most 1.1x and required itself",
       ]
     `)
   })
@@ -263,7 +263,7 @@ describe('an insensitive loss limit', () => {
       'inconclusive',
       'passed',
     ])
-    expect(gates[0]?.reason).toContain('has to pass beside it, by its interval and not its estimate alone')
+    expect(gates[0]?.reason).toContain('has to pass as well, by its interval and not its estimate alone')
   })
 
   const accuracy = { metric: 'evaluation.acc', statistic: 'ratio' } as const
@@ -285,7 +285,7 @@ describe('an insensitive loss limit', () => {
       'inconclusive',
       'passed',
     ])
-    expect(gates[0]?.reason).toContain('beside it, with a limit of at most 1.1x and required itself')
+    expect(gates[0]?.reason).toContain('as well, with a limit of at most 1.1x and required itself')
   })
 
   test('names no terms where the ratio gate that could pass does not', async () => {
@@ -297,7 +297,7 @@ describe('an insensitive loss limit', () => {
       gatesOf({ loss_delta, nrmse_ratio: { at_most: 1.03, ...interval } }),
       worse,
     )
-    expect(gates[0]?.reason).toMatch(/a ratio gate \(such as nrmse_ratio\) has to pass beside it$/)
+    expect(gates[0]?.reason).toMatch(/a ratio gate \(such as nrmse_ratio\) has to pass as well$/)
   })
 
   test('of a gate that is information stands beside one that is information', async () => {
@@ -319,7 +319,7 @@ describe('an insensitive loss limit', () => {
     expect(gates.map((gate) => gate.status)).toEqual([status, 'passed'])
     if (status === 'inconclusive')
       expect(gates[0]?.reason).toContain(
-        'a ratio gate of evaluation.acc has to pass beside it, with a limit of at least 0.9x and required itself',
+        'a ratio gate of evaluation.acc has to pass as well, with a limit of at least 0.9x and required itself',
       )
   })
 
@@ -426,9 +426,9 @@ describe('an experiment that ended before its gates had enough blocks says why, 
     ],
     ['budget', 'the budget was spent before further ones; raise design.gpu_minutes'],
     ['unfit', 'the machine was not fit to measure on'],
-    ['failed', 'a launch failed, which further blocks would not mend'],
-    ['incomparable', 'the runs cannot be compared, which further blocks would not mend'],
-    ['unmeasured', 'a required gate of its run had no number, which further blocks would not mend'],
+    ['failed', 'a launch failed; more blocks would not help'],
+    ['incomparable', 'the runs cannot be compared; more blocks would not help'],
+    ['unmeasured', 'a required gate had no number; more blocks would not help'],
     ['stopped', 'the experiment was stopped before it was done'],
   ] as const)('%s', async (reason, text) => {
     const { gates } = await endedAfter(4, reason)

@@ -126,7 +126,7 @@ describe('the word of a rung', () => {
   })
 
   test('is not measured for a launch that the machine disturbed, until it is made again', async () => {
-    const disturbed = alone(0.04, { disturbance: 'process 7 computed on its GPUs beside it' })
+    const disturbed = alone(0.04, { disturbance: 'process 7 computed on its GPUs at the same time' })
     expect((await resultOf(around(disturbed))).verdict).toBe('not-measured')
     expect((await resultOf(around(disturbed), around(alone(0.04)))).verdict).toBe('gain')
   })

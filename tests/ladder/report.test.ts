@@ -75,7 +75,7 @@ test('below the tables stands how to read them, what was read back, and every si
       speedup: baseline / own seconds per sample in the steady state, against the mean of the baseline launches right before and after it.
       gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups. Of several launches of a training the last counts that stands beside what it is compared with.
       noise: one launch scatters by 0.18% (standard deviation, from 1 pair of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike, and by what its own steps tell besides; in brackets its 95% interval. One that holds 1.00x reads "no gain" if it ends below 1.02x, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".
-      every launch with seed 0, train.updates: 60; loss delta: held-out loss - that of the baseline launches beside it.
+      every launch with seed 0, train.updates: 60; loss delta: held-out loss - that of the baseline launches around it.
       not active: the trainer reads back the same settings as without it.
 
     Rungs
@@ -87,7 +87,7 @@ test('below the tables stands how to read them, what was read back, and every si
 })
 
 test('a sitting lists what does not count, and why', async () => {
-  const disturbance = 'process 7 computed on its GPUs beside it'
+  const disturbance = 'process 7 computed on its GPUs at the same time'
   const failure = { rank: 0, cause: 'error', message: 'NCCL error', step: null } as const
   const [before, graph, after] = LAUNCHES
   if (!before || !graph || !after) throw new Error('no launches')
@@ -107,7 +107,7 @@ test('what stands between two baselines that are far apart is named, and what ha
   })
   const [compile, graph] = ['compile', 'graph'].map((name) => ({ training: `${name} alone` }))
   if (!compile || !graph) throw new Error('no launches')
-  const cut = { ...graph, disturbance: 'process 7 computed on its GPUs beside it' }
+  const cut = { ...graph, disturbance: 'process 7 computed on its GPUs at the same time' }
   const linesOf = async (...launches: LaunchSpec[]) => {
     const record = await aLadder(
       [aRung('compile'), RUNG],
@@ -121,7 +121,7 @@ test('what stands between two baselines that are far apart is named, and what ha
   expect(await linesOf(calm, compile, near)).toEqual([])
   expect(await linesOf(calm, far)).toEqual([])
   expect(await linesOf(calm, cut, far)).toEqual([
-    '  sitting-2-002-graph-alone: not counted: process 7 computed on its GPUs beside it',
+    '  sitting-2-002-graph-alone: not counted: process 7 computed on its GPUs at the same time',
   ])
   expect(await linesOf(calm, compile, graph, far)).toEqual([
     '  between baseline launches of 80.0 ms and 88.0 ms a step: compile alone, graph alone; over the first alone their speedups are 4.7% lower',

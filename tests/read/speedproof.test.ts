@@ -337,7 +337,7 @@ describe('what could fill the memory', () => {
     ]
     expect(await problemOf(withConfig(98))).toBeNull()
     expect(await problemOf(withConfig(99))).toBe(
-      'too-large: metrics.jsonl line 1: nests lists or mappings more than 100 deep; leave out what nobody judges',
+      'too-large: metrics.jsonl line 1: nests lists or mappings more than 100 deep; leave out what no gate uses',
     )
     expect(await problemOf(withConfig(200_000))).toContain('nests lists or mappings')
   })

@@ -24,7 +24,5 @@ test('each finding is a line, and what can be mended has its remedy below', () =
 })
 
 test('that a machine is ready says nothing of the experiment, and names what does', () => {
-  expect(renderDoctor([ready('Python', '3.12')])).toMatch(
-    /\n\nThis machine has all that .* speedproof plan says\.$/,
-  )
+  expect(renderDoctor([ready('Python', '3.12')])).toMatch(/\n\nThis machine has all that .*speedproof plan/)
 })

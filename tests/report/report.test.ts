@@ -242,7 +242,7 @@ describe('a report in the terminal', () => {
         worst_loss: baseline 0.02010, optimized 0.02011
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block. Minimal detectable effect: unknown without an interval.
-        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds luck decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass beside it, with a limit of at most 1.1x. Minimal detectable effect: unknown without an interval.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds luck decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass as well, with a limit of at most 1.1x. Minimal detectable effect: unknown without an interval.
         growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No honest interval from 1 block; use at least 2, or accept the estimate with evidence: point. Minimal detectable effect: unknown without an interval.
         worst_loss: held-out loss at the end of training, the largest of all ranks and optimized runs over 1 block. The worst run clears the limit.
 
@@ -289,7 +289,7 @@ describe('a limit that is too wide to decide alone', () => {
   test('is not said to take more blocks where its own interval clears it', async () => {
     const shown = await shownWith(0.00001)
     expect(shown).toContain(
-      'a ratio gate (such as nrmse_ratio) has to pass beside it, with a limit of at most 1.1x and required itself. Minimal',
+      'a ratio gate (such as nrmse_ratio) has to pass as well, with a limit of at most 1.1x and required itself. Minimal',
     )
     expect(shown).not.toContain('would decide it')
   })
@@ -334,7 +334,7 @@ describe('a report in Markdown', () => {
       - Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 6 of 6 runs were evaluated only at the end: evaluate during the training too.
       - Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 4.00x.
       - Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
-      - [What stands beside the gates](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#what-decides-nothing) decides nothing.
+      - [The evidence outside the gates](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#what-decides-nothing) decides nothing.
 
       </details>
 

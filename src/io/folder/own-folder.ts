@@ -39,7 +39,7 @@ export async function refuseForeign(directory: string, names: readonly string[])
   // A downloaded artifact has no mark.
   for (const name of RECORDS) if (await isOurRecord(join(directory, name))) return
   throw new ConfigError(
-    `out: got "${directory}", which has ${there.join(', ')} of somebody else, where Speedproof would write its own; name another folder, or move them away`,
+    `out: got "${directory}", which already has ${there.join(', ')} that Speedproof did not write; name another folder, or move them away`,
   )
 }
 

@@ -239,7 +239,7 @@ async function refusalTold(path: string, write: () => Promise<void>): Promise<vo
     const remedy =
       'code' in error && error.code === 'ENOENT'
         ? 'was its folder removed meanwhile? Leave it alone while an experiment runs'
-        : 'mend that, such as by making room; what was written until then stays'
+        : 'fix that, for example by making room; what was written so far is kept'
     throw new RunError(`out: ${path} cannot be written any more (${error.message}); ${remedy}`)
   }
 }

@@ -167,7 +167,7 @@ async function checkPython(
   if (found.exitCode !== 0) {
     const why = lastLines(found.stderr) || 'it printed nothing'
     throw new ConfigError(
-      `launch.python: got "${python}", which cannot be run (exit code ${found.exitCode}); mend it or name another interpreter:\n${why}`,
+      `launch.python: got "${python}", which cannot be run (exit code ${found.exitCode}); fix it or name another interpreter:\n${why}`,
     )
   }
 }

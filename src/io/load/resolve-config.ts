@@ -70,7 +70,7 @@ async function askTrainer(
   const trainer = `the trainer${revision === undefined ? '' : ` of ${revision}`}`
   if (asked.status === 'no-answer')
     throw new ConfigError(
-      `trainer.validate_command: "${command}" of ${trainer} did not answer for variants.${variant} (${asked.message}); mend it, or leave validate_command out, and the YAML is taken as it is`,
+      `trainer.validate_command: "${command}" of ${trainer} did not answer for variants.${variant} (${asked.message}); fix it, or leave validate_command out so that Speedproof reads the YAML itself`,
     )
   if (asked.exitCode !== 0)
     throw new ConfigError(

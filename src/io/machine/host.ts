@@ -119,7 +119,7 @@ function userFinding(): DoctorFinding {
         subject: 'user',
         status: 'advice',
         detail: 'root',
-        remedy: 'run the runner as a user of its own: trainings are code of whoever opens a pull request',
+        remedy: 'run the runner as a user of its own: trainings run the code of pull requests',
       }
     : ready('user', username)
 }

@@ -44,7 +44,7 @@ async function isShallowClone(subject: string, repository: Repository): Promise<
     )
   if (isBelowRepository(workingDirectory))
     throw new ConfigError(
-      `${subject}, but git refuses the repository of ${workingDirectory}; mend what it says:\n${shallow.why}`,
+      `${subject}, but git refuses the repository of ${workingDirectory}; follow what git says:\n${shallow.why}`,
     )
   throw new ConfigError(
     `${subject}, but ${workingDirectory} is in no git repository, so there is no other revision of it; start in a clone of your training's repository, or make one here: git init, and git commit the code to compare with before you change it`,

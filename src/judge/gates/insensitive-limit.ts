@@ -16,7 +16,7 @@ export function downgradeInsensitiveGates<Judged extends GateVerdict>(gates: rea
     const terms = isByEstimate
       ? ', by its interval and not its estimate alone'
       : requirementsText(verdict.gate)
-    const wanted = `${kindText(verdict.gate)} has to pass beside it${ratioGates.length > 0 ? '' : terms}`
+    const wanted = `${kindText(verdict.gate)} has to pass as well${ratioGates.length > 0 ? '' : terms}`
     return {
       ...verdict,
       status: 'inconclusive',

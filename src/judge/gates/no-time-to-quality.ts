@@ -30,7 +30,7 @@ function textOf(why: NoTimeToQuality, runId: string): string {
       return `have a baseline that tells of no part: report ${HELD_OUT_LOSS}/<part> in metrics of evaluation`
     case 'other parts': {
       const differences = [
-        ...(why.missing.length > 0 ? [`lacks ${listed(why.missing, MOST_NAMES)}`] : []),
+        ...(why.missing.length > 0 ? [`does not report ${listed(why.missing, MOST_NAMES)}`] : []),
         ...(why.further.length > 0 ? [`has ${listed(why.further, MOST_NAMES)} besides`] : []),
       ]
       return `end with other parts than their baseline: ${runId} ${differences.join(' and ')}`

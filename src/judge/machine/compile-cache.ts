@@ -13,7 +13,7 @@ export function checkCompileCaches(counting: readonly Launched[]): MachineCheck 
     return machineCheck('compile caches', { status: 'warned', detail })
   }
   return states.length === 0 || states.includes(null)
-    ? machineCheck('compile caches', notMeasured('not every launch told'))
+    ? machineCheck('compile caches', notMeasured('not every launch reported its compile cache'))
     : machineCheck('compile caches', passed(`no block has one cold and one warm run (${kindsText(states)})`))
 }
 

@@ -85,7 +85,9 @@ function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummar
   const ofCounted = (check: (seen: readonly MachineSummary[]) => Finding): Finding => {
     const found = check(counted)
     return found.status !== 'failed' && incomplete.length > 0 && check(complete).status === 'passed'
-      ? warned(`${listed(incomplete)}: not watched to the end; nobody knows what disturbed it there`)
+      ? warned(
+          `${listed(incomplete)}: the GPU monitor stopped before the run ended, so later disturbances are unknown`,
+        )
       : found
   }
   const ofAll = (found: Finding): Finding =>
@@ -116,7 +118,7 @@ export function machineProblems(machine: MachineSummary): string[] {
 export function foreignProblems(pids: readonly number[] | null): string[] {
   return pids === null || pids.length === 0
     ? []
-    : [`${listed(pids.map((pid) => `process ${pid}`))} computed on its GPUs beside it`]
+    : [`${listed(pids.map((pid) => `process ${pid}`))} computed on its GPUs at the same time`]
 }
 
 function checkFingerprints(machines: readonly MachineSummary[]): Finding {
@@ -129,7 +131,7 @@ function checkFingerprints(machines: readonly MachineSummary[]): Finding {
   if (kinds.length > 1) return failed(`it changed between runs: ${listed(kinds)}`)
   return known.length === seen.length && known.length > 0
     ? passed('same GPUs, driver, power limits and modes before and after every run')
-    : notMeasured('not every run told it')
+    : notMeasured('not every run reported it')
 }
 
 function checkThrottling(machines: readonly MachineSummary[]): Finding {
@@ -170,7 +172,7 @@ function checkRelease(machines: readonly MachineSummary[]): Finding {
     ? passed('every run left the GPUs free')
     : notMeasured(
         machines.some(({ processesLeft }) => processesLeft !== null)
-          ? 'not every run told it'
+          ? 'not every run reported it'
           : 'the processes on the GPUs cannot be seen from here',
       )
 }

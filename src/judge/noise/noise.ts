@@ -81,7 +81,7 @@ export function checkNoise(noise: NoiseComparison): Check {
   const detail = noise.variants
     .map(
       ({ variant, deviation, floor }) =>
-        `${variant} runs scatter by ${percent(deviation)}, by itself this machine does by ${percent(floor.log_standard_deviation)} (${floor.measured_at.slice(0, 10)})`,
+        `${variant} runs scatter by ${percent(deviation)}; the noise floor of this machine is ${percent(floor.log_standard_deviation)} (${floor.measured_at.slice(0, 10)})`,
     )
     .join('; ')
   return noise.variants.every(({ status }) => status === 'within')

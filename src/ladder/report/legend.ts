@@ -16,7 +16,7 @@ export function legend(record: LadderRecord, judged: JudgedLadder, { line }: Sty
     noise === null
       ? 'noise: unknown, since no sitting has two baseline launches; so no verdict.'
       : `noise: one launch scatters by ${percent(noise.deviation)} (standard deviation, from ${noise.differences} ${noise.differences === 1 ? 'pair' : 'pairs'} of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike, and by what its own steps tell besides; in brackets its ${level} interval. One that holds 1.00x reads "no gain" if it ends below ${ratio(NO_GAIN)}, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".`,
-    `every launch with ${line(settingsText(experiment.design.seed, settings))}; loss delta: held-out loss - that of the baseline launches beside it.`,
+    `every launch with ${line(settingsText(experiment.design.seed, settings))}; loss delta: held-out loss - that of the baseline launches around it.`,
     'not active: the trainer reads back the same settings as without it.',
     ...(changed.length > 0
       ? [`${line('*')} does other work than the baseline: ${line(workText(changed))}.`]

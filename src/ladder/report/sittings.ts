@@ -61,7 +61,7 @@ function uncountedText(
 ): string[] {
   const { id } = outcome.run
   if (disturbance !== null) return [`${id}: not counted: ${disturbance}`]
-  if (outcome.status === 'cancelled') return [`${id}: cut, since the time was up or somebody cancelled it`]
+  if (outcome.status === 'cancelled') return [`${id}: cut: the time was up, or the call was cancelled`]
   const isBaseline = training === baselineOf(record)
   return isBaseline && outcome.status === 'failed'
     ? [`${id}: failed, ${outcome.reason}: ${outcome.message}; without a baseline nothing could be compared`]

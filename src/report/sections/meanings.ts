@@ -21,6 +21,6 @@ function meanings(result: Result): string {
   return [
     ...gates,
     ...beside,
-    `- ${ruleLink('What stands beside the gates', 'beside')} decides nothing.`,
+    `- ${ruleLink('The evidence outside the gates', 'beside')} decides nothing.`,
   ].join('\n')
 }

@@ -23,7 +23,7 @@ test.each([
   const folder = await aFolderWith(files)
   const before = await readdir(folder)
   await expect(Workspace.fresh(folder)).rejects.toThrow(
-    `out: got "${folder}", which has ${there} of somebody else, where Speedproof would write its own; name another`,
+    `out: got "${folder}", which already has ${there} that Speedproof did not write; name another`,
   )
   expect(await readdir(folder)).toEqual(before)
 })

@@ -27,7 +27,7 @@ test('what the system refuses names the file and how to go on, and the file stay
   await workspace.saveLadder('{"before": true}', '# before')
   await mkdir(`${workspace.ladderFile}.part`)
   await expect(workspace.saveLadder('{}', '# after')).rejects.toThrow(
-    /^out: .*ladder\.json cannot be written any more \(EISDIR: .*\); mend that, .*; what was written until then stays$/,
+    /^out: .*ladder\.json cannot be written any more \(EISDIR: .*\); fix that, .*; what was written so far is kept$/,
   )
   expect(await readFile(workspace.ladderFile, 'utf8')).toBe('{"before": true}')
 })

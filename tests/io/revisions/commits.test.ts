@@ -96,7 +96,7 @@ describe.each(['merge-base', 'main'])('%s', (ref) => {
     const folder = await aFolder()
     await write(folder, { '.git': 'no gitdir', 'inside/new.py': '' })
     await expect(found(ref, join(folder, 'inside'), 'main')).rejects.toThrow(
-      /but git refuses the repository of .*inside; mend what it says:\n.*fatal: invalid gitfile/,
+      /but git refuses the repository of .*inside; follow what git says:\n.*fatal: invalid gitfile/,
     )
   })
 

@@ -144,7 +144,7 @@ describe('the whole line of an A/A', () => {
         GPU memory: passed, at most 0% in use before the first run
         ECC: passed, no memory error waits for a repair
         GPU probe: passed, the fastest GPU is 1.4% ahead of the slowest in matrix products and 0.24% in copies
-        GPU state: not measured, not every run told it
+        GPU state: not measured, not every run reported it
         throttling: not measured, not every run was watched to its end
         GPU sharing, GPU release: not measured, the processes on the GPUs cannot be seen from here
         compile caches: passed, no block has one cold and one warm run (warm)

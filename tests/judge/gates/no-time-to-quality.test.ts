@@ -53,9 +53,11 @@ test('what a trainer did not report is counted with its remedy', () => {
 test('parts that a run lacks, or has besides, are named, as far as there are few', () => {
   const other = (missing: string[], further: string[]) => told({ kind: 'other parts', missing, further })
   const told1 = '1 of 1 runs end with other parts than their baseline: run-1'
-  expect(other(['val_loss/a'], ['val_loss/b'])).toBe(`${told1} lacks val_loss/a and has val_loss/b besides`)
-  expect(other(['val_loss/a'], [])).toBe(`${told1} lacks val_loss/a`)
+  expect(other(['val_loss/a'], ['val_loss/b'])).toBe(
+    `${told1} does not report val_loss/a and has val_loss/b besides`,
+  )
+  expect(other(['val_loss/a'], [])).toBe(`${told1} does not report val_loss/a`)
   expect(other([], ['val_loss/b'])).toBe(`${told1} has val_loss/b besides`)
-  expect(other([...'abcdef'], [])).toBe(`${told1} lacks a, b, c, d, e, f`)
-  expect(other([...'abcdefgh'], [])).toBe(`${told1} lacks a, b, c, d, e, f and 2 more`)
+  expect(other([...'abcdef'], [])).toBe(`${told1} does not report a, b, c, d, e, f`)
+  expect(other([...'abcdefgh'], [])).toBe(`${told1} does not report a, b, c, d, e, f and 2 more`)
 })

@@ -68,7 +68,7 @@ test('a run that was not watched leaves the others unproven, and what is wrong i
   const [first, ...others] = machines
   expect(throttling(others)).toMatchObject({
     status: 'warned',
-    detail: `${first?.runId}: not watched to the end; nobody knows what disturbed it there`,
+    detail: `${first?.runId}: the GPU monitor stopped before the run ended, so later disturbances are unknown`,
   })
   expect(throttling(others.map((one) => ({ ...one, slowdownShare: 0.5 })))?.status).toBe('failed')
   expect(throttling([])).toMatchObject({ status: 'not-measured' })
@@ -80,7 +80,7 @@ test('a run that was not watched to its end may have been disturbed unseen', () 
   const sharing = checkMachine(aPreflight(), RUNS, cut).find(({ name }) => name === 'GPU sharing')
   expect(sharing).toMatchObject({
     status: 'warned',
-    detail: `${machines[0]?.runId}: not watched to the end; nobody knows what disturbed it there`,
+    detail: `${machines[0]?.runId}: the GPU monitor stopped before the run ended, so later disturbances are unknown`,
   })
 })
 
@@ -119,7 +119,7 @@ test('a run counts unless something speaks against it', () => {
   expect(problemsOf({})).toEqual([])
   expect(problemsOf({ samples: [], processes: [] })).toEqual([])
   expect(problemsOf({ processes: [aProcess(), aProcess({ pid: 77, is_ours: false })] })).toEqual([
-    'process 77 computed on its GPUs beside it',
+    'process 77 computed on its GPUs at the same time',
   ])
 })
 

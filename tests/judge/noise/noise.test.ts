@@ -163,7 +163,7 @@ describe('runs on a machine with a floor', () => {
     expect(verdictWith(0.005).verdict).toBe('passed')
     expect(verdictWith(0.001)).toMatchObject({ verdict: 'invalid' })
     expect(verdictWith(0.001).reason).toMatchInlineSnapshot(
-      `"noise floor: baseline runs scatter by 0.57%, by itself this machine does by 0.10% (2026-11-20); that is more (F test at 1%): find what disturbs it"`,
+      `"noise floor: baseline runs scatter by 0.57%; the noise floor of this machine is 0.10% (2026-11-20); that is more (F test at 1%): find what disturbs it"`,
     )
   })
 })
