@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         say(f"interrupted{interruption}")
         end_at_once(INTERRUPTED)
     except ConfigError as error:
-        say("\n".join(error.problems))  # at once, beside other ranks
+        say("\n".join(error.problems))  # in one write: other ranks write too
         return BAD_INPUT
     except (CannotWrite, Diverged) as error:
         say(str(error))
@@ -86,10 +86,10 @@ def evaluate(options: argparse.Namespace) -> int:
     from trainer.run.evaluation.command import as_text, evaluate_checkpoint, evaluate_runs
 
     if options.checkpoint is not None and options.out is not None:
-        raise ConfigError("--out: goes with --run; what --checkpoint finds is printed")
+        raise ConfigError("--out: works with --run only; --checkpoint prints its results. Remove --out")
     if options.run is not None:
         if options.out is None:
-            raise ConfigError("--out: missing; --run writes its numbers into the file that --out names")
+            raise ConfigError("--out: missing, expected with --run; name the file for the results")
         evaluate_runs(options.run, options.out, options.data_root)
         return 0
     found = evaluate_checkpoint(options.checkpoint, options.data_root)
@@ -131,24 +131,24 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m trainer",
         description=sys.modules["trainer"].__doc__,
-        epilog="COMMAND --help explains its options. "
-        "Exit codes: 0 done, 1 failed, 2 bad input, 130 Ctrl-C, 141 output unread. "
-        "Every setting of a config, with its range and default: trainer/contracts/sections.py; "
-        "those of data: trainer/config/schema.py and trainer/data/tasks/.",
+        epilog="Run COMMAND --help to see the options of a command. "
+        "Exit codes: 0 done, 1 failed, 2 bad input, 130 Ctrl-C, 141 output pipe closed. "
+        "trainer/contracts/sections.py lists every setting of a config with its range and default. "
+        "Settings of data are in trainer/config/schema.py and trainer/data/tasks/.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     command = _add(
-        commands, "train", train, "Train; under torchrun as one of its ranks, else as a single process."
+        commands, "train", train, "Train as one rank under torchrun, otherwise as a single process."
     )
     command.add_argument(
         "--out",
         type=_path,
         required=True,
-        help="folder for metrics.jsonl and checkpoint.pt; those of another run go to earlier/ in it",
+        help="folder for metrics.jsonl and checkpoint.pt; files of a previous run move to earlier/ in it",
     )
     command.add_argument(
-        "--seed", type=_seed, required=True, help="seed of weights, batches, masks and query points"
+        "--seed", type=_seed, required=True, help="seed for weights, batches, masks and query points"
     )
     command.add_argument(
         "--resume", action="store_true", help="continue the run in --out from its last checkpoint"
@@ -157,22 +157,27 @@ def _parser() -> argparse.ArgumentParser:
     command = _add(
         commands, "validate-config", validate_config, "Print the config with all defaults filled in."
     )
-    command.add_argument("--json", action="store_true", help="on one line")
+    command.add_argument("--json", action="store_true", help="print JSON on one line")
 
-    command = _add(commands, "profile", profile, "Say where time, memory and work of a step go; of rank 0.")
+    command = _add(
+        commands, "profile", profile, "Measure where rank 0 spends the time, memory and work of a step."
+    )
     command.add_argument(
         "--out", type=_path, required=True, help="folder for profile.json and a Chrome trace per rank"
     )
     command.add_argument("--seed", type=_seed, default=0, help="seed of the training (default 0)")
     command.add_argument(
-        "--steps", type=_positive, default=10, help="steps timed whole, then as many by part (default 10)"
+        "--steps",
+        type=_positive,
+        default=10,
+        help="steps to time as a whole; as many more are timed part by part (default 10)",
     )
 
     command = _add(
         commands,
         "tune-batch",
         tune_batch,
-        "Search the most pairs per micro-step that fit into the memory of one GPU.",
+        "Find the largest number of pairs per micro-step that fits into the memory of one GPU.",
     )
     command.add_argument(
         "--memory-fraction",
@@ -185,42 +190,42 @@ def _parser() -> argparse.ArgumentParser:
         commands,
         "generate-data",
         generate_data,
-        "Make the data of a config where they are not there yet, and check them.",
+        "Generate the missing data files of a config, and check all of them.",
     )
 
     command = _add(
         commands,
         "check-sampling",
         check_sampling,
-        "Count the pairs of each task and file that every rank trains on; end with 1 if they are unbalanced.",
+        "Count the pairs of each task and file per rank; exit with 1 if the ranks are unbalanced.",
     )
     command.add_argument("--ranks", type=_positive, default=1, help="number of processes (default 1)")
     command.add_argument("--seed", type=_seed, default=0, help="seed of the training (default 0)")
 
     summary = (
-        "Print the held-out errors of a checkpoint, or write those of several runs into one file; "
-        "runs are evaluated side by side where there are several GPUs."
+        "Print the held-out errors of a checkpoint, or write those of several runs into one file. "
+        "With several GPUs, runs are evaluated in parallel."
     )
     command = commands.add_parser("evaluate", help=summary, description=summary)
     command.set_defaults(command=evaluate)
     source = command.add_mutually_exclusive_group(required=True)
-    source.add_argument("--checkpoint", type=Path, help="checkpoint.pt of a training")
+    source.add_argument("--checkpoint", type=Path, help="checkpoint.pt of a run")
     source.add_argument(
-        "--run", type=Path, nargs="+", action="extend", help="folders that trainings had as --out"
+        "--run", type=Path, nargs="+", action="extend", help="folders that runs of train wrote as --out"
     )
     command.add_argument(
         "--out",
         type=_path,
-        help="with --run: file, replaced, for one JSON line a run, as soon as it is known",
+        help="with --run: file for the results, one JSON line per run; an existing file is replaced",
     )
-    command.add_argument("--data-root", help="where the data are now, if no longer where they were")
-    command.add_argument("--json", action="store_true", help="on one line")
+    command.add_argument("--data-root", help="folder of the data, if the data have moved")
+    command.add_argument("--json", action="store_true", help="print JSON on one line")
     return parser
 
 
 def _path(text: str) -> Path:
     if not text:  # Path("") is the current folder
-        raise argparse.ArgumentTypeError("got an empty text, expected a path")
+        raise argparse.ArgumentTypeError('got "", expected a path')
     return Path(text)
 
 
@@ -255,6 +260,6 @@ def _add(commands: argparse._SubParsersAction, name: str, function, summary: str
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="override, such as --set train.updates=200",
+        help="override a setting of the config, such as --set train.updates=200",
     )
     return command

@@ -18,7 +18,7 @@ def uniform(
 ) -> Float[Tensor, "pairs {count}"]:
     """Return numbers in [0, 1); `stream` separates uses of the same pair.
 
-    A step that is a tensor gives the same numbers, and lets a CUDA graph count by itself.
+    A step that is a tensor gives the same numbers, and lets a CUDA graph count its own steps.
     """
     key = mix(mix(mix(stream) ^ seed & _32_BITS) ^ step & _32_BITS)
     index = torch.arange(count, device=pair.device)

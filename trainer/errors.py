@@ -1,4 +1,4 @@
-"""The failures that the trainer names: what you can fix in a config, and how a training can end."""
+"""The failures that the trainer names: bad input that the user can fix, and how a training can fail."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with one key of a config; all of them make one ConfigError."""
+    """What is wrong with one key of a config; one ConfigError reports all of them."""
 
     key: str
     text: str
@@ -35,8 +35,8 @@ class RanksDisagree(Exception):
 
     def __init__(self, step: int, parameter: str) -> None:
         super().__init__(
-            f"after step {step} the ranks hold different values of {parameter}; "
-            "look for work that depends on the rank, or for faulty memory"
+            f"after step {step} the ranks hold different values of {parameter}; expected equal weights. "
+            "Check for code that depends on the rank, or for faulty memory"
         )
         self.step = step
 
@@ -52,8 +52,9 @@ class CannotWrite(OSError):
     """The system refuses to write a file of a training, or of its data."""
 
     def __init__(self, name: str, folder: Path, refusal: OSError, *, resumable: bool) -> None:
-        mend = "make room there" if refusal.errno in (errno.ENOSPC, errno.EDQUOT) else "mend that"
-        go_on = "go on with --resume" if resumable else "start again"
+        is_full = refusal.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "free space there" if is_full else "fix the cause"
+        restart = "continue with --resume" if resumable else "start again"
         super().__init__(
-            f"{name} cannot be written to {folder}: {os.strerror(refusal.errno)}; {mend}, then {go_on}"
+            f"{name} cannot be written to {folder}: {os.strerror(refusal.errno)}; {remedy}, then {restart}"
         )

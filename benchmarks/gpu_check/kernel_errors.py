@@ -254,23 +254,25 @@ def _options() -> argparse.Namespace:
         nargs="*",
         metavar="SIZE",
         default=[64, 128, 8, 48],
-        help="pairs, tokens, heads and the width of one; without them 64 128 8 48",
+        help="pairs, tokens, heads and head width (default 64 128 8 48)",
     )
     options = parser.parse_args()
     if len(options.sizes) != 4 or min(options.sizes) < 1:
         parser.error(
-            f"SIZE: got {options.sizes}, expected none, or four of 1 or more: PAIRS TOKENS HEADS DIM"
+            f"SIZE: got {options.sizes}, expected no size, or four of at least 1: PAIRS TOKENS HEADS DIM"
         )
     if not torch.cuda.is_available() and not os.environ.get("TRITON_INTERPRET"):
         parser.error("there is no GPU; set TRITON_INTERPRET=1 to run the kernels on the CPU")
     if options.dtype == "bfloat16" and os.environ.get("TRITON_INTERPRET"):
-        parser.error("bfloat16: Triton's interpreter multiplies it wrongly; take float16, float32, or a GPU")
+        parser.error(
+            "got bfloat16, which Triton's interpreter multiplies wrongly; use float16, float32 or a GPU"
+        )
     heads, dim = options.sizes[2:]
     of_decoder = heads * dim // max(1, heads // 2)
     if head_parts(of_decoder) is None:
         parser.error(
-            f"SIZE: {heads} heads of {dim} are heads of {of_decoder} in the decoder, expected a power of two "
-            "from 16, or a sum of two"
+            f"SIZE: got {heads} heads of {dim}, which gives decoder heads of {of_decoder}. "
+            "Expected a power of two of at least 16, or a sum of two such powers"
         )
     return options
 

@@ -1,13 +1,13 @@
 """Runs every speed switch on one and two GPUs for a few steps: what each does to time, memory and loss.
 
-On four (--processes 4) all fast paths at once, and what they are compared with.
+On four GPUs (--processes 4) it runs all fast paths together, and their references.
 
 python -m benchmarks.gpu_check.run --out DIR
 python -m benchmarks.gpu_check.run --show out/records/gpu-check/h200-1gpu.jsonl    needs no GPU
 
-Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and passed over.
-DIR must not have those of an earlier call, but to go on with it by --resume, where code and settings are
-the same. Exits with 1 where a case or a kernel is not as it must be, with 2 where the call is refused.
+Results go to DIR/gpu-check.jsonl as they come; a case that fails or hangs is recorded and skipped.
+DIR must have no results of an earlier call, unless --resume continues it with the same code and settings.
+Exits with 1 if a case or a kernel fails its check, and with 2 on bad input.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from trainer.process.terminal import answer, say
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 LEAST_UPDATES = 16
-AS_IT_MUST_BE = "each was on as asked, and kept the numbers"
+AS_IT_MUST_BE = "each case ran as requested, and its numbers are within the limits"
 LAST_LINES = 60  # of a worker: some 40 of torchrun's own come behind what a rank said
 # So low that a rounding does not grow into a difference that a wrong switch could hide behind: at 1e-3 the
 # loss swings in the first updates, and by the 10th two kernels for the same sums were up to 13% apart
@@ -77,7 +77,7 @@ def main() -> int:
     except OSError as error:
         raise ConfigError(
             f"--out: {options.out} cannot be used ({error.filename or options.out}: {error.strerror}); "
-            "name a folder that can be made and written to"
+            "name a writable folder"
         ) from error
     deadline = time.monotonic() + options.seconds
     waiting = [case for case in wanted if case.package is None or find_spec(case.package)]
@@ -127,8 +127,8 @@ def _show(recorded: list[Path]) -> int:
             names = dict.fromkeys(complaint.partition(":")[0] for complaint in complaints)
             wrong_records.append(f"{file}: {', '.join(names)}")
     if len(recorded) > 1:
-        found = f", as said above: {'; '.join(wrong_records)}" if wrong_records else ""
-        answer(f"\n{len(wrong_records)} of {len(recorded)} records are not as they must be{found}")
+        found = f", listed above: {'; '.join(wrong_records)}" if wrong_records else ""
+        answer(f"\n{len(wrong_records)} of {len(recorded)} records have failures{found}")
     return 1 if wrong_records else 0
 
 
@@ -137,8 +137,8 @@ def _without_result(records: list[dict], known: list[Case]) -> list[str]:
     measured = {record["case"] for record in records if "step_seconds" in record}
     names = {case.name for case in known}
     return [
-        *(f"{record['case']}: has failed" for record in records if "error" in record),
-        *(f"{name}: is no case any more, and is not judged" for name in measured - names),
+        *(f"{record['case']}: failed" for record in records if "error" in record),
+        *(f"{name}: is not a case any more, so it is not judged" for name in measured - names),
         *([] if measured else ["no case has a result"]),
     ]
 
@@ -152,8 +152,8 @@ def _require_new(out: Path, made_of: dict[str, str | int]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     if (out / "gpu-check.jsonl").exists():
         raise ConfigError(
-            f"--out: {out} has the records of an earlier call; name another folder, "
-            "or go on with --resume if code and settings are the same"
+            f"--out: {out} has the records of an earlier call, expected none. Name another folder, "
+            "or continue with --resume if code and settings are the same"
         )
     (out / "made-of.json").write_text(json.dumps(made_of, indent=1))
 
@@ -374,7 +374,7 @@ def _record(line: bytes, place: str, option: str) -> dict:
     except ValueError:
         found = None
     if not isinstance(found, dict) or "case" not in found:
-        raise ConfigError(f"{option}: {place} is no record of a case; delete it, or name another one")
+        raise ConfigError(f"{option}: {place} is not a record of a case; delete it, or name another one")
     return found
 
 
@@ -409,7 +409,9 @@ def _wrong_kernels(options: argparse.Namespace) -> list[str]:
 def _shard(text: str) -> tuple[int, int]:
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise argparse.ArgumentTypeError(f"got {text}, expected NUMBER/COUNT such as 1/4, the first of four")
+        raise argparse.ArgumentTypeError(
+            f"got {text}, expected NUMBER/COUNT such as 1/4 for the first of four"
+        )
     return int(number), int(count)
 
 
@@ -434,27 +436,30 @@ def _options() -> argparse.Namespace:
         type=Path,
         nargs="+",
         metavar="JSONL",
-        help="print the table and the verdict of what was recorded, and run nothing",
+        help="print the table and the verdict of recorded results without running anything",
     )
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="keep what an earlier call of the same code and settings measured in --out",
+        help="keep the results in --out of an earlier call with the same code and settings",
     )
     parser.add_argument(
-        "--seconds", type=_seconds, default=5400, help="of everything; what is left then is not run"
+        "--seconds",
+        type=_seconds,
+        default=5400,
+        help="time limit for all cases; cases that do not fit are not run",
     )
     parser.add_argument(
-        "--device", choices=["cuda", "cpu"], default="cuda", help="cpu: tiny sizes, to try the script"
+        "--device", choices=["cuda", "cpu"], default="cuda", help="cpu uses tiny sizes, to try the script"
     )
     parser.add_argument("--processes", type=int, nargs="+", choices=[1, 2, 4], default=[1, 2])
     parser.add_argument(
         "--updates",
         type=int,
         default=24,
-        help=f"of each case, a multiple of 4 from {LEAST_UPDATES} on (default 24)",
+        help=f"updates of each case, a multiple of 4 and at least {LEAST_UPDATES} (default 24)",
     )
-    parser.add_argument("--pairs", type=int, help="pairs per update and process; 384, on the CPU 96")
+    parser.add_argument("--pairs", type=int, help="pairs per update and process (default 384, on the CPU 96)")
     parser.add_argument("--config", type=Path, default=ROOT / "configs/train/two-task-1gpu-baseline.yaml")
     parser.add_argument("--data", type=Path, default=ROOT / "data")
     parser.add_argument(
@@ -462,35 +467,37 @@ def _options() -> argparse.Namespace:
         nargs="+",
         default=[],
         metavar="CASE",
-        help="these, and what they are compared with; without the errors of our kernels",
+        help="run only these cases and their references; skips the errors of our kernels",
     )
     parser.add_argument(
         "--shard",
         type=_shard,
         default=(1, 1),
         metavar="NUMBER/COUNT",
-        help="of the cases, such as 1/3: one call each for as many GPUs, side by side",
+        help="run one share of the cases, such as 1/3; run the other shares on other GPUs in parallel",
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     for file in options.show or []:
         if not file.is_file():
             parser.error(
-                f"--show: {file} is no file; name a gpu-check.jsonl that a call wrote into --out, "
-                "or, for a recorded one, call npm run records first"
+                f"--show: {file} is not a file; name a gpu-check.jsonl from the --out of an earlier call. "
+                "To unpack recorded ones, run npm run records first"
             )
     if options.show:
         return options
     if options.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device: got cuda, but torch sees no GPU here; --device cpu tries the script")
+        parser.error("--device: got cuda, but torch sees no GPU; use --device cpu to try the script")
     if options.only and options.shard != (1, 1):
-        parser.error("--shard: shares out all cases, so --only cannot be beside it")
+        parser.error("--shard: splits all cases and cannot be combined with --only; leave one of them out")
     if options.updates < LEAST_UPDATES or options.updates % 4:
-        parser.error(f"--updates: got {options.updates}, expected a multiple of 4 from {LEAST_UPDATES} on")
+        parser.error(
+            f"--updates: got {options.updates}, expected a multiple of 4 and at least {LEAST_UPDATES}"
+        )
     if options.pairs is not None and options.pairs < 1:
         parser.error(f"--pairs: got {options.pairs}, expected a whole number at least 1")
     if not options.config.is_file():
-        parser.error(f"--config: {options.config} is no file; name a config of the trainer")
+        parser.error(f"--config: {options.config} is not a file; name a config of the trainer")
     options.pairs = options.pairs or (384 if options.device == "cuda" else 96)
     return options
 

@@ -193,7 +193,9 @@ def wrong_kernels(errors: dict[str, dict[str, float] | None], dtype: str) -> lis
     """
     parts_of = KERNELS if dtype == "float32" else KERNELS | IN_HALVES
     unknown = sorted(errors.keys() - parts_of.keys() - {"FP8 products"})
-    found = [f"{name} in {dtype}: nothing here says what it has to be off by at most" for name in unknown]
+    found = [
+        f"{name} in {dtype}: no limit is defined for its error; add one to this file" for name in unknown
+    ]
     for name, count in parts_of.items():
         parts = errors.get(name) or {}
         if len(parts) != count:
@@ -285,7 +287,7 @@ def _wrong_switches(record: dict, case: Case) -> list[str]:
         }
     else:
         found += [
-            f"{key} reads back {value}, which nothing asks for"
+            f"{key} reads back {value}, which was not requested"
             for key, value in effective.items()
             if key not in {*expected, "optimizer"}
         ]
@@ -323,9 +325,9 @@ def _not_measured(record: dict, case: Case) -> list[str]:
     steps = sum(map(int, re.findall(r" in (\d+) steps", str(record["effective"].get("step_pairs")))))
     before = steps // 2 if case.resumes else 0
     if record.get("resumed_at", 0) != before:
-        found.append(f"went on from step {record.get('resumed_at', 0)}, expected {before}")
+        found.append(f"resumed from step {record.get('resumed_at', 0)}, expected {before}")
     if steps and len(record["losses"]) != steps - before:
-        found.append(f"{len(record['losses'])} losses were noted, expected {steps - before}")
+        found.append(f"{len(record['losses'])} losses were recorded, expected {steps - before}")
     return found
 
 
@@ -366,7 +368,7 @@ def _wrong_numbers(record: dict, case: Case, reference: dict | None) -> list[str
         ("{} updates were skipped", [record["skipped_updates"]], tolerance.skipped_updates),
     ]
     found = _over(checks) + [
-        f"{len(record[key])} {what} are where they started, {record[key][0]} among them"
+        f"{len(record[key])} {what} did not change, such as {record[key][0]}"
         for key, what in (("weight_stood_still", "weights"), ("average_stood_still", "averages"))
         if record.get(key)
     ]

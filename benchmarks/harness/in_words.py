@@ -18,7 +18,9 @@ def refused_in_words() -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        sys.stderr.write("".join(f"{problem}\n" for problem in error.problems))  # whole, beside other ranks
+        sys.stderr.write(
+            "".join(f"{problem}\n" for problem in error.problems)
+        )  # in one write: other ranks write too
         raise SystemExit(BAD_INPUT) from None
     except CannotWrite as error:
         say(str(error))
@@ -31,4 +33,4 @@ def refused_in_words() -> Iterator[None]:
 
 def require_package(name: str) -> None:
     if find_spec(name) is None:
-        raise ConfigError(f"{name}: is not installed; pip install {name}")
+        raise ConfigError(f"{name}: is not installed; run pip install {name}")

@@ -23,7 +23,7 @@ def events(path: Path, first: str | None = None) -> list[dict]:
         wanted = first if number == 1 and first else "event"
         if not _is_event(event) or (number == 1 and first and event["event"] != first):
             raise ConfigError(
-                f"--out: line {number} of {path} is no {wanted}; move it away, or name another folder"
+                f"--out: line {number} of {path} is not a {wanted}; move it away, or name another folder"
             )
         found.append(event)
     return found

@@ -27,7 +27,7 @@ def _known(document: dict, source: str, above: tuple[str, ...] = ()) -> dict:
             known[name] = _known(value, source, key) if isinstance(value, dict) else value
         elif value != NO_KEYS_ANY_MORE[key]:
             raise ConfigError(
-                f"{source}: {'.'.join(key)}: got {value}, which no training can have any more; check out the "
-                "trainer that wrote it"
+                f"{source}: {'.'.join(key)}: got {value}, which this version of the trainer cannot read. "
+                "Check out the version that wrote it"
             )
     return known

@@ -13,7 +13,7 @@ def unpacked(path: Path) -> Path:
     """Return the path; ConfigError if it is of a record that is not unpacked."""
     if not path.exists() and path.resolve().is_relative_to(RECORDS):
         raise ConfigError(
-            f"{path}: there is no such record; npm run records unpacks all into out/records, "
-            "and benchmarks/README.md names them"
+            f"{path}: this record does not exist; benchmarks/README.md lists all records. "
+            "Run npm run records to unpack them into out/records"
         )
     return path

@@ -1,4 +1,4 @@
-"""Held-out fields as a checkpoint predicts them, beside the true ones, for pictures."""
+"""Held-out fields, predicted by a checkpoint and true, for pictures."""
 
 from __future__ import annotations
 

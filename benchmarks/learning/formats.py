@@ -1,4 +1,4 @@
-"""Prints what fp16 does in place of bf16, and how either ends beside the baseline, by seeds.
+"""Compares fp16 with bf16, and both with the baseline, seed by seed.
 
     python -m benchmarks.learning.formats out/g/formats
 
@@ -127,7 +127,7 @@ def _common_seeds(trainings: dict[tuple[str, int], Training], one: str, other: s
 
 
 def _trainings(folder: Path) -> dict[tuple[str, int], Training]:
-    """Those that have ended; ConfigError where there is none."""
+    """The finished trainings; ConfigError if the folder has no such training."""
     found = {}
     for path in sorted(folder.glob("*/metrics.jsonl")):
         match, of_run = NAME.fullmatch(path.parent.name), events(path, first="run_start")
@@ -135,8 +135,8 @@ def _trainings(folder: Path) -> dict[tuple[str, int], Training]:
             found[match[1], int(match[2])] = _training(of_run)
     if not found:
         raise ConfigError(
-            f"{folder}: has no FORM-SEED/metrics.jsonl of a training that has ended; "
-            "name the folder of benchmarks/on-gpus.sh OUT formats"
+            f"{folder}: has no FORM-SEED/metrics.jsonl of a finished training. "
+            "Name the folder that benchmarks/on-gpus.sh OUT formats wrote"
         )
     return found
 

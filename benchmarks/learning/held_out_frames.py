@@ -1,10 +1,10 @@
-"""What the held-out loss of every n-th frame's pairs says of that of all: from checkpoints evaluated on all.
+"""How well the held-out loss on every n-th frame predicts the loss on all frames.
 
     python -m benchmarks.learning.held_out_frames out/run/checkpoint.pt...
 
-A line per checkpoint and n: how far loss and NRMSE are off, relative, from the first frame on, as
-data.held_out_every_nth_frame takes them, and at most over all n first frames. Frames meet a wave's phases
-evenly only where n and its period in frames have little in common.
+Prints a line per checkpoint and n: the relative error of loss and NRMSE, first for frames from the first one
+on, as data.held_out_every_nth_frame takes them, then the largest over all n first frames. Frames sample the
+phases of a wave evenly only if n and its period in frames have no large common divisor.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkpoints", nargs="+", type=Path, metavar="CHECKPOINT")
-    parser.add_argument("--data-root", help="folder of the data, if it is no longer the one trained with")
+    parser.add_argument("--data-root", help="folder of the data, if the data have moved")
     options = parser.parse_args()
     end_by_exception()
     with refused_in_words():
@@ -52,7 +52,8 @@ def of_checkpoint(path: Path, root: str | None = None) -> list[tuple[str, np.nda
     with opened_checkpoint(path, root) as (config, data, world, weights):
         if config.data.held_out_every_nth_frame > 1 or len(config.data.frame_strides) > 1:
             raise ConfigError(
-                f"{path}: was not evaluated on the pairs of every frame, at one stride; train one that is"
+                f"{path}: was not evaluated on the pairs of every frame at a single stride, as expected. "
+                "Train with data.held_out_every_nth_frame 1 and one of data.frame_strides"
             )
         model = build_model(config).to(world.device).eval()
         model.load_state_dict(weights[config.judged_weights])

@@ -4,7 +4,7 @@ try:
     from neuralop.models import FNO
 except ModuleNotFoundError as error:
     raise SystemExit(
-        f"{error.name} is not installed: pip install --group benchmarks/pyproject.toml:benchmarks"
+        f"{error.name} is not installed; run pip install --group benchmarks/pyproject.toml:benchmarks"
     ) from error
 
 __all__ = ["FNO"]

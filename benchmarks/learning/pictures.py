@@ -74,7 +74,7 @@ def _draw_maps(figure, axes, example: Example) -> None:
 def _pyplot(path: Path):
     """Return matplotlib's pyplot for files, or None and a word about it."""
     if importlib.util.find_spec("matplotlib") is None:
-        say(f"no {path.name}: matplotlib is not installed")
+        say(f"{path.name} is not drawn, because matplotlib is not installed")
         return None
     import matplotlib
 

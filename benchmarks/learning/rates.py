@@ -1,9 +1,9 @@
-"""Prints what learning rates end at, and how far two roundings of one training end apart.
+"""Prints the final errors of several learning rates, and how far two roundings of one training differ.
 
     python -m benchmarks.learning.rates out/records/learning/learning-rate-h200-9d1bea7
 
-Each file of the folder is the metrics.jsonl of one training; those that differ in speed.accumulation_steps
-alone are one training in two roundings.
+Each file of the folder is the metrics.jsonl of one training. Files that differ only in
+speed.accumulation_steps are one training in two roundings.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def main() -> None:
     for path in sorted(unpacked(Path(sys.argv[1])).glob("*.jsonl")):
         training, ending = _read(path)
         if training in endings:
-            raise SystemExit(f"{path}: another file is of {training} too; keep one of them")
+            raise SystemExit(f"{path}: another file also has {training}; keep one of them")
         endings[training] = ending
     if not endings:
-        raise SystemExit(f"{sys.argv[1]}: has no *.jsonl; name a folder of metrics of trainings")
+        raise SystemExit(f"{sys.argv[1]}: has no *.jsonl; name a folder with the metrics of trainings")
     answer("| learning rate | warm-up | seed | NRMSE in one micro-step | in two | apart |")
     answer("| --- | --- | --- | --- | --- | --- |")
     settings = sorted({(training.rate, training.warm_up) for training in endings})
@@ -78,7 +78,7 @@ def _read(path: Path) -> tuple[Training, Ending]:
     try:
         return _training(path.read_text().splitlines())
     except (ValueError, KeyError, StopIteration) as error:
-        raise SystemExit(f"{path}: is not of a finished training ({error!r}); leave it out") from error
+        raise SystemExit(f"{path}: is not from a finished training ({error!r}); remove it") from error
 
 
 def _training(lines: list[str]) -> tuple[Training, Ending]:

@@ -1,13 +1,12 @@
-"""Trains by several recipes, each until it is as good as the baseline ends, and says when that was.
+"""Trains several recipes, each until it reaches the baseline's final loss, and prints how long that took.
 
     python -m benchmarks.learning.recipes --out out/recipes --below 0.00098
     python -m benchmarks.learning.recipes --out out/recipes --below 0.00098 --show
 
-Each recipe is the shipped config with another `recipe`; a training ends behind the first evaluation that
-is below, and each task where --each-below says so, or when its time is over. Metrics stay in
-OUT/RECIPE.jsonl. A second call trains only those again that had no time to get there, whose metrics it
-replaces if it gets further. The time to quality of the gate is that of steps and of set-up, which here
-depends on whose caches are warm.
+Each recipe is the shipped config with another `recipe`. A training ends after the first evaluation below
+--below, and below --each-below for its tasks, or when its time is over. Metrics stay in OUT/RECIPE.jsonl.
+A second call repeats only recipes that ran out of time, and keeps the metrics of the longer training.
+The time to quality of the gate includes steps and set-up; set-up here depends on which caches are warm.
 """
 
 from __future__ import annotations
@@ -151,11 +150,13 @@ def _require_possible(name: str, options: argparse.Namespace, config: Config) ->
     require_world_fits(config, options.gpus)
     for task in options.each_below:
         if task not in config.data.tasks:
-            raise ConfigError(f"--each-below: {task} is none of data.tasks, {', '.join(config.data.tasks)}")
+            raise ConfigError(
+                f"--each-below: got {task}, expected one of data.tasks, {', '.join(config.data.tasks)}"
+            )
     if config.schedule_updates > config.train.updates:
         raise ConfigError(
-            f"train.updates: got {config.train.updates}, but the rate of {name} falls until update "
-            f"{config.schedule_updates}: leave it out by --only, or train longer"
+            f"train.updates: got {config.train.updates}, expected at least {config.schedule_updates}, the "
+            f"schedule of {name}. Train longer, or leave the recipe out of --only"
         )
     path = options.out / f"{name}.jsonl"
     asked = {"config_hash": config_hash(config), "seed": options.seed, "world_size": options.gpus}
@@ -177,7 +178,7 @@ def _train_all(waiting: list[str], options: argparse.Namespace) -> None:
         )
     for name in waiting:
         if time.monotonic() - started + options.case_seconds > options.seconds:
-            answer(f"{name}: not started, {options.seconds:.0f} s would not do")
+            answer(f"{name}: not started, because it may not end within {options.seconds:.0f} s")
             continue
         _train(name, options)
 
@@ -205,7 +206,7 @@ def _train(name: str, options: argparse.Namespace) -> None:
             end(launch)
     events = _events(metrics)
     if not _is_enough(events, options.below, options.each_below):
-        answer(f"{name}: ended before it was good enough; see {options.out / name}.log")
+        answer(f"{name}: ended before it reached the held-out loss; see {options.out / name}.log")
         if len(_evaluations(events)) <= len(_evaluations(_events(options.out / f"{name}.jsonl"))):
             shutil.rmtree(run)  # what an earlier call kept is as much
             return
@@ -292,7 +293,7 @@ def _of_task(evaluations: list[dict], task: str) -> list[float]:
     """ConfigError where the training had no such task."""
     name = f"val_loss/{task}"
     if not all(name in e.get("metrics", {}) for e in evaluations):
-        raise ConfigError(f"--each-below: {task} is no task of what was trained; leave it out")
+        raise ConfigError(f"--each-below: {task} is not a task of the training; leave it out")
     return [e["metrics"][name] for e in evaluations]
 
 
@@ -342,20 +343,27 @@ def _options() -> argparse.Namespace:
         action="append",
         default=[],
         metavar="TASK=LOSS",
-        help="held-out loss of one task, as the trained baseline has it",
+        help="held-out loss of the trained baseline on one task",
     )
-    parser.add_argument("--show", action="store_true", help="only print what OUT holds")
+    parser.add_argument("--show", action="store_true", help="only print the results in OUT")
     parser.add_argument(
-        "--only", nargs="+", choices=RECIPES, metavar="RECIPE", help="all, or what --show finds"
+        "--only",
+        nargs="+",
+        choices=RECIPES,
+        metavar="RECIPE",
+        help="default: all, with --show all that OUT has",
     )
     parser.add_argument("--gpus", type=int, choices=(1, 2, 4), default=1)
-    parser.add_argument("--config", type=Path, help="configs/train/two-task-GPUSgpu-recipe.yaml unless named")
+    parser.add_argument("--config", type=Path, help="default configs/train/two-task-GPUSgpu-recipe.yaml")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--seconds", type=float, default=3600, help="nothing is started that may not end by then"
+        "--seconds",
+        type=float,
+        default=3600,
+        help="time limit; a training that may not end in time is not started",
     )
-    parser.add_argument("--case-seconds", type=float, default=120, help="the most for one training")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
+    parser.add_argument("--case-seconds", type=float, default=120, help="time limit for one training")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for the trainer")
     options = parser.parse_args()
     found = [name for name in RECIPES if (options.out / f"{name}.jsonl").exists()]
     options.each_below = dict(options.each_below)
@@ -363,8 +371,8 @@ def _options() -> argparse.Namespace:
     options.config = options.config or Path(f"configs/train/two-task-{options.gpus}gpu-recipe.yaml")
     if not options.only:
         parser.error(
-            f"--show: {options.out} has no RECIPE.jsonl of a recipe in it; name the --out of an earlier "
-            "call, or, for a recorded one, call npm run records first"
+            f"--show: {options.out} has no RECIPE.jsonl of a recipe; name the --out of an earlier call. "
+            "To unpack recorded ones, run npm run records first"
         )
     if not 0 < options.below < math.inf:
         parser.error(f"--below: got {options.below:g}, expected a held-out loss such as 0.001")

@@ -1,11 +1,10 @@
-"""What a number format costs a trained model: its errors, and the gradient of its last update, in each form.
+"""What each number format costs a trained model: its errors, and the gradient of its last update.
 
     python -m benchmarks.learning.rounding out/run/checkpoint.pt
 
-Prints a table. The evaluations are of the same weights, the gradients of the same pairs, those of the
-training's last update, with the same random choices; they are compared with that in float32, relative to its
-norm. `another update` has its gradient in float32, on the pairs of the one before. The forms with kernels of
-ours need a GPU.
+Prints a table. All forms evaluate the same weights. Their gradients are for the pairs and random choices of
+the training's last update, compared with the float32 gradient, relative to its norm. `another update` is the
+float32 gradient for the pairs of the previous update. The forms with our kernels need a GPU.
 """
 
 from __future__ import annotations
@@ -53,12 +52,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT")
-    parser.add_argument("--data-root", help="folder of the data, if it is no longer the one trained with")
+    parser.add_argument("--data-root", help="folder of the data, if the data have moved")
     parser.add_argument(
         "--micro-steps",
         type=int,
         metavar="N",
-        help=f"parts of the update, for memory; without it the most that divide it, up to {MOST_PARTS}",
+        help=f"parts of the update, to save memory (default: the largest divisor up to {MOST_PARTS})",
     )
     options = parser.parse_args()
     end_by_exception()
@@ -80,7 +79,9 @@ def require_finite(opened: OpenedCheckpoint, path: Path) -> None:
     """ConfigError for weights of which every number would be NaN."""
     for name, tensor in opened.weights[opened.config.judged_weights].items():
         if not tensor.isfinite().all():
-            raise ConfigError(f"{path}: {name} has values that are not finite: name one that has learned")
+            raise ConfigError(
+                f"{path}: {name} has values that are not finite; name a checkpoint of a successful training"
+            )
 
 
 def dividing(config: Config, asked: int | None) -> int:
@@ -92,7 +93,7 @@ def dividing(config: Config, asked: int | None) -> int:
     if asked not in found:
         allowed = ", ".join(map(str, found))
         raise ConfigError(
-            f"--micro-steps: got {asked}; an update has {pairs} pairs: expected one of {allowed}"
+            f"--micro-steps: got {asked}, expected one of {allowed}, the divisors of {pairs} pairs per update"
         )
     return asked
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks.learning.run --config benchmarks/learning/advection1d-cpu.yaml --out out/learning
 
-Writes metrics.jsonl and checkpoint.pt of the training, numbers.json, and, where matplotlib is installed
-(`pip install --group benchmarks/pyproject.toml:benchmarks`), learning-curve.png and fields.png.
-Exits with 1 where the NRMSE misses its goal.
+Writes metrics.jsonl and checkpoint.pt of the training, and numbers.json. With matplotlib
+(`pip install --group benchmarks/pyproject.toml:benchmarks`) it also draws learning-curve.png and fields.png.
+Exits with 1 if the NRMSE misses its goal.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def trained(options: argparse.Namespace) -> dict:
     """Train in a process of its own, print the learning curve and return it; a finished training is kept."""
     metrics = options.out / "metrics.jsonl"
     if _is_finished(metrics):
-        answer(f"{options.out} holds a finished training, which is kept")
+        answer(f"{options.out} has a finished training, so nothing is trained")
     else:
         _train(options, metrics)
     curve = learning_curve(metrics)
@@ -86,12 +86,12 @@ def options_of(module: ModuleType, config: Path | None) -> argparse.Namespace:
         description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--config", type=Path, default=config, required=config is None)
-    parser.add_argument("--out", type=Path, required=True, help="folder for everything that is written")
+    parser.add_argument("--out", type=Path, required=True, help="folder for all results")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--kill-at-update", type=int, metavar="N", help="kill the training there, then resume it"
+        "--kill-at-update", type=int, metavar="N", help="kill the training at update N, then resume it"
     )
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for the trainer")
     options = parser.parse_args()
     options.config, options.out = options.config.resolve(), options.out.resolve()
     return options
@@ -127,7 +127,7 @@ def learning_curve(metrics: Path) -> dict:
 
 
 def as_text(curve: dict) -> str:
-    """The curve as a table, and the last errors beside persistence."""
+    """The curve as a table, and the last errors compared with persistence."""
     last = curve["evaluations"][-1]
     lines = [f"{'update':>8} {'seconds':>9} {'val_loss':>11} {'NRMSE':>9}"]
     lines += [

@@ -74,15 +74,17 @@ def options(description: str | None) -> Options:
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--config", type=Path, required=True, help="a resident config of the trainer")
+    parser.add_argument(
+        "--config", type=Path, required=True, help="a config of the trainer with speed.data_path resident"
+    )
     parser.add_argument("--json", type=Path, required=True, help="file for the result")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for the trainer")
     parser.add_argument(
         "--graph",
         choices=("one", "split"),
         default="one",
-        help="compile the loss as one, or cut it where DDP's buckets end, so that they are reduced "
-        "while others are computed, as torch would on several GPUs (one)",
+        help="compile the loss as one graph, or split it at the ends of DDP's buckets, as torch does on "
+        "several GPUs. Split, communication overlaps with computing (default one)",
     )
     chosen = parser.parse_args()
     torch._dynamo.config.optimize_ddp = chosen.graph == "split"

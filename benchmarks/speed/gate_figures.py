@@ -1,12 +1,13 @@
-"""Prints what README and docs say of the recorded gates beyond what `speedproof analyze` prints of each.
+"""Prints the figures of the recorded gates in README and docs that `speedproof analyze` does not print.
 
     python -m benchmarks.speed.gate_figures
 
-FLOP utilisation is GFLOP a pair, by the products that a form makes, x pairs/s over the peak of all GPUs.
-Held-out errors over several gates, twice: each block counts once, or, as some gates share their seeds,
-each seed once, with the mean of ln(optimized / baseline) of its blocks. The first is right if blocks of one
-seed are as far apart as others, the second if they share their luck. Speedups if each update of the baseline
-were as fast as the fastest of its run. Bounds are 95% on each side (t interval of the logarithms).
+FLOP utilisation is the GFLOP of the matrix products per pair, times pairs/s, over the peak of all GPUs.
+Held-out errors over several gates are printed twice: with each block counted once, and with each seed
+counted once by the mean of ln(optimized / baseline) of its blocks, since some gates share seeds. The first
+is right if blocks with the same seed are independent, the second if they are correlated. Speedups are as if
+each update of the baseline were as fast as the fastest of its run. Bounds are 95% on each side (t interval
+of the logarithms).
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def blocks(gate: str) -> list[Block]:
             found = [one for file in folder.rglob("metrics.jsonl") for one in events(file, "run_start")]
             if not any(event["event"] == "run_end" for event in found):
                 raise ConfigError(
-                    f"{folder}: has no metrics with a run_end; npm run records unpacks it again"
+                    f"{folder}: has no metrics with a run_end; run npm run records to unpack it again"
                 )
             runs.setdefault(named[1], {})[named[2]] = found
     for number, run in runs.items():
@@ -127,7 +128,7 @@ def blocks(gate: str) -> list[Block]:
             if not run.get(variant):
                 raise ConfigError(
                     f"{GATES / gate}: block {number} has no metrics of its {variant} run; "
-                    "npm run records unpacks it again"
+                    "run npm run records to unpack it again"
                 )
     return [Block(run["baseline"][0]["seed"], run["baseline"], run["optimized"]) for run in runs.values()]
 
@@ -137,7 +138,7 @@ def interval(logs: list[float]) -> str:
     if len(logs) not in T_95:
         expected = " or ".join(map(str, T_95))
         raise ConfigError(
-            f"{GATES}: got {len(logs)} blocks or seeds, expected {expected}; give T_95 that number too"
+            f"{GATES}: got {len(logs)} blocks or seeds, expected {expected}; add that number to T_95"
         )
     middle, margin = mean(logs), T_95[len(logs)] * stdev(logs) / math.sqrt(len(logs))
     low, high = math.exp(middle - margin), math.exp(middle + margin)

@@ -1,10 +1,10 @@
-"""Times our kernels beside torch's own code for the same, and beside what memory allows; a JSON line each.
+"""Times our kernels against torch's own code and against the memory bandwidth; prints JSON lines.
 
-The first line is what products of large matrices reach, after a rest and when the GPU is hot.
+The first line is the speed of large matrix products on a cool and on a hot GPU.
 
     python -m benchmarks.speed.kernel_speed [PAIRS] >> out/kernel-speed.jsonl
 
-With TRITON_INTERPRET=1 it runs on a CPU, where its figures mean nothing.
+With TRITON_INTERPRET=1 it runs on a CPU, to try the script: its times are meaningless there.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("pairs", nargs="?", type=int, default=384, help="of a call (384)")
+    parser.add_argument("pairs", nargs="?", type=int, default=384, help="pairs per call (default 384)")
     pairs = parser.parse_args().pairs
     if pairs < 1:
         parser.error(f"PAIRS: got {pairs}, expected a whole number at least 1")

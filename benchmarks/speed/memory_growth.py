@@ -1,8 +1,10 @@
 """Does a long training grow? Train, and print host and GPU memory along the way.
 
-python -m benchmarks.speed.memory_growth --config C --out DIR [--set KEY=VALUE], or under torchrun: every rank
-watches itself. Without train.updates it trains 2,000 updates, in more or fewer steps where the recipe cuts or
-doubles them. Ends with 1 if memory grew by more than the limit after the first quarter of the run.
+python -m benchmarks.speed.memory_growth --config C --out DIR [--set KEY=VALUE]
+
+Under torchrun, every rank watches its own memory. Without train.updates it trains 2,000 updates; a recipe
+that cuts or doubles batches changes the number of steps. Exits with 1 if memory grew by more than the limit
+after the first quarter of the run.
 """
 
 import argparse
@@ -48,7 +50,7 @@ def growth(samples: list[Sample], steps: int) -> tuple[float, float]:
         for start in (SETTLED, 1 - SETTLED)
     )
     if not second or not last:
-        raise SystemExit(f"too few samples ({len(samples)}); give more updates")
+        raise SystemExit(f"got {len(samples)} samples, which are too few; train more updates")
     host, gpu = (
         _mean([getattr(s, name) for s in last]) - _mean([getattr(s, name) for s in second])
         for name in ("host_mebibytes", "gpu_mebibytes")

@@ -2,11 +2,11 @@
 
     python -m benchmarks.speed.roofline --operator OPERATOR.jsonl --whole WHOLE.jsonl
 
-OPERATOR is of a training of the operator alone, WHOLE of one of the same operator with its decoder: what
-this takes longer, for as many pairs, is the decoder's. The roofline of a part is the time of its matrix
-products, each alone at the peak of the GPU, or as long as its factors and its result take through memory
-in 16 bits, whichever is longer; attention keeps its scores on chip. All else takes no time there, so
-nothing reaches it.
+OPERATOR is from a training of the operator alone, WHOLE from one of the same operator with its decoder. The
+difference in time for equal pairs is the decoder's. The roofline of a part is the time of its matrix
+products: for each the longer of its time at the peak of the GPU, and the time to move its factors and
+result through memory in 16 bits. Attention keeps its scores on chip. All other work counts as free, so no
+code reaches it.
 """
 
 from __future__ import annotations
@@ -52,18 +52,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--operator", type=Path, required=True, help="metrics of the operator alone")
-    parser.add_argument("--whole", type=Path, required=True, help="metrics of operator and decoder")
+    parser.add_argument(
+        "--operator", type=Path, required=True, help="metrics.jsonl of a training of the operator alone"
+    )
+    parser.add_argument(
+        "--whole", type=Path, required=True, help="metrics.jsonl of a training of operator and decoder"
+    )
     options = parser.parse_args()
     operator, whole = (Measured.of(unpacked(file)) for file in (options.operator, options.whole))
     for option, measured, trained in (("--operator", operator, "operator"), ("--whole", whole, "all")):
         if (got := measured.config.model.trained) != trained:
-            raise SystemExit(f"{option}: is of a training with model.trained {got}; give one with {trained}")
+            raise SystemExit(
+                f"{option}: was trained with model.trained {got}; name a training with {trained}"
+            )
     for key in ("model width and depth", "kinds of GPU", "compile, graph, kernels and format"):
         if (one := operator.same(key)) != (other := whole.same(key)):
             raise SystemExit(
                 f"--operator and --whole: their {key} differ, {one} and {other}; "
-                "give two of one form on one kind of GPU"
+                "name two trainings with equal settings on equal GPUs"
             )
     operator_seconds = operator.seconds * whole.pairs / operator.pairs
     seconds = {"operator": operator_seconds, "decoder": whole.seconds - operator_seconds}
@@ -75,7 +81,7 @@ def bounds(config: Config, pairs: int) -> dict[str, Bound]:
     with Products() as products:
         found = pass_without_data(config, pairs // sum(config.task_shares))
     if found != pairs:
-        raise SystemExit(f"--whole: {pairs} pairs a GPU are not shared by tasks as {config.task_shares}")
+        raise SystemExit(f"--whole: {pairs} pairs per GPU cannot be shared by tasks as {config.task_shares}")
     return {part: Bound(products.flops[part], products.seconds[part]) for part in PARTS}
 
 
@@ -143,7 +149,7 @@ class Measured:
             raise SystemExit(f"{path}: cannot be read as metrics.jsonl of a training ({error!r})") from error
         if speed is None:
             raise SystemExit(
-                f"{path}: is of a training that did not end or has no times; give one that did and has"
+                f"{path}: its training did not end, or it has no times; name the file of a finished training"
             )
         config = recorded_config(start["config"], str(path))
         pairs = config.train.pairs_per_update // start["world_size"]

@@ -3,8 +3,8 @@
     python -m benchmarks.speed.speed_cases --out out/cases --seconds 540
     python -m benchmarks.speed.speed_cases --out out/cases --show
 
-Each case is one launch of a few updates, whose metrics stay in OUT/CASE.jsonl; one that has been measured is
-kept, so a second call goes on where the first came to its limit. The table is made of these files.
+Each case is one launch of a few updates, whose metrics stay in OUT/CASE.jsonl. Measured cases are kept, so a
+second call continues where the first reached its time limit. The table is made from these files.
 Exits with 1 while a case is not measured.
 """
 
@@ -154,10 +154,12 @@ def _measure(wanted: list[Case], options: argparse.Namespace) -> None:
         if pairs_per_second(_metrics(case, options.out)):
             continue
         if left < options.case_seconds:
-            answer(f"{case.name}: {left:.0f} s left, not started")
+            answer(f"{case.name}: not started, because only {left:.0f} s are left")
             continue
         if not _has_its_caches(case, options):
-            answer(f"{case.name}: {case.after} left no whole caches here, not started; measure that first")
+            answer(
+                f"{case.name}: not started, because {case.after} left no complete caches; measure that first"
+            )
             continue
         answer(f"{case.name} ...")
         _launch(case, options)
@@ -217,7 +219,7 @@ def _launch(case: Case, options: argparse.Namespace) -> None:
         try:
             launch.wait(options.case_seconds)
         except subprocess.TimeoutExpired:
-            answer(f"{case.name}: not done after {options.case_seconds:.0f} s")
+            answer(f"{case.name}: did not finish within {options.case_seconds:.0f} s")
         finally:
             end(launch)
     if not _is_finished(run / "metrics.jsonl"):
@@ -242,7 +244,7 @@ def _metrics(case: Case, out: Path) -> list[dict]:
     try:
         events = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     except ValueError as error:  # of a training that was killed while it wrote
-        say(f"{path}: cannot be read as metrics ({error}), so not measured")
+        say(f"{path}: cannot be read as metrics ({error}), so the case counts as not measured")
         return []
     return events
 
@@ -265,8 +267,8 @@ def _require_of_case(case: Case, events: list[dict], out: Path) -> None:
     for name, (got, expected) in found.items():
         if got != expected:
             raise ConfigError(
-                f"{path}: {name}: got {got}, expected {expected} of {case.name}; it is of another training, "
-                "move it away"
+                f"{path}: {name}: got {got}, expected {expected} of {case.name}. "
+                "The file is from another training; move it away"
             )
 
 
@@ -346,27 +348,30 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--show", action="store_true", help="only print what OUT holds")
-    parser.add_argument("--gpus", type=int, choices=GPUS, default=4, help="the most that a case may use")
+    parser.add_argument("--show", action="store_true", help="only print the results in OUT")
+    parser.add_argument("--gpus", type=int, choices=GPUS, default=4, help="largest number of GPUs for a case")
     parser.add_argument("--only", nargs="+", help="names of cases")
     parser.add_argument(
-        "--seconds", type=float, default=3600, help="no case is started that may not end by then"
+        "--seconds",
+        type=float,
+        default=3600,
+        help="time limit; a case that may not end in time is not started",
     )
-    parser.add_argument("--case-seconds", type=float, default=150, help="the most for one case")
-    parser.add_argument("--updates", type=int, default=40, help="of each training; the later half is timed")
+    parser.add_argument("--case-seconds", type=float, default=150, help="time limit for one case")
+    parser.add_argument(
+        "--updates", type=int, default=40, help="updates of each training; the later half is timed"
+    )
     parser.add_argument(
         "--micro-batch", type=int, default=256, help="the baseline's pairs per micro-step and GPU"
     )
     parser.add_argument("--configs", default="configs/train/two-task-{gpus}gpu-{form}.yaml")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for the trainer")
     options = parser.parse_args()
     options.cases = cases(options.gpus, options.micro_batch)
     names = [case.name for case in options.cases]
     for name in options.only or []:
         if name not in names:
-            parser.error(
-                f"--only: no case of --gpus {options.gpus} is called {name}; cases: {', '.join(names)}"
-            )
+            parser.error(f"--only: got {name}, expected a case of --gpus {options.gpus}: {', '.join(names)}")
     return options
 
 

@@ -1,13 +1,13 @@
-"""Starts a training in several source trees in turn and says what each phase of a start takes.
+"""Starts a training in several source trees in turn and prints the time of each phase of a start.
 
     git worktree add ../before 1864168
     python -m benchmarks.speed.starts --out out/starts --gpus 2 ../before .
     python -m benchmarks.speed.starts --out out/starts --show
 
-A launch ends behind its first steps. The first one in each tree fills caches and is not counted; the others
+A launch ends after its first steps. The first one in each tree fills caches and is not counted; the others
 alternate, forwards and backwards, so that no tree is always the first. Metrics stay in
-OUT/NUMBER-START.jsonl, numbered as the trees are named; what has been measured is kept, so a second call
-goes on, as long as the sources are the same. Config and data are those of the folder it is called in.
+OUT/NUMBER-START.jsonl, numbered in the order of the trees. Measured starts are kept, so a second call
+continues while the sources are the same. Config and data are from the current folder.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> int:
     with refused_in_words():
         for tree in () if options.show else options.trees:
             if not (tree / "trainer").is_dir():
-                raise ConfigError(f"TREE: {tree} has no folder trainer; name the root of a checkout")
+                raise ConfigError(f"TREE: {tree} has no folder trainer; name the root folder of a checkout")
         if not options.show:
             _require_same_question(options)
         told = table(options.out)  # damaged or not
@@ -71,7 +71,7 @@ def _require_same_question(options: argparse.Namespace) -> None:
     try:
         before = dict(json.loads(kept.read_text())) if kept.exists() else asked
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"--out: {kept} is not what a call wrote ({error}); name another folder") from error
+        raise ConfigError(f"--out: {kept} is not from this script ({error}); name another folder") from error
     for name in before.keys() & asked.keys():
         if asked[name] != before[name]:
             raise ConfigError(
@@ -182,22 +182,27 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "trees", type=Path, nargs="*", default=[Path()], metavar="TREE", help="this one unless named"
+        "trees",
+        type=Path,
+        nargs="*",
+        default=[Path()],
+        metavar="TREE",
+        help="roots of checkouts (default: this one)",
     )
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--show", action="store_true", help="only print what OUT holds")
-    parser.add_argument("--config", type=Path, help="configs/train/two-task-GPUSgpu-recipe.yaml unless named")
+    parser.add_argument("--show", action="store_true", help="only print the results in OUT")
+    parser.add_argument("--config", type=Path, help="default configs/train/two-task-GPUSgpu-recipe.yaml")
     parser.add_argument("--gpus", type=int, choices=(1, 2, 4), default=1)
-    parser.add_argument("--starts", type=int, default=5, help="counted ones in each tree (default 5)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for trainer")
+    parser.add_argument("--starts", type=int, default=5, help="counted starts in each tree (default 5)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for the trainer")
     options = parser.parse_args()
     options.config = options.config or Path(f"configs/train/two-task-{options.gpus}gpu-recipe.yaml")
     if options.starts < 1:
         parser.error(f"--starts: got {options.starts}, expected 1 or more")
     if options.show and not any(start > 0 for _, start in _records(options.out)):
         parser.error(
-            f"--show: {options.out} has no counted start; name the --out of an earlier call, "
-            "or, for a recorded one, call npm run records first"
+            f"--show: {options.out} has no counted start; name the --out of an earlier call. "
+            "To unpack recorded ones, run npm run records first"
         )
     return options
 

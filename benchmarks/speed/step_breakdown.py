@@ -8,13 +8,15 @@ Prints a table with a column per trace, named by its folder, then the longest ke
 several streams: what overlaps counts once, for the first of KINDS that is busy; communication is exposed
 where nothing else runs.
 
-The profiler slows the host, so a traced update is idle for longer than others. What an update takes without
-it is read from another such training, in FOLDER-untraced beside a trace's folder, or given.
+The profiler slows the host, so a traced update is idle for longer than others. The time of an update
+without the profiler is read from another such training, in FOLDER-untraced next to a trace's folder, or
+from --untraced.
 
-Waiting for the host: nothing runs, and what runs next had not been launched. Waiting for data: the part of
-it that the host spends in the DataLoader. Data: what is copied from the host. The optimizer has what it is
-named by, what its ranges in the trace launch, and in a CUDA graph, which has no ranges, all from the first
-kernel of AdamW on. A trace does not tell the gathers of resident data: they are pointwise work.
+Waiting for the host: no kernel runs, and the next one had not been launched yet. Waiting for data: the part
+of it that the host spends in the DataLoader. Data: copies from the host. The optimizer has the kernels with
+its name and those that its ranges in the trace launch; a CUDA graph has no ranges, so there it has all from
+the first kernel of AdamW on. A trace cannot identify the gathers of resident data; they count as pointwise
+work.
 """
 
 from __future__ import annotations
@@ -118,7 +120,7 @@ def main() -> int:
     if options.untraced:
         if len(options.untraced) != len(found):
             raise ConfigError(
-                f"--untraced: got {len(options.untraced)} times, expected {len(found)}, one a trace"
+                f"--untraced: got {len(options.untraced)} times, expected {len(found)}, one per trace"
             )
         found = {
             path: replace(part, untraced=milliseconds)
@@ -143,32 +145,41 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("traces", type=Path, nargs="*")
-    parser.add_argument("--updates", type=int, help="in each trace: its speed.trace_updates")
-    parser.add_argument("--recorded", type=Path, help="the --json of an earlier call, in place of traces")
-    parser.add_argument("--kernels", type=int, default=20, help="how many of the longest to print")
+    parser.add_argument("--updates", type=int, help="updates in each trace, its speed.trace_updates")
+    parser.add_argument("--recorded", type=Path, help="the --json file of an earlier call, instead of traces")
+    parser.add_argument("--kernels", type=int, default=20, help="how many of the longest kernels to print")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--picture", type=Path, help="PNG; needs matplotlib")
+    parser.add_argument("--picture", type=Path, help="PNG file to draw; needs matplotlib")
     parser.add_argument(
-        "--devices", help="for its title, if not those of metrics.jsonl beside the first trace"
+        "--devices",
+        help="devices in the picture's title (default: from metrics.jsonl next to the first trace)",
     )
     parser.add_argument(
-        "--untraced", type=float, nargs="+", metavar="MS", help="an update of each without the profiler"
+        "--untraced",
+        type=float,
+        nargs="+",
+        metavar="MS",
+        help="time of an update without the profiler, one per trace",
     )
-    parser.add_argument("--untraced-of", help="which training that is: same code, same host")
+    parser.add_argument(
+        "--untraced-of", help="name of the training of --untraced, with the same code and host"
+    )
     options = parser.parse_args()
     if bool(options.traces) == bool(options.recorded):
-        parser.error("name either traces or, with --recorded, the --json of an earlier call")
+        parser.error("expected either traces or --recorded; name one of them")
     if options.traces and (options.updates or 0) < 1:
-        parser.error(f"--updates: got {options.updates}, expected how many updates each trace has, 1 or more")
+        parser.error(
+            f"--updates: got {options.updates}, expected the number of updates in each trace, 1 or more"
+        )
     if options.untraced and not all(0 < value < math.inf for value in options.untraced):
         parser.error(f"--untraced: got {options.untraced}, expected milliseconds above 0")
     if bool(options.untraced) != bool(options.untraced_of):
-        parser.error("--untraced, --untraced-of: need each other")
+        parser.error("got one of --untraced and --untraced-of, expected both or neither; add the other")
     for path in filter(None, (options.json, options.picture)):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            parser.error(f"{path}: its folder cannot be made ({error.strerror}); name another")
+            parser.error(f"{path}: its folder cannot be created ({error.strerror}); name another one")
         if path.is_dir():
             parser.error(f"{path}: is a folder; name a file")
     return options
@@ -191,7 +202,7 @@ def read_trace(path: Path) -> Trace:
             f"{path}: cannot be read as a trace ({error!r}); name the trace-RANK.json of a training"
         ) from error
     if not operations:
-        raise SystemExit(f"{path}: no kernel in this trace; was it made on a GPU?")
+        raise SystemExit(f"{path}: has no kernels, expected the trace of a GPU; name another trace")
     return Trace(sorted(operations, key=lambda operation: operation.start), union(loading))
 
 
@@ -233,9 +244,11 @@ def recorded(path: Path) -> dict[str, Breakdown]:
     try:
         found = {trace: Breakdown(**part) for trace, part in json.loads(path.read_text()).items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise SystemExit(f"--recorded: {path}: cannot be read ({error!r}); name what --json wrote") from error
+        raise SystemExit(
+            f"--recorded: {path}: cannot be read ({error!r}); name a file that --json wrote"
+        ) from error
     if not found:
-        raise SystemExit(f"--recorded: {path}: has no trace in it; name what --json wrote")
+        raise SystemExit(f"--recorded: {path}: has no trace in it; name a file that --json wrote")
     return found
 
 
@@ -403,7 +416,10 @@ def bars_of(found: Mapping[str, Breakdown]) -> list[Bar]:
 def draw(found: Mapping[str, Breakdown], path: Path, devices: str | None, untraced_by: str) -> int:
     """Pieces have their ms in the legend: some are too narrow to be seen. Returns an exit code."""
     if find_spec("matplotlib") is None:
-        say(f"no {path}: matplotlib is not installed; with it, --recorded draws that from the --json")
+        say(
+            f"{path} is not drawn: matplotlib is not installed. Install it, then use --recorded with the "
+            "file of --json"
+        )
         return 1
     import matplotlib.pyplot as plt
 

@@ -2,11 +2,11 @@
 
     python -m benchmarks.speed.step_operations --config configs/train/two-task-1gpu-recipe.yaml
 
-A small step waits for launches, not for what they compute. Counted on tensors without data, of the eager
-form: views launch nothing, and all else counts as one, also what launches several kernels, such as a product
-that a library cuts, or an operator of ours with products of its own (feed_forward, decoder_tail). Attention
-of torch's is one, whichever back end. Wrapper and optimizer are left out: operations on lists are single ones
-without a GPU.
+A small step waits for launches, not for computing. The eager form is counted on tensors without data. Views
+launch nothing. Every other operation counts as one, even if it launches several kernels, such as a product
+that a library splits, or our operators with their own products (feed_forward, decoder_tail). torch's
+attention is one with any back end. Wrapper and optimizer are left out: without a GPU, operations on lists
+are single ones.
 """
 
 from __future__ import annotations

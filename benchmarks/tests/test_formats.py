@@ -91,5 +91,7 @@ def test_a_recipe_that_never_gets_there_is_counted(tmp_path, monkeypatch, capfd)
 
 def test_a_folder_without_a_training_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["formats", str(tmp_path)])
-    with pytest.raises(ConfigError, match=r"has no FORM-SEED/metrics\.jsonl of a training that has ended"):
+    with pytest.raises(
+        ConfigError, match=r"has no FORM-SEED/metrics\.jsonl .*benchmarks/on-gpus\.sh OUT formats"
+    ):
         formats.main()

@@ -67,8 +67,8 @@ def test_a_whole_model_is_not_taken_for_an_operator(monkeypatch):
     operator = ROOT / "out/records/parity/h200-1gpu-operator.jsonl"
     whole = ROOT / "out/records/scaling/4gpu/optimized-1gpu.jsonl"
     for files, said in (
-        ((whole, whole), "--operator: is of a training with model.trained all; give one with operator"),
-        ((operator, operator), "--whole: is of a training with model.trained operator; give one with all"),
+        ((whole, whole), "--operator: was trained with model.trained all; name a training with operator"),
+        ((operator, operator), "--whole: was trained with model.trained operator; name a training with all"),
     ):
         monkeypatch.setattr(sys, "argv", ["roofline", "--operator", str(files[0]), "--whole", str(files[1])])
         with pytest.raises(SystemExit, match=said):

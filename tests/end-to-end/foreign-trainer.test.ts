@@ -64,7 +64,7 @@ it('a foreign trainer completes equal work and its gates are measured', async ()
   // So is how fast it is, which decides among the others.
   expect(verdict.verdict === 'invalid').toBe(states['steady state'] === 'failed')
   expect(exitCode).toBe(EXIT_CODES[verdict.verdict])
-  expect(stdout).toContain(`foreign-trainer ${verdict.verdict}: `)
+  expect(stdout).toContain(`foreign-trainer ${verdict.verdict} on this host: `)
 }, 900_000)
 
 it('a variant that is evaluated on other data than the baseline makes the experiment invalid', async () => {

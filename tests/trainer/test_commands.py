@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from facts import states
 from forked import python
 from tiny import ROOT, tiny_file
 
@@ -59,11 +60,11 @@ def test_what_cannot_be_used_is_bad_input(tmp_path, capsys):
         (["evaluate", "--checkpoint", str(file)], f"{file}: cannot be read as a checkpoint"),
         (
             ["evaluate", "--checkpoint", str(file), "--data-root", str(tmp_path / "typo")],
-            "typo is not a folder; name the one that holds the data",
+            "typo is not a folder; name the folder of the data",
         ),
-        (["evaluate", "--checkpoint", str(file), "--out", "x"], "--out: goes with --run"),
+        (["evaluate", "--checkpoint", str(file), "--out", "x"], "--out: works with --run only"),
         (["evaluate", "--run", str(tmp_path), "--out", str(file / "x")], "--out: "),
-        (["evaluate", "--run", str(tmp_path), "--out", str(tmp_path / "x")], "checkpoint.pt: is not there"),
+        (["evaluate", "--run", str(tmp_path), "--out", str(tmp_path / "x")], "checkpoint.pt: does not exist"),
     ):
         assert main(arguments) == 2
         assert expected in capsys.readouterr().err
@@ -80,7 +81,7 @@ def test_a_profile_replaces_no_trace_of_a_training(tmp_path, capsys):
     (tmp_path / "metrics.jsonl").touch()
     (tmp_path / "trace-0.json").write_text("of a training")
     assert main(["profile", "--config", str(tiny_file(tmp_path)), "--out", str(tmp_path)]) == 2
-    assert f"--out: {tmp_path} is a training's, whose traces" in capsys.readouterr().err
+    assert states(capsys.readouterr().err, f"--out: {tmp_path} .. traces. Name another folder")
     assert (tmp_path / "trace-0.json").read_text() == "of a training"
 
 
@@ -110,8 +111,8 @@ def test_an_answer_that_a_full_disk_refuses_is_a_failure_in_words(tmp_path):
     command = [sys.executable, "-m", "trainer", "validate-config", "--config", str(tiny_file(tmp_path))]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True)
-    told = "the answer cannot be written to standard output: No space left on device"
-    assert (done.returncode, done.stderr) == (1, f"{told}; make room there, then start again\n")
+    said = "the output cannot be written to standard output: No space left on device"
+    assert (done.returncode, done.stderr) == (1, f"{said}; free space there, then start again\n")
 
 
 @pytest.mark.slow

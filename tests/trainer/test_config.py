@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from facts import states
 from tiny import ROOT, launch, launch_anew, tiny_config, tiny_file
 
 from trainer.cli import main
@@ -39,7 +40,7 @@ def test_what_a_file_does_not_say_is_the_default(tmp_path):
 
 
 def test_a_term_without_a_weight_is_not_trained(tmp_path):
-    assert "loss: no term trains the operator and the decoder" in problem(written(tmp_path, ""))
+    assert "loss: no term trains both operator and decoder" in problem(written(tmp_path, ""))
 
 
 def test_the_resolved_config_reads_back_as_itself(tmp_path):
@@ -120,37 +121,41 @@ def test_an_override_wins_over_the_file(tmp_path):
         ("speed: {compile: on}", 'speed.compile: got "on", expected one of off, blocks'),
         ("speed: {fused_adamw: yes}", 'speed.fused_adamw: got "yes", expected true or false'),
         ("data: {frame_strides: []}", "data.frame_strides: got [], expected a list with at least one entry"),
-        ("data: {frame_strides: [1, 2, 1]}", "data.frame_strides: got [1, 2, 1], expected each stride once"),
+        (
+            "data: {frame_strides: [1, 2, 1]}",
+            "data.frame_strides: got [1, 2, 1], expected each stride only once",
+        ),
         (
             "data: {advection1d: {betas: [0.1, x]}}",
             'data.advection1d.betas[1]: got "x", expected a finite number',
         ),
         (
             "data: {advection1d: {betas: [1, 1.0]}}",
-            "data.advection1d: got beta 1.0 twice, expected each case once",
+            "data.advection1d: got beta 1.0 twice .. once",
         ),
         ("data: {reduced_resolution: 3}", "data.reduced_resolution: got 3, expected a divisor of the 1024"),
         (
             "model: {tokens: 3}",
-            "model.tokens: got 3, expected a number that cuts the 256 grid of advection1d",
+            "model.tokens: got 3, expected .. 256 grid of advection1d",
         ),
         (
             "{model: {tokens: 1}, loss: {diversity: 1e-4}}",
-            "loss.diversity: got 0.0001, but model.tokens of 1 have no spread over the tokens of a pair",
+            "loss.diversity: got 0.0001, expected 0 .. model.tokens",
         ),
         ("data: {tasks: [darcy3d]}", 'data.tasks[0]: got "darcy3d", expected one of'),
         (
             "data: {tasks: [darcy2d, darcy2d]}",
-            "data.tasks: got ['darcy2d', 'darcy2d'], expected each task once",
+            "data.tasks: got ['darcy2d', 'darcy2d'], expected .. once",
         ),
         (
             "{model: {trained: operator}, loss: {forward: 1}}",
-            "loss.forward: got 1.0, but model.trained operator has loss.latent only: make it 0",
+            "loss.forward: got 1.0, expected 0: model.trained operator .. loss.latent",
         ),
-        ("recipe: {task_shares: [1, 2]}", "recipe.task_shares: got [1, 2], expected one for each of"),
+        ("recipe: {task_shares: [1, 2]}", "recipe.task_shares: got [1, 2], expected one .. 'advection1d'"),
         (
             "{data: {tasks: [darcy2d]}, loss: {spectral: 0.05}, recipe: {query_points: 2048}}",
-            "loss.spectral: got 0.05, but it needs a regular grid and darcy2d decodes 2048 uniform points",
+            "loss.spectral: got 0.05 .. regular grid .. darcy2d decodes 2048 uniform points .. "
+            "recipe.query_points to null or recipe.query_strategy to lattice",
         ),
         (
             "data: {tasks: [darcy2d], reduced_resolution_2d: 3}",
@@ -163,16 +168,16 @@ def test_an_override_wins_over_the_file(tmp_path):
         ("model: {heads: 7}", "model.heads: got 7, expected a divisor of model.hidden_dim (384)"),
         (
             "{loss: {conservation: 1}, recipe: {query_points: 9}}",
-            "loss.conservation: got 1.0, but it needs a",
+            "loss.conservation: got 1.0 .. regular grid",
         ),
-        ("loss: {inverse_encoding: 1}", "loss: no term trains the operator and the decoder"),
+        ("loss: {inverse_encoding: 1}", "loss: no term trains .. operator and decoder .. loss.forward"),
         (
             "loss: {latent: 1}",
-            "loss: no term trains the operator and the decoder",
+            "loss: no term trains both operator and decoder",
         ),
         (
             "{data: {tasks: [advection1d, darcy2d]}, loss: {latent: 1, inverse_encoding: 1}}",
-            "loss: no term trains the operator and the decoder",
+            "loss: no term trains both operator and decoder",
         ),
         (
             "{train: {pairs_per_update: 48}, recipe: {batch_cut_into: 2, inverse_every_nth_pair: 16}}",
@@ -186,7 +191,7 @@ def test_an_override_wins_over_the_file(tmp_path):
             "train: {pairs_per_update: 20}\nrecipe: {inverse_every_nth_pair: 3}",
             "got 20, expected a multiple of",
         ),
-        ("data: {root: ~/pdebench}", 'data.root: got "~/pdebench", in which no shell replaces ~'),
+        ("data: {root: ~/pdebench}", 'data.root: got "~/pdebench" .. ~ is not expanded'),
         (
             "train: {timeout_seconds: 1e30}",
             "timeout_seconds: got 1e+30, expected a finite number at least 0.001 and less than",
@@ -210,23 +215,23 @@ def test_an_override_wins_over_the_file(tmp_path):
         ),
         (
             "{train: {updates: 120}, speed: {trace_updates: 111}}",
-            "trace_updates: got 111, but of 120 steps the first 10 are not traced: expected at most 110",
+            "trace_updates: got 111, expected at most 110 of 120 steps .. train 121 steps",
         ),
         (
             "{train: {detect_anomaly: true}, speed: {cuda_graph: true, data_path: resident, muon: batched}}",
-            "train.detect_anomaly: got true, but a CUDA graph replays its operations without a look",
+            "train.detect_anomaly: got true, expected false with speed.cuda_graph",
         ),
         (
             "{train: {detect_anomaly: true}, speed: {compile: blocks}}",
-            "train.detect_anomaly: got true, but the backward pass of compiled code is one operation",
+            "train.detect_anomaly: got true, expected false, or speed.compile off",
         ),
         (
             "{train: {detect_anomaly: true}, speed: {precision: fp16}}",
-            "train.detect_anomaly: got true, but the gradients of fp16 overflow until its scaler",
+            "train.detect_anomaly: got true, expected false, or speed.precision fp32 or bf16",
         ),
         (
             "speed: {wrapper: none, muon: sharded}",
-            'speed.muon: got "sharded", but speed.wrapper none is of one rank',
+            'speed.muon: got "sharded", expected loop or batched: speed.wrapper none',
         ),
         ("a: 1\na: 2", "line 2: key 'a' appears twice"),
         (
@@ -234,14 +239,14 @@ def test_an_override_wins_over_the_file(tmp_path):
             "line 2: found character '\\t' that cannot start any token; indent with spaces",
         ),
         ("train: [", "line 1"),
-        ("train: {updates: !!float x}", "a value is not what its tag, such as !!float, says (could not"),
-        ("train: {updates: !!bool x}", "a value is not what its tag, such as !!float, says ('x')"),
-        ("train: {updates: !!timestamp x}", "a value is not what its tag, such as !!float, says"),
-        ("train: [\n", "line 2: expected the node content, but found '<stream end>'; correct the YAML there"),
+        ("train: {updates: !!float x}", "tag, such as !!float (could not .. remove the tag"),
+        ("train: {updates: !!bool x}", "tag, such as !!float ('x'); remove the tag"),
+        ("train: {updates: !!timestamp x}", "tag, such as !!float .. remove the tag"),
+        ("train: [\n", "line 2: expected the node content, but found '<stream end>'; fix the YAML"),
         (f"train: {{updates: {10**15}}}", "expected a number of at most 15 digits"),
         ("train: {updates: 1e19}", "train.updates: got 1e+19, expected a number of at most 15 digits"),
         (f"optimizer: {{learning_rate: 1{'0' * 400}}}", "expected a number of at most 15 digits"),
-        (f"train: {{updates: 1{'0' * 5000}}}", "line 1: a number of 5001 digits; correct the YAML there"),
+        (f"train: {{updates: 1{'0' * 5000}}}", "line 1: a number of 5001 digits; fix the YAML"),
         ("[]", "top level: got [], expected a mapping"),
         ("train: {updates: \x07}", "special characters are not allowed"),
     ],
@@ -250,7 +255,7 @@ def test_a_bad_value_is_named_with_file_key_and_remedy(tmp_path, text, expected)
     path = written(tmp_path, text)
     message = problem(path)
     assert message.startswith(f"{path}: ")
-    assert expected in message
+    assert states(message, expected), message
 
 
 def test_json_refuses_nan_and_repeated_keys(tmp_path):
@@ -263,8 +268,8 @@ def test_json_refuses_nan_and_repeated_keys(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{\n"train" 1}', "line 2: Expecting ':' delimiter; correct the JSON there"),
-        (f'{{"train": 1{"0" * 5000}}}', "; correct the JSON"),
+        ('{\n"train" 1}', "line 2: Expecting ':' delimiter; fix the JSON"),
+        (f'{{"train": 1{"0" * 5000}}}', "; fix the JSON"),
     ],
 )
 def test_json_that_cannot_be_read_is_named(tmp_path, text, expected):
@@ -309,7 +314,7 @@ def test_latents_that_move_and_can_be_decoded_train_everything(tmp_path):
 
 def test_a_term_that_a_task_does_not_have_asks_nothing_of_its_points(tmp_path):
     sparse = ["recipe.query_points=9", "loss.spectral=0"]
-    with pytest.raises(ConfigError, match=r"loss\.conservation: got 0\.0001, but it needs a regular grid"):
+    with pytest.raises(ConfigError, match=r"loss\.conservation: got 0\.0001.*regular grid"):
         tiny_config(tmp_path, *sparse)
     assert tiny_config(tmp_path, "data.tasks=[darcy2d]", *sparse, "loss.boundary=0").loss.conservation > 0
 
@@ -335,7 +340,9 @@ def test_a_batch_that_the_ranks_cannot_share_is_refused(tmp_path):
 def test_ranks_that_would_not_average_gradients_are_refused(tmp_path):
     config = tiny_config(tmp_path, "speed.wrapper=none")
     require_world_fits(config, 1)
-    with pytest.raises(ConfigError, match=r'speed\.wrapper: got "none", but 2 ranks must average gradients'):
+    with pytest.raises(
+        ConfigError, match=r'speed\.wrapper: got "none", expected ddp, flat or fsdp2: 2 ranks'
+    ):
         require_world_fits(config, 2)
 
 
@@ -349,7 +356,7 @@ def test_more_ranks_than_gpus_are_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     for name, value in (("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "1")):
         monkeypatch.setenv(name, value)
-    with pytest.raises(ConfigError, match="local rank 1 has no GPU; there are 1"), open_world(60):
+    with pytest.raises(ConfigError, match=r"--nproc-per-node: local rank 1 .* at most 1,"), open_world(60):
         pass
 
 
@@ -359,12 +366,8 @@ def test_more_ranks_than_gpus_are_refused(monkeypatch):
 def test_a_rank_that_cannot_be_is_refused_before_it_waits_for_the_others(monkeypatch, rank, size, local_rank):
     for name, value in (("RANK", rank), ("WORLD_SIZE", size), ("LOCAL_RANK", local_rank)):
         monkeypatch.setenv(name, str(value))
-    told = (
-        f"environment: got RANK {rank} of WORLD_SIZE {size} and LOCAL_RANK {local_rank}, expected RANK below "
-    )
-    with pytest.raises(
-        ConfigError, match=rf"^{told}WORLD_SIZE and none below 0; start with torchrun, or unset"
-    ):
+    got = f"environment: got RANK {rank}, WORLD_SIZE {size} and LOCAL_RANK {local_rank}, expected RANK below "
+    with pytest.raises(ConfigError, match=rf"^{got}WORLD_SIZE .* torchrun, or unset RANK"):
         rank_from_environment()
 
 
@@ -424,7 +427,7 @@ def test_a_bad_override_is_not_blamed_on_the_file(tmp_path):
     ("text", "override", "expected"),
     [
         ("{}", "dat.tasks=[]", "--set: dat: unknown key; did you mean data?"),
-        ("{}", "speed.foo.bar=1", "--set: speed.foo: unknown key; known here: "),
+        ("{}", "speed.foo.bar=1", "--set: speed.foo: unknown key; known keys: "),
         ("{}", "train.updates=50", "--set: optimizer.warmup_updates: got 100, expected less than the 50"),
         ("{dat: {seed: 1}}", "dat.tasks=[]", "bad.yaml: dat: unknown key; did you mean data?"),
         ("{model: {heads: 7}}", "train.updates=500", "bad.yaml: model.heads: got 7"),

@@ -334,9 +334,9 @@ def test_undone_steps_leave_no_trace(tmp_path, steps_before):
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (["speed.data_path=loader"], 'speed.data_path: got "loader"'),
-        (["speed.precision=fp16", "speed.fused_adamw=false"], "speed.fused_adamw: got false"),
-        (["speed.muon=loop"], 'speed.muon: got "loop"'),
+        (["speed.data_path=loader"], 'speed.data_path: got "loader", expected resident'),
+        (["speed.precision=fp16", "speed.fused_adamw=false"], "speed.fused_adamw: got false, expected true"),
+        (["speed.muon=loop"], 'speed.muon: got "loop", expected batched or sharded'),
         (["speed.compile=blocks", "speed.compile_mode=reduce-overhead"], 'speed.compile_mode: got "reduce-o'),
     ],
 )
@@ -350,7 +350,7 @@ def test_what_a_graph_cannot_hold_is_refused(tmp_path, overrides, expected):
     ("device", "world_size", "overrides", "expected"),
     [
         ("cpu", 1, [], "speed.cuda_graph: got true, but there is no GPU"),
-        ("cuda", 2, [], 'speed.wrapper: got "ddp", but a CUDA graph over 2 ranks'),
+        ("cuda", 2, [], 'speed.wrapper: got "ddp", expected flat: a CUDA graph over 2 ranks'),
         ("cuda", 2, ["speed.wrapper=flat"], None),
         ("cuda", 1, [], None),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from facts import states
 
 from trainer.data.layouts.detect import open_field_file
 from trainer.errors import ConfigError
@@ -200,23 +201,27 @@ def put(key: str, value: np.ndarray):
         (
             "grouped",
             put("0001/grid/t", np.arange(3.0)),
-            "0001/grid/t: grows by 1, but by 5 in 0000; keep trajectories of one grid and one interval",
+            "0001/grid/t: .. 1, but 5 in 0000. Keep",
         ),
         (
             "grouped",
             put("0001/grid/y", np.linspace(0, 2, 6)),
-            "0001/grid/y: grows by 0.4, but by 0.2 in 0000",
+            "0001/grid/y: .. 0.4, but 0.2 in 0000. Keep",
         ),
         ("grouped", put("0002", numbers(3, 4)), "0002: is a dataset, expected a group"),
         ("scalar", put("tensor", numbers(2, 1, 4)), "has 1 frame, expected at least 2"),
         ("grouped", put("density", numbers(2, 3, 4)), "holds several layouts, density and 0000"),
         ("scalar", drop("x-coordinate"), "no dataset x-coordinate"),
         ("scalar", put("x-coordinate", np.zeros(5)), "x-coordinate: got shape (5,), expected 4 entries"),
-        ("scalar", put("x-coordinate", np.arange(4.0)[::-1]), "x-coordinate: got 3 to 0, not all finite and"),
+        (
+            "scalar",
+            put("x-coordinate", np.arange(4.0)[::-1]),
+            "x-coordinate: got 3 to 0, expected .. increase",
+        ),
         (
             "scalar",
             put("x-coordinate", np.array([0, np.nan, 2, 3])),
-            "x-coordinate: got 0 to 3, not all finite",
+            "x-coordinate: got 0 to 3, expected finite",
         ),
         ("scalar", put("x-coordinate", np.array([b"0"] * 4)), "x-coordinate: got |S1, expected numbers"),
         ("scalar", put("x-coordinate", np.arange(4.0) ** 3), "x-coordinate: got 1 to 19 between points"),
@@ -243,7 +248,7 @@ def test_a_wrong_file_is_named_with_its_key(tmp_path, layout, change, named):
     with pytest.raises(ConfigError) as caught:
         open_field_file(path)
     assert str(caught.value).startswith(f"{path}: ")
-    assert named in str(caught.value)
+    assert states(str(caught.value), named), caught.value
 
 
 @pytest.mark.parametrize(
@@ -269,7 +274,7 @@ def test_a_truncated_file_is_named(tmp_path, layout):
     path = tmp_path / "cut.hdf5"
     layout(path)
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ConfigError, match=r"cut\.hdf5: not a whole HDF5 file"):
+    with pytest.raises(ConfigError, match=r"cut\.hdf5: not a complete HDF5 file"):
         open_field_file(path)
 
 
@@ -282,7 +287,7 @@ def test_a_dataset_that_was_never_written_is_named(tmp_path, key, chunks):
         shape = file[key].shape
         del file[key]
         file.create_dataset(key, shape, np.float32, chunks=chunks)
-    with pytest.raises(ConfigError, match=rf"unwritten\.hdf5: {key}: no numbers were ever written to it"):
+    with pytest.raises(ConfigError, match=rf"unwritten\.hdf5: {key}: .*never written; download"):
         open_field_file(path)
 
 
@@ -292,7 +297,7 @@ def test_a_dataset_of_which_a_part_was_written_is_named(tmp_path):
     with h5py.File(path, "r+") as file:
         del file["tensor"]
         file.create_dataset("tensor", (5, 3, 4), np.float32, chunks=(2, 3, 4))[:2] = numbers(2, 3, 4)
-    with pytest.raises(ConfigError, match=r"part\.hdf5: tensor: only 1 of its 3 chunks were ever written"):
+    with pytest.raises(ConfigError, match=r"part\.hdf5: tensor: only 1 of its 3 chunks"):
         open_field_file(path)
 
 
@@ -319,7 +324,7 @@ def test_numbers_that_lie_in_another_file_are_refused(tmp_path, key):
     with h5py.File(path, "r+") as file:
         del file[key]
         file[key] = h5py.ExternalLink(other.name, key)
-    with pytest.raises(ConfigError, match=rf"linked\.hdf5: {key}: its numbers lie in {other}; copy them"):
+    with pytest.raises(ConfigError, match=rf"linked\.hdf5: {key}: .* in {other},.* Copy them"):
         open_field_file(path)
 
 
@@ -330,7 +335,7 @@ def test_a_dataset_that_is_made_of_other_files_is_refused(tmp_path):
     with h5py.File(path, "r+") as file:
         del file["tensor"]
         file.create_virtual_dataset("tensor", virtual(other))
-    with pytest.raises(ConfigError, match=r"made\.hdf5: tensor: its numbers lie in other files; copy them"):
+    with pytest.raises(ConfigError, match=r"made\.hdf5: tensor: .* in other files,.* Copy them"):
         open_field_file(path)
 
 
@@ -339,7 +344,7 @@ def test_a_trajectory_whose_file_is_gone_is_named(tmp_path):
     write_grouped(path, "x")
     with h5py.File(path, "r+") as file:
         file["0002"] = h5py.ExternalLink("gone.hdf5", "0002")
-    with pytest.raises(ConfigError, match=r"linked\.hdf5: 0002: is a link that leads nowhere"):
+    with pytest.raises(ConfigError, match=r"linked\.hdf5: 0002: is a link .* missing target"):
         open_field_file(path)
 
 

@@ -206,9 +206,7 @@ def test_a_trace_that_a_full_disk_refuses_is_named_and_no_half_of_it_stays(tmp_p
     whole, (soft, hard) = traced(tmp_path / "whole"), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int((1 - cut_off) * whole.stat().st_size), hard))
     try:
-        with pytest.raises(
-            CannotWrite, match=r"^trace-0\.json cannot be written to .*: File too large; mend"
-        ):
+        with pytest.raises(CannotWrite, match=r"^trace-0\.json cannot be written to .*: File too large; "):
             traced(tmp_path / "full")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -288,7 +286,7 @@ def test_warnings_of_the_whole_run_are_in_its_end(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("setting", ["PATH=x", "NCCL_DEBUG=", "NCCL_DEBUG=WARN INFO"])
 def test_what_is_no_variable_of_nccl_is_refused(tmp_path, setting):
-    said = rf'speed.nccl\[1\]: got "{setting}", expected a variable of NCCL and its value'
+    said = rf'speed.nccl\[1\]: got "{setting}", expected .* such as NCCL_DEBUG=WARN'
     with pytest.raises(ConfigError, match=said):
         load_config(tiny_file(tmp_path), [f"speed.nccl=[NCCL_DEBUG=WARN, {setting}]"])
 

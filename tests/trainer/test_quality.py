@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from facts import states
 from forked import SERVER
 from processes import is_there
 from tiny import ensure_files, events, launch, tiny_config
@@ -389,10 +390,10 @@ def test_a_training_that_has_not_ended_is_evaluated_and_told_so(tmp_path, capsys
     run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
     path = tmp_path / "checkpoint.pt"
     at_its_end = evaluate_checkpoint(path, None)
-    assert "not of the end" not in capsys.readouterr().err
+    assert "was saved at step" not in capsys.readouterr().err
     torch.save({**read_checkpoint(path), "step": 3}, path)
     assert evaluate_checkpoint(path, None).errors == at_its_end.errors
-    assert capsys.readouterr().err == f"{path}: is of step 3 of 7, not of the end of its training\n"
+    assert capsys.readouterr().err == f"{path}: was saved at step 3 of 7, before its training ended\n"
 
 
 @pytest.mark.slow
@@ -464,9 +465,7 @@ def test_several_runs_are_evaluated_into_one_file_with_the_numbers_that_they_rep
         "run evaluated [##############################] 2 of 2\n",
     ]
     parts = {bar.split(" [")[0] for bar in bars if " [" in bar}
-    assert ("frame of rollouts of advection1d" in parts) is (
-        gpus == 0
-    )  # else beside those of another process
+    assert ("rolling out advection1d, frame" in parts) is (gpus == 0)  # else beside those of another process
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert sorted(line["run"] for line in lines) == [str(folder) for folder in folders]
     for line, folder in zip(sorted(lines, key=lambda line: line["run"]), folders, strict=True):
@@ -568,7 +567,7 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkey
     out.write_text("{ of an earlier call")
     runs = [str(tmp_path / "run"), str(tmp_path / "absent")]
     assert main(["evaluate", "--run", *runs, "--out", str(out)]) == BAD_INPUT
-    assert "absent/checkpoint.pt: is not there" in capsys.readouterr().err
+    assert "absent/checkpoint.pt: does not exist" in capsys.readouterr().err
     assert out.read_text() == "{ of an earlier call"
     assert main(["evaluate", "--run", runs[0], "--out", str(out), "--data-root", "/absent"]) == BAD_INPUT
     assert "--data-root: /absent is not a folder" in capsys.readouterr().err
@@ -578,9 +577,9 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkey
     foreign = tmp_path / "checkpoint.pt"
     foreign.write_bytes(b"PK")
     assert main(["evaluate", "--run", runs[0], "--out", str(foreign)]) == BAD_INPUT
-    assert f"--out: {foreign} holds something else than evaluations" in capsys.readouterr().err
+    assert f"--out: {foreign} is not a file of evaluations" in capsys.readouterr().err
     assert foreign.read_bytes() == b"PK"
-    with pytest.raises(CannotWrite, match=r"^full cannot be written to /dev: No space left on device; make"):
+    with pytest.raises(CannotWrite, match=r"^full cannot be written to /dev: No space left on device; free"):
         evaluate_runs([tmp_path / "run"], Path("/dev/full"), None)
     assert main(["evaluate", "--run", runs[0], "--out", str(tmp_path)]) == BAD_INPUT
     assert f"--out: {tmp_path} is a folder; name a file" in capsys.readouterr().err
@@ -589,17 +588,17 @@ def test_evaluate_looks_for_every_run_before_it_replaces_a_file(tmp_path, monkey
     for name in ("checkpoint.pt", "metrics.jsonl", "new/errors.jsonl"):
         within = tmp_path / "run" / name
         assert main(["evaluate", "--run", runs[0], "--out", str(within)]) == BAD_INPUT
-        assert f"--out: {within} is in {runs[0]}, whose files it could replace" in capsys.readouterr().err
+        assert f"--out: {within} is inside {runs[0]} and could replace its files" in capsys.readouterr().err
     assert main(["evaluate", "--run", runs[0], "--out", "/dev/stdout"]) == 0
     monkeypatch.chdir(runs[0])
     assert main(["evaluate", "--run", ".", "--out", str(out)]) == 0
     assert [json.loads(line)["run"] for line in out.read_text().splitlines()] == ["."]
     assert main(["evaluate", "--checkpoint", runs[0]]) == BAD_INPUT
-    assert f"{runs[0]}: is a folder; give the checkpoint.pt in it" in capsys.readouterr().err
+    assert states(capsys.readouterr().err, f"{runs[0]}: is a folder .. checkpoint.pt in it")
 
 
 def test_evaluate_names_a_checkpoint_that_is_not_there(tmp_path):
-    with pytest.raises(ConfigError, match=r"absent\.pt: is not there; give the checkpoint\.pt of a training"):
+    with pytest.raises(ConfigError, match=r"absent\.pt: does not exist; name the checkpoint\.pt"):
         evaluate_checkpoint(tmp_path / "absent.pt", None)
 
 
@@ -618,7 +617,7 @@ def test_evaluate_refuses_other_data(tmp_path):
 def test_evaluate_makes_no_data_where_they_are_gone(tmp_path):
     run_training(tiny_config(tmp_path, "train.updates=3"), tmp_path, 3, Progress())
     (tmp_path / "data").rename(tmp_path / "elsewhere")
-    with pytest.raises(ConfigError, match=r"hdf5: is not there, .* with --data-root"):
+    with pytest.raises(ConfigError, match=r"hdf5: not found, .* with --data-root"):
         evaluate_checkpoint(tmp_path / "checkpoint.pt", None)
     assert not (tmp_path / "data").exists()
     assert evaluate_checkpoint(tmp_path / "checkpoint.pt", str(tmp_path / "elsewhere"))

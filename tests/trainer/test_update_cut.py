@@ -177,6 +177,6 @@ def test_a_batch_that_cannot_be_cut_is_refused(tmp_path):
         match=r"recipe\.batch_cut_into: got 3, expected a divisor of train\.pairs_per_update \(16\)",
     ):
         tiny_config(tmp_path, "recipe.batch_cut_into=3")
-    text = r"got 4, which leaves 8 of train\.pairs_per_update \(32\) to a step, expected to leave 16 or more"
+    text = r"batch_cut_into: got 4, expected at most 2: train\.pairs_per_update 32 .* 16 pairs per step"
     with pytest.raises(ConfigError, match=text):
         tiny_config(tmp_path, "train.pairs_per_update=32", "recipe.batch_cut_into=4")

@@ -63,6 +63,9 @@ def _override(document: object, override: str) -> object:
             break
         place = place.setdefault(section, {})
     if not isinstance(place, dict):
-        raise ConfigError(f'--set: got "{override}", but {".".join(sections)} is not a section of keys')
+        raise ConfigError(
+            f'--set: got "{override}", but {".".join(sections)} is not a section; '
+            "expected section.key=value such as train.updates=200"
+        )
     place[name] = parse_yaml(text, f"--set {key}")
     return changed

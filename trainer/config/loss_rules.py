@@ -22,14 +22,13 @@ def broken_loss_rules(
     if not decodes_prediction and not (moves and loss.inverse_encoding > 0):
         yield Problem(
             "loss",
-            "no term trains the operator and the decoder on every task; give loss.forward, or, without a "
-            "steady task, both loss.latent and loss.inverse_encoding, a weight above 0",
+            "no term trains both operator and decoder on every task. Give loss.forward a weight above 0; "
+            "without a steady task, loss.latent and loss.inverse_encoding together work too",
         )
     if loss.diversity > 0 and model.tokens == 1:
         yield Problem(
             "loss.diversity",
-            f"got {loss.diversity}, but model.tokens of 1 have no spread over the tokens of a pair: make it "
-            "0, or model.tokens 2 or more",
+            f"got {loss.diversity}, expected 0, or model.tokens of 2 or more: a single token has no spread",
         )
     for task, grid in grids.items():
         points = math.prod(grid)
@@ -39,9 +38,9 @@ def broken_loss_rules(
             if irregular and term.needs_regular_grid and weight > 0 and term.of(TASKS[task]):
                 yield Problem(
                     f"loss.{key}",
-                    f"got {weight}, but it needs a regular grid and {task} decodes "
-                    f"{recipe.query_points} {recipe.query_strategy} points of {points}: make it 0, "
-                    "recipe.query_points null or recipe.query_strategy lattice",
+                    f"got {weight}, but this term needs a regular grid, and {task} decodes "
+                    f"{recipe.query_points} {recipe.query_strategy} points of {points}. Set it to 0, "
+                    "recipe.query_points to null or recipe.query_strategy to lattice",
                 )
 
 
@@ -51,10 +50,12 @@ def _operator_alone(loss: LossConfig, tasks: Iterable[str]) -> Iterator[Problem]
         weight = getattr(loss, key)
         if weight > 0 and key != "latent":
             yield Problem(
-                f"loss.{key}", f"got {weight}, but model.trained operator has loss.latent only: make it 0"
+                f"loss.{key}", f"got {weight}, expected 0: model.trained operator uses loss.latent only"
             )
     if loss.latent == 0:
-        yield Problem("loss.latent", "got 0, but model.trained operator has no other term: give it a weight")
+        yield Problem("loss.latent", "got 0, expected above 0: model.trained operator has no other term")
     for task in tasks:
         if TASKS[task].steady:
-            yield Problem("data.tasks", f"got {task}, which has no latent term, with model.trained operator")
+            yield Problem(
+                "data.tasks", f"got {task}, which has no latent term; model.trained operator needs one"
+            )

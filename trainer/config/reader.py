@@ -1,4 +1,4 @@
-"""Plain values into frozen dataclasses, by their types; every problem is collected, none is guessed away."""
+"""Converts plain values into frozen dataclasses by their types, and collects every problem."""
 
 import dataclasses
 import difflib
@@ -32,7 +32,7 @@ class Reader:
         known = [entry.name for entry in dataclasses.fields(kind)]
         for name in value:
             if name not in known:
-                self._complain(_join(key, str(name)), f"unknown key; {_nearest(str(name), known)}")
+                self._complain(_join(key, str(name)), f"unknown key; {_suggestion(str(name), known)}")
         read = {
             name: self._value(hints[name], value[name], _join(key, name)) for name in known if name in value
         }
@@ -119,9 +119,9 @@ def _expected_ranges(ranges: tuple[Range, ...]) -> str:
     return " and ".join(limit.words() for limit in ranges)
 
 
-def _nearest(name: str, known: list[str]) -> str:
+def _suggestion(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known here: {', '.join(known) or 'none'}"
+    return f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known) or 'none'}"
 
 
 def _join(key: str, name: str) -> str:

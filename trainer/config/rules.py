@@ -35,15 +35,15 @@ def broken_rules(config: Config) -> Iterator[Problem]:
 
 def _root(root: str) -> Iterator[Problem]:
     if root.startswith("~"):
-        yield Problem("data.root", f'got "{root}", in which no shell replaces ~; write it out')
+        yield Problem("data.root", f'got "{root}", but ~ is not expanded here; write the path in full')
 
 
 def require_world_fits(config: Config, world_size: int) -> None:
     """The world size is known only at the start of a training."""
     if world_size > 1 and config.speed.wrapper == "none":
         raise ConfigError(
-            f'speed.wrapper: got "none", but {world_size} ranks must average gradients: expected one of '
-            "ddp, flat, fsdp2"
+            f'speed.wrapper: got "none", expected ddp, flat or fsdp2: {world_size} ranks must average '
+            "their gradients"
         )
     if text := _uneven_pairs(config.train, config.speed, config.recipe, config.task_shares, world_size):
         raise ConfigError(f"train.pairs_per_update: {text}")
@@ -78,28 +78,29 @@ def _grid(data: DataConfig, grids: Grids, tokens: int) -> Iterator[Problem]:
             reduced = " x ".join(map(str, grids[task]))
             yield Problem(
                 "model.tokens",
-                f"got {tokens}, expected a number that cuts the {reduced} grid of {task}",
+                f"got {tokens}, expected a number that splits the {reduced} grid of {task} evenly",
             )
 
 
 def _tasks(data: DataConfig, shares: tuple[int, ...]) -> Iterator[Problem]:
     if len(set(data.tasks)) < len(data.tasks):
-        yield Problem("data.tasks", f"got {list(data.tasks)}, expected each task once")
+        yield Problem("data.tasks", f"got {list(data.tasks)}, expected each task only once")
     if shares and len(shares) != len(data.tasks):
         yield Problem(
-            "recipe.task_shares", f"got {list(shares)}, expected one for each of {list(data.tasks)}, or none"
+            "recipe.task_shares",
+            f"got {list(shares)}, expected one share for each of {list(data.tasks)}, or an empty list",
         )
     for task in data.tasks:
         settings = getattr(data, task)
         for key, text in settings.problems():
             yield Problem(f"data.{task}.{key}", text)
         if not settings.cases:
-            yield Problem(f"data.{task}", "has no case, expected one at least: there is a file for each")
+            yield Problem(f"data.{task}", "got no case, expected at least one: each case is a data file")
         for case in sorted({case for case in settings.cases if settings.cases.count(case) > 1}):
-            yield Problem(f"data.{task}", f"got {_named(task, case)} twice, expected each case once")
+            yield Problem(f"data.{task}", f"got {_named(task, case)} twice, expected each case only once")
         for case in settings.cases:
             if min(case, default=1) <= 0:
-                text = f"got {_named(task, case)}, expected more than 0: the model is given its logarithm"
+                text = f"got {_named(task, case)}, expected more than 0: the model takes its logarithm"
                 yield Problem(f"data.{task}", text)
 
 
@@ -135,15 +136,15 @@ def _pairs(
     if pairs // cut < LEAST_PAIRS <= pairs:
         yield Problem(
             "recipe.batch_cut_into",
-            f"got {cut}, which leaves {pairs // cut} of train.pairs_per_update ({pairs}) to a step, "
-            f"expected to leave {LEAST_PAIRS} or more",
+            f"got {cut}, expected at most {pairs // LEAST_PAIRS}: train.pairs_per_update {pairs} must leave "
+            f"at least {LEAST_PAIRS} pairs per step",
         )
 
 
 def _frames(data: DataConfig) -> Iterator[Problem]:
     strides = data.frame_strides
     if len(set(strides)) < len(strides):
-        yield Problem("data.frame_strides", f"got {list(strides)}, expected each stride once")
+        yield Problem("data.frame_strides", f"got {list(strides)}, expected each stride only once")
     for task in data.tasks:
         frames = getattr(data, task).frames
         for stride in strides:
@@ -178,12 +179,12 @@ def _optimizer(optimizer: OptimizerConfig, speed: AnySpeed, checksum_every_updat
     if checksum_every_updates and speed.wrapper == "fsdp2":
         yield Problem(
             "train.checksum_every_updates",
-            f"got {checksum_every_updates}, but fsdp2 keeps no copies to compare: expected 0",
+            f"got {checksum_every_updates}, expected 0: fsdp2 keeps no copies that could be compared",
         )
     uses_loop = optimizer.matrices == "muon" and speed.muon == "loop"
     if uses_loop and speed.wrapper == "fsdp2":
         yield Problem(
             "speed.muon",
-            "got \"loop\", but torch's Muon sees only a rank's part of a matrix that fsdp2 shards: expected "
-            "batched or sharded, which gather it",
+            'got "loop", expected batched or sharded, which gather each matrix: '
+            "fsdp2 shards matrices, and torch's Muon sees only one part",
         )

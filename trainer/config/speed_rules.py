@@ -1,4 +1,4 @@
-"""Speed switches that cannot work together, or not on this device, each refused with its reason."""
+"""Speed switches that cannot work together, or not on this device; each message gives the reason."""
 
 import re
 from collections.abc import Iterator
@@ -26,38 +26,38 @@ def broken_speed_rules(config: Config) -> Iterator[Problem]:
     if speed.reduce_gradients == "every-micro-step" and speed.accumulation_steps == 1:
         yield Problem(
             "speed.reduce_gradients",
-            'got "every-micro-step", but speed.accumulation_steps of 1 leaves one: expected last-micro-step',
+            'got "every-micro-step", expected last-micro-step: speed.accumulation_steps 1 has one micro-step',
         )
     if speed.muon != "loop" and config.optimizer.matrices == "adamw":
         yield Problem(
             "speed.muon",
-            f'got "{speed.muon}", but optimizer.matrices is adamw, so Muon has none: expected loop',
+            f'got "{speed.muon}", expected loop: optimizer.matrices is adamw, so Muon is not used',
         )
     if speed.muon == "sharded" and speed.wrapper == "none":
         yield Problem(
             "speed.muon",
-            'got "sharded", but speed.wrapper none is of one rank, which has no other to share the matrices '
-            "with: expected loop or batched",
+            'got "sharded", expected loop or batched: speed.wrapper none trains on a single rank, '
+            "so there is no other rank to share the matrices with",
         )
 
 
 def require_device_fits(speed: SpeedConfig, device: Literal["cpu", "cuda"], world_size: int) -> None:
     """The device is known only at the start of a training."""
     if device == "cpu" and speed.cuda_graph:
-        raise ConfigError("speed.cuda_graph: got true, but there is no GPU: make it false")
+        raise ConfigError("speed.cuda_graph: got true, but there is no GPU. Set it to false")
     if device == "cpu" and speed.compile_mode == "reduce-overhead":
         raise ConfigError(
-            'speed.compile_mode: got "reduce-overhead", which captures graphs, but there is no GPU: '
-            "expected default"
+            'speed.compile_mode: got "reduce-overhead", which captures CUDA graphs, but there is no GPU. '
+            "Set it to default"
         )
     for switch in MODEL_SWITCHES if device == "cpu" else ():
         if remedy := switch.without_gpu(speed):
             value = show(getattr(speed, switch.name))
-            raise ConfigError(f"speed.{switch.name}: got {value}, but there is no GPU: {remedy}")
+            raise ConfigError(f"speed.{switch.name}: got {value}, but there is no GPU. {remedy}")
     if speed.cuda_graph and world_size > 1 and speed.wrapper != "flat":
         raise ConfigError(
-            f'speed.wrapper: got "{speed.wrapper}", but a CUDA graph over {world_size} ranks needs gradients '
-            "that keep their place: expected flat"
+            f'speed.wrapper: got "{speed.wrapper}", expected flat: a CUDA graph over {world_size} ranks '
+            "needs gradients at fixed addresses"
         )
 
 
@@ -66,24 +66,26 @@ def _cuda_graph(speed: SpeedConfig, matrices: str) -> Iterator[Problem]:
         return
     if speed.data_path != "resident":
         yield Problem(
-            "speed.data_path", 'got "loader", but speed.cuda_graph reads on the GPU: expected resident'
+            "speed.data_path",
+            'got "loader", expected resident: speed.cuda_graph reads its batches on the GPU',
         )
     if speed.precision == "fp16" and not speed.fused_adamw:
         yield Problem(
             "speed.fused_adamw",
-            "got false, but only fused AdamW can skip an update of fp16 inside a CUDA graph: expected true "
-            "with speed.cuda_graph",
+            "got false, expected true with speed.cuda_graph: only fused AdamW can skip an fp16 update inside "
+            "a CUDA graph",
         )
     if matrices == "muon" and speed.muon == "loop":
         yield Problem(
             "speed.muon",
-            'got "loop", which reads its learning rate on the host: expected batched or sharded with '
-            "speed.cuda_graph",
+            'got "loop", expected batched or sharded with speed.cuda_graph: loop reads its learning rate on '
+            "the host",
         )
     if speed.compile_mode == "reduce-overhead":
         yield Problem(
             "speed.compile_mode",
-            'got "reduce-overhead", which captures graphs of its own: expected another with speed.cuda_graph',
+            'got "reduce-overhead", expected another mode with speed.cuda_graph: this one captures its own '
+            "CUDA graphs",
         )
 
 
@@ -92,20 +94,19 @@ def _anomalies(speed: SpeedConfig) -> Iterator[Problem]:
     if speed.cuda_graph:
         yield Problem(
             "train.detect_anomaly",
-            "got true, but a CUDA graph replays its operations without a look: expected false with "
-            "speed.cuda_graph",
+            "got true, expected false with speed.cuda_graph: a CUDA graph replays its operations unchecked",
         )
     if speed.precision == "fp16":
         yield Problem(
             "train.detect_anomaly",
-            "got true, but the gradients of fp16 overflow until its scaler has found its place: expected "
-            "false, or speed.precision fp32 or bf16",
+            "got true, expected false, or speed.precision fp32 or bf16: fp16 gradients overflow until the "
+            "loss scale has settled",
         )
     if speed.compile != "off":
         yield Problem(
             "train.detect_anomaly",
-            "got true, but the backward pass of compiled code is one operation: expected false, or "
-            "speed.compile off",
+            "got true, expected false, or speed.compile off: the backward pass of compiled code is a single "
+            "operation",
         )
 
 
@@ -114,23 +115,25 @@ def _nccl(settings: tuple[str, ...]) -> Iterator[Problem]:
         if not re.fullmatch(r"NCCL_[A-Z0-9_]+=\S+", setting):
             yield Problem(
                 f"speed.nccl[{index}]",
-                f'got "{setting}", expected a variable of NCCL and its value, such as NCCL_DEBUG=WARN',
+                f'got "{setting}", expected an NCCL variable and its value, such as NCCL_DEBUG=WARN',
             )
 
 
 def _offloading(speed: SpeedConfig) -> Iterator[Problem]:
     if speed.offload_adamw and speed.cuda_graph:
         yield Problem(
-            "speed.offload_adamw", "got true, but no CUDA graph holds a step of the host: expected false"
+            "speed.offload_adamw",
+            "got true, expected false with speed.cuda_graph: it steps on the host, outside any CUDA graph",
         )
     if speed.offload_adamw and speed.fused_adamw:
         yield Problem(
             "speed.fused_adamw",
-            "got true, but speed.offload_adamw steps on the host, fused as it is: expected false",
+            "got true, expected false: speed.offload_adamw steps on the host and is already fused",
         )
     if speed.offload_adamw and speed.wrapper == "fsdp2":
         yield Problem(
-            "speed.offload_adamw", "got true, but fsdp2 shards what it would copy whole: expected false"
+            "speed.offload_adamw",
+            "got true, expected false with fsdp2: it copies whole tensors, which fsdp2 shards",
         )
 
 
@@ -138,6 +141,6 @@ def _trace(traced: int, steps: int) -> Iterator[Problem]:
     if traced and UNTRACED_UPDATES + traced > steps:
         yield Problem(
             "speed.trace_updates",
-            f"got {traced}, but of {steps} steps the first {UNTRACED_UPDATES} are not traced: "
-            f"expected at most {max(0, steps - UNTRACED_UPDATES)}, or {UNTRACED_UPDATES + traced} steps",
+            f"got {traced}, expected at most {max(0, steps - UNTRACED_UPDATES)} of {steps} steps: the first "
+            f"{UNTRACED_UPDATES} are not traced. Lower it, or train {UNTRACED_UPDATES + traced} steps",
         )

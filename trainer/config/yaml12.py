@@ -65,21 +65,23 @@ def read_document(path: Path) -> object:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{path}: cannot be read ({error}); give the path of a YAML or JSON config"
+            f"{path}: cannot be read ({error}); expected a YAML or JSON config. Check the path"
         ) from error
     try:
         return parse_json(text, str(path)) if path.suffix == ".json" else parse_yaml(text, str(path))
     except RecursionError:
-        raise ConfigError(f"{path}: is nested too deep to be read; give the path of a config") from None
+        raise ConfigError(
+            f"{path}: the nesting is too deep to be read; expected a config. Check the path"
+        ) from None
 
 
 def parse_json(text: str, source: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, source))
     except json.JSONDecodeError as error:
-        raise ConfigError(f"{source}: line {error.lineno}: {error.msg}; correct the JSON there") from error
+        raise ConfigError(f"{source}: line {error.lineno}: {error.msg}; fix the JSON there") from error
     except ValueError as error:  # more digits than Python reads
-        raise ConfigError(f"{source}: {error}; correct the JSON") from error
+        raise ConfigError(f"{source}: {error}; fix the JSON") from error
 
 
 def parse_yaml(text: str, source: str) -> object:
@@ -88,15 +90,15 @@ def parse_yaml(text: str, source: str) -> object:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         tabbed = "\t" in "".join(text.splitlines()[line - 1 : line])  # it may lie behind the last line
-        remedy = "indent with spaces, not tabs" if tabbed else "correct the YAML there"
+        remedy = "indent with spaces, not tabs" if tabbed else "fix the YAML there"
         # Some are the second half of a sentence.
         problem = f"{error.context}, {error.problem}" if error.problem.startswith("but ") else error.problem
         raise ConfigError(f"{source}: line {line}: {problem}; {remedy}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{source}: {error}; correct the YAML") from error
+        raise ConfigError(f"{source}: {error}; fix the YAML") from error
     except (ValueError, KeyError, AttributeError) as error:  # PyYAML's own, of what a tag does not fit
         raise ConfigError(
-            f"{source}: a value is not what its tag, such as !!float, says ({error}); leave the tag out"
+            f"{source}: a value does not match its tag, such as !!float ({error}); remove the tag"
         ) from error
 
 
@@ -105,5 +107,5 @@ def _unique(pairs: list[tuple[str, object]], source: str) -> dict[str, object]:
     if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise ConfigError(f"{source}: key {repeated!r} appears twice; keep one")
+        raise ConfigError(f"{source}: key {repeated!r} appears twice, expected once; remove one")
     return result

@@ -21,15 +21,15 @@ def discovered(
         module = importlib.import_module(f"{package}.{found.name}")
         if not hasattr(module, attribute):
             raise TypeError(
-                f"{module.__file__}: has no {attribute}; give it one, or, if others of this folder "
-                "import it, a name that starts with _"
+                f"{module.__file__}: has no {attribute}, expected one in every file of this folder. "
+                "Add it, or start the file's name with _ if it only helps other files"
             )
         member = getattr(module, attribute)
         for name in names(member):
             if name in taken:
                 raise TypeError(
                     f'{module.__file__}: its {attribute} has the name "{name}", which {taken[name]} '
-                    "has already; rename one of them"
+                    "already uses; rename one of them"
                 )
             taken[name] = str(module.__file__)
         yield member

@@ -65,7 +65,7 @@ class TrainConfig:
     window_updates: Count = 10  # updates per `steps` event
     timeout_seconds: Seconds = 600.0  # of a collective operation
     checkpoint_every_updates: CountOrZero = 0  # 0 = only at the end
-    keep_best: bool = False  # beside the last, the checkpoint with the lowest val_loss
+    keep_best: bool = False  # also keep the checkpoint with the lowest val_loss
     checksum_every_updates: CountOrZero = 0  # compares checksums of the weights of all ranks; 0 = never
     detect_anomaly: bool = False  # names the operation that made a NaN; slow, of eager code
 
@@ -97,7 +97,7 @@ class AnySpeed:
     nccl: tuple[str, ...] = ()  # its environment, as NAME=value
     memory_cleanup_updates: CountOrZero = 0  # 0 = as Python and torch see fit
     metric_reads: Literal["window", "update"] = "window"  # losses and norms, at its end by the host
-    trace_updates: CountOrZero = 0  # updates in a Chrome trace beside metrics.jsonl
+    trace_updates: CountOrZero = 0  # updates in a Chrome trace next to metrics.jsonl
     async_checkpoint: bool = False  # written from a copy, by a thread
     fused_adamw: bool = False
     offload_adamw: bool = False  # its state and its step are the host's

@@ -1,4 +1,4 @@
-"""What a step is given beside its batch: random choices and weights, functions of (seed, step, pair)."""
+"""The inputs of a step besides its batch: random choices and weights, functions of (seed, step, pair)."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def hidden_matrices(model: nn.Module) -> list[Matrix]:
     every = [name for name, _ in model.named_parameters()]
     for layer in FIRST_AND_LAST:
         if not any(name.startswith(layer) for name in every):
-            raise LookupError(f"the model has no parameter {layer}*, which AdamW would have to step")
+            raise LookupError(f"the model has no parameter {layer}*, expected one for AdamW to step")
     matrices: list[Matrix] = []
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.ndim == 2 and _is_hidden(name):

@@ -34,6 +34,6 @@ def end_unsaved(code: int) -> NoReturn:
     for child in multiprocessing.active_children():
         child.kill()
     if sys.stdout:
-        with contextlib.suppress(OSError):  # what could not be written was told
+        with contextlib.suppress(OSError):  # the failed write was already reported
             sys.stdout.flush()
     os._exit(code)

@@ -13,12 +13,12 @@ def rank_from_environment() -> tuple[int, int, int]:
         rank, size, local_rank = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     except (KeyError, ValueError) as error:
         raise ConfigError(
-            f"environment: {error}; start with torchrun, or unset RANK for a single process"
+            f"environment: {error}. Start with torchrun, or unset RANK for a single process"
         ) from error
     if not 0 <= rank < size or local_rank < 0:  # it would wait for ranks that never come
         raise ConfigError(
-            f"environment: got RANK {rank} of WORLD_SIZE {size} and LOCAL_RANK {local_rank}, expected RANK "
-            "below WORLD_SIZE and none below 0; start with torchrun, or unset RANK for a single process"
+            f"environment: got RANK {rank}, WORLD_SIZE {size} and LOCAL_RANK {local_rank}, expected RANK "
+            "below WORLD_SIZE and no negative value. Start with torchrun, or unset RANK for a single process"
         )
     return rank, size, local_rank
 

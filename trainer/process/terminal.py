@@ -1,4 +1,4 @@
-"""What is said to whoever watches: bars and single lines. One who is gone ends no work."""
+"""Writes progress bars and single lines to the terminal. A closed terminal does not stop the training."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _is_open = False  # a bar that something else may be said behind
 
 
 def show_progress(what: str, done: int, total: int, *, stays: bool = True) -> None:
-    """Draw the bar over the one before; where nobody watches, say it in a line a minute.
+    """Redraw the progress bar; where standard error is no terminal, write one line per minute.
 
-    The last one ends its line; if it is of a part of other work it goes and leaves the line to that: `stays`.
+    The finished bar ends its line. Without `stays` it is erased: it was part of other work with its own bar.
     """
     global _is_open, _told
     if _is_quiet or sys.stderr is None:
@@ -58,11 +58,11 @@ def answer(text: str) -> None:
     except BrokenPipeError:  # a reader that has had enough
         raise
     except OSError as error:
-        raise CannotWrite("the answer", Path("standard output"), error, resumable=False) from error
+        raise CannotWrite("the output", Path("standard output"), error, resumable=False) from error
 
 
 def leave_unread() -> bool:
-    """Whether who read what is printed, such as head, has had enough of it; then nobody is told the rest."""
+    """Whether the reader of standard output, such as head, closed the pipe; then the rest is dropped."""
     watcher = select.poll()
     try:
         watcher.register(sys.stdout.fileno(), 0)

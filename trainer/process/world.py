@@ -75,7 +75,8 @@ def _device(local_rank: int) -> torch.device:
         return torch.device("cpu")
     if local_rank >= torch.cuda.device_count():
         raise ConfigError(
-            f"--nproc-per-node: local rank {local_rank} has no GPU; there are {torch.cuda.device_count()}"
+            f"--nproc-per-node: local rank {local_rank} has no GPU; expected at most "
+            f"{torch.cuda.device_count()}, one process per GPU"
         )
     device = torch.device("cuda", local_rank)
     torch.cuda.set_device(device)

@@ -55,7 +55,8 @@ def profile(config: Config, out: Path, seed: int, steps: int) -> int:
     make_folder(out, "--out")
     if (out / "metrics.jsonl").exists():
         raise ConfigError(
-            f"--out: {out} is a training's, whose traces a profile would replace; name another folder"
+            f"--out: {out} is the folder of a training run; a profile would replace its traces. "
+            "Name another folder"
         )
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world:
@@ -171,7 +172,7 @@ def _modules(learner: Learner) -> list[Place]:
 
 
 def _is_one(speed: SpeedConfig) -> bool:
-    """Compiled as one, encoder to losses cannot be told apart."""
+    """Compiled as one graph, encoder to losses cannot be timed separately."""
     return speed.compile == "model"
 
 
@@ -201,10 +202,10 @@ def lines(found: Profile, speed: SpeedConfig) -> list[str]:
     said += ["", "work of a pair   GFLOP"]
     said += [f"{name:16s} {count / 1e9:.3g}" for name, count in found.flops_per_pair.items()]
     if speed.cuda_graph:
-        said += ["", "The CUDA graph is off here: its parts cannot be told apart."]
+        said += ["", "The CUDA graph is off for this profile, because its parts cannot be timed separately."]
     if _is_one(speed):
-        said += ["", "Encode, operator, decode and losses are compiled as one forward pass here:"]
-        said += ["--set speed.compile=blocks tells them apart, and is slower."]
+        said += ["", "Encode, operator, decode and losses are compiled as one forward pass."]
+        said += ["Use --set speed.compile=blocks to time them separately; it is slower."]
     if found.effective["wrapper"] in ("DistributedDataParallel", "FSDP2"):
-        said += ["", "The wrapper communicates during backward, which is where that time is."]
+        said += ["", "The wrapper communicates during backward, so backward includes that time."]
     return said

@@ -28,12 +28,14 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
     """Print the largest number of pairs per micro-step, and what to set; one GPU, no wrapper."""
     if (processes := rank_from_environment()[1]) > 1:
         raise ConfigError(
-            f"tune-batch: was started as {processes} processes, which would each search on a GPU of "
-            "their own; start it without torchrun"
+            f"tune-batch: was started as {processes} processes, expected one: it searches on a single GPU. "
+            "Start it without torchrun"
         )
     with open_world(config.train.timeout_seconds) as world:
         if world.device.type != "cuda":
-            raise ConfigError("tune-batch: there is no GPU whose memory could be the limit; run it on one")
+            raise ConfigError(
+                "tune-batch: there is no GPU, expected one: its memory is the limit. Run it on a GPU"
+            )
         torch.cuda.set_per_process_memory_fraction(memory_fraction)
         data = open_data(config)
         unit = sum(config.task_shares) * config.recipe.inverse_every_nth_pair
@@ -44,15 +46,16 @@ def tune_batch(config: Config, memory_fraction: float) -> int:
 
         found = largest_that_fits(lambda pairs: _fits(pairs, trial), unit, most)
     if found == 0:
-        answer(f"{unit} pairs per micro-step are already too many")
+        answer(f"{unit} pairs per micro-step, the smallest number, do not fit into memory")
         return 1
     micro_steps = fewest_micro_steps(config, found)
     if micro_steps is None:
-        answer(f"{found} pairs per micro-step fit, but no speed.accumulation_steps cuts every step so small")
+        answer(
+            f"{found} pairs per micro-step fit, but no speed.accumulation_steps makes every micro-step "
+            "that small"
+        )
         return 1
-    answer(
-        f"{found} pairs per micro-step fit; on one GPU that asks for speed.accumulation_steps={micro_steps}"
-    )
+    answer(f"{found} pairs per micro-step fit; on one GPU, set speed.accumulation_steps={micro_steps}")
     return 0
 
 
@@ -95,7 +98,7 @@ def _fits(pairs: int, trial: Callable[[int], None]) -> bool:
         torch._dynamo.reset()  # each size has graphs of its own, which nothing else frees
     gc.collect()
     torch.cuda.empty_cache()
-    answer(f"{pairs} pairs: {'fit' if fits else 'too many'}")
+    answer(f"{pairs} pairs: {'fit' if fits else 'do not fit'}")
     return fits
 
 

@@ -23,12 +23,12 @@ def train_one_rank(config: Config, out: Path, seed: int, *, resume: bool) -> int
     try:
         make_folder(out, "--out")
         run_training(config, out, seed, progress, resume=resume)
-    except ConfigError as error:  # every rank has the same config and ends by itself
+    except ConfigError as error:  # every rank has the same config and fails the same way
         write_error_file(Failure.of(error, progress.step, rank))
         raise
     except KeyboardInterrupt:
         is_own = resume or progress.step > 0  # before that the folder may hold another run's
-        saved = f"; --resume goes on from {out / LAST}" if is_own and (out / LAST).is_file() else ""
+        saved = f"; --resume continues from {out / LAST}" if is_own and (out / LAST).is_file() else ""
         raise KeyboardInterrupt(f" at step {progress.step}{saved}") from None
     except Exception as error:
         peers.end_all(Failure.of(error, progress.step, rank))

@@ -39,11 +39,11 @@ def _take(out: Path) -> str:
         out.mkdir(parents=True, exist_ok=True)
         file = (out / LOCK).open("a")
     except OSError as error:
-        return f"{LOCK} cannot be written there: {error.strerror}; name another folder"
+        return f"{LOCK} cannot be written in it: {error.strerror}; name another folder"
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
-        return "another training is running in it; name another folder or wait for its end"
+        return "another training is running in it; name another folder, or wait until it ends"
     except OSError:
         pass  # a file system without locks
     _held.append(file)

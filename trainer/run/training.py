@@ -34,7 +34,7 @@ from trainer.switches.process.process_switches import ProcessSwitches, anomaly_n
 
 @dataclass
 class Progress:
-    """Where a run is, for whoever has to say where it ended."""
+    """How far a run is, for messages that say where it ended."""
 
     step: int = 0
 
@@ -54,7 +54,7 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
         earlier = earlier_part(out, config, seed) if resume else Earlier()
         if earlier.ended and earlier.step == config.cut.steps:  # its record is left as it is
             if world.rank == 0:
-                say(f"{out}: has all {earlier.step} steps already; nothing is left to train")
+                say(f"{out}: already has all {earlier.step} steps; nothing is left to train")
             return
         opening = time.perf_counter()
         data = reading.wait() or open_data(config)

@@ -57,4 +57,4 @@ def as_text(balance: list[FileBalance]) -> str:
         for part in balance
     ]
     verdict = "balanced" if is_balanced(balance) else "unbalanced"
-    return "\n".join([*lines, f"{verdict}: std/mean over ranks must be under {LARGEST_SPREAD:.0%}"])
+    return "\n".join([*lines, f"{verdict}: std/mean over ranks must be below {LARGEST_SPREAD:.0%}"])

@@ -114,7 +114,7 @@ class ResidentPairs:
             if place.is_cuda:
                 place.copy_(states)  # waits for its end, after which others may take the pinned pages
 
-        on_threads(read, range(0, len(self.states), at_once), "part of the data read")
+        on_threads(read, range(0, len(self.states), at_once), "reading the data, part")
 
     def _normalise(self, mapped: MappedPairs) -> None:
         """In place, on the device; in a steady task the second frame is in units of the target."""

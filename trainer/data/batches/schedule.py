@@ -29,7 +29,7 @@ class BatchSchedule:
         if self.pairs < self.pairs_per_update and self.rest == "drop":
             raise ConfigError(
                 f"train.pairs_per_update: got {self.pairs_per_update} of {self.task}, "
-                f"expected at most its {self.pairs} training pairs, or train.rest: pad"
+                f"expected at most its {self.pairs} training pairs. Lower it, or set train.rest to pad"
             )
 
     @property

@@ -31,12 +31,13 @@ def generated_files(config: DataConfig, task: Task, *, generates: bool, check: C
     missing = [path for path in paths if not path.exists()]
     if missing and not generates:
         raise ConfigError(
-            f"{missing[0]}: is not there, nor is a file of {task.name} in {config.root}; "
-            "put the data back, or name the folder that holds them with --data-root"
+            f"{missing[0]}: not found, and {config.root} has no other file of {task.name}. "
+            "Put the data back, or name their folder with --data-root"
         )
     if missing and not (task.generate and task.write):
         raise ConfigError(
-            f"data.{task.name}: no file of it in {config.root}, and it has no generator; put its files there"
+            f"data.{task.name}: {config.root} has no file of this task, and the task has no generator. "
+            "Put its files there"
         )
     if missing:
         with _lock(folder.with_suffix(".lock")):
@@ -45,11 +46,13 @@ def generated_files(config: DataConfig, task: Task, *, generates: bool, check: C
 
 
 def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Check) -> None:
-    """Write each file beside the folder and rename it: neither a crash nor a bad solver leaves one."""
+    """Write each file next to the folder, then rename it, so a crash or a bad solver leaves no file."""
     settings: TaskSettings = getattr(config, task.name)
     folder = paths[0].parent
     found = (
-        f"some are missing in {folder}" if any(path.exists() for path in paths) else f"none in {config.root}"
+        f"some files are missing in {folder}"
+        if any(path.exists() for path in paths)
+        else f"no files in {config.root}"
     )
     partial = folder.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -59,12 +62,15 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
     for number, path in enumerate(paths):
         if path.exists():
             continue
-        text = f"{task.name}: {found}, making file {number + 1} of {len(paths)}"
+        text = f"{task.name}: {found}, generating file {number + 1} of {len(paths)}"
         say(text)
         values = task.generate(settings, config.seed, number)
-        made_for = f"{task.name}: what its generator made for {_case_name(task, settings.cases[number])}"
+        generated = f"{task.name}: the generated data of {_case_name(task, settings.cases[number])}"
         if not np.isfinite(values).all():
-            raise ConfigError(f"{made_for} is not finite; mend trainer/data/tasks/{task.name}.py")
+            raise ConfigError(
+                f"{generated} have NaN or infinity, expected finite numbers. "
+                f"Fix trainer/data/tasks/{task.name}.py"
+            )
         content_hash = hashlib.sha256(values).hexdigest()
         with refusal_told(partial / path.name):
             try:
@@ -78,8 +84,8 @@ def _make_missing(config: DataConfig, task: Task, paths: list[Path], check: Chec
         except ConfigError as error:
             shutil.rmtree(partial)
             raise ConfigError(
-                f"{made_for} is not kept, as its file does not fit: {error}; "
-                f"mend trainer/data/tasks/{task.name}.py"
+                f"{generated} are discarded, because their file is not valid: {error}. "
+                f"Fix trainer/data/tasks/{task.name}.py"
             ) from error
         (partial / path.name).rename(path)
     partial.rmdir()

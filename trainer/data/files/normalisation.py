@@ -92,7 +92,7 @@ def require_in_range(task: Task, files: list[FieldFile], table: PairTable, every
             if (blank := _blank(fields)) is not None:
                 raise _unwritten(file, int(row), frames, blank)
 
-    on_threads(look_through, range(len(files)), "file looked through")
+    on_threads(look_through, range(len(files)), "checking file")
 
 
 def measure_mean_targets(
@@ -140,15 +140,15 @@ def _field_units(
         if not varies.any():
             values = " and ".join(f"{value:g}" for value in lowest)
             raise ConfigError(
-                f"{file.path}: {_keys(file, frames)}: is {values} everywhere in the training split, from "
-                "which nothing can be learned; make or download the file again, or leave it out"
+                f"{file.path}: {_keys(file, frames)}: is {values} everywhere in the training split, expected "
+                "values that vary. Generate or download the file again, or leave it out"
             )
         if not any(_has_scale(variance) for variance in variances[varies]):
             origin, most = "its mean" if task.centred else "0", np.sqrt(max(0, *variances[varies]))
             raise ConfigError(
                 f"{file.path}: {_keys(file, frames)}: differs from {origin} by at most {most:.1e} (root mean "
-                f"square) in the training split, expected more than {LEAST_VARIANCE**0.5:g}; give the fields "
-                "in other units, or leave the file out"
+                f"square) in the training split, expected more than {LEAST_VARIANCE**0.5:g}. "
+                "Convert the fields to other units, or leave the file out"
             )
         if unwritten:
             row, blank = unwritten[0]
@@ -179,8 +179,8 @@ def _blank(states: np.ndarray) -> str | None:
 def _unwritten(file: FieldFile, row: int, frames: np.ndarray, blank: str) -> ConfigError:
     """HDF5 reads zeros where nothing was written yet; to a solution of zeros every error is infinite."""
     return ConfigError(
-        f"{file.path}: {_keys(file, frames)}: {blank}trajectory {row} is 0 everywhere, as where nothing was "
-        "written; take it out, or make or download the file again"
+        f"{file.path}: {_keys(file, frames)}: {blank}trajectory {row} is 0 everywhere, so it was probably "
+        "never written. Remove it, or generate or download the file again"
     )
 
 
@@ -193,13 +193,13 @@ def _range(
     if not (np.maximum(-low, high) < TOO_LARGE).all():
         worst = states.flat[np.abs(states).argmax()]
         found = (
-            f"{worst:g}, expected less than {TOO_LARGE:g} in size"
+            f"{worst:g}, expected less than {TOO_LARGE:g} in magnitude"
             if np.isfinite(worst)
             else "NaN or infinity"
         )
         raise ConfigError(
-            f"{file.path}: {_keys(file, frames)}: trajectory {row} holds {found}; "
-            "take it out, or make or download the file again"
+            f"{file.path}: {_keys(file, frames)}: trajectory {row} holds {found}. "
+            "Remove it, or generate or download the file again"
         )
     return low, high
 

@@ -78,14 +78,15 @@ def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[Fi
         case = tuple(_parameter(file, name) for name in task.parameters)
         if case in by_case:
             raise ConfigError(
-                f"{file.path}: {_named(task, case)} is also in {by_case[case].path}; keep one of them"
+                f"{file.path}: {_named(task, case)} is also in {by_case[case].path}, expected in one file; "
+                "keep one of them"
             )
         by_case[case] = file
     for case in settings.cases:
         if case not in by_case:
             raise ConfigError(
-                f"data.{task.name}: asks for {_named(task, case)}, but no file in {config.root} has that; "
-                f"add one, or ask for what is there{_not_asked_for(config, task, by_case)}"
+                f"data.{task.name}: asks for {_named(task, case)}, but no file in {config.root} has that. "
+                f"Add one, or ask for what is there{_not_asked_for(config, task, by_case)}"
             )
     files = [by_case[case] for case in settings.cases]
     for file in files:
@@ -118,13 +119,13 @@ def _parameter(file: FieldFile, name: str) -> float:
     if name not in file.parameters:
         found = ", ".join(file.parameters) or "none"
         raise ConfigError(
-            f"{file.path}: no attribute {name} that is one number, found {found}; set it to this file's "
-            "value, or move a file of another equation out of data.root"
+            f"{file.path}: attribute {name}: expected a single number, found {found}. Set it to this file's "
+            "value, or move the file out of data.root if it holds another equation"
         )
     if not math.isfinite(file.parameters[name]):
         raise ConfigError(
-            f"{file.path}: attribute {name}: got {file.parameters[name]}, expected a finite number; "
-            "set it to this file's value"
+            f"{file.path}: attribute {name}: got {file.parameters[name]}, expected a finite number. "
+            "Set it to this file's value"
         )
     return file.parameters[name]
 
@@ -145,7 +146,9 @@ def _tell_of_deeper_files(root: Path) -> None:
         else:
             deeper += [Path(folder, name) for name in files if name.lower().endswith(SUFFIXES)]
     if deeper:
-        text = f"{root}: {min(deeper)} and others in folders are not read; move them into {root} itself"
+        text = (
+            f"{root}: files in subfolders are not read, such as {min(deeper)}; move them directly into {root}"
+        )
         say(text)
 
 
@@ -153,18 +156,18 @@ def _require_shape(file: FieldFile, task: Task, settings: TaskSettings) -> None:
     for fields in (task.state, task.target):
         if len(fields) != len(file.fields):
             raise ConfigError(
-                f"{file.path}: a state of layout {file.layout} is {', '.join(file.fields)} there, but "
-                f"{task.name} has {', '.join(fields)}; change its file in trainer/data/tasks, or its layout"
+                f"{file.path}: a state of layout {file.layout} has the fields {', '.join(file.fields)}, but "
+                f"{task.name} has {', '.join(fields)}. Change its file in trainer/data/tasks, or its layout"
             )
     if file.trajectories < settings.trajectories:
         raise ConfigError(
-            f"{file.path}: has {file.trajectories} trajectories; "
-            f"data.{task.name}.trajectories asks for {settings.trajectories}; ask for as many at most"
+            f"{file.path}: has {file.trajectories} trajectories, but "
+            f"data.{task.name}.trajectories asks for {settings.trajectories}. Lower it to what the file has"
         )
     if (file.frames, *file.grid) != (settings.frames, *settings.grid):
         raise ConfigError(
-            f"{file.path}: has {file.frames} frames on a grid of {file.grid}; data.{task.name} asks for "
-            f"{settings.frames} on {settings.grid}; ask for what the file has"
+            f"{file.path}: has {file.frames} frames on a grid of {file.grid}, but data.{task.name} asks for "
+            f"{settings.frames} on {settings.grid}. Change the config to what the file has"
         )
 
 
@@ -173,11 +176,11 @@ def _require_same_scales(file: FieldFile, first: FieldFile) -> None:
     if file.frame_seconds and not math.isclose(file.frame_seconds, first.frame_seconds, rel_tol=1e-3):
         raise ConfigError(
             f"{file.path}: t-coordinate: {file.frame_seconds:.6g} seconds between frames, but "
-            f"{first.frame_seconds:.6g} in {first.path}; keep files of one interval in data.root"
+            f"{first.frame_seconds:.6g} in {first.path}; keep only files with the same interval in data.root"
         )
     for found, expected in zip(file.spacing, first.spacing, strict=True):
         if not math.isclose(found, expected, rel_tol=1e-3):
             raise ConfigError(
                 f"{file.path}: {found:.6g} between grid points, but {expected:.6g} in {first.path}; "
-                "keep files of one domain in data.root"
+                "keep only files with the same domain in data.root"
             )

@@ -32,7 +32,7 @@ def describe(path: Path) -> FieldFile:
         for key, dataset in zip(fields, datasets, strict=True):
             if dataset.shape != shape:
                 raise ConfigError(
-                    f"{path}: {key}: got shape {dataset.shape}, expected {shape} as density has it"
+                    f"{path}: {key}: got shape {dataset.shape}, expected {shape}, the shape of density"
                 )
         axes = zip(AXES, shape[2:], strict=False)
         return FieldFile(

@@ -63,7 +63,7 @@ def describe(path: Path) -> FieldFile:
         trajectories, *grid = coefficient.shape
         if solution.shape != (trajectories, 1, *grid):
             raise ConfigError(
-                f"{path}: tensor: got shape {solution.shape}, expected {(trajectories, 1, *grid)} after nu"
+                f"{path}: tensor: got shape {solution.shape}, expected {(trajectories, 1, *grid)} to match nu"
             )
         axes = zip(("x-coordinate", "y-coordinate"), grid, strict=True)
         return FieldFile(

@@ -28,7 +28,7 @@ def open_field_file(path: Path) -> FieldFile:
         layouts["0000, ..."] = grouped.describe
     if len(layouts) > 1:
         raise ConfigError(
-            f"{path}: holds several layouts, {' and '.join(layouts)}; keep one of them in a file"
+            f"{path}: holds several layouts, {' and '.join(layouts)}, expected one per file; split the file"
         )
     if not layouts:
         found = ", ".join(sorted(keys)) or "nothing"

@@ -69,12 +69,12 @@ def open_hdf5(path: Path) -> h5py.File:
     try:
         return h5py.File(path, "r")
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise ConfigError(f"{path}: {os.strerror(error.errno)}; make it a file that can be read") from error
+        raise ConfigError(f"{path}: {os.strerror(error.errno)}; expected a readable HDF5 file") from error
     except BlockingIOError as error:
-        raise ConfigError(f"{path}: another process is writing it; wait until that is done") from error
+        raise ConfigError(f"{path}: another process is writing it; wait until it is done") from error
     except OSError as error:
         raise ConfigError(
-            f"{path}: not a whole HDF5 file ({error}); delete it or download it again"
+            f"{path}: not a complete HDF5 file ({error}); delete it or download it again"
         ) from error
 
 
@@ -104,7 +104,7 @@ def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
     dataset = place.get(key)
     if dataset is None and key in place:
         raise ConfigError(
-            f"{path}: {_name(place, key)}: is a link that leads nowhere; copy it into this file"
+            f"{path}: {_name(place, key)}: is a link with a missing target; copy the target into this file"
         )
     if not isinstance(dataset, h5py.Dataset):
         raise ConfigError(
@@ -114,16 +114,17 @@ def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
     if is_linked or dataset.is_virtual or dataset.external:
         others = dataset.file.filename if is_linked else "other files"
         raise ConfigError(
-            f"{path}: {_name(place, key)}: its numbers lie in {others}; copy them into this file"
+            f"{path}: {_name(place, key)}: its data are stored in {others}, expected in this file. "
+            "Copy them into this file"
         )
     if dataset.size and not dataset.id.get_storage_size():  # HDF5 reads zeros there
         raise ConfigError(
-            f"{path}: {_name(place, key)}: no numbers were ever written to it; download the file again"
+            f"{path}: {_name(place, key)}: the dataset was never written; download the file again"
         )
     if dataset.chunks and (written := dataset.id.get_num_chunks()) < (chunks := _chunks(dataset)):
         raise ConfigError(
-            f"{path}: {_name(place, key)}: only {written} of its {chunks} chunks were ever written; "
-            "make or download the file again"
+            f"{path}: {_name(place, key)}: only {written} of its {chunks} chunks were written; "
+            "generate or download the file again"
         )
     return dataset
 
@@ -151,23 +152,23 @@ def spacing_of(path: Path, place: h5py.Group, key: str, points: int) -> float:
     axis, name = _dataset(path, place, key), _name(place, key)
     if axis.shape != (points,):
         raise ConfigError(
-            f"{path}: {name}: got shape {axis.shape}, expected {points} entries, one of each point of the "
-            "fields; write the places of their grid"
+            f"{path}: {name}: got shape {axis.shape}, expected {points} entries, one per grid point. "
+            "Write the coordinates of the fields' grid"
         )
     if axis.dtype.kind not in "fiu":
-        raise ConfigError(f"{path}: {name}: got {axis.dtype}, expected numbers")
+        raise ConfigError(f"{path}: {name}: got {axis.dtype}, expected numbers; convert it")
     places = _whole(path, axis).astype(np.float64)
     if not (np.isfinite(places).all() and (np.diff(places) > 0).all()):
         raise ConfigError(
-            f"{path}: {name}: got {places[0]:.6g} to {places[-1]:.6g}, not all finite and growing; "
-            "turn it and the fields round, or mend it"
+            f"{path}: {name}: got {places[0]:.6g} to {places[-1]:.6g}, expected finite coordinates that "
+            "increase. Reverse it and the fields, or fix its values"
         )
     steps, rounding = np.diff(places), LARGEST_ROUNDING * np.abs(places).max()
     step = (places[-1] - places[0]) / max(1, points - 1)
     if not np.allclose(steps, step, rtol=LARGEST_UNEVENNESS, atol=rounding):
         raise ConfigError(
-            f"{path}: {name}: got {steps.min():.6g} to {steps.max():.6g} between points, expected places "
-            "that grow evenly; interpolate the fields to such a grid"
+            f"{path}: {name}: got {steps.min():.6g} to {steps.max():.6g} between points, expected even "
+            "spacing. Interpolate the fields to an evenly spaced grid"
         )
     return float(step)
 
@@ -176,22 +177,22 @@ def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> floa
     """Seconds between frames; PDEBench's files store one time more than frames, or as many."""
     dataset, name = _dataset(path, place, key), _name(place, key)
     if dataset.dtype.kind not in "fiu":
-        raise ConfigError(f"{path}: {name}: got {dataset.dtype}, expected numbers")
+        raise ConfigError(f"{path}: {name}: got {dataset.dtype}, expected numbers; convert it")
     if frames < 2:
         raise ConfigError(
-            f"{path}: has {frames} frame, expected at least 2; a pair is a frame and a later one"
+            f"{path}: has {frames} frame, expected at least 2: a pair is a frame and a later one"
         )
     if dataset.shape not in ((frames,), (frames + 1,)):  # before it is read: h5py reads no slice of a scalar
         raise ConfigError(
-            f"{path}: {name}: got shape {dataset.shape}, expected {frames} or {frames + 1} entries, of the "
-            "frames and at most one more; write the times of the fields' frames"
+            f"{path}: {name}: got shape {dataset.shape}, expected {frames} or {frames + 1} entries: one per "
+            "frame and at most one more. Write the times of the frames"
         )
     times = _whole(path, dataset).astype(np.float64)
     steps = np.diff(times[:frames])
     if not (steps.min() > 0 and np.allclose(steps, steps.mean(), rtol=LARGEST_UNEVENNESS, atol=0)):
         raise ConfigError(
             f"{path}: {name}: got {steps.min():.6g} to {steps.max():.6g} seconds between frames, "
-            "expected times that grow evenly; interpolate the frames to such times, or mend these"
+            "expected an even interval. Interpolate the frames to evenly spaced times, or fix the times"
         )
     return float((times[frames - 1] - times[0]) / (frames - 1))
 

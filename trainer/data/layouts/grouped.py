@@ -44,9 +44,11 @@ def describe(path: Path) -> FieldFile:
         groups = _groups(file)
         for name in groups:
             if file.get(name) is None:
-                raise ConfigError(f"{path}: {name}: is a link that leads nowhere; copy it into this file")
+                raise ConfigError(
+                    f"{path}: {name}: is a link with a missing target; copy the target into this file"
+                )
             if not isinstance(file[name], h5py.Group):
-                raise ConfigError(f"{path}: {name}: is a dataset, expected a group; take it out, or mend it")
+                raise ConfigError(f"{path}: {name}: is a dataset, expected a group; remove or fix it")
             if not isinstance(file[name].get("grid"), h5py.Group):
                 raise ConfigError(f"{path}: no group {name}/grid, found {', '.join(file[name])}; add it")
         first = file[groups[0]]
@@ -56,7 +58,7 @@ def describe(path: Path) -> FieldFile:
             data = require_dataset(path, file[name], "data", ", ".join(("T", *axes, "C")))
             if data.shape != shape:
                 raise ConfigError(
-                    f"{path}: {name}/data: got shape {data.shape}, expected {shape} as {groups[0]} has it"
+                    f"{path}: {name}/data: got shape {data.shape}, expected {shape}, the shape in {groups[0]}"
                 )
         scales = {name: _scales(path, file[name]["grid"], axes, shape) for name in groups}
         for name, of_group in scales.items():
@@ -64,8 +66,8 @@ def describe(path: Path) -> FieldFile:
                 expected = scales[groups[0]][key]
                 if not math.isclose(found, expected, rel_tol=1e-3):
                     raise ConfigError(
-                        f"{path}: {name}/grid/{key}: grows by {found:.6g}, but by {expected:.6g} in "
-                        f"{groups[0]}; keep trajectories of one grid and one interval in a file"
+                        f"{path}: {name}/grid/{key}: the spacing is {found:.6g}, but {expected:.6g} in "
+                        f"{groups[0]}. Keep only trajectories with the same grid and interval in a file"
                     )
         frame_seconds, *spacing = scales[groups[0]].values()
         return FieldFile(

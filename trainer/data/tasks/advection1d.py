@@ -39,7 +39,7 @@ class Advection1dConfig:
         if self.max_wave_number > self.grid_points // 2:
             yield (
                 "max_wave_number",
-                f"got {self.max_wave_number}, expected at most half of the {self.grid_points} points",
+                f"got {self.max_wave_number}, expected at most half of the {self.grid_points} grid points",
             )
 
 

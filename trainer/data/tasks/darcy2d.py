@@ -106,7 +106,7 @@ def solve(coefficient: Tensor, beta: float) -> Tensor:
         preconditioned = invert(residual)
         previous, energy = energy, _dot(residual, preconditioned)
         direction = preconditioned + _ratio(energy, previous) * direction
-    raise RuntimeError(f"darcy2d: no convergence in {MAX_ITERATIONS} iterations")
+    raise RuntimeError(f"darcy2d: the solver did not converge in {MAX_ITERATIONS} iterations")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def cross_attention(query: Tensor, key_value: Tensor, heads: int) -> tuple[Tenso
     each = query.unflatten(-1, (heads, -1)).transpose(1, 2).expand(len(key_value), -1, -1, -1)
     key, value = key_value.unflatten(-1, (2, heads, -1)).permute(2, 0, 3, 1, 4)
     if query.is_cuda and query.dtype == torch.float32:
-        raise ValueError("cuDNN's attention takes 16-bit numbers; in float32 its results are not numbers")
+        raise ValueError("got float32, but cuDNN's attention takes 16-bit numbers only: float32 gives NaN")
     if query.is_cuda:
         out, normaliser, *_ = torch.ops.aten._scaled_dot_product_cudnn_attention(each, key, value, None, True)
     else:
@@ -46,7 +46,7 @@ def cross_attention_gradients(
     dim = key_value.shape[2] // 2 // heads
     parts = head_parts(dim)
     if parts is None:
-        raise ValueError(f"a head of {dim} is no sum of two powers of two from 16")
+        raise ValueError(f"got a head width of {dim}, expected a sum of two powers of two, each at least 16")
     cross_attention_backward[(pairs * heads,)](
         *(query, key_value, out, out_gradient, query_gradient, normaliser, key_value_gradient),
         *(query.shape[1], len(query), heads, dim**-0.5),

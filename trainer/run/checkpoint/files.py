@@ -47,28 +47,29 @@ def read_checkpoint(path: Path) -> dict:
     try:
         with zipfile.ZipFile(path) as parts:  # torch does not look at its sums
             if damaged := parts.testzip():
-                raise zipfile.BadZipFile(f"{damaged} has other bytes than were written")
+                raise zipfile.BadZipFile(f"{damaged} does not match its checksum")
         state = torch.load(path, map_location="cpu", weights_only=True)
     except PermissionError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); make it readable") from error
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
     except Exception as error:  # whatever the bytes make of the unpickler
         reason = (str(error).splitlines() or [""])[0].split(". ")[0]  # torch goes on with advice to trust it
         raise ConfigError(
-            f"{path}: cannot be read as a checkpoint ({type(error).__name__}: {reason}); "
-            "give one that a training wrote"
+            f"{path}: cannot be read as a checkpoint ({type(error).__name__}: {reason}). "
+            "Name a checkpoint that this trainer wrote"
         ) from error
     if not isinstance(state, dict) or not state.keys() >= EXPECTED or not _holds_weights(state):
-        raise ConfigError(f"{path}: is not a checkpoint of this trainer; give one that it wrote")
+        raise ConfigError(f"{path}: is not a checkpoint of this trainer; name one that it wrote")
     config = config_from(state["config"], str(path))
     step, last = state["step"], config.cut.steps
     if not isinstance(step, int) or not 0 <= step <= last:
         raise ConfigError(
-            f"{path}: is of step {step!r}, where its training has {last}; give one that a training wrote"
+            f"{path}: got step {step!r}, expected a whole number from 0 to {last}. "
+            "Name a checkpoint that this trainer wrote"
         )
     for name in _unlike_our_models(config.model, config.grids, state):
         raise ConfigError(
-            f"{path}: {name} has another shape or format in this version's model, or is in one only; "
-            "use the trainer that wrote it, or train again"
+            f"{path}: {name} does not match the model of this version in shape or format, or exists in only "
+            "one of them. Use the trainer version that wrote it, or train again"
         )
     return state
 
@@ -147,7 +148,7 @@ class CheckpointWriter:
             begun.set()
             try:
                 _save(state, out, best=best)
-            except Exception as error:  # nobody else sees what ends a thread
+            except Exception as error:  # an error in a thread is lost otherwise
                 self._error = error
 
 

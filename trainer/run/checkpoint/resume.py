@@ -23,7 +23,7 @@ from trainer.run.record.metrics_file import has_ended, lines_after_run_start
 from trainer.switches.process.trace import TRACES
 
 EARLIER = "earlier"  # a folder in that of a run, of those before it
-# Outside `speed`; what a folder of data holds is compared by itself.
+# Outside `speed`; the data files are compared separately.
 CHANGE_NOTHING = ("data.root", "train.timeout_seconds", "train.checkpoint_every_updates")
 
 
@@ -45,31 +45,31 @@ def earlier_part(out: Path, config: Config, seed: int) -> Earlier:
     path = out / LAST
     if not path.is_file():
         aside = max((out / EARLIER).glob(f"*/{LAST}"), default=None)  # the newest, by its name
-        move = f"move back what is in {aside.parent}, or " if aside else ""
-        raise ConfigError(f"--resume: {path} is not there; {move}start without --resume")
+        move = f"move the files of {aside.parent} back, or " if aside else ""
+        raise ConfigError(f"--resume: {path} does not exist; {move}start without --resume")
     state = read_checkpoint(path)
     if state["seed"] != seed:
         raise ConfigError(
-            f"--resume: got seed {seed}, but {path} is of a run with seed {state['seed']}; "
-            "give that one, or start without --resume"
+            f"--resume: got seed {seed}, expected {state['seed']}, the seed of {path}. "
+            "Use that seed, or start without --resume"
         )
     for key, saved, given in differences(state["config"], to_plain(config)):
         raise ConfigError(
-            f"--resume: {key}: got {given}, but {path} was trained with {saved}; "
-            f"only keys under speed, {', '.join(CHANGE_NOTHING)} may differ"
+            f"--resume: {key}: got {given}, but {path} was trained with {saved}. "
+            f"Only keys under speed, {', '.join(CHANGE_NOTHING)} may differ"
         )
     with torch.device("meta"):
         names = state_names(build_model(config), config.optimizer)
     for name in sorted(names ^ state["optimizer"].keys(), key=str):
         raise ConfigError(
-            f"--resume: {path}: the optimizer keeps a state of {name} in one version of the trainer only; "
-            "go on with the trainer that wrote it, or start without --resume"
+            f"--resume: {path}: only one of the saved and this version has an optimizer state of {name}. "
+            "Continue with the trainer version that wrote it, or start without --resume"
         )
     written = out / "metrics.jsonl"
     metrics = lines_after_run_start(written, state["metrics_bytes"]) if written.is_file() else b""
     if len(metrics) < state["metrics_bytes"]:
         raise ConfigError(
-            f"--resume: {written} is shorter than when {path} was written, or gone; start without --resume"
+            f"--resume: {written} is missing, or shorter than when {path} was written. Start without --resume"
         )
     return Earlier(
         state["step"],
@@ -89,8 +89,8 @@ def require_same_data(earlier: Earlier, data: Data, root: str, out: Path, world:
     found = "same" if is_of_data(earlier.state, data) else "other"
     if "other" in world.gather_text(found):
         raise ConfigError(
-            f"--resume: {out / LAST} was trained on other data than data.root {root} holds; "
-            "put back the files that it was trained on, or start without --resume"
+            f"--resume: {out / LAST} was trained on other data than data.root {root} holds. "
+            "Restore the original files, or start without --resume"
         )
 
 
@@ -104,7 +104,7 @@ def set_aside(out: Path) -> None:
     make_folder(folder, "--out")
     for path in left:
         path.rename(folder / path.name)
-    say(f"{out}: held another run, which is in {folder} now")
+    say(f"{out}: files of the previous run were moved to {folder}")
 
 
 def differences(

@@ -66,20 +66,20 @@ def opened_checkpoint(path: Path, root: str | None) -> Iterator[OpenedCheckpoint
     """Open it with the data that it was trained on; ConfigError where they are not there, or others are."""
     _require_checkpoint(path)
     if root is not None and not Path(root).is_dir():
-        raise ConfigError(f"--data-root: {root} is not a folder; name the one that holds the data")
+        raise ConfigError(f"--data-root: {root} is not a folder; name the folder of the data")
     state = read_checkpoint(path)
     document = state["config"]
     if root is not None:
         document = {**document, "data": {**document["data"], "root": root}}
     config = config_from(document, str(path))
     if state["step"] < config.cut.steps and is_first_rank():
-        say(f"{path}: is of step {state['step']} of {config.cut.steps}, not of the end of its training")
+        say(f"{path}: was saved at step {state['step']} of {config.cut.steps}, before its training ended")
     with open_world(config.train.timeout_seconds) as world:
         data = open_data(config, generates=False)
         if not is_of_data(state, data):
             raise ConfigError(
-                f"{path}: was trained on other data than data.root {config.data.root} holds; "
-                "put back its files, or name the folder that holds them with --data-root"
+                f"{path}: was trained on other data than data.root {config.data.root} holds. "
+                "Restore the original files, or name their folder with --data-root"
             )
         weights = {"raw": state["model"], "ema": averaged_weights(state["ema"])}
         yield OpenedCheckpoint(config, data, world, weights)
@@ -92,19 +92,19 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
     """
     if (processes := rank_from_environment()[1]) > 1:
         raise ConfigError(
-            f"--run: evaluate was started as {processes} processes, which would all write {out}; start it "
-            "without torchrun: it takes every GPU that it sees"
+            f"--run: evaluate was started as {processes} processes, expected one: all would write {out}. "
+            "Start it without torchrun; it uses every visible GPU"
         )
     make_folder(out.parent, "--out")
     if out.is_dir():
         raise ConfigError(f"--out: {out} is a folder; name a file")
     if doubled := next((folder for folder in folders if folders.count(folder) > 1), None):
-        raise ConfigError(f"--run: {doubled} is named twice; name each folder once")
+        raise ConfigError(f"--run: {doubled} is named twice, expected each folder only once")
     for folder in folders:
         _require_checkpoint(folder / LAST)
         if out.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(
-                f"--out: {out} is in {folder}, whose files it could replace; name a file elsewhere"
+                f"--out: {out} is inside {folder} and could replace its files; name a file elsewhere"
             )
     try:
         file = out.open("ab", buffering=0)  # what is refused is not tried again as it is closed
@@ -113,7 +113,7 @@ def evaluate_runs(folders: Sequence[Path], out: Path, root: str | None) -> None:
         raise ConfigError(f"--out: {out} cannot be written ({error.strerror}); name another file") from error
     with file:
         if foreign:
-            raise ConfigError(f"--out: {out} holds something else than evaluations; name another file")
+            raise ConfigError(f"--out: {out} is not a file of evaluations; name another file")
         for place, line in enumerate(_lines(folders, root)):
             with refusal_told(out):
                 if place == 0 and out.is_file():  # and no pipe
@@ -133,7 +133,7 @@ def _write_whole(file: RawIOBase, text: bytes) -> None:
 
 
 def _lines(folders: Sequence[Path], root: str | None) -> Iterator[str]:
-    """The line of each run as soon as it is known; why one has none is told, and raised after all others."""
+    """Yield the line of each run as soon as it is known; report a failed run at once, raise it at the end."""
     failed: Exception | None = None
     show_progress("run evaluated", 0, len(folders))
     for done, (folder, attempt) in enumerate(_attempts(folders, root), 1):
@@ -206,9 +206,9 @@ def _end_with(parent: BaseProcess | None) -> None:
 
 def _require_checkpoint(path: Path) -> None:
     if path.is_dir():
-        raise ConfigError(f"{path}: is a folder; give the checkpoint.pt in it")
+        raise ConfigError(f"{path}: is a folder, expected a file; name the checkpoint.pt in it")
     if not path.is_file():
-        raise ConfigError(f"{path}: is not there; give the checkpoint.pt of a training")
+        raise ConfigError(f"{path}: does not exist; name the checkpoint.pt of a training run")
 
 
 def _errors(evaluator: Evaluator, weights: dict[str, torch.Tensor]) -> dict[str, float]:

@@ -111,7 +111,7 @@ class Evaluator:
             batch = TaskPairs(*(part.to(self.world.device) for part in pairs.read(chosen)))
             sums += self._sums(model, pairs, chosen, batch)
             if self.world.rank == 0:
-                what = f"held-out pair of {pairs.task.name}"
+                what = f"evaluating {pairs.task.name}, held-out pair"
                 show_progress(what, first + len(chosen), len(mine), stays=False)
         totals = self.world.gather(sums).sum(dim=0)
         return TaskErrors(*(totals[:3] / totals[3]).tolist())

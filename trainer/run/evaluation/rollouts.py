@@ -47,7 +47,7 @@ class Rollouts:
             totals.append(_sums(predicted, target))
             largest.append(_largest(predicted - target))
             if self.world.rank == 0:
-                show_progress(f"frame of rollouts of {task.name}", frame, self.frames[-1], stays=False)
+                show_progress(f"rolling out {task.name}, frame", frame, self.frames[-1], stays=False)
         drift = (predicted.flatten(2).mean(dim=2) - mass_at_start).abs().mean(dim=1)
         gap = torch.stack([(drift / size_at_start.clamp_min(1e-12)).sum(), drift.new_tensor(len(drift))])
         found = self._means(torch.stack(totals), torch.stack(largest))

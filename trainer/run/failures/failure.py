@@ -32,7 +32,7 @@ class Failure:
             cause=_cause(error),
             step=error.step if isinstance(error, Diverged | RanksDisagree) else step,
             rank=rank,
-            # What these say is what to mend; the stack below it is of no use.
+            # The message of these says what to fix; the stack is of no use.
             call_stack=""
             if isinstance(error, CannotWrite | ConfigError | Diverged | RanksDisagree)
             else "".join(traceback.format_exception(error)),

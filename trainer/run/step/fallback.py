@@ -73,7 +73,7 @@ def start(
         return started
     off, last = failed.popitem()
     first = next(iter(failed.values()), last)
-    raise RuntimeError(f"{first}; without {', '.join(off) or 'any switch'} it fails as well: {last}")
+    raise RuntimeError(f"{first}; it also fails with {', '.join(off) or 'all switches'} off: {last}")
 
 
 @dataclass(frozen=True)
@@ -174,4 +174,4 @@ def _without(speed: SpeedConfig, switches: tuple[str, ...]) -> SpeedConfig:
 def _tell(started: Started, world: World) -> None:
     for switch, reason in started.fallbacks.items():
         if world.rank == 0:
-            say(f"speed.{switch}: off, since it failed: {reason}")
+            say(f"speed.{switch}: turned off, because it failed: {reason}")

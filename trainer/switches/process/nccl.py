@@ -10,7 +10,7 @@ LOG = "NCCL_DEBUG_FILE"
 
 
 def set_nccl_environment(settings: tuple[str, ...], out: Path, rank: int) -> None:
-    """Set NAME=value pairs; NCCL then logs into a file of this rank and process, beside those of others."""
+    """Set NAME=value pairs; NCCL then logs into a separate file of this rank and process."""
     if not settings:
         return
     out.mkdir(parents=True, exist_ok=True)

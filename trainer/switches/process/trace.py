@@ -56,7 +56,7 @@ class Trace:
 
 
 def _write(profiler: profile, path: Path) -> None:
-    """CannotWrite where the system refuses: torch tells nobody, and leaves half a trace by either name."""
+    """Raise CannotWrite where the system refuses: torch is silent, and leaves half a trace by either name."""
     partial = path.with_name(f"{path.name}.tmp")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)  # of an earlier profile

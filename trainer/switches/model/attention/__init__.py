@@ -36,23 +36,24 @@ def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
     if speed.attention == "flex" and speed.compile == "off":
         yield Problem(
             "speed.attention",
-            'got "flex", which is slow unless compiled: expected speed.compile blocks',
+            'got "flex", expected speed.compile blocks with it: flex is slow unless compiled',
         )
     if speed.attention in ("flash", "flash3", "cudnn") and speed.precision == "fp32":
         yield Problem(
             "speed.attention",
-            f'got "{speed.attention}", which takes 16-bit numbers: expected speed.precision bf16 or fp16',
+            f'got "{speed.attention}", expected speed.precision bf16 or fp16 with it: '
+            "it takes 16-bit numbers only",
         )
     if speed.attention == "one-tile" and model.tokens > ONE_TILE_TOKENS:
         yield Problem(
             "speed.attention",
-            f'got "one-tile", but {model.tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: '
-            "expected auto",
+            f'got "one-tile", expected auto: model.tokens {model.tokens} exceeds its tile of '
+            f"{ONE_TILE_TOKENS}",
         )
 
 
 def without_gpu(speed: AnySpeed) -> str | None:
-    return "expected auto, math or flash" if speed.attention in OF_A_GPU else None
+    return "Set it to auto, math or flash" if speed.attention in OF_A_GPU else None
 
 
 SWITCH = ModelSwitch(

@@ -63,7 +63,7 @@ def _choose_flash(attention: str) -> None:
     try:
         activate_flash_attention_impl("FA3")
     except ModuleNotFoundError as error:
-        raise ConfigError(f'speed.attention: got "flash3", but {error}: install it, or take flash') from error
+        raise ConfigError(f'speed.attention: got "flash3", but {error}. Install it, or use flash') from error
 
 
 def _replaced(module: SelfAttention) -> str | None:

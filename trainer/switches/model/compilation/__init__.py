@@ -32,17 +32,18 @@ def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict
 
 def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
     if speed.compile_mode != "default" and speed.compile == "off":
-        yield Problem("speed.compile_mode", f'got "{speed.compile_mode}", but speed.compile is off')
+        yield Problem(
+            "speed.compile_mode", f'got "{speed.compile_mode}", expected default: speed.compile is off'
+        )
     if speed.compile_mode == "reduce-overhead" and speed.accumulation_steps > 1:
         yield Problem(
             "speed.compile_mode",
-            'got "reduce-overhead", whose graphs overwrite gradients that speed.accumulation_steps '
-            f"{speed.accumulation_steps} adds up (pytorch issue 169545): expected default",
+            f'got "reduce-overhead", expected default with speed.accumulation_steps '
+            f"{speed.accumulation_steps}: its graphs overwrite gradients that are still being summed "
+            "(pytorch issue 169545)",
         )
     if speed.compile == "model" and speed.wrapper == "fsdp2":
-        yield Problem(
-            "speed.compile", 'got "model", but fsdp2 gathers weights between blocks: expected blocks'
-        )
+        yield Problem("speed.compile", 'got "model", expected blocks: fsdp2 gathers weights between blocks')
 
 
 SWITCH = ModelSwitch(

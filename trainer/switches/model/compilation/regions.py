@@ -50,7 +50,7 @@ def _compile(module: nn.Module, mode: str) -> None:
     for variable in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):  # with which torch compiles nothing
         if os.environ.get(variable) == "1":
             raise RuntimeError(
-                f"{variable} is 1, so that torch compiles nothing: unset it, or set speed.compile off"
+                f"{variable} is 1, so torch does not compile. Unset it, or set speed.compile to off"
             )
     # All graphs are wanted ones: a decoder layer has one for each task, kind of decode and size of batch.
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_GRAPHS)

@@ -39,17 +39,18 @@ def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
     if tokens > ONE_TILE_TOKENS:
         yield Problem(
             "speed.cross_attention",
-            f'got "one-tile", but {tokens} tokens are more than its tile of {ONE_TILE_TOKENS}: expected auto',
+            f'got "one-tile", expected auto: model.tokens {tokens} exceeds its tile of {ONE_TILE_TOKENS}',
         )
     if speed.precision == "fp32":
         yield Problem(
             "speed.cross_attention",
-            'got "one-tile", whose forward pass takes 16-bit numbers: expected speed.precision bf16 or fp16',
+            'got "one-tile", expected speed.precision bf16 or fp16 with it: it takes 16-bit numbers only',
         )
     if head_parts(width) is None:
         yield Problem(
             "speed.cross_attention",
-            f'got "one-tile", but a head of {width} is no sum of two powers of two from 16: expected auto',
+            f'got "one-tile", expected auto: a head width of {width} is not a sum of two powers of two, '
+            "each at least 16",
         )
 
 

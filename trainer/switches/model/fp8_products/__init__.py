@@ -38,16 +38,16 @@ def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
     if speed.precision != "bf16":
         yield Problem(
             "speed.precision",
-            f'got "{speed.precision}", but what speed.fp8_products gives is bf16: expected bf16',
+            f'got "{speed.precision}", expected bf16: speed.fp8_products returns bf16',
         )
     if speed.fused_pointwise:
         yield Problem(
             "speed.fp8_products",
-            "got true, but speed.fused_pointwise multiplies in kernels of its own: expected false",
+            "got true, expected false: speed.fused_pointwise multiplies in its own kernels",
         )
     if width % MULTIPLE:
         yield Problem(
-            "model.hidden_dim", f"got {width}, but speed.fp8_products takes multiples of {MULTIPLE} alone"
+            "model.hidden_dim", f"got {width}, expected a multiple of {MULTIPLE} with speed.fp8_products"
         )
 
 

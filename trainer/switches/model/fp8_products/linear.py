@@ -61,7 +61,7 @@ def require_fp8(device: torch.device) -> None:
     """ConfigError on a GPU that has none."""
     if not has_fp8(device):
         name = torch.cuda.get_device_name(device)
-        raise ConfigError(f"speed.fp8_products: got true, but {name} has no FP8 products: make it false")
+        raise ConfigError(f"speed.fp8_products: got true, but {name} does not support FP8. Set it to false")
 
 
 class _Fp8Product(torch.autograd.Function):

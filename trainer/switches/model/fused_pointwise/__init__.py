@@ -30,35 +30,35 @@ def read_back(objective: Objective, speed: AnySpeed, dtype: torch.dtype) -> dict
 
 
 def broken_rules(speed: AnySpeed, model: ModelConfig) -> Iterator[Problem]:
-    """Its kernels join the end of a block or layer with the start of the next: none can be run by itself."""
+    """Its kernels join the end of a block or layer with the start of the next, so no block can run alone."""
     if not speed.fused_pointwise:
         return
     if speed.compile == "blocks":
         yield Problem(
             "speed.compile",
-            'got "blocks", but speed.fused_pointwise works across them: expected model or off',
+            'got "blocks", expected model or off: speed.fused_pointwise works across blocks',
         )
     if speed.activation_checkpointing != "off":
         yield Problem(
             "speed.activation_checkpointing",
-            f'got "{speed.activation_checkpointing}", but speed.fused_pointwise works across blocks: '
-            "expected off",
+            f'got "{speed.activation_checkpointing}", expected off: speed.fused_pointwise works across '
+            "blocks",
         )
     if speed.checkpoint_encoder_decoder:
         yield Problem(
             "speed.checkpoint_encoder_decoder",
-            "got true, but speed.fused_pointwise works across the decoder's layers: expected false",
+            "got true, expected false: speed.fused_pointwise works across the decoder's layers",
         )
     if speed.wrapper == "fsdp2":
         yield Problem(
             "speed.wrapper",
-            'got "fsdp2", which gathers the weights of a block, but speed.fused_pointwise works across '
-            "blocks: expected ddp or flat",
+            'got "fsdp2", expected ddp or flat: fsdp2 gathers weights block by block, but '
+            "speed.fused_pointwise works across blocks",
         )
 
 
 def without_gpu(speed: AnySpeed) -> str | None:
-    return "make it false" if speed.fused_pointwise else None
+    return "Set it to false" if speed.fused_pointwise else None
 
 
 SWITCH = ModelSwitch(
