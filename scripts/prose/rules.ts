@@ -16,8 +16,8 @@ const IDIOMS =
   /\b(?:beside|(?<!there )is none|mends?|mended|by itself|nobody knows|whoever|lacks? one|(?:is|are|was|were|be|been) told)\b/i
 /** A full stop, question or exclamation mark before a space and no lower-case word: "e.g. one" goes on. */
 const SENTENCE_END = /(?<=[.!?][)"']?)\s+(?![a-z])/
-/** A date, the year of a publication, a version, a number of an issue or pull request. */
-const NO_FIGURE = /\b\d{4}-\d\d-\d\d\b|\bv?\d+\.\d+\.\d+\b|#\d+|, (?:19|20)\d\d\)/g
+/** An interval after its estimate, a date, the year of a publication, a version, a number of an issue or pull request. */
+const NO_FIGURE = /\b\d{4}-\d\d-\d\d\b|\bv?\d+\.\d+\.\d+\b|#\d+|, (?:19|20)\d\d\)|\(\d\S* to \d\S*\)/g
 const NAME_OF_VERSION =
   /\b(?:flashattention|python|pytorch|torch|cuda|node|issue|version|decision|driver)\s+v?\d+(?:\.\d+)*/gi
 const FIGURE = /(?<![\w.-])[-+]?\d+(?:[.,]\d+)*/g

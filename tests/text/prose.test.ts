@@ -19,6 +19,7 @@ test.each([
   ['sentences of 30 words', `${words(30)} W${words(30).slice(1)}`],
   ['two figures', 'It takes 3 runs of 20 steps.'],
   ['versions, dates, issues and code', 'Since 2026-01-02, 1.2.3 and #54 read `1 2 3` with Python 3.12.'],
+  ['an estimate with its interval', 'It is 1.8x (1.7x to 1.9x) on 2 GPUs.'],
   ['figures in a table or code', '| 1 2 3 |\n| --- |\n| 4 5 6 |\n\n```\n1 2 3 mend\n```'],
   ['the target of a link', '[A page](a-1-2-3.md) says so.'],
 ])('passes %s', async (_, text) => {
