@@ -47,7 +47,7 @@ async function isShallowClone(subject: string, repository: Repository): Promise<
       `${subject}, but git refuses the repository of ${workingDirectory}; follow what git says:\n${shallow.why}`,
     )
   throw new ConfigError(
-    `${subject}, but ${workingDirectory} is in no git repository, so there is no other revision of it; start in a clone of your training's repository, or make one here: git init, and git commit the code to compare with before you change it`,
+    `${subject}, but ${workingDirectory} is in no git repository, so it has no other revision. Start in a clone of your training's repository. Or make one here: git init, then git commit the code to compare with before you change it`,
   )
 }
 

@@ -88,7 +88,7 @@ describe.each(['merge-base', 'main'])('%s', (ref) => {
   it('in a folder outside of git is refused: nothing could be fetched', async () => {
     const folder = await aFolder()
     await expect(found(ref, folder, 'main')).rejects.toThrow(
-      `${KEY}: got "${ref}", but ${folder} is in no git repository, so there is no other revision of it; start in a clone of your training's repository, or make one here: git init, and git commit`,
+      `${KEY}: got "${ref}", but ${folder} is in no git repository, so it has no other revision. Start in a clone of your training's repository. Or make one here: git init, then git commit`,
     )
   })
 
