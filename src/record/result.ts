@@ -133,7 +133,7 @@ const recordedFile = z.object({
   overrides: overridesSchema,
   revision: z
     .string()
-    .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
+    .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit hash, followed by -dirty if it had changes')
     .nullable(),
   untracked: z.array(z.string()),
   outDirectory: z.string(),

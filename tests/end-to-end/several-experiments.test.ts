@@ -63,7 +63,10 @@ it('are refused with a report of somebody else in the folder of their own', asyn
   const folder = await twoQuestions(3)
   await write(folder, { 'out/report.md': 'mine' })
   const { exitCode, stderr } = await speedproof(folder, 'run', ...BOTH, '--base', 'main')
-  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('which has report.md of somebody else')])
+  expect([exitCode, stderr]).toEqual([
+    2,
+    expect.stringContaining('which already has report.md that Speedproof did not write'),
+  ])
   expect(await readdir(join(folder, 'out'))).toEqual(['report.md'])
 })
 
@@ -105,7 +108,7 @@ it('a plan has both, and two of one name are refused before anything is run', as
   expect(baseless.stderr).toMatch(/^experiment\.yaml: variants\.baseline\.revision: got "merge-base"/)
   const clash = await speedproof(await twoQuestions(3, 'regression'), 'run', ...BOTH, '--base', 'main')
   expect(clash.exitCode).toBe(2)
-  expect(clash.stderr).toContain('faster.yaml, experiment.yaml: name: both are called "regression"')
+  expect(clash.stderr).toContain('faster.yaml, experiment.yaml: name: got "regression" in both')
 })
 
 it('launch nothing more once one may have left a process, and are inconclusive', async () => {
