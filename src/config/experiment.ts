@@ -111,7 +111,7 @@ export const designSection = mapping({
   warm_up_set: settings
     .optional()
     .describe(
-      'Settings of the warm-up runs alone, e.g. train.updates: 20, since a few steps compile everything.',
+      'Settings of the warm-up runs alone, e.g. train.updates: 20: they only need to fill the caches.',
     ),
   seed: z
     .int()

@@ -19,7 +19,7 @@ export interface LadderOutcome {
   readonly isTimeTooShort: boolean
   /** Titles of what is still to be measured. */
   readonly remaining: readonly string[]
-  /** The baseline failed by itself, so that calling again leads nowhere. */
+  /** The baseline failed undisturbed, so another call would fail too. */
   readonly hasBaselineFailed: boolean
 }
 

@@ -109,7 +109,7 @@ function refuseChangedNumbers(document: Document.Parsed, text: string, file: str
       if (Number.isSafeInteger(value)) return
       if (!/^[-+]?\d+$|^0[xo]/.test(source)) return
       throw new ConfigError(
-        `${file}, line ${lineOf(text, range)}: got ${source}, expected a whole number from -${MOST} to ${MOST}, since larger ones would reach the trainer changed. Use a smaller one, or "${source}" in quotes for a string`,
+        `${file}, line ${lineOf(text, range)}: got ${source}, expected a whole number from -${MOST} to ${MOST}. A larger one would reach the trainer changed. Use a smaller one, or "${source}" in quotes for a string`,
       )
     },
   })

@@ -35,7 +35,7 @@ export function checkRevisions(experiment: Experiment, file: string): void {
   }
 }
 
-/** Keys and paths of what is looked for in each revision by itself. */
+/** Keys and paths of files that each revision has to contain. */
 function pathsInside(experiment: Experiment): [string, string][] {
   const { variants, launch, trainer } = experiment
   const paths: [string, string | undefined][] = [

@@ -17,7 +17,7 @@ export interface FolderLockRequest {
 }
 
 /**
- * Of the call and of each of its experiments: another call may name one of these alone. Waits for nobody, and throws a
+ * Of the call and of each of its experiments: another call may name one of these alone. Does not wait, and throws a
  * ConfigError for a folder that another call is at work in, or that cannot be locked.
  */
 export async function lockFolders(request: FolderLockRequest): Promise<readonly Lock[] & AsyncDisposable> {

@@ -94,7 +94,7 @@ async function endTree(reaper: Reaper, marker: string): Promise<boolean> {
 
 function refuseUnclean(): never {
   throw new RunError(
-    'a process of the training may be left: reaper.py, which alone finds one that has cleared its environment, was killed or gave up; look for it with ps, end it, and find out whether the training or a lack of memory ended reaper.py',
+    'a process of the training may be left: reaper.py was killed or gave up. Only it finds a process that has cleared its environment. Look for the process with ps and end it. Then find out whether the training or a lack of memory ended reaper.py',
   )
 }
 

@@ -47,7 +47,7 @@ async function isShallowClone(subject: string, repository: Repository): Promise<
       `${subject}, but git refuses the repository of ${workingDirectory}. Follow what git says:\n${shallow.why}`,
     )
   throw new ConfigError(
-    `${subject}, but ${workingDirectory} is not in a git repository, so it has no other revision. Start in a clone of your training's repository, or make one here: run git init, and commit the code to compare with before you change it`,
+    `${subject}, but ${workingDirectory} is not in a git repository, so it has no other revision. Start in a clone of your training's repository. Or make one here: run git init, then commit the code to compare with before you change it`,
   )
 }
 

@@ -37,7 +37,7 @@ function clockProblems(runs: readonly RunSummary[]): string[] {
     }
     if (successiveSeconds > totalSeconds * SAME_CLOCK) {
       return [
-        `${runId}: reports ${seconds(successiveSeconds)} of set-up, steps and evaluations, and ${seconds(totalSeconds)} in all; count ${TOTAL_SECONDS} from the start of the process, and let only what names its step lie in a step`,
+        `${runId}: reports ${seconds(successiveSeconds)} of set-up, steps and evaluations, and ${seconds(totalSeconds)} in all. Count ${TOTAL_SECONDS} from the start of the process, and let only what names its step lie in a step`,
       ]
     }
     const unexplained = wallSeconds - accountedSeconds

@@ -43,12 +43,12 @@ export function checkStepClock(
   const details = [
     ...(excessive.length > 0
       ? [
-          `more step seconds than passed between the reports of the steps, in ${listed(excessive)}; the largest of all ranks for each step counts lateness twice: report the steps of one rank`,
+          `more step seconds than passed between the reports of the steps, in ${listed(excessive)}. The largest of all ranks for each step counts lateness twice: report the steps of one rank`,
         ]
       : []),
     ...(short.length > 0
       ? [
-          `time between the reports of the steps that no step, evaluation or phase has, in ${listed(short)}; a host clock around asynchronous launches misses most of a step; report evaluations and checkpoints with their step and seconds, each as soon as it is over`,
+          `time between the reports of the steps that no step, evaluation or phase accounts for, in ${listed(short)}. A host clock around asynchronous launches misses most of a step. Report evaluations and checkpoints with their step and seconds, as soon as each is over`,
         ]
       : []),
   ]

@@ -32,7 +32,7 @@ export const coarseNoiseFloorWarnings: Warning<'experiment' | 'gates' | 'noise'>
     .filter(({ limit }) => distance > resolutionFor(limit))
     .map(
       ({ name, limit }) =>
-        `the noise floor of this machine is wide for ${name} (runs scatter by ${percent(Math.sqrt(mean))} by themselves): with ${blocks} blocks it is only proven ${percent(Math.expm1(distance))} past its limit of ${limit}; take more blocks or longer runs, or find what disturbs the machine and measure the floor again`,
+        `the noise floor of this machine is wide for ${name}: equal runs scatter by ${percent(Math.sqrt(mean))}. With ${blocks} blocks it is only proven ${percent(Math.expm1(distance))} past its limit of ${limit}. Take more blocks or longer runs, or find what disturbs the machine and measure the floor again`,
     )
 }
 

@@ -37,7 +37,7 @@ function startWarning({ baseline, optimized }: Pair): string | null {
   const [other] = optimized.firstTrainLosses
   // Without it, one of them does not report the loss of every step, and these may be of different ones.
   return optimized.sameSeed !== null && areApart(one, other, MAX_DIFFERENCE)
-    ? `block ${optimized.block}: the first training losses are ${texts(one, other)}, over 1% apart with one seed; do both variants start from the same weights and data, and does neither keep anything from earlier launches?`
+    ? `block ${optimized.block}: the first training losses are ${texts(one, other)}, over 1% apart with one seed. Do both variants start from the same weights and data? Does one keep something from an earlier launch?`
     : null
 }
 

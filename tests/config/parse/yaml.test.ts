@@ -79,7 +79,7 @@ test('refuses a number that would be 0, and takes a 0', () => {
 
 test('refuses whole numbers that a double would change, and only those', () => {
   expect(refused('a:\n  b: 9007199254740993')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: got 9007199254740993, expected a whole number from -9007199254740991 to 9007199254740991, since larger ones would reach the trainer changed. Use a smaller one, or "9007199254740993" in quotes for a string"`,
+    `"x.yaml, line 2: got 9007199254740993, expected a whole number from -9007199254740991 to 9007199254740991. A larger one would reach the trainer changed. Use a smaller one, or "9007199254740993" in quotes for a string"`,
   )
   for (const number of [
     '-9007199254740992',

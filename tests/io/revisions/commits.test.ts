@@ -98,7 +98,7 @@ describe.each(['merge-base', 'main'])('%s', (ref) => {
   it('in a folder outside of git is refused: nothing could be fetched', async () => {
     const folder = await aFolder()
     await expect(found(ref, folder, 'main')).rejects.toThrow(
-      `${KEY}: got "${ref}", but ${folder} is not in a git repository, so it has no other revision. Start in a clone of your training's repository, or make one here: run git init`,
+      `${KEY}: got "${ref}", but ${folder} is not in a git repository, so it has no other revision. Start in a clone of your training's repository. Or make one here: run git init, then commit`,
     )
   })
 

@@ -301,7 +301,7 @@ test('what a run reports fits into the time that its process took', () => {
   )
   expect(clocks({ metrics: { total_seconds: 61 } })).toContain('in a process of 60.0 s')
   expect(clocks({ successiveSeconds: 5.06 })).toContain(
-    'reports 5.06 s of set-up, steps and evaluations, and 5.00 s in all; count total_seconds from the start of the process',
+    'reports 5.06 s of set-up, steps and evaluations, and 5.00 s in all. Count total_seconds from the start of the process',
   )
   expect(clocks({ successiveSeconds: 5.04 })).toBe('agree')
   expect(clocks({ longestPhaseSeconds: 60 })).toBe('agree')

@@ -34,8 +34,9 @@ test('over 1% more than passed between two looks is a warning', async () => {
     {
       name: 'step clock',
       status: 'warned',
-      detail:
-        'more step seconds than passed between the reports of the steps, in 03-block-1-baseline (3.0%); the largest of all ranks for each step counts lateness twice: report the steps of one rank',
+      detail: expect.stringMatching(
+        /more step seconds .* 03-block-1-baseline \(3\.0%\).* report the steps of one rank$/,
+      ),
     },
   ])
 })
@@ -47,8 +48,9 @@ test('over 5% that nothing reported has is a warning', async () => {
     {
       name: 'step clock',
       status: 'warned',
-      detail:
-        'time between the reports of the steps that no step, evaluation or phase has, in 03-block-1-baseline (8.0%); a host clock around asynchronous launches misses most of a step; report evaluations and checkpoints with their step and seconds, each as soon as it is over',
+      detail: expect.stringMatching(
+        /^time between the reports .* 03-block-1-baseline \(8\.0%\).* step and seconds/,
+      ),
     },
   ])
 })

@@ -34,7 +34,7 @@ test('a floor of 1% resolves a speedup, but not whether something is 2% slower',
   expect(warningsOf([aGate()], noiseOf(0.01))).toEqual([])
   expect(warningsOf([regression], noiseOf(0.01))).toMatchInlineSnapshot(`
     [
-      "the noise floor of this machine is wide for speedup (runs scatter by 1.0% by themselves): with 4 blocks it is only proven 2.4% past its limit of 0.98; take more blocks or longer runs, or find what disturbs the machine and measure the floor again",
+      "the noise floor of this machine is wide for speedup: equal runs scatter by 1.0%. With 4 blocks it is only proven 2.4% past its limit of 0.98. Take more blocks or longer runs, or find what disturbs the machine and measure the floor again",
     ]
   `)
   expect(warningsOf([regression], noiseOf(0.01), 8)).toEqual([])

@@ -34,7 +34,7 @@ test('first losses that rounding alone parts are no news, whatever the next ones
 test('the first block whose losses start apart is named', () => {
   const pairs = [pair([1.2], [1.2]), pair([1.2], [1.187]), pair([1.2], [1.5])]
   expect(warningsOf(pairs)).toEqual([
-    'block 2: the first training losses are 1.200 and 1.187, over 1% apart with one seed; do both variants start from the same weights and data, and does neither keep anything from earlier launches?',
+    expect.stringMatching(/^block 2: .* 1\.200 and 1\.187, over 1% apart .* same weights and data/),
   ])
   expect(warningsOf(pairs, 'regression')).toHaveLength(1)
   expect(warningsOf([pair([-1.2], [-1.2121])])).toHaveLength(1)

@@ -1,0 +1,58 @@
+// Finds the messages in source code that a user reads, so that the rules of prose apply to them too.
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { parseAst } from 'vite'
+
+export interface Message {
+  readonly path: string
+  readonly line: number
+  readonly text: string
+}
+
+const LEAST_WORDS = 5
+/** Folders whose every text is for the user; elsewhere only what an error is made with. */
+const SPEAKS_TO_USERS = /^src\/(?:judge|report|io)\//
+const PYTHON = join(import.meta.dirname, '../../.venv/bin/python')
+
+interface Node {
+  readonly type: string
+  readonly start: number
+  readonly value?: unknown
+  readonly callee?: { readonly name?: string }
+  readonly quasis?: readonly { readonly value: { readonly cooked: string } }[]
+}
+
+export function messagesOfTypeScript(path: string, source: string): Message[] {
+  const messages: Message[] = []
+  const visit = (node: Node, wanted: boolean) => {
+    const text = wanted ? textOf(node) : undefined
+    if (text !== undefined && isMessage(text)) {
+      messages.push({ path, line: source.slice(0, node.start).split('\n').length, text })
+    }
+    const inside = wanted || (node.type === 'NewExpression' && /Error$/.test(node.callee?.name ?? ''))
+    for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, inside)
+  }
+  visit(parseAst(source, { lang: 'ts' }) as unknown as Node, SPEAKS_TO_USERS.test(path))
+  return messages
+}
+
+export function messagesOfPython(paths: readonly string[]): Message[] {
+  const script = join(import.meta.dirname, 'messages.py')
+  const found: Message[] = JSON.parse(execFileSync(PYTHON, [script, ...paths], { encoding: 'utf8' }))
+  return found.filter(({ text }) => isMessage(text))
+}
+
+/** A placeholder counts as one word. */
+function textOf(node: Node): string | undefined {
+  if (node.type === 'Literal' && typeof node.value === 'string') return node.value
+  if (node.type !== 'TemplateLiteral') return undefined
+  return node.quasis?.map(({ value }) => value.cooked).join('value')
+}
+
+function isMessage(text: string): boolean {
+  return text.trim().split(/\s+/).length >= LEAST_WORDS
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && 'type' in value && 'start' in value
+}
