@@ -15,7 +15,7 @@ export function addAnalyze(program: Command): void {
   const command = program.command('analyze').argument('<results...>', 'result.json of each experiment')
   withOverrides(command, ['min-speedup', 'max-loss-delta', 'price-per-gpu-hour'])
     .description('recompute the verdict from the recorded metrics; runs nothing')
-    .option('--gates <file>', 'take the gates from the top-level gates: of this YAML file instead')
+    .option('--gates <file>', 'judge by the gates in this YAML file, under its top-level gates:')
     .addHelpText('after', GATES_HELP)
     .action(analyze)
 }

@@ -1,4 +1,4 @@
-// speedproof doctor: says what this machine lacks for an experiment.
+// speedproof doctor: reports what is missing on this machine for an experiment.
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { examine } from '../io/machine/doctor.ts'

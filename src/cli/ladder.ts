@@ -37,16 +37,16 @@ export function addLadder(program: Command): void {
   withOverrides(command, ['python', 'seed', 'nproc-per-node', 'timeout-minutes'])
     .description('measure every rung of an experiment, alone and on top of those before it')
     .option('--out <folder>', 'folder for ladder.json, ladder.md and the runs', 'out/ladder')
-    .option('--minutes <value>', 'stop before this time is up; --resume continues')
-    .option('--resume', 'keep what is measured in that folder, and measure the rest in a new sitting')
-    .option('--retry', 'with --resume, launch again what failed')
+    .option('--minutes <value>', 'stop before this many minutes have passed; --resume continues')
+    .option('--resume', 'keep the measurements in that folder, and measure the rest in a new sitting')
+    .option('--retry', 'with --resume, repeat failed launches')
     .option(
       '--set <key=value>',
-      'set in every launch, such as train.updates=60; may be repeated',
+      'trainer setting for every launch, such as train.updates=60; may be repeated',
       collect,
       [],
     )
-    .option('--rungs <names>', 'measure only these, such as bf16,cuda-graph')
+    .option('--rungs <names>', 'measure only these rungs, such as bf16,cuda-graph')
     .option('--show <file>', 'print the tables of this ladder.json; runs nothing')
     .action(ladder)
 }
@@ -57,7 +57,7 @@ async function ladder(experiment: string | undefined, flags: LadderFlags, comman
   console.log(renderLadderTerminal(await readLadder(flags.show)))
 }
 
-/** The file says all that is in the tables: an experiment or another option could not change them. */
+/** The tables come from the file alone; an experiment or another option would have no effect. */
 function refuseOtherInputs(experiment: string | undefined, command: Command): void {
   const other = command.options.find((option) => {
     const name = option.attributeName()
@@ -66,7 +66,7 @@ function refuseOtherInputs(experiment: string | undefined, command: Command): vo
   const ignored = other?.long ?? experiment
   if (ignored !== undefined)
     throw new ConfigError(
-      `--show: prints what its file holds, so ${ignored} would change nothing; leave one of them out`,
+      `--show: got ${ignored} as well, but --show only prints its file. Leave one of them out`,
     )
 }
 
@@ -87,7 +87,9 @@ function jobOf(experiment: string | undefined, flags: LadderFlags): LadderJob {
   const minutes =
     flags.minutes === undefined ? Number.POSITIVE_INFINITY : positiveDecimal('minutes', flags.minutes)
   if (flags.retry && !flags.resume)
-    throw new ConfigError('--retry: launches again what failed, so it needs --resume; add it')
+    throw new ConfigError(
+      '--retry: --resume is missing, and only a resumed ladder has failed launches to repeat. Add --resume',
+    )
   return {
     ...inputsOf(orDefaultExperiment(experiment === undefined ? [] : [experiment]), flags),
     outDirectory: resolve(flags.out),
@@ -110,7 +112,7 @@ function printOutcome(
   if (remaining.length > 0) console.log(`Still to measure, with --resume: ${remaining.join(', ')}`)
   if (isTimeTooShort && !cancelled.aborted)
     console.log(
-      `Nothing was measured: --minutes ${flags.minutes} has no room for a launch between two of the baseline; give more`,
+      `Nothing was measured: --minutes ${flags.minutes} is too short for a launch between two baseline launches. Give more minutes`,
     )
   else if (remaining.length > 0 && !hasBaselineFailed) printResume()
 }

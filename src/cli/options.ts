@@ -10,18 +10,18 @@ import { shellQuote } from '../text/shell-quote.ts'
 export const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
 const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
-  mode: 'compare, or aa: the baseline against itself, which stores the noise floor',
+  mode: 'compare; or aa, which compares the baseline with itself and stores the noise floor',
   preset: 'design and gates: smoke, pull-request, nightly or release',
   python: 'interpreter with torch',
-  base: 'branch, tag or commit that the merge base is taken with, such as origin/main',
-  blocks: 'number of blocks, each one run of both variants, or looks such as 4,6,8',
+  base: 'branch, tag or commit to find the merge base with, such as origin/main',
+  blocks: 'number of blocks (each one run of both variants), or looks such as 4,6,8',
   seed: 'block k trains with this seed + k',
   'nproc-per-node': 'processes on this machine, one per GPU',
   'timeout-minutes': 'limit for one run',
   'price-per-gpu-hour': 'price of one GPU for an hour, for costs',
   'min-speedup':
-    'requires at least this speedup, such as 3.0; of its lower bound, unless the gate has evidence: point',
-  'max-loss-delta': 'required upper bound of the rise in held-out loss, such as 0.001',
+    'required speedup, such as 3.0; its lower bound must reach it, unless the gate has evidence: point',
+  'max-loss-delta': 'limit for the rise in held-out loss, such as 0.001; its upper bound must stay below',
 }
 
 export interface Flags {
@@ -45,7 +45,7 @@ export function orDefaultExperiment(experiments: readonly string[]): readonly st
   if (experiments.length > 0) return experiments
   if (existsSync(DEFAULT_EXPERIMENT)) return [DEFAULT_EXPERIMENT]
   throw new ConfigError(
-    `experiment: got none, and ${process.cwd()} has no ${DEFAULT_EXPERIMENT}; name an experiment file`,
+    `experiment: missing, and ${process.cwd()} has no ${DEFAULT_EXPERIMENT}. Name an experiment file`,
   )
 }
 

@@ -23,12 +23,15 @@ import { printNote, printResume } from './print.ts'
 export function addRun(program: Command): void {
   const command = program
     .command('run')
-    .argument('[experiments...]', `experiment files, one for each question (default: ${DEFAULT_EXPERIMENT})`)
+    .argument(
+      '[experiments...]',
+      `experiment files, which share one verdict (default: ${DEFAULT_EXPERIMENT})`,
+    )
   withOverrides(command, OVERRIDE_NAMES)
     .description('run both variants, compare them and report')
     .option('--out <folder>', 'folder for results', 'out')
-    .option('--noise-floors <folder>', 'folder where noise floors are kept, if not the one of the user')
-    .option('--resume', 'keep the finished blocks of an interrupted experiment in that folder')
+    .option('--noise-floors <folder>', 'folder for noise floors (default: a folder of the user)')
+    .option('--resume', 'continue an interrupted experiment in that folder; its finished blocks are kept')
     .action(run)
 }
 

@@ -27,7 +27,7 @@ const variant = mapping({
     .regex(/^[^-\s][^\s]*$/, 'a branch, tag or commit, or merge-base')
     .optional()
     .describe(
-      'Code to run: a branch, tag or commit, or merge-base, where the checked-out branch parted from its base. Without it the working tree as it is.',
+      'Code to run: a branch, tag or commit, or merge-base, the commit where the checked-out branch left its base. Without it, the working tree as it is.',
     ),
 })
 
@@ -43,14 +43,14 @@ const trainer = mapping({
     .min(1)
     .optional()
     .describe(
-      'First argument that makes the trainer print the resolved config as JSON; without it Speedproof reads the YAML itself.',
+      'First argument that makes the trainer print the resolved config as JSON. Without it, Speedproof reads the YAML itself.',
     ),
   evaluate_command: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'First argument that makes the trainer evaluate the final checkpoints of several runs once more; without it the numbers that the trainings reported are taken as they are.',
+      'First argument that makes the trainer evaluate the final checkpoints of several runs again. Without it, the numbers that the trainings report are used.',
     ),
 })
 
@@ -63,15 +63,15 @@ const launch = mapping({
     .min(1)
     .optional()
     .describe(
-      'host:port of this node, for more than one. The other nodes join with the commands that `plan` prints.',
+      'host:port of this node, required for more than one node. The other nodes join with the commands that `plan` prints.',
     ),
-  timeout_minutes: z.number().positive().max(10_080).default(60).describe('For one run.'),
+  timeout_minutes: z.number().positive().max(10_080).default(60).describe('Time limit for one run.'),
   price_per_gpu_hour: z
     .number()
     .positive()
     .optional()
     .describe(
-      'Makes costs of GPU hours, in the currency of your choice: a row of the report, and cost_per_run.',
+      'Price of one GPU for an hour, in any currency. The report then shows costs, and the gate cost_per_run can be used.',
     ),
   lock_minutes: z
     .number()
@@ -82,13 +82,13 @@ const launch = mapping({
   requirements: path
     .optional()
     .describe(
-      'Lock that `python` was made from (a pip requirements file). A revision with another lock gets a virtual environment of its own, made from that.',
+      'pip requirements file from which the environment of `python` was installed. A revision with a different file gets its own virtual environment.',
     ),
   shared_paths: z
     .array(path)
     .default([])
     .describe(
-      'Folders of the working directory that every revision uses, such as data; without it each has its own.',
+      'Folders of the working directory that all revisions share, such as data. Without it, each revision has its own.',
     ),
   env: environment.default({}).describe('Environment variables of every run.'),
 })
@@ -99,17 +99,19 @@ export const designSection = mapping({
     .number()
     .positive()
     .optional()
-    .describe('Budget: no further look is started that would take more, counting every process as a GPU.'),
+    .describe(
+      'Budget: blocks up to the next look start only if they fit into it. Every process counts as one GPU.',
+    ),
   warm_up_launches: z
     .int()
     .min(0)
     .max(8)
     .default(1)
-    .describe('Runs of each variant that fill caches and count for nothing.'),
+    .describe('Runs of each variant that fill caches and are not measured.'),
   warm_up_set: settings
     .optional()
     .describe(
-      'Set in those runs alone, e.g. train.updates: 20: they need no whole training to compile what it compiles.',
+      'Settings of the warm-up runs alone, e.g. train.updates: 20: they only need to fill the caches.',
     ),
   seed: z
     .int()
@@ -121,25 +123,29 @@ export const designSection = mapping({
 
 export const experimentFile = mapping({
   $schema: z.string().optional(),
-  name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,59}$/, 'small letters, digits and -, such as two-task-4gpu'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,59}$/, 'lowercase letters, digits and -, such as two-task-4gpu'),
   description: z.string().optional(),
   kind: z
     .enum(['same-work', 'recipe', 'regression'])
     .describe(
-      'What may differ: same-work only under speed:, recipe also under recipe:, regression only the revision.',
+      'Where the variants may differ: same-work only under speed:, recipe also under recipe:, regression only in the revision.',
     ),
   mode: z
     .enum(MODES)
     .default('compare')
-    .describe('aa runs the baseline against itself and stores how its runs scatter: the noise floor.'),
+    .describe('aa compares the baseline with itself and stores the scatter of its runs, the noise floor.'),
   preset: z
     .enum(PRESET_NAMES)
     .optional()
-    .describe('Fills in design and gates; what the file names itself wins.'),
+    .describe('Fills in design and gates; values in the file take precedence.'),
   inconclusive: z
     .enum(['red', 'neutral'])
     .default('red')
-    .describe('neutral lets the workflow step go green when required gates stay open for want of evidence.'),
+    .describe(
+      'With neutral, the workflow step passes when required gates are undecided for lack of evidence.',
+    ),
   trainer,
   launch: launch.prefault({}),
   variants: mapping({ baseline: variant, optimized: variant }),
@@ -149,7 +155,9 @@ export const experimentFile = mapping({
     .describe('For `speedproof ladder`: switches, each measured alone and on top of those before it.'),
   gates: gatesFile
     .default(DEFAULT_GATES)
-    .describe('Without it these, of which kind: regression has speedup at_least 0.98 (at most 2% slower).'),
+    .describe(
+      'Without it, these gates apply; kind: regression has speedup at_least 0.98 (at most 2% slower) instead.',
+    ),
 })
 
 /** Keys keep the spelling of the file that they come from; `design.blocks` has become looks. */

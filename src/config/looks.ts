@@ -15,11 +15,13 @@ const blockCount = z.int().min(1).max(MOST_BLOCKS)
 const level = z.number().min(SMALLEST_LEVEL).max(LARGEST_LEVEL)
 
 const look = mapping({
-  blocks: blockCount.describe('Measured blocks after which it is taken.'),
+  blocks: blockCount.describe('Number of measured blocks after which this look is taken.'),
   pass_level: level.describe(
     'One-sided error rate of the bound that passes a gate: 0.05 is a bound at 95% confidence.',
   ),
-  fail_level: level.describe('The same of the bound that fails a gate; for now equal to pass_level.'),
+  fail_level: level.describe(
+    'One-sided error rate of the bound that fails a gate; for now it must equal pass_level.',
+  ),
 })
 
 export type Look = z.infer<typeof look>
@@ -28,18 +30,18 @@ export type Look = z.infer<typeof look>
 export const LOOK_KEYS = {
   blocks: z
     .union([blockCount, z.array(blockCount).min(1).max(MOST_LOOKS)], {
-      error: 'a whole number of blocks from 1 to 64, or a growing list of such numbers as in [4, 6, 8]',
+      error: 'a whole number of blocks from 1 to 64, or an increasing list such as [4, 6, 8]',
     })
     .optional()
     .describe(
-      'Blocks to run, each one run of both variants; an even number cancels linear drift. A list gives the looks: after each, the experiment stops if it is decided. All looks together err in at most 5% on each side. Default [4, 6, 8].',
+      'Number of blocks, each one run of both variants; an even number cancels linear drift. With a list, the experiment stops at the first number of blocks that is enough to decide. All looks together err in at most 5% on each side. Default [4, 6, 8].',
     ),
   looks: z
     .array(look)
     .min(1)
     .max(MOST_LOOKS)
     .optional()
-    .describe('In place of blocks: the looks, each with its own error rates.'),
+    .describe('Instead of blocks: the looks, each with its own error rates.'),
 }
 
 const DEFAULT_BLOCKS: readonly number[] = [4, 6, 8]
@@ -65,15 +67,15 @@ export function withLooks<Design extends DesignKeys>(
     context.addIssue({ code: 'custom', path: [key], input, message })
   const found = looks ?? looksAfter(blocks ?? DEFAULT_BLOCKS)
   if (looks !== undefined && blocks !== undefined)
-    refuse('looks', looks, 'it alone, or design.blocks alone: remove one of the two')
+    refuse('looks', looks, 'only one of design.looks and design.blocks; remove the other')
   if (found.some((one, index) => one.blocks <= (found[index - 1]?.blocks ?? 0)))
     refuse(
       looks === undefined ? 'blocks' : 'looks',
       looks ?? blocks,
-      'growing numbers of blocks such as [4, 6, 8]',
+      'increasing numbers of blocks such as [4, 6, 8]',
     )
   const uneven = found.find((one) => one.pass_level !== one.fail_level)
   if (uneven !== undefined)
-    refuse('looks', looks, `pass_level and fail_level to be equal in each look, such as 0.0166 and 0.0166`)
+    refuse('looks', looks, 'equal pass_level and fail_level in each look, such as 0.0166 for both')
   return { ...design, looks: found }
 }

@@ -1,4 +1,4 @@
-// What `mode: aa` makes of an experiment: its baseline against itself, to learn what the machine does by itself.
+// What `mode: aa` makes of an experiment: its baseline against itself, to measure the noise of the machine.
 import { ConfigError } from '../errors.ts'
 import type { Experiment } from './experiment.ts'
 import type { GatesFile } from './gates/gates.ts'
@@ -25,7 +25,7 @@ export function inMode(
   const most = Math.max(...design.looks.map(({ blocks }) => blocks))
   if (askedBlocks !== undefined && most * 2 < MIN_NOISE_RUNS) {
     throw new ConfigError(
-      `blocks: got ${most}, but an A/A needs at least ${MIN_NOISE_RUNS} runs: ${MIN_NOISE_RUNS / 2} blocks or more`,
+      `blocks: got ${most}, expected at least ${MIN_NOISE_RUNS / 2}: mode aa needs ${MIN_NOISE_RUNS} runs to measure the noise`,
     )
   }
   return {

@@ -32,20 +32,21 @@ function checkCombinations({ trainer, launch, variants }: Experiment, file: stri
     const devices = variants[variant].env.CUDA_VISIBLE_DEVICES
     if (devices === undefined) continue
     throw new ConfigError(
-      `${file}: variants.${variant}.env.CUDA_VISIBLE_DEVICES: got "${devices}", expected it under launch.env, since both variants use the same GPUs`,
+      `${file}: variants.${variant}.env.CUDA_VISIBLE_DEVICES: got "${devices}", but both variants use the same GPUs. Move it to launch.env`,
     )
   }
   if ((trainer.module === undefined) === (trainer.script === undefined)) {
-    throw new ConfigError(`${file}: trainer: expected exactly one of module and script`)
+    const found = trainer.module === undefined ? 'neither' : 'both'
+    throw new ConfigError(`${file}: trainer: got ${found}, expected exactly one of module and script`)
   }
   if (launch.nnodes > 1 && launch.rdzv_endpoint === undefined) {
     throw new ConfigError(
-      `${file}: launch.rdzv_endpoint: missing; ${launch.nnodes} nodes need a meeting point such as host:29400`,
+      `${file}: launch.rdzv_endpoint: missing; ${launch.nnodes} nodes need an address to meet at. Set it, for example to host:29400`,
     )
   }
   if (launch.nnodes === 1 && launch.rdzv_endpoint !== undefined) {
     throw new ConfigError(
-      `${file}: launch.rdzv_endpoint: got "${launch.rdzv_endpoint}", but nnodes is 1; leave it out or raise nnodes`,
+      `${file}: launch.rdzv_endpoint: got "${launch.rdzv_endpoint}", but launch.nnodes is 1. Leave it out, or raise nnodes`,
     )
   }
 }

@@ -6,10 +6,12 @@ import { ConfigError } from '../errors.ts'
 const names = z.array(z.string()).default([])
 
 const rung = mapping({
-  name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,59}$/, 'small letters, digits and -, such as compile-blocks'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,59}$/, 'lowercase letters, digits and -, such as compile-blocks'),
   set: settings.describe('What it changes in the baseline, by dotted key, e.g. speed.compile: blocks.'),
-  needs: names.describe('Earlier rungs without which it cannot work; alone, it is measured with them.'),
-  replaces: names.describe('Earlier rungs that it takes the place of: from here on they are not in the sum.'),
+  needs: names.describe('Earlier rungs that it depends on; alone, it is measured with them.'),
+  replaces: names.describe('Earlier rungs that it replaces; from this rung on, they are not in the sum.'),
   predicts: z
     .string()
     .optional()
@@ -26,7 +28,7 @@ export const ladderSection = mapping({
     .min(1)
     .max(64)
     .default(4)
-    .describe('Launches between two of the baseline, which tell how the machine drifts.'),
+    .describe('Number of launches between two baseline launches, which show how the machine drifts.'),
   rungs: z.array(rung).min(1).max(64),
 })
 
@@ -38,13 +40,16 @@ export function checkLadder({ rungs }: Ladder, file: string): void {
   const earlier: string[] = []
   for (const { name, set, needs, replaces } of rungs) {
     const where = `${file}: ladder.rungs: ${name}`
-    if (earlier.includes(name)) throw new ConfigError(`${where}: there are two of this name; rename one`)
-    if (Object.keys(set).length === 0) throw new ConfigError(`${where}.set: is empty; name what it changes`)
+    if (earlier.includes(name)) throw new ConfigError(`${where}: two rungs have this name; rename one`)
+    if (Object.keys(set).length === 0)
+      throw new ConfigError(`${where}.set: got {}, expected at least one setting that the rung changes`)
     for (const [key, others] of Object.entries({ needs, replaces })) {
       const unknown = others.find((other) => !earlier.includes(other))
       if (unknown === undefined) continue
       const known =
-        earlier.length > 0 ? `one of those before it: ${earlier.join(', ')}` : 'none, as the first'
+        earlier.length > 0
+          ? `one of the earlier rungs: ${earlier.join(', ')}`
+          : 'an empty list, since this is the first rung'
       throw new ConfigError(`${where}.${key}: got "${unknown}", expected ${known}`)
     }
     earlier.push(name)

@@ -127,7 +127,7 @@ function resultOf(
   return { measurement, speedup, gain, readBack, problems, verdict: verdictOf(problems, gain, isInactive) }
 }
 
-/** The baseline is that beside the launch, which has been checked; any other may be of another sitting, code or machine. */
+/** The baseline launches around the launch have been checked; any other may be of another sitting, code or machine. */
 function betweenProblems(
   experiment: Experiment,
   [without, own]: readonly [RunSummary, RunSummary],
@@ -138,7 +138,7 @@ function betweenProblems(
     .map(({ name, detail }) => `${name}: ${detail}`)
 }
 
-/** A gain of less than 2% is none, as in other places. */
+/** A gain of less than 2% does not count, as elsewhere. */
 export const NO_GAIN = Math.exp(MATTERS)
 
 function verdictOf(problems: readonly string[], gain: Effect | null, isInactive: boolean): RungVerdict {

@@ -19,7 +19,7 @@ export interface LadderOutcome {
   readonly isTimeTooShort: boolean
   /** Titles of what is still to be measured. */
   readonly remaining: readonly string[]
-  /** The baseline failed by itself, so that calling again leads nowhere. */
+  /** The baseline failed undisturbed, so another call would fail too. */
   readonly hasBaselineFailed: boolean
 }
 
@@ -57,14 +57,18 @@ async function whatRemains(
 
 function requireFreeMachine(lock: LockFacts): void {
   if (lock.status === 'timed-out')
-    throw new UnfitMachineError(`the machine is not free: ${lock.waitedFor} has it`)
+    throw new UnfitMachineError(
+      `the machine is not free: ${lock.waitedFor} uses it. Wait until it ends, or raise launch.lock_minutes`,
+    )
 }
 
 /** The check of a lost lock does not need the GPUs. */
-const NOT_LOOKED_FOR = { status: 'not-measured', reason: 'the machine was looked at before' } as const
+const NOT_LOOKED_FOR = { status: 'not-measured', reason: 'the machine was examined before' } as const
 
 function requireLockHeld(lock: LockFacts): void {
   const { status, detail } = checkLock(lock, NOT_LOOKED_FOR)
   if (status === 'failed')
-    throw new UnfitMachineError(`lock: ${detail}; --resume keeps what was measured before`)
+    throw new UnfitMachineError(
+      `lock: ${detail}. Continue with --resume, which keeps what was measured before`,
+    )
 }

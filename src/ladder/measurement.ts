@@ -64,7 +64,7 @@ function finishedMeasurement(
   record: LadderRecord,
 ): FinishedMeasurement {
   const baselines = baselineRuns(record, launch.sitting)
-  // Timed over the same samples as all baseline launches of its sitting, so that these tell when it has settled.
+  // Timed over the same samples as all baseline launches of its sitting, so that these show when it has settled.
   const isOther = ({ run }: FinishedRun) => run.id !== outcome.run.id
   const summaries = summarizeRuns([...baselines.filter(isOther), outcome])
   const order = record.launches.map(({ launched }) => launched.outcome.run.id)

@@ -8,7 +8,7 @@ export interface RungSettings {
   readonly rung: Rung
   /** The rung with all that it needs. */
   readonly alone: Settings
-  /** What it needs by itself; null if nothing. */
+  /** What it needs, without the rung itself; null if nothing. */
   readonly needs: Settings | null
   /** All rungs up to this one, without those that were replaced or left out. */
   readonly sum: Settings

@@ -22,7 +22,7 @@ export interface LadderRung {
   readonly alone: TrainingHash
   /** What `alone` is compared with: the baseline, or the baseline with what the rung needs. */
   readonly from: TrainingHash
-  /** Null if the trainer refuses it, for want of a rung that was left out. */
+  /** Null if the trainer refuses it because it needs a rung that was left out. */
   readonly sum: TrainingHash | null
   /** The sum without this rung. */
   readonly sumBefore: TrainingHash

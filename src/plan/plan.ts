@@ -45,7 +45,7 @@ export function planRuns(experiment: Experiment): PlannedRun[] {
   }))
 }
 
-/** In a folder of its own beside the first attempt's. */
+/** In its own folder, next to that of the first attempt. */
 export function repeatOf(run: PlannedRun): PlannedRun {
   return { ...run, id: `${run.id}-repeat`, repeats: run.id }
 }

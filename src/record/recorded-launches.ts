@@ -16,7 +16,7 @@ export function refuseForeignLaunches(
     const run = planned.find(({ id }) => id === runId)
     if (run === undefined) {
       throw new ConfigError(
-        `${file}: launches.${index}.runId: got ${JSON.stringify(runId)}, which is no run of this experiment's plan; take result.json as it was written`,
+        `${file}: launches.${index}.runId: got ${JSON.stringify(runId)}, which is not a run of this experiment's plan. Use result.json as Speedproof wrote it`,
       )
     }
     const first = launches.findIndex((other) => other.runId === runId)
@@ -33,5 +33,5 @@ function doubled(
   const both = indices
     .map((index) => `launches.${index} (started ${JSON.stringify(launches[index]?.startedAt)})`)
     .join(' and ')
-  return `${file}: ${both} are both ${run.id}: ${runTitle(run)}, seed ${run.seed}; a run is launched once, so take result.json as it was written`
+  return `${file}: ${both} are both ${run.id}: ${runTitle(run)}, seed ${run.seed}; each run is launched once. Use result.json as Speedproof wrote it`
 }

@@ -50,7 +50,7 @@ export interface Result extends Request {
   readonly launches: readonly LaunchRecord[]
   /** The process that evaluated the final checkpoints once more, if there was one. */
   readonly reevaluation: LaunchRecord | null
-  /** Why the launches that the plan has and `launches` has not were not run. */
+  /** Why planned launches that are missing in `launches` were not run. */
   readonly notRun: NotRunReason
   readonly outcomes: readonly OutcomeLine[]
   /** The finished runs that count. */
@@ -133,7 +133,7 @@ const recordedFile = z.object({
   overrides: overridesSchema,
   revision: z
     .string()
-    .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
+    .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit hash, followed by -dirty if it had changes')
     .nullable(),
   untracked: z.array(z.string()),
   outDirectory: z.string(),

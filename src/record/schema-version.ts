@@ -11,8 +11,8 @@ export function refuseOtherVersion(json: unknown, file: string): void {
   if (version === undefined || version === RECORD_SCHEMA_VERSION) return
   const isOlder = typeof version === 'number' && version < RECORD_SCHEMA_VERSION
   const remedy = isOlder
-    ? 'it was recorded by an older release: read it with that release, or measure again'
-    : 'it was not recorded by this release: read it with a newer one'
+    ? 'an older release wrote it. Read it with that release, or measure again'
+    : 'this release did not write it. Read it with a newer release'
   throw new ConfigError(
     `${file}: schemaVersion: got ${JSON.stringify(version)}, expected ${RECORD_SCHEMA_VERSION}; ${remedy}`,
   )

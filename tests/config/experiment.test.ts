@@ -126,10 +126,10 @@ describe('a refusal', () => {
 
   test('of a wrong number says which numbers are right', () => {
     expect(refused({ design: 'design: { blocks: 2.5 }' })).toMatchInlineSnapshot(
-      `"x.yaml: design.blocks: got 2.5, expected a whole number of blocks from 1 to 64, or a growing list of such numbers as in [4, 6, 8]"`,
+      `"x.yaml: design.blocks: got 2.5, expected a whole number of blocks from 1 to 64, or an increasing list such as [4, 6, 8]"`,
     )
     expect(refused({ design: 'design: { blocks: "4" }' })).toMatchInlineSnapshot(
-      `"x.yaml: design.blocks: got "4", expected a whole number of blocks from 1 to 64, or a growing list of such numbers as in [4, 6, 8]"`,
+      `"x.yaml: design.blocks: got "4", expected a whole number of blocks from 1 to 64, or an increasing list such as [4, 6, 8]"`,
     )
     expect(refused({ design: 'design: { blocks: 0 }' })).toMatchInlineSnapshot(
       `"x.yaml: design.blocks: got 0, expected at least 1"`,
@@ -152,16 +152,16 @@ describe('a refusal', () => {
 
   test('of a wrong text says which texts are right', () => {
     expect(refused({ name: 'name: Two Task' })).toMatchInlineSnapshot(
-      `"x.yaml: name: got "Two Task", expected small letters, digits and -, such as two-task-4gpu"`,
+      `"x.yaml: name: got "Two Task", expected lowercase letters, digits and -, such as two-task-4gpu"`,
     )
     expect(refused({ kind: 'kind: fair' })).toMatchInlineSnapshot(
       `"x.yaml: kind: got "fair", expected one of same-work, recipe, regression"`,
     )
     expect(refused({ launch: 'launch: { python: "" }' })).toMatchInlineSnapshot(
-      `"x.yaml: launch.python: got "", expected a text of length at least 1"`,
+      `"x.yaml: launch.python: got "", expected a string of length at least 1"`,
     )
     expect(refused({ launch: 'launch: { env: { OMP_NUM_THREADS: 1 } }' })).toMatchInlineSnapshot(
-      `"x.yaml: launch.env.OMP_NUM_THREADS: got 1, expected a text (in quotes, if it looks like a number)"`,
+      `"x.yaml: launch.env.OMP_NUM_THREADS: got 1, expected a string (in quotes, if it looks like a number)"`,
     )
     expect(refused({ launch: 'launch: { env: { A-B: "1" } }' })).toMatchInlineSnapshot(
       `"x.yaml: launch.env.A-B: got "1", expected a name of an environment variable"`,
@@ -169,13 +169,13 @@ describe('a refusal', () => {
     const variants =
       'variants: { baseline: { config: a, env: { CUDA_VISIBLE_DEVICES: "2" } }, optimized: { config: b } }'
     expect(refused({ variants })).toMatchInlineSnapshot(
-      `"x.yaml: variants.baseline.env.CUDA_VISIBLE_DEVICES: got "2", expected it under launch.env, since both variants use the same GPUs"`,
+      `"x.yaml: variants.baseline.env.CUDA_VISIBLE_DEVICES: got "2", but both variants use the same GPUs. Move it to launch.env"`,
     )
   })
 
   test('of a long value shows its start', () => {
     expect(refused({ name: `name: ${'x'.repeat(1000)}` })).toMatchInlineSnapshot(
-      `"x.yaml: name: got "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..., expected small letters, digits and -, such as two-task-4gpu"`,
+      `"x.yaml: name: got "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..., expected lowercase letters, digits and -, such as two-task-4gpu"`,
     )
   })
 
@@ -183,7 +183,7 @@ describe('a refusal', () => {
     const variants =
       'variants: { baseline: { config: a }, optimized: { config: b, set: { speed: { compile: true } } } }'
     expect(refused({ variants })).toMatchInlineSnapshot(
-      `"x.yaml: variants.optimized.set.speed: got {"compile":true}, expected a text, a number, true, false, null or a list of them"`,
+      `"x.yaml: variants.optimized.set.speed: got {"compile":true}, expected a string, a number, true, false, null or a list of them"`,
     )
   })
 })
@@ -211,16 +211,16 @@ describe('looks', () => {
 
   test('are refused beside blocks', () => {
     expect(refused({ design: `design: { blocks: 4, looks: [${look(4)}] }` })).toMatchInlineSnapshot(
-      `"x.yaml: design.looks: got [{"blocks":4,"pass_level":0.02,"fail_level":0.02}], expected it alone, or design.blocks alone: remove one of the two"`,
+      `"x.yaml: design.looks: got [{"blocks":4,"pass_level":0.02,"fail_level":0.02}], expected only one of design.looks and design.blocks; remove the other"`,
     )
   })
 
   test('grow', () => {
     expect(refused({ design: 'design: { blocks: [4, 4] }' })).toMatchInlineSnapshot(
-      `"x.yaml: design.blocks: got [4,4], expected growing numbers of blocks such as [4, 6, 8]"`,
+      `"x.yaml: design.blocks: got [4,4], expected increasing numbers of blocks such as [4, 6, 8]"`,
     )
     expect(refusedLooks(look(6), look(4))).toMatch(
-      /design\.looks: got .*, expected growing numbers of blocks/,
+      /design\.looks: got .*, expected increasing numbers of blocks/,
     )
   })
 
@@ -230,7 +230,7 @@ describe('looks', () => {
       x.yaml: design.looks.0.fail_level: got 0.95, expected at most 0.05"
     `)
     expect(refusedLooks(look(4, 0))).toContain('design.looks.0.pass_level: got 0, expected at least 0.0001')
-    expect(refusedLooks(look(4, 0.02, 0.01))).toContain('expected pass_level and fail_level to be equal')
+    expect(refusedLooks(look(4, 0.02, 0.01))).toContain('expected equal pass_level and fail_level')
   })
 })
 
@@ -238,10 +238,10 @@ describe('trainer', () => {
   test('is a module or a script, not both and not neither', () => {
     expect(parsed({ trainer: 'trainer: { script: train.py }' }).trainer).toEqual({ script: 'train.py' })
     expect(refused({ trainer: 'trainer: {}' })).toMatchInlineSnapshot(
-      `"x.yaml: trainer: expected exactly one of module and script"`,
+      `"x.yaml: trainer: got neither, expected exactly one of module and script"`,
     )
     expect(refused({ trainer: 'trainer: { module: a, script: b.py }' })).toMatchInlineSnapshot(
-      `"x.yaml: trainer: expected exactly one of module and script"`,
+      `"x.yaml: trainer: got both, expected exactly one of module and script"`,
     )
     expect(refused({ trainer: 'trainer: { module: "-c" }' })).toMatchInlineSnapshot(
       `"x.yaml: trainer.module: got "-c", expected a Python module such as trainer"`,
@@ -252,14 +252,14 @@ describe('trainer', () => {
 describe('launch', () => {
   test('on several nodes needs a meeting point', () => {
     expect(refused({ launch: 'launch: { nnodes: 2 }' })).toMatchInlineSnapshot(
-      `"x.yaml: launch.rdzv_endpoint: missing; 2 nodes need a meeting point such as host:29400"`,
+      `"x.yaml: launch.rdzv_endpoint: missing; 2 nodes need an address to meet at. Set it, for example to host:29400"`,
     )
     expect(parsed({ launch: 'launch: { nnodes: 2, rdzv_endpoint: "h:29400" }' }).launch.nnodes).toBe(2)
   })
 
   test('on one node has none', () => {
     expect(refused({ launch: 'launch: { rdzv_endpoint: "h:29400" }' })).toMatchInlineSnapshot(
-      `"x.yaml: launch.rdzv_endpoint: got "h:29400", but nnodes is 1; leave it out or raise nnodes"`,
+      `"x.yaml: launch.rdzv_endpoint: got "h:29400", but launch.nnodes is 1. Leave it out, or raise nnodes"`,
     )
   })
 

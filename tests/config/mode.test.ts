@@ -49,7 +49,7 @@ describe('an experiment in mode aa', () => {
   test('refuses fewer than 10 runs to whoever asks for them by name', () => {
     const overrides = parseOverrides({ mode: 'aa', blocks: '4' })
     expect(refusal(() => parseExperiment(file('8'), 'x.yaml', overrides))).toBe(
-      'blocks: got 4, but an A/A needs at least 10 runs: 5 blocks or more',
+      'blocks: got 4, expected at least 5: mode aa needs 10 runs to measure the noise',
     )
   })
 
@@ -62,7 +62,7 @@ describe('one training under two names', () => {
   const same = { baseline: { batch: 512 }, optimized: { batch: 512 } }
 
   test('is refused outside of mode aa, with the remedy', () => {
-    expect(refusal(() => refuseIdentical(anExperiment(), same))).toContain('run it with mode aa')
+    expect(refusal(() => refuseIdentical(anExperiment(), same))).toContain('use mode aa')
     expect(() => refuseIdentical(anExperiment({ mode: 'aa' }), same)).not.toThrow()
   })
 

@@ -45,11 +45,15 @@ describe('its gates', () => {
 
 describe('is refused', () => {
   it.each([
-    ['with another config', { optimized: 'set: { speed.compile: true }' }, 'but set.speed.compile differs'],
+    [
+      'with another config',
+      { optimized: 'set: { speed.compile: true }' },
+      'x.yaml: variants: set.speed.compile differs (baseline null, optimized true)',
+    ],
     [
       'at one revision',
       { baseline: '' },
-      'both are the working tree; give the baseline revision: merge-base',
+      'both revisions are the working tree, but a regression experiment compares two. Give the baseline revision: merge-base',
     ],
     ['with a ref that is an option', { baseline: 'revision: --all' }, 'expected a branch, tag or commit'],
     ['with a lock elsewhere', { more: 'launch: { requirements: ../a.lock }' }, 'launch.requirements: got'],
@@ -65,7 +69,7 @@ describe('is refused', () => {
   it('with a script that is the same for every revision', () => {
     const text = file().replace('train.py', '/opt/train.py')
     expect(refusal(() => parseExperiment(text, 'x.yaml'))).toMatchInlineSnapshot(
-      `"x.yaml: trainer.script: got "/opt/train.py", expected a path below the working directory, since each revision has its own"`,
+      `"x.yaml: trainer.script: got "/opt/train.py", expected a path inside the working directory, since each revision has its own"`,
     )
   })
 

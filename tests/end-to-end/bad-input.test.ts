@@ -74,7 +74,7 @@ it.each<[string, BadInput, RegExp]>([
   [
     'a Python without torch',
     { inputs: { python: './bare-python' }, spoil: addPythonWithoutTorch },
-    /^launch\.python: "\.\/bare-python" has no torch.*install torch/,
+    /^launch\.python: got "\.\/bare-python", which has no torch.*Install torch/,
   ],
   [
     'a Python that is not there',

@@ -86,7 +86,7 @@ describe('a ladder in one sitting', () => {
     expect(ran.stdout).toContain('fast: reads back switch: off -> fast')
     expect(ran.stdout).toContain('slow: reads back switch: fast -> slow; alone with fast, which it needs')
     expect(ran.stdout).toContain('broken alone: failed, out-of-memory: rank 0')
-    expect(ran.stdout).toContain('broken is left out of later sums: it failed in its own')
+    expect(ran.stdout).toContain('broken is left out of later sums: its own sum failed')
   })
 
   it('measures the baseline first, in between and last, and no training twice', async () => {
@@ -136,9 +136,9 @@ it('a ladder that runs out of time ends with 3, and --resume measures the rest i
   const ladder = { ...LADDER, rungs: RUNGS.slice(0, 1) }
   const folder = await anExperiment({ ladder })
   const tooShort = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--out', 'short', '--minutes', '0.2')
-  expect(tooShort).toMatchObject({ exitCode: 3, stdout: expect.not.stringContaining('To go on') })
+  expect(tooShort).toMatchObject({ exitCode: 3, stdout: expect.not.stringContaining('To continue') })
   expect(tooShort.stdout).toContain(
-    'Nothing was measured: --minutes 0.2 has no room for a launch between two of the baseline; give more\n',
+    'Nothing was measured: --minutes 0.2 is too short for a launch between two baseline launches. Give more minutes\n',
   )
 
   vi.stubEnv('NODE_OPTIONS', `--import=${LATE_CLOCK}`)
@@ -147,7 +147,7 @@ it('a ladder that runs out of time ends with 3, and --resume measures the rest i
   vi.unstubAllEnvs()
   expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
   expect(cut.stdout).toContain('Still to measure, with --resume: ')
-  expect(cut.stdout).toContain('Nothing was measured: --minutes 5 has no room for a launch between two')
+  expect(cut.stdout).toContain('Nothing was measured: --minutes 5 is too short for a launch between two')
   const { launches } = await recordOf(folder)
   expect(launches).toHaveLength(1)
   const rest = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--resume')
@@ -170,7 +170,7 @@ it('a ladder that is cut says what is left, the cut launch last, and leaves what
   expect(cut).toMatchObject({ exitCode: 3, stderr: '' })
   expect(rowOf(cut, SUM, 'broken')).toContain('failed: out-of-memory')
   expect(cut.stdout).toContain(
-    'Still to measure, with --resume: sum up to hanging, optimized variant, hanging alone\nTo go on: ',
+    'Still to measure, with --resume: sum up to hanging, optimized variant, hanging alone\nTo continue: ',
   )
 })
 
@@ -217,18 +217,20 @@ it('what was measured with another --seed is not resumed', async () => {
   expect((await call('--seed', '3')).exitCode).toBe(0)
   const other = await call('--resume', '--seed', '4')
   expect(other.exitCode).toBe(2)
-  expect(other.stderr).toContain('out/ladder was measured with 3; give --seed 3, or another --out')
+  expect(other.stderr).toContain('out/ladder was measured with seed 3. Give --seed 3, or another --out')
   expect((await call('--resume', '--seed', '3')).exitCode).toBe(0)
 })
 
 it('what was measured with another --set stays in the file, and is counted below the tables', async () => {
   const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
   const call = (...flags: string[]) => speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags)
-  expect((await call()).stdout).not.toContain('of other settings')
+  expect((await call()).stdout).not.toContain('with other settings')
   const { launches } = await recordOf(folder)
   const other = await call('--resume', '--set', 'steps=30')
   expect(other).toMatchObject({ exitCode: 0, stderr: '' })
-  expect(other.stdout).toContain(`${launches.length} launches of other settings, from sitting 1, kept in`)
+  expect(other.stdout).toContain(
+    `${launches.length} launches with other settings, from sitting 1: in ladder.json`,
+  )
   expect((await recordOf(folder)).launches.slice(0, launches.length)).toEqual(launches)
 })
 
@@ -241,7 +243,7 @@ it.each([
   const folder = await anExperiment({ ladder: LADDER, optimized: UNSWITCHED })
   const { exitCode, stderr } = await speedproof(folder, 'ladder', '--show', 'ladder.json', ...flags)
   expect(exitCode).toBe(2)
-  expect(stderr).toContain(`--show: prints what its file holds, so ${name} would change nothing`)
+  expect(stderr).toContain(`--show: got ${name} as well, but --show only prints its file`)
 })
 
 it('what a killed call left of a launch is moved aside', async () => {
@@ -258,26 +260,26 @@ describe('a ladder is refused with 2', () => {
       'with a rung outside of speed: in a same-work experiment',
       { rungs: [{ name: 'short', set: { steps: 10 } }] },
       [],
-      'ladder: short alone: a same-work experiment may not change steps',
+      'ladder: short alone: changes steps, which a same-work experiment may not',
     ],
     [
       'with a rung that is set already',
       { rungs: [{ name: 'idle', set: { 'speed.step_seconds': 0.004 } }] },
       [],
-      'ladder: idle: sets only what is set without it',
+      'ladder: idle: changes nothing',
     ],
     [
       'with an unknown name',
       LADDER,
       ['--rungs', 'fast,typo'],
-      '--rungs: got "typo", expected some of fast, unseen, broken, slow',
+      '--rungs: got "typo", expected one or more of fast, unseen, broken, slow',
     ],
     ['with no time', LADDER, ['--minutes', 'soon'], 'minutes: got "soon"'],
     [
       'to resume what was not begun',
       LADDER,
       ['--resume'],
-      'has no ladder.json, so nothing in it can go on; name the folder of the interrupted ladder with --out',
+      'has no ladder.json, so there is nothing to resume. Name the folder of the interrupted ladder with --out',
     ],
     [
       'to retry what was not begun, with the call that begins it',
@@ -285,12 +287,7 @@ describe('a ladder is refused with 2', () => {
       ['--retry', '--resume'],
       `\nTo start without --resume: speedproof ladder ${EXPERIMENT_FILE}\n`,
     ],
-    [
-      'to retry without --resume',
-      LADDER,
-      ['--retry'],
-      '--retry: launches again what failed, so it needs --resume',
-    ],
+    ['to retry without --resume', LADDER, ['--retry'], '--retry: --resume is missing'],
   ])('%s', async (_, ladder, flags, message) => {
     const folder = await anExperiment(ladder === undefined ? {} : { ladder })
     const { exitCode, stderr } = await speedproof(folder, 'ladder', EXPERIMENT_FILE, ...flags)

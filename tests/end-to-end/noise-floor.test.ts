@@ -48,7 +48,7 @@ it('is what an experiment with one training under two names is told about', asyn
   const folder = await anExperiment({ optimized: { step_seconds: 0.004, switch: undefined } })
   expect(await speedproof(folder, 'run', EXPERIMENT_FILE)).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringContaining('baseline and optimized are one and the same training; give optimized'),
+    stderr: expect.stringContaining('baseline and optimized are the same training. Change a setting'),
   })
 })
 
@@ -56,7 +56,7 @@ it('needs 10 runs', async () => {
   const folder = await anExperiment()
   expect(await speedproof(folder, 'run', EXPERIMENT_FILE, '--mode', 'aa', '--blocks', '4')).toMatchObject({
     exitCode: 2,
-    stderr: 'blocks: got 4, but an A/A needs at least 10 runs: 5 blocks or more\n',
+    stderr: expect.stringMatching(/^blocks: got 4, expected at least 5: .* 10 runs/),
   })
 })
 

@@ -68,7 +68,7 @@ it('a plan names the revisions, and leaves no worktree', async () => {
   expect(stdout).toContain(`| 01-block-1-baseline  | measured | baseline  | 1    | ${base} (merge-base) |`)
   expect(stdout).toContain('| 02-block-1-optimized | measured | optimized | 1    | working tree')
   expect(stdout).toMatch(
-    /^regression: both revisions are .*, so this tells nothing of a change; name another base$/m,
+    /^regression: both revisions are .*, so the result cannot show the effect of a change\. Name another base$/m,
   )
   expect(await worktreesOf(folder)).toEqual([])
 })

@@ -99,7 +99,7 @@ describe('a finished run', () => {
     expect(services.github.checks).toMatchObject([
       {
         conclusion: 'failure',
-        output: { summary: expect.stringContaining('which holds the working directory') },
+        output: { summary: expect.stringContaining('which contains the working directory') },
       },
     ])
     expect(await readdir(folder)).toEqual([])

@@ -108,7 +108,7 @@ it('a plan has both, and two of one name are refused before anything is run', as
   expect(baseless.stderr).toMatch(/^experiment\.yaml: variants\.baseline\.revision: got "merge-base"/)
   const clash = await speedproof(await twoQuestions(3, 'regression'), 'run', ...BOTH, '--base', 'main')
   expect(clash.exitCode).toBe(2)
-  expect(clash.stderr).toContain('faster.yaml, experiment.yaml: name: both are called "regression"')
+  expect(clash.stderr).toContain('faster.yaml, experiment.yaml: name: got "regression" in both')
 })
 
 it('launch nothing more once one may have left a process, and are inconclusive', async () => {

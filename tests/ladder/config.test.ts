@@ -40,27 +40,27 @@ test.each([
   [
     'two of one name',
     ['name: a, set: { k: 1 }', 'name: a, set: { k: 2 }'],
-    'x.yaml: ladder.rungs: a: there are two of this name; rename one',
+    'x.yaml: ladder.rungs: a: two rungs have this name',
   ],
   [
     'one that sets nothing',
     ['name: a, set: {}'],
-    'x.yaml: ladder.rungs: a.set: is empty; name what it changes',
+    'x.yaml: ladder.rungs: a.set: got {}, expected at least one setting',
   ],
   [
     'one that needs a later one',
     ['name: a, set: { k: 1 }', 'name: b, set: { k: 2 }, needs: [c]', 'name: c, set: { k: 3 }'],
-    'x.yaml: ladder.rungs: b.needs: got "c", expected one of those before it: a',
+    'x.yaml: ladder.rungs: b.needs: got "c", expected one of the earlier rungs: a',
   ],
   [
     'a first one that replaces another',
     ['name: a, set: { k: 1 }, replaces: [b]'],
-    'x.yaml: ladder.rungs: a.replaces: got "b", expected none, as the first',
+    'x.yaml: ladder.rungs: a.replaces: got "b", expected an empty list',
   ],
   [
     'a name with a blank',
     ['name: a b, set: { k: 1 }'],
-    'small letters, digits and -, such as compile-blocks',
+    'got "a b", expected lowercase letters, digits and -',
   ],
 ])('a ladder with %s is refused', (_, rungs, message) => {
   expect(refusal(() => withRungs(...rungs))).toContain(message)
@@ -79,7 +79,7 @@ test.each([
   ['train.updates', '--set: got "train.updates", expected KEY=VALUE such as train.updates=60'],
   ['__proto__=1', '--set: __proto__: unknown key'],
   ['=60', '--set: got "=60", expected KEY=VALUE such as train.updates=60'],
-  ['speed={compile: blocks}', '--set: speed: got {"compile":"blocks"}, expected a text, a number'],
+  ['speed={compile: blocks}', '--set: speed: got {"compile":"blocks"}, expected a string, a number'],
 ])('--set %s is refused', (text, message) => {
   expect(refusal(() => parseSetFlags([text]))).toContain(message)
 })

@@ -72,10 +72,10 @@ test('below the tables stands how to read them, what was read back, and every si
   const text = renderLadderTerminal(await aLadder([RUNG], [LAUNCHES], { settings: { 'train.updates': 60 } }))
   expect(text.slice(text.indexOf('How to read it'))).toMatchInlineSnapshot(`
     "How to read it
-      speedup: baseline / own seconds per sample in the steady state, against the mean of the baseline launches right before and after it.
-      gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups. Of several launches of a training the last counts that stands beside what it is compared with.
-      noise: one launch scatters by 0.18% (standard deviation, from 1 pair of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike, and by what its own steps tell besides; in brackets its 95% interval. One that holds 1.00x reads "no gain" if it ends below 1.02x, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".
-      every launch with seed 0, train.updates: 60; loss delta: held-out loss - that of the baseline launches around it.
+      speedup: seconds per sample of the baseline / those of the launch, in the steady state. The baseline is the mean of the baseline launches right before and after it.
+      gain: the speedup over the training without this rung, which decides the verdict. Alone, that is the baseline with what the rung needs; in the sum, all rungs before it. Launches of different sittings are compared by their speedups. Of several launches of a training, the last one counts that shares a sitting with what it is compared with.
+      noise: the standard deviation of one launch is 0.18%, from 1 pair of neighbouring baseline launches. Each rung has one launch, with this noise and the scatter of its own steps. Its 95% interval is in brackets. An interval that contains 1.00x reads "no gain" if it ends below 1.02x, else "open". About one in 20 rungs without effect reads "gain" or "loss".
+      every launch with seed 0, train.updates: 60; loss delta: held-out loss minus that of the baseline launches around it.
       not active: the trainer reads back the same settings as without it.
 
     Rungs
@@ -94,7 +94,7 @@ test('a sitting lists what does not count, and why', async () => {
   const record = await aLadder([RUNG], [[before, { ...graph, disturbance }, graph, { ...after, failure }]])
   const text = renderLadderTerminal(record)
   expect(text.slice(text.indexOf('Sittings')).split('\n').slice(2)).toEqual([
-    '  without a baseline launch after them, over the one before alone: graph alone',
+    '  no baseline launch after graph alone: their speedups are over the one before alone',
     `  sitting-1-002-graph-alone: not counted: ${disturbance}`,
     '  sitting-1-004-baseline: failed, exit-code: rank 0: NCCL error; without a baseline nothing could be compared',
   ])
@@ -124,28 +124,29 @@ test('what stands between two baselines that are far apart is named, and what ha
     '  sitting-2-002-graph-alone: not counted: process 7 computed on its GPUs at the same time',
   ])
   expect(await linesOf(calm, compile, graph, far)).toEqual([
-    '  between baseline launches of 80.0 ms and 88.0 ms a step: compile alone, graph alone; over the first alone their speedups are 4.7% lower',
+    '  the baseline launches around compile alone, graph alone differ (80.0 ms and 88.0 ms a step): over the first alone, the speedups are 4.7% lower',
   ])
   expect(await linesOf({ ...far, disturbance: 'other work' }, compile, calm, graph, calm)).toEqual([
-    '  without a baseline launch before them, over the one after alone: compile alone',
+    '  no baseline launch before compile alone: their speedups are over the one after alone',
     '  sitting-2-001-baseline: not counted: other work',
   ])
   expect(await linesOf(far, compile, calm, graph)).toEqual([
-    '  between baseline launches of 88.0 ms and 80.0 ms a step: compile alone; over the first alone their speedups are 4.9% higher',
-    '  without a baseline launch after them, over the one before alone: graph alone',
+    '  the baseline launches around compile alone differ (88.0 ms and 80.0 ms a step): over the first alone, the speedups are 4.9% higher',
+    '  no baseline launch after graph alone: their speedups are over the one before alone',
   ])
 })
 
 test('launches of other settings, which no row shows, are counted', async () => {
   const others = [{ training: 'long baseline' }, { training: 'long graph alone' }]
   const [one, two] = [renderLadderTerminal, renderLadderMarkdown]
-  const text =
-    '2 launches of other settings, from sitting 1, kept in ladder.json and in none of these tables.'
+  const text = '2 launches with other settings, from sitting 1: in ladder.json, but not in these tables.'
   const record = await aLadder([RUNG], [others, LAUNCHES])
   expect(one(record)).toContain(`  ${text}`)
   expect(two(record)).toContain(`- ${text}`)
-  expect(one(await aLadder([RUNG], [others.slice(1), LAUNCHES]))).toContain('  1 launch of other settings, ')
-  expect(one(await aLadder([RUNG], [LAUNCHES]))).not.toContain('of other settings')
+  expect(one(await aLadder([RUNG], [others.slice(1), LAUNCHES]))).toContain(
+    '  1 launch with other settings, ',
+  )
+  expect(one(await aLadder([RUNG], [LAUNCHES]))).not.toContain('with other settings')
 })
 
 test('a rung that does other work is marked, and what it changes is named', async () => {

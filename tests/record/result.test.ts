@@ -46,10 +46,10 @@ describe('a result', () => {
       `"result.json: the file: got null, expected a mapping"`,
     )
     expect(refused({ schemaVersion: 1 })).toMatchInlineSnapshot(
-      `"result.json: schemaVersion: got 1, expected 2; it was recorded by an older release: read it with that release, or measure again"`,
+      `"result.json: schemaVersion: got 1, expected 2; an older release wrote it. Read it with that release, or measure again"`,
     )
     expect(refused({ schemaVersion: 99 })).toMatchInlineSnapshot(
-      `"result.json: schemaVersion: got 99, expected 2; it was not recorded by this release: read it with a newer one"`,
+      `"result.json: schemaVersion: got 99, expected 2; this release did not write it. Read it with a newer release"`,
     )
     expect(refused({ schemaVersion: undefined })).toContain('schemaVersion: missing')
     expect(refused({ launches: undefined })).toMatchInlineSnapshot(
@@ -67,20 +67,20 @@ describe('a result', () => {
     if (!first || !second) throw new Error('no launches')
     const again = { ...first, startedAt: '2026-11-20T13:00:00.000Z' }
     expect(refused({ launches: [first, second, again] })).toMatchInlineSnapshot(
-      `"result.json: launches.0 (started "2026-11-20T12:00:00.000Z") and launches.2 (started "2026-11-20T13:00:00.000Z") are both 01-warm-up-baseline: warm-up, baseline, seed 0; a run is launched once, so take result.json as it was written"`,
+      `"result.json: launches.0 (started "2026-11-20T12:00:00.000Z") and launches.2 (started "2026-11-20T13:00:00.000Z") are both 01-warm-up-baseline: warm-up, baseline, seed 0; each run is launched once. Use result.json as Speedproof wrote it"`,
     )
   })
 
   test('with a launch that its own plan has not is refused', () => {
     const other = { ...result.launches[0], runId: '03-block-9-baseline' }
     expect(refused({ launches: [other] })).toMatchInlineSnapshot(
-      `"result.json: launches.0.runId: got "03-block-9-baseline", which is no run of this experiment's plan; take result.json as it was written"`,
+      `"result.json: launches.0.runId: got "03-block-9-baseline", which is not a run of this experiment's plan. Use result.json as Speedproof wrote it"`,
     )
   })
 
   test('whose revision is no commit is refused, since it stands in a command', () => {
     expect(refused({ revision: 'main; rm -rf ~' })).toMatchInlineSnapshot(
-      `"result.json: revision: got "main; rm -rf ~", expected a commit, with -dirty after it if it had changes"`,
+      `"result.json: revision: got "main; rm -rf ~", expected a commit hash, followed by -dirty if it had changes"`,
     )
   })
 
@@ -97,7 +97,7 @@ describe('a result', () => {
   test('whose experiment name would break a report is refused', () => {
     const experiment = { ...result.experiment, name: 'x\n# @octocat' }
     expect(refused({ experiment })).toMatchInlineSnapshot(
-      `"result.json: experiment.name: got "x\\n# @octocat", expected small letters, digits and -, such as two-task-4gpu"`,
+      `"result.json: experiment.name: got "x\\n# @octocat", expected lowercase letters, digits and -, such as two-task-4gpu"`,
     )
   })
 })

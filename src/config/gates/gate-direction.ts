@@ -1,4 +1,4 @@
-// Which way is good: by the metric where the catalogue knows it, by the limit where only the experiment does.
+// Checks that a gate's limit is on the side where its metric is better.
 import { ConfigError } from '../../errors.ts'
 import { evaluationMetric, metricNamed } from '../../metrics/families.ts'
 import { isHeldOutMetric, isTimeMetric } from '../../metrics/questions.ts'
@@ -7,16 +7,16 @@ import type { Gate } from './gates.ts'
 
 type Compared = Pick<Gate, 'metric' | 'statistic' | 'direction'>
 
-/** Throws a ConfigError for a limit on the wrong side, which whatever is worse would pass. */
+/** Throws a ConfigError for a limit on the wrong side: a worse model would pass it. */
 export function checkDirection({ metric, statistic, direction }: Compared, where: string): void {
   if (statistic === 'speedup') checkSpeedup(metric, where)
   if (statistic === 'minimum' || statistic === 'maximum') checkLevel(metric, statistic, where)
   const better = wanted(metric, statistic)
   if (better === null || (better === 'more') === (direction === 'at_least')) return
   const isOfMetric = statistic === 'ratio' || statistic === 'difference'
-  const [takes, good] = better === 'more' ? ['at_least', 'up'] : ['at_most or below', 'down']
+  const [takes, good] = better === 'more' ? ['at_least', 'higher'] : ['at_most or below', 'lower']
   throw new ConfigError(
-    `${where}.${direction}: a ${statistic}${isOfMetric ? ` of ${metric}` : ''} takes ${takes}, since ${good} is good`,
+    `${where}.${direction}: got ${direction}, expected ${takes}: a ${good} ${statistic}${isOfMetric ? ` of ${metric}` : ''} is better`,
   )
 }
 
@@ -31,7 +31,7 @@ function checkLevel(metric: string, statistic: 'minimum' | 'maximum', where: str
   if (better === null || (better === 'more') === (statistic === 'minimum')) return
   const remedy = better === 'more' ? 'minimum with at_least' : 'maximum with at_most or below'
   throw new ConfigError(
-    `${where}.statistic: got ${statistic}, of ${metric}, of which ${better} is good: use ${remedy}`,
+    `${where}.statistic: got ${statistic}, expected ${remedy}: ${better} ${metric} is better`,
   )
 }
 
@@ -42,8 +42,8 @@ function checkSpeedup(metric: string, where: string): void {
   if (isCost) return
   const limit = { less: 'at_most', more: 'at_least' }
   const remedy = better === null ? 'at_least if more is better, at_most if less is' : limit[better]
-  const name = metric.startsWith(evaluationMetric('')) ? '; the name of a time ends in _seconds' : ''
+  const name = metric.startsWith(evaluationMetric('')) ? '. If it is one, end its name in _seconds' : ''
   throw new ConfigError(
-    `${where}.statistic: got speedup, of ${metric}, which is no time: use ratio with ${remedy}${name}`,
+    `${where}.statistic: got speedup, expected ratio with ${remedy}: ${metric} is not a time${name}`,
   )
 }

@@ -67,19 +67,21 @@ const gateKeys = {
     .number()
     .optional()
     .describe(
-      'Proven by the lower bound: of a speedup or a minimum, and of a ratio or difference where more is better, such as 0.99 or -0.01 of an accuracy.',
+      'Proven by the lower bound. For a speedup or minimum, and for a ratio or difference where more is better, such as 0.99 or -0.01 of an accuracy.',
     ),
   at_most: z
     .number()
     .optional()
-    .describe('Proven by the upper bound: of a maximum, and of a ratio or difference where less is better.'),
-  below: z.number().optional().describe('As at_most, without the limit itself.'),
+    .describe(
+      'Proven by the upper bound. For a maximum, and for a ratio or difference where less is better.',
+    ),
+  below: z.number().optional().describe('Like at_most, but the limit itself does not pass.'),
   severity: z.enum(['required', 'warn', 'info']).default('required'),
   evidence: z.enum(['interval', 'point']).default('interval'),
 }
 
 export const gatesFile = z.record(
-  z.string().regex(/^[a-z][a-z0-9_]{0,40}$/, 'a name of small letters, digits and _, such as my_gate'),
+  z.string().regex(/^[a-z][a-z0-9_]{0,40}$/, 'a name of lowercase letters, digits and _, such as my_gate'),
   z.strictObject(gateKeys, knownKeys(Object.keys(gateKeys))),
 )
 

@@ -11,7 +11,7 @@ type GateEntry = GatesFile[string]
 export function readGates(file: GatesFile, pricePerGpuHour: number | null, source: string): Gate[] {
   if (Object.keys(file).length === 0) {
     throw new ConfigError(
-      `${source}: gates: got {}, expected at least one gate; leave the key out for the default ones, or give them severity: info`,
+      `${source}: gates: got {}, expected at least one gate. Leave gates out for the default gates, or give them severity: info`,
     )
   }
   return Object.entries(file).map(([name, entry]) => ({
@@ -46,7 +46,9 @@ function checkLimit(statistic: Statistic, direction: Gate['direction'], limit: n
 /** What no GPU has is no limit: it would pass whatever is measured. */
 function checkGigabytes(metric: string, direction: Gate['direction'], limit: number, where: string): void {
   if (metricNamed(metric).unit === 'bytes' && limit >= MOST_GB)
-    throw new ConfigError(`${where}.${direction}: got ${limit}, expected GB, such as 50, not bytes`)
+    throw new ConfigError(
+      `${where}.${direction}: got ${limit}, expected a size in GB such as 50, not in bytes`,
+    )
 }
 
 const MOST_GB = 10_000
@@ -73,7 +75,7 @@ function checkSeverity(metric: string, { severity }: GateEntry, where: string): 
 function priceOf(pricePerGpuHour: number | null, where: string): number {
   if (pricePerGpuHour !== null) return pricePerGpuHour
   throw new ConfigError(
-    `${where}: needs the price of one GPU for an hour; set launch.price_per_gpu_hour, or the input price-per-gpu-hour`,
+    `${where}: the price of one GPU for an hour is missing. Set launch.price_per_gpu_hour or the input price-per-gpu-hour`,
   )
 }
 
@@ -81,7 +83,7 @@ function comparisonOf(name: string, entry: GateEntry, where: string): Pick<Gate,
   const known = knownGate(name)
   if (known && (entry.metric !== undefined || entry.statistic !== undefined)) {
     throw new ConfigError(
-      `${where}: ${name} has its own metric and statistic; leave both out, or choose another name`,
+      `${where}: got a metric or statistic, but the built-in gate ${name} has its own. Leave both out, or choose another name`,
     )
   }
   if (known) return { metric: known.metric, statistic: known.statistic }
@@ -104,7 +106,9 @@ function limitOf(entry: GateEntry, where: string): Pick<Gate, 'direction' | 'lim
   })
   const [only] = limits
   if (only === undefined || limits.length > 1) {
-    throw new ConfigError(`${where}: got ${limits.length} limits, expected one of at_least, at_most, below`)
+    throw new ConfigError(
+      `${where}: got ${limits.length} limits, expected exactly one of at_least, at_most, below`,
+    )
   }
   return only
 }

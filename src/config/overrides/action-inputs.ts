@@ -90,18 +90,20 @@ function linesOf(text: string): string[] {
 function onlyOne([first = '', ...others]: readonly string[]): string {
   if (others.length === 0) return first
   throw new ConfigError(
-    `experiment: got ${others.length + 1} lines, but a report job judges one experiment; measure each in a job of its own, or with report: direct`,
+    `experiment: got ${others.length + 1} lines, expected one: a report job judges one experiment. Measure each in its own job, or with report: direct`,
   )
 }
 
 function reportInputs(text: InputText): Pick<ReportInputs, 'artifactName' | 'measureJob' | 'headSha'> {
   if (text('artifact-name') === 'none') {
     throw new ConfigError(
-      'artifact-name: got "none", but a report is made from an artifact; name it, or leave it out',
+      'artifact-name: got "none", but job report reads an artifact. Name it, or leave the input out',
     )
   }
   if (text('github-token') === '') {
-    throw new ConfigError('github-token: missing; a report reads the artifact and the base branch with it')
+    throw new ConfigError(
+      'github-token: missing; job report needs it to read the artifact and the base branch. Leave the input out to use the default token',
+    )
   }
   return {
     artifactName: text('artifact-name'),

@@ -111,7 +111,7 @@ function blockLooks(name: string, text: string): number | number[] {
   if (!text.includes(',')) return positiveInteger(name, text, MOST_BLOCKS)
   const looks = text.split(',').map((look) => positiveInteger(name, look.trim(), MOST_BLOCKS))
   if (looks.every((blocks, index) => blocks > (looks[index - 1] ?? 0))) return looks
-  throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected growing numbers such as 4,6,8`)
+  throw new ConfigError(`${name}: got ${JSON.stringify(text)}, expected increasing numbers such as 4,6,8`)
 }
 
 /** A limit that is given makes its gate required: who sets it means it. */

@@ -1,11 +1,11 @@
-// Inputs and flags that were given, and change nothing in an experiment.
+// Finds inputs and flags that have no effect on an experiment.
 import type { Experiment } from '../experiment.ts'
 import { parseYaml } from '../parse/yaml.ts'
 import { fillsInNothing } from '../presets.ts'
 import { MERGE_BASE } from '../revisions/revision-rules.ts'
 import type { OverrideName, Overrides } from './overrides.ts'
 
-/** `text`: the experiment file. A flag that says what the file says anyhow is not meant: it is true. */
+/** `text`: the experiment file. Repeating the file's own value is not reported. */
 export function unusedOverrides(
   { base, preset }: Overrides,
   { name, variants }: Experiment,

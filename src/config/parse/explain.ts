@@ -50,7 +50,7 @@ function expectation(issue: Issue): string {
 }
 
 function sizeOf(origin: string): string {
-  if (origin === 'string') return 'a text of length '
+  if (origin === 'string') return 'a string of length '
   return origin === 'array' ? 'a list of length ' : ''
 }
 
@@ -59,7 +59,7 @@ function article(type: string): string {
     object: 'a mapping',
     record: 'a mapping',
     array: 'a list',
-    string: 'a text (in quotes, if it looks like a number)',
+    string: 'a string (in quotes, if it looks like a number)',
     boolean: 'true or false',
     number: 'a finite number',
     int: 'a whole number',

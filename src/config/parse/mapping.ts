@@ -10,7 +10,7 @@ const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 
 export const settings = z.record(
   z.string(),
-  z.union([scalar, z.array(scalar)], { error: 'a text, a number, true, false, null or a list of them' }),
+  z.union([scalar, z.array(scalar)], { error: 'a string, a number, true, false, null or a list of them' }),
 )
 
 /** What is set in a trainer config, by dotted key. */

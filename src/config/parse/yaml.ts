@@ -14,7 +14,7 @@ import { ConfigError } from '../../errors.ts'
 /** Merge keys (<<) are of YAML 1.1, but configs have them, and the reader of the trainer knows them. */
 const OPTIONS = { version: '1.2', merge: true, uniqueKeys: true, prettyErrors: true, strict: true } as const
 
-/** `refusesOldBooleans`: nobody else reads what is typed on a command line, and quotes are lost there. */
+/** `refusesOldBooleans`: not on a command line, whose text no YAML 1.1 parser reads and where the shell removes quotes. */
 export function parseYaml(text: string, file: string, refusesOldBooleans = true): unknown {
   if (text.trim() === '') throw new ConfigError(`${file}: is empty; expected YAML`)
   const document = parseDocument(text, OPTIONS)
@@ -22,7 +22,7 @@ export function parseYaml(text: string, file: string, refusesOldBooleans = true)
   if (problem) {
     const line = problem.linePos?.[0].line ?? 1
     const what =
-      problem.code === 'MULTIPLE_DOCS' ? 'a second document; expected one' : firstLine(problem.message)
+      problem.code === 'MULTIPLE_DOCS' ? 'got a second document, expected one' : firstLine(problem.message)
     throw new ConfigError(
       `${file}, line ${line}: not valid YAML: ${what}; ${remedy(problem.code, what, text, line)}`,
     )
@@ -57,13 +57,13 @@ function refuseOldBooleans(document: Document.Parsed, text: string, file: string
       if (place === 'key' || type !== 'PLAIN' || tag !== undefined) return
       if (!/^(yes|no|on|off)$/i.test(source)) return
       throw new ConfigError(
-        `${file}, line ${lineOf(text, range)}: got ${source}, expected true or false, or "${source}" in quotes for the text`,
+        `${file}, line ${lineOf(text, range)}: got ${source}, expected true or false, or "${source}" in quotes for a string`,
       )
     },
   })
 }
 
-/** A list or mapping as a key would become a text of its own making: {{ name }} is one in another. */
+/** A list or mapping as a key would become a made-up string: {{ name }} is a mapping as the key of another. */
 function refuseChangedKeys(document: Document.Parsed, text: string, file: string): void {
   visit(document, {
     Pair(_, { key }) {
@@ -72,7 +72,7 @@ function refuseChangedKeys(document: Document.Parsed, text: string, file: string
       const [start = 0, end = start] = key.range ?? []
       const shown = firstLine(text.slice(start, end).trim())
       throw new ConfigError(
-        `${file}, line ${lineOf(text, key.range)}: got ${shown} as a key, expected a text; put it into quotes, as a whole if it is a template: "{{ name }}"`,
+        `${file}, line ${lineOf(text, key.range)}: got ${shown} as a key, expected a string. Put it in quotes; quote a template as a whole: "{{ name }}"`,
       )
     },
   })
@@ -89,7 +89,7 @@ function refuseLostKeys(document: Document.Parsed, text: string, file: string): 
         const name = named.value === null ? '' : String(named.value)
         if (seen.has(name))
           throw new ConfigError(
-            `${file}, line ${lineOf(text, isNode(key) ? key.range : null)}: got the key ${name === '' ? '""' : name} twice, with quotes and without, which is one text to the trainer; name it once`,
+            `${file}, line ${lineOf(text, isNode(key) ? key.range : null)}: got the key ${name === '' ? '""' : name} twice, with quotes and without; to the trainer they are the same key. Remove one`,
           )
         seen.add(name)
       }
@@ -109,7 +109,7 @@ function refuseChangedNumbers(document: Document.Parsed, text: string, file: str
       if (Number.isSafeInteger(value)) return
       if (!/^[-+]?\d+$|^0[xo]/.test(source)) return
       throw new ConfigError(
-        `${file}, line ${lineOf(text, range)}: got ${source}, expected a whole number from -${MOST} to ${MOST}. A larger one would reach the trainer changed. Use a smaller one, or "${source}" in quotes for the text`,
+        `${file}, line ${lineOf(text, range)}: got ${source}, expected a whole number from -${MOST} to ${MOST}. A larger one would reach the trainer changed. Use a smaller one, or "${source}" in quotes for a string`,
       )
     },
   })
@@ -144,9 +144,9 @@ function findMisfit(value: unknown, above: readonly Place[]): string | null {
     return `${where}: got ${value}, expected a finite number`
   if (typeof value !== 'object' || value === null) return null
   if (above.some((place) => place.value === value))
-    return `${where}: an alias to what it stands in; write its value out`
+    return `${where}: got an alias to a value that contains it; write the value out`
   if (value instanceof Map || value instanceof Set || ArrayBuffer.isView(value))
-    return `${where}: tagged !!omap, !!set or !!binary, whose content would be lost; leave the tag out and write a plain mapping, list or text`
+    return `${where}: got a tag !!omap, !!set or !!binary, whose content would be lost. Remove the tag, and write a plain mapping, list or string`
   for (const [key, inner] of Object.entries(value)) {
     if (isUnusable(key)) return unusableText([...above.map((place) => place.key), key].join('.'))
     const misfit = findMisfit(inner, [...above, { key, value }])
@@ -161,7 +161,7 @@ export function isUnusable(key: string): boolean {
 }
 
 export function unusableText(path: string): string {
-  return `${path}: unknown key; no gate, setting or variable can have this name, so leave it out`
+  return `${path}: unknown key; no gate, setting or variable can have this name. Remove it`
 }
 
 function firstLine(message: string): string {
@@ -176,12 +176,12 @@ function firstLine(message: string): string {
 function remedy(code: ErrorCode, what: string, text: string, line: number): string {
   const before = text.split('\n').slice(0, line)
   if (before.some((row) => /^\s*\t/.test(row))) return TABS
-  if (code === 'BAD_INDENT' && what.startsWith('Flow')) return 'close the bracket that is open, and no other'
+  if (code === 'BAD_INDENT' && what.startsWith('Flow')) return 'close each open bracket, and no other'
   return REMEDIES[code] ?? 'check the brackets, quotes, colons and indentation up to this line'
 }
 
 const TABS = 'indent with spaces, YAML does not allow tabs'
-const QUOTES = 'put a text with special characters into quotes'
+const QUOTES = 'put a string with special characters in quotes'
 const INDENT = 'give all keys of a mapping, and all items of a list, the same indentation'
 
 const REMEDIES: Partial<Record<ErrorCode, string>> = {
@@ -189,12 +189,12 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   BAD_DQ_ESCAPE: 'write a backslash twice in double quotes, or use single quotes',
   BAD_INDENT: INDENT,
   BAD_SCALAR_START: QUOTES,
-  BLOCK_AS_IMPLICIT_KEY: 'write one key a line, or put a text that has a colon into quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'write one key per line, or put a string that has a colon in quotes',
   BLOCK_IN_FLOW: 'close the bracket first, or write the list or mapping on lines of its own',
-  DUPLICATE_KEY: 'keep one of them',
+  DUPLICATE_KEY: 'remove one of them',
   MISSING_CHAR: 'close what is open: a bracket, a quote, or a key without its colon',
-  MULTILINE_IMPLICIT_KEY: `put a colon and a blank after the key; ${INDENT}`,
+  MULTILINE_IMPLICIT_KEY: `put a colon and a space after the key; ${INDENT}`,
   MULTIPLE_DOCS: 'remove the line with --- and what follows',
   TAB_AS_INDENT: TABS,
-  TAG_RESOLVE_FAILED: 'leave the tag out',
+  TAG_RESOLVE_FAILED: 'remove the tag',
 }

@@ -8,10 +8,10 @@ import { isSameCode, type Sources } from './sources.ts'
 /** Of a variant: the commit from which the branch that is checked out parted from its base. */
 export const MERGE_BASE = 'merge-base'
 
-/** What is wrong with a base that is the commit itself, in whatever words it was named; null if it is another. */
+/** The problem if both variants resolve to one commit; null if they differ. */
 export function sameRevisionText(experiment: Pick<Experiment, 'variants'>, sources: Sources): string | null {
   if (!comparesRevisions(experiment) || !isSameCode(sources)) return null
-  return `both revisions are ${sources.baseline.revision}, so this tells nothing of a change; name another base`
+  return `both revisions are ${sources.baseline.revision}, so the result cannot show the effect of a change. Name another base`
 }
 
 export function comparesRevisions({ variants }: Pick<Experiment, 'variants'>): boolean {
@@ -30,12 +30,12 @@ export function checkRevisions(experiment: Experiment, file: string): void {
   for (const [key, path] of pathsInside(experiment)) {
     if (!isAbsolute(path) && !path.split('/').includes('..')) continue
     throw new ConfigError(
-      `${file}: ${key}: got "${path}", expected a path below the working directory, since each revision has its own`,
+      `${file}: ${key}: got "${path}", expected a path inside the working directory, since each revision has its own`,
     )
   }
 }
 
-/** Keys and paths of what is looked for in each revision by itself. */
+/** Keys and paths of files that each revision has to contain. */
 function pathsInside(experiment: Experiment): [string, string][] {
   const { variants, launch, trainer } = experiment
   const paths: [string, string | undefined][] = [
@@ -56,13 +56,13 @@ function checkOneTraining({ baseline, optimized }: Experiment['variants'], file:
   const [different] = differencesOf(one, other, [])
   if (different !== undefined) {
     throw new ConfigError(
-      `${file}: variants: a regression experiment is one training at two revisions, but ${different.key} differs ` +
-        `(baseline ${JSON.stringify(different.baseline)}, optimized ${JSON.stringify(different.optimized)}); make it equal, or set kind: same-work`,
+      `${file}: variants: ${different.key} differs (baseline ${JSON.stringify(different.baseline)}, optimized ${JSON.stringify(different.optimized)}), ` +
+        'but a regression experiment runs the same training at two revisions. Make it equal, or set kind: same-work',
     )
   }
   if (before === after) {
     throw new ConfigError(
-      `${file}: variants: a regression experiment compares two revisions, but both are ${before ?? 'the working tree'}; give the baseline revision: ${MERGE_BASE}`,
+      `${file}: variants: both revisions are ${before ?? 'the working tree'}, but a regression experiment compares two. Give the baseline revision: ${MERGE_BASE}`,
     )
   }
 }

@@ -14,7 +14,7 @@ const sourceSchema = z.object({
   ref: z.string().nullable(),
   revision: z
     .string()
-    .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit, with -dirty after it if it had changes')
+    .regex(/^[0-9a-f]{40,64}(-dirty)?$/, 'a commit hash, followed by -dirty if it had changes')
     .nullable(),
   /** Null if the experiment names no lock. */
   lock: lockSchema.nullable(),

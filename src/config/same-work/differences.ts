@@ -6,7 +6,7 @@ export interface Difference {
   readonly optimized: unknown
 }
 
-/** Every key in which two values differ, by its path; what one of them lacks is null. */
+/** Every key in which two values differ, by its path; a missing value is null. */
 export function differencesOf(
   baseline: unknown,
   optimized: unknown,

@@ -1,4 +1,4 @@
-// Was it measured by the experiment that it is judged by? Other gates are; another trainer, variant or environment is not.
+// Was it measured with the experiment that judges it? Other gates are; another trainer, variant or environment is not.
 
 import type { Experiment } from '../experiment.ts'
 import { type Difference, differencesOf } from './differences.ts'

@@ -16,7 +16,7 @@ const ALLOWED_SECTIONS: Readonly<Record<Experiment['kind'], readonly string[]>> 
 const REMEDIES: Readonly<Record<Experiment['kind'], string>> = {
   'same-work': ', or move a deliberate change of the recipe under recipe: and set kind: recipe',
   recipe: '',
-  regression: ' with set:, or compare another config that both revisions resolve alike',
+  regression: ' with set:, or use a config that both revisions resolve to the same values',
 }
 
 /** Every key that differs; throws as the next. */
@@ -49,7 +49,7 @@ export function refuseIdentical(experiment: Experiment, configs: ResolvedConfigs
   const { kind } = experiment
   if ([...declaredDifferences(kind, configs), ...environmentDifferences(experiment)].length > 0) return
   throw new ConfigError(
-    'variants: baseline and optimized are one and the same training; give optimized a setting of its own, or run it with mode aa to learn the noise of the machine',
+    'variants: baseline and optimized are the same training. Change a setting of optimized, or use mode aa to measure the noise of the machine',
   )
 }
 

@@ -17,7 +17,7 @@ export interface FolderLockRequest {
 }
 
 /**
- * Of the call and of each of its experiments: another call may name one of these alone. Waits for nobody, and throws a
+ * Of the call and of each of its experiments: another call may name one of these alone. Does not wait, and throws a
  * ConfigError for a folder that another call is at work in, or that cannot be locked.
  */
 export async function lockFolders(request: FolderLockRequest): Promise<readonly Lock[] & AsyncDisposable> {
@@ -41,11 +41,11 @@ async function lockFolder(directory: string, python: string, cancelled: AbortSig
     onWait: () => {},
     cannotLock: (reason) =>
       new ConfigError(
-        `out: got "${directory}", which cannot be locked (${reason}); name a folder of another disk`,
+        `out: got "${directory}", which cannot be locked (${reason}). Name a folder on another disk`,
       ),
   })
   if (lock.facts.status !== 'timed-out') return lock
   throw new ConfigError(
-    `out: got "${directory}", where another call is at work (${lock.facts.waitedFor}); wait until it is done, or name another folder, on the command line with --out`,
+    `out: got "${directory}", which another call uses (${lock.facts.waitedFor}). Wait until it ends, or name another folder, on the command line with --out`,
   )
 }

@@ -1,4 +1,4 @@
-// Which output folders are ours: what lies in any other is never moved.
+// Recognizes output folders that Speedproof made; files in any other are never moved.
 import { existsSync, realpathSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
@@ -9,7 +9,7 @@ import { readText } from '../system/read-text.ts'
 /** Written before anything else, since a run that is killed early leaves no record. */
 const MARK = '.speedproof'
 const MARK_TEXT =
-  'A folder of Speedproof: what an experiment leaves here is moved to earlier/ by the next one.\n'
+  'This folder belongs to Speedproof: each experiment moves the files of the one before to earlier/.\n'
 
 const RECORDS = ['result.json', 'ladder.json']
 const MAX_RECORD_BYTES = 64 * 1024 * 1024
@@ -24,7 +24,7 @@ export function refuseSurrounding(directory: string, workingDirectory: string): 
   const holdsLinked = holds(withoutLinks(directory), withoutLinks(workingDirectory))
   if (!holds(directory, workingDirectory) && !holdsLinked) return
   throw new ConfigError(
-    `out: got "${directory}", which holds the working directory, and results would lie among what is not ours; name a folder of their own, such as out`,
+    `out: got "${directory}", which contains the working directory; results need a folder of their own. Name one, such as out`,
   )
 }
 
@@ -32,14 +32,14 @@ function withoutLinks(path: string): string {
   return existsSync(path) ? realpathSync(path) : path
 }
 
-/** Throws a ConfigError where one of these is there and somebody else's. */
+/** Throws a ConfigError where one of these exists and Speedproof did not write it. */
 export async function refuseForeign(directory: string, names: readonly string[]): Promise<void> {
   const there = names.filter((name) => existsSync(join(directory, name)))
   if (there.length === 0 || existsSync(join(directory, MARK))) return
   // A downloaded artifact has no mark.
   for (const name of RECORDS) if (await isOurRecord(join(directory, name))) return
   throw new ConfigError(
-    `out: got "${directory}", which already has ${there.join(', ')} that Speedproof did not write; name another folder, or move them away`,
+    `out: got "${directory}", which already has ${there.join(', ')} that Speedproof did not write. Name another folder, or move them away`,
   )
 }
 

@@ -87,7 +87,7 @@ export class Workspace {
 
   async prepareRun(run: PlannedRun, config: TrainerConfig): Promise<RunFiles> {
     const files = this.runFiles(run)
-    await refusalTold(files.outDirectory, async () => {
+    await withWriteErrors(files.outDirectory, async () => {
       await mkdir(files.errorDirectory, { recursive: true })
       await mkdir(files.outDirectory, { recursive: true })
       await mkdir(this.cacheDirectory(run.variant), { recursive: true })
@@ -103,7 +103,7 @@ export class Workspace {
 
   /** What an earlier evaluation left goes to earlier/<time>. */
   async prepareEvaluation(): Promise<EvaluationFiles> {
-    await refusalTold(join(this.directory, EVALUATION), async () => {
+    await withWriteErrors(join(this.directory, EVALUATION), async () => {
       await moveToEarlier(this.directory, [EVALUATION])
       await mkdir(join(this.directory, EVALUATION))
     })
@@ -224,22 +224,22 @@ async function moveToEarlier(directory: string, names: readonly string[]): Promi
 
 /** A reader, or a kill half-way, never sees half a file. */
 async function replaceFile(path: string, text: string): Promise<void> {
-  await refusalTold(path, async () => {
+  await withWriteErrors(path, async () => {
     await writeFile(`${path}.part`, text)
     await rename(`${path}.part`, path)
   })
 }
 
 /** Throws a RunError where the system refuses what it allowed at the start: no bug of ours. */
-async function refusalTold(path: string, write: () => Promise<void>): Promise<void> {
+async function withWriteErrors(path: string, write: () => Promise<void>): Promise<void> {
   try {
     await write()
   } catch (error) {
     if (!(error instanceof Error && 'syscall' in error)) throw error
     const remedy =
       'code' in error && error.code === 'ENOENT'
-        ? 'was its folder removed meanwhile? Leave it alone while an experiment runs'
-        : 'fix that, for example by making room; what was written so far is kept'
-    throw new RunError(`out: ${path} cannot be written any more (${error.message}); ${remedy}`)
+        ? 'Its folder was probably removed: leave it alone while an experiment runs'
+        : 'Fix the cause, for example by making room; what was written so far is kept'
+    throw new RunError(`out: ${path} cannot be written any more (${error.message}). ${remedy}`)
   }
 }

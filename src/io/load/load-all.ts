@@ -56,7 +56,7 @@ function refuseSameName({ request }: Loaded, others: readonly Loaded[]): void {
   const other = others.find((one) => one.request.experiment.name === name)
   if (other === undefined) return
   throw new ConfigError(
-    `${other.request.experimentFile}, ${request.experimentFile}: name: both are called "${name}", and each needs a folder of its own; rename one`,
+    `${other.request.experimentFile}, ${request.experimentFile}: name: got "${name}" in both, but each needs a folder of its own. Rename one`,
   )
 }
 
@@ -64,16 +64,16 @@ function refuseSameName({ request }: Loaded, others: readonly Loaded[]): void {
 function refuseUnusedBase(loaded: readonly Loaded[], { overrides }: AllSources): void {
   if (!loaded.every(({ unused }) => unused.includes('base'))) return
   throw new ConfigError(
-    `base: got "${overrides.base}", but no variant of ${filesOf(loaded)} has revision: ${MERGE_BASE}; leave it out, or name the revision`,
+    `base: got "${overrides.base}", but no variant of ${filesOf(loaded)} has revision: ${MERGE_BASE}. Leave base out, or give a variant this revision`,
   )
 }
 
-/** A preset is what a file falls back on, so a file that names all of it is none; but whoever asked for more evidence must know. */
+/** A file that sets everything itself is no error, but a user who asked for more evidence must know. */
 function noteUnusedPreset(loaded: readonly Loaded[], { overrides, note }: AllSources): void {
   const full = loaded.filter(({ unused }) => unused.includes('preset'))
   if (full.length === 0) return
   note(
-    `preset: got ${overrides.preset}, which changes nothing in ${filesOf(full)}: it names its design and all of its gates itself`,
+    `preset: got ${overrides.preset}, which has no effect: ${filesOf(full)} already sets the design and all gates`,
   )
 }
 

@@ -161,7 +161,7 @@ async function checkPython(
   }
   if (found.exitCode === NO_TORCH) {
     throw new ConfigError(
-      `launch.python: "${python}" has no torch, so there is no torchrun; install torch into it or name another interpreter`,
+      `launch.python: got "${python}", which has no torch and so no torchrun. Install torch into it, or name another interpreter`,
     )
   }
   if (found.exitCode !== 0) {

@@ -44,7 +44,7 @@ async function loadNoiseFloor(file: string): Promise<NoiseFloor> {
     return parseStrictly(noiseFloorSchema, JSON.parse(text), file)
   } catch (error) {
     throw new ConfigError(
-      `${messageOf(error)}\n${file}: is no noise floor that this version can read; remove it, and measure it again with --mode aa`,
+      `${messageOf(error)}\n${file}: this version cannot read this noise floor. Remove it, and measure it again with --mode aa`,
     )
   }
 }

@@ -1,4 +1,4 @@
-// Reads a recorded experiment back: its plan, its launches and the raw metrics beside result.json.
+// Reads a recorded experiment back: its plan, its launches and the raw metrics next to result.json.
 import { dirname } from 'node:path'
 import { type Experiment, gatesOf } from '../../config/experiment.ts'
 import { gatesFile } from '../../config/gates/gates.ts'

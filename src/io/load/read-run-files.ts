@@ -57,13 +57,13 @@ async function problemOf(path: string, maxBytes: number): Promise<MetricsProblem
     if (status.size <= maxBytes) return null
     return {
       kind: 'too-large',
-      message: `${name} has ${status.size} bytes, at most ${maxBytes} are read: write fewer events, with more steps in each window`,
+      message: `${name} has ${status.size} bytes, expected at most ${maxBytes}. Write fewer events, with more steps in each window`,
     }
   } catch (error) {
     if (!isAbsent(error)) return { kind: 'malformed', message: cannotBeRead(path, error) }
     return {
       kind: 'absent',
-      message: `${path} is absent: the trainer wrote none into --out, or it was removed`,
+      message: `${path} is missing: the trainer did not write it into --out, or it was removed`,
     }
   }
 }

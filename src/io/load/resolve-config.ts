@@ -83,7 +83,7 @@ function readResolved(text: string, source: string): TrainerConfig {
   const parsed = tryParseJson(text)
   if (isMapping(parsed)) return parsed
   throw new ConfigError(
-    `${source}: printed ${JSON.stringify(text.slice(0, 80))}, expected one JSON object, in which NaN and Infinity are no numbers; print that alone to standard output, and all else to standard error`,
+    `${source}: printed ${JSON.stringify(text.slice(0, 80))}, expected one JSON object without NaN and Infinity. Print only that to standard output, and all else to standard error`,
   )
 }
 
@@ -97,7 +97,7 @@ function withValue(
   const inner = config[key] ?? {}
   if (!isMapping(inner)) {
     throw new ConfigError(
-      `${asked}: ${key} is ${JSON.stringify(inner)} there, which has no keys to set; name a key of a mapping, or leave it out`,
+      `${asked}: ${key} is ${JSON.stringify(inner)} there, expected a mapping of keys. Name a key of a mapping, or remove the setting`,
     )
   }
   return { ...config, [key]: withValue(inner, rest, value, asked) }

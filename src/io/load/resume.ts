@@ -54,7 +54,7 @@ async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedF
   const workspace = new Workspace(directory)
   if (!existsSync(workspace.resultFile))
     throw new ResumeError(
-      `--resume: ${directory} has no result.json, so nothing in it can go on; name the folder of the interrupted experiment with --out, or start without --resume`,
+      `--resume: ${directory} has no result.json, so there is nothing to resume. Name the folder of the interrupted experiment with --out, or start without --resume`,
     )
   const earlier = await readToResume(readRecorded(workspace.resultFile, (recorded) => recorded))
   requireSame(earlier.request, request, workspace.resultFile)
@@ -93,11 +93,11 @@ function requireSame(before: Request, after: Request, file: string): void {
   )
   if (earlier.revision !== now.revision && different.every(({ key }) => REVISION_KEY.test(key)))
     throw new ResumeError(
-      `--resume: ${file} was begun at ${earlier.revision ?? 'no commit'}, and this is ${now.revision ?? 'no commit'}: bring the checkout back to that, or start without --resume`,
+      `--resume: ${file} was measured at ${earlier.revision ?? 'no commit'}, but the checkout is at ${now.revision ?? 'no commit'}. Restore the earlier checkout, or start without --resume`,
     )
   const onlyGates = different.every(({ key }) => key.split('.')[0] === 'gates')
   throw new ResumeError(
-    `--resume: ${file} is not of the same ${parts.join(', ')}: ${firstOf(different)}; ${onlyGates ? judgeAgain(file) : BEGIN_AGAIN}`,
+    `--resume: ${file} was measured with another ${parts.join(', ')}: ${firstOf(different)}. ${onlyGates ? judgeAgain(file) : BEGIN_AGAIN}`,
   )
 }
 
@@ -110,13 +110,13 @@ function asPatient(request: Request): Request {
 /** Of the checkout, and of a variant that is taken from it. */
 const REVISION_KEY = /^(sources\.\w+\.)?revision$/
 
-const BEGIN_AGAIN = 'its blocks cannot be compared with new ones, so start without --resume'
+const BEGIN_AGAIN = 'Its blocks cannot be compared with new ones; start without --resume'
 
 function judgeAgain(file: string): string {
-  return `speedproof analyze ${shellQuote(file)} with --gates, --min-speedup or --max-loss-delta judges by other gates without a new run; for one, start without --resume`
+  return `To try other gates without a new run, use speedproof analyze ${shellQuote(file)} with --gates, --min-speedup or --max-loss-delta. For a new run, start without --resume`
 }
 
-/** As plain text: a config is somebody else's. */
+/** As plain text: a config may hold control characters. */
 function firstOf(different: readonly Difference[]): string {
   const texts = different.map((one) => plainText(differenceText(one)))
   const more = texts.length > MAX_NAMED ? [`and ${texts.length - MAX_NAMED} more`] : []
@@ -125,7 +125,7 @@ function firstOf(different: readonly Difference[]): string {
 
 const MAX_NAMED = 4
 
-/** What was measured before would be invalid beside launches of other code, and no repeat could mend that. */
+/** Earlier launches cannot be compared with launches of other code, and repeating them would not help. */
 async function requireSameCode(
   kept: readonly Launched[],
   { request, places }: Loaded,
@@ -142,11 +142,11 @@ async function requireSameCode(
   }
 }
 
-/** Which of its launches had another experiment beside them, nobody knows; the new record will tell of the new lock alone. */
+/** It is unknown which launches another experiment disturbed, and the new record would report only the new lock. */
 function refuseUnlocked({ preflight }: Watched, file: string): void {
   if (preflight?.lock?.status !== 'lost') return
   throw new ResumeError(
-    `--resume: ${file} is of a call that lost its lock: ${plainText(preflight.lock.reason)}; start without --resume`,
+    `--resume: the call that wrote ${file} lost its lock (${plainText(preflight.lock.reason)}), so another experiment may have disturbed it. Start without --resume`,
   )
 }
 
@@ -159,7 +159,7 @@ function refuseFailed(launched: readonly Launched[], workspace: Workspace): void
   const message = plainText(failed.message)
   if (reason === 'no-metrics' || reason === 'bad-metrics')
     throw new ResumeError(
-      `--resume: ${workspace.runFiles(run).directory} has no whole metrics: ${message}; if its training left it so, the launch failed and decides the verdict: start without --resume; if it was damaged since, restore it`,
+      `--resume: ${workspace.runFiles(run).directory} has no complete metrics: ${message}. If its training left them so, the launch failed and decides the verdict: start without --resume. If they were damaged since, restore them`,
     )
   throw new ResumeError(
     `--resume: ${workspace.resultFile} has a failed launch, which decides its verdict: ${run.id}, ${reason}: ${message}; start without --resume`,

@@ -28,7 +28,7 @@ async function mergeBase(key: string, base: string | undefined, repository: Repo
   const found = await git(repository, 'merge-base', 'HEAD', from)
   if (found.status === 'done') return found.text
   throw new ConfigError(
-    `${key}: the checked-out commit and ${from} have no commit in common; name the branch that this one started from with --base or the input base`,
+    `${key}: the checked-out commit and ${from} have no commit in common. Name the branch that this one started from with --base or the input base`,
   )
 }
 
@@ -40,14 +40,14 @@ async function isShallowClone(subject: string, repository: Repository): Promise<
   const version = await git(repository, '--version')
   if (version.status === 'refused')
     throw new ConfigError(
-      `${subject}, but git cannot be started (${version.why}); install it, on a runner before the checkout, which makes no clone without it`,
+      `${subject}, but git cannot be started (${version.why}). Install git; on a runner, before the checkout step, which makes no clone without it`,
     )
   if (isBelowRepository(workingDirectory))
     throw new ConfigError(
-      `${subject}, but git refuses the repository of ${workingDirectory}; follow what git says:\n${shallow.why}`,
+      `${subject}, but git refuses the repository of ${workingDirectory}. Follow what git says:\n${shallow.why}`,
     )
   throw new ConfigError(
-    `${subject}, but ${workingDirectory} is in no git repository, so it has no other revision. Start in a clone of your training's repository. Or make one here: git init, then git commit the code to compare with before you change it`,
+    `${subject}, but ${workingDirectory} is not in a git repository, so it has no other revision. Start in a clone of your training's repository. Or make one here: run git init, then commit the code to compare with before you change it`,
   )
 }
 
@@ -59,7 +59,7 @@ function isBelowRepository(folder: string): boolean {
 /** Of a cut-off history, git would call any commit the merge base that it happens to have. */
 function refuseShallow(subject: string): never {
   throw new ConfigError(
-    `${subject}, but this clone is shallow, so its history does not reach that commit; check out with fetch-depth: 0, or run git fetch --unshallow`,
+    `${subject}, but this clone is shallow, so its history does not reach that commit. Check out with fetch-depth: 0, or run git fetch --unshallow`,
   )
 }
 
@@ -69,7 +69,7 @@ async function baseOfEvent(key: string, repository: Repository): Promise<string>
   const run = reading.status === 'not-in-a-workflow' ? null : reading.run
   if (run === null || run.baseSha === null) {
     throw new ConfigError(
-      `${key}: got "${MERGE_BASE}", but of what? This is no run for a pull request, so name the branch that this one started from: --base main, or the input base`,
+      `${key}: got "${MERGE_BASE}", but this run is not for a pull request, so its base is unknown. Name the branch that this one started from: --base main, or the input base`,
     )
   }
   // A trial merge holds what the base branch has gained since the event; its first parent is the base that it really has.
@@ -87,6 +87,6 @@ async function resolveRef(ref: string, subject: string, repository: Repository):
     if (found.status === 'done' && /^[0-9a-f]{40,64}$/.test(found.text)) return found.text
   }
   throw new ConfigError(
-    `${subject}, which is no commit in this clone; check its spelling, fetch it, or check out with fetch-depth: 0`,
+    `${subject}, which is not a commit in this clone. Check its spelling, fetch it, or check out with fetch-depth: 0`,
   )
 }

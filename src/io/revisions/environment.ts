@@ -64,6 +64,6 @@ async function answerOf(command: readonly string[], request: EnvironmentRequest)
       ? `ended with ${end.exitCode}:\n${lastLines(end.stderr || end.stdout)}`
       : `failed: ${end.message}`
   throw new ConfigError(
-    `launch.requirements: no environment can be made from ${join(workingDirectory, lockFile)}; ${command.map(shellQuote).join(' ')} ${why}`,
+    `launch.requirements: no environment can be made from ${join(workingDirectory, lockFile)}. Fix what this command reports: ${command.map(shellQuote).join(' ')} ${why}`,
   )
 }

@@ -19,7 +19,7 @@ export async function git(
   { workingDirectory, cancelled }: Repository,
   ...words: readonly string[]
 ): Promise<GitAnswer> {
-  // A hook of the checkout is code that nobody asked to run.
+  // A hook of the checkout is code that the user did not ask to run.
   const command = ['git', '-c', 'core.hooksPath=/dev/null', ...words]
   const end = await runShort(command, workingDirectory, trainerEnvironment(process.env, {}), cancelled)
   if (end.status === 'no-answer') return { status: 'refused', why: end.message }

@@ -1,4 +1,4 @@
-// Which commit the working directory is at, and what that lacks.
+// Which commit the working directory is at, and which files that commit does not contain.
 import { git, type Repository } from './git.ts'
 
 /** `-dirty` if files that git tracks were changed; null outside of a git checkout, or without git. */

@@ -94,7 +94,7 @@ async function lockOf(
   return { sha256: createHash('sha256').update(text).digest('hex'), packages: pinnedPackages(text) }
 }
 
-/** The named interpreter was made from the working tree's lock; whoever has the same lock shares it. */
+/** The named interpreter was made from the working tree's lock; a revision with the same lock uses it too. */
 async function interpreterFor(
   experiment: Experiment,
   code: CheckedOut,

@@ -8,7 +8,7 @@ export function ownWorktrees(outDirectory: string): string {
   return join(outDirectory, 'worktrees', `${hostname()}-${process.pid}`)
 }
 
-/** When the worktrees are gone: what others have left beside them stays. */
+/** When the worktrees are gone: folders of other processes stay. */
 export async function removeEmptyFolders(outDirectory: string): Promise<void> {
   const own = ownWorktrees(outDirectory)
   for (const folder of [own, dirname(own)]) await rmdir(folder).catch(() => {})
@@ -35,7 +35,7 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // Somebody else's process is one too.
+    // EPERM: the process exists, but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }

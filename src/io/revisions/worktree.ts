@@ -63,7 +63,7 @@ async function makeParent(folder: string): Promise<void> {
 async function share(path: string, from: string, to: string): Promise<void> {
   if (existsSync(join(to, path))) {
     throw new ConfigError(
-      `launch.shared_paths: "${path}" is part of the revision itself, so it cannot be shared; leave it out`,
+      `launch.shared_paths: got "${path}", which is part of the revision itself and cannot be shared. Leave it out`,
     )
   }
   await mkdir(join(from, path), { recursive: true })

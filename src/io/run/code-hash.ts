@@ -57,7 +57,7 @@ function packageOf(module: string, workingDirectory: string): string | null {
   return places.find((place) => existsSync(place)) ?? null
 }
 
-/** Of a script that is a link, also what lies beside its target: Python imports from there, not from beside the link. */
+/** For a script that is a link, also the sources next to its target: Python imports from there, not from the folder of the link. */
 async function besideScript(script: string, resultsDirectory: string): Promise<string[]> {
   const folder = dirname(script)
   const imported = dirname(await realpath(script).catch(() => script))

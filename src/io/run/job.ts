@@ -1,4 +1,4 @@
-// What one call is asked to do, and where its story is told: a terminal or a workflow step.
+// What one call has to do, and where it reports: to a terminal or a workflow step.
 import type { Overrides } from '../../config/overrides/overrides.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import type { Combined } from '../../record/combined.ts'

@@ -8,7 +8,7 @@ import { duration, number } from '../../text/numbers.ts'
 import { plainText } from '../system/sanitize.ts'
 
 export interface Progress {
-  /** `isKept`: it ran before `--resume`, and only its end is told again. */
+  /** `isKept`: it ran before `--resume`, and only its end is shown again. */
   runStarted(run: PlannedRun, isKept?: boolean): void
   event(event: MetricsEvent): void
   trainerLine(line: string): void

@@ -52,7 +52,8 @@ async function runExperiment(
   const { experiment } = opened.request
   const machine = await site.examine(experiment, cancelled)
   const lack = lackOfGpus(gatesOf(experiment), machine.seen.preflight)
-  if (lack !== null && !cancelled.aborted) note(`${experiment.name}: ${lack}, and the verdict stays open`)
+  if (lack !== null && !cancelled.aborted)
+    note(`${experiment.name}: ${lack}, and the verdict will be inconclusive`)
   return await runAll(opened, opened.plan, {
     ...{ cancelled, onStart, machine, assess },
     progress: progress(opened.plan, name),

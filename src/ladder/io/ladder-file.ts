@@ -62,7 +62,7 @@ const ladderFile = z.object({
       metrics: z
         .record(z.string(), z.array(z.string()))
         .nullable()
-        .describe('The lines of what the reader reads, by file; null where it is not all there.'),
+        .describe('Lines of the metrics files, by file name; null if a file is missing or cannot be read.'),
     }),
   ),
 })

@@ -121,7 +121,7 @@ async function launch(
   return { sitting: hooks.sitting, training: training.hash, launched, disturbance, metrics }
 }
 
-/** Null while it is held: without it another experiment may run beside ours. */
+/** Null while it is held: without it another experiment may run at the same time. */
 function lockLoss({ machine: { seen } }: SittingHooks): string | null {
   const lock = seen.preflight?.lock
   return lock?.status === 'lost' ? `the lock was lost: ${lock.reason}` : null
@@ -142,7 +142,7 @@ function deadlineSignal(milliseconds: number): AbortSignal[] {
   return [AbortSignal.timeout(timerMilliseconds(left))]
 }
 
-/** Apart from its metrics, what a training leaves that is larger is a checkpoint, which nobody evaluates again. */
+/** Apart from its metrics, what a training leaves that is larger is a checkpoint, which is not evaluated again. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024
 
 async function removeCheckpoints({ directory, outDirectory }: RunFiles): Promise<void> {

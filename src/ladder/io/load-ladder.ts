@@ -32,5 +32,5 @@ function refuseUnknownRungs(names: readonly string[], { rungs }: ResolvedLadder)
   const known = rungs.map(({ name }) => name)
   const unknown = names.find((name) => !known.includes(name))
   if (unknown !== undefined)
-    throw new ConfigError(`--rungs: got "${unknown}", expected some of ${known.join(', ')}`)
+    throw new ConfigError(`--rungs: got "${unknown}", expected one or more of ${known.join(', ')}`)
 }

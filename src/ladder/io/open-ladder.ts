@@ -21,12 +21,12 @@ export async function openLadder(
   const { ladderFile } = new Workspace(directory)
   if (!existsSync(ladderFile))
     throw new ResumeError(
-      `--resume: ${directory} has no ladder.json, so nothing in it can go on; name the folder of the interrupted ladder with --out, or start without --resume`,
+      `--resume: ${directory} has no ladder.json, so there is nothing to resume. Name the folder of the interrupted ladder with --out, or start without --resume`,
     )
   const record = await readToResume(readLadder(ladderFile))
   if (record.experiment.name !== experiment.name)
     throw new ResumeError(
-      `--resume: ${ladderFile} is of ${record.experiment.name}, not of ${experiment.name}; name its folder with --out, or start without --resume`,
+      `--resume: ${ladderFile} is the ladder of ${record.experiment.name}, not of ${experiment.name}. Name the folder of ${experiment.name} with --out, or start without --resume`,
     )
   const workspace = await Workspace.reopened(directory)
   refuseOtherSeed(experiment.design.seed, record, directory)
@@ -39,6 +39,6 @@ function refuseOtherSeed(seed: number, { launches }: LadderProgress, out: string
   const other = seeds.find((one) => one !== seed)
   if (other !== undefined)
     throw new ConfigError(
-      `seed: got ${seed}, but ${out} was measured with ${other}; give --seed ${other}, or another --out`,
+      `seed: got ${seed}, but ${out} was measured with seed ${other}. Give --seed ${other}, or another --out`,
     )
 }

@@ -28,7 +28,7 @@ export function ladderResolver(
   const { ladder } = experiment
   if (ladder === undefined) {
     throw new ConfigError(
-      `ladder: missing in ${experiment.name}; list its rungs, each with a name and what it sets`,
+      `ladder: missing in ${experiment.name}; expected a list of rungs. Give each rung a name and its settings`,
     )
   }
   const resolver = new TrainingResolver(cancelled)
@@ -128,7 +128,7 @@ function resolvedLadder(
 function refuseSameVariants(baseline: ResolvedTraining, optimized: ResolvedTraining): void {
   if (baseline.hash !== optimized.hash) return
   throw new ConfigError(
-    'ladder: baseline and optimized variant are the same training with what the ladder sets; change ladder.set, --set or the variants, or leave out mode: aa',
+    'ladder: with the settings of the ladder, baseline and optimized variant are the same training. Change ladder.set, --set or the variants, or leave out mode: aa',
   )
 }
 
@@ -136,7 +136,7 @@ function refuseRungsWithoutEffect(rungs: readonly LadderRung[]): void {
   for (const { name, alone, from } of rungs) {
     if (alone !== from) continue
     throw new ConfigError(
-      `ladder: ${name}: sets only what is set without it; change what it sets, or leave it out`,
+      `ladder: ${name}: changes nothing, since the training has the same settings without it. Change its settings, or remove the rung`,
     )
   }
 }

@@ -77,7 +77,7 @@ function checkedTraining(
   const forbidden = keys(experiment.kind)
   if (forbidden.length > 0) {
     return new ConfigError(
-      `ladder: ${title}: a ${experiment.kind} experiment may not change ${forbidden.join(', ')}; leave it out, or set kind: recipe for what stands under recipe:`,
+      `ladder: ${title}: changes ${forbidden.join(', ')}, which a ${experiment.kind} experiment may not. Leave it out, or set kind: recipe for keys under recipe:`,
     )
   }
   const hash = trainingHash(experiment, { baseline, optimized: config }, 'optimized')

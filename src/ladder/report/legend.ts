@@ -11,12 +11,12 @@ export function legend(record: LadderRecord, judged: JudgedLadder, { line }: Sty
   const changed = trainings.filter(({ otherWork }) => otherWork.length > 0)
   const level = confidence(CONFIDENCE)
   return [
-    'speedup: baseline / own seconds per sample in the steady state, against the mean of the baseline launches right before and after it.',
-    'gain: the same against the training without this rung: alone, the baseline with what the rung needs; in the sum, all before it. The verdict is about it. Two launches of different sittings are compared by their speedups. Of several launches of a training the last counts that stands beside what it is compared with.',
+    'speedup: seconds per sample of the baseline / those of the launch, in the steady state. The baseline is the mean of the baseline launches right before and after it.',
+    'gain: the speedup over the training without this rung, which decides the verdict. Alone, that is the baseline with what the rung needs; in the sum, all rungs before it. Launches of different sittings are compared by their speedups. Of several launches of a training, the last one counts that shares a sitting with what it is compared with.',
     noise === null
-      ? 'noise: unknown, since no sitting has two baseline launches; so no verdict.'
-      : `noise: one launch scatters by ${percent(noise.deviation)} (standard deviation, from ${noise.differences} ${noise.differences === 1 ? 'pair' : 'pairs'} of neighbouring baseline launches). One launch for each rung, which is taken to scatter alike, and by what its own steps tell besides; in brackets its ${level} interval. One that holds 1.00x reads "no gain" if it ends below ${ratio(NO_GAIN)}, else "open"; of 20 rungs without effect, about one reads "gain" or "loss".`,
-    `every launch with ${line(settingsText(experiment.design.seed, settings))}; loss delta: held-out loss - that of the baseline launches around it.`,
+      ? 'noise: unknown, since no sitting has two baseline launches. So no rung has a verdict.'
+      : `noise: the standard deviation of one launch is ${percent(noise.deviation)}, from ${noise.differences} ${noise.differences === 1 ? 'pair' : 'pairs'} of neighbouring baseline launches. Each rung has one launch, with this noise and the scatter of its own steps. Its ${level} interval is in brackets. An interval that contains 1.00x reads "no gain" if it ends below ${ratio(NO_GAIN)}, else "open". About one in 20 rungs without effect reads "gain" or "loss".`,
+    `every launch with ${line(settingsText(experiment.design.seed, settings))}; loss delta: held-out loss minus that of the baseline launches around it.`,
     'not active: the trainer reads back the same settings as without it.',
     ...(changed.length > 0
       ? [`${line('*')} does other work than the baseline: ${line(workText(changed))}.`]
@@ -31,7 +31,7 @@ function otherLaunches({ trainings, launches }: LadderRecord): string[] {
   if (others.length === 0) return []
   const sittings = [...new Set(others.map(({ sitting }) => sitting + 1))]
   return [
-    `${others.length} ${others.length === 1 ? 'launch' : 'launches'} of other settings, from sitting ${sittings.join(', ')}, kept in ladder.json and in none of these tables.`,
+    `${others.length} ${others.length === 1 ? 'launch' : 'launches'} with other settings, from sitting ${sittings.join(', ')}: in ladder.json, but not in these tables.`,
   ]
 }
 

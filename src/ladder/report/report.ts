@@ -58,7 +58,7 @@ function rungNotes(rung: LadderRung, alone: RungResult, sum: RungResult): string
     ...problemsOf(sum).map((text) => `sum up to ${name}: ${text}`),
     ...(rung.isLeftOut
       ? [
-          `${name} is left out of later sums: ${rung.sum === null ? 'without one that failed, the trainer refuses it' : 'it failed in its own'}`,
+          `${name} is left out of later sums: ${rung.sum === null ? 'the trainer refuses it without a rung that failed' : 'its own sum failed'}`,
         ]
       : []),
   ]

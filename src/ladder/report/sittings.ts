@@ -47,11 +47,12 @@ function sourcesText(run: RunSummary | undefined): string {
 
 function stretchText({ launched, before, after, speedupRatioOverFirst }: UnreliableStretch): string {
   const names = launched.join(', ')
-  if (after === null) return `without a baseline launch after them, over the one before alone: ${names}`
-  if (before === null) return `without a baseline launch before them, over the one after alone: ${names}`
+  if (after === null) return `no baseline launch after ${names}: their speedups are over the one before alone`
+  if (before === null)
+    return `no baseline launch before ${names}: their speedups are over the one after alone`
   const steps = [before, after].map(stepText).join(' and ')
   const change = `${percent(Math.abs(speedupRatioOverFirst - 1))} ${speedupRatioOverFirst < 1 ? 'lower' : 'higher'}`
-  return `between baseline launches of ${steps} a step: ${names}; over the first alone their speedups are ${change}`
+  return `the baseline launches around ${names} differ (${steps} a step): over the first alone, the speedups are ${change}`
 }
 
 /** A launch that no row shows, and why. */

@@ -2,7 +2,7 @@
 import { escapeCell, oneLine } from '../../report/escape.ts'
 
 export interface Style {
-  /** Makes somebody else's text harmless in a cell. */
+  /** Makes untrusted text harmless in a cell. */
   readonly cell: (text: string) => string
   /** The same in a line of its own, which may be long. */
   readonly line: (text: string) => string

@@ -66,7 +66,7 @@ describe('a gate', () => {
 
   test('that is known takes no other metric', () => {
     expect(refused('{ speedup: { metric: total_seconds, at_least: 3 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.speedup: speedup has its own metric and statistic; leave both out, or choose another name"`,
+      `"x.yaml: gates.speedup: got a metric or statistic, but the built-in gate speedup has its own. Leave both out, or choose another name"`,
     )
   })
 
@@ -82,7 +82,7 @@ describe('a gate', () => {
 
   test('of memory is in GB, not in bytes, which would pass whatever is measured', () => {
     expect(refused('{ peak_memory_gb: { below: 50e9 } }')).toBe(
-      'x.yaml: gates.peak_memory_gb.below: got 50000000000, expected GB, such as 50, not bytes',
+      'x.yaml: gates.peak_memory_gb.below: got 50000000000, expected a size in GB such as 50, not in bytes',
     )
     expect(gates('{ peak_memory_gb: { below: 9999 } }')).toHaveLength(1)
   })
@@ -99,19 +99,19 @@ describe('a gate', () => {
     const speedup = (metric: string) =>
       `{ mine: { metric: ${metric}, statistic: speedup, at_least: 0.97, severity: info } }`
     expect(refused(speedup('evaluation.acc'))).toMatchInlineSnapshot(
-      `"x.yaml: gates.mine.statistic: got speedup, of evaluation.acc, which is no time: use ratio with at_least if more is better, at_most if less is; the name of a time ends in _seconds"`,
+      `"x.yaml: gates.mine.statistic: got speedup, expected ratio with at_least if more is better, at_most if less is: evaluation.acc is not a time. If it is one, end its name in _seconds"`,
     )
     expect(refused(speedup('val_loss'))).toMatchInlineSnapshot(
-      `"x.yaml: gates.mine.statistic: got speedup, of val_loss, which is no time: use ratio with at_most"`,
+      `"x.yaml: gates.mine.statistic: got speedup, expected ratio with at_most: val_loss is not a time"`,
     )
-    expect(refused(speedup('gpu_utilization'))).toContain('use ratio with at_least')
+    expect(refused(speedup('gpu_utilization'))).toContain('expected ratio with at_least')
     for (const metric of ['evaluation.latency_seconds', 'evaluation.seconds', 'gpu_hours', 'total_seconds'])
       expect(gates(speedup(metric))).toHaveLength(1)
   })
 
   test('has a plain name', () => {
     expect(refused('{ "My | gate": { below: 3 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.My | gate: got {"below":3}, expected a name of small letters, digits and _, such as my_gate"`,
+      `"x.yaml: gates.My | gate: got {"below":3}, expected a name of lowercase letters, digits and _, such as my_gate"`,
     )
   })
 
@@ -174,7 +174,7 @@ describe('the gates of a plan can be written down:', () => {
       { metric: 'gpu_hours', statistic: 'maximum', limit: 9.45, pricePerGpuHour: 1.89 },
     ])
     expect(refused(limit)).toMatchInlineSnapshot(
-      `"x.yaml: gates.cost_per_run: needs the price of one GPU for an hour; set launch.price_per_gpu_hour, or the input price-per-gpu-hour"`,
+      `"x.yaml: gates.cost_per_run: the price of one GPU for an hour is missing. Set launch.price_per_gpu_hour or the input price-per-gpu-hour"`,
     )
   })
 })
@@ -182,22 +182,22 @@ describe('the gates of a plan can be written down:', () => {
 describe('a limit', () => {
   test('is one, not none and not two', () => {
     expect(refused('{ speedup: {} }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.speedup: got 0 limits, expected one of at_least, at_most, below"`,
+      `"x.yaml: gates.speedup: got 0 limits, expected exactly one of at_least, at_most, below"`,
     )
     expect(refused('{ loss_delta: { below: 0.1, at_most: 0.1 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.loss_delta: got 2 limits, expected one of at_least, at_most, below"`,
+      `"x.yaml: gates.loss_delta: got 2 limits, expected exactly one of at_least, at_most, below"`,
     )
   })
 
   test('stands on the good side', () => {
     expect(refused('{ speedup: { at_most: 3 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.speedup.at_most: a speedup takes at_least, since up is good"`,
+      `"x.yaml: gates.speedup.at_most: got at_most, expected at_least: a higher speedup is better"`,
     )
     expect(refused('{ loss_delta: { at_least: 0.001 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.loss_delta.at_least: a difference of val_loss takes at_most or below, since down is good"`,
+      `"x.yaml: gates.loss_delta.at_least: got at_least, expected at_most or below: a lower difference of val_loss is better"`,
     )
     expect(refused('{ peak_memory_gb: { at_least: 50 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.peak_memory_gb.at_least: a maximum takes at_most or below, since down is good"`,
+      `"x.yaml: gates.peak_memory_gb.at_least: got at_least, expected at_most or below: a lower maximum is better"`,
     )
   })
 
@@ -213,28 +213,28 @@ describe('a limit', () => {
   })
 
   test.each([
-    ['val_loss', 'difference', 'at_least: -0.1', 'at_most or below, since down is good'],
-    ['evaluation.nrmse', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
-    ['evaluation.val_loss', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
-    ['evaluation.nrmse/darcy2d', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
-    ['evaluation.val_loss/darcy2d', 'difference', 'at_least: -0.1', 'at_most or below, since down is good'],
-    ['evaluation.latency_seconds', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
-    ['total_seconds', 'ratio', 'at_least: 0.9', 'at_most or below, since down is good'],
-    ['gpu_utilization', 'difference', 'at_most: 0.1', 'at_least, since up is good'],
+    ['val_loss', 'difference', 'at_least: -0.1', 'at_most or below: a lower'],
+    ['evaluation.nrmse', 'ratio', 'at_least: 0.9', 'at_most or below: a lower'],
+    ['evaluation.val_loss', 'ratio', 'at_least: 0.9', 'at_most or below: a lower'],
+    ['evaluation.nrmse/darcy2d', 'ratio', 'at_least: 0.9', 'at_most or below: a lower'],
+    ['evaluation.val_loss/darcy2d', 'difference', 'at_least: -0.1', 'at_most or below: a lower'],
+    ['evaluation.latency_seconds', 'ratio', 'at_least: 0.9', 'at_most or below: a lower'],
+    ['total_seconds', 'ratio', 'at_least: 0.9', 'at_most or below: a lower'],
+    ['gpu_utilization', 'difference', 'at_most: 0.1', 'at_least: a higher'],
   ])('of a %s that is known takes no other side: %s, %s', (metric, statistic, limit, takes) => {
     const gate = `{ metric: ${metric}, statistic: ${statistic}, ${limit}, severity: info }`
-    expect(refused(`{ mine: ${gate} }`)).toContain(`: a ${statistic} of ${metric} takes ${takes}`)
+    expect(refused(`{ mine: ${gate} }`)).toContain(`, expected ${takes} ${statistic} of ${metric} is better`)
   })
 
   test.each([
-    ['val_loss', 'minimum', 'at_least: 1.0e-9', 'less is good: use maximum with at_most or below'],
-    ['gpu_utilization', 'maximum', 'at_most: 1', 'more is good: use minimum with at_least'],
+    ['val_loss', 'minimum', 'at_least: 1.0e-9', 'maximum with at_most or below: less'],
+    ['gpu_utilization', 'maximum', 'at_most: 1', 'minimum with at_least: more'],
   ])(
     'of a level of %s takes no %s, which says nothing of the worst run',
     (metric, statistic, limit, text) => {
       const gate = `{ metric: ${metric}, statistic: ${statistic}, ${limit}, severity: info }`
       expect(refused(`{ mine: ${gate} }`)).toBe(
-        `x.yaml: gates.mine.statistic: got ${statistic}, of ${metric}, of which ${text}`,
+        `x.yaml: gates.mine.statistic: got ${statistic}, expected ${text} ${metric} is better`,
       )
     },
   )

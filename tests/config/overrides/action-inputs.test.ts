@@ -38,7 +38,7 @@ describe('action inputs', () => {
     expect(
       refusal(() => parseActionInputs({ ...raw, job: 'report', 'github-token': 't' })),
     ).toMatchInlineSnapshot(
-      `"experiment: got 2 lines, but a report job judges one experiment; measure each in a job of its own, or with report: direct"`,
+      `"experiment: got 2 lines, expected one: a report job judges one experiment. Measure each in its own job, or with report: direct"`,
     )
   })
 
@@ -100,7 +100,7 @@ describe('action inputs', () => {
       `"head-sha: got "a1b2c3d", expected the 40 hexadecimal digits of a commit"`,
     )
     expect(refusal(() => parseActionInputs({ ...raw, 'artifact-name': 'none' }))).toMatch(
-      'a report is made from an artifact',
+      'artifact-name: got "none", but job report reads an artifact',
     )
   })
 })

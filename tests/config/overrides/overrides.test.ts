@@ -86,7 +86,7 @@ describe('the text of an override', () => {
     expect(flagsOf({ blocks: [4, 6, 8] })).toEqual(['--blocks', '4,6,8'])
     expect(refusal(() => parseOverrides({ blocks: '4,,8' }))).toContain('blocks: got ""')
     expect(refusal(() => parseOverrides({ blocks: '8,6' }))).toBe(
-      'blocks: got "8,6", expected growing numbers such as 4,6,8',
+      'blocks: got "8,6", expected increasing numbers such as 4,6,8',
     )
   })
 

@@ -12,7 +12,7 @@ test('reads 1e-3 as a number, and 1_000 as a text', () => {
 
 test('refuses a bare yes, no, on or off, which readers of YAML take for different things', () => {
   expect(refused('a:\n  b: no')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: got no, expected true or false, or "no" in quotes for the text"`,
+    `"x.yaml, line 2: got no, expected true or false, or "no" in quotes for a string"`,
   )
   expect(refused('a: [Off]')).toContain('x.yaml, line 1: got Off, expected true or false')
   expect(parseYaml('a: "no"\non: 1\nb: !!str off', 'x.yaml')).toEqual({ a: 'no', on: 1, b: 'off' })
@@ -45,7 +45,7 @@ test('refuses tabs and says what to use', () => {
 
 test('refuses a key that stands there twice', () => {
   expect(refused('a: 1\nb: 2\na: 3')).toMatchInlineSnapshot(
-    `"x.yaml, line 3: not valid YAML: Map keys must be unique; keep one of them"`,
+    `"x.yaml, line 3: not valid YAML: Map keys must be unique; remove one of them"`,
   )
 })
 
@@ -59,7 +59,7 @@ test('refuses .nan and .inf, which JSON would turn into null', () => {
 
 test('refuses keys that are one text', () => {
   expect(refused('a:\n  1: b\n  "1": c')).toMatchInlineSnapshot(
-    `"x.yaml, line 3: got the key 1 twice, with quotes and without, which is one text to the trainer; name it once"`,
+    `"x.yaml, line 3: got the key 1 twice, with quotes and without; to the trainer they are the same key. Remove one"`,
   )
   expect(refused('true: b\n"true": c')).toContain('x.yaml, line 2: got the key true twice')
   expect(parseYaml('a: &a {x: 1}\nb: {<<: *a, <<: {y: 2}}', 'x.yaml')).toMatchObject({ b: { x: 1, y: 2 } })
@@ -79,7 +79,7 @@ test('refuses a number that would be 0, and takes a 0', () => {
 
 test('refuses whole numbers that a double would change, and only those', () => {
   expect(refused('a:\n  b: 9007199254740993')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: got 9007199254740993, expected a whole number from -9007199254740991 to 9007199254740991. A larger one would reach the trainer changed. Use a smaller one, or "9007199254740993" in quotes for the text"`,
+    `"x.yaml, line 2: got 9007199254740993, expected a whole number from -9007199254740991 to 9007199254740991. A larger one would reach the trainer changed. Use a smaller one, or "9007199254740993" in quotes for a string"`,
   )
   for (const number of [
     '-9007199254740992',
@@ -98,10 +98,10 @@ test('refuses whole numbers that a double would change, and only those', () => {
 
 test('refuses a list or mapping as a key, as a template makes one that was not rendered', () => {
   expect(refused('a: 1\nx: {{ y }}')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: got { y } as a key, expected a text; put it into quotes, as a whole if it is a template: "{{ name }}""`,
+    `"x.yaml, line 2: got { y } as a key, expected a string. Put it in quotes; quote a template as a whole: "{{ name }}""`,
   )
-  expect(refused('? [a]\n: 1')).toContain('x.yaml, line 1: got [a] as a key, expected a text')
-  expect(refused('b: &b [1]\n? *b\n: 2')).toContain('x.yaml, line 2: got *b as a key, expected a text')
+  expect(refused('? [a]\n: 1')).toContain('x.yaml, line 1: got [a] as a key, expected a string')
+  expect(refused('b: &b [1]\n? *b\n: 2')).toContain('x.yaml, line 2: got *b as a key, expected a string')
   expect(parseYaml('x: "{{ y }}"\na: &a name\n*a : 1', 'x.yaml')).toEqual({
     x: '{{ y }}',
     a: 'name',
@@ -111,7 +111,7 @@ test('refuses a list or mapping as a key, as a template makes one that was not r
 
 test('refuses a second document', () => {
   expect(refused('a: 1\n---\nb: 2')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: not valid YAML: a second document; expected one; remove the line with --- and what follows"`,
+    `"x.yaml, line 2: not valid YAML: got a second document, expected one; remove the line with --- and what follows"`,
   )
 })
 
@@ -128,42 +128,42 @@ test('says how to mend what is commonly mistyped', () => {
   ]
   expect(mistyped.map(refused)).toMatchInlineSnapshot(`
     [
-      "x.yaml, line 2: not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]; close the bracket that is open, and no other",
+      "x.yaml, line 2: not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]; close each open bracket, and no other",
       "x.yaml, line 2: not valid YAML: Missing closing "quote; close what is open: a bracket, a quote, or a key without its colon",
-      "x.yaml, line 1: not valid YAML: Nested mappings are not allowed in compact mappings; write one key a line, or put a text that has a colon into quotes",
+      "x.yaml, line 1: not valid YAML: Nested mappings are not allowed in compact mappings; write one key per line, or put a string that has a colon in quotes",
       "x.yaml, line 3: not valid YAML: All mapping items must start at the same column; give all keys of a mapping, and all items of a list, the same indentation",
-      "x.yaml, line 2: not valid YAML: Implicit keys need to be on a single line; put a colon and a blank after the key; give all keys of a mapping, and all items of a list, the same indentation",
-      "x.yaml, line 1: not valid YAML: Plain value cannot start with reserved character @; put a text with special characters into quotes",
+      "x.yaml, line 2: not valid YAML: Implicit keys need to be on a single line; put a colon and a space after the key; give all keys of a mapping, and all items of a list, the same indentation",
+      "x.yaml, line 1: not valid YAML: Plain value cannot start with reserved character @; put a string with special characters in quotes",
       "x.yaml, line 1: not valid YAML: Unexpected scalar at node end; check the brackets, quotes, colons and indentation up to this line",
-      "x.yaml, line 2: not valid YAML: *d has no anchor before it; set &d first, or put a text with special characters into quotes",
+      "x.yaml, line 2: not valid YAML: *d has no anchor before it; set &d first, or put a string with special characters in quotes",
     ]
   `)
 })
 
 test('refuses tags of other languages', () => {
   expect(refused('a: !!python/object x')).toMatchInlineSnapshot(
-    `"x.yaml, line 1: not valid YAML: Unresolved tag: tag:yaml.org,2002:python/object; leave the tag out"`,
+    `"x.yaml, line 1: not valid YAML: Unresolved tag: tag:yaml.org,2002:python/object; remove the tag"`,
   )
 })
 
 test('refuses an alias without an anchor', () => {
   expect(refused('a: *b')).toMatchInlineSnapshot(
-    `"x.yaml, line 1: not valid YAML: *b has no anchor before it; set &b first, or put a text with special characters into quotes"`,
+    `"x.yaml, line 1: not valid YAML: *b has no anchor before it; set &b first, or put a string with special characters in quotes"`,
   )
 })
 
 test('refuses an alias that contains itself', () => {
   expect(refused('a: &a\n  b: *a')).toMatchInlineSnapshot(
-    `"x.yaml: a.b: an alias to what it stands in; write its value out"`,
+    `"x.yaml: a.b: got an alias to a value that contains it; write the value out"`,
   )
   expect(refused('&a [*a]')).toMatchInlineSnapshot(
-    `"x.yaml: 0: an alias to what it stands in; write its value out"`,
+    `"x.yaml: 0: got an alias to a value that contains it; write the value out"`,
   )
 })
 
 test('refuses a key that parsers drop without a word, wherever it stands', () => {
   expect(refused('gates: { __proto__: { at_least: 3 }, speedup: { at_least: 3 } }')).toMatchInlineSnapshot(
-    `"x.yaml: gates.__proto__: unknown key; no gate, setting or variable can have this name, so leave it out"`,
+    `"x.yaml: gates.__proto__: unknown key; no gate, setting or variable can have this name. Remove it"`,
   )
   expect(refused('variants: { baseline: { set: { speed.__proto__.x: 1 } } }')).toContain(
     'variants.baseline.set.speed.__proto__.x: unknown key',
@@ -179,7 +179,7 @@ test.each([
   '!!binary aGVsbG8=',
 ])('refuses %s, which JSON has no form for', (value) => {
   expect(refused(`model: ${value}`)).toMatch(
-    /^x\.yaml: model: tagged !!omap, !!set or !!binary, .* leave the tag out/,
+    /^x\.yaml: model: got a tag !!omap, !!set or !!binary, .* Remove the tag/,
   )
 })
 

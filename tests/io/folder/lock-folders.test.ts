@@ -32,7 +32,7 @@ test('a second call is refused at once, with the folder, who is at work there an
   await expect(second).rejects.toThrow(ConfigError)
   await expect(second).rejects.toThrow(
     new RegExp(
-      `^out: got "${out}", where another call is at work \\(process ${process.pid} on .+, since 20\\S+Z\\); wait until it is done, or name another folder, on the command line with --out$`,
+      `^out: got "${out}", which another call uses \\(process ${process.pid} on .+, since 20\\S+Z\\)\\. Wait until it ends, or name another folder, on the command line with --out$`,
     ),
   )
   await first[Symbol.asyncDispose]()
@@ -46,13 +46,13 @@ test.each([
 ])('a call with several experiments keeps out one with %s', async (_, folder, experiments) => {
   const out = await aFolder()
   await using _first = await locked(out, ['one', 'two'])
-  await expect(locked(join(out, folder), experiments)).rejects.toThrow('another call is at work')
+  await expect(locked(join(out, folder), experiments)).rejects.toThrow('another call uses')
 })
 
 test('a call that is refused for its second folder gives its first one back', async () => {
   const out = await aFolder()
   const alone = await locked(join(out, 'two'))
-  await expect(locked(out, ['one', 'two'])).rejects.toThrow(`"${join(out, 'two')}", where another call`)
+  await expect(locked(out, ['one', 'two'])).rejects.toThrow(`"${join(out, 'two')}", which another call uses`)
   await alone[Symbol.asyncDispose]()
   await using _both = await locked(out, ['one', 'two'])
 })
@@ -62,7 +62,7 @@ test('other folders are not locked, and another name of the same one is', async 
   await using _first = await locked(join(folder, 'out'))
   await using _other = await locked(join(folder, 'other'))
   await symlink(join(folder, 'out'), join(folder, 'link'))
-  await expect(locked(join(folder, 'link'))).rejects.toThrow('another call is at work')
+  await expect(locked(join(folder, 'link'))).rejects.toThrow('another call uses')
 })
 
 test('a call that is killed leaves no lock', async () => {
@@ -82,7 +82,7 @@ test('a folder that cannot be made or locked is refused with the reason', async 
   await expect(locked(join(folder, 'file'))).rejects.toThrow(/which cannot be written \(.+ is a file\)/)
   await mkdir(join(folder, 'out', '.speedproof.lock'), { recursive: true })
   await expect(locked(join(folder, 'out'))).rejects.toThrow(
-    /which cannot be locked \(.*Is a directory.*\); name a folder of another disk/,
+    /which cannot be locked \(.*Is a directory.*\)\. Name a folder on another disk/,
   )
   await rm(join(folder, 'out', '.speedproof.lock'), { recursive: true })
   await expect(locked(join(folder, 'out'), ['.'], 'no-such-python')).rejects.toThrow(

@@ -23,7 +23,7 @@ test.each([
   const folder = await aFolderWith(files)
   const before = await readdir(folder)
   await expect(Workspace.fresh(folder)).rejects.toThrow(
-    `out: got "${folder}", which already has ${there} that Speedproof did not write; name another`,
+    `out: got "${folder}", which already has ${there} that Speedproof did not write. Name another`,
   )
   expect(await readdir(folder)).toEqual(before)
 })
@@ -74,7 +74,7 @@ test.each(['/', '/work', '/work/project'])(
   '%s, in which the project lies, is no folder for results',
   (out) => {
     expect(() => refuseSurrounding(out, '/work/project')).toThrow(
-      `out: got "${out}", which holds the working directory, and results would lie among what is not ours; name a folder of their own, such as out`,
+      `out: got "${out}", which contains the working directory; results need a folder of their own`,
     )
   },
 )
@@ -84,11 +84,11 @@ test('a link to where the project lies is no folder for results either', async (
   const link = join(await aFolder(), 'link')
   await symlink(project, link)
   expect(() => refuseSurrounding(link, project)).toThrow(
-    `out: got "${link}", which holds the working directory`,
+    `out: got "${link}", which contains the working directory`,
   )
   const linkedProject = join(project, 'linked')
   await symlink(await aFolder(), linkedProject)
-  expect(() => refuseSurrounding(project, linkedProject)).toThrow('which holds the working directory')
+  expect(() => refuseSurrounding(project, linkedProject)).toThrow('which contains the working directory')
   await mkdir(join(project, 'out'))
   expect(() => refuseSurrounding(join(link, 'out'), project)).not.toThrow()
 })

@@ -17,7 +17,7 @@ test('a folder that is removed meanwhile is no bug of ours', async () => {
   const workspace = await aWorkspace()
   await rm(workspace.directory, { recursive: true })
   await expect(workspace.saveLadder('{}', '# ladder')).rejects.toThrow(
-    `out: ${workspace.ladderFile} cannot be written any more (ENOENT: no such file or directory, open '${workspace.ladderFile}.part'); was its folder removed meanwhile?`,
+    `out: ${workspace.ladderFile} cannot be written any more (ENOENT: no such file or directory, open '${workspace.ladderFile}.part'). Its folder was probably removed`,
   )
   await refusal(workspace.saveLadder('{}', '# ladder'))
 })
@@ -27,7 +27,7 @@ test('what the system refuses names the file and how to go on, and the file stay
   await workspace.saveLadder('{"before": true}', '# before')
   await mkdir(`${workspace.ladderFile}.part`)
   await expect(workspace.saveLadder('{}', '# after')).rejects.toThrow(
-    /^out: .*ladder\.json cannot be written any more \(EISDIR: .*\); fix that, .*; what was written so far is kept$/,
+    /^out: .*ladder\.json cannot be written any more \(EISDIR: .*\)\. Fix the cause, .*; what was written so far is kept$/,
   )
   expect(await readFile(workspace.ladderFile, 'utf8')).toBe('{"before": true}')
 })

@@ -41,7 +41,7 @@ test.each([
   const file = await storeNoiseFloor(folder, aNoiseFloor())
   await writeFile(file, text)
   await expect(loadNoiseFloors(folder, [training])).rejects.toThrow(
-    `${file}: is no noise floor that this version can read; remove it, and measure it again with --mode aa`,
+    `${file}: this version cannot read this noise floor. Remove it, and measure it again with --mode aa`,
   )
 })
 

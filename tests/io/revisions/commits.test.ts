@@ -71,14 +71,24 @@ it('a shallow clone is refused with fetch-depth', async () => {
   const clone = join(await aFolder(), 'clone')
   await git(folder, 'clone', '--quiet', '--depth=1', '--branch=change', `file://${folder}`, clone)
   await expect(found('merge-base', clone, 'main')).rejects.toThrow(
-    'variants.baseline.revision: got "merge-base", but this clone is shallow, so its history does not reach that commit; check out with fetch-depth: 0, or run git fetch --unshallow',
+    /^variants\.baseline\.revision: got "merge-base", but this clone is shallow.*fetch-depth: 0, or run git fetch --unshallow$/,
   )
 })
 
 it.each([
-  ['a missing ref', 'v9', undefined, /revision: got "v9", which is no commit in this clone.*fetch-depth: 0/],
-  ['a missing base', 'merge-base', 'v9', /^base: got "v9", which is no commit/],
-  ['a base that nobody names', 'merge-base', undefined, /but of what\?.*--base main/],
+  [
+    'a missing ref',
+    'v9',
+    undefined,
+    /revision: got "v9", which is not a commit in this clone.*fetch-depth: 0/,
+  ],
+  ['a missing base', 'merge-base', 'v9', /^base: got "v9", which is not a commit/],
+  [
+    'a base that nobody names',
+    'merge-base',
+    undefined,
+    /got "merge-base", but this run is not for a pull request.*--base main/,
+  ],
 ])('%s is refused with the remedy', async (_, ref, base, message) => {
   const folder = await aRepository()
   await expect(found(ref, folder, base)).rejects.toThrow(message)
@@ -88,7 +98,7 @@ describe.each(['merge-base', 'main'])('%s', (ref) => {
   it('in a folder outside of git is refused: nothing could be fetched', async () => {
     const folder = await aFolder()
     await expect(found(ref, folder, 'main')).rejects.toThrow(
-      `${KEY}: got "${ref}", but ${folder} is in no git repository, so it has no other revision. Start in a clone of your training's repository. Or make one here: git init, then git commit`,
+      `${KEY}: got "${ref}", but ${folder} is not in a git repository, so it has no other revision. Start in a clone of your training's repository. Or make one here: run git init, then commit`,
     )
   })
 
@@ -96,14 +106,14 @@ describe.each(['merge-base', 'main'])('%s', (ref) => {
     const folder = await aFolder()
     await write(folder, { '.git': 'no gitdir', 'inside/new.py': '' })
     await expect(found(ref, join(folder, 'inside'), 'main')).rejects.toThrow(
-      /but git refuses the repository of .*inside; follow what git says:\n.*fatal: invalid gitfile/,
+      /but git refuses the repository of .*inside\. Follow what git says:\n.*fatal: invalid gitfile/,
     )
   })
 
   it('without git is refused with what to install', async () => {
     vi.stubEnv('PATH', await aFolder())
     await expect(found(ref, await aFolder(), 'main')).rejects.toThrow(
-      `${KEY}: got "${ref}", but git cannot be started (spawn git ENOENT); install it, on a runner before the checkout`,
+      `${KEY}: got "${ref}", but git cannot be started (spawn git ENOENT). Install git; on a runner, before the checkout`,
     )
   })
 })

@@ -47,7 +47,7 @@ it('has what the lock names, is made once, and again where an installation was i
 it('names lock, command and last lines when that fails, and leaves no half of it', async () => {
   const request = await aRequest(() => '--no-index\nabsent-package==1.0\n')
   await expect(environmentFor(request)).rejects.toThrow(
-    /^launch\.requirements: no environment can be made from \S+\/requirements\.lock; \S+ -m pip install .* -r requirements\.lock ended with 1:\n(│ .*\n)*│ .*absent-package==1\.0/,
+    /^launch\.requirements: no environment can be made from \S+\/requirements\.lock\. .*: \S+ -m pip install .* -r requirements\.lock ended with 1:\n(│ .*\n)*│ .*absent-package==1\.0/,
   )
   expect(await readdir(request.folder)).toEqual([])
 })

@@ -45,7 +45,7 @@ it('shares what is named, and removes only its link to it', async () => {
 it('refuses to share what the revision has itself, and leaves nothing', async () => {
   const repository = await aRepository()
   await expect(added(repository, ['config.yaml'])).rejects.toThrow(
-    'launch.shared_paths: "config.yaml" is part of the revision itself',
+    'launch.shared_paths: got "config.yaml", which is part of the revision itself',
   )
   expect(await worktreesOf(repository)).toEqual([])
 })
