@@ -44,7 +44,7 @@ export async function runAction(): Promise<boolean> {
 function requireFolder(workingDirectory: string): string {
   if (statSync(workingDirectory, { throwIfNoEntry: false })?.isDirectory()) return resolve(workingDirectory)
   throw new ConfigError(
-    `working-directory: got "${workingDirectory}", which is no folder in ${process.cwd()}; name one relative to the checkout's root`,
+    `working-directory: got "${workingDirectory}", which is not a folder in ${process.cwd()}; name one relative to the checkout's root`,
   )
 }
 

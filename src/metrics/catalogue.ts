@@ -36,7 +36,7 @@ export const CATALOGUE = {
     isAtFastestStepsToo: true,
   },
   time_to_quality_seconds: {
-    meaning: 'seconds until the held-out loss that the baseline ends with',
+    meaning: 'seconds until the final held-out loss of the baseline is reached',
     unit: 's',
     better: 'less',
     kind: 'time',
@@ -46,7 +46,8 @@ export const CATALOGUE = {
     isAtFastestStepsToo: true,
   },
   time_to_each_quality_seconds: {
-    meaning: 'seconds until the held-out losses that the baseline ends with, of the whole and of each part',
+    meaning:
+      'seconds until the final held-out losses of the baseline are reached, in total and for each part',
     unit: 's',
     better: 'less',
     kind: 'time',
@@ -129,7 +130,7 @@ export const CATALOGUE = {
     from: 'machine',
     needs: { gpu: 'NVIDIA' },
     gates: { gpu_utilization: { statistic: 'minimum' } },
-    neverRequired: 'utilisation saturates, a GPU with one tiny kernel at a time reads 100% busy',
+    neverRequired: 'utilisation saturates: a GPU that runs one tiny kernel at a time reads 100%',
   },
   energy_joules_per_sample: {
     meaning: 'joules per sample of all GPUs together in the steady state',
@@ -151,7 +152,7 @@ export const CATALOGUE = {
     isAtFastestStepsToo: true,
   },
   sm_cycles_per_sample: {
-    meaning: 'SM clock cycles per sample in the steady state: the time as if every run had one clock',
+    meaning: 'SM clock cycles per sample in the steady state: time without the effect of different clocks',
     unit: 'cycles/sample',
     better: 'less',
     kind: 'resource',

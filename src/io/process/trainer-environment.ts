@@ -62,7 +62,7 @@ function checkNamed(name: string, value: string): void {
   }
   if (isForbidden(name)) {
     throw new ConfigError(
-      `env.${name}: a trainer may not see it, since by its name it is a secret or steers the job; remove it, or rename it if it is neither`,
+      `env.${name}: a trainer may not see it, because its name is that of a secret or of a setting of the job. Remove it, or rename it if it is neither`,
     )
   }
   if (value.includes('\0')) {

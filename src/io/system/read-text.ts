@@ -10,7 +10,7 @@ export async function readText(path: string, name: string, maxBytes = MAX_TEXT_B
   const bytes = await readBytes(path, name, maxBytes)
   if (!isUtf8(bytes))
     throw new ConfigError(
-      `${name}, line ${firstBadLine(bytes)}: has bytes that are no UTF-8, expected a text file in UTF-8; save it as that`,
+      `${name}, line ${firstBadLine(bytes)}: has bytes that are not UTF-8, expected a text file in UTF-8; save it as UTF-8`,
     )
   return bytes.toString('utf8')
 }
