@@ -53,7 +53,10 @@ it.each(['fork', 'deleted fork'] as const)(
     const { main } = await measure(folder, services, { event })
     expect(main).toMatchObject({ exitCode: 1, outputs: {} })
     expect(main.annotations).toMatchObject([
-      { level: 'error', message: expect.stringContaining('name artifact, grant the job contents: read') },
+      {
+        level: 'error',
+        message: expect.stringContaining('Set report: artifact, grant the job only contents: read'),
+      },
     ])
     expect(existsSync(join(folder, 'out'))).toBe(false)
     expect(services.github.calls).toEqual([])
