@@ -97,7 +97,7 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   return combined.verdict === 'passed' || isCombinedNeutral(combined) || isAccepted
 }
 
-/** `pull_request_target` gives a token that writes to a job with a fork's code: nothing of it may run beside that. */
+/** `pull_request_target` gives a token that writes to a job with a fork's code: none of that code may run in such a job. */
 function refuseForkWithToken({ report }: MeasureInputs): void {
   const reading = readWorkflowRun()
   if (report === 'artifact' || reading.status === 'not-in-a-workflow') return

@@ -36,7 +36,7 @@ export const CATALOGUE = {
     isAtFastestStepsToo: true,
   },
   time_to_quality_seconds: {
-    meaning: 'seconds until the final held-out loss of the baseline is reached',
+    meaning: 'seconds until the held-out loss that the baseline ends with',
     unit: 's',
     better: 'less',
     kind: 'time',
@@ -46,8 +46,7 @@ export const CATALOGUE = {
     isAtFastestStepsToo: true,
   },
   time_to_each_quality_seconds: {
-    meaning:
-      'seconds until the final held-out losses of the baseline are reached, in total and for each part',
+    meaning: 'seconds until the held-out losses that the baseline ends with, of the whole and of each part',
     unit: 's',
     better: 'less',
     kind: 'time',
@@ -130,7 +129,7 @@ export const CATALOGUE = {
     from: 'machine',
     needs: { gpu: 'NVIDIA' },
     gates: { gpu_utilization: { statistic: 'minimum' } },
-    neverRequired: 'utilisation saturates: a GPU that runs one tiny kernel at a time reads 100%',
+    neverRequired: 'utilisation saturates, so a GPU that runs one tiny kernel at a time reads 100%',
   },
   energy_joules_per_sample: {
     meaning: 'joules per sample of all GPUs together in the steady state',

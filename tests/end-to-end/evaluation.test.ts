@@ -41,7 +41,7 @@ it('that disagrees makes the verdict invalid', async () => {
   expect(await speedproof(folder, 'run', EXPERIMENT_FILE)).toMatchObject({
     exitCode: 4,
     stdout: expect.stringContaining(
-      '02-block-1-optimized: reported val_loss 0.020000, evaluated again 0.020500',
+      '02-block-1-optimized: the training reported val_loss 0.020000, but the evaluation found 0.020500',
     ),
   })
   expect(await evaluationIn(folder)).toBe('failed')

@@ -39,7 +39,7 @@ export function trainerEnvironment(
   return environment
 }
 
-/** What is passed on beside the experiment's own and changes how a training runs; sorted by name. */
+/** What is passed on in addition to the experiment's own and changes how a training runs; sorted by name. */
 export function passedOnSettings(parent: NodeJS.ProcessEnv): Record<string, string> {
   const names = Object.keys(parent).filter((name) => PASSED_ON_FAMILIES.test(name) && isPassedOn(name))
   return Object.fromEntries(names.sort().map((name) => [name, parent[name] ?? '']))

@@ -36,7 +36,7 @@ export function checkAa({ runs, ratio: found, spread }: AaFinding): Check {
   if (!found?.bounds || !spread) return inconclusive('not every run was timed')
   if (spread.variance === 0)
     return inconclusive(
-      'all runs took exactly the same time. Check that the trainer measures its step seconds',
+      'the runs of each half took exactly the same time. Check that the trainer measures its step seconds',
     )
   const { lower, upper } = found.bounds
   const interval = `${ratio(found.estimate)} (${ratio(lower)} to ${ratio(upper)}, ${percent(2 * CONFIDENCE - 1)} interval)`

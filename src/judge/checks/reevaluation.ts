@@ -96,7 +96,7 @@ export function checkReevaluation({
   }
 }
 
-/** A tolerance of a tenth of what a limit allows may be large beside a number that is small. */
+/** A tolerance of a tenth of what a limit allows may be large compared with a small number. */
 function largestDifferenceText(
   runs: readonly RunSummary[],
   numbers: Reevaluation['numbers'],

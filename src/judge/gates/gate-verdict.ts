@@ -91,7 +91,7 @@ function whyNotMeasured(comparison: GateComparison): string {
   if (whyNoTimeToQuality !== null) return whyNoTimeToQuality
   if (areBothZero(comparison)) return `every run reported ${gate.metric} as 0, so it has no ${gate.statistic}`
   if (isQuotient(gate) && baseline !== null && optimized !== null)
-    return `a ${gate.statistic} needs a ${gate.metric} above 0 from every run`
+    return `a ${gate.statistic} needs ${gate.metric} above 0 in every run`
   return `not every run reported a usable ${gate.metric}${reportedText(comparison)}`
 }
 

@@ -50,7 +50,7 @@ export function isFit(preflight: Preflight | null): boolean {
   return checkMachine(preflight, [], []).every(({ status }) => status !== 'failed')
 }
 
-/** None where the GPUs that were watched stood idle beside a training on the CPU: their numbers are not its own. */
+/** Empty where the watched GPUs stood idle while the training ran on the CPU: their numbers are not its own. */
 export function usedMachines(
   preflight: Preflight | null,
   runs: readonly RunSummary[],
