@@ -22,7 +22,7 @@ it('that agrees lets the verdict stand, also when it is analyzed from files alon
   expect(run).toMatchObject({
     exitCode: 0,
     stdout: expect.stringContaining(
-      'evaluation: passed, one process evaluated 2 checkpoints again: val_loss',
+      'evaluation: passed, one process evaluated 2 checkpoints again and found val_loss',
     ),
   })
   expect((await speedproof(folder, 'analyze', 'out/result.json')).exitCode).toBe(0)
