@@ -44,7 +44,7 @@ export async function runAction(): Promise<boolean> {
 function requireFolder(workingDirectory: string): string {
   if (statSync(workingDirectory, { throwIfNoEntry: false })?.isDirectory()) return resolve(workingDirectory)
   throw new ConfigError(
-    `working-directory: got "${workingDirectory}", which is no folder in ${process.cwd()}; name one relative to the checkout's root`,
+    `working-directory: got "${workingDirectory}", which is not a folder in ${process.cwd()}; name one relative to the checkout's root`,
   )
 }
 
@@ -97,7 +97,7 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   return combined.verdict === 'passed' || isCombinedNeutral(combined) || isAccepted
 }
 
-/** `pull_request_target` gives a token that writes to a job with a fork's code: nothing of it may run beside that. */
+/** `pull_request_target` gives a token that writes to a job with a fork's code: none of that code may run in such a job. */
 function refuseForkWithToken({ report }: MeasureInputs): void {
   const reading = readWorkflowRun()
   if (report === 'artifact' || reading.status === 'not-in-a-workflow') return

@@ -68,14 +68,14 @@ export async function concludeUnfinished(): Promise<void> {
     const artifact = await uploadArtifact(artifactName, outDirectory, files.flat())
     if (artifact.status === 'uploaded')
       console.log(`Speedproof kept what was measured: artifact ${artifactName} uploaded`)
-    else warn('artifact', `${artifact.reason}; what was measured is in ${outDirectory} alone`)
+    else warn('artifact', `${artifact.reason}; the measurements are only in ${outDirectory}`)
   }
   if (place === null) return
   const { 'github-token': token = '' } = readRawInputs(['github-token'])
   const target = { ...place, token, name: place.checkName, pullNumber: place.pull?.number ?? null }
-  const note = `⏹️ The measurement of ${place.headSha} in [this run](${place.runUrl}) was ended before it was done.`
+  const note = `⏹️ The measurement of ${place.headSha} in [this run](${place.runUrl}) was stopped before it finished.`
   const soFar = report === '' ? note : `${note}\n\n${report}`
-  const check = unjudgedCheck('cancelled', 'ended before it was done', cut(soFar))
+  const check = unjudgedCheck('cancelled', 'stopped before it finished', cut(soFar))
   const [comment, written] = await Promise.all([
     upsertComment(target, (earlier) => withNote(earlier, note)),
     upsertCheck(target, check),

@@ -18,6 +18,6 @@ export function requireEnoughBlocks(experiment: Experiment): void {
   if (open.length === 0) return
   const needs = open.map((gate) => `${gate.name} ${fewestPairs(gate)}`).join(', ')
   throw new ConfigError(
-    `design.blocks: got ${most}, too few for the intervals that required gates ask for (${needs} at least); raise it, or accept an estimate with evidence: point`,
+    `design.blocks: got ${most}, too few for the intervals of the required gates (at least ${needs}). Raise it, or accept an estimate with evidence: point`,
   )
 }

@@ -20,7 +20,7 @@ type Reasons = ReadonlyMap<Launched, string>
 /**
  * A pure function of what is recorded, so that a resumed and an analyzed experiment count as the first one did. The
  * unit is the block, since half of one was measured under other conditions than the other half; a warm-up launch
- * is one by itself. A second attempt counts, whatever the machine did.
+ * is a unit of its own. A second attempt counts, whatever the machine did.
  */
 export function sortAttempts(launched: readonly Launched[], { records }: Watched): Attempts {
   let hasRetried = false
@@ -39,7 +39,7 @@ export function sortAttempts(launched: readonly Launched[], { records }: Watched
     hasRetried ||= failed.length > 0
     const reasons = [...disturbed].map(([{ outcome }, reason]) => `${outcome.run.id}: ${reason}`)
     const due = first.map((one) => repeatOf(one.outcome.run)).filter((run) => !isLaunched(run, repeats))
-    const reason = `${title} ${due.length > 0 ? 'is to be' : 'was'} launched again: ${reasons.join('; ')}`
+    const reason = `${title} ${due.length > 0 ? 'will be' : 'was'} launched again: ${reasons.join('; ')}`
     return {
       // What is still due counts as not run, so that nothing passes without it.
       counting: [...repeats, ...unlaunched(due, 'stopped')],
@@ -76,7 +76,7 @@ export function checkRepeats({ setAside, notRetried }: Attempts): MachineCheck[]
     ...new Set(setAside.values()),
     ...[...notRetried].map(
       ([{ outcome }, reason]) =>
-        `${outcome.run.id}: ${reason}; it counts, since an experiment retries one failed launch`,
+        `${outcome.run.id}: ${reason}; it counts, because an experiment retries only one failed launch`,
     ),
   ]
   return details.map((detail) => machineCheck('repeats', { status: 'warned', detail }))

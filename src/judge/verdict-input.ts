@@ -22,7 +22,7 @@ export interface Evidence {
   /** Finished runs that count, those for warming up too, in the order of their launches. */
   readonly runs: readonly RunSummary[]
   readonly comparison: Comparison
-  /** How this machine is known to scatter by itself, for the training of each variant. */
+  /** The stored noise floor of this machine for the training of each variant. */
   readonly floors: Floors
   readonly reevaluation: Reevaluation
 }

@@ -17,7 +17,7 @@ export interface Verdict extends Pick<VerdictInput, 'noise' | 'aa'> {
   readonly checks: readonly Check[]
   readonly gates: readonly JudgedGate[]
   readonly warnings: readonly string[]
-  /** Beside the gates: evidence that decides nothing. */
+  /** Shown with the gates: evidence that decides nothing. */
   readonly speedups: Speedups
 }
 
@@ -88,6 +88,6 @@ function passedReason(completion: Check, required: readonly GateVerdict[]): stri
   const gates =
     names.length > 0
       ? `required gates passed: ${names.join(', ')}`
-      : 'nothing is claimed about speed or quality, since every gate is information'
+      : 'no claim about speed or quality, because every gate has severity: info'
   return `${completion.detail} with equal work; ${gates}`
 }

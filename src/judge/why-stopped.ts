@@ -28,11 +28,11 @@ export function whyStoppedText({ cause }: WhyStopped): string {
 }
 
 const TEXT: Readonly<Record<NotRunReason, string>> = {
-  decided: 'it ended at a look that the gates of its run had decided, so other gates need a run of their own',
-  budget: 'the budget was spent before further ones; raise design.gpu_minutes',
+  decided: 'the experiment stopped once its own gates were decided, so other gates need a new run',
+  budget: 'the budget was spent before more blocks; raise design.gpu_minutes',
   unfit: 'the machine was not fit to measure on',
   failed: 'a launch failed; more blocks would not help',
   incomparable: 'the runs cannot be compared; more blocks would not help',
   unmeasured: 'a required gate had no number; more blocks would not help',
-  stopped: 'the experiment was stopped before it was done',
+  stopped: 'the experiment was stopped before it finished',
 }

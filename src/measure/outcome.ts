@@ -116,22 +116,22 @@ export function outcomeOf(
   if (result.status === 'not-started') return failed('not-started', result.message)
   const typed = errors.find((error) => error.cause !== 'error')
   if (typed) return failed(typed.cause === 'diverged' ? 'diverged' : 'out-of-memory', describe(typed))
-  // Whoever writes events without end does not end in time either.
+  // A trainer that writes events without end times out too; the events are the cause.
   if (result.status === 'timed-out' && metrics?.problem?.kind === 'too-large')
     return failed('bad-metrics', metrics.problem.message)
   if (result.status === 'timed-out') {
     const step = metrics?.steps.seconds.length ?? 0
-    const reached = step === 0 ? 'no step reported' : `step ${step} the last one reported`
+    const reached = step === 0 ? 'no step reported' : `last reported step ${step}`
     const limit = duration(result.wallSeconds)
     return failed(
       'timed-out',
-      `still running at its limit of ${limit}, ${reached}; raise launch.timeout_minutes or shorten the run`,
+      `still running at its limit of ${limit} (${reached}). Raise launch.timeout_minutes or shorten the run`,
     )
   }
   if (metrics?.problem?.kind === 'not-finite') return failed('diverged', metrics.problem.message)
   if (result.status === 'signalled') return failed('signal', `ended by ${result.signal}`)
   const [first] = errors
-  // A rank's error file beside exit code 0 is no success either.
+  // Exit code 0 with the error file of a rank is a failure too.
   if (result.exitCode !== 0 || first) {
     const message = first ? describe(first) : exitText(launch, result.exitCode, `runs/${run.id}/log.txt`)
     return failed('exit-code', message)
@@ -140,7 +140,7 @@ export function outcomeOf(
     return failed('no-metrics', metrics?.problem?.message ?? 'the trainer wrote no metrics into --out')
   }
   if (metrics.problem) return failed('bad-metrics', metrics.problem.message)
-  if (!isComplete(metrics)) return failed('bad-metrics', 'the metrics lack run_start or run_end')
+  if (!isComplete(metrics)) return failed('bad-metrics', 'the metrics have no run_start or no run_end')
   return { status: 'finished', run, wallSeconds: result.wallSeconds, code, metrics }
 }
 
@@ -151,7 +151,7 @@ export function exitText({ lastLine, rankExit }: LaunchRecord, exitCode: number,
       ? `exit code ${exitCode}`
       : `exit code ${rankExit.exitCode} of rank ${rankExit.rank}`
   if (lastLine === undefined) return `${code}; see ${log}`
-  if (lastLine === null) return `${code}; it printed nothing of its own into ${log}`
+  if (lastLine === null) return `${code}; the trainer printed nothing into ${log}`
   return `${code}; ${log} ends with: ${lastLine}`
 }
 

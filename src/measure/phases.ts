@@ -1,4 +1,4 @@
-// Phases that follow the steps one after another, and those that lie in a step or beside them.
+// Phases that follow the steps one after another, and those that lie in a step or run at the same time.
 import type { CompleteMetrics } from '../read/metrics-record.ts'
 
 type Phase = CompleteMetrics['phases'][number]

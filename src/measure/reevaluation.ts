@@ -23,14 +23,14 @@ export interface Reevaluation {
   readonly numbers: ReadonlyMap<string, RunSummary['metrics']>
   /** Why numbers are missing; null for a process that ended well. */
   readonly problem: string | null
-  /** Lines that give the numbers of a run a second time: nobody can know which are meant. */
+  /** Lines that give the numbers of a run a second time, so it is unclear which ones count. */
   readonly doubled: readonly string[]
 }
 
 export const NOT_REEVALUATED: Reevaluation = {
   launch: null,
   numbers: new Map(),
-  problem: 'the experiment ended before that',
+  problem: 'the experiment ended before the evaluation',
   doubled: [],
 }
 
@@ -52,7 +52,9 @@ export function readReevaluation(launch: LaunchRecord | null, lines: readonly st
     const run = runIdOf(parsed.run)
     const earlier = lineOf.get(run)
     if (earlier !== undefined) {
-      doubled.push(`evaluations.jsonl: lines ${earlier} and ${index + 1} are both of ${run}`)
+      doubled.push(
+        `evaluations.jsonl: lines ${earlier} and ${index + 1} are both of ${run}. Write one line for each run`,
+      )
       continue
     }
     lineOf.set(run, index + 1)
@@ -87,7 +89,7 @@ function parseLine(line: string): z.infer<typeof reevaluationLine> | string {
   const parsed = reevaluationLine.safeParse(read.json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  return `${issue ? explain(issue, read.json, 'the line') : 'no line of the contract'}; ${ONE_EACH}`
+  return `${issue ? explain(issue, read.json, 'the line') : 'does not follow the contract'}; ${ONE_EACH}`
 }
 
 function problemOf(launch: LaunchRecord | null): string | null {
@@ -104,7 +106,7 @@ function problemOf(launch: LaunchRecord | null): string | null {
     case 'signalled':
       return `ended by ${result.signal}${because}`
     case 'timed-out':
-      return `still running at its limit of ${duration(result.wallSeconds)}; raise launch.timeout_minutes; on a command line, --resume --timeout-minutes keeps all launches`
+      return `still running at its limit of ${duration(result.wallSeconds)}. Raise launch.timeout_minutes. On a command line, --resume --timeout-minutes keeps all launches`
     case 'cancelled':
       return 'cancelled'
     case 'not-started':

@@ -27,7 +27,7 @@ export function compareSameSeed(baseline: CompleteMetrics, optimized: CompleteMe
   }
 }
 
-/** Null unless there is one for each step: of some steps alone, nobody knows which. */
+/** Null unless there is one for each step: with losses of some steps only, it is unknown which. */
 export function lossesOf({ steps }: CompleteMetrics): readonly number[] | null {
   return steps.trainLoss.length === steps.seconds.length ? steps.trainLoss : null
 }

@@ -69,7 +69,7 @@ export interface RunSummary extends RunMetrics {
   readonly trainingSeconds: number
   /** Training, every phase, and the evaluations that say how long they took. */
   readonly accountedSeconds: number
-  /** The same without what lies in a step or may lie beside them. */
+  /** The same without what lies in a step or may run at the same time. */
   readonly successiveSeconds: number
   /** Of any kind; 0 without one. */
   readonly longestPhaseSeconds: number
@@ -79,7 +79,7 @@ export interface RunSummary extends RunMetrics {
   readonly firstTrainLosses: readonly number[]
   /** Mean of as many last steps; null where the trainer does not report that of every step. */
   readonly lastTrainLoss: number | null
-  /** Of an optimized run: its training losses beside those of the baseline run of its block. */
+  /** Of an optimized run: its training losses compared with those of the baseline run of its block. */
   readonly sameSeed: SameSeed | null
 }
 

@@ -129,7 +129,7 @@ export const CATALOGUE = {
     from: 'machine',
     needs: { gpu: 'NVIDIA' },
     gates: { gpu_utilization: { statistic: 'minimum' } },
-    neverRequired: 'utilisation saturates, a GPU with one tiny kernel at a time reads 100% busy',
+    neverRequired: 'utilisation saturates, so a GPU that runs one tiny kernel at a time reads 100%',
   },
   energy_joules_per_sample: {
     meaning: 'joules per sample of all GPUs together in the steady state',
@@ -151,7 +151,7 @@ export const CATALOGUE = {
     isAtFastestStepsToo: true,
   },
   sm_cycles_per_sample: {
-    meaning: 'SM clock cycles per sample in the steady state: the time as if every run had one clock',
+    meaning: 'SM clock cycles per sample in the steady state: time without the effect of different clocks',
     unit: 'cycles/sample',
     better: 'less',
     kind: 'resource',

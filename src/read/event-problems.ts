@@ -1,4 +1,4 @@
-// What an event says that cannot be, told with its place in the source.
+// Finds impossible values in an event, and names their place in the source.
 import { sumOf } from '../statistics/averages.ts'
 import { duration } from '../text/numbers.ts'
 import type { RunEnd, StepsWindow } from './events.ts'
@@ -13,7 +13,7 @@ export function problemAt(where: string, kind: MetricsProblem['kind'], reason: s
 }
 
 /** Ranks that each open the file write their lines twice, over each other or into one another. */
-export const SEVERAL_WRITERS = 'do ranks other than 0 write the file too?'
+export const SEVERAL_WRITERS = 'check that only rank 0 writes the file'
 
 /** `of` is what there has to be one entry for, such as "ranks": a maximum over ranks that leaves some out would pass where the missing one fails. */
 export function lengthProblem(
@@ -24,7 +24,11 @@ export function lengthProblem(
 ): MetricsProblem | null {
   for (const [key, column] of Object.entries(columns)) {
     if (column && column.length !== length)
-      return problemAt(where, 'malformed', `${key} has ${column.length} entries for ${length} ${of}`)
+      return problemAt(
+        where,
+        'malformed',
+        `${key} has ${column.length} entries, expected ${length}, one for each of the ${of}`,
+      )
   }
   return null
 }
@@ -40,7 +44,7 @@ export function waitProblem(
   return problemAt(
     where,
     'malformed',
-    `data_wait_seconds are ${duration(waited)} in all, where these ${seconds.length} steps took ${duration(taken)}; a step's seconds have its wait in them`,
+    `data_wait_seconds add up to ${duration(waited)}, but these ${seconds.length} steps took ${duration(taken)}. Include the wait of a step in its step_seconds`,
   )
 }
 
@@ -54,13 +58,13 @@ export function skippedProblem(
     return problemAt(
       where,
       'malformed',
-      `skipped_updates is ${skipped} of ${attempted} attempted_updates; a step that skips its update is one of each`,
+      `skipped_updates is ${skipped}, expected at most the ${attempted} of attempted_updates. Count a skipped update in both`,
     )
   return skipped < inWindows
     ? problemAt(
         where,
         'malformed',
-        `skipped_updates is ${skipped}, where the steps events have ${inWindows}; count those of the whole run`,
+        `skipped_updates is ${skipped}, but the steps events have ${inWindows}. Count the skipped updates of the whole run`,
       )
     : null
 }
@@ -76,6 +80,6 @@ export function memoryProblem(
     : problemAt(
         where,
         'malformed',
-        `peak_memory_reserved_bytes is ${reserved[rank]} on rank ${rank}, where peak_memory_allocated_bytes is ${allocated[rank]}; read both peaks at the end, of the same device and span`,
+        `peak_memory_reserved_bytes is ${reserved[rank]} on rank ${rank}, below its peak_memory_allocated_bytes of ${allocated[rank]}. Read both peaks at the end, for the same device and period`,
       )
 }

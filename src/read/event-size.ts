@@ -15,7 +15,7 @@ export const STEPS_AT_ONCE = 10_000
 /** Configs are compared by recursion. */
 const MAX_DEPTH = 100
 
-/** Beside `step_seconds`. */
+/** In addition to `step_seconds`. */
 export const STEP_COLUMNS = [
   'samples',
   'train_loss',
@@ -34,7 +34,7 @@ export function otherEventProblem(
   const tooLarge = (reason: string) => problemAt(where, 'too-large', reason)
   if (characters > MAX_EVENT_CHARACTERS)
     return tooLarge(
-      `has ${characters} characters, at most ${MAX_EVENT_CHARACTERS} of an event other than steps are read; leave out what no gate uses`,
+      `has ${characters} characters, expected at most ${MAX_EVENT_CHARACTERS} in an event other than steps. Leave out what no gate uses`,
     )
   if (together > MAX_OTHER_CHARACTERS)
     return tooLarge(

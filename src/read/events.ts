@@ -36,7 +36,7 @@ const runStart = z.object({
       z.string(),
       z.union([z.string(), z.number(), z.boolean()], { error: 'a text, a finite number, true or false' }),
     )
-    .describe('What is really on, read back from the objects, not from the config.'),
+    .describe('The settings in effect, read back from the objects and not from the config.'),
 })
 
 const steps = z.object({
@@ -46,7 +46,7 @@ const steps = z.object({
     .array(z.number().positive())
     .min(1)
     .describe(
-      'Duration of each step without evaluation and checkpoints, on the rank that took longest for all.',
+      'Duration of each step without evaluation and checkpoints, on the rank that took longest in total.',
     ),
   samples: z.array(count.min(1)).describe('Training samples of each step, all ranks together.'),
   train_loss: perStep,
@@ -54,14 +54,14 @@ const steps = z.object({
   gradient_norm: z
     .array(z.number().nullable())
     .optional()
-    .describe('Of each step; null where it is not finite, as where a gradient scaler skips the update.'),
+    .describe('Of each step; null where it is not finite, such as when a gradient scaler skips the update.'),
   data_wait_seconds: z.array(seconds).optional().describe('Time each step waited for its batch.'),
   skipped_updates: count.optional().describe('Updates in this window that a gradient scaler skipped.'),
 })
 
 const evaluation = z.object({
   event: z.literal('evaluation'),
-  step: count.describe('Optimizer steps before it, of which there may be none.'),
+  step: count.describe('Optimizer steps before it; may be 0.'),
   samples_seen: count.describe('The samples of these steps, all ranks together.'),
   val_loss: z.number().describe('The held-out loss that the loss gate judges.'),
   metrics: z

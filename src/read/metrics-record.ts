@@ -126,7 +126,7 @@ function addEvent(
     return problemAt(
       where,
       'too-large',
-      `the run has ${draft.steps.seconds.length + length} steps up to here, at most ${MAX_STEPS} are read; measure a shorter training`,
+      `the run has ${draft.steps.seconds.length + length} steps so far, expected at most ${MAX_STEPS}. Measure a shorter training`,
     )
   }
   if (length <= STEPS_AT_ONCE) return addPart(event, draft, where)
@@ -161,9 +161,7 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
   if (draft.end) return outOfOrder(`${event.event} after run_end`)
   if (event.event === 'run_start') {
     if (draft.start)
-      return outOfOrder(
-        `a second run_start; ${draft.name} must be fresh for each run, and written by rank 0 alone`,
-      )
+      return outOfOrder(`a second run_start. Write a fresh ${draft.name} for each run, and only from rank 0`)
     draft.start = event
     return lengthProblem({ device_names: event.device_names }, event.world_size, 'ranks', where)
   }
@@ -220,9 +218,9 @@ function append(column: number[], more: readonly number[]): void {
 }
 
 function problemAtEnd({ name, start, end, steps, evaluations }: Draft): MetricsProblem | null {
-  if (!start) return { kind: 'empty', message: `${name} holds no event` }
+  if (!start) return { kind: 'empty', message: `${name} has no events` }
   if (!end) return { kind: 'truncated', message: `${name} ends before run_end` }
-  if (steps.seconds.length === 0) return { kind: 'malformed', message: `${name} holds no steps event` }
-  if (evaluations.length === 0) return { kind: 'malformed', message: `${name} holds no evaluation event` }
+  if (steps.seconds.length === 0) return { kind: 'malformed', message: `${name} has no steps event` }
+  if (evaluations.length === 0) return { kind: 'malformed', message: `${name} has no evaluation event` }
   return null
 }

@@ -10,9 +10,9 @@ const NAME = 'metrics.jsonl'
 const FILE = `${TRAINER_FOLDER}/${NAME}`
 
 const LINES = {
-  missing: 'did the training diverge? A number that may be missing is left out',
-  remedy: 'write events alone into the file, and from rank 0 alone',
-  cause: `cut off, or ${SEVERAL_WRITERS}`,
+  missing: 'check whether the training diverged. Leave out an optional number that is missing',
+  remedy: 'write only events into the file, and only from rank 0',
+  cause: `cut off, or written by several ranks: ${SEVERAL_WRITERS}`,
 }
 
 export const speedproof: Reader = {

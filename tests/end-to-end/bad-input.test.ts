@@ -27,7 +27,7 @@ it.each<[string, BadInput, RegExp]>([
   [
     'a folder that is not there',
     { inputs: { 'working-directory': 'typo' } },
-    /^working-directory: got "typo", which is no folder in /,
+    /^working-directory: got "typo", which is not a folder in /,
   ],
   ['an unknown file', { inputs: { experiment: 'typo.yaml' } }, /^typo\.yaml: cannot be read .*ENOENT/],
   ['a min-speedup in words', { inputs: { 'min-speedup': 'fast' } }, /^min-speedup: got "fast", expected a/],

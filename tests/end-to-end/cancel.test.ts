@@ -80,7 +80,9 @@ describe('post, after a kill', () => {
     expect(artifacts.uploaded['speedproof-faulty-measure-attempt-1']).toHaveProperty('result.json')
     expect(github.checks).toMatchObject([{ status: 'completed', conclusion: 'cancelled' }])
     expect(github.checks[0]?.output.summary).toContain('stopped early: 1 of 2 launches finished')
-    expect(github.comments).toMatchObject([{ body: expect.stringContaining('was ended before it was done') }])
+    expect(github.comments).toMatchObject([
+      { body: expect.stringContaining('was stopped before it finished') },
+    ])
   })
 
   it('says where what was measured is, if it cannot be uploaded', async () => {
@@ -95,7 +97,7 @@ describe('post, after a kill', () => {
       {
         level: 'warning',
         title: 'Speedproof: artifact',
-        message: expect.stringMatching(/Failed to CreateArtifact.*; what was measured is in .*\/out alone$/),
+        message: expect.stringMatching(/Failed to CreateArtifact.*; the measurements are only in .*\/out$/),
       },
     ])
   })
@@ -113,7 +115,7 @@ describe('post, after a kill', () => {
     process.kill(action.pid, 'SIGKILL')
     await action.finished
     const [comment] = services.github.comments
-    expect(comment?.body).toContain('was ended before it was done')
+    expect(comment?.body).toContain('was stopped before it finished')
     expect(comment?.body).toContain('## the earlier result')
     expect(comment?.body).not.toContain('is being measured')
   })

@@ -55,7 +55,7 @@ describe('a recorded experiment', () => {
       'inconclusive with 3 by gates that want an interval',
       ['--gates', 'interval.yaml'],
       3,
-      'no honest interval',
+      'no valid interval',
     ],
     [
       'refused with 2 for gates that stand under no key',
@@ -179,7 +179,7 @@ it.each<[string, Parameters<typeof anExperiment>[0], string | Buffer | null, str
     'a config with bytes that are no UTF-8',
     {},
     Buffer.from('steps: 20\nname: caf\xe9\n', 'latin1'),
-    'optimized.yaml, line 2: has bytes that are no UTF-8',
+    'optimized.yaml, line 2: has bytes that are not UTF-8',
   ],
   [
     'a config with a template that was not rendered',
@@ -287,8 +287,8 @@ describe('a block after which nothing can pass ends the experiment', () => {
     const first = why === 'failed' ? { status: 'failed', reason: 'exit-code' } : finished
     expect(outcomes).toMatchObject([first, finished, ...Array(4).fill({ status: 'not-run', reason: why })])
     const said = {
-      incomparable: '2 of 6 launches finished; the rest was left out after some that could not be compared',
-      failed: '1 of 6 launches finished; the rest was left out after one that failed',
+      incomparable: '2 of 6 launches finished; the rest was skipped because the runs could not be compared',
+      failed: '1 of 6 launches finished; the rest was skipped because a launch failed',
     }[why]
     expect(stdout).toContain(said)
     const again = await speedproof(folder, 'analyze', 'out/result.json')
@@ -307,7 +307,7 @@ it('a block without a number for a required gate ends the experiment, and other 
   const notRun = { status: 'not-run', reason: 'unmeasured' }
   expect(outcomes).toMatchObject([finished, finished, ...Array(4).fill(notRun)])
   const stopped =
-    'faulty inconclusive on this host: stopped early: 2 of 6 launches finished; the rest was left out after some without a number for a required gate'
+    'faulty inconclusive on this host: stopped early: 2 of 6 launches finished; the rest was skipped because a required gate had no number'
   const said = `${stopped}; typo not measured: not every run reported a usable evaluation.val_los; all reported val_loss\n`
   expect(stdout).toContain(said)
   const again = await speedproof(folder, 'analyze', 'out/result.json')

@@ -88,7 +88,7 @@ it.each([
     'memory errors',
     { gpu: [anH200({ 'remapped_rows.pending': 'Yes' })] },
     {},
-    'ECC: memory errors wait for a repair on GPU 0; reset the GPU',
+    'ECC: pending memory errors on GPU 0; reset the GPU',
   ],
   [
     'no such GPU',

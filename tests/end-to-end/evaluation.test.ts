@@ -22,7 +22,7 @@ it('that agrees lets the verdict stand, also when it is analyzed from files alon
   expect(run).toMatchObject({
     exitCode: 0,
     stdout: expect.stringContaining(
-      'evaluation: passed, one process evaluated 2 checkpoints again: val_loss',
+      'evaluation: passed, one process evaluated 2 checkpoints again and found val_loss',
     ),
   })
   expect((await speedproof(folder, 'analyze', 'out/result.json')).exitCode).toBe(0)
@@ -41,7 +41,7 @@ it('that disagrees makes the verdict invalid', async () => {
   expect(await speedproof(folder, 'run', EXPERIMENT_FILE)).toMatchObject({
     exitCode: 4,
     stdout: expect.stringContaining(
-      '02-block-1-optimized: reported val_loss 0.020000, evaluated again 0.020500',
+      '02-block-1-optimized: the training reported val_loss 0.020000, but the evaluation found 0.020500',
     ),
   })
   expect(await evaluationIn(folder)).toBe('failed')

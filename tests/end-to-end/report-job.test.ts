@@ -188,7 +188,7 @@ describe('a check', () => {
     const { exitCode } = await report(services, { event: workflowRunEvent({ conclusion: ended }) })
     expect(exitCode).toBe(0)
     expect(services.github.checks).toMatchObject([
-      { conclusion, output: { title: expect.stringContaining('run 1001 has none') } },
+      { conclusion, output: { title: expect.stringContaining('run 1001 did not upload it') } },
     ])
     expect(services.github.comments[0]?.body).toContain('has no verdict')
   })

@@ -54,7 +54,7 @@ describe('a comparison', () => {
       aRunSummary({ variant: 'optimized', noTimeToQuality: late }),
     ]
     const why =
-      '1 of 2 runs end above a held-out loss of their baseline: block-1-optimized at val_loss 0.2000 (baseline 0.1000)'
+      '1 of 2 runs end with a higher held-out loss than their baseline: block-1-optimized at val_loss 0.2000 (baseline 0.1000)'
     expect(comparisonOf(runs, gate).whyNoTimeToQuality).toBe(why)
     expect(judgeGate(comparisonOf(runs, gate)).reason).toBe(why)
     expect(comparisonOf(runs).whyNoTimeToQuality).toBeNull()
@@ -158,8 +158,9 @@ describe('held-out losses', () => {
     expect(judgeGate(rounded)).toMatchObject({
       status: 'inconclusive',
       evidence: { bounds: null },
-      reason:
-        'val_loss is reported in steps of 0.01000, and the two runs differ by the same in all 3 blocks, so there is no honest interval; report it unrounded',
+      reason: expect.stringMatching(
+        /^val_loss .*steps of 0\.01000.* all 3 blocks.*no valid interval.*unrounded$/,
+      ),
     })
     expect(pairsOf([0.11, 0.12], [0.1, 0.1], [0.12, 0.12]).roundedTo).toBeNull()
   })
@@ -190,8 +191,9 @@ describe('held-out losses', () => {
     expect(found.seedless).toEqual(['optimized'])
     expect(judgeGate(found)).toMatchObject({
       status: 'inconclusive',
-      reason:
-        'the first training losses of the optimized are the same with all 3 seeds, so there is no honest interval; does the trainer use its seed?',
+      reason: expect.stringMatching(
+        /first training losses of the optimized .*all 3 seeds.*no valid interval.*seed$/,
+      ),
     })
   })
 

@@ -21,9 +21,9 @@ function withBlocks(blocks: number | number[], speedup: Gate = {}, loss: Gate = 
 
 test('the refusal names each gate, and how many blocks it takes', () => {
   expect(refusal(() => requireEnoughBlocks(withBlocks(1)))).toMatchInlineSnapshot(
-    `"design.blocks: got 1, too few for the intervals that required gates ask for (speedup 2, loss_delta 3 at least); raise it, or accept an estimate with evidence: point"`,
+    `"design.blocks: got 1, too few for the intervals of the required gates (at least speedup 2, loss_delta 3). Raise it, or accept an estimate with evidence: point"`,
   )
-  expect(refusal(() => requireEnoughBlocks(withBlocks([1, 2])))).toContain('(loss_delta 3 at least)')
+  expect(refusal(() => requireEnoughBlocks(withBlocks([1, 2])))).toContain('(at least loss_delta 3)')
 })
 
 test('the last look counts', () => {

@@ -112,7 +112,7 @@ describe('an experiment', () => {
     expect(
       (await verdictOf(gatesOf({ speedup: { at_least: 3, severity: 'info', evidence: 'interval' } }))).reason,
     ).toBe(
-      '10 of 10 launches finished with equal work; nothing is claimed about speed or quality, since every gate is information',
+      '10 of 10 launches finished with equal work; no claim about speed or quality, because every gate has severity: info',
     )
   })
 })
@@ -242,7 +242,7 @@ describe('an insensitive loss limit', () => {
     expect([verdict, reason]).toMatchInlineSnapshot(`
       [
         "inconclusive",
-        "loss_delta inconclusive: the whole interval clears the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass as well, with a limit of at most 1.1x and required itself",
+        "loss_delta inconclusive: the whole interval clears the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass as well, with a limit of at most 1.1x and severity: required",
       ]
     `)
   })
@@ -265,7 +265,9 @@ describe('an insensitive loss limit', () => {
       'inconclusive',
       'passed',
     ])
-    expect(gates[0]?.reason).toContain('has to pass as well, by its interval and not its estimate alone')
+    expect(gates[0]?.reason).toContain(
+      'has to pass as well, and by its interval instead of its estimate alone',
+    )
   })
 
   const accuracy = { metric: 'evaluation.acc', statistic: 'ratio' } as const
@@ -287,7 +289,7 @@ describe('an insensitive loss limit', () => {
       'inconclusive',
       'passed',
     ])
-    expect(gates[0]?.reason).toContain('as well, with a limit of at most 1.1x and required itself')
+    expect(gates[0]?.reason).toContain('as well, with a limit of at most 1.1x and severity: required')
   })
 
   test('names no terms where the ratio gate that could pass does not', async () => {
@@ -321,7 +323,7 @@ describe('an insensitive loss limit', () => {
     expect(gates.map((gate) => gate.status)).toEqual([status, 'passed'])
     if (status === 'inconclusive')
       expect(gates[0]?.reason).toContain(
-        'a ratio gate of evaluation.acc has to pass as well, with a limit of at least 0.9x and required itself',
+        'a ratio gate of evaluation.acc has to pass as well, with a limit of at least 0.9x and severity: required',
       )
   })
 
@@ -347,7 +349,7 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
     evaluation: { seconds: (run.variant === 'optimized' ? 1 : 2) + run.seed / 1000 },
   })
   expect((await verdictOf(experiment, better)).warnings).toEqual([
-    'loss_delta improved by more than the limit, and the whole interval says so: are both variants the same training?',
+    expect.stringMatching(/^loss_delta improved by more than the limit .*same training$/),
   ])
   const ratios = gatesOf({
     loss_ratio: { at_most: 1.03, ...interval },
@@ -357,7 +359,7 @@ test('a loss that improves beyond the limit is asked about in a same-work experi
     quick: { metric: 'evaluation.seconds', statistic: 'ratio', at_most: 1.1, ...interval },
   })
   expect((await verdictOf(ratios, better)).warnings).toEqual([
-    'loss_ratio, half improved by more than the limit, and the whole interval says so: are both variants the same training?',
+    expect.stringMatching(/^loss_ratio, half improved by more than the limit .*same training$/),
   ])
   const luckyOnce = (run: PlannedRun) => (run.seed === 1 ? better(run) : seeded(run))
   expect((await verdictOf(experiment, luckyOnce)).warnings).toEqual([])
@@ -377,7 +379,7 @@ describe('an accuracy that collapses', () => {
   })
   const accuracy = { metric: 'evaluation.acc', statistic: 'difference' } as const
   const taken =
-    'acc: evaluation.acc is lower by more than the limit, and less is taken for better; if more is, the gate needs at_least'
+    'acc: evaluation.acc is lower by more than the limit, and the gate counts less as better. If more is better, use at_least'
 
   test('fails a gate that takes more for better', async () => {
     expect(
@@ -408,7 +410,7 @@ describe('an accuracy that collapses', () => {
     const risen = (run: PlannedRun) =>
       collapsed({ ...run, variant: run.variant === 'baseline' ? 'optimized' : 'baseline' })
     expect((await verdictOf(more, risen)).warnings).toEqual([
-      'acc: evaluation.acc is higher by more than the limit, and more is taken for better; if less is, the gate needs at_most',
+      expect.stringMatching(/^acc: evaluation\.acc is higher .*counts more as better\. .*at_most$/),
     ])
   })
 })
@@ -422,21 +424,16 @@ describe('an experiment that ended before its gates had enough blocks says why, 
   }
 
   test.each([
-    [
-      'decided',
-      'it ended at a look that the gates of its run had decided, so other gates need a run of their own',
-    ],
-    ['budget', 'the budget was spent before further ones; raise design.gpu_minutes'],
+    ['decided', 'the experiment stopped once its own gates were decided, so other gates need a new run'],
+    ['budget', 'the budget was spent before more blocks; raise design.gpu_minutes'],
     ['unfit', 'the machine was not fit to measure on'],
     ['failed', 'a launch failed; more blocks would not help'],
     ['incomparable', 'the runs cannot be compared; more blocks would not help'],
     ['unmeasured', 'a required gate had no number; more blocks would not help'],
-    ['stopped', 'the experiment was stopped before it was done'],
+    ['stopped', 'the experiment was stopped before it finished'],
   ] as const)('%s', async (reason, text) => {
     const { gates } = await endedAfter(4, reason)
-    expect(gates.map((gate) => gate.reason)).toEqual(
-      Array(2).fill(`no honest interval from 1 block; ${text}`),
-    )
+    expect(gates.map((gate) => gate.reason)).toEqual(Array(2).fill(`no valid interval from 1 block; ${text}`))
   })
 
   test('and names no number of blocks that would decide a gate, where none would', async () => {
@@ -465,8 +462,10 @@ describe('a number that is the same in all runs of a variant', () => {
   test.each(['baseline', 'optimized'])('leaves the loss gate open, of the %s as well', async (variant) => {
     const { verdict, reason } = await verdictOf(experiment, fixedLoss(variant))
     expect(verdict).toBe('inconclusive')
-    expect(reason).toBe(
-      `loss_delta inconclusive: val_loss of the ${variant} is the same to the last digit with all 4 seeds, so there is no honest interval; does the trainer use its seed?`,
+    expect(reason).toMatch(
+      new RegExp(
+        `^loss_delta inconclusive: val_loss of the ${variant} .*all 4 seeds.*no valid interval.*seed$`,
+      ),
     )
   })
 
@@ -475,7 +474,7 @@ describe('a number that is the same in all runs of a variant', () => {
     expect((await verdictOf(three, fixedLoss('optimized'))).reason).toContain('with all 3 seeds')
     const tooFew = anExperiment({ design: { blocks: 2, warm_up_launches: 0, seed: 0 } })
     expect((await verdictOf(tooFew, fixedLoss('optimized'))).reason).toContain(
-      'no honest interval from 2 blocks',
+      'no valid interval from 2 blocks',
     )
     const two = anExperiment({
       design: { blocks: 2, warm_up_launches: 0, seed: 0 },
@@ -492,8 +491,8 @@ describe('a number that is the same in all runs of a variant', () => {
       const fixed = ({ variant }: PlannedRun) => ({
         stepSeconds: Array<number>(40).fill(variant === 'baseline' ? 0.08 : seconds),
       })
-      expect((await verdictOf(experiment, fixed)).reason).toBe(
-        'speedup inconclusive: seconds_per_sample of both variants is the same to the last digit in all 4 runs, so there is no honest interval; does the trainer measure its seconds, and report them unrounded?',
+      expect((await verdictOf(experiment, fixed)).reason).toMatch(
+        /^speedup inconclusive: seconds_per_sample of both variants .*all 4 runs.*no valid interval.*unrounded$/,
       )
     }
   })
@@ -541,8 +540,8 @@ describe('looks at the evidence', () => {
   const looks = (blocks: number[]) => anExperiment({ design: { blocks } })
 
   test.each([
-    ['decided', 'needed, since the verdict was decided'],
-    ['budget', 'run, since the budget is spent'],
+    ['decided', 'needed, because the verdict was decided'],
+    ['budget', 'run, because the budget is spent'],
   ] as const)('end an experiment (%s), and the rest was not needed', async (reason, why) => {
     const experiment = looks([2, 4])
     const launched = (await launchedPlan(experiment)).map((one) =>

@@ -62,7 +62,7 @@ test('its format is its own affair, and its events are checked with their place'
   })
   expect((await readTable()).problem).toEqual({
     kind: 'malformed',
-    message: 'steps.csv holds no steps event',
+    message: 'steps.csv has no steps event',
   })
 })
 

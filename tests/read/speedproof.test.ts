@@ -83,14 +83,14 @@ describe('a whole file', () => {
 
 describe('a file that is not whole', () => {
   test('is empty without any event', async () => {
-    expect(await problemOf([])).toMatchInlineSnapshot(`"empty: metrics.jsonl holds no event"`)
-    expect(await problemOf(['', ' '])).toMatchInlineSnapshot(`"empty: metrics.jsonl holds no event"`)
+    expect(await problemOf([])).toMatchInlineSnapshot(`"empty: metrics.jsonl has no events"`)
+    expect(await problemOf(['', ' '])).toMatchInlineSnapshot(`"empty: metrics.jsonl has no events"`)
   })
 
   test('is truncated in the middle of a line, and keeps the steps before', async () => {
     const half = LINES[2]?.slice(0, 60) ?? ''
     expect(await problemOf([...LINES.slice(0, 2), half])).toMatchInlineSnapshot(
-      `"truncated: metrics.jsonl line 3: not valid JSON (60 characters, cut off, or do ranks other than 0 write the file too?): "{\\"event\\":\\"steps\\",\\"first_step\\":21,\\"step_seconds\\":[0.08,0.08,0""`,
+      `"truncated: metrics.jsonl line 3: not valid JSON (60 characters, cut off, or written by several ranks: check that only rank 0 writes the file): "{\\"event\\":\\"steps\\",\\"first_step\\":21,\\"step_seconds\\":[0.08,0.08,0""`,
     )
     expect((await readMetricsLines([...LINES.slice(0, 2), half])).steps.seconds).toHaveLength(20)
   })
@@ -110,13 +110,13 @@ describe('a file that is not whole', () => {
 
   test('has no steps', async () => {
     expect(await problemOf(LINES.toSpliced(1, 2))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl holds no steps event"`,
+      `"malformed: metrics.jsonl has no steps event"`,
     )
   })
 
   test('has no evaluation', async () => {
     expect(await problemOf(withLine(4))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl holds no evaluation event"`,
+      `"malformed: metrics.jsonl has no evaluation event"`,
     )
   })
 })
@@ -125,7 +125,7 @@ describe('a number that is none', () => {
   test.each(['NaN', 'Infinity', '-Infinity'])('as Python writes it, %s, means divergence', async (token) => {
     const line = LINES[3]?.replace('0.02', token) ?? ''
     expect(await problemOf(withLine(4, line))).toBe(
-      `not-finite: metrics.jsonl line 4: val_loss: ${token} is not a number; did the training diverge? A number that may be missing is left out`,
+      `not-finite: metrics.jsonl line 4: val_loss: ${token} is not a number; check whether the training diverged. Leave out an optional number that is missing`,
     )
   })
 
@@ -180,7 +180,7 @@ describe('an event', () => {
       `"malformed: metrics.jsonl line 4: event: got null, expected a mapping"`,
     )
     expect(await problemOf(withLine(4, 'step 1 done'))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: not valid JSON: "step 1 done"; write events alone into the file, and from rank 0 alone"`,
+      `"malformed: metrics.jsonl line 4: not valid JSON: "step 1 done"; write only events into the file, and only from rank 0"`,
     )
   })
 
@@ -228,20 +228,20 @@ describe('an event', () => {
       `"out-of-order: metrics.jsonl line 3: first_step is 22, expected 21"`,
     )
     expect(await problemOf(changed(3, { first_step: 1 }))).toMatchInlineSnapshot(
-      `"out-of-order: metrics.jsonl line 3: first_step is 1, expected 21; do ranks other than 0 write the file too?"`,
+      `"out-of-order: metrics.jsonl line 3: first_step is 1, expected 21; check that only rank 0 writes the file"`,
     )
   })
 
   test('of steps has columns of one length', async () => {
     expect(await problemOf(changed(2, { samples: [16] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: samples has 1 entries for 20 steps"`,
+      `"malformed: metrics.jsonl line 2: samples has 1 entries, expected 20, one for each of the steps"`,
     )
     expect(await problemOf(changed(2, { train_loss: [0.1, 0.2] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: train_loss has 2 entries for 20 steps"`,
+      `"malformed: metrics.jsonl line 2: train_loss has 2 entries, expected 20, one for each of the steps"`,
     )
     for (const key of ['learning_rate', 'gradient_norm', 'data_wait_seconds'])
       expect(await problemOf(changed(2, { [key]: [0.001] }))).toBe(
-        `malformed: metrics.jsonl line 2: ${key} has 1 entries for 20 steps`,
+        `malformed: metrics.jsonl line 2: ${key} has 1 entries, expected 20, one for each of the steps`,
       )
     const whole = { learning_rate: Array(20).fill(0.001), gradient_norm: [null, ...Array(19).fill(1)] }
     expect(await problemOf(changed(2, whole))).toBeNull()
@@ -250,7 +250,7 @@ describe('an event', () => {
   test('of steps waits for its batches within its steps, one by one or not', async () => {
     const waiting = (...waits: number[]) => changed(2, { data_wait_seconds: waits })
     expect(await problemOf(waiting(...Array(20).fill(80)))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: data_wait_seconds are 26 min 40 s in all, where these 20 steps took 2 s; a step's seconds have its wait in them"`,
+      `"malformed: metrics.jsonl line 2: data_wait_seconds add up to 26 min 40 s, but these 20 steps took 2 s. Include the wait of a step in its step_seconds"`,
     )
     const ahead = [1, ...Array(19).fill(0)]
     expect(await problemOf(waiting(...ahead))).toBeNull()
@@ -267,10 +267,10 @@ describe('an event', () => {
       return await problemOf(lines)
     }
     expect(await skipping(41, 0)).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 5: skipped_updates is 41 of 40 attempted_updates; a step that skips its update is one of each"`,
+      `"malformed: metrics.jsonl line 5: skipped_updates is 41, expected at most the 40 of attempted_updates. Count a skipped update in both"`,
     )
     expect(await skipping(2, 3)).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 5: skipped_updates is 2, where the steps events have 3; count those of the whole run"`,
+      `"malformed: metrics.jsonl line 5: skipped_updates is 2, but the steps events have 3. Count the skipped updates of the whole run"`,
     )
     expect([await skipping(3, 3), await skipping(40, 0)]).toEqual([null, null])
   })
@@ -286,7 +286,7 @@ describe('an event', () => {
 
   test('of a run before is a stale file', async () => {
     expect(await problemOf([LINES[0] ?? '', ...LINES])).toMatchInlineSnapshot(
-      `"out-of-order: metrics.jsonl line 2: a second run_start; metrics.jsonl must be fresh for each run, and written by rank 0 alone"`,
+      `"out-of-order: metrics.jsonl line 2: a second run_start. Write a fresh metrics.jsonl for each run, and only from rank 0"`,
     )
     expect(await problemOf([...LINES, ...LINES])).toMatchInlineSnapshot(
       `"out-of-order: metrics.jsonl line 6: run_start after run_end"`,
@@ -302,27 +302,27 @@ describe('a file that every rank writes is told as one', () => {
     ['where one writes into the line of another', [start, `{"e${first}{${second}`]],
     ['where one writes over the line of another', [start, first.slice(2), second]],
   ])('%s', async (_, lines) => {
-    expect(await problemOf(lines)).toMatch(/rank 0 alone|ranks other than 0/)
+    expect(await problemOf(lines)).toMatch(/only (?:from )?rank 0/)
   })
 })
 
 describe('what is counted by rank', () => {
   test('has one entry for each', async () => {
     expect(await problemOf(changed(1, { device_names: ['GPU'] }))).toBe(
-      'malformed: metrics.jsonl line 1: device_names has 1 entries for 2 ranks',
+      'malformed: metrics.jsonl line 1: device_names has 1 entries, expected 2, one for each of the ranks',
     )
     expect(await problemOf(changed(5, { peak_memory_reserved_bytes: [1] }))).toBe(
-      'malformed: metrics.jsonl line 5: peak_memory_reserved_bytes has 1 entries for 2 ranks',
+      'malformed: metrics.jsonl line 5: peak_memory_reserved_bytes has 1 entries, expected 2, one for each of the ranks',
     )
     expect(await problemOf(changed(5, { allocation_retries: [0] }))).toBe(
-      'malformed: metrics.jsonl line 5: allocation_retries has 1 entries for 2 ranks',
+      'malformed: metrics.jsonl line 5: allocation_retries has 1 entries, expected 2, one for each of the ranks',
     )
   })
 
   test('has no less memory reserved than allocated', async () => {
     const allocated = { peak_memory_allocated_bytes: [40e9, 60e9] }
     expect(await problemOf(changed(5, { ...allocated, peak_memory_reserved_bytes: [45e9, 0] }))).toBe(
-      'malformed: metrics.jsonl line 5: peak_memory_reserved_bytes is 0 on rank 1, where peak_memory_allocated_bytes is 60000000000; read both peaks at the end, of the same device and span',
+      'malformed: metrics.jsonl line 5: peak_memory_reserved_bytes is 0 on rank 1, below its peak_memory_allocated_bytes of 60000000000. Read both peaks at the end, for the same device and period',
     )
     expect(await problemOf(changed(5, { ...allocated, peak_memory_reserved_bytes: [40e9, 60e9] }))).toBeNull()
   })
@@ -351,7 +351,7 @@ describe('what could fill the memory', () => {
 
   test('is a description', async () => {
     expect(await problemOf(changed(1, { config: { text: 'x'.repeat(1_100_000) } }))).toMatch(
-      /^too-large: metrics.jsonl line 1: has 1100\d+ characters, at most 1048576 of an event other than steps are read/,
+      /^too-large: metrics.jsonl line 1: has 1100\d+ characters, expected at most 1048576 /,
     )
     const evaluation = JSON.parse(LINES[3] ?? '')
     const many = Array(9).fill(JSON.stringify({ ...evaluation, note: 'x'.repeat(1_000_000) }))
@@ -363,8 +363,7 @@ describe('what could fill the memory', () => {
   test('is a million steps, in one window or in several', async () => {
     const { problem, steps } = await readMetricsLines(withWindow(1_000_000))
     expect([problem, steps.seconds.length, steps.samples.length]).toEqual([null, 1_000_000, 1_000_000])
-    const tooMany =
-      'the run has 1000001 steps up to here, at most 1000000 are read; measure a shorter training'
+    const tooMany = 'the run has 1000001 steps so far, expected at most 1000000. Measure a shorter training'
     expect(await problemOf(withWindow(1_000_001))).toBe(`too-large: metrics.jsonl line 2: ${tooMany}`)
     const [start = '', whole = ''] = withWindow(1_000_000)
     const one = '{"event":"steps","first_step":1000001,"step_seconds":[1],"samples":[1]}'
@@ -383,11 +382,11 @@ describe('what could fill the memory', () => {
     const window = { train_loss: losses, skipped_updates: 2 }
     const { problem, steps } = await readMetricsLines(withWindow(25_000, window))
     expect(problem?.message).toBe(
-      'metrics.jsonl line 4: skipped_updates is 0, where the steps events have 2; count those of the whole run',
+      'metrics.jsonl line 4: skipped_updates is 0, but the steps events have 2. Count the skipped updates of the whole run',
     )
     expect(steps.trainLoss).toEqual(losses)
     expect(await problemOf(withWindow(25_000, { train_loss: losses.slice(1) }))).toBe(
-      'malformed: metrics.jsonl line 2: train_loss has 24999 entries for 25000 steps',
+      'malformed: metrics.jsonl line 2: train_loss has 24999 entries, expected 25000, one for each of the steps',
     )
     expect(await problemOf(withWindow(25_000, { first_step: 2 }))).toBe(
       'out-of-order: metrics.jsonl line 2: first_step is 2, expected 1',

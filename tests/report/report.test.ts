@@ -58,7 +58,7 @@ describe('a report in the terminal', () => {
         nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs over 4 blocks. The worst run clears the limit.
 
-        Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
+        Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end. Evaluate during the training too.
         Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 4.00x.
         Set-up: the optimized training takes longer to set up, and makes that up after 41 steps.
 
@@ -68,12 +68,12 @@ describe('a report in the terminal', () => {
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, what the runs report fits into the time that their processes took
-        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
-        noise floor: not measured, none is stored for this machine and training; --mode aa measures one
+        clocks: passed, the times that the runs report fit into the time that their processes took
+        evaluation: not measured, not re-evaluated: trainer.evaluate_command is not set
+        noise floor: not measured, none stored for this machine and training; measure one with --mode aa
 
       Machine
-        GPUs: not measured, the machine was not looked at
+        GPUs: not measured, the machine was not checked
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries
 
@@ -101,7 +101,7 @@ describe('a report in the terminal', () => {
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
 
-        Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
+        Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end. Evaluate during the training too.
         Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 2.00x.
         Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
 
@@ -111,12 +111,12 @@ describe('a report in the terminal', () => {
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, what the runs report fits into the time that their processes took
-        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
-        noise floor: not measured, none is stored for this machine and training; --mode aa measures one
+        clocks: passed, the times that the runs report fit into the time that their processes took
+        evaluation: not measured, not re-evaluated: trainer.evaluate_command is not set
+        noise floor: not measured, none stored for this machine and training; measure one with --mode aa
 
       Machine
-        GPUs: not measured, the machine was not looked at
+        GPUs: not measured, the machine was not checked
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries
 
@@ -145,7 +145,7 @@ describe('a report in the terminal', () => {
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The interval spans the limit after 4 blocks. Minimal detectable effect: 20% past the limit, in 80% of experiments. About 642 blocks would decide it at this scatter.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
 
-        Speedups: steady state 3.03x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
+        Speedups: steady state 3.03x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end. Evaluate during the training too.
         Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 3.03x (2.66x to 3.45x).
         Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
 
@@ -155,12 +155,12 @@ describe('a report in the terminal', () => {
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, what the runs report fits into the time that their processes took
-        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
-        noise floor: not measured, none is stored for this machine and training; --mode aa measures one
+        clocks: passed, the times that the runs report fit into the time that their processes took
+        evaluation: not measured, not re-evaluated: trainer.evaluate_command is not set
+        noise floor: not measured, none stored for this machine and training; measure one with --mode aa
 
       Machine
-        GPUs: not measured, the machine was not looked at
+        GPUs: not measured, the machine was not checked
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries
 
@@ -194,7 +194,7 @@ describe('a report in the terminal', () => {
         nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios. Not every run reported a usable evaluation.nrmse; all reported val_loss.
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs. Not every run reported a usable peak_memory_reserved_bytes.
 
-        Speedups: steady state 1.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.
+        Speedups: steady state 1.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end. Evaluate during the training too.
         Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 1.00x.
         Set-up: the optimized training takes no longer to set up than the baseline.
 
@@ -204,12 +204,12 @@ describe('a report in the terminal', () => {
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, what the runs report fits into the time that their processes took
-        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
-        noise floor: not measured, none is stored for this machine and training; --mode aa measures one
+        clocks: passed, the times that the runs report fit into the time that their processes took
+        evaluation: not measured, not re-evaluated: trainer.evaluate_command is not set
+        noise floor: not measured, none stored for this machine and training; measure one with --mode aa
 
       Machine
-        GPUs: not measured, the machine was not looked at
+        GPUs: not measured, the machine was not checked
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory reserved, peak memory allocated, allocation retries
 
@@ -242,11 +242,11 @@ describe('a report in the terminal', () => {
         worst_loss: baseline 0.02010, optimized 0.02011
 
         speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 1 block. By its point estimate alone (evidence: point), over 1 block. Minimal detectable effect: unknown without an interval.
-        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds luck decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass as well, with a limit of at most 1.1x. Minimal detectable effect: unknown without an interval.
-        growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No honest interval from 1 block; use at least 2, or accept the estimate with evidence: point. Minimal detectable effect: unknown without an interval.
+        loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 1 block. By its point estimate alone (evidence: point), over 1 block; with so few seeds, chance decides near the limit, but the limit is over 10% of the baseline's val_loss: a ratio gate (such as nrmse_ratio) has to pass as well, with a limit of at most 1.1x. Minimal detectable effect: unknown without an interval.
+        growth: optimized - baseline peak GPU memory reserved by the allocator, mean of the paired differences over 1 block. No valid interval from 1 block; use at least 2 blocks, or accept the estimate with evidence: point. Minimal detectable effect: unknown without an interval.
         worst_loss: held-out loss at the end of training, the largest of all ranks and optimized runs over 1 block. The worst run clears the limit.
 
-        Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 2 of 2 runs were evaluated only at the end: evaluate during the training too.
+        Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 2 of 2 runs were evaluated only at the end. Evaluate during the training too.
         Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 2.00x.
         Set-up: the optimized training takes longer to set up, and makes that up after 41 steps.
 
@@ -256,12 +256,12 @@ describe('a report in the terminal', () => {
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
-        clocks: passed, what the runs report fits into the time that their processes took
-        evaluation: not measured, not re-evaluated: the experiment names no trainer.evaluate_command
-        noise floor: not measured, none is stored for this machine and training; --mode aa measures one
+        clocks: passed, the times that the runs report fit into the time that their processes took
+        evaluation: not measured, not re-evaluated: trainer.evaluate_command is not set
+        noise floor: not measured, none stored for this machine and training; measure one with --mode aa
 
       Machine
-        GPUs: not measured, the machine was not looked at
+        GPUs: not measured, the machine was not checked
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory allocated, allocation retries
 
@@ -270,7 +270,7 @@ describe('a report in the terminal', () => {
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
       warning: speedup failed: by its point estimate alone (evidence: point), over 1 block
-      ❔ two-task inconclusive on this host: growth inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point"
+      ❔ two-task inconclusive on this host: growth inconclusive: no valid interval from 1 block; use at least 2 blocks, or accept the estimate with evidence: point"
     `)
   })
 })
@@ -289,7 +289,7 @@ describe('a limit that is too wide to decide alone', () => {
   test('is not said to take more blocks where its own interval clears it', async () => {
     const shown = await shownWith(0.00001)
     expect(shown).toContain(
-      'a ratio gate (such as nrmse_ratio) has to pass as well, with a limit of at most 1.1x and required itself. Minimal',
+      'a ratio gate (such as nrmse_ratio) has to pass as well, with a limit of at most 1.1x and severity: required. Minimal',
     )
     expect(shown).not.toContain('would decide it')
   })
@@ -331,7 +331,7 @@ describe('a report in Markdown', () => {
 
       - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#one-number-per-block)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
       - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#non-inferiority-of-held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
-      - Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 6 of 6 runs were evaluated only at the end: evaluate during the training too.
+      - Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 6 of 6 runs were evaluated only at the end. Evaluate during the training too.
       - Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 4.00x.
       - Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
       - [The evidence outside the gates](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#what-decides-nothing) decides nothing.
@@ -363,16 +363,16 @@ describe('a report in Markdown', () => {
 
       <details><summary>Checks of comparability: 6 passed, 2 not measured</summary>
 
-      | check        | state        | detail                                                                 |
-      | ------------ | ------------ | ---------------------------------------------------------------------- |
-      | completion   | passed       | 8 of 8 launches finished                                               |
-      | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run                  |
-      | same code    | passed       | the trainer&#39;s sources are the same before and after every run      |
-      | same machine | passed       | 2 x NVIDIA H200 in every run                                           |
-      | steady state | passed       | timed after 10 warm-up steps, the same for all runs                    |
-      | clocks       | passed       | what the runs report fits into the time that their processes took      |
-      | evaluation   | not measured | not re-evaluated: the experiment names no trainer.evaluate&#95;command |
-      | noise floor  | not measured | none is stored for this machine and training; --mode aa measures one   |
+      | check        | state        | detail                                                                     |
+      | ------------ | ------------ | -------------------------------------------------------------------------- |
+      | completion   | passed       | 8 of 8 launches finished                                                   |
+      | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run                      |
+      | same code    | passed       | the trainer&#39;s sources are the same before and after every run          |
+      | same machine | passed       | 2 x NVIDIA H200 in every run                                               |
+      | steady state | passed       | timed after 10 warm-up steps, the same for all runs                        |
+      | clocks       | passed       | the times that the runs report fit into the time that their processes took |
+      | evaluation   | not measured | not re-evaluated: trainer.evaluate&#95;command is not set                  |
+      | noise floor  | not measured | none stored for this machine and training; measure one with --mode aa      |
 
       [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#checks)
 
@@ -382,7 +382,7 @@ describe('a report in Markdown', () => {
 
       | check          | state        | detail                                        |
       | -------------- | ------------ | --------------------------------------------- |
-      | GPUs           | not measured | the machine was not looked at                 |
+      | GPUs           | not measured | the machine was not checked                   |
       | compile caches | passed       | no block has one cold and one warm run (warm) |
 
       | GPUs                 | baseline           | optimized          |

@@ -15,7 +15,7 @@ const timeToQuality = (of: Result) =>
 
 test('runs that were evaluated once say nothing of when', () => {
   expect(timeToQuality(result)).toBe(
-    'not measured, since 8 of 8 runs were evaluated only at the end: evaluate during the training too.',
+    'not measured, since 8 of 8 runs were evaluated only at the end. Evaluate during the training too.',
   )
 })
 
@@ -30,7 +30,7 @@ test('a run that was evaluated more often may never get there', () => {
   }))
   const late = runs.find(({ variant, block }) => variant === 'optimized' && block === 2)
   expect(timeToQuality({ ...result, runs })).toBe(
-    `not measured, since 3 of 8 runs end above a held-out loss of their baseline: ${late?.runId} at val_loss 0.02000 (baseline 0.01000).`,
+    `not measured, since 3 of 8 runs end with a higher held-out loss than their baseline: ${late?.runId} at val_loss 0.02000 (baseline 0.01000).`,
   )
 })
 
@@ -89,7 +89,7 @@ test('where a trainer tells of parts, the time until each is as good stands ther
   const told = 'Each part: time to the held-out losses that the baseline ends with, of every part:'
   expect(eachPart(() => true)).toBe(`${told} 2.00x.`)
   expect(eachPart((block) => block === 1)).toBe(
-    `${told} not measured, since 3 of 8 runs have a baseline that tells of no part: report val_loss/<part> in metrics of evaluation.`,
+    `${told} not measured, since 3 of 8 runs have a baseline without parts. Report val_loss/<part> in metrics of evaluation.`,
   )
   expect(eachPart(() => true, {} as never)).toBeUndefined()
 })

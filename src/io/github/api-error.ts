@@ -40,15 +40,15 @@ function remedy(failure: RequestError): string {
       return 'the token is not valid; pass the token of this job'
     case 403:
       return (
-        'the token may not; give the job "permissions: pull-requests: write, checks: write". ' +
+        'the token lacks a permission; give the job "permissions: pull-requests: write, checks: write". ' +
         'For a pull request from a fork the token is always read-only: report from the artifact instead'
       )
     case 404:
-      return 'the token cannot see this; check repository, number or path, and token'
+      return 'it does not exist, or the token cannot read it; check repository, number or path, and token'
     case 422:
       return 'GitHub refused the text; the job summary and the artifact have it'
     default:
-      return failure.status >= 500 ? 'GitHub has a fault; re-run the job later' : 'see the status'
+      return failure.status >= 500 ? 'GitHub failed; re-run the job later' : 'see the status'
   }
 }
 

@@ -1,4 +1,4 @@
-// Looks for all that an experiment needs from a machine, and says how to mend what is missing.
+// Looks for all that an experiment needs from a machine, and says how to fix what is missing.
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import type { Overrides } from '../../config/overrides/overrides.ts'
@@ -89,7 +89,7 @@ async function pythonFindings(
   }
   const found = interpreter.safeParse(tryParseJson(asked.stdout)).data
   if (found === undefined) {
-    const last = asked.stderr.trim().split('\n').at(-1) || 'it says nothing of itself, as no Python does'
+    const last = asked.stderr.trim().split('\n').at(-1) || 'it did not report a Python version'
     return [missing('Python', `"${python}" ended with exit code ${asked.exitCode}: ${last}`, NAME_PYTHON)]
   }
   const [major = 0, minor = 0] = found.python.split('.').map(Number)
@@ -148,8 +148,7 @@ async function gpuFindings(
         subject: 'GPUs',
         status: 'advice',
         detail: `none: ${gpus.reason}`,
-        remedy:
-          'the CPU will do for a trial; gates on the machine and on GPU memory cannot pass without a GPU',
+        remedy: 'a trial can run on the CPU, but gates on the machine and on GPU memory need a GPU',
       },
     ]
   }
@@ -165,7 +164,7 @@ async function gpuFindings(
 function findingOf({ name, status, detail }: MachineCheck): DoctorFinding {
   if (status === 'passed') return ready(name, detail)
   return status === 'failed'
-    ? missing(name, detail, 'without that every experiment here is invalid')
+    ? missing(name, detail, 'fix this, or every experiment on this machine is invalid')
     : { subject: name, status: 'advice', detail, remedy: null }
 }
 
@@ -175,8 +174,8 @@ function persistence(gpus: readonly GpuFacts[]): DoctorFinding[] {
         {
           subject: 'persistence',
           status: 'advice',
-          detail: 'off: the driver starts anew for every run',
-          remedy: 'sudo nvidia-smi -pm 1, or the service nvidia-persistenced',
+          detail: 'off: the driver starts again for every run',
+          remedy: 'run sudo nvidia-smi -pm 1, or start the service nvidia-persistenced',
         },
       ]
     : []

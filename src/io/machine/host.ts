@@ -1,4 +1,4 @@
-// What a training needs from its host beside Python and GPUs: a compiler, memory, disk, the lock, a user.
+// What a training needs from its host in addition to Python and GPUs: a compiler, memory, disk, the lock, a user.
 import { accessSync, constants, existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { userInfo } from 'node:os'
@@ -37,8 +37,8 @@ function compilerFinding({ CXX, PATH = '' }: Readonly<Record<string, string>>): 
   return found === undefined
     ? missing(
         'C++ compiler',
-        `none of ${names.join(', ')}`,
-        'apt-get install g++, or the like; torch.compile needs it',
+        `found none of ${names.join(', ')}`,
+        'install one, such as with apt-get install g++; torch.compile needs it',
       )
     : ready('C++ compiler', found)
 }
@@ -103,7 +103,7 @@ export async function lockFinding(
           subject: 'lock',
           status: 'advice',
           detail: `held by ${lock.facts.waitedFor}`,
-          remedy: 'an experiment would wait for it',
+          remedy: 'an experiment waits until the lock is free',
         }
       : ready('lock', `${names.length === 1 ? 'is' : 'all are'} free in ${folder}`)
   } catch (error) {
@@ -119,7 +119,7 @@ function userFinding(): DoctorFinding {
         subject: 'user',
         status: 'advice',
         detail: 'root',
-        remedy: 'run the runner as a user of its own: trainings run the code of pull requests',
+        remedy: 'run the runner as a separate user, because trainings run the code of pull requests',
       }
     : ready('user', username)
 }

@@ -68,7 +68,7 @@ export function factsOf(first: Lock, ...others: readonly Lock[]): LockFacts {
 export async function lockHost({ names, folder, ...request }: LockRequest): Promise<Lock> {
   if (!existsSync(folder))
     throw new ConfigError(
-      `${FOLDER_VARIABLE}: got "${folder}", which is not there; make it, or name another folder`,
+      `${FOLDER_VARIABLE}: got "${folder}", which does not exist; create it, or name another folder`,
     )
   return await lockFiles({
     ...request,
@@ -92,7 +92,7 @@ export async function lockFiles(request: FileLockRequest): Promise<Lock> {
   const startedAt = performance.now()
   const waitedSeconds = () => (performance.now() - startedAt) / 1000
   let waitedFor: string | null = null
-  let failure = 'it gave no reason'
+  let failure = 'no reason was given'
   for await (const line of createInterface({ input: holder.stdout })) {
     const [word = '', ...rest] = plainText(line).split(' ')
     // A lock that came when we had given up is given back already.
@@ -102,7 +102,7 @@ export async function lockFiles(request: FileLockRequest): Promise<Lock> {
     }
     if (word === 'failed') failure = rest.join(' ')
     if (word === 'waiting') {
-      waitedFor = rest.join(' ') || 'a holder that left no note'
+      waitedFor = rest.join(' ') || 'an unknown process'
       onWait(waitedFor)
       limit.start()
     }

@@ -1,4 +1,4 @@
-// The programs beside a training that tell what its GPUs do, each printing a line now and then until it is ended.
+// The programs that report what the GPUs do during a training, each printing a line now and then until it is ended.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { GpuFacts, MachineEvent } from '../../measure/machine-record.ts'
@@ -51,7 +51,7 @@ export interface StreamHooks {
 }
 
 export interface Streams {
-  /** Answers whether samples were taken until now; a sampler may have ended by itself. */
+  /** Answers whether samples were taken until now; a sampler may have ended early. */
   stop(): Promise<boolean>
 }
 

@@ -1,4 +1,4 @@
-// Watches the GPUs beside a training and writes what it sees to machine.jsonl, twice a second.
+// Watches the GPUs during a training and writes what it sees to machine.jsonl, twice a second.
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -82,7 +82,7 @@ async function examined(request: PreflightRequest, lock: LockFacts): Promise<Exa
     return unexamined(await findGpus(request), request, reason)
   } catch (error) {
     if (!(error instanceof CancelledError)) throw error
-    const reason = 'cancelled before it was looked at'
+    const reason = 'cancelled before the machine was checked'
     return unexamined({ status: 'not-measured', reason }, request, reason)
   }
 }

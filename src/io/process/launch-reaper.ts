@@ -61,9 +61,7 @@ export async function startReaper(request: ReaperRequest, marker: string): Promi
   try {
     await once(child, 'spawn')
   } catch (error) {
-    return notStarted(
-      `cannot start "${request.python}": ${messageOf(error)}; it has to be Python 3.10 or newer`,
-    )
+    return notStarted(`cannot start "${request.python}": ${messageOf(error)}; expected Python 3.10 or newer`)
   }
   const report: Report = { hasStarted: false, endedAt: undefined, isClean: false, failure: undefined }
   const told = listen(streamOf(child, DESCRIPTORS.control), report)
@@ -114,8 +112,8 @@ function commandEnd(
   }
   const ending = code === null ? `by ${signal}` : `with exit code ${code}`
   if (!report.hasStarted) {
-    const needed = 'it has to be Python 3.10 or newer'
-    const remedy = logFile === undefined ? needed : `${needed}, and ${logFile} has what it printed`
+    const needed = 'expected Python 3.10 or newer'
+    const remedy = logFile === undefined ? needed : `${needed}; its output is in ${logFile}`
     return notStarted(`"${python}" ended ${ending} before it could start "${command[0]}"; ${remedy}`)
   }
   return code === null

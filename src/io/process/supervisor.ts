@@ -81,7 +81,7 @@ function stopRequest(cancelled: AbortSignal, timeoutSeconds: number): StopReques
 }
 
 /**
- * Asks the reaper first: it alone sees every descendant, and gives a training time to end by itself. False if it was
+ * Asks the reaper first: it alone sees every descendant, and gives a training time to end on its own. False if it was
  * killed before it had seen the last one go; one that our own sweep ends is still there to be found with all below it.
  */
 async function endTree(reaper: Reaper, marker: string): Promise<boolean> {

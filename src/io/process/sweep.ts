@@ -56,5 +56,5 @@ function kill(pid: number): boolean {
 }
 
 function survivorsMessage(pids: readonly number[]): string {
-  return `processes ${pids.join(', ')}: still there ${SURVIVAL_SECONDS} s after SIGKILL, they hang in a driver; restart the machine before measuring on it`
+  return `processes ${pids.join(', ')}: still running ${SURVIVAL_SECONDS} s after SIGKILL, because they hang in a driver. Restart the machine before measuring on it`
 }

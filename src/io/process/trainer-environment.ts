@@ -39,7 +39,7 @@ export function trainerEnvironment(
   return environment
 }
 
-/** What is passed on beside the experiment's own and changes how a training runs; sorted by name. */
+/** What is passed on in addition to the experiment's own and changes how a training runs; sorted by name. */
 export function passedOnSettings(parent: NodeJS.ProcessEnv): Record<string, string> {
   const names = Object.keys(parent).filter((name) => PASSED_ON_FAMILIES.test(name) && isPassedOn(name))
   return Object.fromEntries(names.sort().map((name) => [name, parent[name] ?? '']))
@@ -62,7 +62,7 @@ function checkNamed(name: string, value: string): void {
   }
   if (isForbidden(name)) {
     throw new ConfigError(
-      `env.${name}: a trainer may not see it, since by its name it is a secret or steers the job; remove it, or rename it if it is neither`,
+      `env.${name}: a trainer may not see it, because its name is that of a secret or of a setting of the job. Remove it, or rename it if it is neither`,
     )
   }
   if (value.includes('\0')) {

@@ -1,10 +1,10 @@
 // The runner's cancel, Ctrl-C and a terminal that is gone, as an AbortSignal.
 
-/** A third is for whoever has lost patience: the post step, or the reaper at our death, sweeps what is left. */
+/** A third signal ends this process at once: the post step, or the reaper at our death, sweeps what is left. */
 const SIGNALS_TO_GIVE_UP = 3
 const EXIT_CANCELLED = 130
 
-/** After this, a first SIGINT, SIGTERM or SIGHUP no longer ends the process: whoever holds the signal must. */
+/** After this, a first SIGINT, SIGTERM or SIGHUP no longer ends the process: the holder of the signal must. */
 export function cancelOnSignals(): AbortSignal {
   const controller = new AbortController()
   let received = 0

@@ -8,7 +8,7 @@ const EXIT_UNPRINTED = 74
 
 let isUnprinted = false
 
-/** What is printed is in the output folder too: a measurement ends neither with whoever watched it nor with a full disk. */
+/** What is printed is in the output folder too: a closed terminal or a full disk does not end a measurement. */
 export function outliveReaders(): void {
   process.stderr.on('error', () => {})
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

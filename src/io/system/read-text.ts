@@ -10,12 +10,12 @@ export async function readText(path: string, name: string, maxBytes = MAX_TEXT_B
   const bytes = await readBytes(path, name, maxBytes)
   if (!isUtf8(bytes))
     throw new ConfigError(
-      `${name}, line ${firstBadLine(bytes)}: has bytes that are no UTF-8, expected a text file in UTF-8; save it as that`,
+      `${name}, line ${firstBadLine(bytes)}: has bytes that are not UTF-8, expected a text file in UTF-8; save it as UTF-8`,
     )
   return bytes.toString('utf8')
 }
 
-/** Of a trainer: what is no UTF-8 becomes U+FFFD, for whoever reads its lines to judge. */
+/** Of a trainer: bytes that are not UTF-8 become U+FFFD; the reader of the lines judges them. */
 export async function readOutput(path: string, maxBytes: number): Promise<string> {
   return (await readBytes(path, path, maxBytes)).toString('utf8')
 }

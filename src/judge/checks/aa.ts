@@ -32,10 +32,12 @@ export function findAa(runs: readonly RunSummary[]): AaFinding {
 export function checkAa({ runs, ratio: found, spread }: AaFinding): Check {
   const name = 'a/a'
   const inconclusive = (detail: string): Check => ({ name, status: 'inconclusive', detail })
-  if (runs < MIN_NOISE_RUNS) return inconclusive(`${runs} of at least ${MIN_NOISE_RUNS} runs finished`)
+  if (runs < MIN_NOISE_RUNS) return inconclusive(`${runs} runs finished, expected at least ${MIN_NOISE_RUNS}`)
   if (!found?.bounds || !spread) return inconclusive('not every run was timed')
   if (spread.variance === 0)
-    return inconclusive('the runs do not scatter at all; does the trainer measure its step seconds?')
+    return inconclusive(
+      'the runs of each half took exactly the same time. Check that the trainer measures its step seconds',
+    )
   const { lower, upper } = found.bounds
   const interval = `${ratio(found.estimate)} (${ratio(lower)} to ${ratio(upper)}, ${percent(2 * CONFIDENCE - 1)} interval)`
   return lower <= 1 && upper >= 1
@@ -47,7 +49,7 @@ export function checkAa({ runs, ratio: found, spread }: AaFinding): Check {
     : {
         name,
         status: 'failed',
-        detail: `the baseline differs from itself: ${interval} leaves 1 out; find what makes them differ, such as heat, caches or the host's other work`,
+        detail: `the baseline differs from itself: ${interval} does not contain 1. Find the cause, such as heat, caches or other work on the host`,
       }
 }
 

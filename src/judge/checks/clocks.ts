@@ -12,7 +12,7 @@ const UNREPORTED_SECONDS = 60
 const SAME_CLOCK = 1.01
 
 export function checkClocks({ measured }: Pick<VerdictInput, 'measured'>): Check {
-  const detail = 'what the runs report fits into the time that their processes took'
+  const detail = 'the times that the runs report fit into the time that their processes took'
   return checkOf('clocks', clockProblems(measured), detail)
 }
 
@@ -24,26 +24,26 @@ function clockProblems(runs: readonly RunSummary[]): string[] {
   return runs.flatMap((run) => {
     const { runId, trainingSeconds, accountedSeconds, successiveSeconds, wallSeconds } = run
     const totalSeconds = run.metrics[TOTAL_SECONDS] ?? wallSeconds
-    const inProcess = `in a process of ${seconds(wallSeconds)}`
+    const ofProcess = `Its process took ${seconds(wallSeconds)}`
     if (trainingSeconds > totalSeconds || totalSeconds > wallSeconds) {
       return [
-        `${runId}: reports ${seconds(trainingSeconds)} of steps and ${seconds(totalSeconds)} in all, ${inProcess}; are they in seconds, and ${TOTAL_SECONDS} from the start of the process?`,
+        `${runId}: reports ${seconds(trainingSeconds)} of steps and ${seconds(totalSeconds)} in all. ${ofProcess}, and each must fit into the next. Report seconds, and count ${TOTAL_SECONDS} from the start of the process`,
       ]
     }
     if (run.longestPhaseSeconds > wallSeconds) {
       return [
-        `${runId}: reports a phase of ${seconds(run.longestPhaseSeconds)}, ${inProcess}; is it in seconds?`,
+        `${runId}: reports a phase of ${seconds(run.longestPhaseSeconds)}. ${ofProcess}, and a phase must fit into it. Report seconds`,
       ]
     }
     if (successiveSeconds > totalSeconds * SAME_CLOCK) {
       return [
-        `${runId}: reports ${seconds(successiveSeconds)} of set-up, steps and evaluations, and ${seconds(totalSeconds)} in all. Count ${TOTAL_SECONDS} from the start of the process, and let only what names its step lie in a step`,
+        `${runId}: reports ${seconds(successiveSeconds)} of set-up, steps and evaluations, and ${seconds(totalSeconds)} in all. Count ${TOTAL_SECONDS} from the start of the process, and give a compilation or capture inside a step the number of that step`,
       ]
     }
     const unexplained = wallSeconds - accountedSeconds
     return unexplained > Math.max(UNREPORTED_SECONDS, wallSeconds / 2)
       ? [
-          `${runId}: steps, set-up, evaluations and checkpoints explain ${seconds(accountedSeconds)} of ${seconds(wallSeconds)}; is a host clock around work that the device does later?`,
+          `${runId}: steps, set-up, evaluations and checkpoints account for ${seconds(accountedSeconds)} of ${seconds(wallSeconds)}. Check that the timer waits for the device: a host clock around asynchronous launches misses most of a step`,
         ]
       : []
   })

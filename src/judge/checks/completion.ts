@@ -28,17 +28,15 @@ function notNeededText(outcomes: readonly RunOutcome[]): string {
   if (first?.status !== 'not-run') return ''
   const why =
     first.reason === 'decided'
-      ? 'not needed, since the verdict was decided'
-      : 'not run, since the budget is spent'
+      ? 'not needed, because the verdict was decided'
+      : 'not run, because the budget is spent'
   return `; ${outcomes.length} more were ${why}`
 }
 
-/** Said of when they were left out: judged by another experiment, the others may be comparable after all. */
+/** Says what was known when they were skipped: another experiment may find the same runs comparable. */
 function leftOutText(outcomes: readonly RunOutcome[]): string {
   const reasons = outcomes.map((outcome) => (outcome.status === 'not-run' ? outcome.reason : null))
-  if (reasons.includes('failed')) return '; the rest was left out after one that failed'
-  if (reasons.includes('incomparable')) return '; the rest was left out after some that could not be compared'
-  return reasons.includes('unmeasured')
-    ? '; the rest was left out after some without a number for a required gate'
-    : ''
+  if (reasons.includes('failed')) return '; the rest was skipped because a launch failed'
+  if (reasons.includes('incomparable')) return '; the rest was skipped because the runs could not be compared'
+  return reasons.includes('unmeasured') ? '; the rest was skipped because a required gate had no number' : ''
 }

@@ -46,19 +46,19 @@ function equalWorkProblems(
     ...unequal.filter((problem) => problem !== null),
     ...miscounted.map(
       (run) =>
-        `${run.runId}: its steps add up to ${run.samples} samples, its run_end says ${run.reportedSamples}`,
+        `${run.runId}: its steps add up to ${run.samples} samples, but its run_end says ${run.reportedSamples}. Count the same samples in both`,
     ),
     ...uncounted.map(
       (run) =>
-        `${run.runId}: reports ${run.steps} steps, its run_end says ${run.attemptedUpdates} attempted updates; a step is an update`,
+        `${run.runId}: reports ${run.steps} steps, but its run_end says ${run.attemptedUpdates} attempted updates. Report one step for each update`,
     ),
     ...skipping.map(
       (run) =>
-        `${run.runId}: skipped ${run.skippedUpdates} of ${run.attemptedUpdates} updates, which are no work; train longer, or find why its gradients overflow`,
+        `${run.runId}: skipped ${run.skippedUpdates} of ${run.attemptedUpdates} updates, which do not train the model. Train longer, or find why its gradients overflow`,
     ),
     ...misplanned.map(
       (run) =>
-        `${run.runId}: ran with seed ${run.reportedSeed} on ${run.worldSize} processes, planned were seed ${run.seed} and ${processes}`,
+        `${run.runId}: ran with seed ${run.reportedSeed} on ${run.worldSize} processes. Expected: seed ${run.seed} on ${processes}`,
     ),
     ...evaluatedEarly.map(
       (run) =>
@@ -66,7 +66,7 @@ function equalWorkProblems(
     ),
     ...resumed.map(
       (run) =>
-        `${run.runId}: was resumed after step ${run.resumedAtSteps.join(', ')}, so its times are not those of one process`,
+        `${run.runId}: was resumed after step ${run.resumedAtSteps.join(', ')}, so its times are not those of one process. Train it from start to end in one launch`,
     ),
     ...reportedConfigProblems(experiment, runs),
     ...(configs === null ? [] : otherConfigProblems(runs, configs)),
@@ -118,7 +118,7 @@ function changedWithin(
   const unreported = [...keys].filter((key) => !reported.has(key))
   return unreported.length > 0
     ? [
-        `the ${variant} runs report different values of ${keysText(unreported)} in their config: leave out of it what differs from run to run`,
+        `the ${variant} runs report different values of ${keysText(unreported)} in their config. Leave values that change from run to run out of it`,
       ]
     : []
 }
@@ -139,7 +139,7 @@ function otherConfigProblems(runs: readonly RunSummary[], configs: ResolvedConfi
     const { key, given, reported } = first
     const said = reported === undefined ? 'not reported' : `reported ${shown(reported)}`
     return [
-      `${listed(others.map(({ runId }) => runId))}: given ${shortened(key)} ${shown(given)}, ${said}: read the config that --config names, and report it`,
+      `${listed(others.map(({ runId }) => runId))}: ${shortened(key)} was given as ${shown(given)}, but ${said}. Read the config that --config names, and report it`,
     ]
   })
 }

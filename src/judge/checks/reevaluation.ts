@@ -22,11 +22,9 @@ const ROUNDING = 1e-4
 /** Nothing is asked of a trainer that cannot, of an A/A, or where no gate looks at held-out numbers. */
 export function whyNotReevaluated(experiment: Experiment): string | null {
   if (experiment.trainer.evaluate_command === undefined)
-    return 'not re-evaluated: the experiment names no trainer.evaluate_command'
-  if (experiment.mode === 'aa') return 'not re-evaluated: an A/A proves nothing about quality'
-  return gatesOf(experiment).some(restsOnHeldOut)
-    ? null
-    : 'not re-evaluated: no gate looks at held-out numbers'
+    return 'not re-evaluated: trainer.evaluate_command is not set'
+  if (experiment.mode === 'aa') return 'not re-evaluated: an A/A experiment does not judge quality'
+  return gatesOf(experiment).some(restsOnHeldOut) ? null : 'not re-evaluated: no gate uses held-out numbers'
 }
 
 /** A time to quality ends where the baseline's last losses are reached: the larger they are, the shorter it is. */
@@ -78,7 +76,7 @@ export function checkReevaluation({
     return {
       name,
       status: 'inconclusive',
-      detail: 'the experiment ended during the evaluation, of which there is no record',
+      detail: 'the experiment ended during the evaluation, so the evaluation has no record',
     }
   if (problem !== null || missing.length > 0) {
     const which = missing.length === 0 ? '' : `, ${missing.length} of ${runs.length} runs are missing`
@@ -94,11 +92,11 @@ export function checkReevaluation({
   return {
     name,
     status: 'passed',
-    detail: `one process evaluated ${runs.length} checkpoints again: ${metrics} as the trainings reported${largestDifferenceText(runs, numbers, gates)}`,
+    detail: `one process evaluated ${runs.length} checkpoints again and found ${metrics} as the trainings reported${largestDifferenceText(runs, numbers, gates)}`,
   }
 }
 
-/** A tolerance of a tenth of what a limit allows may be large beside a number that is small. */
+/** A tolerance of a tenth of what a limit allows may be large compared with a small number. */
 function largestDifferenceText(
   runs: readonly RunSummary[],
   numbers: Reevaluation['numbers'],
@@ -121,7 +119,7 @@ function whyMissing(
   missing: readonly RunSummary[],
   named: readonly string[],
 ): string {
-  if (named.length === 0) return 'evaluation/evaluations.jsonl has no line that can be read'
+  if (named.length === 0) return 'evaluation/evaluations.jsonl has no readable line'
   const foreign = named.filter((name) => runs.every(({ runId }) => runId !== name))
   const [first] = missing
   if (foreign.length === 0 || first === undefined) return 'the process left them out'
@@ -138,7 +136,7 @@ function disagreementsOf(run: RunSummary, again: RunSummary['metrics'], gates: r
   const disagreements = [...new Set(gates.flatMap((gate) => lastNumbersOf(gate, run)))].flatMap((metric) => {
     const [reported, found] = [run.metrics[metric], again[metric]]
     if (reported === undefined) return []
-    if (found === undefined) return [`${runId}: ${metric} does not come again`]
+    if (found === undefined) return [`${runId}: the evaluation did not report ${metric} again`]
     const tolerances = gates
       .filter((gate) => lastNumbersOf(gate, run).includes(metric))
       .map((gate) =>
@@ -148,7 +146,7 @@ function disagreementsOf(run: RunSummary, again: RunSummary['metrics'], gates: r
     return Math.abs(found - reported) <= tolerance
       ? []
       : [
-          `${runId}: reported ${metric} ${number(reported, 5)}, evaluated again ${number(found, 5)} (tolerance ${number(tolerance, 2)})`,
+          `${runId}: the training reported ${metric} ${number(reported, 5)}, but the evaluation found ${number(found, 5)} (tolerance ${number(tolerance, 2)})`,
         ]
   })
   // A part that a training keeps to itself could be as bad as it likes. Without a time there is nothing to flatter.
@@ -157,7 +155,10 @@ function disagreementsOf(run: RunSummary, again: RunSummary['metrics'], gates: r
   )
     ? Object.keys(again).filter((metric) => isLossOfPart(metric) && run.metrics[metric] === undefined)
     : []
-  return [...disagreements, ...unreported.map((metric) => `${runId}: ${metric} was not reported`)]
+  return [
+    ...disagreements,
+    ...unreported.map((metric) => `${runId}: the training did not report ${metric}, but the evaluation did`),
+  ]
 }
 
 /** In the unit of the metric. */

@@ -20,7 +20,7 @@ export function checkCode({
     ? {
         name,
         status: 'not-measured',
-        detail: 'the trainer is not below the working directory, or was not looked at',
+        detail: 'the trainer is outside the working directory, or was not checked',
       }
     : { name, status: 'passed', detail: "the trainer's sources are the same before and after every run" }
 }
@@ -40,5 +40,5 @@ function firstChange(runs: readonly RunSummary[]): string | null {
   const hashes = `SHA-256 ${last.hash.slice(0, 12)}, then ${now.hash.slice(0, 12)}`
   const which = [...now.changed, hashes].join(', ')
   const written = last.runId === now.runId ? ' or keep what the trainer writes out of its folder,' : ''
-  return `the trainer's sources changed between ${last.when} and ${now.when} (${which}): measure again, and leave them alone meanwhile,${written} or name a revision for each variant`
+  return `the trainer's sources changed between ${last.when} and ${now.when} (${which}). Measure again without changing them,${written} or name a revision for each variant`
 }

@@ -43,11 +43,11 @@ const MIN_TIMED_STEPS = 10
 function warmUpProblems({ runId, warmUpSteps, warmUpSamples, steps, samples }: RunSummary): string[] {
   if (warmUpSamples * 2 > samples)
     return [
-      `${runId}: ${warmUpSteps} of ${steps} steps are warm-up, with ${warmUpSamples} of ${samples} samples; a run needs at least ${warmUpSamples * 2} samples`,
+      `${runId}: the warm-up takes ${warmUpSamples} of ${samples} samples (steps: ${warmUpSteps} of ${steps}). Train on at least ${warmUpSamples * 2} samples`,
     ]
   if (steps - warmUpSteps < MIN_TIMED_STEPS)
     return [
-      `${runId}: ${steps - warmUpSteps} steps are left after ${warmUpSteps} warm-up steps; a run needs at least ${MIN_TIMED_STEPS}`,
+      `${runId}: ${steps - warmUpSteps} steps are left after ${warmUpSteps} warm-up steps, expected at least ${MIN_TIMED_STEPS}. Make the run longer`,
     ]
   return []
 }
@@ -62,11 +62,11 @@ function periodProblems(run: RunSummary): string[] {
   const { runId, periodSteps, timedPeriods, untimedSamples, samples, warmUpSamples } = run
   if (timedPeriods < MIN_TIMED_PERIODS)
     return [
-      `${runId}: ${timedPeriods} whole periods of ${periodSteps} steps (period_steps) are left after the warm-up; a run needs at least ${MIN_TIMED_PERIODS}: make it longer`,
+      `${runId}: ${timedPeriods} whole periods of ${periodSteps} steps (period_steps) are left after the warm-up. Make the run longer: it needs at least ${MIN_TIMED_PERIODS}`,
     ]
   return untimedSamples > MOST_UNTIMED * (samples - warmUpSamples)
     ? [
-        `${runId}: ${untimedSamples} of ${samples - warmUpSamples} samples after the warm-up lie behind the last whole period of ${periodSteps} steps (period_steps), where nothing is timed; make it longer`,
+        `${runId}: ${untimedSamples} of ${samples - warmUpSamples} samples after the warm-up follow the last whole period of ${periodSteps} steps (period_steps), so they are not timed. Make the run longer`,
       ]
     : []
 }
@@ -83,6 +83,6 @@ function trendProblems(variant: Variant, runs: readonly RunSummary[], confidence
   if (lower <= MATTERS && upper >= -MATTERS) return []
   const direction = shared.estimate > 0 ? 'slower' : 'faster'
   return [
-    `${variant}: over the timed steps all ${trends.length} runs get ${direction} by more than 2%; make the runs longer, or find what changes`,
+    `${variant}: over the timed steps all ${trends.length} runs get ${direction} by more than 2%. Make the runs longer, or find what changes`,
   ]
 }

@@ -63,14 +63,14 @@ function decide(
   if (gate.evidence === 'point') {
     const status = clears(gate, estimate) ? 'passed' : 'failed'
     const luck =
-      comparesQuality(gate) && pairs < MIN_SEEDS ? '; with so few seeds luck decides near the limit' : ''
+      comparesQuality(gate) && pairs < MIN_SEEDS ? '; with so few seeds, chance decides near the limit' : ''
     return { status, reason: `by its point estimate alone (evidence: point), over ${count(pairs)}${luck}` }
   }
   if (lacksScatter(comparison)) return { status: 'inconclusive', reason: lackOfScatter(comparison, pairs) }
   if (bounds === null) {
     const why =
       stopped !== null && stopped.planned >= fewestPairs(gate) ? whyStoppedText(stopped) : moreBlocks(gate)
-    return { status: 'inconclusive', reason: `no honest interval from ${count(pairs)}; ${why}` }
+    return { status: 'inconclusive', reason: `no valid interval from ${count(pairs)}; ${why}` }
   }
   if (isLevel(gate)) {
     return clears(gate, estimate)
@@ -89,10 +89,9 @@ function whyNotMeasured(comparison: GateComparison): string {
   const { gate, baseline, optimized, blocks, whyNoTimeToQuality } = comparison
   if (blocks === 0) return 'no block has two finished runs'
   if (whyNoTimeToQuality !== null) return whyNoTimeToQuality
-  if (areBothZero(comparison))
-    return `every run reported ${gate.metric} as 0, of which there is no ${gate.statistic}`
+  if (areBothZero(comparison)) return `every run reported ${gate.metric} as 0, so it has no ${gate.statistic}`
   if (isQuotient(gate) && baseline !== null && optimized !== null)
-    return `there is a ${gate.statistic} only where every run reports ${gate.metric} above 0`
+    return `a ${gate.statistic} needs ${gate.metric} above 0 in every run`
   return `not every run reported a usable ${gate.metric}${reportedText(comparison)}`
 }
 
@@ -114,7 +113,7 @@ export function areBothZero({ gate, baseline, optimized }: GateComparison): bool
 }
 
 function moreBlocks(gate: Gate): string {
-  return `use at least ${fewestPairs(gate)}, or accept the estimate with evidence: point`
+  return `use at least ${fewestPairs(gate)} blocks, or accept the estimate with evidence: point`
 }
 
 function usableBounds(
@@ -142,14 +141,14 @@ export function lacksScatter({ gate, evidence, repeating, seedless, roundedTo }:
 
 function lackOfScatter({ gate, repeating, seedless, roundedTo }: GateComparison, pairs: number): string {
   if (repeating.length === 0 && seedless.length > 0)
-    return `the first training losses of ${seedless.length === 1 ? `the ${seedless[0]}` : 'both variants'} are the same with all ${pairs} seeds, so there is no honest interval; does the trainer use its seed?`
+    return `the first training losses of ${seedless.length === 1 ? `the ${seedless[0]}` : 'both variants'} are the same with all ${pairs} seeds, so there is no valid interval. Check that the trainer uses its seed`
   if (repeating.length === 0)
-    return `${gate.metric} is reported in steps of ${number(roundedTo ?? 0)}, and the two runs differ by the same in all ${pairs} blocks, so there is no honest interval; report it unrounded`
+    return `${gate.metric} is reported in steps of ${number(roundedTo ?? 0)}, and the two runs differ by the same amount in all ${pairs} blocks, so there is no valid interval. Report it unrounded`
   const whose = repeating.length === 1 ? `the ${repeating[0]}` : 'both variants'
-  const [where, question] = isHeldOut(gate)
-    ? [`with all ${pairs} seeds`, 'does the trainer use its seed?']
-    : [`in all ${pairs} runs`, 'does the trainer measure its seconds, and report them unrounded?']
-  return `${gate.metric} of ${whose} is the same to the last digit ${where}, so there is no honest interval; ${question}`
+  const [where, remedy] = isHeldOut(gate)
+    ? [`with all ${pairs} seeds`, 'Check that the trainer uses its seed']
+    : [`in all ${pairs} runs`, 'Check that the trainer measures its seconds, and reports them unrounded']
+  return `${gate.metric} of ${whose} is the same to the last digit ${where}, so there is no valid interval. ${remedy}`
 }
 
 export function clears(gate: Gate, value: number): boolean {

@@ -14,7 +14,7 @@ export function downgradeInsensitiveGates<Judged extends GateVerdict>(gates: rea
       compensatesFor({ ...gate, evidence: 'interval' }, verdict.gate),
     )
     const terms = isByEstimate
-      ? ', by its interval and not its estimate alone'
+      ? ', and by its interval instead of its estimate alone'
       : requirementsText(verdict.gate)
     const wanted = `${kindText(verdict.gate)} has to pass as well${ratioGates.length > 0 ? '' : terms}`
     return {
@@ -54,5 +54,5 @@ function kindText({ metric }: Gate): string {
 
 function requirementsText(insensitive: Gate): string {
   const limit = isMoreBetter(insensitive) ? `at least ${1 - WIDEST_SHARE}x` : `at most ${1 + WIDEST_SHARE}x`
-  return `, with a limit of ${limit}${insensitive.severity === 'required' ? ' and required itself' : ''}`
+  return `, with a limit of ${limit}${insensitive.severity === 'required' ? ' and severity: required' : ''}`
 }

@@ -1,4 +1,4 @@
-// All gates of an experiment: each against its limit, with its precision, and insensitive ones beside the others.
+// All gates of an experiment: each against its limit, with its precision, and insensitive ones together with the others.
 import type { VerdictInput } from '../verdict-input.ts'
 import { canMoreBlocksHelp } from '../why-stopped.ts'
 import { type GateVerdict, judgeGate } from './gate-verdict.ts'

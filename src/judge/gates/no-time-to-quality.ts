@@ -21,22 +21,22 @@ export function whyNoTimeToQuality(runs: readonly RunSummary[], metric: string):
 function textOf(why: NoTimeToQuality, runId: string): string {
   switch (why.kind) {
     case 'evaluated once':
-      return 'were evaluated only at the end: evaluate during the training too'
+      return 'were evaluated only at the end. Evaluate during the training too'
     case 'misplaced': {
       const { step, samples_seen } = why.evaluation
-      return `have an evaluation that is misplaced: that of ${runId} at step ${step} is after ${samples_seen} samples, which are not those of its first ${step} steps: step counts optimizer steps`
+      return `have a misplaced evaluation: ${runId} reports ${samples_seen} samples at step ${step}, which are not those of its first ${step} steps. Count optimizer steps in step`
     }
     case 'no parts':
-      return `have a baseline that tells of no part: report ${HELD_OUT_LOSS}/<part> in metrics of evaluation`
+      return `have a baseline without parts. Report ${HELD_OUT_LOSS}/<part> in metrics of evaluation`
     case 'other parts': {
       const differences = [
         ...(why.missing.length > 0 ? [`does not report ${listed(why.missing, MOST_NAMES)}`] : []),
-        ...(why.further.length > 0 ? [`has ${listed(why.further, MOST_NAMES)} besides`] : []),
+        ...(why.further.length > 0 ? [`reports ${listed(why.further, MOST_NAMES)} in addition`] : []),
       ]
       return `end with other parts than their baseline: ${runId} ${differences.join(' and ')}`
     }
     case 'ends above':
-      return `end above a held-out loss of their baseline: ${runId} at ${listed(why.losses.map(lossText), MOST_NAMES)}`
+      return `end with a higher held-out loss than their baseline: ${runId} at ${listed(why.losses.map(lossText), MOST_NAMES)}`
   }
 }
 

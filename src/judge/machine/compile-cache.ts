@@ -9,7 +9,7 @@ export function checkCompileCaches(counting: readonly Launched[]): MachineCheck 
   const states = measured.map(({ launch }) => launch?.compileCache ?? null)
   const mixed = mixedBlocks(measured)
   if (mixed.length > 0) {
-    const detail = `one run compiled and the other found all compiled in ${listed(mixed.map((block) => `block ${block}`))}; give each variant a warm-up launch`
+    const detail = `in ${listed(mixed.map((block) => `block ${block}`))} one run compiled and the other found everything compiled, so their times differ. Give each variant a warm-up launch`
     return machineCheck('compile caches', { status: 'warned', detail })
   }
   return states.length === 0 || states.includes(null)

@@ -5,7 +5,7 @@ export interface DoctorFinding {
   /** `missing` keeps an experiment from running or from counting; `advice` makes its numbers better. */
   readonly status: 'ready' | 'advice' | 'missing'
   readonly detail: string
-  /** Null when there is nothing to mend. */
+  /** Null when there is nothing to fix. */
   readonly remedy: string | null
 }
 

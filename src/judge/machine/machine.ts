@@ -29,9 +29,9 @@ export function checkMachine(
   runs: readonly RunSummary[],
   machines: readonly MachineSummary[],
 ): MachineCheck[] {
-  if (preflight === null) return [machineCheck('GPUs', notMeasured('the machine was not looked at'))]
+  if (preflight === null) return [machineCheck('GPUs', notMeasured('the machine was not checked'))]
   if (isOnCpu(preflight, runs, machines)) {
-    const unused = notMeasured(`the runs used ${listed(deviceNames(runs))}, no GPU of this machine`)
+    const unused = notMeasured(`the runs used ${listed(deviceNames(runs))} and no GPU of this machine`)
     return [checkLock(preflight.lock, preflight.gpus), machineCheck('GPUs', unused)]
   }
   const checks = [...checkPreflight(preflight), ...checkRuns(runs, machines)]
@@ -50,7 +50,7 @@ export function isFit(preflight: Preflight | null): boolean {
   return checkMachine(preflight, [], []).every(({ status }) => status !== 'failed')
 }
 
-/** None where the GPUs that were watched stood idle beside a training on the CPU: their numbers are not its own. */
+/** Empty where the watched GPUs stood idle while the training ran on the CPU: their numbers are not its own. */
 export function usedMachines(
   preflight: Preflight | null,
   runs: readonly RunSummary[],
@@ -93,7 +93,7 @@ function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummar
   const ofAll = (found: Finding): Finding =>
     // What is wrong in one run is wrong; what is right in some says nothing about the others.
     found.status === 'passed' && watched.length < runs.length
-      ? notMeasured('not every run was watched')
+      ? notMeasured('not every run was monitored')
       : found
   return [
     machineCheck('GPU state', ofAll(checkFingerprints(machines))),
@@ -141,7 +141,7 @@ function checkThrottling(machines: readonly MachineSummary[]): Finding {
     return failed(`slowed down by heat or hardware in over 1% of the steady samples: ${listed(list)}`)
   }
   const isKnown = machines.every(({ slowdownShare, isComplete }) => slowdownShare !== null && isComplete)
-  if (machines.length === 0 || !isKnown) return notMeasured('not every run was watched to its end')
+  if (machines.length === 0 || !isKnown) return notMeasured('not every run was monitored to its end')
   const capped = Math.max(...machines.map(({ powerCapShare }) => powerCapShare ?? 0))
   return passed(
     `no slowdown by heat or hardware in any run; at the power limit in up to ${percent(capped)} of the steady samples`,
@@ -154,7 +154,7 @@ function checkSharing(machines: readonly MachineSummary[]): Finding {
     const list = shared.map(
       ({ runId, foreignProcesses }) => `${runId} (${(foreignProcesses ?? []).join(', ')})`,
     )
-    return failed(`other processes computed on the GPUs: ${listed(list)}`)
+    return failed(`other processes computed on the GPUs: ${listed(list)}. End them, and measure again`)
   }
   const isKnown = machines.every(
     ({ foreignProcesses, isComplete }) => foreignProcesses !== null && isComplete,
@@ -167,7 +167,9 @@ function checkSharing(machines: readonly MachineSummary[]): Finding {
 function checkRelease(machines: readonly MachineSummary[]): Finding {
   const kept = machines.filter(({ processesLeft }) => (processesLeft ?? []).length > 0)
   if (kept.length > 0)
-    return failed(`processes stayed on the GPUs after ${listed(kept.map(({ runId }) => runId))}`)
+    return failed(
+      `processes stayed on the GPUs after ${listed(kept.map(({ runId }) => runId))}. End them, and measure again`,
+    )
   return machines.length > 0 && machines.every(({ processesLeft }) => processesLeft !== null)
     ? passed('every run left the GPUs free')
     : notMeasured(

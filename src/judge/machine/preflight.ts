@@ -46,7 +46,7 @@ export function checkPreflight({
 export function lackOfGpus(gates: readonly Gate[], preflight: Preflight | null): string | null {
   const lacking = gates.filter(({ severity, metric }) => severity === 'required' && needsGpu(metric))
   if (preflight?.gpus.status !== 'not-measured' || lacking.length === 0) return null
-  return `no GPU is seen (${preflight.gpus.reason}); if the trainings run on the CPU, the required ${listed(lacking.map(({ name }) => name))} is not measured`
+  return `no GPU was found (${preflight.gpus.reason}). If the trainings run on the CPU, the required ${listed(lacking.map(({ name }) => name))} cannot be measured`
 }
 
 export function checkLock(lock: LockFacts, gpus: Preflight['gpus']): MachineCheck {
@@ -73,7 +73,7 @@ function checkGpus(gpus: readonly GpuFacts[], processesWanted: number): Finding 
   const kinds = new Set(gpus.map(({ name, driver }) => `${name}, driver ${driver}`))
   if (kinds.size > 1)
     return failed(
-      `they are not alike: ${listed([...kinds])}; choose some of one kind with CUDA_VISIBLE_DEVICES`,
+      `found ${listed([...kinds])}, expected one kind of GPU. Choose some of one kind with CUDA_VISIBLE_DEVICES`,
     )
   if (gpus.length < processesWanted) {
     return failed(
@@ -81,7 +81,7 @@ function checkGpus(gpus: readonly GpuFacts[], processesWanted: number): Finding 
     )
   }
   if (gpus.some(({ migMode }) => migMode === 'Enabled'))
-    return failed('a GPU is split by MIG, so that others can work on it; switch MIG off')
+    return failed('a GPU is split by MIG, so others can work on it; switch MIG off')
   return passed(`${gpus.length} x ${[...kinds][0] ?? 'none'}`)
 }
 
@@ -90,10 +90,12 @@ function checkMemory(gpus: readonly GpuFacts[]): Finding {
     memoryUsedBytes === null || !memoryTotalBytes ? null : memoryUsedBytes / memoryTotalBytes,
   )
   const known = shares.filter((share) => share !== null)
-  if (known.length < shares.length) return notMeasured('the driver does not tell the memory in use')
+  if (known.length < shares.length) return notMeasured('the driver does not report the memory in use')
   const most = Math.max(...known)
   return most > MAX_IDLE_MEMORY_SHARE
-    ? failed(`${percent(most)} of a GPU's memory is in use before the first run; end what holds it`)
+    ? failed(
+        `${percent(most)} of a GPU's memory is in use before the first run, expected at most ${percent(MAX_IDLE_MEMORY_SHARE)}. End the process that holds it`,
+      )
     : passed(`at most ${percent(most)} in use before the first run`)
 }
 
@@ -101,23 +103,23 @@ function checkEcc(gpus: readonly GpuFacts[]): Finding {
   const pending = gpus.filter(({ hasPendingEccErrors }) => hasPendingEccErrors === true)
   if (pending.length > 0)
     return failed(
-      `memory errors wait for a repair on ${listed(pending.map(({ index }) => `GPU ${index}`))}; reset the GPU or restart the machine`,
+      `pending memory errors on ${listed(pending.map(({ index }) => `GPU ${index}`))}; reset the GPU or restart the machine`,
     )
   return gpus.every(({ hasPendingEccErrors }) => hasPendingEccErrors === false)
-    ? passed('no memory error waits for a repair')
-    : notMeasured('the driver does not tell pending memory errors')
+    ? passed('no pending memory errors')
+    : notMeasured('the driver does not report pending memory errors')
 }
 
 function checkProbes(probes: readonly GpuProbe[]): Finding {
   const product = relativeDifference(probes.map(({ productTflops }) => productTflops))
   const copy = relativeDifference(probes.map(({ copyGigabytesPerSecond }) => copyGigabytesPerSecond))
   if (product === null || copy === null) return failed('a GPU did no work in the probe')
-  if (probes.length === 1) return passed('one GPU, which has none to differ from')
+  if (probes.length === 1) return passed('one GPU, so there is no other to compare it with')
   const detail = `the fastest GPU is ${percent(product)} ahead of the slowest in matrix products and ${percent(copy)} in copies`
   const worst = Math.max(product, copy)
   if (worst > PROBE_DIFFERENCE.fails)
     return failed(
-      `${detail}, more than ${percent(PROBE_DIFFERENCE.fails)}; look for heat, power or a bad slot`,
+      `${detail}. At most ${percent(PROBE_DIFFERENCE.fails)} is expected: check the cooling, power and slot of each GPU`,
     )
   return worst > PROBE_DIFFERENCE.warns ? { status: 'warned', detail } : passed(detail)
 }

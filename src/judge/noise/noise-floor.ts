@@ -55,7 +55,7 @@ export function trainingHash(
     .digest('hex')
 }
 
-/** Of runs of one training. Null where the machine was not looked at, or nothing was measured. */
+/** Of runs of one training. Null where the machine was not checked, or nothing was measured. */
 export function noiseKeyOf(
   training: string,
   preflight: Preflight | null,
@@ -84,20 +84,20 @@ export type FloorChoice =
   | { readonly status: 'found'; readonly floor: NoiseFloor }
   | { readonly status: 'none'; readonly reason: string }
 
-/** A floor of another machine is none; one of another state or other versions is stale, and that is said. */
+/** Ignores floors of other machines; one of another state or other versions is stale, and the reason says so. */
 export function chooseFloor(key: NoiseKey | null, floors: readonly NoiseFloor[]): FloorChoice {
   const none = (reason: string): FloorChoice => ({ status: 'none', reason })
-  if (key === null && floors.length > 0) return none('the machine was not looked at')
+  if (key === null && floors.length > 0) return none('the machine was not checked')
   const [newest] = floors
     .filter((floor) => floor.key.training === key?.training && floor.key.machine === key.machine)
     .toSorted((one, other) => (one.measured_at < other.measured_at ? 1 : -1))
   if (key === null || newest === undefined)
-    return none('none is stored for this machine and training; --mode aa measures one')
+    return none('none stored for this machine and training; measure one with --mode aa')
   const changes = changesBetween(newest.key, key)
   return changes.length === 0
     ? { status: 'found', floor: newest }
     : none(
-        `the one of ${newest.measured_at.slice(0, 10)} is stale: ${changes.join(', ')}; --mode aa measures it again`,
+        `the stored one of ${newest.measured_at.slice(0, 10)} is stale: ${changes.join(', ')}. Measure it again with --mode aa`,
       )
 }
 

@@ -1,4 +1,4 @@
-// How the runs of a variant scatter, and whether that is more than their machine does by itself.
+// How the runs of a variant scatter, and whether that is more than the noise floor of the machine.
 import { VARIANTS, type Variant } from '../../config/experiment.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
@@ -36,7 +36,7 @@ export type NoiseComparison =
 
 export type Floors = Readonly<Record<Variant, FloorChoice>>
 
-const UNKNOWN: FloorChoice = { status: 'none', reason: 'none was looked up' }
+const UNKNOWN: FloorChoice = { status: 'none', reason: 'no noise floor was looked up' }
 export const NO_FLOORS: Floors = { baseline: UNKNOWN, optimized: UNKNOWN }
 
 /**
@@ -86,7 +86,11 @@ export function checkNoise(noise: NoiseComparison): Check {
     .join('; ')
   return noise.variants.every(({ status }) => status === 'within')
     ? { name, status: 'passed', detail }
-    : { name, status: 'failed', detail: `${detail}; that is more (F test at 1%): find what disturbs it` }
+    : {
+        name,
+        status: 'failed',
+        detail: `${detail}; that is significantly more (F test at 1%). Find what disturbs the machine`,
+      }
 }
 
 /** Pooled variance of ln(seconds per sample) around each variant's own mean; null without two runs of one. */

@@ -7,7 +7,7 @@ export const allocationWarnings: Warning<'measured'> = ({ measured }) => {
   return measured.flatMap(({ runId, metrics: { [ALLOCATION_RETRIES]: retries = 0 } }) =>
     retries > 0
       ? [
-          `${runId}: the allocator had to free its cache and try again (${retries} times on a rank), which stalls the GPU; use less memory`,
+          `${runId}: the allocator had to free its cache and try again (${retries} times on a rank), which stalls the GPU and makes the run slower. Use less memory`,
         ]
       : [],
   )

@@ -25,14 +25,14 @@ export const outlierWarnings: Warning<'measured'> = ({ measured }) => {
     const logs = timed.map(({ log }) => log)
     if (hasTwoModes(logs))
       return [
-        `${variant}: the runs fall into two groups of different speed; does the machine have two states?`,
+        `${variant}: the runs fall into two groups of different speed, which widens the interval. Check whether the machine has two states`,
       ]
     const isOutlier = outlierTest(logs)
     return timed
       .filter(({ log }) => isOutlier(log))
       .map(
         ({ runId, log }) =>
-          `${runId} is an outlier: ${log > medianOf(logs) ? 'slower' : 'faster'} than the other runs of its variant`,
+          `${runId} is an outlier: ${log > medianOf(logs) ? 'slower' : 'faster'} than the other runs of its variant, which widens the interval`,
       )
   })
 }
@@ -44,7 +44,7 @@ function outlierTest(logs: readonly number[]): (log: number) => boolean {
     Math.abs(log - median) > MATTERS && MAD_OF_NORMAL * Math.abs(log - median) > OUTLIER_SCORE * deviation
 }
 
-/** The widest gap leaves at least two runs on each side, and is wide beside what is on either side. */
+/** The widest gap leaves at least two runs on each side, and is wide compared with either side. */
 export function hasTwoModes(logs: readonly number[]): boolean {
   const sorted = [...logs].sort((a, b) => a - b)
   const between = (from: number, to: number) => (sorted[to] ?? Number.NaN) - (sorted[from] ?? Number.NaN)

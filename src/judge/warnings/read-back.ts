@@ -21,7 +21,7 @@ export const readBackWarnings: Warning<'experiment' | 'measured'> = ({ experimen
 }
 
 const NO_SWITCH =
-  'both variants read back the same settings; does the trainer know the keys in which they differ?'
+  'both variants read back the same settings, so they may be the same training. Check that the trainer knows the keys in which they differ'
 
 /** Not where nothing is read back, or only one variant has runs. */
 function isReadBackEqual(runs: readonly RunSummary[]): boolean {
@@ -37,7 +37,7 @@ function changingValueWarnings(runs: readonly RunSummary[]): string[] {
     const keys = changedKeys(runs.filter((run) => run.variant === variant).map(({ effective }) => effective))
     return keys.length > 0
       ? [
-          `${variant}: its runs read back different values of ${listed(keys, MOST_KEYS)}; did a switch fall back in some of them?`,
+          `${variant}: its runs read back different values of ${listed(keys, MOST_KEYS)}, so they may not be the same training. Check whether a switch fell back in some of them`,
         ]
       : []
   })

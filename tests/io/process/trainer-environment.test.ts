@@ -73,7 +73,7 @@ test.each([
 
 test('the message names the variable and the remedy, never the value', () => {
   expect(() => trainerEnvironment({}, { GITHUB_TOKEN: 'hidden value' })).toThrowErrorMatchingInlineSnapshot(
-    `[ConfigError: env.GITHUB_TOKEN: a trainer may not see it, since by its name it is a secret or steers the job; remove it, or rename it if it is neither]`,
+    `[ConfigError: env.GITHUB_TOKEN: a trainer may not see it, because its name is that of a secret or of a setting of the job. Remove it, or rename it if it is neither]`,
   )
 })
 

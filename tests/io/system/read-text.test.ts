@@ -25,7 +25,7 @@ test.each([
 ])('of other bytes the line is told: %j', async (text, line) => {
   await expect(readText(await latin1(text), 'x.yaml')).rejects.toThrow(
     new ConfigError(
-      `x.yaml, line ${line}: has bytes that are no UTF-8, expected a text file in UTF-8; save it as that`,
+      `x.yaml, line ${line}: has bytes that are not UTF-8, expected a text file in UTF-8; save it as UTF-8`,
     ),
   )
 })

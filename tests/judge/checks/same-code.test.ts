@@ -33,7 +33,7 @@ describe('a change', () => {
   test('between two runs is told with both', () => {
     expect(codeOf(experiment, runs([ONE, ONE], [OTHER, OTHER]))).toMatchInlineSnapshot(`
       {
-        "detail": "the trainer's sources changed between after block-1-baseline and before block-1-optimized (SHA-256 111111111111, then 222222222222): measure again, and leave them alone meanwhile, or name a revision for each variant",
+        "detail": "the trainer's sources changed between after block-1-baseline and before block-1-optimized (SHA-256 111111111111, then 222222222222). Measure again without changing them, or name a revision for each variant",
         "name": "same code",
         "status": "failed",
       }
@@ -51,7 +51,7 @@ describe('a change', () => {
     const run = aRunSummary({ code: { before: ONE, after: OTHER, changed } })
     const { detail } = codeOf(experiment, [run])
     expect(detail).toContain('(mine/made.py, mine/cli.py, SHA-256 111111111111, then 222222222222)')
-    expect(detail).toContain('leave them alone meanwhile, or keep what the trainer writes out of its folder,')
+    expect(detail).toContain('or keep what the trainer writes out of its folder,')
   })
 
   test('from one revision to the other is none, but one within a revision is', () => {

@@ -75,7 +75,7 @@ describe('the speedup gate', () => {
   test('is inconclusive with one block, however large the speedup', () => {
     expect(judged(speedup, [400], [1])).toMatchObject({
       status: 'inconclusive',
-      reason: 'no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point',
+      reason: expect.stringMatching(/^no valid interval from 1 block; .*at least 2 blocks.*evidence: point$/),
     })
   })
 
@@ -93,8 +93,8 @@ describe('a ratio of numbers that were reported, and have none', () => {
   const retries = aGate({ metric: 'allocation_retries', statistic: 'ratio', direction: 'at_most', limit: 1 })
 
   test.each([
-    [[0, 0, 0], [0, 0, 0], 'every run reported allocation_retries as 0, of which there is no ratio'],
-    [[0, 2, 1], [0, 1, 1], 'there is a ratio only where every run reports allocation_retries above 0'],
+    [[0, 0, 0], [0, 0, 0], 'every run reported allocation_retries as 0, so it has no ratio'],
+    [[0, 2, 1], [0, 1, 1], 'a ratio needs allocation_retries above 0 in every run'],
     [[1, 1, 1], [1, Number.NaN, 1], 'not every run reported a usable allocation_retries'],
   ])('%j and %j', (baseline, optimized, reason) => {
     expect(judged(retries, baseline, optimized)).toMatchObject({ status: 'not-measured', reason })
@@ -125,7 +125,7 @@ describe('the loss gate', () => {
     const point = judged(aGate({ ...lossDelta, evidence: 'point' }), losses, losses)
     expect(point).toMatchObject({
       status: 'passed',
-      reason: expect.stringContaining('with so few seeds luck'),
+      reason: expect.stringContaining('with so few seeds, chance'),
     })
   })
 

@@ -26,27 +26,25 @@ test('the first that is not as good at its end stands there with each loss, in a
     { name: 'val_loss/darcy2d', value: 0.00222249, limit: 0.00222231 },
   ]
   expect(told(null, { kind: 'ends above', losses }, { kind: 'ends above', losses: [] })).toBe(
-    '2 of 3 runs end above a held-out loss of their baseline: run-2 at val_loss 0.002100 (baseline 0.001137), val_loss/darcy2d 0.0022225 (baseline 0.0022223)',
+    '2 of 3 runs end with a higher held-out loss than their baseline: run-2 at val_loss 0.002100 (baseline 0.001137), val_loss/darcy2d 0.0022225 (baseline 0.0022223)',
   )
 })
 
 test('two losses that are apart by the last bit are written out', () => {
   const losses = [{ name: 'val_loss', value: 0.1 + 0.2, limit: 0.3 }]
   expect(told({ kind: 'ends above', losses })).toBe(
-    '1 of 1 runs end above a held-out loss of their baseline: run-1 at val_loss 0.30000000000000004 (baseline 0.29999999999999999)',
+    '1 of 1 runs end with a higher held-out loss than their baseline: run-1 at val_loss 0.30000000000000004 (baseline 0.29999999999999999)',
   )
 })
 
 test('what a trainer did not report is counted with its remedy', () => {
   const evaluation = { event: 'evaluation', step: 1, samples_seen: 320, val_loss: 0.1 } as const
-  expect(told({ kind: 'evaluated once' }, { kind: 'evaluated once' }, { kind: 'no parts' })).toBe(
-    '2 of 3 runs were evaluated only at the end: evaluate during the training too',
+  expect(told({ kind: 'evaluated once' }, { kind: 'evaluated once' }, { kind: 'no parts' })).toMatch(
+    /^2 of 3 runs .*only at the end\. Evaluate during/,
   )
-  expect(told({ kind: 'no parts' })).toBe(
-    '1 of 1 runs have a baseline that tells of no part: report val_loss/<part> in metrics of evaluation',
-  )
-  expect(told(null, { kind: 'misplaced', evaluation })).toBe(
-    '1 of 2 runs have an evaluation that is misplaced: that of run-2 at step 1 is after 320 samples, which are not those of its first 1 steps: step counts optimizer steps',
+  expect(told({ kind: 'no parts' })).toMatch(/^1 of 1 runs .*val_loss\/<part>/)
+  expect(told(null, { kind: 'misplaced', evaluation })).toMatch(
+    /^1 of 2 runs .*misplaced.* run-2 .*320 samples at step 1\b.*optimizer steps/,
   )
 })
 
@@ -54,10 +52,10 @@ test('parts that a run lacks, or has besides, are named, as far as there are few
   const other = (missing: string[], further: string[]) => told({ kind: 'other parts', missing, further })
   const told1 = '1 of 1 runs end with other parts than their baseline: run-1'
   expect(other(['val_loss/a'], ['val_loss/b'])).toBe(
-    `${told1} does not report val_loss/a and has val_loss/b besides`,
+    `${told1} does not report val_loss/a and reports val_loss/b in addition`,
   )
   expect(other(['val_loss/a'], [])).toBe(`${told1} does not report val_loss/a`)
-  expect(other([], ['val_loss/b'])).toBe(`${told1} has val_loss/b besides`)
+  expect(other([], ['val_loss/b'])).toBe(`${told1} reports val_loss/b in addition`)
   expect(other([...'abcdef'], [])).toBe(`${told1} does not report a, b, c, d, e, f`)
   expect(other([...'abcdefgh'], [])).toBe(`${told1} does not report a, b, c, d, e, f and 2 more`)
 })

@@ -90,7 +90,7 @@ test('GPUs that the runs did not use are not judged', () => {
     {
       name: 'GPUs',
       status: 'not-measured',
-      detail: 'the runs used AMD EPYC 9654, no GPU of this machine',
+      detail: 'the runs used AMD EPYC 9654 and no GPU of this machine',
     },
   ])
 })

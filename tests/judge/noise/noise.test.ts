@@ -137,7 +137,7 @@ describe('runs on a machine with a floor', () => {
   })
 
   test('are not compared without a floor, or without two runs of a variant', () => {
-    expect(statesOf(alternating(4, 0.01), NO_FLOORS)).toBe('none was looked up')
+    expect(statesOf(alternating(4, 0.01), NO_FLOORS)).toBe('no noise floor was looked up')
     expect(statesOf(alternating(1, 0.01), { baseline: found(), optimized: found() })).toBe(
       'no variant has two measured runs',
     )
@@ -163,7 +163,7 @@ describe('runs on a machine with a floor', () => {
     expect(verdictWith(0.005).verdict).toBe('passed')
     expect(verdictWith(0.001)).toMatchObject({ verdict: 'invalid' })
     expect(verdictWith(0.001).reason).toMatchInlineSnapshot(
-      `"noise floor: baseline runs scatter by 0.57%; the noise floor of this machine is 0.10% (2026-11-20); that is more (F test at 1%): find what disturbs it"`,
+      `"noise floor: baseline runs scatter by 0.57%; the noise floor of this machine is 0.10% (2026-11-20); that is significantly more (F test at 1%). Find what disturbs the machine"`,
     )
   })
 })
@@ -177,18 +177,18 @@ describe('a stored floor', () => {
   })
 
   test('is none of another training or machine', () => {
-    const none = { status: 'none', reason: expect.stringContaining('none is stored') }
+    const none = { status: 'none', reason: expect.stringContaining('none stored') }
     expect(chosen({ training: 'b'.repeat(64) })).toEqual(none)
     expect(chosen({ machine: 'another box' })).toEqual(none)
     expect(chooseFloor(null, [])).toEqual(none)
-    expect(chooseFloor(null, [floor])).toMatchObject({ reason: 'the machine was not looked at' })
+    expect(chooseFloor(null, [floor])).toMatchObject({ reason: 'the machine was not checked' })
   })
 
   test('is stale, and says why, with another version or state', () => {
     const stale = chosen({ versions: { torch: '2.16.0', cuda: '13.1' }, state: 'driver 590' })
     expect(stale).toMatchInlineSnapshot(`
       {
-        "reason": "the one of 2026-11-20 is stale: cuda was absent, is 13.1, torch was 2.15.0, is 2.16.0, the machine was in another state (driver, modes, kernel or devices); --mode aa measures it again",
+        "reason": "the stored one of 2026-11-20 is stale: cuda was absent, is 13.1, torch was 2.15.0, is 2.16.0, the machine was in another state (driver, modes, kernel or devices). Measure it again with --mode aa",
         "status": "none",
       }
     `)

@@ -12,13 +12,13 @@ const warningsOf = (seconds: readonly number[]) =>
 
 test.each([1, 0.001])('a run unlike all others is named, at about %d s a sample', (unit) => {
   const unlike = (other: number) => warningsOf([1, 1.01, 0.99, other, 1, 1.01].map((one) => one * unit))
-  expect(unlike(1.3)).toEqual(['block-4-baseline is an outlier: slower than the other runs of its variant'])
-  expect(unlike(0.7)).toEqual(['block-4-baseline is an outlier: faster than the other runs of its variant'])
+  expect(unlike(1.3)).toEqual([expect.stringMatching(/^block-4-baseline is an outlier: slower .*interval/)])
+  expect(unlike(0.7)).toEqual([expect.stringMatching(/^block-4-baseline is an outlier: faster .*interval/)])
 })
 
 test('two speeds are told', () => {
   expect(warningsOf([1, 1.1, 1.001, 1.101, 1.002, 1.1])).toEqual([
-    'baseline: the runs fall into two groups of different speed; does the machine have two states?',
+    expect.stringMatching(/^baseline: .*two groups of different speed.*interval.*two states/),
   ])
 })
 

@@ -17,7 +17,7 @@ test('that a switch fell back in some runs of a variant', () => {
     ...optimized({ fused: true }, { fused: false }, {}),
   ]
   expect(warningsOf(anExperiment(), runs)).toEqual([
-    'optimized: its runs read back different values of fused; did a switch fall back in some of them?',
+    expect.stringMatching(/^optimized: .*different values of fused, .*switch/),
   ])
 })
 
@@ -29,7 +29,7 @@ test('not that the variants differ', () => {
 test('that no switch shows in what is read back, which a misspelt key does', () => {
   const runs = [aRunSummary({ effective: { fused: false } }), ...optimized({ fused: false })]
   expect(warningsOf(anExperiment(), runs)).toEqual([
-    'both variants read back the same settings; does the trainer know the keys in which they differ?',
+    expect.stringMatching(/^both variants read back the same settings, .*keys/),
   ])
   expect(warningsOf(anExperiment({ mode: 'aa' }), runs)).toEqual([])
   expect(warningsOf(anExperiment({ kind: 'regression' }), runs)).toEqual([])

@@ -67,7 +67,9 @@ describe('a training whose losses agree to the last bit', () => {
     expect(warningsAt(null, 0.02001)).toEqual([])
     expect(warningsAt(null, 0.02003)).toHaveLength(1)
     expect(warningsAt(null, 0.0003)).toEqual([
-      'block 1: all training losses agree to the last bit, and the held-out losses are 0.02000 and 0.0003000; are both variants evaluated on the same data and weights?',
+      expect.stringMatching(
+        /^block 1: .*held-out losses are 0\.02000 and 0\.0003000\. .*same data and weights$/,
+      ),
     ])
   })
 

@@ -43,7 +43,7 @@ test('on GPUs: checks, and the numbers of both variants', () => {
       GPUs: passed, 2 x NVIDIA H200, driver 580.159.04
       GPU processes: passed, no other process computes on them
       GPU memory: passed, at most 0% in use before the first run
-      ECC: passed, no memory error waits for a repair
+      ECC: passed, no pending memory errors
       GPU probe: passed, the fastest GPU is 1.4% ahead of the slowest in matrix products and 0.24% in copies
       GPU state: passed, same GPUs, driver, power limits and modes before and after every run
       throttling: passed, no slowdown by heat or hardware in any run; at the power limit in up to 100% of the steady samples
@@ -77,7 +77,7 @@ test('on GPUs: checks, and the numbers of both variants', () => {
     | GPUs           | passed | 2 x NVIDIA H200, driver 580.159.04                                                                 |
     | GPU processes  | passed | no other process computes on them                                                                  |
     | GPU memory     | passed | at most 0% in use before the first run                                                             |
-    | ECC            | passed | no memory error waits for a repair                                                                 |
+    | ECC            | passed | no pending memory errors                                                                           |
     | GPU probe      | passed | the fastest GPU is 1.4% ahead of the slowest in matrix products and 0.24% in copies                |
     | GPU state      | passed | same GPUs, driver, power limits and modes before and after every run                               |
     | throttling     | passed | no slowdown by heat or hardware in any run; at the power limit in up to 100% of the steady samples |
@@ -163,6 +163,6 @@ test('a block that was repeated: the reason, the launches that do not count and 
   expect(sections[0]?.markdown).toMatchInlineSnapshot(`
     "## ❔ Speedproof: two-task inconclusive on this host
 
-    **Why:** speedup inconclusive: no honest interval from 1 block; use at least 2, or accept the estimate with evidence: point; loss&#95;delta inconclusive: no honest interval from 1 block; use at least 3, or accept the estimate with evidence: point ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))"
+    **Why:** speedup inconclusive: no valid interval from 1 block; use at least 2 blocks, or accept the estimate with evidence: point; loss&#95;delta inconclusive: no valid interval from 1 block; use at least 3 blocks, or accept the estimate with evidence: point ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))"
   `)
 })

@@ -102,7 +102,7 @@ async function findLink(root: string, path: string): Promise<string | null> {
 
 function whyTooMuch(bytes: number, files: number, bytesLeft: number, limits: SizeLimits): string | null {
   const { fileBytes } = limits
-  if (files >= limits.files) return `is one more than the ${limits.files} files of an artifact`
+  if (files >= limits.files) return `is beyond the ${limits.files} files that an artifact may have`
   if (bytes > fileBytes) return `has ${bytes} bytes, more than the ${fileBytes} that one file may have`
   if (bytes > bytesLeft) return `has ${bytes} bytes, more than is left of the artifact's limit`
   return null

@@ -8,7 +8,7 @@ export type ArtifactOutcome =
   | { status: 'uploaded'; id: number; bytes: number; url: string; leftOut: ArtifactFiles['leftOut'] }
   | { status: 'not-uploaded'; reason: string }
 
-// The library repeats failed calls by itself, without an end that could be set.
+// The library retries failed calls on its own, without a limit that could be set.
 const UPLOAD_TIMEOUT_MS = 10 * 60_000
 
 /**

@@ -31,8 +31,9 @@ export async function findArtifact(github: GitHub, wanted: WantedArtifact): Prom
   })
   const [first = ''] = names
   const found = names.flatMap((name) => artifacts.find((one) => one.name === name) ?? []).at(0)
-  if (!found) throw new RunError(`artifact "${first}": run ${runId} has none; its own log says why`)
-  if (found.expired) throw new RunError(`artifact "${found.name}": has expired; re-run the measurement`)
+  if (!found)
+    throw new RunError(`artifact "${first}": run ${runId} did not upload it; see the log of that run`)
+  if (found.expired) throw new RunError(`artifact "${found.name}": it has expired; re-run the measurement`)
   if (found.size_in_bytes > MAX_ARCHIVE_BYTES) throw tooLarge(found.name)
   const server = process.env.GITHUB_SERVER_URL ?? 'https://github.com'
   const url = `${server}/${owner}/${repo}/actions/runs/${runId}/artifacts/${found.id}`
@@ -67,5 +68,7 @@ export async function downloadArtifact(
 }
 
 function tooLarge(name: string): RunError {
-  return new RunError(`artifact "${name}": is larger than the ${MAX_ARCHIVE_BYTES} bytes that a report reads`)
+  return new RunError(
+    `artifact "${name}": it is larger than the ${MAX_ARCHIVE_BYTES} bytes that a report reads`,
+  )
 }

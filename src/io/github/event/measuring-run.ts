@@ -81,7 +81,7 @@ function runOf(name: string, payload: unknown, headSha: string | null): Measurin
   }
   if (headSha !== null) return { kind: 'this run', headSha, pullNumber: null }
   throw new ConfigError(
-    `job: a report in a run of ${name} does not know which commit was measured; give it head-sha`,
+    `job: a report in a run of ${name} does not know which commit was measured; set head-sha`,
   )
 }
 

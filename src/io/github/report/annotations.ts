@@ -1,4 +1,4 @@
-// Writes an annotation of the step: a line that GitHub shows on the run's page and beside the check.
+// Writes an annotation of the step: a line that GitHub shows on the run's page and next to the check.
 import { error, notice, warning } from '@actions/core'
 
 export interface Annotation {

@@ -6,7 +6,8 @@ import type { Surface } from './surface.ts'
 /** Over this, GitHub drops the step's whole summary with an error. */
 export const MAX_SUMMARY_BYTES = 1024 * 1024
 
-const CUT_NOTE = '\n\n> The rest is left out: GitHub shows 1 MiB a step. The artifact has all of it.\n'
+const CUT_NOTE =
+  '\n\n> The rest is cut off: GitHub shows 1 MiB for each step. The artifact has the whole report.\n'
 
 /** Appends to what the step has written so far; cuts at a line's end where the limit asks for it. */
 export async function writeSummary(markdown: string): Promise<Surface> {

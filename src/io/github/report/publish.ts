@@ -28,7 +28,7 @@ export interface Published {
   readonly comment: CommentOutcome
   readonly check: CheckOutcome
   readonly isAccepted: boolean
-  /** What went wrong beside comment and check. */
+  /** What went wrong other than comment and check. */
   readonly warnings: readonly string[]
 }
 

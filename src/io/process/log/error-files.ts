@@ -109,7 +109,7 @@ function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
       text === undefined
         ? 'its error file is too large'
         : text === ''
-          ? 'its error file is empty, as where a disk is full'
+          ? 'its error file is empty, which happens when a disk is full'
           : 'its error file cannot be read'
     return { rank, cause: 'error', message, step: null, timestamp: writtenAt / 1000 }
   }

@@ -151,7 +151,7 @@ describe('a fault that stays', () => {
     })
     expect(outcome).toMatchInlineSnapshot(`
       {
-        "reason": "comment on pull request 7: GitHub answered 403 (Resource not accessible by integration - https://docs.github.com/rest): the token may not; give the job "permissions: pull-requests: write, checks: write". For a pull request from a fork the token is always read-only: report from the artifact instead",
+        "reason": "comment on pull request 7: GitHub answered 403 (Resource not accessible by integration - https://docs.github.com/rest): the token lacks a permission; give the job "permissions: pull-requests: write, checks: write". For a pull request from a fork the token is always read-only: report from the artifact instead",
         "status": "failed",
       }
     `)
