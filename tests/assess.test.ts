@@ -120,7 +120,7 @@ test('two names of one commit tell nothing of a change', async () => {
   }
   const commit = '89ab'.repeat(10)
   expect(warningsOf(commit)).toEqual([
-    `both revisions are ${commit}, so this tells nothing of a change; name another base`,
+    `both revisions are ${commit}, so the result cannot show the effect of a change. Name another base`,
   ])
   expect(warningsOf(`${commit}-dirty`)).toEqual([])
   expect(warningsOf(null)).toEqual([])
