@@ -26,7 +26,7 @@ from trainer.run.step.learner import Learner
 from trainer.sharding import whole_state
 from trainer.switches.process.process_switches import ProcessSwitches
 
-# Evaluations from one with rollouts to the next: a drift that one-step errors do not show is seen as it comes.
+# Evaluations from one with rollouts to the next: a drift that one-step errors hide is seen as it comes.
 ROLLOUTS_EVERY = 5
 
 
