@@ -28,7 +28,7 @@ test('equal runs pass every check, and each says what it saw', () => {
     checksOf(anExperiment(), [aRunSummary()]).map(({ name, detail }) => `${name}: ${detail}`),
   ).toMatchInlineSnapshot(`
     [
-      "equal work: 640 samples, 40 updates, 1000 parameters in every run",
+      "equal work: 640 samples, 40 updates, 1000 parameters in every run; what a step computes is not read back",
       "same code: the trainer's sources are the same before and after every run",
       "same machine: 2 x NVIDIA H200 in every run",
       "steady state: timed after 10 warm-up steps, the same for all runs",
@@ -242,7 +242,7 @@ describe('a steady state', () => {
       ]).find(({ name }) => name === 'steady state')?.detail
     expect(detailOf(10)).toBe('timed after 10 warm-up steps, the same for all runs')
     expect(detailOf(20)).toBe(
-      'timed after the same samples in all runs, warm-up steps: 10 of the baseline, 20 of the optimized',
+      'timed after the same samples in all runs, warm-up steps: 10 of the baseline, 20 of the optimized; what a step computes is not read back',
     )
   })
 

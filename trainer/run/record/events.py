@@ -14,6 +14,7 @@ from trainer.config import Config, config_hash, to_plain
 from trainer.data.batches.feed import Feed
 from trainer.data.splits import Data
 from trainer.errors import Diverged
+from trainer.losses.read_back import WORK_KEYS
 from trainer.model.latent_operator import parameter_count
 from trainer.process.clock import seconds_since_start
 from trainer.process.terminal import say
@@ -58,6 +59,7 @@ def write_run_start(
             **switches.effective(),
             **checkpoints.writer.effective(),
         },
+        work_keys=list(WORK_KEYS),
         resumed_at_steps=list(checkpoints.earlier.resumed_at_steps) or None,
     )
 
