@@ -17,7 +17,7 @@ describe("a trainer's own metric", () => {
     expect(metricNamed(evaluationMetric(name)).better).toBe('less'),
   )
 
-  test.each(['accuracy', 'nrmse_rollout', 'xrmse', 'nrmse/', 'val_loss2', 'constructor', 'rows_bytes'])(
+  test.each(['accuracy', 'nrmse_rollout', 'nrmse/', 'val_loss2', 'constructor', 'rows_bytes'])(
     'has a direction that only the experiment knows if it is called %s',
     (name) => expect(metricNamed(evaluationMetric(name)).better).toBeNull(),
   )
