@@ -27,6 +27,9 @@ from trainer.run.step.learner import Learner
 from trainer.sharding import whole_state
 from trainer.switches.process.process_switches import ProcessSwitches
 
+# Evaluations from one with rollouts to the next: a drift that one-step errors do not show is seen as it comes.
+ROLLOUTS_EVERY = 5
+
 
 def write_run_start(
     metrics: MetricsFile,
@@ -76,7 +79,8 @@ def write_evaluation(metrics: MetricsFile, step: int, evaluator: Evaluator, lear
     numbers = {name: {"val_loss": found.val_loss, **found.metrics()} for name, found in errors.items()}
     judged = errors[config.judged_weights]
     is_last = step == config.cut.steps
-    rollouts = evaluator.rollout_errors(weights[config.judged_weights]) if is_last else {}
+    rolls_out = is_last or config.cut.is_due(step, ROLLOUTS_EVERY * config.evaluation.every_updates)
+    rollouts = evaluator.rollout_errors(weights[config.judged_weights]) if rolls_out else {}
     if is_last and evaluator.world.rank == 0:
         nrmse = judged.metrics()["nrmse"]
         say(f"held-out loss {judged.val_loss:.4g}, NRMSE {nrmse:.4g} after {step} steps", sys.stdout)
