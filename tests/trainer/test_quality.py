@@ -39,7 +39,7 @@ from trainer.run.evaluation.command import (
     evaluate_runs,
 )
 from trainer.run.evaluation.one_step import Evaluator, relative_errors
-from trainer.run.evaluation.rollouts import Rollouts, _sums
+from trainer.run.evaluation.rollouts import Rollouts, _sums, finite_part
 from trainer.run.training import Progress, run_training
 
 CPU = torch.device("cpu")
@@ -229,8 +229,21 @@ def test_two_dimensional_modes_are_counted_by_their_shell(tmp_path):
     assert "mass_gap/darcy2d" not in found
 
 
-def test_a_rollout_that_blows_up_leaves_its_numbers_out(tmp_path):
-    assert errors(rollouts_of(tmp_path, "advection1d"), torch.tensor(float("inf"))) == {}
+def test_of_a_rollout_that_blows_up_no_number_is_finite(tmp_path):
+    found = errors(rollouts_of(tmp_path, "advection1d"), torch.tensor(float("inf")))
+    assert {"rollout_nrmse/advection1d", "mass_gap/advection1d", "mass_gap_max/advection1d"} <= set(found)
+    assert finite_part(found) == {}
+
+
+@pytest.mark.slow
+def test_what_is_not_finite_is_named_in_place_of_its_number(tmp_path, monkeypatch):
+    blown_up = {"rollout_nrmse/advection1d": 0.5, "mass_gap/advection1d": math.nan}
+    monkeypatch.setattr(Evaluator, "rollout_errors", lambda *_: blown_up)
+    run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
+    last = events(tmp_path, "evaluation")[-1]
+    assert last["not_finite"] == ["mass_gap/advection1d"]
+    assert last["metrics"]["rollout_nrmse/advection1d"] == 0.5
+    assert "mass_gap/advection1d" not in last["metrics"]
 
 
 def test_a_rollout_takes_no_more_memory_than_the_batches_of_the_evaluation(tmp_path):

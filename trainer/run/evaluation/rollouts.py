@@ -37,7 +37,7 @@ class Rollouts:
 
     @torch.no_grad()
     def errors(self, model: nn.Module) -> dict[str, float]:
-        """Return the errors by name, without what is not finite: a rollout may blow up."""
+        """Return the errors by name; of a rollout that blows up they are not finite."""
         task, totals, largest = self.pairs.task, [], []
         state, units = self._frame(0), self._units()
         conditions = self._condition().split(self.at_once)
@@ -55,7 +55,7 @@ class Rollouts:
         if task.conserved:
             drift = (predicted.flatten(2).mean(dim=2) - mass_at_start).abs()
             found |= self._mass_gaps(drift / size_at_start.clamp_min(1e-12))
-        return {f"{name}/{task.name}": value for name, value in found.items() if np.isfinite(value)}
+        return {f"{name}/{task.name}": value for name, value in found.items()}
 
     def _means(
         self, sums: Float[Tensor, "steps parts"], largest: Float[Tensor, " steps"]
@@ -71,10 +71,15 @@ class Rollouts:
             "crmse": root[:, 0].mean(),
             "brmse": brmse.mean(),
             "max": self.world.gather(largest).amax(dim=0).mean(),
-            "frmse_low": modes[:, :LOW_MODES].mean(),
-            "frmse_mid": modes[:, LOW_MODES:HIGH_MODES].mean(),
-            "frmse_high": modes[:, HIGH_MODES:].mean(),
         }
+        bands = {
+            "low": slice(LOW_MODES),
+            "mid": slice(LOW_MODES, HIGH_MODES),
+            "high": slice(HIGH_MODES, None),
+        }
+        for name, band in bands.items():
+            if modes[:, band].numel():  # a coarse grid has no high modes
+                found[f"frmse_{name}"] = modes[:, band].mean()
         return {f"rollout_{name}": value.item() for name, value in found.items()}
 
     def _mass_gaps(self, gaps: Float[Tensor, "n fields"]) -> dict[str, float]:
@@ -96,6 +101,11 @@ class Rollouts:
     def _condition(self) -> Tensor:
         per_frame_pair, per_trajectory = self.pairs.conditions
         return torch.from_numpy(per_frame_pair[0] + per_trajectory[self.mine]).to(self.world.device)
+
+
+def finite_part(errors: dict[str, float]) -> dict[str, float]:
+    """What a file of numbers can hold."""
+    return {name: value for name, value in errors.items() if np.isfinite(value)}
 
 
 def _sums(
