@@ -41,6 +41,7 @@ FORMS: dict[str, tuple[str, Sequence[str]]] = {
     "inverse-every-pair": (FOUR_GPU_RECIPE, (*ON_ONE_GPU, "recipe.inverse_every_nth_pair=1")),
     "inverse-every-4th": (FOUR_GPU_RECIPE, (*ON_ONE_GPU, "recipe.inverse_every_nth_pair=4")),
     "256-pairs": (FOUR_GPU_RECIPE, (*ON_ONE_GPU, "recipe.batch_cut_into=12")),
+    "128-pairs": (FOUR_GPU_RECIPE, (*ON_ONE_GPU, "recipe.batch_cut_into=24")),
     # What a limit is taken from.
     "baseline-1gpu": ("two-task-1gpu-baseline", ()),
 }
