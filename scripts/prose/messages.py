@@ -6,10 +6,14 @@ import sys
 
 
 def text_of(node):
+    """A placeholder counts as one word; texts joined by `+` are one text, and so are neighbouring ones to the parser."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
         return "".join(part.value if isinstance(part, ast.Constant) else "value" for part in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        sides = [text_of(node.left), text_of(node.right)]
+        return None if sides == [None, None] else "".join("value" if side is None else side for side in sides)
     return None
 
 

@@ -18,6 +18,9 @@ interface Node {
   readonly type: string
   readonly start: number
   readonly value?: unknown
+  readonly operator?: string
+  readonly left?: Node
+  readonly right?: Node
   readonly callee?: { readonly name?: string }
   readonly quasis?: readonly { readonly value: { readonly cooked: string } }[]
 }
@@ -30,7 +33,7 @@ export function messagesOfTypeScript(path: string, source: string): Message[] {
       messages.push({ path, line: source.slice(0, node.start).split('\n').length, text })
     }
     const inside = wanted || (node.type === 'NewExpression' && /Error$/.test(node.callee?.name ?? ''))
-    for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, inside)
+    for (const child of childrenOf(node)) visit(child, inside)
   }
   visit(parseAst(source, { lang: 'ts' }) as unknown as Node, SPEAKS_TO_USERS.test(path))
   return messages
@@ -42,11 +45,26 @@ export function messagesOfPython(paths: readonly string[]): Message[] {
   return found.filter(({ text }) => isMessage(text))
 }
 
-/** A placeholder counts as one word. */
+/** A placeholder counts as one word; texts joined by `+` are one text. */
 function textOf(node: Node): string | undefined {
   if (node.type === 'Literal' && typeof node.value === 'string') return node.value
-  if (node.type !== 'TemplateLiteral') return undefined
-  return node.quasis?.map(({ value }) => value.cooked).join('value')
+  if (node.type === 'TemplateLiteral') return node.quasis?.map(({ value }) => value.cooked).join('value')
+  if (!isSum(node)) return undefined
+  const terms = termsOf(node).map(textOf)
+  return terms.every((term) => term === undefined) ? undefined : terms.map((term) => term ?? 'value').join('')
+}
+
+/** Without the texts that its own text contains. */
+function childrenOf(node: Node): Node[] {
+  return isSum(node) && textOf(node) !== undefined ? termsOf(node).flatMap(inTerm) : partsOf(node)
+}
+
+const inTerm = (term: Node): Node[] => (textOf(term) === undefined ? [term] : partsOf(term))
+const partsOf = (node: Node): Node[] => Object.values(node).flat().filter(isNode)
+const isSum = (node: Node): boolean => node.type === 'BinaryExpression' && node.operator === '+'
+
+function termsOf(node: Node): Node[] {
+  return isSum(node) ? [node.left, node.right].flatMap((side) => (side ? termsOf(side) : [])) : [node]
 }
 
 function isMessage(text: string): boolean {

@@ -33,3 +33,10 @@ test('finds messages of errors, and every text of a room that speaks to the user
   ])
   expect(messagesOfTypeScript('src/judge/a.ts', source)).toMatchObject([{ line: 1 }, { line: 2 }])
 })
+
+test('takes texts that are joined by + as one', () => {
+  const source = `throw new RunError('one two ' + name + \` three \${a + 'b'}\` + ' four')`
+  expect(messagesOfTypeScript('src/plan/a.ts', source)).toMatchObject([
+    { text: 'one two value three value four' },
+  ])
+})
