@@ -1,4 +1,4 @@
-"""Prints the messages of the errors that the trainer raises: path, line and text, as JSON."""
+"""Prints every text in Python files that is no docstring: path, line and text, as JSON."""
 
 import ast
 import json
@@ -17,12 +17,34 @@ def text_of(node):
     return None
 
 
+def is_docstring(node):
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def texts_below(node):
+    text = text_of(node)
+    if text is not None:
+        yield node.lineno, text
+    for child in [] if is_docstring(node) else children_of(node):
+        yield from texts_below(child)
+
+
+def children_of(node):
+    """Without the texts that its own text contains."""
+    if text_of(node) is None:
+        return list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.BinOp):
+        return [child for side in (node.left, node.right) for child in in_term(side)]
+    return [part.value for part in getattr(node, "values", []) if isinstance(part, ast.FormattedValue)]
+
+
+def in_term(node):
+    return [node] if text_of(node) is None else children_of(node)
+
+
 messages = []
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            texts = [text_of(argument) for argument in node.exc.args]
-            messages += [{"path": path, "line": node.lineno, "text": text} for text in texts if text]
+    messages += [{"path": path, "line": line, "text": text} for line, text in texts_below(tree)]
 json.dump(messages, sys.stdout)

@@ -1,7 +1,8 @@
-// Finds the messages in source code that a user reads, so that the rules of prose apply to them too.
+// Finds the texts in source code and action files that a user may read, so that the rules of prose apply to them too.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseAst } from 'vite'
+import { isScalar, parseDocument, visit } from 'yaml'
 
 export interface Message {
   readonly path: string
@@ -10,8 +11,6 @@ export interface Message {
 }
 
 const LEAST_WORDS = 5
-/** Folders whose every text is for the user; elsewhere only what an error is made with. */
-const SPEAKS_TO_USERS = /^src\/(?:judge|report|io)\//
 const PYTHON = join(import.meta.dirname, '../../.venv/bin/python')
 
 interface Node {
@@ -21,21 +20,19 @@ interface Node {
   readonly operator?: string
   readonly left?: Node
   readonly right?: Node
-  readonly callee?: { readonly name?: string }
   readonly quasis?: readonly { readonly value: { readonly cooked: string } }[]
 }
 
 export function messagesOfTypeScript(path: string, source: string): Message[] {
   const messages: Message[] = []
-  const visit = (node: Node, wanted: boolean) => {
-    const text = wanted ? textOf(node) : undefined
+  const search = (node: Node) => {
+    const text = textOf(node)
     if (text !== undefined && isMessage(text)) {
-      messages.push({ path, line: source.slice(0, node.start).split('\n').length, text })
+      messages.push({ path, line: lineAt(source, node.start), text })
     }
-    const inside = wanted || (node.type === 'NewExpression' && /Error$/.test(node.callee?.name ?? ''))
-    for (const child of childrenOf(node)) visit(child, inside)
+    for (const child of childrenOf(node)) search(child)
   }
-  visit(parseAst(source, { lang: 'ts' }) as unknown as Node, SPEAKS_TO_USERS.test(path))
+  search(parseAst(source, { lang: 'ts' }) as unknown as Node)
   return messages
 }
 
@@ -44,6 +41,21 @@ export function messagesOfPython(paths: readonly string[]): Message[] {
   const found: Message[] = JSON.parse(execFileSync(PYTHON, [script, ...paths], { encoding: 'utf8' }))
   return found.filter(({ text }) => isMessage(text))
 }
+
+/** The descriptions of an action, its inputs and its outputs. */
+export function messagesOfAction(path: string, source: string): Message[] {
+  const messages: Message[] = []
+  visit(parseDocument(source), {
+    Pair: (_, { key, value }) => {
+      if (!isScalar(key) || key.value !== 'description' || !isScalar(value)) return
+      const text = String(value.value)
+      messages.push({ path, line: lineAt(source, value.range?.[0] ?? 0), text })
+    },
+  })
+  return messages
+}
+
+const lineAt = (source: string, offset: number): number => source.slice(0, offset).split('\n').length
 
 /** A placeholder counts as one word; texts joined by `+` are one text. */
 function textOf(node: Node): string | undefined {
