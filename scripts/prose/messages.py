@@ -6,7 +6,7 @@ import sys
 
 
 def text_of(node):
-    """A placeholder counts as one word; texts joined by `+` are one text, and so are neighbouring ones to the parser."""
+    """A placeholder counts as one word; texts joined by `+` are one text, as neighbouring ones are to the parser."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
