@@ -1,7 +1,7 @@
 // Checks the style of documentation and messages: `npm run check:prose`. The rules stand in prose/rules.ts.
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { messagesOfPython, messagesOfTypeScript } from './prose/messages.ts'
+import { messagesOfAction, messagesOfPython, messagesOfTypeScript } from './prose/messages.ts'
 import { lintProse, problemsOf } from './prose/rules.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -18,8 +18,10 @@ const messages = [
   ...files('src/**/*.ts').flatMap((path) => messagesOfTypeScript(path, read(path))),
   ...messagesOfPython(files('trainer/**/*.py')),
 ]
-for (const { path, line, text } of messages) {
-  for (const problem of problemsOf(text, { figures: false })) found.push(`${path}:${line}: ${problem}`)
+const descriptions = messagesOfAction('action.yml', read('action.yml'))
+for (const { path, line, text } of [...messages, ...descriptions]) {
+  const figures = path === 'action.yml'
+  for (const problem of problemsOf(text, { figures })) found.push(`${path}:${line}: ${problem}`)
 }
 
 for (const line of found) console.error(line)

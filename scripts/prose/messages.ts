@@ -1,7 +1,8 @@
-// Finds the messages in source code that a user reads, so that the rules of prose apply to them too.
+// Finds the texts in source code and action files that a user may read, so that the rules of prose apply to them too.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseAst } from 'vite'
+import { isScalar, parseDocument, visit } from 'yaml'
 
 export interface Message {
   readonly path: string
@@ -10,29 +11,28 @@ export interface Message {
 }
 
 const LEAST_WORDS = 5
-/** Folders whose every text is for the user; elsewhere only what an error is made with. */
-const SPEAKS_TO_USERS = /^src\/(?:judge|report|io)\//
 const PYTHON = join(import.meta.dirname, '../../.venv/bin/python')
 
 interface Node {
   readonly type: string
   readonly start: number
   readonly value?: unknown
-  readonly callee?: { readonly name?: string }
+  readonly operator?: string
+  readonly left?: Node
+  readonly right?: Node
   readonly quasis?: readonly { readonly value: { readonly cooked: string } }[]
 }
 
 export function messagesOfTypeScript(path: string, source: string): Message[] {
   const messages: Message[] = []
-  const visit = (node: Node, wanted: boolean) => {
-    const text = wanted ? textOf(node) : undefined
+  const search = (node: Node) => {
+    const text = textOf(node)
     if (text !== undefined && isMessage(text)) {
-      messages.push({ path, line: source.slice(0, node.start).split('\n').length, text })
+      messages.push({ path, line: lineAt(source, node.start), text })
     }
-    const inside = wanted || (node.type === 'NewExpression' && /Error$/.test(node.callee?.name ?? ''))
-    for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, inside)
+    for (const child of childrenOf(node)) search(child)
   }
-  visit(parseAst(source, { lang: 'ts' }) as unknown as Node, SPEAKS_TO_USERS.test(path))
+  search(parseAst(source, { lang: 'ts' }) as unknown as Node)
   return messages
 }
 
@@ -42,11 +42,41 @@ export function messagesOfPython(paths: readonly string[]): Message[] {
   return found.filter(({ text }) => isMessage(text))
 }
 
-/** A placeholder counts as one word. */
+/** The descriptions of an action, its inputs and its outputs. */
+export function messagesOfAction(path: string, source: string): Message[] {
+  const messages: Message[] = []
+  visit(parseDocument(source), {
+    Pair: (_, { key, value }) => {
+      if (!isScalar(key) || key.value !== 'description' || !isScalar(value)) return
+      const text = String(value.value)
+      messages.push({ path, line: lineAt(source, value.range?.[0] ?? 0), text })
+    },
+  })
+  return messages
+}
+
+const lineAt = (source: string, offset: number): number => source.slice(0, offset).split('\n').length
+
+/** A placeholder counts as one word; texts joined by `+` are one text. */
 function textOf(node: Node): string | undefined {
   if (node.type === 'Literal' && typeof node.value === 'string') return node.value
-  if (node.type !== 'TemplateLiteral') return undefined
-  return node.quasis?.map(({ value }) => value.cooked).join('value')
+  if (node.type === 'TemplateLiteral') return node.quasis?.map(({ value }) => value.cooked).join('value')
+  if (!isSum(node)) return undefined
+  const terms = termsOf(node).map(textOf)
+  return terms.every((term) => term === undefined) ? undefined : terms.map((term) => term ?? 'value').join('')
+}
+
+/** Without the texts that its own text contains. */
+function childrenOf(node: Node): Node[] {
+  return isSum(node) && textOf(node) !== undefined ? termsOf(node).flatMap(inTerm) : partsOf(node)
+}
+
+const inTerm = (term: Node): Node[] => (textOf(term) === undefined ? [term] : partsOf(term))
+const partsOf = (node: Node): Node[] => Object.values(node).flat().filter(isNode)
+const isSum = (node: Node): boolean => node.type === 'BinaryExpression' && node.operator === '+'
+
+function termsOf(node: Node): Node[] {
+  return isSum(node) ? [node.left, node.right].flatMap((side) => (side ? termsOf(side) : [])) : [node]
 }
 
 function isMessage(text: string): boolean {

@@ -45,7 +45,7 @@ const plainWords: TextlintRuleModule = (context) => {
   }
 }
 
-/** The figures of a message stand in its placeholders, so its caller does not count them. */
+/** The figures of a message in code stand in its placeholders, so its caller does not count them. */
 export function problemsOf(text: string, { lengths = true, figures = true } = {}): string[] {
   return text.split(SENTENCE_END).flatMap((sentence) => {
     const problems = []

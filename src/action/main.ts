@@ -119,7 +119,8 @@ async function publish(
   if (artifact.status === 'uploaded') {
     writeOutputs({ 'artifact-url': artifact.url })
     warnLeftOut(artifact.leftOut)
-  } else if (inputs.artifactName === null) printLines('no artifact: artifact-name is none')
+  } else if (inputs.artifactName === null)
+    printLines('no artifact was uploaded, because artifact-name is "none"')
   else warn('artifact', artifact.reason)
   await endProgress()
   return await showOnGitHub(combined, artifact, inputs)

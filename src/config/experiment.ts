@@ -63,7 +63,7 @@ const launch = mapping({
     .min(1)
     .optional()
     .describe(
-      'host:port of this node, required for more than one node. The other nodes join with the commands that `plan` prints.',
+      'host:port of this node, required for more than one node. Every other node must run the same command for each launch, with the `--rdzv-id` of that launch and its own `--node-rank`.',
     ),
   timeout_minutes: z.number().positive().max(10_080).default(60).describe('Time limit for one run.'),
   price_per_gpu_hour: z

@@ -1,9 +1,7 @@
-// What the README and the pages behind it show is what action.yml and the code take.
+// What the README and the pages behind it show is what the code takes.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { parse } from 'yaml'
-import { z } from 'zod'
 import { KNOWN_GATES } from '../../src/config/gates/gates.ts'
 import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { PRESET_NAMES } from '../../src/config/presets.ts'
@@ -12,17 +10,7 @@ import { looksOf } from '../../src/plan/looks.ts'
 import { readMetricsLines } from '../fixtures/builders.ts'
 import { ROOT } from '../fixtures/processes/launching.ts'
 
-const described = z.object({ description: z.string() })
-const actionFile = z.object({
-  inputs: z.record(
-    z.string(),
-    described.extend({ required: z.boolean().optional(), default: z.string().optional() }),
-  ),
-  outputs: z.record(z.string(), described),
-})
-
 const read = (name: string) => readFile(join(ROOT, name), 'utf8')
-const readAction = async () => actionFile.parse(parse(await read('action.yml')))
 
 /** The rows between `<!-- name -->` and `<!-- /name -->`, without the head. */
 async function tableOf(page: string, name: string): Promise<string[][]> {
@@ -35,22 +23,6 @@ async function tableOf(page: string, name: string): Promise<string[][]> {
       .map((cell) => cell.trim()),
   )
 }
-
-it('every input is in its table, with meaning and default', async () => {
-  const { inputs } = await readAction()
-  const rows = Object.entries(inputs).map(([name, input]) => [
-    `\`${name}\``,
-    input.description,
-    input.required ? 'required' : input.default ? `\`${input.default}\`` : '',
-  ])
-  expect(await tableOf('docs/action.md', 'inputs')).toEqual(rows)
-})
-
-it('every output is in its table, with its meaning', async () => {
-  const { outputs } = await readAction()
-  const rows = Object.entries(outputs).map(([name, { description }]) => [`\`${name}\``, description])
-  expect(await tableOf('docs/action.md', 'outputs')).toEqual(rows)
-})
 
 /** The blocks of a page in one language, without their fences. */
 async function blocksOf(page: string, language: string): Promise<string[]> {

@@ -93,7 +93,7 @@ it.each([
     const { exitCode, stderr } = await speedproof(folder, 'run', EXPERIMENT_FILE, '--resume')
     expect(exitCode).toBe(2)
     expect(stderr).toContain(text)
-    expect(stderr).toMatch(/\. Restore the file,|, restore them\n/)
+    expect(stderr).toMatch(/, restore them\n|\. Restore it, .*\. Or start without --resume\n/)
     expect(stderr).toMatch(/\nTo start without --resume: speedproof run experiment\.yaml\n$/)
   },
 )

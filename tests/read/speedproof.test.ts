@@ -89,8 +89,8 @@ describe('a file that is not whole', () => {
 
   test('is truncated in the middle of a line, and keeps the steps before', async () => {
     const half = LINES[2]?.slice(0, 60) ?? ''
-    expect(await problemOf([...LINES.slice(0, 2), half])).toMatchInlineSnapshot(
-      `"truncated: metrics.jsonl line 3: not valid JSON (60 characters, cut off, or written by several ranks: check that only rank 0 writes the file): "{\\"event\\":\\"steps\\",\\"first_step\\":21,\\"step_seconds\\":[0.08,0.08,0""`,
+    expect(await problemOf([...LINES.slice(0, 2), half])).toMatch(
+      /^truncated: metrics\.jsonl line 3: not valid JSON .*60 characters, cut off.*rank 0.*first_step/,
     )
     expect((await readMetricsLines([...LINES.slice(0, 2), half])).steps.seconds).toHaveLength(20)
   })
@@ -124,8 +124,8 @@ describe('a file that is not whole', () => {
 describe('a number that is none', () => {
   test.each(['NaN', 'Infinity', '-Infinity'])('as Python writes it, %s, means divergence', async (token) => {
     const line = LINES[3]?.replace('0.02', token) ?? ''
-    expect(await problemOf(withLine(4, line))).toBe(
-      `not-finite: metrics.jsonl line 4: val_loss: ${token} is not a number; check whether the training diverged. Leave out an optional number that is missing`,
+    expect(await problemOf(withLine(4, line))).toMatch(
+      new RegExp(`^not-finite: metrics\\.jsonl line 4: val_loss: ${token} is not a number.*diverged`),
     )
   })
 
@@ -170,8 +170,8 @@ describe('a number that is none', () => {
 
 describe('an event', () => {
   test('of an unknown kind is refused', async () => {
-    expect(await problemOf(withLine(4, '{"event":"eval","step":1}'))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: event: got "eval", expected one of run_start, steps, evaluation, phase, epoch, run_end"`,
+    expect(await problemOf(withLine(4, '{"event":"eval","step":1}'))).toMatch(
+      /^malformed: metrics\.jsonl line 4: event: got "eval", expected one of run_start, .*run_end$/,
     )
     expect(await problemOf(withLine(4, '[1]'))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl line 4: event: got [1], expected a mapping"`,
@@ -179,8 +179,8 @@ describe('an event', () => {
     expect(await problemOf(withLine(4, 'null'))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl line 4: event: got null, expected a mapping"`,
     )
-    expect(await problemOf(withLine(4, 'step 1 done'))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: not valid JSON: "step 1 done"; write only events into the file, and only from rank 0"`,
+    expect(await problemOf(withLine(4, 'step 1 done'))).toMatch(
+      /^malformed: metrics\.jsonl line 4: not valid JSON: "step 1 done".*only .*rank 0$/,
     )
   })
 
@@ -202,11 +202,11 @@ describe('an event', () => {
   })
 
   test('has plain values in its read-back', async () => {
-    expect(await problemOf(changed(1, { effective: { a: null } }))).toBe(
-      'malformed: metrics.jsonl line 1: effective.a: got null, expected a text, a finite number, true or false',
+    expect(await problemOf(changed(1, { effective: { a: null } }))).toMatch(
+      /^malformed: metrics\.jsonl line 1: effective\.a: got null, expected a text, .*false$/,
     )
-    expect(await problemOf(changed(1, { effective: { a: { b: 1 } } }))).toBe(
-      'malformed: metrics.jsonl line 1: effective.a: got {"b":1}, expected a text, a finite number, true or false',
+    expect(await problemOf(changed(1, { effective: { a: { b: 1 } } }))).toMatch(
+      /^malformed: metrics\.jsonl line 1: effective\.a: got \{"b":1\}, expected a text, .*false$/,
     )
   })
 
@@ -238,21 +238,21 @@ describe('an event', () => {
     expect(await problemOf(changed(3, { first_step: 22 }))).toMatchInlineSnapshot(
       `"out-of-order: metrics.jsonl line 3: first_step is 22, expected 21"`,
     )
-    expect(await problemOf(changed(3, { first_step: 1 }))).toMatchInlineSnapshot(
-      `"out-of-order: metrics.jsonl line 3: first_step is 1, expected 21; check that only rank 0 writes the file"`,
+    expect(await problemOf(changed(3, { first_step: 1 }))).toMatch(
+      /^out-of-order: metrics\.jsonl line 3: first_step is 1, expected 21.*only rank 0/,
     )
   })
 
   test('of steps has columns of one length', async () => {
-    expect(await problemOf(changed(2, { samples: [16] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: samples has 1 entries, expected 20, one for each of the steps"`,
+    expect(await problemOf(changed(2, { samples: [16] }))).toMatch(
+      /^malformed: metrics\.jsonl line 2: samples has 1 entries, expected 20/,
     )
-    expect(await problemOf(changed(2, { train_loss: [0.1, 0.2] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: train_loss has 2 entries, expected 20, one for each of the steps"`,
+    expect(await problemOf(changed(2, { train_loss: [0.1, 0.2] }))).toMatch(
+      /^malformed: metrics\.jsonl line 2: train_loss has 2 entries, expected 20/,
     )
     for (const key of ['learning_rate', 'gradient_norm', 'data_wait_seconds'])
-      expect(await problemOf(changed(2, { [key]: [0.001] }))).toBe(
-        `malformed: metrics.jsonl line 2: ${key} has 1 entries, expected 20, one for each of the steps`,
+      expect(await problemOf(changed(2, { [key]: [0.001] }))).toMatch(
+        new RegExp(`^malformed: metrics\\.jsonl line 2: ${key} has 1 entries, expected 20`),
       )
     const whole = { learning_rate: Array(20).fill(0.001), gradient_norm: [null, ...Array(19).fill(1)] }
     expect(await problemOf(changed(2, whole))).toBeNull()
@@ -260,8 +260,8 @@ describe('an event', () => {
 
   test('of steps waits for its batches within its steps, one by one or not', async () => {
     const waiting = (...waits: number[]) => changed(2, { data_wait_seconds: waits })
-    expect(await problemOf(waiting(...Array(20).fill(80)))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: data_wait_seconds add up to 26 min 40 s, but these 20 steps took 2 s. Include the wait of a step in its step_seconds"`,
+    expect(await problemOf(waiting(...Array(20).fill(80)))).toMatch(
+      /^malformed: metrics\.jsonl line 2: data_wait_seconds .*26 min 40 s, .*20 steps took 2 s\. .*step_seconds$/,
     )
     const ahead = [1, ...Array(19).fill(0)]
     expect(await problemOf(waiting(...ahead))).toBeNull()
@@ -277,11 +277,11 @@ describe('an event', () => {
       const lines = [...events, { ...end, skipped_updates: inEnd }].map((event) => JSON.stringify(event))
       return await problemOf(lines)
     }
-    expect(await skipping(41, 0)).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 5: skipped_updates is 41, expected at most the 40 of attempted_updates. Count a skipped update in both"`,
+    expect(await skipping(41, 0)).toMatch(
+      /^malformed: metrics\.jsonl line 5: skipped_updates is 41, .*at most .*40 of attempted_updates/,
     )
-    expect(await skipping(2, 3)).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 5: skipped_updates is 2, but the steps events have 3. Count the skipped updates of the whole run"`,
+    expect(await skipping(2, 3)).toMatch(
+      /^malformed: metrics\.jsonl line 5: skipped_updates is 2, .*steps events have 3\. .*whole run$/,
     )
     expect([await skipping(3, 3), await skipping(40, 0)]).toEqual([null, null])
   })
@@ -296,8 +296,8 @@ describe('an event', () => {
   })
 
   test('of a run before is a stale file', async () => {
-    expect(await problemOf([LINES[0] ?? '', ...LINES])).toMatchInlineSnapshot(
-      `"out-of-order: metrics.jsonl line 2: a second run_start. Write a fresh metrics.jsonl for each run, and only from rank 0"`,
+    expect(await problemOf([LINES[0] ?? '', ...LINES])).toMatch(
+      /^out-of-order: metrics\.jsonl line 2: a second run_start\. .*fresh metrics\.jsonl .*only from rank 0$/,
     )
     expect(await problemOf([...LINES, ...LINES])).toMatchInlineSnapshot(
       `"out-of-order: metrics.jsonl line 6: run_start after run_end"`,
@@ -319,21 +319,21 @@ describe('a file that every rank writes is told as one', () => {
 
 describe('what is counted by rank', () => {
   test('has one entry for each', async () => {
-    expect(await problemOf(changed(1, { device_names: ['GPU'] }))).toBe(
-      'malformed: metrics.jsonl line 1: device_names has 1 entries, expected 2, one for each of the ranks',
+    expect(await problemOf(changed(1, { device_names: ['GPU'] }))).toMatch(
+      /^malformed: metrics\.jsonl line 1: device_names has 1 entries, expected 2/,
     )
-    expect(await problemOf(changed(5, { peak_memory_reserved_bytes: [1] }))).toBe(
-      'malformed: metrics.jsonl line 5: peak_memory_reserved_bytes has 1 entries, expected 2, one for each of the ranks',
+    expect(await problemOf(changed(5, { peak_memory_reserved_bytes: [1] }))).toMatch(
+      /^malformed: metrics\.jsonl line 5: peak_memory_reserved_bytes has 1 entries, expected 2/,
     )
-    expect(await problemOf(changed(5, { allocation_retries: [0] }))).toBe(
-      'malformed: metrics.jsonl line 5: allocation_retries has 1 entries, expected 2, one for each of the ranks',
+    expect(await problemOf(changed(5, { allocation_retries: [0] }))).toMatch(
+      /^malformed: metrics\.jsonl line 5: allocation_retries has 1 entries, expected 2/,
     )
   })
 
   test('has no less memory reserved than allocated', async () => {
     const allocated = { peak_memory_allocated_bytes: [40e9, 60e9] }
-    expect(await problemOf(changed(5, { ...allocated, peak_memory_reserved_bytes: [45e9, 0] }))).toBe(
-      'malformed: metrics.jsonl line 5: peak_memory_reserved_bytes is 0 on rank 1, below its peak_memory_allocated_bytes of 60000000000. Read both peaks at the end, for the same device and period',
+    expect(await problemOf(changed(5, { ...allocated, peak_memory_reserved_bytes: [45e9, 0] }))).toMatch(
+      /^malformed: metrics\.jsonl line 5: peak_memory_reserved_bytes is 0 on rank 1, .*peak_memory_allocated_bytes of 60000000000\. .*same device/,
     )
     expect(await problemOf(changed(5, { ...allocated, peak_memory_reserved_bytes: [40e9, 60e9] }))).toBeNull()
   })
@@ -347,8 +347,8 @@ describe('what could fill the memory', () => {
       ...LINES.slice(1),
     ]
     expect(await problemOf(withConfig(98))).toBeNull()
-    expect(await problemOf(withConfig(99))).toBe(
-      'too-large: metrics.jsonl line 1: nests lists or mappings more than 100 deep; leave out what no gate uses',
+    expect(await problemOf(withConfig(99))).toMatch(
+      /^too-large: metrics\.jsonl line 1: nests .*100 deep; leave out/,
     )
     expect(await problemOf(withConfig(200_000))).toContain('nests lists or mappings')
   })
@@ -392,12 +392,12 @@ describe('what could fill the memory', () => {
     const losses = Array.from({ length: 25_000 }, (_, step) => step / 7)
     const window = { train_loss: losses, skipped_updates: 2 }
     const { problem, steps } = await readMetricsLines(withWindow(25_000, window))
-    expect(problem?.message).toBe(
-      'metrics.jsonl line 4: skipped_updates is 0, but the steps events have 2. Count the skipped updates of the whole run',
+    expect(problem?.message).toMatch(
+      /^metrics\.jsonl line 4: skipped_updates is 0, .*steps events have 2\. .*whole run$/,
     )
     expect(steps.trainLoss).toEqual(losses)
-    expect(await problemOf(withWindow(25_000, { train_loss: losses.slice(1) }))).toBe(
-      'malformed: metrics.jsonl line 2: train_loss has 24999 entries, expected 25000, one for each of the steps',
+    expect(await problemOf(withWindow(25_000, { train_loss: losses.slice(1) }))).toMatch(
+      /^malformed: metrics\.jsonl line 2: train_loss has 24999 entries, expected 25000/,
     )
     expect(await problemOf(withWindow(25_000, { first_step: 2 }))).toBe(
       'out-of-order: metrics.jsonl line 2: first_step is 2, expected 1',

@@ -1,7 +1,10 @@
 // The style check of `npm run check:prose`: it fails for a bad sentence and passes a good one.
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { messagesOfTypeScript } from '../../scripts/prose/messages.ts'
-import { lintProse } from '../../scripts/prose/rules.ts'
+import { messagesOfAction, messagesOfPython, messagesOfTypeScript } from '../../scripts/prose/messages.ts'
+import { lintProse, problemsOf } from '../../scripts/prose/rules.ts'
 
 const words = (count: number) => `${Array(count).fill('word').join(' ')}.`
 
@@ -26,10 +29,45 @@ test.each([
   expect(await lintProse(`# Title 1 2 3\n\n${text}\n`)).toEqual([])
 })
 
-test('finds messages of errors, and every text of a room that speaks to the user', () => {
-  const source = `const a = 'five words of a text'\nthrow new RunError(\`lock of \${'x'} is held by nobody\`)\n`
-  expect(messagesOfTypeScript('src/plan/a.ts', source)).toEqual([
-    { path: 'src/plan/a.ts', line: 2, text: 'lock of value is held by nobody' },
+const long = words(31)
+
+test.each([
+  ['an error', `throw new ConfigError('${long}')`],
+  ['a schema', `z.string().describe('${long}')`],
+  ['a warning', `warn('artifact', \`\${count}${long}\`)`],
+  ['help', `command.option('--blocks <numbers>', '${long}')`],
+  ['a value', `export const reason = { detail: '${long}' }`],
+  ['a sum', `new RunError('${words(20).slice(0, -1)} ' + '${words(11)}')`],
+])('finds a long sentence of TypeScript in %s', (_, source) => {
+  const found = messagesOfTypeScript('src/plan/a.ts', `// ${long}\n${source}\n`)
+  expect(found).toMatchObject([{ line: 2 }])
+  expect(found.flatMap(({ text }) => problemsOf(text))).toEqual([expect.stringContaining('31 words')])
+})
+
+test('finds a long sentence in the descriptions of an action only', () => {
+  const source = `name: ${long}\ninputs:\n  mode:\n    description: ${long}\n    default: ${long}\n`
+  expect(messagesOfAction('action.yml', source)).toEqual([{ path: 'action.yml', line: 4, text: long }])
+})
+
+test('finds texts of Python, but no docstring', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'prose-'))
+  const path = join(folder.path, 'a.py')
+  const source = [
+    `"""${long}"""`,
+    `parser.add_argument("--run", help="${long}")`,
+    `problem = f"the file {name} " + kind + " has"\\`,
+    `    f" no {key}"`,
+  ]
+  await writeFile(path, source.join('\n'))
+  expect(messagesOfPython([path])).toEqual([
+    { path, line: 2, text: long },
+    { path, line: 3, text: 'the file value value has no value' },
   ])
-  expect(messagesOfTypeScript('src/judge/a.ts', source)).toMatchObject([{ line: 1 }, { line: 2 }])
+})
+
+test('takes texts that are joined by + as one', () => {
+  const source = `throw new RunError('one two ' + name + \` three \${a + 'b'}\` + ' four')`
+  expect(messagesOfTypeScript('src/plan/a.ts', source)).toMatchObject([
+    { text: 'one two value three value four' },
+  ])
 })

@@ -7,7 +7,7 @@ export async function readToResume<T>(reading: Promise<T>): Promise<T> {
     return await reading
   } catch (error) {
     throw error instanceof ConfigError
-      ? new ResumeError(`--resume: ${error.message}. Restore the file, or start without --resume`)
+      ? new ResumeError(`--resume: ${error.message}. Or start without --resume`)
       : error
   }
 }

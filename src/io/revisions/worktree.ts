@@ -29,7 +29,9 @@ export async function addWorktree(
   const added = await git(repository, 'worktree', 'add', '--detach', folder, commit)
   for (const answer of [prefix, added]) {
     if (answer.status === 'refused')
-      throw new ConfigError(`git cannot check out ${commit} in ${folder}:\n${answer.why}`)
+      throw new ConfigError(
+        `git cannot check out ${commit} in ${folder}. Fix what git reports, such as a full disk or a commit that must be fetched, and run again:\n${answer.why}`,
+      )
   }
   const workingDirectory = join(folder, prefix.status === 'done' ? prefix.text : '')
   await mkdir(workingDirectory, { recursive: true })

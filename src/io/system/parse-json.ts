@@ -9,7 +9,7 @@ export function parseJson(text: string, file: string, expected: string): unknown
   } catch (error) {
     // The message quotes the file.
     throw new ConfigError(
-      `${file}: not JSON (${plainText(messageOf(error))}); expected a ${expected} of Speedproof`,
+      `${file}: not JSON (${plainText(messageOf(error))}); expected a ${expected} of Speedproof. Restore it, or name another one`,
     )
   }
 }

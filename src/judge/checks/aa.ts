@@ -32,8 +32,12 @@ export function findAa(runs: readonly RunSummary[]): AaFinding {
 export function checkAa({ runs, ratio: found, spread }: AaFinding): Check {
   const name = 'a/a'
   const inconclusive = (detail: string): Check => ({ name, status: 'inconclusive', detail })
-  if (runs < MIN_NOISE_RUNS) return inconclusive(`${runs} runs finished, expected at least ${MIN_NOISE_RUNS}`)
-  if (!found?.bounds || !spread) return inconclusive('not every run was timed')
+  if (runs < MIN_NOISE_RUNS)
+    return inconclusive(
+      `${runs} runs finished, expected at least ${MIN_NOISE_RUNS}. Continue with --resume, or run the A/A again`,
+    )
+  if (!found?.bounds || !spread)
+    return inconclusive('not every run was timed. Check that the trainer reports step seconds in every run')
   if (spread.variance === 0)
     return inconclusive(
       'the runs of each half took exactly the same time. Check that the trainer measures its step seconds',

@@ -78,19 +78,18 @@ function exceeds(spread: PooledVariance | null, floor: NoiseFloor, p: number): b
 export function checkNoise(noise: NoiseComparison): Check {
   const name = 'noise floor'
   if (noise.status === 'not-measured') return { name, status: noise.status, detail: noise.reason }
-  const detail = noise.variants
-    .map(
-      ({ variant, deviation, floor }) =>
-        `${variant} runs scatter by ${percent(deviation)}; the noise floor of this machine is ${percent(floor.log_standard_deviation)} (${floor.measured_at.slice(0, 10)})`,
-    )
-    .join('; ')
+  const detail = noise.variants.map(noiseText).join('; ')
   return noise.variants.every(({ status }) => status === 'within')
     ? { name, status: 'passed', detail }
-    : {
-        name,
-        status: 'failed',
-        detail: `${detail}; that is significantly more (F test at 1%). Find what disturbs the machine`,
-      }
+    : { name, status: 'failed', detail: `${detail}. Find what disturbs the machine` }
+}
+
+function noiseText({ variant, deviation, floor, status }: VariantNoise): string {
+  const measured = `${percent(floor.log_standard_deviation)} (${floor.measured_at.slice(0, 10)})`
+  const text = `${variant} runs scatter by ${percent(deviation)}`
+  return status === 'above'
+    ? `${text}, which is significantly more (F test at 1%) than the noise floor of this machine: ${measured}`
+    : `${text}; the noise floor of this machine is ${measured}`
 }
 
 /** Pooled variance of ln(seconds per sample) around each variant's own mean; null without two runs of one. */

@@ -11,8 +11,8 @@ test('reads 1e-3 as a number, and 1_000 as a text', () => {
 })
 
 test('refuses a bare yes, no, on or off, which readers of YAML take for different things', () => {
-  expect(refused('a:\n  b: no')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: got no, expected true or false, or "no" in quotes for a string"`,
+  expect(refused('a:\n  b: no')).toMatch(
+    /^x\.yaml, line 2: got no, expected true or false, or "no" in quotes/,
   )
   expect(refused('a: [Off]')).toContain('x.yaml, line 1: got Off, expected true or false')
   expect(parseYaml('a: "no"\non: 1\nb: !!str off', 'x.yaml')).toEqual({ a: 'no', on: 1, b: 'off' })
@@ -38,15 +38,11 @@ test('follows an alias that stands beside its anchor', () => {
 })
 
 test('refuses tabs and says what to use', () => {
-  expect(refused('a:\n\tb: 1')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: not valid YAML: Tabs are not allowed as indentation; indent with spaces, YAML does not allow tabs"`,
-  )
+  expect(refused('a:\n\tb: 1')).toMatch(/^x\.yaml, line 2: not valid YAML: .*; indent with spaces/)
 })
 
 test('refuses a key that stands there twice', () => {
-  expect(refused('a: 1\nb: 2\na: 3')).toMatchInlineSnapshot(
-    `"x.yaml, line 3: not valid YAML: Map keys must be unique; remove one of them"`,
-  )
+  expect(refused('a: 1\nb: 2\na: 3')).toMatch(/^x\.yaml, line 3: not valid YAML: .*unique; remove one/)
 })
 
 test('refuses .nan and .inf, which JSON would turn into null', () => {
@@ -58,9 +54,7 @@ test('refuses .nan and .inf, which JSON would turn into null', () => {
 })
 
 test('refuses keys that are one text', () => {
-  expect(refused('a:\n  1: b\n  "1": c')).toMatchInlineSnapshot(
-    `"x.yaml, line 3: got the key 1 twice, with quotes and without; to the trainer they are the same key. Remove one"`,
-  )
+  expect(refused('a:\n  1: b\n  "1": c')).toMatch(/^x\.yaml, line 3: got the key 1 twice, .*Remove one$/)
   expect(refused('true: b\n"true": c')).toContain('x.yaml, line 2: got the key true twice')
   expect(parseYaml('a: &a {x: 1}\nb: {<<: *a, <<: {y: 2}}', 'x.yaml')).toMatchObject({ b: { x: 1, y: 2 } })
   expect(refused('~: a\n"": b')).toContain('x.yaml, line 2: got the key "" twice')
@@ -70,16 +64,14 @@ test('refuses keys that are one text', () => {
 })
 
 test('refuses a number that would be 0, and takes a 0', () => {
-  expect(refused('a:\n  b: 1e-400')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: got 1e-400, which would reach the trainer as 0; write 0, or a number of at least 5e-324"`,
-  )
+  expect(refused('a:\n  b: 1e-400')).toMatch(/^x\.yaml, line 2: got 1e-400, .*as 0; write 0, .*5e-324$/)
   expect(refused('a: -0.5e-999')).toContain('x.yaml, line 1: got -0.5e-999, which')
   expect(parseYaml('[0, 0.0, 0e5, 5e-324, "1e-400"]', 'x.yaml')).toEqual([0, 0, 0, 5e-324, '1e-400'])
 })
 
 test('refuses whole numbers that a double would change, and only those', () => {
-  expect(refused('a:\n  b: 9007199254740993')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: got 9007199254740993, expected a whole number from -9007199254740991 to 9007199254740991. A larger one would reach the trainer changed. Use a smaller one, or "9007199254740993" in quotes for a string"`,
+  expect(refused('a:\n  b: 9007199254740993')).toMatch(
+    /^x\.yaml, line 2: got 9007199254740993, expected .*-9007199254740991 to 9007199254740991\..*"9007199254740993" in quotes/,
   )
   for (const number of [
     '-9007199254740992',
@@ -97,8 +89,8 @@ test('refuses whole numbers that a double would change, and only those', () => {
 })
 
 test('refuses a list or mapping as a key, as a template makes one that was not rendered', () => {
-  expect(refused('a: 1\nx: {{ y }}')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: got { y } as a key, expected a string. Put it in quotes; quote a template as a whole: "{{ name }}""`,
+  expect(refused('a: 1\nx: {{ y }}')).toMatch(
+    /^x\.yaml, line 2: got \{ y \} as a key, expected a string\. .*quote a template as a whole: "\{\{ name \}\}"$/,
   )
   expect(refused('? [a]\n: 1')).toContain('x.yaml, line 1: got [a] as a key, expected a string')
   expect(refused('b: &b [1]\n? *b\n: 2')).toContain('x.yaml, line 2: got *b as a key, expected a string')
@@ -110,60 +102,46 @@ test('refuses a list or mapping as a key, as a template makes one that was not r
 })
 
 test('refuses a second document', () => {
-  expect(refused('a: 1\n---\nb: 2')).toMatchInlineSnapshot(
-    `"x.yaml, line 2: not valid YAML: got a second document, expected one; remove the line with --- and what follows"`,
+  expect(refused('a: 1\n---\nb: 2')).toMatch(
+    /^x\.yaml, line 2: not valid YAML: got a second document, expected one; remove .*---/,
   )
 })
 
-test('says how to mend what is commonly mistyped', () => {
-  const mistyped = [
-    'a: [1, 2\nb: 3',
-    'a: "x\nb: 3',
-    'a: b: c',
-    'a:\n  b: 1\n c: 2',
-    'a: 1\nfoo\nb: 2',
-    'a: @x',
-    "a: 'it's'",
-    'a: b\nc: *d',
-  ]
-  expect(mistyped.map(refused)).toMatchInlineSnapshot(`
-    [
-      "x.yaml, line 2: not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]; close each open bracket, and no other",
-      "x.yaml, line 2: not valid YAML: Missing closing "quote; close what is open: a bracket, a quote, or a key without its colon",
-      "x.yaml, line 1: not valid YAML: Nested mappings are not allowed in compact mappings; write one key per line, or put a string that has a colon in quotes",
-      "x.yaml, line 3: not valid YAML: All mapping items must start at the same column; give all keys of a mapping, and all items of a list, the same indentation",
-      "x.yaml, line 2: not valid YAML: Implicit keys need to be on a single line; put a colon and a space after the key; give all keys of a mapping, and all items of a list, the same indentation",
-      "x.yaml, line 1: not valid YAML: Plain value cannot start with reserved character @; put a string with special characters in quotes",
-      "x.yaml, line 1: not valid YAML: Unexpected scalar at node end; check the brackets, quotes, colons and indentation up to this line",
-      "x.yaml, line 2: not valid YAML: *d has no anchor before it; set &d first, or put a string with special characters in quotes",
-    ]
-  `)
+test.each([
+  ['a: [1, 2\nb: 3', 2, /close each open bracket/],
+  ['a: "x\nb: 3', 2, /close what is open/],
+  ['a: b: c', 1, /one key per line/],
+  ['a:\n  b: 1\n c: 2', 3, /the same indentation/],
+  ['a: 1\nfoo\nb: 2', 2, /put a colon and a space after the key/],
+  ['a: @x', 1, /put a string with special characters in quotes/],
+  ["a: 'it's'", 1, /check the brackets, quotes, colons and indentation/],
+  ['a: b\nc: *d', 2, /set &d first/],
+])('says how to fix a common mistake: %j', (text, line, remedy) => {
+  expect(refused(text)).toMatch(new RegExp(`^x\\.yaml, line ${line}: not valid YAML: .*; .*${remedy.source}`))
 })
 
 test('refuses tags of other languages', () => {
-  expect(refused('a: !!python/object x')).toMatchInlineSnapshot(
-    `"x.yaml, line 1: not valid YAML: Unresolved tag: tag:yaml.org,2002:python/object; remove the tag"`,
+  expect(refused('a: !!python/object x')).toMatch(
+    /^x\.yaml, line 1: not valid YAML: .*python\/object; remove the tag$/,
   )
 })
 
 test('refuses an alias without an anchor', () => {
-  expect(refused('a: *b')).toMatchInlineSnapshot(
-    `"x.yaml, line 1: not valid YAML: *b has no anchor before it; set &b first, or put a string with special characters in quotes"`,
+  expect(refused('a: *b')).toMatch(
+    /^x\.yaml, line 1: not valid YAML: \*b has no anchor before it; set &b first/,
   )
 })
 
 test('refuses an alias that contains itself', () => {
-  expect(refused('a: &a\n  b: *a')).toMatchInlineSnapshot(
-    `"x.yaml: a.b: got an alias to a value that contains it; write the value out"`,
+  expect(refused('a: &a\n  b: *a')).toMatch(
+    /^x\.yaml: a\.b: got an alias to a value that contains it; write the value out$/,
   )
-  expect(refused('&a [*a]')).toMatchInlineSnapshot(
-    `"x.yaml: 0: got an alias to a value that contains it; write the value out"`,
-  )
+  expect(refused('&a [*a]')).toMatch(/^x\.yaml: 0: got an alias to a value that contains it/)
 })
 
 test('refuses a key that parsers drop without a word, wherever it stands', () => {
-  expect(refused('gates: { __proto__: { at_least: 3 }, speedup: { at_least: 3 } }')).toMatchInlineSnapshot(
-    `"x.yaml: gates.__proto__: unknown key; no gate, setting or variable can have this name. Remove it"`,
+  expect(refused('gates: { __proto__: { at_least: 3 }, speedup: { at_least: 3 } }')).toMatch(
+    /^x\.yaml: gates\.__proto__: unknown key; .*Remove it$/,
   )
   expect(refused('variants: { baseline: { set: { speed.__proto__.x: 1 } } }')).toContain(
     'variants.baseline.set.speed.__proto__.x: unknown key',
@@ -186,9 +164,7 @@ test.each([
 test('refuses aliases that expand to gigabytes', () => {
   const level = (name: string, of: string) => `${name}: &${name} [${Array(10).fill(of).join(', ')}]`
   const bomb = [level('a', 'x'), level('b', '*a'), level('c', '*b'), level('d', '*c'), level('e', '*d')]
-  expect(refused(bomb.join('\n'))).toMatchInlineSnapshot(
-    `"x.yaml: not usable YAML: Excessive alias count indicates a resource exhaustion attack"`,
-  )
+  expect(refused(bomb.join('\n'))).toMatch(/^x\.yaml: not usable YAML: .*alias/)
 })
 
 test('refuses brackets nested past the stack', () => {

@@ -64,7 +64,7 @@ describe('an A/A gives no floor', () => {
   })
 
   test('from fewer than 10 runs, and from runs that do not scatter', () => {
-    expect(checkAa(findAa(alternating(4, 0.01))).detail).toBe('8 runs finished, expected at least 10')
+    expect(checkAa(findAa(alternating(4, 0.01))).detail).toMatch(/^8 runs .*at least 10\. .*--resume/)
     expect(floorOf(4, 0.01)).toBeNull()
     // Of other numbers of runs the mean of equal logarithms is not that logarithm to the last digit.
     for (const blocks of [5, 6, 7, 9]) {
@@ -77,7 +77,10 @@ describe('an A/A gives no floor', () => {
     const finding = findAa(
       alternating(5, 0.01).map((run, index) => (index === 0 ? { ...run, metrics: {} } : run)),
     )
-    expect(checkAa(finding)).toMatchObject({ status: 'inconclusive', detail: 'not every run was timed' })
+    expect(checkAa(finding)).toMatchObject({
+      status: 'inconclusive',
+      detail: expect.stringMatching(/run was timed.*step seconds/),
+    })
     expect(noiseFloorOf(finding, aNoiseKey(), ORIGIN)).toBeNull()
   })
 
