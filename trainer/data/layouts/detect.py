@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trainer.data.layouts import cfd, darcy, grouped, scalar_1d
-from trainer.data.layouts.field_file import FieldFile, open_hdf5
+from trainer.data.layouts.field_file import FieldFile
+from trainer.data.layouts.stored import open_hdf5
 from trainer.errors import ConfigError
 
 KNOWN = (
