@@ -50,7 +50,16 @@ class NotEmpty:
         return "with at least one entry"
 
 
-Range = AtLeast | MoreThan | Between | NotEmpty
+@dataclass(frozen=True)
+class NoFolder:
+    def holds(self, value: str) -> bool:
+        return "/" not in value
+
+    def words(self) -> str:
+        return "without a folder: files lie in data.root itself"
+
+
+Range = AtLeast | MoreThan | Between | NotEmpty | NoFolder
 
 Count = Annotated[int, AtLeast(1)]
 CountOrZero = Annotated[int, AtLeast(0)]
@@ -58,4 +67,5 @@ Positive = Annotated[float, MoreThan(0)]
 Seconds = Annotated[float, Between(0.001, 1e6)]  # torch counts milliseconds in 32 bits
 Weight = Annotated[float, AtLeast(0)]
 Decay = Annotated[float, Between(0, 1)]
+FilePattern = Annotated[str, NoFolder()] | None  # of names, with * and ?; None: any name
 AveragedUpdates = Annotated[float, Between(0.1, 1e6)]  # whose decay is neither 0 nor 1

@@ -33,6 +33,9 @@ def open_field_file(path: Path) -> FieldFile:
         )
     if not layouts:
         found = ", ".join(sorted(keys)) or "nothing"
-        raise ConfigError(f"{path}: no dataset tensor, found {found}; expected a layout of PDEBench: {KNOWN}")
+        raise ConfigError(
+            f"{path}: no dataset tensor, found {found}; expected a layout of PDEBench: {KNOWN}. "
+            "Convert it, move it out of data.root, or name the files of every task in data.<task>.files"
+        )
     (describe,) = layouts.values()
     return describe(path)
