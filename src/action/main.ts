@@ -103,7 +103,7 @@ function refuseForkWithToken({ report }: MeasureInputs): void {
   if (report === 'artifact' || reading.status === 'not-in-a-workflow') return
   if (reading.run.eventName !== 'pull_request_target' || !reading.run.isOfFork) return
   throw new ConfigError(
-    'report: got "direct" for the pull request of a fork under pull_request_target. Its code could take the token that comments. Set report: artifact, grant the job only contents: read, and report from another job',
+    'report: got "direct" for the pull request of a fork under pull_request_target. Code of the fork could steal the token with write access. Set report: artifact, grant the job only contents: read, and report from another job',
   )
 }
 

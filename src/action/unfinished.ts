@@ -73,7 +73,7 @@ export async function concludeUnfinished(): Promise<void> {
   if (place === null) return
   const { 'github-token': token = '' } = readRawInputs(['github-token'])
   const target = { ...place, token, name: place.checkName, pullNumber: place.pull?.number ?? null }
-  const note = `⏹️ The measurement of ${place.headSha} in [this run](${place.runUrl}) was stopped before it finished.`
+  const note = `⏹️ **${place.checkName}**: The measurement of ${place.headSha} in [this run](${place.runUrl}) was stopped before it finished.`
   const soFar = report === '' ? note : `${note}\n\n${report}`
   const check = unjudgedCheck('cancelled', 'stopped before it finished', cut(soFar))
   const [comment, written] = await Promise.all([

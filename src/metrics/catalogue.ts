@@ -46,7 +46,7 @@ export const CATALOGUE = {
     isAtFastestStepsToo: true,
   },
   time_to_each_quality_seconds: {
-    meaning: 'seconds until the held-out losses that the baseline ends with, of the whole and of each part',
+    meaning: 'seconds until the loss of the whole and of every part is as low as the baseline ends with',
     unit: 's',
     better: 'less',
     kind: 'time',

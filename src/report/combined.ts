@@ -1,11 +1,13 @@
 // The results of one call -> one report: a table for each question, all of them under one verdict.
 import type { Combined } from '../record/combined.ts'
+import type { Result } from '../record/result.ts'
 import { escapeCell, oneLine } from './escape.ts'
 import type { CommentSection } from './github/comment.ts'
 import { verdictOutputs } from './github/outputs.ts'
-import { joinSections, renderSections } from './markdown.ts'
+import { joinSections, renderMarkdown, renderSections } from './markdown.ts'
 import { ruleLink } from './rules.ts'
-import { VERDICT_ICON } from './sections/verdict.ts'
+import { folded } from './section.ts'
+import { VERDICT_ICON, verdictTitle } from './sections/verdict.ts'
 import { renderTerminal } from './terminal.ts'
 
 export function renderCombinedTerminal(combined: Combined): string {
@@ -22,14 +24,23 @@ export function renderCombinedTerminal(combined: Combined): string {
 /** One table for each question, all of them under one verdict. */
 export function renderCombinedSections(combined: Combined): CommentSection[] {
   const { verdict, reason, results } = combined
-  const each = results.flatMap(renderSections)
-  if (results.length === 1) return each
+  const [only, ...others] = results
+  if (only && others.length === 0) return renderSections(only)
   const markdown = [
     `## ${VERDICT_ICON[verdict]} Speedproof: ${countText(combined)} ${verdict} on this host`,
     '',
     `**Why:** ${escapeCell(reason, 1000)} (${ruleLink('how several are judged', 'several')})`,
   ].join('\n')
-  return [{ kind: 'verdict', title: 'verdict', markdown }, ...each]
+  return [{ kind: 'verdict', title: 'verdict', markdown }, ...results.flatMap(sectionsOfOne)]
+}
+
+/** What passed is folded, so that a reader sees the others. */
+function sectionsOfOne(result: Result): CommentSection[] {
+  const { name } = result.experiment
+  if (result.verdict.verdict !== 'passed')
+    return renderSections(result).map((section) => ({ ...section, title: `${name}: ${section.title}` }))
+  const title = `${VERDICT_ICON.passed} ${verdictTitle(result)}`
+  return [{ kind: 'details', title: name, markdown: folded(title, renderMarkdown(result)) }]
 }
 
 export function renderCombinedMarkdown(combined: Combined): string {
@@ -42,6 +53,8 @@ export function combinedOutputs({ verdict, reason, results }: Combined): Record<
   return { ...(first ? verdictOutputs(first) : {}), verdict, reason: oneLine(reason) }
 }
 
-function countText({ results }: Combined): string {
-  return `${results.length} experiments`
+/** The verdict of all is the worst of them: "1 of 3 experiments" have it. */
+function countText({ verdict, results }: Combined): string {
+  const having = results.filter((result) => result.verdict.verdict === verdict).length
+  return having === results.length ? `${having} experiments` : `${having} of ${results.length} experiments`
 }

@@ -11,7 +11,7 @@ const BLANKS = /[\s\u0085]+/g
 const INVISIBLE = /[\p{Cc}\u00AD\u061C\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF]/gu
 // GitHub finds mentions (@name), references (#1, GH-1) and addresses in the rendered text, where a character
 // reference is a plain character again: only something between the two characters stops it.
-const LINKING = /@|#|\bGH-|:(?=\/\/)|\bwww\./gi
+const LINKING = /@|#|\bGH-|:(?=\/\/)|\bwww(?=\.)/gi
 const ZERO_WIDTH_SPACE = '\u200B'
 
 export function escapeCell(text: string, maxCharacters = MAX_CELL_CHARACTERS): string {

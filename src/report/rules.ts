@@ -12,7 +12,7 @@ export const RULES = {
   speed: 'statistics.md#one-number-per-block',
   quality: 'statistics.md#non-inferiority-of-held-out-numbers',
   level: 'verdict.md#gates',
-  beside: 'verdict.md#what-decides-nothing',
+  beside: 'verdict.md#shown-for-information-only',
 } as const
 
 export function ruleLink(text: string, rule: keyof typeof RULES): string {

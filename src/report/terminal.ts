@@ -42,16 +42,19 @@ function gateTable({ verdict: { gates } }: Result): string[] {
   const rows = [tableHead(gates), ...gates.map(gateCells)]
   const whole = markdownTable(rows)
   if (widthOf(whole) <= MAX_COLUMNS) return [whole]
-  const compact = rows.map(([gate = '', , , ...rest]) => [shortened(gate, MAX_NAME), ...rest.map(withoutGiB)])
+  const compact = (longest: number) =>
+    markdownTable(rows.map(([gate = '', , , ...rest]) => [shortened(gate, longest), ...rest.map(withoutGiB)]))
+  const tooWide = Math.max(0, widthOf(compact(MAX_NAME)) - MAX_COLUMNS)
   const levels = rows
     .slice(1)
     .map(
       ([gate = '', baseline = '', optimized = '']) => `${gate}: baseline ${baseline}, optimized ${optimized}`,
     )
-  return [markdownTable(compact), '', ...indented(levels)]
+  return [compact(Math.max(LEAST_NAME, MAX_NAME - tooWide)), '', ...indented(levels)]
 }
 
 const MAX_NAME = 28
+const LEAST_NAME = 8
 
 /** "50.0 GB (46.6 GiB)" as "50.0 GB". */
 function withoutGiB(cell: string): string {

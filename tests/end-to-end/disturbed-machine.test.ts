@@ -142,10 +142,7 @@ it('a second call in the same folder is refused at once, and the first one is no
   for (const words of [['run'], ['run', '--resume'], ['ladder', '--out', 'out']]) {
     const second = await speedproof(folder, ...words, EXPERIMENT_FILE)
     expect(second.stderr).toMatch(
-      new RegExp(
-        `^out: got "${out}", where another call is at work \\(process \\d+ on .+\\); wait until`,
-        'm',
-      ),
+      new RegExp(`^out: got "${out}", .*another call.* \\(process \\d+ on .+\\)\\. Wait until`, 'm'),
     )
     expect(second.exitCode).toBe(2)
     expect(second.stdout).not.toContain('waiting')
@@ -177,7 +174,9 @@ it.each(['out/.speedproof.lock', 'speedproof-cpu.lock'])(
     expect((await speedproof(folder, 'analyze', 'out/result.json')).exitCode).toBe(4)
     const resumed = await speedproof(folder, 'run', '--resume', EXPERIMENT_FILE)
     expect(resumed.exitCode).toBe(2)
-    expect(resumed.stderr).toContain('is of a call that lost its lock: the process that held ')
+    expect(resumed.stderr).toMatch(
+      /^--resume: .*result\.json lost its lock \(the process that held .+ without --resume/,
+    )
   },
   300_000,
 )
@@ -193,7 +192,7 @@ it('a ladder whose lock is lost ends, does not count the launch in which it was,
   await release()
   const ended = await running.ended
   expect(ended.stderr).toMatch(
-    /^lock: lost: the process that held .+; --resume keeps what was measured before/,
+    /^lock: lost: the process that held .+ --resume, which keeps what was measured before/,
   )
   expect(ended.exitCode).toBe(4)
   const report = await readFile(join(folder, 'out/ladder/ladder.md'), 'utf8')

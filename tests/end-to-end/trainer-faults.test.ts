@@ -55,7 +55,7 @@ it('a warm-up launch that hangs is timed out, gone, and ends the plan', async ()
   await using services = await startServices()
   const { main, post } = await measure(folder, services, { inputs: { 'timeout-minutes': '0.05' } })
   expect(main).toMatchObject({ exitCode: 1, outputs: { verdict: 'failed' } })
-  expect(main.outputs.reason).toMatch(/timed-out .*raise launch.timeout_minutes/)
+  expect(main.outputs.reason).toMatch(/timed-out .*launch\.timeout_minutes/)
   const { outcomes } = await readResult(folder)
   expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'not-run', 'not-run', 'not-run'])
   expect(await filesOf(folder, '01-warm-up-baseline')).toEqual(

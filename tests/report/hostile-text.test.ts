@@ -12,7 +12,7 @@ const HOSTILE = {
   mention: 'thanks @octocat, see #1 and owner/repo#2',
   markup: '<script>alert(1)</script><img src=x onerror=y></details><!-- ',
   backticks: '`` ` ``` ```\n```sh',
-  link: '[click](https://example.org) ![x](https://example.org/x.png)',
+  link: '[click](https://example.org) ![x](https://example.org/x.png) www.example.org',
   long: 'x'.repeat(10_000),
   controls: '\u001b[31mred\u0000\u202Ereversed',
 }
@@ -77,7 +77,7 @@ describe.each(Object.entries(HOSTILE))('%s', (_, text) => {
         /\]\(https:\/\/github\.com\/speedproof\/speedproof\/[\w./#-]*\)/g,
         '',
       )
-      expect(withoutRules).not.toMatch(/@octocat|#1\b|repo#2|\]\(|https?:\/\/\w/)
+      expect(withoutRules).not.toMatch(/@octocat|#1\b|repo#2|\]\(|https?:\/\/\w|www\./)
     }
   })
 

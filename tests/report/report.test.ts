@@ -41,12 +41,12 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate           | change   | bounds (one-sided, 95%) | limit     | verdict |
-      | -------------- | -------- | ----------------------- | --------- | ------- |
-      | speedup        | 4.00x    | 4.00x to 4.00x          | >= 3.00x  | passed  |
-      | loss_delta     | +5.00e-6 | -1.8e-6 to +1.18e-5     | < 0.00100 | passed  |
-      | nrmse_ratio    | 1.00x    | 1.00x to 1.00x          | <= 1.03x  | passed  |
-      | peak_memory_gb |          |                         | < 50.0 GB | passed  |
+      | gate           | change   | 95% confidence bounds | limit     | verdict |
+      | -------------- | -------- | --------------------- | --------- | ------- |
+      | speedup        | 4.00x    | 4.00x to 4.00x        | >= 3.00x  | passed  |
+      | loss_delta     | +5.00e-6 | -1.8e-6 to +1.18e-5   | < 0.00100 | passed  |
+      | nrmse_ratio    | 1.00x    | 1.00x to 1.00x        | <= 1.03x  | passed  |
+      | peak_memory_gb |          |                       | < 50.0 GB | passed  |
 
         speedup: baseline 5.01 ms/sample, optimized 1.25 ms/sample
         loss_delta: baseline 0.02025, optimized 0.02026
@@ -90,10 +90,10 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate       | change   | bounds (one-sided, 95%) | limit     | verdict |
-      | ---------- | -------- | ----------------------- | --------- | ------- |
-      | speedup    | 2.00x    | 2.00x to 2.00x          | >= 3.00x  | failed  |
-      | loss_delta | +5.00e-6 | -1.8e-6 to +1.18e-5     | < 0.00100 | passed  |
+      | gate       | change   | 95% confidence bounds | limit     | verdict |
+      | ---------- | -------- | --------------------- | --------- | ------- |
+      | speedup    | 2.00x    | 2.00x to 2.00x        | >= 3.00x  | failed  |
+      | loss_delta | +5.00e-6 | -1.8e-6 to +1.18e-5   | < 0.00100 | passed  |
 
         speedup: baseline 5.01 ms/sample, optimized 2.50 ms/sample
         loss_delta: baseline 0.02025, optimized 0.02026
@@ -134,10 +134,10 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate       | change   | bounds (one-sided, 95%) | limit     | verdict      |
-      | ---------- | -------- | ----------------------- | --------- | ------------ |
-      | speedup    | 3.03x    | 2.66x to 3.45x          | >= 3.00x  | inconclusive |
-      | loss_delta | +5.00e-6 | -1.8e-6 to +1.18e-5     | < 0.00100 | passed       |
+      | gate       | change   | 95% confidence bounds | limit     | verdict      |
+      | ---------- | -------- | --------------------- | --------- | ------------ |
+      | speedup    | 3.03x    | 2.66x to 3.45x        | >= 3.00x  | inconclusive |
+      | loss_delta | +5.00e-6 | -1.8e-6 to +1.18e-5   | < 0.00100 | passed       |
 
         speedup: baseline 5.01 ms/sample, optimized 1.65 ms/sample
         loss_delta: baseline 0.02025, optimized 0.02026
@@ -168,7 +168,7 @@ describe('a report in the terminal', () => {
       | -------------------- | ------------------ | ------------------ |
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
-      ❔ two-task inconclusive on this host: speedup inconclusive: the interval spans the limit after 4 blocks"
+      ❓ two-task inconclusive on this host: speedup inconclusive: the interval spans the limit after 4 blocks"
     `)
   })
 
@@ -177,12 +177,12 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate           | change | bounds (one-sided, 95%) | limit     | verdict      |
-      | -------------- | ------ | ----------------------- | --------- | ------------ |
-      | speedup        | 1.00x  | 1.00x to 1.00x          | >= 3.00x  | failed       |
-      | loss_delta     | +0     | +0 to +0                | < 0.00100 | passed       |
-      | nrmse_ratio    |        |                         | <= 1.03x  | not measured |
-      | peak_memory_gb |        |                         | < 50.0 GB | not measured |
+      | gate           | change | 95% confidence bounds | limit     | verdict      |
+      | -------------- | ------ | --------------------- | --------- | ------------ |
+      | speedup        | 1.00x  | 1.00x to 1.00x        | >= 3.00x  | failed       |
+      | loss_delta     | +0     | +0 to +0              | < 0.00100 | passed       |
+      | nrmse_ratio    |        |                       | <= 1.03x  | not measured |
+      | peak_memory_gb |        |                       | < 50.0 GB | not measured |
 
         speedup: baseline 1.25 ms/sample, optimized 1.25 ms/sample
         loss_delta: baseline 0.02000, optimized 0.02000
@@ -229,12 +229,12 @@ describe('a report in the terminal', () => {
       "two-task: baseline against optimized, which differ in
         speed.fused: false -> true
 
-      | gate       | change   | bounds (one-sided, 95%) | limit     | verdict            |
-      | ---------- | -------- | ----------------------- | --------- | ------------------ |
-      | speedup    | 2.00x    | none                    | >= 3.00x  | not reached (warn) |
-      | loss_delta | +1.00e-5 | none                    | < 0.0100  | open (info)        |
-      | growth     | +0 GB    | none                    | < 2.00 GB | inconclusive       |
-      | worst_loss |          |                         | < 0.5000  | passed             |
+      | gate       | change   | 95% confidence bounds | limit     | verdict            |
+      | ---------- | -------- | --------------------- | --------- | ------------------ |
+      | speedup    | 2.00x    | none                  | >= 3.00x  | not reached (warn) |
+      | loss_delta | +1.00e-5 | none                  | < 0.0100  | open (info)        |
+      | growth     | +0 GB    | none                  | < 2.00 GB | inconclusive       |
+      | worst_loss |          |                       | < 0.5000  | passed             |
 
         speedup: baseline 5.01 ms/sample, optimized 2.50 ms/sample
         loss_delta: baseline 0.02010, optimized 0.02011
@@ -270,7 +270,7 @@ describe('a report in the terminal', () => {
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
       warning: speedup failed: by its point estimate alone (evidence: point), over 1 block
-      ❔ two-task inconclusive on this host: growth inconclusive: no valid interval from 1 block; use at least 2 blocks, or accept the estimate with evidence: point"
+      ❓ two-task inconclusive on this host: growth inconclusive: no valid interval from 1 block; use at least 2 blocks, or accept the estimate with evidence: point"
     `)
   })
 })
@@ -320,21 +320,22 @@ describe('a report in Markdown', () => {
 
       **Why:** 8 of 8 launches finished with equal work; required gates passed: speedup, loss&#95;delta ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))
 
-      | gate       | baseline       | optimized      | change   | bounds (one-sided, 95%) | limit     | verdict  |
-      | ---------- | -------------- | -------------- | -------- | ----------------------- | --------- | -------- |
-      | speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x          | >= 3.00x  | ✅ passed |
-      | loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.1e-6 to +1.64e-5     | < 0.00100 | ✅ passed |
+      | gate         | baseline       | optimized      | change   | 95% confidence bounds | limit     | verdict |
+      | ------------ | -------------- | -------------- | -------- | --------------------- | --------- | ------- |
+      | ✅ speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x        | >= 3.00x  | passed  |
+      | ✅ loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.1e-6 to +1.64e-5   | < 0.00100 | passed  |
 
       - Whole runs, with set-up and evaluations, are 1.00x as fast. At the fastest steps of each run, the speedup is 4.00x.
 
       <details><summary>What each number means, and other evidence</summary>
 
+      - **Confidence bounds** are one-sided: with the confidence in the head of the table, the true value is not below the lower one. The same holds for the upper one.
       - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#one-number-per-block)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
       - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#non-inferiority-of-held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
       - Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 6 of 6 runs were evaluated only at the end. Evaluate during the training too.
       - Fastest steps: had no step after the warm-up been slower than the fastest tenth of its run, the speedup would be 4.00x.
       - Set-up: the optimized training takes longer to set up, and makes that up after 40 steps.
-      - [The evidence outside the gates](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#what-decides-nothing) decides nothing.
+      - [The evidence outside the gates](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#shown-for-information-only) decides nothing.
 
       </details>
 
@@ -410,7 +411,7 @@ describe('a report in Markdown', () => {
 
       </details>
 
-      <details><summary>What differs between the variants: 1 settings</summary>
+      <details><summary>What differs between the variants: 1 setting</summary>
 
       | setting          | baseline | optimized |
       | ---------------- | -------- | --------- |
@@ -436,7 +437,7 @@ describe('a report in Markdown', () => {
       \`\`\`sh
       git checkout 0123456789012345678901234567890123456789
       speedproof run two-task.yaml
-      speedproof analyze out/result.json   # the verdict again, from the recorded metrics
+      speedproof analyze out/result.json # the verdict again, from the recorded metrics
       \`\`\`
 
       </details>
@@ -479,7 +480,7 @@ describe('a report in Markdown', () => {
 
   test('is there without a single launch', () => {
     const markdown = renderMarkdown(assess(aRequest({ revision: null }), []))
-    expect(markdown).toContain('## ❔ Speedproof: two-task inconclusive')
+    expect(markdown).toContain('## ❓ Speedproof: two-task inconclusive')
     expect(markdown).not.toMatch(/undefined|null|NaN/)
   })
 })

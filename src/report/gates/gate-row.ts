@@ -20,7 +20,7 @@ function boundsHead(gates: readonly GateVerdict[]): string {
     evidence === null || isLevel(gate) ? [] : [confidence(evidence.confidence)],
   )
   const different = [...new Set(levels)]
-  return different.length === 0 ? 'bounds' : `bounds (one-sided, ${different.join(' or ')})`
+  return different.length === 0 ? 'bounds' : `${different.join(' or ')} confidence bounds`
 }
 
 const NOT_MEASURED = 'not measured'
@@ -147,7 +147,7 @@ function comparisonCells(verdict: GateVerdict): [string, string] {
 export const GATE_ICON: Readonly<Record<GateStatus, string>> = {
   passed: '✅',
   failed: '❌',
-  inconclusive: '❔',
+  inconclusive: '❓',
   'not-measured': '➖',
 }
 

@@ -38,7 +38,11 @@ export function acceptanceSection(
   if (acceptance === null) {
     const how = `Somebody with write access may accept this for this commit, with a reason, by the comment \`${acceptCommand(key, headSha)}\``
     return [
-      { kind: 'details', title, markdown: `<details><summary>Accept it</summary>\n\n${how}\n\n</details>` },
+      {
+        kind: 'details',
+        title,
+        markdown: `<details><summary>How a maintainer accepts this verdict</summary>\n\n${how}\n\n</details>`,
+      },
     ]
   }
   const by = `[${escapeCell(acceptance.login)}](${acceptance.url})`

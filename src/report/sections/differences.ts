@@ -10,7 +10,7 @@ export const differencesSection: Section = (result) => ({
   kind: 'details',
   title: 'differences',
   markdown: folded(
-    `What differs between the variants: ${result.differences.length} settings`,
+    `What differs between the variants: ${result.differences.length} ${result.differences.length === 1 ? 'setting' : 'settings'}`,
     differencesTable(result),
   ),
 })

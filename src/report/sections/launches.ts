@@ -13,7 +13,7 @@ import { warmUpLines } from './warm-up.ts'
 export const launchesSection: Section = (result) => ({
   kind: 'details',
   title: 'all launches',
-  markdown: folded(`All launches: ${countsText(result.outcomes)}`, launchesText(result)),
+  markdown: folded(`All launches: ${countsText(result.outcomes) || 'none'}`, launchesText(result)),
 })
 
 function launchesText(result: Result): string {

@@ -20,13 +20,15 @@ export function reproduceCommand(request: Request): string {
   const run = ['run', experimentFile, ...out, ...flagsOf({ ...overrides, ...baseOf(sources) })]
   return [
     ...checkout(revision),
-    // In one line, since the next one would be a command.
     ...(untracked.length === 0 ? [] : [oneLine(`# not in git: ${untracked.join(', ')}`)]),
     ...(Object.keys(environment).length === 0
       ? []
       : [oneLine(`# environment: ${settingsText(environment)}`)]),
-    ['speedproof', ...run].map(shellQuote).join(' '),
-    `speedproof analyze ${shellQuote(`${outDirectory}/result.json`)}   # the verdict again, from the recorded metrics`,
+    // In one line each: a file name with a line end must not show a command of its own.
+    oneLine(['speedproof', ...run].map(shellQuote).join(' ')),
+    oneLine(
+      `speedproof analyze ${shellQuote(`${outDirectory}/result.json`)} # the verdict again, from the recorded metrics`,
+    ),
   ].join('\n')
 }
 

@@ -8,7 +8,7 @@ import { GATE_ICON, gateCells, tableHead, toDecideText } from '../gates/gate-row
 import { ruleLink } from '../rules.ts'
 import { folded, type Section, table } from '../section.ts'
 
-export const VERDICT_ICON = { passed: '✅', failed: '❌', inconclusive: '❔', invalid: '⚠️' } as const
+export const VERDICT_ICON = { passed: '✅', failed: '❌', inconclusive: '❓', invalid: '⚠️' } as const
 
 /** More is read by nobody; the rest is folded. */
 const MOST_LINES = 5
@@ -68,8 +68,9 @@ function verdictText(result: Result): string {
 }
 
 function rowOf(gate: Result['verdict']['gates'][number]): string[] {
-  const cells = gateCells(gate)
-  return [...cells.slice(0, -1), `${GATE_ICON[gate.status]} ${cells.at(-1)}`]
+  const [name, ...cells] = gateCells(gate)
+  // In front, where a narrow window does not cut it off.
+  return [`${GATE_ICON[gate.status]} ${name}`, ...cells]
 }
 
 function mustKnow(result: Result): string[] {
@@ -85,17 +86,18 @@ function mustKnow(result: Result): string[] {
   ].slice(0, MOST_LINES)
 }
 
-/** What would decide a required gate that is open. */
+/** What would decide a required gate that is open, or why it is. */
 function openGates({ verdict: { gates } }: Result): string[] {
-  return gates.flatMap(({ gate, status, precision }) => {
+  return gates.flatMap(({ gate, status, precision, reason }) => {
+    if (gate.severity !== 'required' || status !== 'inconclusive') return []
     const text = precision === null ? '' : toDecideText(gate, precision.toDecide).trim()
-    const isOpen = gate.severity === 'required' && status === 'inconclusive' && text !== ''
-    return isOpen ? [`${gate.name}: ${text}`] : []
+    return [`${gate.name}: ${text || escapeCell(`${reason}.`, MAX_LINE_CHARACTERS)}`]
   })
 }
 
-function wholeRuns({ experiment, verdict: { speedups }, runs }: Result): string[] {
+function wholeRuns({ experiment, verdict: { verdict, speedups }, runs }: Result): string[] {
   const { total, atFastestSteps } = speedups
+  if (verdict === 'invalid') return []
   if (experiment.mode === 'aa' || total === null || !runs.some(isMeasured)) return []
   const fastest =
     atFastestSteps.steady === null

@@ -79,12 +79,12 @@ describe('the job summary', () => {
     [
       'at a line',
       Array(3000).fill('💡'.repeat(100)).join('\n'),
-      /^(?:(?:💡){100}\n)+\n> The rest is left out: .+\n$/u,
+      /^(?:(?:💡){100}\n)+\n> The rest is cut off: .+\n$/u,
     ],
     [
       'between characters where a line is too long',
       `a${'💡'.repeat(300_000)}`,
-      /^a(?:💡)+\n\n> The rest is left out: .+\n$/u,
+      /^a(?:💡)+\n\n> The rest is cut off: .+\n$/u,
     ],
   ])('over 1 MiB is cut %s, and says so', async (_, markdown, pattern) => {
     await using file = await aCommandFile('STEP_SUMMARY')

@@ -117,9 +117,9 @@ describe('the whole line of an A/A', () => {
     expect(renderTerminal(result)).toMatchInlineSnapshot(`
       "two-task: baseline against itself (A/A)
 
-      | gate    | change | bounds (one-sided, 95%) | limit    | verdict     |
-      | ------- | ------ | ----------------------- | -------- | ----------- |
-      | speedup | 1.00x  | 0.99x to 1.02x          | >= 1.00x | open (info) |
+      | gate    | change | 95% confidence bounds | limit    | verdict     |
+      | ------- | ------ | --------------------- | -------- | ----------- |
+      | speedup | 1.00x  | 0.99x to 1.02x        | >= 1.00x | open (info) |
 
         speedup: baseline 5.00 ms/sample, optimized 4.99 ms/sample
 

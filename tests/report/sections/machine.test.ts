@@ -161,7 +161,7 @@ test('a block that was repeated: the reason, the launches that do not count and 
     </details>"
   `)
   expect(sections[0]?.markdown).toMatchInlineSnapshot(`
-    "## ❔ Speedproof: two-task inconclusive on this host
+    "## ❓ Speedproof: two-task inconclusive on this host
 
     **Why:** speedup inconclusive: no valid interval from 1 block; use at least 2 blocks, or accept the estimate with evidence: point; loss&#95;delta inconclusive: no valid interval from 1 block; use at least 3 blocks, or accept the estimate with evidence: point ([how a verdict is made](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#the-four-verdicts))"
   `)

@@ -68,7 +68,8 @@ def describe(path: Path) -> FieldFile:
         trajectories, *grid = coefficient.shape
         if solution.shape != (trajectories, 1, *grid):
             raise ConfigError(
-                f"{path}: tensor: got shape {solution.shape}, expected {(trajectories, 1, *grid)} to match nu"
+                f"{path}: tensor: got shape {solution.shape}, expected {(trajectories, 1, *grid)} as nu has. "
+                "Generate or download the file again"
             )
         axes = zip(("x-coordinate", "y-coordinate"), grid, strict=True)
         return FieldFile(

@@ -27,7 +27,9 @@ def cross_attention(query: Tensor, key_value: Tensor, heads: int) -> tuple[Tenso
     each = query.unflatten(-1, (heads, -1)).transpose(1, 2).expand(len(key_value), -1, -1, -1)
     key, value = key_value.unflatten(-1, (2, heads, -1)).permute(2, 0, 3, 1, 4)
     if query.is_cuda and query.dtype == torch.float32:
-        raise ValueError("got float32, but cuDNN's attention takes 16-bit numbers only: float32 gives NaN")
+        raise ValueError(
+            "got float32, but cuDNN's cross-attention needs 16-bit numbers. Set speed.precision to bf16"
+        )
     if query.is_cuda:
         out, normaliser, *_ = torch.ops.aten._scaled_dot_product_cudnn_attention(each, key, value, None, True)
     else:

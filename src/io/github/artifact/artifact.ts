@@ -109,7 +109,7 @@ async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
 
 function remedy(error: unknown): string {
   return messageOf(error).includes('(409)')
-    ? '. The name is taken in this run: give each matrix leg its own'
+    ? '. Another artifact of this workflow run has this name. Set the input leg to another value in each matrix job'
     : ''
 }
 

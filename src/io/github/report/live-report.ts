@@ -50,7 +50,7 @@ export class LiveReport {
   /** What fails here is tried again, in the end with the result, which says what was wrong. */
   async #write(text: string): Promise<void> {
     const { pull, headSha, runUrl, checkName: name } = this.#place
-    const note = `⏳ ${headSha} is being measured in [this run](${runUrl}): ${text}.`
+    const note = `⏳ **${name}**: ${headSha} is being measured in [this run](${runUrl}): ${text}.`
     const target = { ...this.#place, pullNumber: pull?.number ?? null }
     const outcomes = await Promise.all([
       upsertComment(target, (earlier) => withNote(earlier, note), PATIENCE),

@@ -11,7 +11,11 @@ const MAX_UNITS_PER_OUTPUT = 65_536
 /** Long texts are cut, short ones always arrive. Without GITHUB_OUTPUT (the command line) nothing is set. */
 export function writeOutputs(outputs: Readonly<Record<string, string>>): Surface {
   // @actions/core would print the old `::set-output` command instead, which a later line could imitate.
-  if (!process.env.GITHUB_OUTPUT) return { status: 'skipped', reason: 'no GITHUB_OUTPUT: not in a workflow' }
+  if (!process.env.GITHUB_OUTPUT)
+    return {
+      status: 'skipped',
+      reason: 'GITHUB_OUTPUT is not set, so no outputs were written; this is normal outside a workflow',
+    }
   try {
     writeShortestFirst(outputs)
     return { status: 'written' }

@@ -126,7 +126,7 @@ describe('a fault that stays', () => {
   const hour = { 'retry-after': '3600' }
   const faults: [string, Failure, RegExp][] = [
     ['401', refuse(401, 'Bad credentials'), /401 .*token is not valid/],
-    ['404', refuse(404, 'Not Found'), /404 .*the token cannot see this/],
+    ['404', refuse(404, 'Not Found'), /404 .*the token cannot read it/],
     ['422', refuse(422, 'Validation Failed'), /422 .*Validation Failed/],
     ['429 with an hour to wait', refuse(429, 'Too Many Requests', hour), /429 .*rate limit/],
     ['500', refuse(500, 'Server Error'), /500 .*re-run the job later/],
