@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from facts import states
 from test_layouts import write_cfd, write_darcy, write_grouped, write_scalar
 from tiny import ensure_files, tiny_config
 
@@ -18,6 +19,7 @@ from trainer.data.layouts import pieces, stored
 from trainer.data.layouts.detect import open_field_file
 from trainer.data.layouts.pieces import Pieces
 from trainer.data.splits import open_data
+from trainer.errors import ConfigError
 
 CPU = torch.device("cpu")
 CHUNK = (4, 2, 8)  # of a tensor of (40, 6, 32)
@@ -117,7 +119,7 @@ def test_only_the_chunks_of_asked_trajectories_are_read_and_each_once(compressed
 def test_a_process_holds_no_more_than_the_trajectories_of_its_split(compressed):
     train = open_data(compressed).train.tasks[0]
     train.read(np.arange(len(train.table)))
-    held = [piece for states in train.states_of_files for piece in states.held.values()]
+    held = [piece for reader in train.states_of_files for piece in reader.held.values()]
     assert sum(piece.nbytes for piece in held) == train.table.trajectories * 6 * 16 * 4
 
 
@@ -125,11 +127,11 @@ def test_who_goes_through_a_file_holds_two_pieces(tmp_path, compressed, monkeypa
     row_bytes, most = 6 * 32 * 4, []
     monkeypatch.setattr(pieces, "PIECE_BYTES", 3 * row_bytes)
     path = next(Path(compressed.data.root).glob("*.hdf5"))
-    states, rows = open_field_file(path).states(), np.arange(40)
-    assert isinstance(states, Pieces)
-    for row in rows:
-        states.take(np.full(6, row), np.arange(6), 1)
-        most.append(sum(piece.nbytes for piece in states.held.values()))
+    reader = open_field_file(path).states()
+    assert isinstance(reader, Pieces)
+    for row in range(40):
+        reader.take(np.full(6, row), np.arange(6), 1)
+        most.append(sum(piece.nbytes for piece in reader.held.values()))
     assert max(most) <= 2 * 3 * row_bytes
 
 
@@ -164,19 +166,19 @@ def test_chunks_that_are_cut_anyhow_hold_the_same(tmp_path):
         with h5py.File(tmp_path / "a.h5", "w") as file:
             file.create_dataset("tensor", data=values, chunks=chunks, compression="lzf")
             file["x-coordinate"], file["t-coordinate"] = np.arange(7.0), np.arange(5.0)
-        states = open_field_file(tmp_path / "a.h5").states(rows)
+        reader = open_field_file(tmp_path / "a.h5").states(rows)
         for every in (1, 2, 3):
-            found = states.take(np.repeat(rows, 5), np.tile(np.arange(5), 5), every)
+            found = reader.take(np.repeat(rows, 5), np.tile(np.arange(5), 5), every)
             expected = values[rows][:, :, None, ::every].reshape(found.shape)
             np.testing.assert_array_equal(found, expected)
 
 
 def test_a_trajectory_that_was_not_asked_for_is_not_taken_for_another(compressed):
     path = next(Path(compressed.data.root).glob("*.hdf5"))
-    states = open_field_file(path).states(np.array([1, 5]))
+    reader = open_field_file(path).states(np.array([1, 5]))
     for row in (0, 2, 6):
         with pytest.raises(IndexError, match=path.name):
-            states.take(np.array([row]), np.array([0]), 1)
+            reader.take(np.array([row]), np.array([0]), 1)
 
 
 def test_forked_workers_share_what_their_parent_has_read(plain, compressed):
@@ -219,3 +221,15 @@ def test_the_hash_of_a_file_is_of_all_its_bytes_however_they_are_read(plain, mon
     with path.open("ab") as file:
         file.write(b" ")
     assert open_data(plain).content_hash != before
+
+
+def test_a_compression_that_cannot_be_read_is_named(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        unknown = {"compression": 32599, "allow_unknown_filter": True}  # in the range that nobody registers
+        dataset = file.create_dataset("tensor", (2, 3, 4), np.float32, chunks=(2, 3, 4), **unknown)
+        dataset.id.write_direct_chunk((0, 0, 0), bytes(96))
+        file["x-coordinate"], file["t-coordinate"] = np.arange(4.0), np.arange(3.0)
+    with pytest.raises(ConfigError) as caught:
+        open_field_file(path)
+    assert states(str(caught.value), f"{path}: tensor: .. 32599 .. gzip"), caught.value

@@ -227,9 +227,9 @@ def test_of_two_files_the_one_of_the_asked_size_is_taken(tmp_path, change):
 @pytest.mark.parametrize(
     ("pattern", "facts"),
     [
-        ("1D_Advection_*", 'named like "1D_Advection_*" .. found fast.hdf5, slow-again.hdf5, slow.hdf5'),
-        ("*.HDF5", 'named like "*.HDF5" .. found fast.hdf5'),
-        ("flow.h5", 'named like "flow.h5" .. flow.h5 is of layout cfd, expected scalar-1d'),
+        ("1D_Advection_*", 'matches "1D_Advection_*" .. found fast.hdf5, slow-again.hdf5, slow.hdf5'),
+        ("*.HDF5", 'matches "*.HDF5" .. found fast.hdf5'),
+        ("flow.h5", 'matches "flow.h5" .. flow.h5 is of layout cfd, expected scalar-1d'),
     ],
 )
 def test_a_pattern_without_a_file_is_refused_and_nothing_is_made(tmp_path, pattern, facts):

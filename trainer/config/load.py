@@ -46,7 +46,7 @@ def _read(document: object) -> tuple[Config, list[Problem]]:
 def to_plain(config: Config) -> dict[str, object]:
     """The config as JSON would hold it.
 
-    Without the patterns of files that are not given: hashes of configs from before there were any still hold.
+    `files` is left out where it is None: otherwise the hash of every older config would change.
     """
     plain = json.loads(json.dumps(dataclasses.asdict(config), allow_nan=False))
     for task in TASKS:

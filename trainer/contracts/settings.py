@@ -56,7 +56,7 @@ class NoFolder:
         return "/" not in value
 
     def words(self) -> str:
-        return "without a folder: files lie in data.root itself"
+        return "without a folder, since files lie directly in data.root"
 
 
 Range = AtLeast | MoreThan | Between | NotEmpty | NoFolder
@@ -67,5 +67,5 @@ Positive = Annotated[float, MoreThan(0)]
 Seconds = Annotated[float, Between(0.001, 1e6)]  # torch counts milliseconds in 32 bits
 Weight = Annotated[float, AtLeast(0)]
 Decay = Annotated[float, Between(0, 1)]
-FilePattern = Annotated[str, NoFolder()] | None  # of names, with * and ?; None: any name
+FilePattern = Annotated[str, NoFolder()] | None  # file name with * and ?; None: any
 AveragedUpdates = Annotated[float, Between(0.1, 1e6)]  # whose decay is neither 0 nor 1

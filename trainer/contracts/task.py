@@ -14,7 +14,7 @@ Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]  # of its files: traine
 class TaskSettings(Protocol):
     """The part of the config that says how a task's data are made; one file per case.
 
-    With `files: FilePattern = None` among them, a config can say which files of data.root are the task's.
+    With a field `files: FilePattern = None`, a config can select the task's files in data.root by name.
     """
 
     trajectories: int  # per file
@@ -52,7 +52,7 @@ class Task:
     # Of settings, seed and case number; and of the case's values and their hash. None: files are given.
     generate: Callable[[TaskSettings, int, int], np.ndarray] | None = None
     write: Callable[[Path, TaskSettings, int, np.ndarray, str], None] | None = None
-    files: str | None = None  # pattern of their names, where nothing else tells them from another task's
+    files: str | None = None  # file name pattern, if nothing else separates them from another task's
     conserved: bool = False
     positive: bool = False
     zero_border: bool = False

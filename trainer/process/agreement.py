@@ -1,4 +1,4 @@
-"""What every rank must have alike: a run's record has it of rank 0 alone."""
+"""Compares what all ranks must have in common: the record of a run states only rank 0's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_NAMED = 4  # keys in one error
 
 
 def on_all_ranks(action: Callable[[], Result], world: World) -> Result:
-    """Return what the action returns here; ConfigError on every rank if it raises one on any of them."""
+    """Return the result of this rank's action; ConfigError on every rank if any rank raised one."""
     found, own = None, None
     try:
         found = action()
@@ -31,7 +31,7 @@ def on_all_ranks(action: Callable[[], Result], world: World) -> Result:
 
 
 def require_equal(mine: Mapping[str, object], world: World, remedy: str) -> None:
-    """ConfigError on every rank where one of them has another value, or none, under a key."""
+    """ConfigError on every rank if a value differs between ranks, or is missing on one."""
     texts = world.gather_text(json.dumps(mine))
     if len(set(texts)) == 1:
         return

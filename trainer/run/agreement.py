@@ -1,4 +1,4 @@
-"""Do all ranks of a run have the same config, software and data?"""
+"""Checks that all ranks of a run have the same config, software and data."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from trainer.process.folders import LAST
 from trainer.process.world import World
 from trainer.run.checkpoint.resume import Earlier, earlier_part
 
-# Where the data are may differ, since what they are is compared.
+# Where the data lie; their content is compared.
 MAY_DIFFER = ("data.root", *(f"data.{task}.files" for task in TASKS))
 
 
 def require_same_start(config: Config, seed: int, world: World, *, resume: bool = False) -> None:
-    """ConfigError on every rank where not all were started alike."""
+    """ConfigError on every rank if seed, config or versions differ between ranks."""
     versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
     settings = {key: value for key, value in _settings(to_plain(config)) if key not in MAY_DIFFER}
     require_equal(
@@ -35,7 +35,7 @@ def require_same_start(config: Config, seed: int, world: World, *, resume: bool 
 
 
 def same_earlier_part(out: Path, config: Config, seed: int, world: World) -> Earlier:
-    """Return what `out` holds of this run; ConfigError on every rank where not all find the same there."""
+    """Return what `out` holds of this run; ConfigError on every rank if they find different states."""
     earlier = on_all_ranks(lambda: earlier_part(out, config, seed), world)
     require_equal(
         {f"{out}: step of {LAST}": earlier.step, f"{out}: has ended": earlier.ended},
@@ -46,9 +46,9 @@ def same_earlier_part(out: Path, config: Config, seed: int, world: World) -> Ear
 
 
 def open_same_data(open_own: Callable[[], Data], root: str, world: World) -> Data:
-    """Return the data of this rank; ConfigError on every rank where not all read the same.
+    """Return this rank's data; ConfigError on every rank if they read different data.
 
-    The hash that a run's record has is of rank 0: from here on it is that of all.
+    The `data_hash` that rank 0 records is therefore the hash of all ranks.
     """
     data = on_all_ranks(open_own, world)
     told = {"hash": data.content_hash, "host": platform.node(), "root": str(Path(root).resolve())}
@@ -79,7 +79,7 @@ def _settings(plain: Mapping[str, object], section: str = "") -> Iterator[tuple[
 
 
 def _described(by_rank: list[dict], groups: list[list[int]]) -> Iterator[str]:
-    """What each group of ranks reads, as far as it differs."""
+    """Yield what each group of ranks reads: the first file that differs."""
     several_hosts = len({of_rank["host"] for of_rank in by_rank}) > 1
     representatives = [by_rank[ranks[0]] for ranks in groups]
     contents = zip(*([content for _, content in one["files"]] for one in representatives), strict=False)
@@ -90,5 +90,5 @@ def _described(by_rank: list[dict], groups: list[list[int]]) -> Iterator[str]:
             path, content = one["files"][different[0]]
             more = f" and {len(different) - 1} more that differ" if len(different) > 1 else ""
             yield f"{who} {path} (content {content[:12]}){more}"
-        else:  # of the same fields
-            yield f"{who} {one['root']} (with other coordinates, attributes or number of files)"
+        else:  # the fields are the same
+            yield f"{who} {one['root']} (same fields, different coordinates or attributes)"

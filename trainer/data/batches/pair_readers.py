@@ -16,6 +16,8 @@ from trainer.data.files.pairs import PairTable
 from trainer.data.layouts.field_file import FieldFile, States
 from trainer.data.layouts.pieces import Pieces
 from trainer.data.threads import on_threads
+from trainer.process.ranks import is_first_rank
+from trainer.process.terminal import show_progress
 
 # Read at once by a thread, or one trajectory where that is larger; for a GPU into pinned memory, which torch
 # keeps: as much for each thread.
@@ -26,7 +28,7 @@ PART_BYTES = 2**22
 class MappedPairs:
     """Reads pairs of one split from files; opened lazily, so that each worker process has its own maps.
 
-    Of chunked files it holds the trajectories of its split, once they are asked for.
+    Trajectories of chunked files stay in memory once they were read.
     """
 
     task: Task
@@ -90,13 +92,15 @@ class MappedPairs:
         return [file.states(self.table.rows_of(index), keeps=keeps) for index, file in enumerate(self.files)]
 
     def load_chunked(self) -> None:
-        """Read all that is wanted of chunked files: a process that is forked from this one shares it."""
-        for states in self.states_of_files:
-            if isinstance(states, Pieces):
-                states.load(self.every)
+        """Read the chunked files of this split now, so that forked processes share them."""
+        chunked = [states for states in self.states_of_files if isinstance(states, Pieces)]
+        for number, states in enumerate(chunked, 1):
+            states.load(self.every)
+            if is_first_rank():
+                show_progress("reading the data, file", number, len(chunked), stays=False)
 
     def __getstate__(self) -> dict[str, object]:
-        """A process that is not forked opens the files itself."""
+        """Leave the open files out: a process that is not forked opens them itself."""
         return {name: value for name, value in self.__dict__.items() if name != "states_of_files"}
 
 

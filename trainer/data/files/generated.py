@@ -28,7 +28,7 @@ def generated_files(
 ) -> list[Path]:
     """Return a file per case, in the config's order; make those that are not there, or refuse to.
 
-    `others` says why files that are there are not the task's.
+    `others` says why the files in data.root do not belong to the task.
     """
     settings: TaskSettings = getattr(config, task.name)
     folder = Path(config.root) / f"{task.name}-{_cache_key(config, task)}"
@@ -113,6 +113,6 @@ def _case_name(task: Task, case: tuple[float, ...]) -> str:
 
 def _cache_key(config: DataConfig, task: Task) -> str:
     settings = dataclasses.asdict(getattr(config, task.name))
-    settings.pop("files", None)  # of the user's own
+    settings.pop("files", None)  # selects the user's own files, not generated ones
     made_of = [task.solver_version, config.seed, settings]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:KEY_DIGITS]

@@ -1,4 +1,4 @@
-"""Which of the files in a folder are a task's: by layout, dimensions, fields, parameters and names."""
+"""Assigns files to tasks by layout, dimensions, fields, parameters and file name."""
 
 from fnmatch import fnmatchcase
 
@@ -9,15 +9,16 @@ from trainer.data.tasks import TASKS
 
 
 def asked_pattern(config: DataConfig, task: Task) -> str | None:
-    """What the config says of the names of a task's files; a task may have no such key."""
+    """The config's file name pattern for a task; a task may have no such key."""
     return getattr(getattr(config, task.name), "files", None)
 
 
 def is_of_task(file: FieldFile, task: Task, config: DataConfig) -> bool:
-    """Whether it fits this task, and no other one better.
+    """Whether the file belongs to this task rather than to another one.
 
-    A pattern of the config counts most, then one that a task declares, then the parameters, of which a
-    file's own task has the most. A file without those of any task is an error later.
+    A pattern in the config outranks a pattern that a task declares, which outranks the parameters. Among
+    those, the task with most of the file's parameters wins. A file that fits no task's parameters is kept
+    for each task here, and reported when its parameters are read.
     """
     if not _may_be_of(file, task, config):
         return False
@@ -35,9 +36,9 @@ def is_of_task(file: FieldFile, task: Task, config: DataConfig) -> bool:
 
 
 def misfit(file: FieldFile, task: Task, settings: TaskSettings) -> str:
-    """Say why a file cannot be a task's whatever its name and parameters, or nothing.
+    """Return why a file cannot belong to a task, whatever its name and parameters, or an empty text.
 
-    Its size is no reason: a file of other points or frames is refused with what to change.
+    Size is ignored here: a file of the wrong size is refused later, with what to change.
     """
     if file.layout != task.layout:
         return f"is of layout {file.layout}, expected {task.layout}"
@@ -50,7 +51,7 @@ def misfit(file: FieldFile, task: Task, settings: TaskSettings) -> str:
 
 
 def has_size(file: FieldFile, settings: TaskSettings) -> bool:
-    """Whether it has what the config asks for."""
+    """Whether the file has the size that the config asks for."""
     return (
         file.trajectories >= settings.trajectories
         and file.frames == settings.frames

@@ -28,7 +28,7 @@ from trainer.data.layouts.field_file import FieldFile
 from trainer.data.layouts.stored import open_hdf5, read_part
 from trainer.data.threads import on_threads
 
-HASHED_BYTES = 2**24  # at once, by each thread
+HASHED_BYTES = 2**24  # read at once by each thread
 FOLDER = "measured"  # in data.root
 SOURCES = Path(__file__).parents[1]  # of all that reads and measures
 
@@ -75,7 +75,7 @@ def _content_hash(file: FieldFile) -> str:
 
 
 def _hash_of_fields(file: FieldFile) -> str:
-    """Read in parts, which are whole chunks where they are not larger than a part."""
+    """Read in parts; a part is a whole number of chunks if it has room for one."""
     found = hashlib.sha256()
     with open_hdf5(file.path) as opened:
         for key in file.keys:

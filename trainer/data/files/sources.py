@@ -44,7 +44,7 @@ def open_files(config: DataConfig, *, generates: bool = True) -> dict[str, list[
 def _own_files(config: DataConfig) -> list[FieldFile]:
     """The user's own lie in data.root itself; a damaged one ends here, whatever task it is of.
 
-    Where the config names the files of every task, no others are opened.
+    If the config has a pattern for every task, files that match none are not opened.
     """
     root = Path(config.root)
     found = sorted(root.iterdir()) if root.is_dir() else []
@@ -69,7 +69,7 @@ def _none_named_so(config: DataConfig, task: Task, own: list[FieldFile]) -> Conf
         else f"found {_listed(names) or 'no HDF5 file'}"
     )
     return ConfigError(
-        f'data.{task.name}.files: no file of this task in {config.root} is named like "{pattern}": {found}. '
+        f'data.{task.name}.files: no file of this task in {config.root} matches "{pattern}": {found}. '
         "Change the pattern, or put its files there"
     )
 
@@ -108,23 +108,23 @@ def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[Fi
 
 
 def _only(found: list[FieldFile], task: Task, settings: TaskSettings, case: tuple[float, ...]) -> FieldFile:
-    """Return the file of a case; of several the one that has the size that the config asks for."""
+    """Return the file of a case; of several, the one with the configured size."""
     fitting = [file for file in found if has_size(file, settings)] or found[:1]
     if len(fitting) > 1:
         first, second, *_ = fitting
-        remedy = f', or name it in data.{task.name}.files, such as "{first.path.name}" or a pattern'
+        remedy = f', or set data.{task.name}.files to a file name or pattern, such as "{first.path.name}"'
         raise ConfigError(
             f"{second.path}: {_named(task, case) or f'the data of {task.name}'} is also in {first.path}, "
-            "and neither dimensions, fields, parameters, frames nor grid points tell them apart. Keep one of "
-            f"them in data.root{remedy if hasattr(task.settings, 'files') else ''}"
+            "with the same dimensions, fields, parameters and size. Keep one of them in data.root"
+            f"{remedy if hasattr(task.settings, 'files') else ''}"
         )
     return fitting[0]
 
 
 def _why_not(config: DataConfig, task: Task, own: list[FieldFile]) -> str:
-    """Why the user's own files are not the task's."""
+    """Why the user's own files do not belong to the task."""
     settings = getattr(config, task.name)
-    of_another = "is by its name or attributes of another task"
+    of_another = "belongs to another task by its name or attributes"
     reasons = [f"{file.path} {misfit(file, task, settings) or of_another}" for file in own]
     return f": {_listed(reasons)}" if reasons else ""
 
@@ -161,7 +161,7 @@ def _not_asked_for(config: DataConfig, task: Task, by_case: dict[tuple[float, ..
 def _parameter(file: FieldFile, task: Task, name: str) -> float:
     if name not in file.parameters:
         found = ", ".join(file.parameters) or "none"
-        key = f", or name only the files of {task.name} in data.{task.name}.files"
+        key = f", or set data.{task.name}.files to a pattern that only files of {task.name} match"
         raise ConfigError(
             f"{file.path}: attribute {name}: expected a single number, found {found}. Set it to this file's "
             "value, or move the file out of data.root if it holds another equation"

@@ -35,7 +35,7 @@ def open_field_file(path: Path) -> FieldFile:
         found = ", ".join(sorted(keys)) or "nothing"
         raise ConfigError(
             f"{path}: no dataset tensor, found {found}; expected a layout of PDEBench: {KNOWN}. "
-            "Convert it, move it out of data.root, or name the files of every task in data.<task>.files"
+            "Convert it, move it out of data.root, or set data.<task>.files for every task"
         )
     (describe,) = layouts.values()
     return describe(path)

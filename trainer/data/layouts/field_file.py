@@ -20,7 +20,7 @@ LARGEST_ROUNDING = 4 * float(np.finfo(np.float32).eps)  # of a step, relative to
 
 @runtime_checkable
 class States(Protocol):
-    """What reads the states of a file."""
+    """Reads the states of a file."""
 
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
         """Return the states (n, fields, *grid) of n trajectories and frames at every n-th grid point."""
@@ -47,9 +47,9 @@ class FieldFile:
     open_arrays: Callable[[Path], OpenArrays]
 
     def states(self, rows: np.ndarray | None = None, *, keeps: bool = False) -> States:
-        """Return what reads the given trajectories, in ascending order, or all of them.
+        """Return a reader of these trajectories (in ascending order; None: all of them).
 
-        Of a chunked file it holds two pieces, or, where it `keeps` them, all that was read.
+        For a chunked file it keeps two pieces in memory, or with `keeps` everything that it has read.
         """
         arrays = self.open_arrays(self.path)
         if arrays.rows_together == 0:
@@ -102,6 +102,11 @@ def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
             f"{path}: {_name(place, key)}: its data are stored in {others}, expected in this file. "
             "Copy them into this file"
         )
+    if missing := _missing_filters(dataset):
+        raise ConfigError(
+            f"{path}: {_name(place, key)}: is compressed with {missing}, which this h5py cannot read. "
+            "Write it again with gzip, lzf or without compression"
+        )
     if dataset.size and not dataset.id.get_storage_size():  # HDF5 reads zeros there
         raise ConfigError(
             f"{path}: {_name(place, key)}: the dataset was never written; download the file again"
@@ -112,6 +117,15 @@ def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
             "generate or download the file again"
         )
     return dataset
+
+
+def _missing_filters(dataset: h5py.Dataset) -> str:
+    """Names of filters that reading needs and that are not installed."""
+    settings = dataset.id.get_create_plist()
+    filters = [settings.get_filter(number) for number in range(settings.get_nfilters())]
+    return ", ".join(
+        name.decode() or f"filter {code}" for code, _, _, name in filters if not h5py.h5z.filter_avail(code)
+    )
 
 
 def _chunks(dataset: h5py.Dataset) -> int:

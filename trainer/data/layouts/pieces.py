@@ -1,4 +1,4 @@
-"""The trajectories that are wanted of a chunked file, read in pieces and held as long as they are needed."""
+"""Reads selected trajectories of a chunked file piece by piece, in bounded memory."""
 
 import math
 import threading
@@ -9,17 +9,17 @@ import numpy as np
 
 from trainer.data.layouts.stored import OpenArrays, open_hdf5
 
-# Of a piece, or one trajectory where that is larger. Less would decompress a chunk more often that holds
-# values of many trajectories.
+# Largest piece, unless one trajectory is larger. With smaller pieces, a chunk that spans many trajectories is
+# decompressed more often.
 PIECE_BYTES = 2**26
-PIECES = 2  # held by who goes through a file: threads that read side by side may need two
+PIECES = 2  # kept while a file is read in order: threads that read in parallel may need two
 
 
 class Pieces:
-    """States (trajectories, frames, fields, *grid) of a file, of which only `rows` may be asked for.
+    """Reads the trajectories `rows` of a file, as states (trajectories, frames, fields, *grid).
 
-    At most PIECES of them are held. Where it `keeps` them it is all, each read once: who asks in any order
-    would decompress the same chunks again and again.
+    At most PIECES pieces stay in memory. With `keeps` all do: random access would otherwise decompress the
+    same chunks again and again.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class Pieces:
             states[chosen] = piece[places]
 
     def load(self, every: int) -> None:
-        """Read all that is wanted, so that a process which is forked from this one shares it."""
+        """Read everything now, so that forked processes share it."""
         for number in range(len(self._bounds(every)) - 1):
             self._piece(number, every)
 
     def _pieces_of(self, rows: np.ndarray, every: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield which of the rows are in a piece, the piece, and their places in it."""
+        """Yield a mask of the rows in a piece, the piece, and the indices of these rows in it."""
         places = np.searchsorted(self.rows, rows)
         if not np.array_equal(self.rows[np.minimum(places, len(self.rows) - 1)], rows):
-            raise IndexError(f"{self.path}: a trajectory is read that was not asked for when it was opened")
+            raise IndexError(f"{self.path}: got a trajectory that the file was not opened for")
         bounds = self._bounds(every)
         numbers = np.searchsorted(bounds, places, side="right") - 1
         for number in np.unique(numbers):
@@ -64,7 +64,7 @@ class Pieces:
                 self.held.pop(next(iter(self.held)))
             first, stop = self._bounds(every)[number : number + 2]
             piece = np.empty((stop - first, *self._shape(every)), dtype=np.float32)
-            with open_hdf5(self.path):  # once for all its arrays, which would open it one by one
+            with open_hdf5(self.path):  # kept open, so that each array opens it quickly
                 self.arrays.read_into(piece, self.rows[first:stop], every)
             self.held[number, every] = piece
             return piece
@@ -75,9 +75,9 @@ class Pieces:
         return self._cuts[every]
 
     def _cut(self, every: int) -> np.ndarray:
-        """Return where each piece begins among the rows, and the end of the last.
+        """Return the index of the first row of each piece, and the end of the last.
 
-        Rows with values in the same chunks stay together, where a piece has room for them.
+        Rows that share chunks go into one piece if it has room for them.
         """
         most = max(1, PIECE_BYTES // (math.prod(self._shape(every)) * np.dtype(np.float32).itemsize))
         ends = np.flatnonzero(np.diff(self.rows // self.arrays.rows_together)) + 1

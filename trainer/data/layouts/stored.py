@@ -1,4 +1,4 @@
-"""Where the bytes of a dataset lie: in one piece, which is memory-mapped, or in chunks, which are read."""
+"""Access to a dataset: memory-mapped if its bytes are contiguous, otherwise read chunk by chunk."""
 
 import os
 from collections.abc import Iterator
@@ -12,16 +12,16 @@ import numpy as np
 
 from trainer.errors import ConfigError
 
-Part = slice | np.ndarray  # of an axis: places in ascending order
+Part = slice | np.ndarray  # of one axis; indices are in ascending order
 
 
 @runtime_checkable
 class OpenArrays(Protocol):
-    """The arrays of a file as its layout has them; `take` works where all of them are mapped."""
+    """The open arrays of a file, as its layout stores them; `take` needs all of them mapped."""
 
     @property
     def rows_together(self) -> int:
-        """How many trajectories have values in one chunk; 0 where all arrays are mapped."""
+        """Trajectories per chunk; 0 if all arrays are mapped."""
         ...
 
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray: ...
@@ -44,9 +44,9 @@ def open_hdf5(path: Path) -> h5py.File:
 
 @dataclass(frozen=True)
 class ChunkedArray:
-    """A dataset in chunks, compressed or not, of which only the chunks that are needed are read.
+    """A chunked dataset, compressed or not, of which only the needed chunks are read.
 
-    It names its file and opens it for each reading: HDF5's handles must not be shared with a forked process.
+    The file is opened for each read, because a forked process must not use its parent's HDF5 handles.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class ChunkedArray:
     chunks: tuple[int, ...]
 
     def read_into(self, values: np.ndarray, *parts: Part) -> None:
-        """Write the values at the parts of all axes, chunk by chunk, each of which is read once."""
+        """Write the selected values; each chunk is read once."""
         axes = [
             list(_in_chunks(np.arange(size)[part], chunk))
             for size, chunk, part in zip(self.shape, self.chunks, parts, strict=True)
@@ -72,18 +72,18 @@ Array = np.ndarray | ChunkedArray
 
 
 def map_dataset(path: Path, dataset: h5py.Dataset) -> Array:
-    """Return a view of a memory map where the bytes lie in one piece, else what reads its chunks."""
+    """Return a view of a memory map if the bytes are contiguous, otherwise a reader of its chunks."""
     if dataset.chunks:
         return ChunkedArray(path, dataset.name, dataset.shape, dataset.chunks)
     offset = dataset.id.get_offset()
-    if offset is None:  # within the header, where HDF5 puts at most 64 KB
+    if offset is None:  # in the object header, at most 64 KB
         return read_part(path, dataset, ())
     mapped = np.memmap(path, mode="r", dtype=dataset.dtype, offset=offset, shape=dataset.shape)
     return np.asarray(mapped)  # each slice of a memmap takes Python's time
 
 
 def copy_part(values: np.ndarray, array: Array, *parts: Part) -> None:
-    """Write the values at the parts of all axes; at most the first part may be an array of places."""
+    """Write the selected values; only the first part may be an array of indices."""
     if isinstance(array, ChunkedArray):
         array.read_into(values, *parts)
     else:
@@ -99,17 +99,17 @@ def read_part(path: Path, dataset: h5py.Dataset, part: tuple[slice, ...]) -> np.
 
 
 def rows_of_chunks(array: Array) -> int:
-    """How many trajectories have values in one chunk; 0 where the array is mapped."""
+    """Trajectories per chunk; 0 for a mapped array."""
     return array.chunks[0] if isinstance(array, ChunkedArray) else 0
 
 
 @dataclass(frozen=True)
 class _InChunk:
-    """Along one axis, what is wanted of one chunk."""
+    """The selection within one chunk, along one axis."""
 
     read: slice  # of the dataset
     wanted: Part  # of what was read
-    place: slice  # where it belongs among all that is wanted
+    place: slice  # in the output
 
 
 def _in_chunks(places: np.ndarray, chunk: int) -> Iterator[_InChunk]:

@@ -26,7 +26,7 @@ class Advection1dConfig:
     frames: Annotated[int, AtLeast(2)] = 201
     end_time: Positive = 2.0
     max_wave_number: Count = 8
-    files: FilePattern = None  # of data.root
+    files: FilePattern = None  # in data.root
 
     @property
     def cases(self) -> tuple[tuple[float], ...]:

@@ -36,7 +36,7 @@ class Darcy2dConfig:
     betas: Annotated[tuple[Positive, ...], NotEmpty()] = (0.01, 0.1, 1.0, 10.0, 100.0)
     trajectories: Annotated[int, AtLeast(2)] = 1000  # pairs per beta
     grid_points: Annotated[int, AtLeast(4)] = 128  # per axis
-    files: FilePattern = None  # of data.root
+    files: FilePattern = None  # in data.root
 
     @property
     def cases(self) -> tuple[tuple[float], ...]:
