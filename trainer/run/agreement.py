@@ -38,9 +38,9 @@ def same_earlier_part(out: Path, config: Config, seed: int, world: World) -> Ear
     """Return what `out` holds of this run; ConfigError on every rank if they find different states."""
     earlier = on_all_ranks(lambda: earlier_part(out, config, seed), world)
     require_equal(
-        {f"{out}: step of {LAST}": earlier.step, f"{out}: has ended": earlier.ended},
+        {f"--out: step of {LAST}": earlier.step, "--out: has ended": earlier.ended},
         world,
-        "Name a folder that all ranks share in --out",
+        "Name a folder that all ranks share",
     )
     return earlier
 
