@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { assess } from '../src/assess.ts'
 import type { Experiment } from '../src/config/experiment.ts'
 import type { PlannedRun } from '../src/plan/plan.ts'
-import { anExperiment, aRequest, aSource, launchedPlan } from './fixtures/builders.ts'
+import { renderTerminal } from '../src/report/terminal.ts'
+import { anExperiment, aRequest, aResult, aSource, launchedPlan } from './fixtures/builders.ts'
 import { aMachineRecord } from './fixtures/machine/records.ts'
 
 test('clock and curves leave out the warm-up steps of each run, not those of another', async () => {
@@ -39,7 +40,7 @@ test('clock and curves leave out the warm-up steps of each run, not those of ano
     'timed after the same samples in all runs, warm-up steps: 10 of the baseline, 60 of the optimized',
   )
   expect(details['equal work']).toBe(
-    '600 samples and 1000 parameters in every run, updates: 100 of the baseline, 600 of the optimized',
+    '600 samples and 1000 parameters in every run, updates: 100 of the baseline, 600 of the optimized; what a step computes is not read back',
   )
 })
 
@@ -125,4 +126,25 @@ test('two names of one commit tell nothing of a change', async () => {
   expect(warningsOf(`${commit}-dirty`)).toEqual([])
   expect(warningsOf(null)).toEqual([])
   expect(warningsOf(commit, { ...experiment, variants })).toEqual([])
+})
+
+test('a rollout that blows up in one optimized run fails the experiment, and is named', async () => {
+  const gates = {
+    mass_gap: {
+      metric: 'evaluation.mass_gap/a',
+      statistic: 'maximum',
+      at_most: 0.15,
+      severity: 'required',
+      evidence: 'interval',
+    },
+  } as const
+  const result = await aResult(anExperiment({ gates }), ({ id }) => ({
+    evaluation:
+      id === '04-block-1-optimized' ? { not_finite: ['mass_gap/a'] } : { metrics: { 'mass_gap/a': 0.01 } },
+  }))
+  expect(result.verdict).toMatchObject({
+    verdict: 'failed',
+    reason: expect.stringMatching(/^mass_gap failed: .*NaN or infinite in 04-block-1-optimized/),
+  })
+  expect(renderTerminal(result)).toMatch(/mass_gap +\|.*\| failed/)
 })

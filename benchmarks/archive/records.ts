@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { hasHistory, wrongCommits } from './commits.ts'
 import { recordNames } from './layout.ts'
 import { pack, unpack } from './pack.ts'
-import { differing, judgeRecords, writeVerdicts } from './verdicts.ts'
+import { differing, judgedOtherwise, judgeRecords, writeVerdicts } from './verdicts.ts'
 
 const USAGE = `usage: npm run records                        unpack all records into out/records, and judge them again
        npm run records -- --unpack            unpack them alone
@@ -58,6 +58,7 @@ async function checkRecords(): Promise<void> {
     (found) => Object.keys(found).length,
   )
   console.log(`judged ${experiments} experiments and ${ladders} ladders in out/records`)
+  for (const line of judgedOtherwise(verdicts)) console.log(line)
   if (values.write) writeVerdicts(verdicts)
   const problems = differing(verdicts).map(
     (name) =>

@@ -9,11 +9,17 @@ import type { PairedEstimate } from '../../src/judge/paired.ts'
 import { readLadder } from '../../src/ladder/io/ladder-file.ts'
 import { judgeLadder, type RungResult } from '../../src/ladder/judge.ts'
 import { PACKED, recordNames, UNPACKED } from './layout.ts'
+import { byTodaysGates, type TodaysVerdict } from './todays-gates.ts'
 
 const DUMP = join(PACKED, 'verdicts.json')
 const KINDS = ['experiments', 'ladders'] as const
 
 type Verdicts = Record<(typeof KINDS)[number], Record<string, unknown>>
+
+interface OfExperiment {
+  readonly verdict: string
+  readonly byTodaysGates: TodaysVerdict | null
+}
 
 /** Judges all records that hold an experiment or a ladder. */
 export async function judgeRecords(): Promise<Verdicts> {
@@ -40,12 +46,26 @@ export function differing(verdicts: Verdicts): string[] {
   )
 }
 
+/** A line for each record that today's gates, of what it has, judge otherwise than its own did. */
+export function judgedOtherwise({ experiments }: Verdicts): string[] {
+  return Object.entries(experiments as Record<string, OfExperiment>).flatMap(
+    ([name, { verdict, byTodaysGates: today }]) => {
+      if (today === null || today.verdictWithoutThose === verdict) return []
+      const lacks = today.lacks.length === 0 ? '' : `, without ${today.lacks.join(', ')}, which it lacks`
+      return [
+        `${name}: ${verdict} by its own gates, ${today.verdictWithoutThose} by those of its experiment today${lacks}`,
+      ]
+    },
+  )
+}
+
 async function experimentSummary(file: string) {
   const { request, launched, watched, reevaluation } = await readRecorded(file, (recorded) => recorded)
   const { verdict, machineChecks, runs, outcomes } = assess(request, launched, watched, reevaluation)
   const { speedups } = verdict
   return {
     verdict: verdict.verdict,
+    byTodaysGates: await byTodaysGates(file),
     gates: verdict.gates.map(({ gate, baseline, optimized, evidence, status, insensitive }) => ({
       name: gate.name,
       severity: gate.severity,

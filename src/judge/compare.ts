@@ -27,6 +27,8 @@ export interface GateComparison {
   readonly roundedTo: number | null
   /** Held-out numbers that every run reported. */
   readonly heldOut: readonly string[]
+  /** Ids of the optimized runs whose number came out as NaN or infinite, where no baseline run's that it is compared with did. */
+  readonly notFinite: readonly string[]
   /** Why runs lack the time to quality that the gate is of; null where none does. */
   readonly whyNoTimeToQuality: string | null
 }
@@ -76,11 +78,20 @@ function compareGate(
     optimized: optimized && level(gate, optimized),
     evidence: isLevel(gate) ? optimized && worst(gate, optimized) : pairedEstimate(gate, blocks, confidence),
     blocks: blocks.length,
+    notFinite: notFiniteIn(gate, blocks),
     whyNoTimeToQuality: whyNoTimeToQuality(runsOf(blocks), gate.metric),
     repeating: VARIANTS.filter((variant) => repeats({ baseline, optimized }[variant] ?? [])),
     seedless: VARIANTS.filter((variant) => isSeedless(blocks.map((block) => block[variant]))),
     roundedTo: baseline && optimized && coarseStep(gate, baseline, optimized),
   }
+}
+
+/** Of a comparison with what is no number itself nothing is known. */
+function notFiniteIn(gate: Gate, blocks: readonly Block[]): string[] {
+  const [ofBaseline, ofOptimized] = VARIANTS.map((variant) =>
+    blocks.map((block) => block[variant]).filter(({ notFinite }) => notFinite.includes(gate.metric)),
+  )
+  return isLevel(gate) || ofBaseline?.length === 0 ? (ofOptimized ?? []).map(({ runId }) => runId) : []
 }
 
 /** Relative: so much may atomic sums differ in the same training, and no two seeds in three steps. */

@@ -38,6 +38,8 @@ export interface RunSummary extends RunMetrics {
   readonly deviceNames: readonly string[]
   readonly versions: Readonly<Record<string, string>>
   readonly effective: Readonly<Record<string, string | number | boolean>>
+  /** Those of `effective` that say what a step computes; empty where the trainer does not tell. */
+  readonly workKeys: readonly string[]
   /** As the trainer reports it. */
   readonly config: Readonly<Record<string, unknown>>
   /** Sum over the steps. */
@@ -149,6 +151,7 @@ function summarize(
     deviceNames: start.device_names,
     versions: start.versions,
     effective: start.effective,
+    workKeys: start.work_keys ?? [],
     config: start.config,
     samples: sumOf(steps.samples),
     reportedSamples: end.samples,

@@ -59,6 +59,7 @@ function trainersOwn(name: string): MetricRow {
 /** Of a part of the held-out samples as over all of them, such as nrmse/advection1d. */
 function betterByContract(name: string): MetricRow['better'] {
   const [, whole = name] = /^([^/]*)\/.+$/.exec(name) ?? []
+  if (whole.endsWith('rmse')) return 'less'
   const row = whole === HELD_OUT_LOSS ? rowOf(HELD_OUT_LOSS) : rowOf(evaluationMetric(whole))
   return row?.better ?? null
 }

@@ -1,7 +1,8 @@
 // Finds impossible values in an event, and names their place in the source.
 import { sumOf } from '../statistics/averages.ts'
 import { duration } from '../text/numbers.ts'
-import type { RunEnd, StepsWindow } from './events.ts'
+import { shortened } from '../text/wording.ts'
+import type { Evaluation, RunEnd, RunStart, StepsWindow } from './events.ts'
 
 export interface MetricsProblem {
   readonly kind: 'absent' | 'empty' | 'truncated' | 'not-finite' | 'malformed' | 'out-of-order' | 'too-large'
@@ -81,5 +82,35 @@ export function memoryProblem(
         where,
         'malformed',
         `peak_memory_reserved_bytes is ${reserved[rank]} on rank ${rank}, below its peak_memory_allocated_bytes of ${allocated[rank]}. Read both peaks at the end, for the same device and period`,
+      )
+}
+
+/** A name that nothing stands under would compare nothing. */
+export function workProblem(
+  { work_keys: keys = [], effective }: RunStart,
+  where: string,
+): MetricsProblem | null {
+  const unknown = keys.find((key) => !Object.hasOwn(effective, key))
+  return unknown === undefined
+    ? null
+    : problemAt(
+        where,
+        'malformed',
+        `work_keys names ${JSON.stringify(shortened(unknown))}, which effective does not have. Name keys of effective`,
+      )
+}
+
+/** A number is finite or it is not: what is both could pass a gate. */
+export function contradictionProblem(
+  { not_finite: names = [], metrics = {} }: Evaluation,
+  where: string,
+): MetricsProblem | null {
+  const both = names.find((name) => Object.hasOwn(metrics, name))
+  return both === undefined
+    ? null
+    : problemAt(
+        where,
+        'malformed',
+        `not_finite names ${JSON.stringify(shortened(both))}, but metrics has a number of it. Leave out one of them`,
       )
 }

@@ -37,6 +37,10 @@ const runStart = z.object({
       z.union([z.string(), z.number(), z.boolean()], { error: 'a text, a finite number, true or false' }),
     )
     .describe('The settings in effect, read back from the objects and not from the config.'),
+  work_keys: z
+    .array(z.string())
+    .optional()
+    .describe('Keys of effective that say what a step computes, not how. Same work has the same values.'),
 })
 
 const steps = z.object({
@@ -68,6 +72,10 @@ const evaluation = z.object({
     .record(z.string(), z.number())
     .optional()
     .describe('Anything else measured on the held-out split: nrmse, nrmse/advection1d, ...'),
+  not_finite: z
+    .array(z.string())
+    .optional()
+    .describe('Names that are missing in metrics because their numbers came out as NaN or infinite.'),
   seconds: seconds.optional(),
 })
 

@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import { explain } from '../config/parse/explain.ts'
 import {
+  contradictionProblem,
   lengthProblem,
   type MetricsProblem,
   memoryProblem,
@@ -9,6 +10,7 @@ import {
   SEVERAL_WRITERS,
   skippedProblem,
   waitProblem,
+  workProblem,
 } from './event-problems.ts'
 import {
   MAX_STEPS,
@@ -163,7 +165,10 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
     if (draft.start)
       return outOfOrder(`a second run_start. Write a fresh ${draft.name} for each run, and only from rank 0`)
     draft.start = event
-    return lengthProblem({ device_names: event.device_names }, event.world_size, 'ranks', where)
+    return (
+      lengthProblem({ device_names: event.device_names }, event.world_size, 'ranks', where) ??
+      workProblem(event, where)
+    )
   }
   if (!draft.start) return outOfOrder(`${event.event} before run_start`)
   switch (event.event) {
@@ -171,7 +176,7 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
       return addSteps(event, draft, where)
     case 'evaluation':
       draft.evaluations.push(event)
-      return null
+      return contradictionProblem(event, where)
     case 'phase':
       draft.phases.push({ name: event.name, seconds: event.seconds, step: event.step ?? null })
       return null

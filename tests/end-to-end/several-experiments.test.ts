@@ -74,7 +74,7 @@ it('one that fails fails both, and analyze and report take the same', async () =
   const folder = await twoQuestions(5)
   const { exitCode, stdout } = await speedproof(folder, 'run', ...BOTH, '--base', 'main')
   expect(exitCode).toBe(1)
-  expect(stdout).toMatch(/❌ 2 experiments failed on this host: faster failed: .*; regression passed/)
+  expect(stdout).toMatch(/❌ 1 of 2 experiments failed on this host: faster failed: .*; regression passed/)
   expect(await verdictsIn(folder)).toEqual(['failed', 'passed'])
   const analyzed = await speedproof(folder, 'analyze', ...RESULTS)
   expect(analyzed.exitCode).toBe(1)

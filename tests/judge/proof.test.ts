@@ -111,6 +111,7 @@ test('one more block on the wrong side of the limit never turns an open gate int
       seedless: [],
       roundedTo: null,
       heldOut: [],
+      notFinite: [],
       whyNoTimeToQuality: null,
     }).status
   let stillOpen = 0

@@ -5,9 +5,16 @@ import { atFastestSteps, evaluationMetric, isLossOfPart, metricNamed } from '../
 import { isHeldOutMetric, isTimeMetric, needsGpu, needsText } from '../../src/metrics/questions.ts'
 
 describe("a trainer's own metric", () => {
-  test.each(['val_loss', 'val_loss/darcy2d', 'nrmse', 'nrmse/advection1d', 'nrmse/a/b'])(
-    'is an error by the contract if it is called %s',
-    (name) => expect(metricNamed(evaluationMetric(name)).better).toBe('less'),
+  test.each([
+    'val_loss',
+    'val_loss/darcy2d',
+    'nrmse',
+    'nrmse/advection1d',
+    'nrmse/a/b',
+    'rmse',
+    'rollout_nrmse/darcy2d',
+  ])('is an error by the contract if it is called %s', (name) =>
+    expect(metricNamed(evaluationMetric(name)).better).toBe('less'),
   )
 
   test.each(['accuracy', 'nrmse_rollout', 'nrmse/', 'val_loss2', 'constructor', 'rows_bytes'])(

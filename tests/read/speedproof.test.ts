@@ -190,6 +190,17 @@ describe('an event', () => {
     )
   })
 
+  test('that contradicts itself', async () => {
+    expect(await problemOf(changed(1, { effective: { pairs: 8 }, work_keys: ['pairs'] }))).toBeNull()
+    expect(await problemOf(changed(1, { work_keys: ['pairs'] }))).toMatch(
+      /line 1: work_keys names "pairs".*effective/,
+    )
+    expect(await problemOf(changed(4, { metrics: { nrmse: 0.1 }, not_finite: ['mass_gap'] }))).toBeNull()
+    expect(await problemOf(changed(4, { metrics: { nrmse: 0.1 }, not_finite: ['nrmse'] }))).toMatch(
+      /line 4: not_finite names "nrmse".*metrics/,
+    )
+  })
+
   test('has plain values in its read-back', async () => {
     expect(await problemOf(changed(1, { effective: { a: null } }))).toBe(
       'malformed: metrics.jsonl line 1: effective.a: got null, expected a text, a finite number, true or false',

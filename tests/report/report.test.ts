@@ -64,7 +64,7 @@ describe('a report in the terminal', () => {
 
       Checks
         completion: passed, 10 of 10 launches finished
-        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run; what a step computes is not read back
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
@@ -107,7 +107,7 @@ describe('a report in the terminal', () => {
 
       Checks
         completion: passed, 10 of 10 launches finished
-        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run; what a step computes is not read back
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
@@ -151,7 +151,7 @@ describe('a report in the terminal', () => {
 
       Checks
         completion: passed, 10 of 10 launches finished
-        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run; what a step computes is not read back
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
@@ -200,7 +200,7 @@ describe('a report in the terminal', () => {
 
       Checks
         completion: passed, 10 of 10 launches finished
-        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run; what a step computes is not read back
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
@@ -252,7 +252,7 @@ describe('a report in the terminal', () => {
 
       Checks
         completion: passed, 2 of 2 launches finished
-        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run; what a step computes is not read back
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs
@@ -364,16 +364,16 @@ describe('a report in Markdown', () => {
 
       <details><summary>Checks of comparability: 6 passed, 2 not measured</summary>
 
-      | check        | state        | detail                                                                     |
-      | ------------ | ------------ | -------------------------------------------------------------------------- |
-      | completion   | passed       | 8 of 8 launches finished                                                   |
-      | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run                      |
-      | same code    | passed       | the trainer&#39;s sources are the same before and after every run          |
-      | same machine | passed       | 2 x NVIDIA H200 in every run                                               |
-      | steady state | passed       | timed after 10 warm-up steps, the same for all runs                        |
-      | clocks       | passed       | the times that the runs report fit into the time that their processes took |
-      | evaluation   | not measured | not re-evaluated: trainer.evaluate&#95;command is not set                  |
-      | noise floor  | not measured | none stored for this machine and training; measure one with --mode aa      |
+      | check        | state        | detail                                                                                       |
+      | ------------ | ------------ | -------------------------------------------------------------------------------------------- |
+      | completion   | passed       | 8 of 8 launches finished                                                                     |
+      | equal work   | passed       | 640 samples, 40 updates, 1000 parameters in every run; what a step computes is not read back |
+      | same code    | passed       | the trainer&#39;s sources are the same before and after every run                            |
+      | same machine | passed       | 2 x NVIDIA H200 in every run                                                                 |
+      | steady state | passed       | timed after 10 warm-up steps, the same for all runs                                          |
+      | clocks       | passed       | the times that the runs report fit into the time that their processes took                   |
+      | evaluation   | not measured | not re-evaluated: trainer.evaluate&#95;command is not set                                    |
+      | noise floor  | not measured | none stored for this machine and training; measure one with --mode aa                        |
 
       [What each check asks](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#checks)
 

@@ -59,6 +59,7 @@ def test_two_ranks_train_like_one(plain, tmp_path):
     assert (start["world_size"], len(start["device_names"])) == (2, 2)
     assert start["effective"]["wrapper"] == "DistributedDataParallel"
     assert start["effective"]["loader_workers"] == 1
+    assert {"decoded_points", "inverse_terms"} <= set(start["work_keys"]) <= set(start["effective"])
     validator = jsonschema.Draft202012Validator(
         json.loads((ROOT / "schemas/metrics.schema.json").read_text())
     )

@@ -38,8 +38,8 @@ from trainer.run.evaluation.command import (
     evaluate_checkpoint,
     evaluate_runs,
 )
-from trainer.run.evaluation.one_step import Evaluator
-from trainer.run.evaluation.rollouts import Rollouts, _sums
+from trainer.run.evaluation.one_step import Evaluator, relative_errors
+from trainer.run.evaluation.rollouts import Rollouts, _sums, finite_part
 from trainer.run.training import Progress, run_training
 
 CPU = torch.device("cpu")
@@ -198,6 +198,22 @@ def test_the_mass_gap_is_what_a_trajectory_gains_or_loses_of_its_own_size(tmp_pa
     sizes = np.sqrt(np.square(first).mean(axis=(1, 2)))
     found = errors(rollouts, torch.zeros(()))
     assert found["mass_gap/advection1d"] == pytest.approx((gaps / sizes).mean(), rel=1e-4)
+    assert found["mass_gap_max/advection1d"] == pytest.approx((gaps / sizes).max(), rel=1e-4)
+
+
+def test_the_worst_trajectory_is_named_beside_a_mean_that_hides_it(tmp_path):
+    error = torch.tensor([0.4, 0, 0, 0])[:, None, None]
+    found = errors(rollouts_of(tmp_path, "advection1d"), error)
+    others = errors(rollouts_of(tmp_path, "advection1d"), torch.zeros(()))["mass_gap_max/advection1d"]
+    assert others < 1e-4
+    assert found["mass_gap_max/advection1d"] == pytest.approx(4 * found["mass_gap/advection1d"], rel=1e-3)
+
+
+def test_each_field_has_a_relative_error_of_its_own():
+    """A pressure of 100,000 Pa beside a velocity of 1 m/s: an error of half the velocity is no small one."""
+    target = torch.stack([torch.full((2, 8), 1.0), torch.full((2, 8), 1e5)], dim=1)
+    predicted = target + torch.tensor([[0.5, 0.0], [0.0, 1e4]])[..., None]
+    assert relative_errors(predicted, target).tolist() == pytest.approx([0.25, 0.05])
 
 
 def test_two_dimensional_modes_are_counted_by_their_shell(tmp_path):
@@ -213,8 +229,21 @@ def test_two_dimensional_modes_are_counted_by_their_shell(tmp_path):
     assert "mass_gap/darcy2d" not in found
 
 
-def test_a_rollout_that_blows_up_leaves_its_numbers_out(tmp_path):
-    assert errors(rollouts_of(tmp_path, "advection1d"), torch.tensor(float("inf"))) == {}
+def test_of_a_rollout_that_blows_up_no_number_is_finite(tmp_path):
+    found = errors(rollouts_of(tmp_path, "advection1d"), torch.tensor(float("inf")))
+    assert {"rollout_nrmse/advection1d", "mass_gap/advection1d", "mass_gap_max/advection1d"} <= set(found)
+    assert finite_part(found) == {}
+
+
+@pytest.mark.slow
+def test_what_is_not_finite_is_named_in_place_of_its_number(tmp_path, monkeypatch):
+    blown_up = {"rollout_nrmse/advection1d": 0.5, "mass_gap/advection1d": math.nan}
+    monkeypatch.setattr(Evaluator, "rollout_errors", lambda *_: blown_up)
+    run_training(tiny_config(tmp_path), tmp_path, 3, Progress())
+    last = events(tmp_path, "evaluation")[-1]
+    assert last["not_finite"] == ["mass_gap/advection1d"]
+    assert last["metrics"]["rollout_nrmse/advection1d"] == 0.5
+    assert "mass_gap/advection1d" not in last["metrics"]
 
 
 def test_a_rollout_takes_no_more_memory_than_the_batches_of_the_evaluation(tmp_path):

@@ -8,7 +8,7 @@ from tiny import tiny_config
 
 from trainer.build import build_choices, build_model, build_objective, build_rates
 from trainer.config.schema import RecipeConfig
-from trainer.losses.read_back import read_back_recipe
+from trainer.losses.read_back import WORK_KEYS, read_back_recipe
 from trainer.losses.terms import TERMS
 from trainer.process.world import World
 from trainer.run.step.learner import Learner
@@ -55,18 +55,26 @@ CHANGED = {
 
 def read_back(folder, *overrides: str) -> dict[str, str]:
     config = tiny_config(folder, *TWO_TASKS, *overrides)
-    of_steps = read_back_recipe(
+    of_steps = read_back_work(config)
+    average = Learner(config, 0, ALONE).effective()["ema"]
+    return {**of_steps, **build_rates(config).effective(), "ema": average}
+
+
+def read_back_work(config) -> dict[str, str]:
+    return read_back_recipe(
         build_objective(build_model(config), config),
         build_choices(config, 0),
         config.cut,
         config.train.pairs_per_update,
     )
-    average = Learner(config, 0, ALONE).effective()["ema"]
-    return {**of_steps, **build_rates(config).effective(), "ema": average}
 
 
 def test_every_key_of_the_recipe_is_here():
     assert {change.split("=")[0] for change in CHANGED} == {field.name for field in fields(RecipeConfig)}
+
+
+def test_what_is_declared_as_work_is_all_that_a_step_reads_back_of_it(tmp_path):
+    assert set(read_back_work(tiny_config(tmp_path, *TWO_TASKS))) == set(WORK_KEYS)
 
 
 def test_without_a_recipe_it_is_the_whole_work(tmp_path):

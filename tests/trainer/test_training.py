@@ -153,6 +153,7 @@ def test_the_evaluation_covers_the_held_out_split(plain):
         *(f"{name}/advection1d" for name in one_step),
         *(f"rollout_{name}/advection1d" for name in ROLLOUT_ERRORS),
         "mass_gap/advection1d",
+        "mass_gap_max/advection1d",
     }
     assert events(plain, "run_start")[0]["evaluation_samples"] == 4 * (5 + 4)
 

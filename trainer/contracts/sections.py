@@ -74,7 +74,7 @@ class TrainConfig:
 class EvaluationConfig:
     every_updates: CountOrZero = 0  # 0 = only at the end
     batch_pairs: Count = 256  # per rank, of the finest grid, and of coarser ones as many points; for memory
-    rollout_trajectories: CountOrZero = 8  # of each file, predicted step after step at the end of a run
+    rollout_trajectories: CountOrZero = 8  # of each file, predicted step after step; 0 = none
 
 
 @dataclass(frozen=True)

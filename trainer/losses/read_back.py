@@ -11,11 +11,17 @@ from trainer.losses.choices import StepChoices
 from trainer.losses.objective import Objective
 from trainer.losses.task_terms import TaskTerms
 
+# What run_start declares as work. Who adds a key here has it compared between the variants of same work.
+WORK_KEYS = ("decoded_points", "inverse_terms", "prior_terms", "step_pairs", "task_pairs")
+
 
 def read_back_recipe(
     objective: Objective, choices: StepChoices, cut: UpdateCut, pairs_per_update: int
 ) -> dict[str, str]:
-    """The terms of the objective and the places where it looks; when terms are due, and of how many pairs."""
+    """The terms of the objective and the places where it looks; when terms are due, and of how many pairs.
+
+    Its keys are WORK_KEYS.
+    """
     parts, shares = list(objective.tasks), choices.recipe.shares(len(choices.plans))
     groups = {term.group for part in parts for term in part.terms}
     in_step = pairs_per_update // cut.cut_into

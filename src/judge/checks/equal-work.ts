@@ -9,13 +9,15 @@ import { listed, shortened } from '../../text/wording.ts'
 import type { VerdictInput } from '../verdict-input.ts'
 import { type Check, checkOf } from './check.ts'
 import { describeDifference, perVariant } from './run-differences.ts'
+import { readBackWorkDetail, readBackWorkProblems } from './work-read-back.ts'
 
 export function checkEqualWork({
   experiment,
   measured,
   configs,
 }: Pick<VerdictInput, 'experiment' | 'measured' | 'configs'>): Check {
-  return checkOf('equal work', equalWorkProblems(experiment, measured, configs), equalWorkDetail(measured))
+  const detail = `${equalWorkDetail(measured)}${readBackWorkDetail(experiment, measured)}`
+  return checkOf('equal work', equalWorkProblems(experiment, measured, configs), detail)
 }
 
 function equalWorkProblems(
@@ -70,6 +72,7 @@ function equalWorkProblems(
     ),
     ...reportedConfigProblems(experiment, runs),
     ...(configs === null ? [] : otherConfigProblems(runs, configs)),
+    ...readBackWorkProblems(experiment, runs),
   ]
 }
 

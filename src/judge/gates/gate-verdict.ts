@@ -57,7 +57,8 @@ function decide(
   comparison: GateComparison,
   stopped: WhyStopped | null,
 ): { status: GateStatus; reason: string } {
-  const { gate, evidence } = comparison
+  const { gate, evidence, notFinite } = comparison
+  if (notFinite.length > 0) return { status: 'failed', reason: notFiniteText(comparison) }
   if (evidence === null) return { status: 'not-measured', reason: whyNotMeasured(comparison) }
   const { estimate, bounds, pairs } = evidence
   if (gate.evidence === 'point') {
@@ -83,6 +84,11 @@ function decide(
   if (clears(gate, good)) return { status: 'passed', reason: 'the whole interval clears the limit' }
   if (!clears(gate, bad)) return { status: 'failed', reason: 'the whole interval misses the limit' }
   return { status: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}` }
+}
+
+/** On no limit's good side: that the number is missing is proof enough. */
+function notFiniteText({ gate, notFinite }: GateComparison): string {
+  return `${gate.metric} came out as NaN or infinite in ${listed(notFinite, 4)}, which no limit allows`
 }
 
 function whyNotMeasured(comparison: GateComparison): string {

@@ -40,6 +40,8 @@ const NAMES = Object.keys(MEASURES) as MetricFrom<'run'>[]
 
 export interface RunMetrics {
   readonly metrics: Metrics
+  /** Missing ones of the last evaluation that came out as NaN or infinite. */
+  readonly notFinite: readonly string[]
   /** Of each time to quality that the run does not have, though its baseline has finished: why. */
   readonly noTimeToQuality: Readonly<Record<string, NoTimeToQuality>>
 }
@@ -55,6 +57,7 @@ export function metricsOf(run: MeasuredRun, windowSamples: number): RunMetrics {
       ...lastEvaluation(run.metrics),
       ...fastest.map((name) => [atFastestSteps(name), fast && MEASURES[name](fast)] as const),
     ]),
+    notFinite: (run.metrics.evaluations.at(-1)?.not_finite ?? []).map(evaluationMetric),
     noTimeToQuality: Object.fromEntries(
       measured.flatMap(([name, value]) =>
         typeof value === 'object' && value !== null ? [[name, value] as const] : [],

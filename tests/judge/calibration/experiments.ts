@@ -62,6 +62,7 @@ export function decideAt(
       seedless: [],
       roundedTo: null,
       heldOut: [],
+      notFinite: [],
       whyNoTimeToQuality: null,
     })
     decision = { status, blocks }

@@ -129,7 +129,7 @@ describe('the whole line of an A/A', () => {
 
       Checks
         completion: passed, 14 of 14 launches finished
-        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run
+        equal work: passed, 640 samples, 40 updates, 1000 parameters in every run; what a step computes is not read back
         same code: passed, the trainer's sources are the same before and after every run
         same machine: passed, 2 x NVIDIA H200 in every run
         steady state: passed, timed after 10 warm-up steps, the same for all runs

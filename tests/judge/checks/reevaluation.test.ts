@@ -218,6 +218,19 @@ describe('an experiment whose checkpoints were evaluated again', () => {
     const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
     expect(verdict.reason).toContain('the evaluation did not report evaluation.nrmse')
   })
+
+  test('claims nothing of a metric that the trainings did not report', async () => {
+    const common = { severity: 'required', evidence: 'interval' } as const
+    const gates = { loss_delta: { below: 0.001, ...common }, nrmse_ratio: { at_most: 1.03, ...common } }
+    const experiment = evaluated({ gates })
+    const launched = await launchedPlan(experiment)
+    const numbers = new Map(launched.map(({ outcome }) => [outcome.run.id, { val_loss: 0.02 }]))
+    const reevaluation = { launch: aLaunchRecord(), numbers, problem: null, doubled: [] }
+    const { verdict } = assess(aRequest({ experiment }), launched, undefined, reevaluation)
+    const evaluation = verdict.checks.find(({ name }) => name === 'evaluation')
+    expect(evaluation).toMatchObject({ status: 'passed', detail: expect.stringContaining('val_loss') })
+    expect(evaluation?.detail).not.toContain('nrmse')
+  })
 })
 
 describe('nothing is evaluated again', () => {

@@ -242,6 +242,46 @@ describe('the memory gate', () => {
   })
 })
 
+describe('a number that came out as NaN or infinite', () => {
+  const metric = 'evaluation.mass_gap/advection1d'
+  const [level, ratio] = [
+    aGate({ metric, statistic: 'maximum', direction: 'at_most', limit: 0.15 }),
+    aGate({ metric, statistic: 'ratio', direction: 'at_most', limit: 1.1 }),
+  ]
+  /** Four blocks; `lacking` are the runs without a number, of which `named` came out so. */
+  const judgedWithout = (gate: Gate, lacking: readonly string[], named = lacking) => {
+    const runs = blocksOf(metric, Array(4).fill({ baseline: 0.1, optimized: 0.1 })).map((run) => ({
+      ...run,
+      metrics: lacking.includes(run.runId) ? {} : run.metrics,
+      notFinite: named.includes(run.runId) ? [metric] : [],
+    }))
+    const [comparison] = compare(runs, [gate]).gates
+    if (!comparison) throw new Error('no gate')
+    return judgeGate(comparison)
+  }
+
+  test('fails a level and a comparison, and is named with its run', () => {
+    for (const gate of [level, ratio])
+      expect(judgedWithout(gate, ['block-2-optimized'])).toMatchObject({
+        status: 'failed',
+        reason: expect.stringMatching(/mass_gap\/advection1d .*NaN.* block-2-optimized/),
+      })
+  })
+
+  test('leaves the gate open where the trainer does not say why it is missing', () => {
+    expect(judgedWithout(level, ['block-2-optimized'], []).status).toBe('not-measured')
+    expect(judgedWithout(level, ['block-1-optimized', 'block-2-optimized'], []).status).toBe('not-measured')
+  })
+
+  test('of the baseline fails no level, and leaves a comparison open, whatever the optimized run has', () => {
+    expect(judgedWithout(level, ['block-2-baseline']).status).toBe('passed')
+    expect(judgedWithout(ratio, ['block-2-baseline']).status).toBe('not-measured')
+    const both = ['block-2-baseline', 'block-2-optimized']
+    expect(judgedWithout(level, both).status).toBe('failed')
+    expect(judgedWithout(ratio, both).status).toBe('not-measured')
+  })
+})
+
 describe('a number that is not there', () => {
   test('is not blamed on a run where no block is whole', () => {
     const none = {
@@ -253,6 +293,7 @@ describe('a number that is not there', () => {
       seedless: [],
       roundedTo: null,
       heldOut: [],
+      notFinite: [],
       whyNoTimeToQuality: null,
     }
     expect(judgeGate({ ...none, blocks: 0 }).reason).toBe('no block has two finished runs')
@@ -272,6 +313,7 @@ describe('a number that is not there', () => {
       seedless: [],
       roundedTo: null,
       heldOut: [],
+      notFinite: [],
       whyNoTimeToQuality: '1 of 8 runs do not end there',
     }
     expect(judgeGate(late)).toMatchObject({ status: 'not-measured', reason: late.whyNoTimeToQuality })
@@ -290,6 +332,7 @@ describe('a number that is not there', () => {
         seedless: [],
         roundedTo: null,
         heldOut: names,
+        notFinite: [],
         whyNoTimeToQuality: null,
       }).reason
     const missing = 'not every run reported a usable evaluation.acuracy'
@@ -316,6 +359,7 @@ describe('a number that is not there', () => {
         seedless: [],
         roundedTo: null,
         heldOut: [],
+        notFinite: [],
         whyNoTimeToQuality: null,
       })
       expect(verdict).toMatchObject({

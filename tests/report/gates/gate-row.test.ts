@@ -21,6 +21,7 @@ function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
     seedless: [],
     roundedTo: null,
     heldOut: [],
+    notFinite: [],
     whyNoTimeToQuality: null,
     reason: '',
     insensitive: false,

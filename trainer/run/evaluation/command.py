@@ -32,6 +32,7 @@ from trainer.process.terminal import be_quiet, say, show_progress
 from trainer.process.world import World, open_world
 from trainer.run.checkpoint.files import LAST, is_of_data, read_checkpoint
 from trainer.run.evaluation.one_step import Evaluator, beside_judged
+from trainer.run.evaluation.rollouts import finite_part
 
 
 class CheckpointErrors(NamedTuple):
@@ -213,7 +214,8 @@ def _require_checkpoint(path: Path) -> None:
 
 def _errors(evaluator: Evaluator, weights: dict[str, torch.Tensor]) -> dict[str, float]:
     errors = evaluator.errors(weights)
-    return {"val_loss": errors.val_loss, **errors.metrics(), **evaluator.rollout_errors(weights)}
+    rollouts = finite_part(evaluator.rollout_errors(weights))
+    return {"val_loss": errors.val_loss, **errors.metrics(), **rollouts}
 
 
 def as_text(found: CheckpointErrors, *, as_json: bool) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from trainer.build import build_model
@@ -27,7 +28,7 @@ class TaskErrors:
 
     val_loss: float
     persistence_loss: float  # of predicting no change; in a steady task, of predicting the training mean
-    nrmse: float  # mean over pairs of |error| / |u| in physical units
+    nrmse: float  # mean over pairs and fields of |error| / |u| in physical units
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,7 @@ class Evaluator:
         unchanged = batch.field if means is None else torch.from_numpy(means[pairs.file_of(chosen)])
         unchanged = unchanged.to(target)
         units = [part.to(target) for part in pairs.target_units(chosen)]
-        error = physical(prediction, *units) - physical(target, *units)
-        relative = error.flatten(1).norm(dim=1) / physical(target, *units).flatten(1).norm(dim=1).clamp_min(
-            1e-12
-        )
+        relative = relative_errors(physical(prediction, *units), physical(target, *units))
         return torch.stack(
             [
                 (prediction - target).square().flatten(1).mean(dim=1).sum(),
@@ -136,3 +134,14 @@ class Evaluator:
                 relative.new_tensor(len(relative)),
             ]
         )
+
+
+def relative_errors(
+    predicted: Float[Tensor, "pairs fields *grid"], target: Float[Tensor, "pairs fields *grid"]
+) -> Float[Tensor, " pairs"]:
+    """Return |error| / |u| of each pair, the mean over its fields, as PDEBench's metrics code does.
+
+    Over all fields at once, in physical units, the one with the largest numbers would be all that counts.
+    """
+    error, size = (part.flatten(2).norm(dim=2) for part in (predicted - target, target))
+    return (error / size.clamp_min(1e-12)).mean(dim=1)

@@ -14,17 +14,22 @@ from trainer.config import Config, config_hash, to_plain
 from trainer.data.batches.feed import Feed
 from trainer.data.splits import Data
 from trainer.errors import Diverged
+from trainer.losses.read_back import WORK_KEYS
 from trainer.model.latent_operator import parameter_count
 from trainer.process.clock import seconds_since_start
 from trainer.process.terminal import say
 from trainer.process.world import World
 from trainer.run.checkpoint.manager import CheckpointManager
 from trainer.run.evaluation.one_step import Evaluator, beside_judged
+from trainer.run.evaluation.rollouts import finite_part
 from trainer.run.record.metrics_file import SCHEMA_VERSION, MetricsFile
 from trainer.run.step.fallback import Started
 from trainer.run.step.learner import Learner
 from trainer.sharding import whole_state
 from trainer.switches.process.process_switches import ProcessSwitches
+
+# Evaluations from one with rollouts to the next: a drift that one-step errors hide is seen as it comes.
+ROLLOUTS_EVERY = 5
 
 
 def write_run_start(
@@ -58,6 +63,7 @@ def write_run_start(
             **switches.effective(),
             **checkpoints.writer.effective(),
         },
+        work_keys=list(WORK_KEYS),
         resumed_at_steps=list(checkpoints.earlier.resumed_at_steps) or None,
     )
 
@@ -74,7 +80,9 @@ def write_evaluation(metrics: MetricsFile, step: int, evaluator: Evaluator, lear
     numbers = {name: {"val_loss": found.val_loss, **found.metrics()} for name, found in errors.items()}
     judged = errors[config.judged_weights]
     is_last = step == config.cut.steps
-    rollouts = evaluator.rollout_errors(weights[config.judged_weights]) if is_last else {}
+    rolls_out = is_last or config.cut.is_due(step, ROLLOUTS_EVERY * config.evaluation.every_updates)
+    rollouts = evaluator.rollout_errors(weights[config.judged_weights]) if rolls_out else {}
+    finite = finite_part(rollouts)
     if is_last and evaluator.world.rank == 0:
         nrmse = judged.metrics()["nrmse"]
         say(f"held-out loss {judged.val_loss:.4g}, NRMSE {nrmse:.4g} after {step} steps", sys.stdout)
@@ -83,7 +91,8 @@ def write_evaluation(metrics: MetricsFile, step: int, evaluator: Evaluator, lear
         step=step,
         samples_seen=round(config.cut.position(step) * config.train.pairs_per_update),
         val_loss=judged.val_loss,
-        metrics={**beside_judged(numbers, config.judged_weights), **judged.metrics(), **rollouts},
+        metrics={**beside_judged(numbers, config.judged_weights), **judged.metrics(), **finite},
+        not_finite=sorted(rollouts.keys() - finite.keys()) or None,
         seconds=time.perf_counter() - started,
     )
     return judged.val_loss
