@@ -366,7 +366,7 @@ def test_a_compressed_dataset_that_rotted_is_named(tmp_path):
     content[place] ^= 255
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"rotten\.hdf5: tensor: cannot be read"):
-        open_field_file(path).states()
+        open_field_file(path).states().take(ROWS, FRAMES, 1)
 
 
 def test_a_parameter_in_single_precision_is_the_number_that_was_meant(tmp_path):

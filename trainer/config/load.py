@@ -11,6 +11,7 @@ from trainer.config.reader import Reader
 from trainer.config.rules import broken_rules
 from trainer.config.schema import Config
 from trainer.config.yaml12 import parse_yaml, read_document
+from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError, Problem
 
 
@@ -43,8 +44,15 @@ def _read(document: object) -> tuple[Config, list[Problem]]:
 
 
 def to_plain(config: Config) -> dict[str, object]:
-    """The config as JSON would hold it."""
-    return json.loads(json.dumps(dataclasses.asdict(config), allow_nan=False))
+    """The config as JSON would hold it.
+
+    `files` is left out where it is None: otherwise the hash of every older config would change.
+    """
+    plain = json.loads(json.dumps(dataclasses.asdict(config), allow_nan=False))
+    for task in TASKS:
+        if plain["data"][task].get("files", "") is None:
+            del plain["data"][task]["files"]
+    return plain
 
 
 def config_hash(config: Config) -> str:

@@ -50,7 +50,16 @@ class NotEmpty:
         return "with at least one entry"
 
 
-Range = AtLeast | MoreThan | Between | NotEmpty
+@dataclass(frozen=True)
+class NoFolder:
+    def holds(self, value: str) -> bool:
+        return "/" not in value
+
+    def words(self) -> str:
+        return "without a folder, since files lie directly in data.root"
+
+
+Range = AtLeast | MoreThan | Between | NotEmpty | NoFolder
 
 Count = Annotated[int, AtLeast(1)]
 CountOrZero = Annotated[int, AtLeast(0)]
@@ -58,4 +67,5 @@ Positive = Annotated[float, MoreThan(0)]
 Seconds = Annotated[float, Between(0.001, 1e6)]  # torch counts milliseconds in 32 bits
 Weight = Annotated[float, AtLeast(0)]
 Decay = Annotated[float, Between(0, 1)]
+FilePattern = Annotated[str, NoFolder()] | None  # file name with * and ?; None: any
 AveragedUpdates = Annotated[float, Between(0.1, 1e6)]  # whose decay is neither 0 nor 1

@@ -12,7 +12,10 @@ Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]  # of its files: traine
 
 @runtime_checkable
 class TaskSettings(Protocol):
-    """The part of the config that says how a task's data are made; one file per case."""
+    """The part of the config that says how a task's data are made; one file per case.
+
+    With a field `files: FilePattern = None`, a config can select the task's files in data.root by name.
+    """
 
     trajectories: int  # per file
 
@@ -49,6 +52,7 @@ class Task:
     # Of settings, seed and case number; and of the case's values and their hash. None: files are given.
     generate: Callable[[TaskSettings, int, int], np.ndarray] | None = None
     write: Callable[[Path, TaskSettings, int, np.ndarray, str], None] | None = None
+    files: str | None = None  # file name pattern, if nothing else separates them from another task's
     conserved: bool = False
     positive: bool = False
     zero_border: bool = False

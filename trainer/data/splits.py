@@ -19,6 +19,7 @@ class Data:
     train: TaskSet
     held_out: TaskSet
     content_hash: str
+    content_hashes: dict[str, tuple[str, ...]]  # of the files of each task
 
 
 def open_data(config: Config, *, generates: bool = True) -> Data:
@@ -42,4 +43,5 @@ def open_data(config: Config, *, generates: bool = True) -> Data:
         TaskSet(tuple(train), config.task_shares),
         TaskSet(tuple(held_out), config.task_shares),
         data_hash(data, files, content_hashes, split),
+        content_hashes,
     )

@@ -22,6 +22,7 @@ from trainer.process.world import World, open_world
 from trainer.profiling.memory import held_bytes, worker_bytes
 from trainer.profiling.regions import Place, Regions
 from trainer.profiling.work import flops_per_pair
+from trainer.run.agreement import open_same_data, require_same_start
 from trainer.run.record.step_clock import step_clock
 from trainer.run.step.learner import Learner
 from trainer.switches.process.nccl import set_nccl_environment
@@ -60,6 +61,7 @@ def profile(config: Config, out: Path, seed: int, steps: int) -> int:
         )
     set_nccl_environment(config.speed.nccl, out, rank_from_environment()[0])
     with open_world(config.train.timeout_seconds) as world:
+        require_same_start(config, seed, world)
         require_world_fits(config, world.size)
         parts = replace(config, speed=replace(config.speed, cuda_graph=False, trace_updates=0))
         require_device_fits(parts.speed, world.device.type, world.size)
@@ -76,7 +78,7 @@ def profile(config: Config, out: Path, seed: int, steps: int) -> int:
 def measure(config: Config, world: World, out: Path, seed: int, steps: int) -> Profile:
     """Warm up, time whole steps, trace a few, then time steps part by part; all of them train."""
     updates = WARM_UPS + steps + TRACED + steps
-    data = open_data(config)
+    data = open_same_data(lambda: open_data(config), config.data.root, world)
     share = Share(
         data.train.schedule(config.train.pairs_per_update, seed, config.train.rest, config.cut.cut_into),
         world.rank,

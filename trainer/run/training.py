@@ -16,8 +16,9 @@ from trainer.process.prefetch import BackgroundTask, hash_triton
 from trainer.process.ranks import rank_from_environment
 from trainer.process.terminal import say, show_progress
 from trainer.process.world import open_world
+from trainer.run.agreement import open_same_data, require_same_start, same_earlier_part
 from trainer.run.checkpoint.manager import CheckpointManager
-from trainer.run.checkpoint.resume import Earlier, earlier_part, require_same_data, set_aside
+from trainer.run.checkpoint.resume import Earlier, require_same_data, set_aside
 from trainer.run.evaluation.one_step import Evaluator
 from trainer.run.failures.checksum import require_equal_weights
 from trainer.run.failures.simulated import requested_fault
@@ -49,15 +50,16 @@ def run_training(config: Config, out: Path, seed: int, progress: Progress, *, re
     hashing = hash_triton() if runs_kernels(config.speed) else None
     with open_world(config.train.timeout_seconds) as world, hold_folder(out, world):
         join_seconds = time.perf_counter() - joining
+        require_same_start(config, seed, world, resume=resume)
         require_world_fits(config, world.size)
         require_device_fits(config.speed, world.device.type, world.size)
-        earlier = earlier_part(out, config, seed) if resume else Earlier()
+        earlier = same_earlier_part(out, config, seed, world) if resume else Earlier()
         if earlier.ended and earlier.step == config.cut.steps:  # its record is left as it is
             if world.rank == 0:
                 say(f"{out}: already has all {earlier.step} steps; nothing is left to train")
             return
         opening = time.perf_counter()
-        data = reading.wait() or open_data(config)
+        data = open_same_data(lambda: reading.wait() or open_data(config), config.data.root, world)
         require_same_data(earlier, data, config.data.root, out, world)
         schedule = data.train.schedule(
             config.train.pairs_per_update, seed, config.train.rest, config.cut.cut_into

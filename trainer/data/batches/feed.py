@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch.multiprocessing import get_start_method
 from torch.utils.data import DataLoader, Dataset
 
 from trainer.contracts.sections import AnySpeed
@@ -64,6 +65,9 @@ class LoaderFeed:
         self, pairs: TaskSet, share: Share, steps: range, speed: AnySpeed, device: torch.device
     ) -> None:
         self.device, self.micro_steps = device, share.micro_steps
+        if speed.loader_workers and get_start_method() == "fork":
+            for task in pairs.tasks:
+                task.load_chunked()
         self.loader = DataLoader(
             _MicroBatches(pairs, share),
             batch_size=None,

@@ -14,7 +14,10 @@ from trainer.data.conditions import condition_vectors
 from trainer.data.files.normalisation import FieldUnits, Normalisation, log_conditions, normalise
 from trainer.data.files.pairs import PairTable
 from trainer.data.layouts.field_file import FieldFile, States
+from trainer.data.layouts.pieces import Pieces
 from trainer.data.threads import on_threads
+from trainer.process.ranks import is_first_rank
+from trainer.process.terminal import show_progress
 
 # Read at once by a thread, or one trajectory where that is larger; for a GPU into pinned memory, which torch
 # keeps: as much for each thread.
@@ -23,7 +26,10 @@ PART_BYTES = 2**22
 
 @dataclass(frozen=True)
 class MappedPairs:
-    """Reads pairs of one split from files; opened lazily, so that each worker process has its own maps."""
+    """Reads pairs of one split from files; opened lazily, so that each worker process has its own maps.
+
+    Trajectories of chunked files stay in memory once they were read.
+    """
 
     task: Task
     tasks: tuple[str, ...]  # of the whole training, which the conditions tell apart
@@ -80,7 +86,22 @@ class MappedPairs:
 
     @cached_property
     def states_of_files(self) -> list[States]:
-        return [file.states() for file in self.files]
+        return self.open_states(keeps=True)
+
+    def open_states(self, *, keeps: bool) -> list[States]:
+        return [file.states(self.table.rows_of(index), keeps=keeps) for index, file in enumerate(self.files)]
+
+    def load_chunked(self) -> None:
+        """Read the chunked files of this split now, so that forked processes share them."""
+        chunked = [states for states in self.states_of_files if isinstance(states, Pieces)]
+        for number, states in enumerate(chunked, 1):
+            states.load(self.every)
+            if is_first_rank():
+                show_progress("reading the data, file", number, len(chunked), stays=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the open files out: a process that is not forked opens them itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "states_of_files"}
 
 
 class ResidentPairs:
@@ -102,7 +123,7 @@ class ResidentPairs:
 
     def _read_files(self, mapped: MappedPairs) -> None:
         """Straight into place; to a GPU through pinned pages, while other threads read."""
-        files = mapped.states_of_files  # opened before threads would do so at the same time
+        files = mapped.open_states(keeps=False)  # before threads would do so at the same time
         at_once = max(1, PART_BYTES // self.states[0].nbytes)
 
         def read(first: int) -> None:

@@ -23,8 +23,13 @@ KEY_DIGITS = 12  # in the names of generated folders
 Check = Callable[[Path, tuple[float, ...]], None]  # of a file and its case; ConfigError where it is bad
 
 
-def generated_files(config: DataConfig, task: Task, *, generates: bool, check: Check) -> list[Path]:
-    """Return a file per case, in the config's order; make those that are not there, or refuse to."""
+def generated_files(
+    config: DataConfig, task: Task, *, generates: bool, check: Check, others: str = ""
+) -> list[Path]:
+    """Return a file per case, in the config's order; make those that are not there, or refuse to.
+
+    `others` says why the files in data.root do not belong to the task.
+    """
     settings: TaskSettings = getattr(config, task.name)
     folder = Path(config.root) / f"{task.name}-{_cache_key(config, task)}"
     paths = [folder / f"{task.name}-{_case_name(task, case)}.hdf5" for case in settings.cases]
@@ -37,7 +42,7 @@ def generated_files(config: DataConfig, task: Task, *, generates: bool, check: C
     if missing and not (task.generate and task.write):
         raise ConfigError(
             f"data.{task.name}: {config.root} has no file of this task, and the task has no generator. "
-            "Put its files there"
+            f"Put its files there{others}"
         )
     if missing:
         with _lock(folder.with_suffix(".lock")):
@@ -107,5 +112,7 @@ def _case_name(task: Task, case: tuple[float, ...]) -> str:
 
 
 def _cache_key(config: DataConfig, task: Task) -> str:
-    made_of = [task.solver_version, config.seed, dataclasses.asdict(getattr(config, task.name))]
+    settings = dataclasses.asdict(getattr(config, task.name))
+    settings.pop("files", None)  # selects the user's own files, not generated ones
+    made_of = [task.solver_version, config.seed, settings]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:KEY_DIGITS]

@@ -24,9 +24,11 @@ from trainer.data.files.normalisation import (
     require_in_range,
 )
 from trainer.data.files.pairs import Splits
-from trainer.data.layouts.field_file import FieldFile, map_dataset, open_hdf5
+from trainer.data.layouts.field_file import FieldFile
+from trainer.data.layouts.stored import open_hdf5, read_part
 from trainer.data.threads import on_threads
 
+HASHED_BYTES = 2**24  # read at once by each thread
 FOLDER = "measured"  # in data.root
 SOURCES = Path(__file__).parents[1]  # of all that reads and measures
 
@@ -65,14 +67,24 @@ def _content_hash(file: FieldFile) -> str:
     """What a file of ours says of itself holds until its fields are changed in place."""
     if file.content_hash and file.content_hash == _hash_of_fields(file):
         return file.content_hash
-    return hashlib.sha256(np.memmap(file.path, mode="r", dtype=np.uint8)).hexdigest()
+    found = hashlib.sha256()
+    with file.path.open("rb") as opened:
+        while part := opened.read(HASHED_BYTES):
+            found.update(part)
+    return found.hexdigest()
 
 
 def _hash_of_fields(file: FieldFile) -> str:
+    """Read in parts; a part is a whole number of chunks if it has room for one."""
     found = hashlib.sha256()
     with open_hdf5(file.path) as opened:
         for key in file.keys:
-            found.update(map_dataset(file.path, opened[key]))
+            dataset = opened[key]
+            rows = max(1, HASHED_BYTES * len(dataset) // dataset.nbytes)
+            if dataset.chunks and rows > dataset.chunks[0]:
+                rows -= rows % dataset.chunks[0]
+            for first in range(0, len(dataset), rows):
+                found.update(read_part(file.path, dataset, (slice(first, first + rows),)))
     return found.hexdigest()
 
 

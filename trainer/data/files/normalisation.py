@@ -84,9 +84,9 @@ def require_in_range(task: Task, files: list[FieldFile], table: PairTable, every
     """ConfigError on NaN, infinity and values of TOO_LARGE; measuring the units asks it of their split."""
 
     def look_through(index: int) -> None:
-        file = files[index]
-        states = file.states()
-        for row, frames in product(table.row[table.file_index == index], _parts(task, file)):
+        file, rows = files[index], table.rows_of(index)
+        states = file.states(rows)
+        for row, frames in product(rows, _parts(task, file)):
             fields = states.take(np.full(len(frames), row), frames, every)
             _range(file, int(row), frames, fields)
             if (blank := _blank(fields)) is not None:
@@ -101,7 +101,8 @@ def measure_mean_targets(
     """Return the mean solution of a steady task, normalised, (files, fields, *grid) float32."""
 
     def mean_of(index: int) -> np.ndarray:
-        rows, states = table.row[table.file_index == index], files[index].states()
+        rows = table.rows_of(index)
+        states = files[index].states(rows)
         total = sum(states.take(np.array([row]), np.array([1]), every).astype(np.float64) for row in rows)
         return (total / len(rows))[0].astype(np.float32)
 
@@ -121,10 +122,10 @@ def _field_units(
     task: Task, files: list[FieldFile], table: PairTable, every: int, frames: np.ndarray
 ) -> FieldUnits:
     def of_file(index: int) -> tuple[np.ndarray, list[float]]:
-        file = files[index]
-        states, total, squares, count = file.states(), 0.0, 0.0, 0
+        file, rows = files[index], table.rows_of(index)
+        states, total, squares, count = file.states(rows), 0.0, 0.0, 0
         lowest, highest, unwritten = np.inf, -np.inf, []
-        for row in table.row[table.file_index == index]:
+        for row in rows:
             fields = states.take(np.full(len(frames), row), frames, every)
             low, high = _range(file, int(row), frames, fields)
             lowest, highest = np.minimum(lowest, low), np.maximum(highest, high)

@@ -33,6 +33,10 @@ class PairTable:
     def pairs_per_trajectory(self) -> int:
         return len(self.first_frame)
 
+    def rows_of(self, file: int) -> np.ndarray:
+        """The rows of a file, in ascending order."""
+        return self.row[self.file_index == file]
+
     def runs(self, part: slice) -> Iterator[tuple[slice, int, slice]]:
         """Cut a part of the trajectories into rows that follow each other: place in the part, file, rows."""
         file_index, row = self.file_index[part], self.row[part]

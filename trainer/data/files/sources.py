@@ -3,12 +3,14 @@
 import math
 import os
 import re
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
 from trainer.config.schema import DataConfig
 from trainer.contracts.task import Task, TaskSettings
 from trainer.data.files.generated import KEY_DIGITS, generated_files
+from trainer.data.files.matching import asked_pattern, has_size, is_of_task, misfit
 from trainer.data.layouts.detect import open_field_file
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.tasks import TASKS
@@ -23,104 +25,147 @@ SUFFIXES = (".hdf5", ".h5")  # in capitals too
 def open_files(config: DataConfig, *, generates: bool = True) -> dict[str, list[FieldFile]]:
     """Return the files of each task, one per case in the config's order.
 
-    A task of whose layout there is no file of the user's own is generated, or refused if it must not be.
+    A task that has no file of the user's own is generated, or refused if it must not be.
     """
     own = _own_files(config)
-    found = {name: _of_task(TASKS[name], own) for name in config.tasks}
+    found = {name: [file for file in own if is_of_task(file, TASKS[name], config)] for name in config.tasks}
     if not all(found.values()):
         _tell_of_deeper_files(Path(config.root))
+    for name, files in found.items():
+        if asked_pattern(config, TASKS[name]) and not files:
+            raise _none_named_so(config, TASKS[name], own)
     # Making files takes long: the user's own are checked before.
     opened = {name: _in_order(config, TASKS[name], files) for name, files in found.items() if files}
-    return {name: opened.get(name) or _generated(config, TASKS[name], generates=generates) for name in found}
+    return {
+        name: opened.get(name) or _generated(config, TASKS[name], own, generates=generates) for name in found
+    }
 
 
 def _own_files(config: DataConfig) -> list[FieldFile]:
-    """The user's own lie in data.root itself; a damaged one ends here, whatever task it is of."""
+    """The user's own lie in data.root itself; a damaged one ends here, whatever task it is of.
+
+    If the config has a pattern for every task, files that match none are not opened.
+    """
     root = Path(config.root)
-    found = root.iterdir() if root.is_dir() else []
-    return [open_field_file(path) for path in sorted(found) if path.suffix.lower() in SUFFIXES]
+    found = sorted(root.iterdir()) if root.is_dir() else []
+    asked = [asked_pattern(config, TASKS[name]) or "*" for name in config.tasks]
+    return [
+        open_field_file(path)
+        for path in found
+        if path.suffix.lower() in SUFFIXES and any(fnmatchcase(path.name, pattern) for pattern in asked)
+    ]
 
 
-def _of_task(task: Task, own: list[FieldFile]) -> list[FieldFile]:
-    return [file for file in own if file.layout == task.layout and not _is_of_another(file, task)]
+def _none_named_so(config: DataConfig, task: Task, own: list[FieldFile]) -> ConfigError:
+    pattern = asked_pattern(config, task)
+    so_named = [file for file in own if fnmatchcase(file.path.name, pattern)]
+    root = Path(config.root)
+    names = sorted(
+        path.name for path in (root.iterdir() if root.is_dir() else []) if path.suffix.lower() in SUFFIXES
+    )
+    found = (
+        _why_not(config, task, so_named).removeprefix(": ")
+        if so_named
+        else f"found {_listed(names) or 'no HDF5 file'}"
+    )
+    return ConfigError(
+        f'data.{task.name}.files: no file of this task in {config.root} matches "{pattern}": {found}. '
+        "Change the pattern, or put its files there"
+    )
 
 
-def _generated(config: DataConfig, task: Task, *, generates: bool) -> list[FieldFile]:
+def _generated(config: DataConfig, task: Task, own: list[FieldFile], *, generates: bool) -> list[FieldFile]:
     def check(path: Path, case: tuple[float, ...]) -> None:
         file = open_field_file(path)
-        found = tuple(_parameter(file, name) for name in task.parameters)
+        found = tuple(_parameter(file, task, name) for name in task.parameters)
         if found != case:
             raise ConfigError(f"{path}: has {_named(task, found)}, expected {_named(task, case)}")
         _require_shape(file, task, getattr(config, task.name))
 
-    paths = generated_files(config, task, generates=generates, check=check)
+    paths = generated_files(
+        config, task, generates=generates, check=check, others=_why_not(config, task, own)
+    )
     return _in_order(config, task, [open_field_file(path) for path in paths])
-
-
-def _is_of_another(file: FieldFile, task: Task) -> bool:
-    """Tasks that share a layout are told apart by their parameters, of which a file's own has the most.
-
-    A file without those of any task is an error later.
-    """
-    fitting = [
-        set(other.parameters)
-        for other in TASKS.values()
-        if other.layout == file.layout and set(other.parameters) <= set(file.parameters)
-    ]
-    own = set(task.parameters)
-    return bool(fitting) and (own not in fitting or any(own < other for other in fitting))
 
 
 def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[FieldFile]:
     settings: TaskSettings = getattr(config, task.name)
-    by_case: dict[tuple[float, ...], FieldFile] = {}
+    by_case: dict[tuple[float, ...], list[FieldFile]] = {}
     for file in found:
-        case = tuple(_parameter(file, name) for name in task.parameters)
-        if case in by_case:
-            raise ConfigError(
-                f"{file.path}: {_named(task, case)} is also in {by_case[case].path}, expected in one file; "
-                "keep one of them"
-            )
-        by_case[case] = file
+        case = tuple(_parameter(file, task, name) for name in task.parameters)
+        by_case.setdefault(case, []).append(file)
     for case in settings.cases:
         if case not in by_case:
             raise ConfigError(
                 f"data.{task.name}: asks for {_named(task, case)}, but no file in {config.root} has that. "
                 f"Add one, or ask for what is there{_not_asked_for(config, task, by_case)}"
             )
-    files = [by_case[case] for case in settings.cases]
+    files = [_only(by_case[case], task, settings, case) for case in settings.cases]
     for file in files:
         _require_shape(file, task, settings)
         _require_same_scales(file, files[0])
     return files
 
 
+def _only(found: list[FieldFile], task: Task, settings: TaskSettings, case: tuple[float, ...]) -> FieldFile:
+    """Return the file of a case; of several, the one with the configured size."""
+    fitting = [file for file in found if has_size(file, settings)] or found[:1]
+    if len(fitting) > 1:
+        first, second, *_ = fitting
+        remedy = f', or set data.{task.name}.files to a file name or pattern, such as "{first.path.name}"'
+        raise ConfigError(
+            f"{second.path}: {_named(task, case) or f'the data of {task.name}'} is also in {first.path}, "
+            "with the same dimensions, fields, parameters and size. Keep one of them in data.root"
+            f"{remedy if hasattr(task.settings, 'files') else ''}"
+        )
+    return fitting[0]
+
+
+def _why_not(config: DataConfig, task: Task, own: list[FieldFile]) -> str:
+    """Why the user's own files do not belong to the task."""
+    settings = getattr(config, task.name)
+    of_another = "belongs to another task by its name or attributes"
+    reasons = [f"{file.path} {misfit(file, task, settings) or of_another}" for file in own]
+    return f": {_listed(reasons)}" if reasons else ""
+
+
+def _listed(texts: list[str]) -> str:
+    more = [f"{len(texts) - MOST_NAMED} more"] if len(texts) > MOST_NAMED else []
+    return ", ".join([*texts[:MOST_NAMED], *more])
+
+
 def _named(task: Task, case: tuple[float, ...]) -> str:
     return ", ".join(f"{name} {value}" for name, value in zip(task.parameters, case, strict=True))
 
 
-def _not_asked_for(config: DataConfig, task: Task, by_case: dict[tuple[float, ...], FieldFile]) -> str:
+def _not_asked_for(config: DataConfig, task: Task, by_case: dict[tuple[float, ...], list[FieldFile]]) -> str:
     """What may have been meant: files of other cases, and those that no task of the config reads."""
     asked = getattr(config, task.name).cases
     layouts = {TASKS[name].layout for name in config.tasks}
     found = [
-        *(f"{file.path} has {_named(task, case)}" for case, file in by_case.items() if case not in asked),
+        *(
+            f"{file.path} has {_named(task, case)}"
+            for case, files in by_case.items()
+            for file in files
+            if case not in asked
+        ),
         *(
             f"{file.path} is of layout {file.layout}"
             for file in _own_files(config)
             if file.layout not in layouts
         ),
     ]
-    more = [f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
-    return f": {', '.join([*found[:MOST_NAMED], *more])}" if found else ""
+    return f": {_listed(found)}" if found else ""
 
 
-def _parameter(file: FieldFile, name: str) -> float:
+def _parameter(file: FieldFile, task: Task, name: str) -> float:
     if name not in file.parameters:
         found = ", ".join(file.parameters) or "none"
+        key = f", or set data.{task.name}.files to a pattern that only files of {task.name} match"
         raise ConfigError(
             f"{file.path}: attribute {name}: expected a single number, found {found}. Set it to this file's "
             "value, or move the file out of data.root if it holds another equation"
+            f"{key if hasattr(task.settings, 'files') else ''}"
         )
     if not math.isfinite(file.parameters[name]):
         raise ConfigError(

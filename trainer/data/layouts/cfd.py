@@ -8,13 +8,12 @@ from trainer.data.layouts.field_file import (
     FieldArrays,
     FieldFile,
     frame_interval,
-    map_dataset,
     numeric_attributes,
-    open_hdf5,
     require_dataset,
     spacing_of,
     stored_hash,
 )
+from trainer.data.layouts.stored import map_dataset, open_hdf5
 from trainer.errors import ConfigError
 
 VELOCITIES = ("Vx", "Vy", "Vz")
@@ -47,7 +46,7 @@ def describe(path: Path) -> FieldFile:
             frame_seconds=frame_interval(path, file, "t-coordinate", shape[1]),
             parameters=numeric_attributes(file),
             content_hash=stored_hash(file),
-            open_states=open_states,
+            open_arrays=open_arrays,
         )
 
 
@@ -59,7 +58,7 @@ def _dimensions(file: h5py.File) -> int:
     return min(max(1, by_density, *by_velocity), len(VELOCITIES))
 
 
-def open_states(path: Path) -> FieldArrays:
+def open_arrays(path: Path) -> FieldArrays:
     fields = describe(path).fields
     with open_hdf5(path) as file:
         return FieldArrays([map_dataset(path, file[key]) for key in fields])

@@ -8,34 +8,39 @@ import numpy as np
 
 from trainer.data.layouts.field_file import (
     FieldFile,
-    map_dataset,
     numeric_attributes,
-    open_hdf5,
     require_dataset,
     spacing_of,
     stored_hash,
 )
+from trainer.data.layouts.stored import Array, Part, copy_part, map_dataset, open_hdf5, rows_of_chunks
 from trainer.errors import ConfigError
 
 KEYS = {"nu", "tensor"}
 
 
 class GivenAndAsked:
-    """Frame 0 is the coefficient, frame 1 the solution."""
+    """Frame 0 is the coefficient (N, X, Y), frame 1 the solution (N, 1, X, Y)."""
 
-    def __init__(self, coefficient: np.ndarray, solution: np.ndarray) -> None:
-        self.frames = (coefficient, solution[:, 0])
+    def __init__(self, coefficient: Array, solution: Array) -> None:
+        self.frames = (coefficient, solution)
+
+    @property
+    def rows_together(self) -> int:
+        return max(map(rows_of_chunks, self.frames))
 
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
         grid = self.frames[0][0, ::every, ::every].shape
         states = np.empty((len(rows), 1, *grid), dtype=np.float32)
         for state, row, frame in zip(states, rows, frames, strict=True):
-            state[0] = self.frames[frame][row, ::every, ::every]
+            state[:] = self.frames[frame][row, ..., ::every, ::every]
         return states
 
-    def read_into(self, states: np.ndarray, rows: slice, every: int) -> None:
-        for frame, fields in enumerate(self.frames):
-            states[:, frame, 0] = fields[rows, ::every, ::every]
+    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
+        coefficient, solution = self.frames
+        cut = (slice(None, None, every),) * 2
+        copy_part(states[:, 0, 0], coefficient, rows, *cut)
+        copy_part(states[:, 1], solution, rows, slice(None), *cut)
 
 
 def write_darcy(
@@ -79,10 +84,10 @@ def describe(path: Path) -> FieldFile:
             frame_seconds=None,
             parameters=numeric_attributes(file),
             content_hash=stored_hash(file),
-            open_states=open_states,
+            open_arrays=open_arrays,
         )
 
 
-def open_states(path: Path) -> GivenAndAsked:
+def open_arrays(path: Path) -> GivenAndAsked:
     with open_hdf5(path) as file:
         return GivenAndAsked(map_dataset(path, file["nu"]), map_dataset(path, file["tensor"]))

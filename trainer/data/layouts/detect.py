@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trainer.data.layouts import cfd, darcy, grouped, scalar_1d
-from trainer.data.layouts.field_file import FieldFile, open_hdf5
+from trainer.data.layouts.field_file import FieldFile
+from trainer.data.layouts.stored import open_hdf5
 from trainer.errors import ConfigError
 
 KNOWN = (
@@ -32,6 +33,9 @@ def open_field_file(path: Path) -> FieldFile:
         )
     if not layouts:
         found = ", ".join(sorted(keys)) or "nothing"
-        raise ConfigError(f"{path}: no dataset tensor, found {found}; expected a layout of PDEBench: {KNOWN}")
+        raise ConfigError(
+            f"{path}: no dataset tensor, found {found}; expected a layout of PDEBench: {KNOWN}. "
+            "Convert it, move it out of data.root, or set data.<task>.files for every task"
+        )
     (describe,) = layouts.values()
     return describe(path)

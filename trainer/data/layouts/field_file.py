@@ -1,7 +1,6 @@
 """One HDF5 file of fields, whatever its layout, and how its states are read without reading all of it."""
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,8 @@ import h5py
 import numpy as np
 
 from trainer.contracts.task import Layout
+from trainer.data.layouts.pieces import Pieces
+from trainer.data.layouts.stored import Array, OpenArrays, Part, copy_part, read_part, rows_of_chunks
 from trainer.errors import ConfigError
 
 LARGEST_UNEVENNESS = 0.01  # of steps between points or frames, relative
@@ -19,7 +20,7 @@ LARGEST_ROUNDING = 4 * float(np.finfo(np.float32).eps)  # of a step, relative to
 
 @runtime_checkable
 class States(Protocol):
-    """The open arrays of a file."""
+    """Reads the states of a file."""
 
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
         """Return the states (n, fields, *grid) of n trajectories and frames at every n-th grid point."""
@@ -43,56 +44,40 @@ class FieldFile:
     frame_seconds: float | None  # None: steady
     parameters: Mapping[str, float]
     content_hash: str | None  # of files that we wrote
-    open_states: Callable[[Path], States]
+    open_arrays: Callable[[Path], OpenArrays]
 
-    def states(self) -> States:
-        return self.open_states(self.path)
+    def states(self, rows: np.ndarray | None = None, *, keeps: bool = False) -> States:
+        """Return a reader of these trajectories (in ascending order; None: all of them).
+
+        For a chunked file it keeps two pieces in memory, or with `keeps` everything that it has read.
+        """
+        arrays = self.open_arrays(self.path)
+        if arrays.rows_together == 0:
+            return arrays
+        wanted = np.arange(self.trajectories) if rows is None else rows
+        shape = (self.frames, len(self.fields), *self.grid)
+        return Pieces(self.path, arrays, shape, wanted, keeps=keeps)
 
 
 class FieldArrays:
     """One array (trajectories, frames, *grid) per field."""
 
-    def __init__(self, arrays: list[np.ndarray]) -> None:
+    def __init__(self, arrays: list[Array]) -> None:
         self.arrays = arrays
 
+    @property
+    def rows_together(self) -> int:
+        return max(map(rows_of_chunks, self.arrays))
+
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
-        cut = (slice(None, None, every),) * (self.arrays[0].ndim - 2)
-        return np.stack([array[(rows, frames, *cut)] for array in self.arrays], axis=1)
+        return np.stack([array[(rows, frames, *self._cut(every))] for array in self.arrays], axis=1)
 
-    def read_into(self, states: np.ndarray, rows: slice, every: int) -> None:
-        cut = (slice(None, None, every),) * (self.arrays[0].ndim - 2)
+    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
         for field, array in enumerate(self.arrays):
-            states[:, :, field] = array[(rows, slice(None), *cut)]
+            copy_part(states[:, :, field], array, rows, slice(None), *self._cut(every))
 
-
-def open_hdf5(path: Path) -> h5py.File:
-    try:
-        return h5py.File(path, "r")
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise ConfigError(f"{path}: {os.strerror(error.errno)}; expected a readable HDF5 file") from error
-    except BlockingIOError as error:
-        raise ConfigError(f"{path}: another process is writing it; wait until it is done") from error
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: not a complete HDF5 file ({error}); delete it or download it again"
-        ) from error
-
-
-def map_dataset(path: Path, dataset: h5py.Dataset) -> np.ndarray:
-    """Return a view of a memory map where the bytes lie in one piece, else the whole content."""
-    offset = dataset.id.get_offset()
-    if offset is None:  # chunked or compressed
-        return _whole(path, dataset)
-    mapped = np.memmap(path, mode="r", dtype=dataset.dtype, offset=offset, shape=dataset.shape)
-    return np.asarray(mapped)  # each slice of a memmap takes Python's time
-
-
-def _whole(path: Path, dataset: h5py.Dataset) -> np.ndarray:
-    try:
-        return dataset[:]
-    except OSError as error:
-        name = dataset.name.lstrip("/")
-        raise ConfigError(f"{path}: {name}: cannot be read ({error}); download the file again") from error
+    def _cut(self, every: int) -> tuple[slice, ...]:
+        return (slice(None, None, every),) * (len(self.arrays[0].shape) - 2)
 
 
 def _name(place: h5py.Group, key: str) -> str:
@@ -117,6 +102,11 @@ def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
             f"{path}: {_name(place, key)}: its data are stored in {others}, expected in this file. "
             "Copy them into this file"
         )
+    if missing := _missing_filters(dataset):
+        raise ConfigError(
+            f"{path}: {_name(place, key)}: is compressed with {missing}, which this h5py cannot read. "
+            "Write it again with gzip, lzf or without compression"
+        )
     if dataset.size and not dataset.id.get_storage_size():  # HDF5 reads zeros there
         raise ConfigError(
             f"{path}: {_name(place, key)}: the dataset was never written; download the file again"
@@ -127,6 +117,15 @@ def _dataset(path: Path, place: h5py.Group, key: str) -> h5py.Dataset:
             "generate or download the file again"
         )
     return dataset
+
+
+def _missing_filters(dataset: h5py.Dataset) -> str:
+    """Names of filters that reading needs and that are not installed."""
+    settings = dataset.id.get_create_plist()
+    filters = [settings.get_filter(number) for number in range(settings.get_nfilters())]
+    return ", ".join(
+        name.decode() or f"filter {code}" for code, _, _, name in filters if not h5py.h5z.filter_avail(code)
+    )
 
 
 def _chunks(dataset: h5py.Dataset) -> int:
@@ -157,7 +156,7 @@ def spacing_of(path: Path, place: h5py.Group, key: str, points: int) -> float:
         )
     if axis.dtype.kind not in "fiu":
         raise ConfigError(f"{path}: {name}: got {axis.dtype}, expected numbers; convert it")
-    places = _whole(path, axis).astype(np.float64)
+    places = read_part(path, axis, ()).astype(np.float64)
     if not (np.isfinite(places).all() and (np.diff(places) > 0).all()):
         raise ConfigError(
             f"{path}: {name}: got {places[0]:.6g} to {places[-1]:.6g}, expected finite coordinates that "
@@ -187,7 +186,7 @@ def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> floa
             f"{path}: {name}: got shape {dataset.shape}, expected {frames} or {frames + 1} entries: one per "
             "frame and at most one more. Write the times of the frames"
         )
-    times = _whole(path, dataset).astype(np.float64)
+    times = read_part(path, dataset, ()).astype(np.float64)
     steps = np.diff(times[:frames])
     if not (steps.min() > 0 and np.allclose(steps, steps.mean(), rtol=LARGEST_UNEVENNESS, atol=0)):
         raise ConfigError(

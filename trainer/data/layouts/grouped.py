@@ -10,13 +10,12 @@ import numpy as np
 from trainer.data.layouts.field_file import (
     FieldFile,
     frame_interval,
-    map_dataset,
     numeric_attributes,
-    open_hdf5,
     require_dataset,
     spacing_of,
     stored_hash,
 )
+from trainer.data.layouts.stored import Array, Part, copy_part, map_dataset, open_hdf5, rows_of_chunks
 from trainer.errors import ConfigError
 
 GROUP = re.compile(r"\d{4,}")
@@ -25,18 +24,26 @@ GROUP = re.compile(r"\d{4,}")
 class Trajectories:
     """One array (frames, *grid, fields) per trajectory."""
 
-    def __init__(self, arrays: list[np.ndarray]) -> None:
+    def __init__(self, arrays: list[Array]) -> None:
         self.arrays = arrays
 
+    @property
+    def rows_together(self) -> int:
+        return int(any(map(rows_of_chunks, self.arrays)))  # each has chunks of its own
+
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
-        cut = (slice(None, None, every),) * (self.arrays[0].ndim - 2)
+        cut = self._cut(every)
         states = [self.arrays[row][(frame, *cut)] for row, frame in zip(rows, frames, strict=True)]
         return np.moveaxis(np.stack(states), -1, 1)
 
-    def read_into(self, states: np.ndarray, rows: slice, every: int) -> None:
-        cut = (slice(None, None, every),) * (self.arrays[0].ndim - 2)
-        for trajectory, array in zip(states, self.arrays[rows], strict=True):
-            trajectory[:] = np.moveaxis(array[(slice(None), *cut)], -1, 1)
+    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
+        chosen = np.arange(len(self.arrays))[rows]
+        for trajectory, row in zip(states, chosen, strict=True):
+            place = np.moveaxis(trajectory, 1, -1)
+            copy_part(place, self.arrays[row], slice(None), *self._cut(every), slice(None))
+
+    def _cut(self, every: int) -> tuple[slice, ...]:
+        return (slice(None, None, every),) * (len(self.arrays[0].shape) - 2)
 
 
 def describe(path: Path) -> FieldFile:
@@ -82,7 +89,7 @@ def describe(path: Path) -> FieldFile:
             frame_seconds=frame_seconds,
             parameters=numeric_attributes(file),
             content_hash=stored_hash(file),
-            open_states=open_states,
+            open_arrays=open_arrays,
         )
 
 
@@ -95,7 +102,7 @@ def _scales(path: Path, grid: h5py.Group, axes: tuple[str, ...], shape: tuple[in
     }
 
 
-def open_states(path: Path) -> Trajectories:
+def open_arrays(path: Path) -> Trajectories:
     with open_hdf5(path) as file:
         return Trajectories([map_dataset(path, file[name]["data"]) for name in _groups(file)])
 

@@ -10,13 +10,12 @@ from trainer.data.layouts.field_file import (
     FieldArrays,
     FieldFile,
     frame_interval,
-    map_dataset,
     numeric_attributes,
-    open_hdf5,
     require_dataset,
     spacing_of,
     stored_hash,
 )
+from trainer.data.layouts.stored import map_dataset, open_hdf5
 
 KEYS = {"tensor", "x-coordinate", "t-coordinate"}
 
@@ -55,10 +54,10 @@ def describe(path: Path) -> FieldFile:
             frame_seconds=frame_interval(path, file, "t-coordinate", frames),
             parameters=numeric_attributes(file),
             content_hash=stored_hash(file),
-            open_states=open_states,
+            open_arrays=open_arrays,
         )
 
 
-def open_states(path: Path) -> FieldArrays:
+def open_arrays(path: Path) -> FieldArrays:
     with open_hdf5(path) as file:
         return FieldArrays([map_dataset(path, file["tensor"])])

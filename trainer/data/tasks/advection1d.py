@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from trainer.contracts.settings import AtLeast, Count, NotEmpty, Positive
+from trainer.contracts.settings import AtLeast, Count, FilePattern, NotEmpty, Positive
 from trainer.contracts.task import Task
 from trainer.data.layouts.scalar_1d import write_scalar_1d
 from trainer.process.terminal import show_progress
@@ -26,6 +26,7 @@ class Advection1dConfig:
     frames: Annotated[int, AtLeast(2)] = 201
     end_time: Positive = 2.0
     max_wave_number: Count = 8
+    files: FilePattern = None  # in data.root
 
     @property
     def cases(self) -> tuple[tuple[float], ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from trainer.contracts.settings import AtLeast, NotEmpty, Positive
+from trainer.contracts.settings import AtLeast, FilePattern, NotEmpty, Positive
 from trainer.contracts.task import Task
 from trainer.data.layouts.darcy import write_darcy
 from trainer.process.terminal import show_progress
@@ -36,6 +36,7 @@ class Darcy2dConfig:
     betas: Annotated[tuple[Positive, ...], NotEmpty()] = (0.01, 0.1, 1.0, 10.0, 100.0)
     trajectories: Annotated[int, AtLeast(2)] = 1000  # pairs per beta
     grid_points: Annotated[int, AtLeast(4)] = 128  # per axis
+    files: FilePattern = None  # in data.root
 
     @property
     def cases(self) -> tuple[tuple[float], ...]:

@@ -13,6 +13,7 @@ import torch
 from trainer.build import build_model
 from trainer.config import Config, to_plain
 from trainer.data.splits import Data
+from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
 from trainer.optimizer.hybrid import state_names
 from trainer.process.folders import make_folder
@@ -24,7 +25,10 @@ from trainer.switches.process.trace import TRACES
 
 EARLIER = "earlier"  # a folder in that of a run, of those before it
 # Outside `speed`; the data files are compared separately.
-CHANGE_NOTHING = ("data.root", "train.timeout_seconds", "train.checkpoint_every_updates")
+CHANGE_NOTHING = (
+    *("data.root", *(f"data.{task}.files" for task in TASKS)),
+    *("train.timeout_seconds", "train.checkpoint_every_updates"),
+)
 
 
 @dataclass(frozen=True)
