@@ -1,6 +1,7 @@
 // The seam for sources of metrics: what a reader is given, and what it answers with.
 import type { MetricsProblem } from './event-problems.ts'
 import type { MetricsEvent } from './events.ts'
+import type { Facts } from './facts.ts'
 
 /** The content of a file that a run has left, by its path in the run's folder, piece by piece. */
 export type Source = (file: string) => AsyncIterable<Uint8Array>
@@ -8,6 +9,8 @@ export type Source = (file: string) => AsyncIterable<Uint8Array>
 /** Turns what a run has left into the events of the contract. It knows its format alone: every reader's events are checked alike. */
 export interface Reader {
   readonly name: string
+  /** Where it has each fact from. */
+  readonly facts: Facts
   /** What it reads, as paths in a run's folder. All have to be there; the first is the one that the live view follows. */
   readonly files: readonly [string, ...string[]]
   /** Of each file. A larger one is not opened, since all runs of an experiment are judged at once. */

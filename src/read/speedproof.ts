@@ -2,6 +2,7 @@
 import { TRAINER_FOLDER } from '../plan/torchrun.ts'
 import { problemAt, SEVERAL_WRITERS } from './event-problems.ts'
 import { metricsEvent } from './events.ts'
+import { ALL_REPORTED } from './facts.ts'
 import { parseJsonLine, withoutByteOrderMark } from './json-line.ts'
 import { linesOf } from './lines.ts'
 import type { Reader } from './reader.ts'
@@ -17,6 +18,7 @@ const LINES = {
 
 export const speedproof: Reader = {
   name: 'speedproof',
+  facts: ALL_REPORTED,
   files: [FILE],
   // At 100 bytes a step this is 0.6 million steps, and a gated run has thousands.
   maxBytes: 64 * 1024 * 1024,

@@ -1,9 +1,11 @@
 // Any source of metrics goes through one seam: a reader knows its format, and its events are checked as all others are.
+
 import { globSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readRunMetrics } from '../../src/io/load/read-run-files.ts'
+import { ALL_REPORTED } from '../../src/read/facts.ts'
 import { linesOf, piecesOf } from '../../src/read/lines.ts'
 import { readMetrics } from '../../src/read/metrics-record.ts'
 import type { Reader } from '../../src/read/reader.ts'
@@ -15,6 +17,7 @@ import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
 const table: Reader = {
   name: 'table',
   files: ['trainer/steps.csv'],
+  facts: ALL_REPORTED,
   maxBytes: 1000,
   async *read(source) {
     const [start] = metricsEvents()
