@@ -3,6 +3,7 @@
 import json
 import sys
 
+import pytest
 from tiny import TINY, tiny_config
 
 from benchmarks.harness.recorded_config import recorded_config
@@ -41,3 +42,15 @@ def test_a_second_call_trains_only_what_is_missing(tmp_path, monkeypatch, capsys
     said = capsys.readouterr()
     assert said.err.count("tiny-1: trains") == said.err.count("tiny-2: trains") == 1
     assert [line.split("|")[2].strip() for line in said.out.splitlines()[-2:]] == ["1", "2"]
+
+
+def test_an_error_of_this_call_ends_what_trains(tmp_path, monkeypatch):
+    """As a signal does: a launch that goes on would disturb what is measured next."""
+    monkeypatch.setattr(physics, "FORMS", {"tiny": ("absent", ())})
+    ended = []
+    monkeypatch.setattr(physics, "end", ended.append)
+    monkeypatch.setattr(physics, "_has_ended", lambda path: path.parent != tmp_path and 1 / 0)
+    monkeypatch.setattr(sys, "argv", ["physics", "--out", str(tmp_path), "--form", "tiny", "--seeds", "1"])
+    with pytest.raises(ZeroDivisionError):
+        physics.main()
+    assert len(ended) == 1
