@@ -4,6 +4,7 @@ import { ladderSection } from '../ladder/config.ts'
 import { DEFAULT_GATES, type Gate, gatesFile } from './gates/gates.ts'
 import { readGates } from './gates/read-gates.ts'
 import { LOOK_KEYS, withLooks } from './looks.ts'
+import { metricsSection } from './metrics.ts'
 import { mapping, settings } from './parse/mapping.ts'
 import { PRESET_NAMES } from './presets.ts'
 
@@ -148,6 +149,7 @@ export const experimentFile = mapping({
     ),
   trainer,
   launch: launch.prefault({}),
+  metrics: metricsSection,
   variants: mapping({ baseline: variant, optimized: variant }),
   design: designSection.prefault({}),
   ladder: ladderSection
