@@ -1,6 +1,7 @@
 // Rows of a source that is no trainer of the contract's -> the contract's events. What it does not hold stays unknown.
 import type { MetricsProblem } from '../event-problems.ts'
 import { problemAt } from '../event-problems.ts'
+import type { Held } from '../events.ts'
 import type { Facts } from '../facts.ts'
 import type { ReadEvent } from '../reader.ts'
 
@@ -36,8 +37,10 @@ export interface EvaluationRow extends Place {
 export type Row =
   | StepRow
   | EvaluationRow
-  /** Work whose time is in that of the next step. */
+  /** Its time is in that of the next step. */
   | ({ readonly kind: 'checkpoint' } & Place)
+  /** Right before the first step. */
+  | ({ readonly kind: 'begin'; readonly time: number } & Place)
   /** How many steps the source says there were, where it has no rows of them. */
   | ({ readonly kind: 'length'; readonly steps: number } & Place)
   | { readonly kind: 'problem'; readonly problem: MetricsProblem }
@@ -48,6 +51,7 @@ export interface Declared {
   readonly evaluation_samples?: number | undefined
 }
 
+/** `derived`: from clock times. */
 export type StepTimes = 'read' | 'derived' | 'unknown'
 
 /** Of such a source: nobody reports anything in it, and most of it is unknown. */
@@ -87,11 +91,11 @@ interface Progress {
   /** Steps before the first row with a time: their duration is unknown until the next one. */
   untimed: { readonly row: StepRow; readonly first: number } | null
   /** Since the last row of a step: they may lie in the time of the next. */
-  between: { readonly works: number; readonly seconds: number; readonly isKnown: boolean }
+  between: { readonly holds: Held | null; readonly seconds: number; readonly isKnown: boolean }
   last: string
 }
 
-const NOTHING_BETWEEN = { works: 0, seconds: 0, isKnown: true }
+const NOTHING_BETWEEN = { holds: null, seconds: 0, isKnown: true }
 
 /** A source that a training has ended without a mark of its end: whether it is whole, its exit code tells. */
 export async function* eventsOf(
@@ -101,7 +105,13 @@ export async function* eventsOf(
   times: StepTimes,
 ): AsyncGenerator<ReadEvent> {
   const { evaluation_samples, samples_per_step } = declared
-  const start = { event: 'run_start', schema_version: 1, evaluation_samples }
+  const start = {
+    event: 'run_start',
+    schema_version: 1,
+    evaluation_samples,
+    // A clock does not tell when one was written.
+    steps_include: times === 'derived' ? ['checkpoint'] : undefined,
+  }
   yield { where: name, event: start, characters: 0 }
   const progress: Progress = {
     steps: 0,
@@ -126,7 +136,10 @@ export async function* eventsOf(
         yield evaluationEvent(row, progress, declared, times)
         break
       case 'checkpoint':
-        progress.between = { ...progress.between, works: progress.between.works + 1, isKnown: false }
+        progress.between = { ...progress.between, holds: 'checkpoint', isKnown: false }
+        break
+      case 'begin':
+        if (progress.steps === 0) progress.clock = { step: 0, time: row.time }
         break
       case 'length':
         progress.steps = Math.max(progress.steps, row.steps)
@@ -148,6 +161,7 @@ export async function* eventsOf(
       status: 'finished',
       samples: times === 'unknown' ? multiple(progress.steps, samples_per_step) : (progress.samples ?? undefined),
       attempted_updates: progress.steps,
+      skipped_updates: 0, // such a source does not tell
     },
     characters: 0,
   }
@@ -234,10 +248,10 @@ function* derivedWindow(row: StepRow, progress: Progress, declared: Declared): G
   if (untimed !== null) {
     progress.untimed = null
     progress.steps = 0
-    yield* windowOf(untimed.row, untimed.first, seconds, progress, declared, true)
+    yield* windowOf(untimed.row, untimed.first, seconds, progress, declared, null)
   }
   progress.clock = { step: row.step, time }
-  yield* windowOf(row, row.step, seconds, progress, declared, !between.isKnown)
+  yield* windowOf(row, row.step, seconds, progress, declared, between.isKnown ? null : between.holds)
 }
 
 /** A window may be long, and its columns are not. */
@@ -249,7 +263,7 @@ function* windowOf(
   seconds: number,
   progress: Progress,
   { samples_per_step }: Declared,
-  isInterrupted = progress.between.works > 0,
+  holds: Held | null = progress.between.holds,
 ): Generator<ReadEvent> {
   const samples = row.samples ?? samples_per_step ?? null
   progress.samples =
@@ -268,7 +282,7 @@ function* windowOf(
         step_seconds: column(seconds),
         samples: column(samples),
         train_loss: column(row.trainLoss),
-        interrupted_steps: isInterrupted ? Array.from({ length }, (_, index) => first + index) : undefined,
+        holds: column(holds),
       },
       characters: row.characters,
     }
@@ -286,7 +300,7 @@ function evaluationEvent(
   const { between, evaluatedAt } = progress
   progress.evaluatedAt = step
   progress.between = {
-    works: between.works + 1,
+    holds: between.holds ?? 'evaluation',
     seconds: between.seconds + (seconds ?? 0),
     isKnown: between.isKnown && seconds !== null,
   }
