@@ -22,20 +22,32 @@ import {
 } from './event-size.ts'
 import {
   type Evaluation,
+  type Held,
   type MetricsEvent,
   metricsEvent,
   type RunEnd,
+  type RunEndEvent,
   type RunStart,
   type StepsWindow,
 } from './events.ts'
+import { ALL_REPORTED, type Facts, factsOfEvents } from './facts.ts'
 import type { ReadEvent, Reader, Source } from './reader.ts'
 
 /** Per-step columns of all windows; index 0 is step 1. */
 export interface StepColumns {
   readonly seconds: number[]
+  /** 1 of each where they are unknown. */
   readonly samples: number[]
   readonly trainLoss: number[]
   readonly dataWaitSeconds: number[]
+  /** Steps whose seconds contain more than the step, in their order. */
+  readonly held: readonly HeldStep[]
+}
+
+export interface HeldStep {
+  /** From 0. */
+  readonly index: number
+  readonly what: Held
 }
 
 export interface Phase {
@@ -45,6 +57,10 @@ export interface Phase {
 }
 
 export interface MetricsRecord {
+  /** Name of the reader. */
+  readonly reader: string
+  /** Where each fact of this run comes from. */
+  readonly facts: Facts
   readonly start: RunStart | null
   readonly steps: StepColumns
   readonly evaluations: readonly Evaluation[]
@@ -64,8 +80,13 @@ export function isComplete(metrics: MetricsRecord): metrics is CompleteMetrics {
   return metrics.problem === null && metrics.start !== null && metrics.end !== null
 }
 
-interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
+interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end' | 'facts' | 'steps'> {
+  /** As the reader has them. */
+  readerFacts: Facts
+  steps: StepColumns & { readonly held: HeldStep[] }
   start: RunStart | null
+  /** Null before the first window. */
+  hasSamples: boolean | null
   evaluations: Evaluation[]
   phases: Phase[]
   end: RunEnd | null
@@ -78,7 +99,7 @@ interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end'> {
 
 /** Reads events until the first problem. */
 export async function readMetrics(reader: Reader, source: Source): Promise<MetricsRecord> {
-  const draft = emptyDraft(sourceName(reader))
+  const draft = emptyDraft(reader.name, sourceName(reader), reader.facts)
   for await (const read of reader.read(source)) {
     const problem = 'problem' in read ? read.problem : addEvent(read, draft)
     if (problem) return recordOf(draft, problem)
@@ -87,24 +108,40 @@ export async function readMetrics(reader: Reader, source: Source): Promise<Metri
 }
 
 export function metricsProblem(kind: MetricsProblem['kind'], message: string): MetricsRecord {
-  return recordOf(emptyDraft(''), { kind, message })
+  return recordOf(emptyDraft('', '', ALL_REPORTED), { kind, message })
 }
 
 function sourceName({ files }: Reader): string {
   return files.map((file) => basename(file)).join(', ')
 }
 
-function recordOf(
-  { otherCharacters: _, skippedUpdates: __, name: ___, ...draft }: Draft,
-  problem: MetricsProblem | null,
-): MetricsRecord {
-  return { ...draft, problem }
+function recordOf(draft: Draft, problem: MetricsProblem | null): MetricsRecord {
+  const { reader, start, steps, evaluations, phases, end } = draft
+  return { reader, facts: factsIn(draft), start, steps, evaluations, phases, end, problem }
 }
 
-function emptyDraft(name: string): Draft {
+/** A trainer of the contract may leave out what it does not know; then nobody knows it. */
+function factsIn({ readerFacts, start, end, hasSamples }: Draft): Facts {
+  return factsOfEvents(readerFacts, start?.facts ?? {}, {
+    samples: hasSamples === false,
+    held_out_set: start?.data_hash === undefined || start.evaluation_samples === undefined,
+    training_data: start?.data_hash === undefined,
+    config: start?.config === undefined,
+    seed: start?.seed === undefined,
+    world_size: start?.world_size === undefined,
+    parameters: start?.parameter_count === undefined,
+    memory: end?.peak_memory_reserved_bytes === undefined && end?.peak_memory_allocated_bytes === undefined,
+    effective_settings: Object.keys(start?.effective ?? {}).length === 0,
+  })
+}
+
+function emptyDraft(reader: string, name: string, readerFacts: Facts): Draft {
   return {
+    reader,
+    readerFacts,
+    hasSamples: null,
     start: null,
-    steps: { seconds: [], samples: [], trainLoss: [], dataWaitSeconds: [] },
+    steps: { seconds: [], samples: [], trainLoss: [], dataWaitSeconds: [], held: [] },
     evaluations: [],
     phases: [],
     end: null,
@@ -165,26 +202,24 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
     if (draft.start)
       return outOfOrder(`a second run_start. Write a fresh ${draft.name} for each run, and only from rank 0`)
     draft.start = event
-    return (
-      lengthProblem({ device_names: event.device_names }, event.world_size, 'ranks', where) ??
-      workProblem(event, where)
-    )
+    return ranksProblem({ device_names: event.device_names }, event, where) ?? workProblem(event, where)
   }
   if (!draft.start) return outOfOrder(`${event.event} before run_start`)
   switch (event.event) {
     case 'steps':
       return addSteps(event, draft, where)
     case 'evaluation':
-      draft.evaluations.push(event)
+      draft.evaluations.push({ ...event, samples_seen: event.samples_seen ?? event.step })
       return contradictionProblem(event, where)
     case 'phase':
       draft.phases.push({ name: event.name, seconds: event.seconds, step: event.step ?? null })
       return null
     case 'run_end':
-      draft.end = event
+      draft.end = { ...event, samples: event.samples ?? draft.steps.samples.length }
       return (
+        unknownSamplesProblem(event, draft, where) ??
         skippedProblem(event, draft.skippedUpdates, where) ??
-        lengthProblem(rankColumns(event), draft.start.world_size, 'ranks', where) ??
+        ranksProblem(rankColumns(event), draft.start, where) ??
         memoryProblem(event, where)
       )
     case 'epoch':
@@ -204,15 +239,50 @@ function addSteps(event: StepsWindow, draft: Draft, where: string): MetricsProbl
   if (uneven) return uneven
   const wait = waitProblem(event, where)
   if (wait) return wait
+  const hasSamples = event.samples !== undefined
+  if (draft.hasSamples !== null && draft.hasSamples !== hasSamples)
+    return problemAt(
+      where,
+      'malformed',
+      'some steps events have samples and some have none. Give them in all',
+    )
+  draft.hasSamples = hasSamples
   draft.skippedUpdates += event.skipped_updates ?? 0
+  for (const [index, what] of (event.holds ?? []).entries())
+    if (what !== null) steps.held.push({ index: steps.seconds.length + index, what })
   append(steps.seconds, event.step_seconds)
-  append(steps.samples, event.samples)
+  append(steps.samples, event.samples ?? event.step_seconds.map(() => 1))
   append(steps.trainLoss, event.train_loss ?? [])
   append(steps.dataWaitSeconds, event.data_wait_seconds ?? [])
   return null
 }
 
-function rankColumns(end: RunEnd) {
+/** Counts that are no samples would be held against those that are. */
+function unknownSamplesProblem(
+  { samples }: RunEndEvent,
+  { hasSamples, evaluations, steps }: Draft,
+  where: string,
+): MetricsProblem | null {
+  if (hasSamples !== false) return null
+  const isStep = ({ step, samples_seen }: Evaluation) => step === samples_seen
+  if ((samples ?? steps.samples.length) === steps.samples.length && evaluations.every(isStep)) return null
+  return problemAt(
+    where,
+    'malformed',
+    'run_end or an evaluation counts samples, but the steps events have none. Give the samples of each step',
+  )
+}
+
+/** Of ranks whose number is unknown, nobody can tell whether one is missing. */
+function ranksProblem(
+  columns: Readonly<Record<string, readonly unknown[] | undefined>>,
+  { world_size: ranks }: RunStart,
+  where: string,
+): MetricsProblem | null {
+  return ranks === undefined ? null : lengthProblem(columns, ranks, 'ranks', where)
+}
+
+function rankColumns(end: RunEndEvent) {
   const { peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries } = end
   return { peak_memory_allocated_bytes, peak_memory_reserved_bytes, allocation_retries }
 }

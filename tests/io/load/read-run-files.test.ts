@@ -42,7 +42,7 @@ describe('a metrics file', () => {
     const note = `x${'ü€😀'.repeat(50_000)}`
     const { problem, start } = await read(withNote(note).join('\n'))
     expect(problem).toBeNull()
-    expect(start?.effective.note).toBe(note)
+    expect(start?.effective?.note).toBe(note)
   })
 
   test('that is none says what it is instead', async () => {
