@@ -69,13 +69,13 @@ const formats = [
   }),
   mapping({
     format: z.literal('hugging-face'),
-    file: file.default('**/trainer_state.json'),
+    file: file.optional(),
     val_loss: key.default('eval_loss').describe('With several held-out sets: eval_NAME_loss.'),
     ...declared,
   }),
   mapping({
     format: z.literal('lightning-csv'),
-    file: file.default('**/metrics.csv'),
+    file: file.optional(),
     keys: mapping({
       step: key.default('step'),
       val_loss: key.default('val_loss'),

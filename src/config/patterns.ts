@@ -7,7 +7,11 @@ export const EVALUATION_GROUPS = ['step', 'val_loss', 'evaluation_seconds']
 const MAX_CHARACTERS = 500
 
 /** `others`: whether groups of other names are numbers too. */
-export function pattern(known: readonly string[], needed: readonly string[], others: 'any' | 'none' = 'none') {
+export function pattern(
+  known: readonly string[],
+  needed: readonly string[],
+  others: 'any' | 'none' = 'none',
+) {
   return z
     .string()
     .min(1)

@@ -1,6 +1,7 @@
 // The events of a run, from whatever reader -> its record; what is wrong is said with its place, and what came before is kept.
 import { basename } from 'node:path'
-import { explain } from '../config/parse/explain.ts'
+import { explain, type Issue } from '../config/parse/explain.ts'
+import { isMapping } from '../config/same-work/differences.ts'
 import {
   contradictionProblem,
   lengthProblem,
@@ -104,15 +105,15 @@ export async function readMetrics(reader: Reader, source: Source): Promise<Metri
     const problem = 'problem' in read ? read.problem : addEvent(read, draft)
     if (problem) return recordOf(draft, problem)
   }
-  return recordOf(draft, problemAtEnd(draft))
+  return recordOf(draft, problemsAtEnd(draft)[0]?.problem ?? null)
 }
 
 export function metricsProblem(kind: MetricsProblem['kind'], message: string): MetricsRecord {
   return recordOf(emptyDraft('', '', ALL_REPORTED), { kind, message })
 }
 
-function sourceName({ files }: Reader): string {
-  return files.map((file) => basename(file)).join(', ')
+function sourceName({ files, title }: Reader): string {
+  return title ?? files.map((file) => basename(file)).join(', ')
 }
 
 function recordOf(draft: Draft, problem: MetricsProblem | null): MetricsRecord {
@@ -191,7 +192,7 @@ function addPart(
   const [issue] = parsed.error.issues
   if (!issue) return problemAt(where, 'malformed', 'not an event of the contract')
   const path = issue.path.map((key) => (typeof key === 'number' ? key + from : key))
-  return problemAt(where, 'malformed', explain({ ...issue, path }, event, 'event'))
+  return schemaProblem({ ...issue, path }, event, where)
 }
 
 /** Applies one event; answers with the reason when it cannot follow what came before. */
@@ -292,10 +293,101 @@ function append(column: number[], more: readonly number[]): void {
   for (const value of more) column.push(value)
 }
 
-function problemAtEnd({ name, start, end, steps, evaluations }: Draft): MetricsProblem | null {
-  if (!start) return { kind: 'empty', message: `${name} has no events` }
-  if (!end) return { kind: 'truncated', message: `${name} ends before run_end` }
-  if (steps.seconds.length === 0) return { kind: 'malformed', message: `${name} has no steps event` }
-  if (evaluations.length === 0) return { kind: 'malformed', message: `${name} has no evaluation event` }
-  return null
+interface Lack {
+  readonly event: MetricsEvent['event']
+  readonly problem: MetricsProblem
+}
+
+/** The first follows from nothing else. */
+function problemsAtEnd({ name, start, end, steps, evaluations, readerFacts }: Draft): Lack[] {
+  const lack = (event: Lack['event'], kind: MetricsProblem['kind'], what: string): Lack[] => [
+    { event, problem: { kind, message: `${name} ${what}` } },
+  ]
+  if (!start) return lack('run_start', 'empty', 'has no events')
+  const needsSteps = readerFacts.step_seconds !== 'unknown'
+  return [
+    ...(end ? [] : lack('run_end', 'truncated', 'ends before run_end')),
+    ...(needsSteps && steps.seconds.length === 0 ? lack('steps', 'malformed', 'has no steps event') : []),
+    ...(evaluations.length === 0 ? lack('evaluation', 'malformed', 'has no evaluation event') : []),
+  ]
+}
+
+/** A loss that is none is what a training writes that diverged. */
+function schemaProblem(issue: Issue, event: unknown, where: string): MetricsProblem {
+  const [key] = issue.path
+  const hint =
+    (key === 'val_loss' || key === 'train_loss') && isNoNumber(valueAt(event, issue.path))
+      ? '; check whether the training diverged'
+      : ''
+  return problemAt(where, 'malformed', `${explain(issue, event, 'event')}${hint}`)
+}
+
+function isNoNumber(value: unknown): boolean {
+  return value === null || (typeof value === 'string' && /^[+-]?(nan|inf(inity)?)$/i.test(value.trim()))
+}
+
+function valueAt(event: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined),
+    event,
+  )
+}
+
+/** Of a file that somebody looks at to mend it: what it holds, and all that is wrong with it up to `most`. */
+export async function checkMetrics(
+  reader: Reader,
+  source: Source,
+  most: number,
+): Promise<{ readonly record: MetricsRecord; readonly problems: readonly MetricsProblem[] }> {
+  const draft = emptyDraft(reader.name, sourceName(reader), reader.facts)
+  const problems: MetricsProblem[] = []
+  /** What was there, if only with a problem. */
+  const seen = new Set<unknown>()
+  for await (const read of reader.read(source)) {
+    const found = 'problem' in read ? [read.problem] : problemsOf(read, draft)
+    if ('event' in read) {
+      const kind = isMapping(read.event) ? read.event.event : undefined
+      seen.add(kind)
+      if (found.length > 0) goOnAfter(read.event, draft)
+    } else {
+      // It was meant as some event.
+      for (const kind of ['run_start', 'steps', 'evaluation', 'run_end']) seen.add(kind)
+    }
+    problems.push(...found)
+    if (problems.length >= most) break
+  }
+  if (problems.length < most)
+    problems.push(...problemsAtEnd(draft).flatMap(({ event, problem }) => (seen.has(event) ? [] : [problem])))
+  return { record: recordOf(draft, problems[0] ?? null), problems: problems.slice(0, most) }
+}
+
+/** All that the schema says of one event, which may be much for a column. */
+const MOST_OF_EVENT = 5
+
+function problemsOf(read: Extract<ReadEvent, { where: string }>, draft: Draft): MetricsProblem[] {
+  const { event, where } = read
+  const length = Math.max(0, ...Object.values(rawColumns(event) ?? {}).map((column) => column.length))
+  if (read.characters <= MAX_CHECKED_CHARACTERS && length <= STEPS_AT_ONCE) {
+    const parsed = metricsEvent.safeParse(event)
+    if (!parsed.success)
+      return parsed.error.issues.slice(0, MOST_OF_EVENT).map((issue) => schemaProblem(issue, event, where))
+  }
+  const problem = addEvent(read, draft)
+  return problem ? [problem] : []
+}
+
+/** A larger event is judged by its size first. */
+const MAX_CHECKED_CHARACTERS = 1024 * 1024
+
+/** As if the event had been right, so that what follows is not held against it. */
+function goOnAfter(event: unknown, draft: Draft): void {
+  draft.start ??= { event: 'run_start', schema_version: 1 }
+  if (!isMapping(event)) return
+  const { first_step: first, step_seconds: seconds } = event
+  if (event.event !== 'steps' || typeof first !== 'number' || !Array.isArray(seconds)) return
+  const last = Math.min(first + seconds.length - 1, MAX_STEPS)
+  while (draft.steps.seconds.length < last) {
+    draft.steps.seconds.push(0)
+    draft.steps.samples.push(draft.steps.samples.at(-1) ?? 1)
+  }
 }

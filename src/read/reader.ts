@@ -9,6 +9,8 @@ export type Source = (file: string) => AsyncIterable<Uint8Array>
 /** Turns what a run has left into the events of the contract. It knows its format alone: every reader's events are checked alike. */
 export interface Reader {
   readonly name: string
+  /** Of its source, as problems name it: the names of `files` where it is absent. */
+  readonly title?: string
   /** Where it has each fact from. */
   readonly facts: Facts
   /** What it reads, as paths in a run's folder. All have to be there; the first is the one that the live view follows. */
@@ -26,6 +28,9 @@ export interface Reader {
   /** Variables that a launch gets so that the file is written at all; `directory` is the run's folder. */
   environment?(directory: string): Readonly<Record<string, string>>
 }
+
+/** Why there is no collected file, in the words of whoever looked for it; a path in the run's folder. */
+export const COLLECTION_PROBLEM = 'source/problem.txt'
 
 /** Where the one file of a reader comes from. It gets a name of ours, so that no other job needs to look for it. */
 export interface Collected {

@@ -1,6 +1,6 @@
 // The registry: every source of metrics that Speedproof can read, and the one that an experiment names.
 import { type MetricsSource, metricsSection } from '../config/metrics.ts'
-import type { Reader } from './reader.ts'
+import { COLLECTION_PROBLEM, type Reader } from './reader.ts'
 import { huggingFace } from './sources/hugging-face.ts'
 import { jsonl } from './sources/jsonl.ts'
 import { lightningCsv } from './sources/lightning-csv.ts'
@@ -46,7 +46,9 @@ const SOURCES: readonly MetricsSource[] = [
 export const READERS: readonly Reader[] = SOURCES.map(readerOf)
 
 /** What any of them may read, as paths in a run's folder. */
-export const SOURCE_FILES: readonly string[] = [...new Set(READERS.flatMap(({ files }) => files))]
+export const SOURCE_FILES: readonly string[] = [
+  ...new Set([...READERS.flatMap(({ files }) => files), COLLECTION_PROBLEM]),
+]
 
 /** Of what our converters read, since they copy nothing: event files and offline runs may be large. */
 export const RAW_SOURCE = /(?:^|\/)(?:events\.out\.tfevents\.[^/]*|[^/]*\.wandb)$/

@@ -9,7 +9,7 @@ import { rowsOf } from './records.ts'
 import { eventsOf, factsOf, type Row } from './rows.ts'
 
 const NAME = 'trainer_state.json'
-const FILE = `source/${NAME}`
+const FILE = 'source/state.json'
 /** The text is parsed as one. */
 const MAX_BYTES = 16 * 1024 * 1024
 
@@ -20,18 +20,24 @@ const WHOLE = {
 }
 
 /** Of an evaluation, and no quality of the model. */
-const OF_SPEED = /_(?:runtime|samples_per_second|steps_per_second|jit_compilation_time|model_preparation_time)$/
+const OF_SPEED =
+  /_(?:runtime|samples_per_second|steps_per_second|jit_compilation_time|model_preparation_time)$/
 
 export function huggingFace(source: SourceOf<'hugging-face'>): Reader {
   return {
     name: source.format,
+    title: NAME,
     facts: factsOf(source, 'unknown', false),
     files: [FILE],
     maxBytes: MAX_BYTES,
     liveFile: null,
     liveEvent: () => null,
     // Each checkpoint has one, and save_state() writes the whole one above them.
-    collected: { pattern: `${TRAINER_FOLDER}/${source.file}`, choice: 'highest', converter: null },
+    collected: {
+      pattern: `${TRAINER_FOLDER}/${source.file ?? `**/${NAME}`}`,
+      choice: 'highest',
+      converter: null,
+    },
     read: (content) => eventsOf(NAME, rowsIn(content(FILE), source.val_loss), source, 'unknown'),
   }
 }
@@ -74,7 +80,8 @@ function evaluationRows(
 ): Generator<Row> {
   const prefix = valLoss.replace(/loss$/, '')
   const others = Object.keys(values).filter(
-    (key) => key.startsWith(prefix) && key !== valLoss && !OF_SPEED.test(key) && typeof values[key] === 'number',
+    (key) =>
+      key.startsWith(prefix) && key !== valLoss && !OF_SPEED.test(key) && typeof values[key] === 'number',
   )
   return rowsOf(
     { where, characters: JSON.stringify(values).length, values },

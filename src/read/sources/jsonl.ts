@@ -28,6 +28,7 @@ export function ofRecords(
 ): Omit<Reader, 'name' | 'liveFile' | 'collected'> {
   const times = timesOf(source.keys)
   return {
+    title: name,
     facts: factsOf(source, times, source.keys.samples !== undefined),
     files: [file],
     maxBytes: 64 * 1024 * 1024,

@@ -9,7 +9,7 @@ import { type RecordMeaning, rowsOf, timesOf } from './records.ts'
 import { eventsOf, factsOf, type Row } from './rows.ts'
 
 const NAME = 'metrics.csv'
-const FILE = `source/${NAME}`
+const FILE = 'source/table.csv'
 const MAX_COLUMNS = 1000
 
 export function lightningCsv(source: SourceOf<'lightning-csv'>): Reader {
@@ -18,12 +18,17 @@ export function lightningCsv(source: SourceOf<'lightning-csv'>): Reader {
   const meaning = { ...source, first_step: source.first_step ?? 0 }
   return {
     name: source.format,
+    title: NAME,
     facts: factsOf(source, times, source.keys.samples !== undefined),
     files: [FILE],
     maxBytes: 64 * 1024 * 1024,
     liveFile: null,
     liveEvent: () => null,
-    collected: { pattern: `${TRAINER_FOLDER}/${source.file}`, choice: 'only', converter: null },
+    collected: {
+      pattern: `${TRAINER_FOLDER}/${source.file ?? `**/${NAME}`}`,
+      choice: 'only',
+      converter: null,
+    },
     read: (content) => eventsOf(NAME, rowsIn(content(FILE), meaning), source, times),
   }
 }

@@ -24,6 +24,7 @@ export function log(source: Source): Reader {
   const match = matcherOf(source)
   return {
     name: source.format,
+    title: name,
     facts: factsOf(source, times, groups.includes('samples')),
     files: [FILE],
     maxBytes: 64 * 1024 * 1024,
@@ -81,7 +82,12 @@ function matcherOf({ patterns, units, first_step, evaluation_first_step }: Sourc
   const ofEvaluations = {
     ...shared,
     // The key of the other kind of line, so that this one is no step.
-    keys: { step: 'step', val_loss: 'val_loss', step_seconds: NO_KEY, evaluation_seconds: 'evaluation_seconds' },
+    keys: {
+      step: 'step',
+      val_loss: 'val_loss',
+      step_seconds: NO_KEY,
+      evaluation_seconds: 'evaluation_seconds',
+    },
     evaluation: Object.fromEntries(others.map((name) => [name, name])),
   }
   return (line: string, where: string): Matched => {

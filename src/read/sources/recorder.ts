@@ -5,7 +5,11 @@ import { problemAt } from '../event-problems.ts'
 import type { ReadEvent, Reader } from '../reader.ts'
 import { speedproof } from '../speedproof.ts'
 
-export function recorder({ format, samples_per_step: each, evaluation_samples }: SourceOf<'recorder'>): Reader {
+export function recorder({
+  format,
+  samples_per_step: each,
+  evaluation_samples,
+}: SourceOf<'recorder'>): Reader {
   return {
     ...speedproof,
     name: format,
@@ -28,13 +32,20 @@ export function recorder({ format, samples_per_step: each, evaluation_samples }:
         yield withDeclared({ ...read, event, where })
       }
 
-      function withDeclared(read: Extract<ReadEvent, { where: string }> & { event: Record<string, unknown> }): ReadEvent {
+      function withDeclared(
+        read: Extract<ReadEvent, { where: string }> & { event: Record<string, unknown> },
+      ): ReadEvent {
         const { event, where } = read
         if (event.event === 'run_start' && evaluation_samples !== undefined)
-          return { ...read, event: { ...event, evaluation_samples: event.evaluation_samples ?? evaluation_samples } }
+          return {
+            ...read,
+            event: { ...event, evaluation_samples: event.evaluation_samples ?? evaluation_samples },
+          }
         if (each === undefined) return read
         if (event.event === 'steps') {
-          const other = Array.isArray(event.samples) ? event.samples.find((count) => count !== each) : undefined
+          const other = Array.isArray(event.samples)
+            ? event.samples.find((count) => count !== each)
+            : undefined
           return other === undefined
             ? { ...read, event: { ...event, samples: event.samples ?? Array(stepsOf(event)).fill(each) } }
             : {
@@ -47,7 +58,9 @@ export function recorder({ format, samples_per_step: each, evaluation_samples }:
         }
         if (event.event === 'evaluation' && typeof event.step === 'number')
           return { ...read, event: { ...event, samples_seen: event.samples_seen ?? event.step * each } }
-        return event.event === 'run_end' ? { ...read, event: { ...event, samples: event.samples ?? samples } } : read
+        return event.event === 'run_end'
+          ? { ...read, event: { ...event, samples: event.samples ?? samples } }
+          : read
       }
     },
   }

@@ -76,9 +76,11 @@ function* meaningOf(record: SourceRecord, meaning: RecordMeaning): Generator<Row
     if (valLoss === null && stepSeconds === null) return
     throw wrong(record, keys.step, 'step', 'is missing in a row with numbers of a step or an evaluation')
   }
-  if (!Number.isSafeInteger(step)) throw wrong(record, keys.step, 'step', `got ${step}, expected a whole number`)
+  if (!Number.isSafeInteger(step))
+    throw wrong(record, keys.step, 'step', `got ${step}, expected a whole number`)
   const first = meaning.first_step ?? 1
-  const isStep = keys.step_seconds === undefined ? isStepByKeys(keys, trainLoss, valLoss) : stepSeconds !== null
+  const isStep =
+    keys.step_seconds === undefined ? isStepByKeys(keys, trainLoss, valLoss) : stepSeconds !== null
   if (isStep)
     yield {
       kind: 'step',
@@ -96,7 +98,10 @@ function* meaningOf(record: SourceRecord, meaning: RecordMeaning): Generator<Row
     step: step + 1 - (meaning.evaluation_first_step ?? first),
     valLoss,
     ...furtherNumbers(record, meaning),
-    seconds: scaled(numberAt(record, keys.evaluation_seconds, 'evaluation_seconds'), units.evaluation_seconds),
+    seconds: scaled(
+      numberAt(record, keys.evaluation_seconds, 'evaluation_seconds'),
+      units.evaluation_seconds,
+    ),
   }
 }
 
@@ -128,6 +133,7 @@ function numberAt(record: SourceRecord, key: string | undefined, name: string): 
   const found = numeric(value)
   if (found === 'absent') return null
   if (typeof found === 'number') return found
+  if (value === null) throw wrong(record, key, name, `got null, expected a finite number; ${DIVERGED}`)
   if (found === 'none') throw wrong(record, key, name, `got ${shown(value)}, expected a number`)
   throw new NoNumber(notFinite(record.where, named(key, name), value))
 }
@@ -141,9 +147,11 @@ export function notFinite(where: string, what: string, value: unknown): MetricsP
   return problemAt(
     where,
     'not-finite',
-    `${what}: got ${shown(value)}, which is no finite number; check whether the training diverged. Where there is no number, leave the key out`,
+    `${what}: got ${shown(value)}, which is no finite number; ${DIVERGED}`,
   )
 }
+
+const DIVERGED = 'check whether the training diverged. Where there is no number, leave the key out'
 
 function named(key: string, name: string): string {
   return key === name ? name : `${name} (${shortened(key)})`
@@ -156,7 +164,7 @@ function shown(value: unknown): string {
 /** A text may be a number: a table has nothing else. */
 export function numeric(value: unknown): number | 'absent' | 'not-finite' | 'none' {
   if (value === undefined || value === '') return 'absent'
-  if (value === null) return 'not-finite'
+  if (value === null) return 'none'
   if (typeof value === 'number') return Number.isFinite(value) ? value : 'not-finite'
   if (typeof value !== 'string') return 'none'
   const text = value.trim()

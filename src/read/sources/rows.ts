@@ -159,7 +159,8 @@ export async function* eventsOf(
     event: {
       event: 'run_end',
       status: 'finished',
-      samples: times === 'unknown' ? multiple(progress.steps, samples_per_step) : (progress.samples ?? undefined),
+      samples:
+        times === 'unknown' ? multiple(progress.steps, samples_per_step) : (progress.samples ?? undefined),
       attempted_updates: progress.steps,
       skipped_updates: 0, // such a source does not tell
     },

@@ -23,6 +23,7 @@ export function tensorboard(source: SourceOf<'tensorboard'>): Reader {
   }
   return {
     name: source.format,
+    title: NAME,
     facts: factsOf(source, times, samples !== undefined),
     files: [FILE],
     maxBytes: 64 * 1024 * 1024,
