@@ -112,7 +112,6 @@ export async function* eventsOf(
     // A clock does not tell when one was written.
     steps_include: times === 'derived' ? ['checkpoint'] : undefined,
   }
-  yield { where: name, event: start, characters: 0 }
   const progress: Progress = {
     steps: 0,
     samples: 0,
@@ -122,7 +121,10 @@ export async function* eventsOf(
     between: NOTHING_BETWEEN,
     last: name,
   }
+  let isEmpty = true
   for await (const row of rows) {
+    if (isEmpty) yield { where: name, event: start, characters: 0 }
+    isEmpty = false
     if (row.kind === 'problem') {
       yield row
       continue
