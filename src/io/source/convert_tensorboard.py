@@ -27,7 +27,10 @@ def main(folder: str, target: str, max_bytes: str) -> int:
         events.Reload()
         rows += rows_of(events)
     if not rows:
-        print(f"{folder} has no event file with scalars; write them below the folder of the run", file=sys.stderr)
+        print(
+            f"{folder} has no event file with scalars; write them below the folder of the run",
+            file=sys.stderr,
+        )
         return 1
     # Sorting is stable: what was written at once stays in its order.
     rows.sort(key=lambda row: row["wall_time"])
