@@ -12,7 +12,7 @@ import { FACTS, type Facts } from '../read/facts.ts'
 import { checkMetrics, type MetricsRecord } from '../read/metrics-record.ts'
 import { readerOf } from '../read/readers.ts'
 import { medianOf } from '../statistics/averages.ts'
-import { duration, number } from '../text/numbers.ts'
+import { number, seconds } from '../text/numbers.ts'
 import { EXIT_BAD_INPUT } from './exit-code.ts'
 
 interface CheckFlags {
@@ -79,7 +79,7 @@ function foundLines({ steps, evaluations, end, facts, start }: MetricsRecord): s
   return [
     steps.seconds.length === 0
       ? `steps: ${end?.attempted_updates ?? 0}, without their durations`
-      : `steps: ${steps.seconds.length}, median ${duration(medianOf(steps.seconds))}${held}`,
+      : `steps: ${steps.seconds.length}, median ${seconds(medianOf(steps.seconds))}${held}`,
     ...(last
       ? [`evaluations: ${evaluations.length}, the last after step ${last.step}: ${losses(last)}`]
       : []),

@@ -343,6 +343,7 @@ export async function checkMetrics(
   const problems: MetricsProblem[] = []
   /** What was there, if only with a problem. */
   const seen = new Set<unknown>()
+  let endsWithProblem = false
   for await (const read of reader.read(source)) {
     const found = 'problem' in read ? [read.problem] : problemsOf(read, draft)
     if ('event' in read) {
@@ -350,12 +351,14 @@ export async function checkMetrics(
       seen.add(kind)
       if (found.length > 0) goOnAfter(read.event, draft)
     } else {
-      // It was meant as some event.
-      for (const kind of ['run_start', 'steps', 'evaluation', 'run_end']) seen.add(kind)
+      // It was meant as some event; only the last one as the end.
+      for (const kind of ['run_start', 'steps', 'evaluation']) seen.add(kind)
     }
+    endsWithProblem = 'problem' in read
     problems.push(...found)
     if (problems.length >= most) break
   }
+  if (endsWithProblem) seen.add('run_end')
   if (problems.length < most)
     problems.push(...problemsAtEnd(draft).flatMap(({ event, problem }) => (seen.has(event) ? [] : [problem])))
   return { record: recordOf(draft, problems[0] ?? null), problems: problems.slice(0, most) }

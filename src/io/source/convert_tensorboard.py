@@ -2,8 +2,9 @@
 
     python convert_tensorboard.py FOLDER TARGET MAX_BYTES
 
-Each line has tag, step, wall_time and value, in the order of the clock. A line with the tag null tells when a Hugging
-Face Trainer began: right before its first step it writes its arguments. Run by the interpreter of the training.
+Each line has tag, step, wall_time and value, in the order of the clock. A line with the tag null tells when a
+Hugging Face Trainer began: right before its first step it writes its arguments. Run by the interpreter of the
+training.
 """
 
 import json
@@ -11,6 +12,8 @@ import sys
 from pathlib import Path
 
 FIRST_WORDS = "args/text_summary"
+# They are in memory as a whole.
+MAX_SOURCE_BYTES = 256 * 1024 * 1024
 
 
 def main(folder: str, target: str, max_bytes: str) -> int:
@@ -19,9 +22,13 @@ def main(folder: str, target: str, max_bytes: str) -> int:
     except ImportError as error:
         print(f"{error}; install tensorboard in the environment of launch.python", file=sys.stderr)
         return 1
-    folders = sorted({path.parent for path in Path(folder).rglob("events.out.tfevents.*") if path.is_file()})
+    files = [path for path in Path(folder).rglob("events.out.tfevents.*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
+    if size > MAX_SOURCE_BYTES:
+        print(f"event files of {size} bytes, expected at most {MAX_SOURCE_BYTES}", file=sys.stderr)
+        return 1
     rows = []
-    for one in folders:
+    for one in sorted({path.parent for path in files}):
         # 0 is all: by default it keeps a sample of 10,000.
         events = EventAccumulator(str(one), size_guidance={"scalars": 0, "tensors": 0})
         events.Reload()

@@ -2,9 +2,9 @@
 
     python convert_wandb_offline.py FOLDER TARGET MAX_BYTES
 
-The .wandb file below FOLDER is a log of LevelDB's format whose entries are protocol buffers; wandb itself no longer
-has a reader of it. Of an entry only the history is decoded: each item has a key, or the parts of one, and its value
-either as JSON text or, from 0.31 on, typed.
+The .wandb file below FOLDER is a log of LevelDB's format whose entries are protocol buffers; wandb itself no
+longer has a reader of it. Of an entry only the history is decoded: each item has a key, or the parts of one,
+and its value either as JSON text or typed.
 """
 
 import json
