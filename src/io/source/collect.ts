@@ -7,7 +7,6 @@ import { CancelledError, messageOf } from '../../errors.ts'
 import type { LaunchEnd } from '../../measure/outcome.ts'
 import { COLLECTION_PROBLEM, type Reader } from '../../read/reader.ts'
 import { listed } from '../../text/wording.ts'
-import { lastLines } from '../process/log/quote-output.ts'
 import { runShort } from '../process/short-command.ts'
 import { packageRoot } from '../system/package-root.ts'
 import { matchingFiles } from './matching-files.ts'
@@ -100,5 +99,5 @@ async function convert(
   if (end.status === 'no-answer') return `${converter} cannot be converted: ${end.message}`
   return end.exitCode === 0
     ? null
-    : `${converter} cannot be converted: ${lastLines(end.stderr) || `exit code ${end.exitCode}`}`
+    : `${converter} cannot be converted: ${end.stderr.trim().split('\n').at(-1) || `exit code ${end.exitCode}`}`
 }
