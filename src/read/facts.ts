@@ -24,6 +24,21 @@ export const PROVENANCES = [
   'declared', // in the experiment
   'unknown',
 ] as const
+/** In plain words. */
+export const FACT_NAMES: Readonly<Record<Fact, string>> = {
+  step_seconds: 'step seconds',
+  samples: 'samples',
+  held_out_loss: 'held-out loss',
+  held_out_set: 'held-out set',
+  training_data: 'training data',
+  config: 'config',
+  seed: 'seed',
+  world_size: 'number of processes',
+  parameters: 'parameters',
+  memory: 'peak memory',
+  effective_settings: 'effective settings',
+}
+
 export type Provenance = (typeof PROVENANCES)[number]
 
 export type Facts = Readonly<Record<Fact, Provenance>>
@@ -41,6 +56,10 @@ export const ALL_REPORTED: Facts = {
   parameters: 'reported',
   memory: 'reported',
   effective_settings: 'reported',
+}
+
+export function provenanceText(fact: Fact, provenance: Provenance): string {
+  return fact === 'effective_settings' && provenance === 'unknown' ? 'not read back' : provenance
 }
 
 /** Of several runs: each fact as the worst of them has it. */

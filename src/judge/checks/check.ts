@@ -5,6 +5,7 @@ export interface Check {
     | 'completion'
     | 'equal work'
     | 'same code'
+    | 'same data'
     | 'same machine'
     | 'steady state'
     | 'clocks'

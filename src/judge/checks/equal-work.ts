@@ -28,7 +28,7 @@ export function checkEqualWork({
 function unknownDetail(runs: readonly RunSummary[]): string {
   const unknown = COMPARED.filter(([, fact]) => runs.some(({ facts }) => !IS_KNOWN(facts[fact])))
   const names = unknown.map(([name]) => name)
-  return names.length === 0 ? '' : `; not read back and so not compared: ${listed(names)}`
+  return names.length === 0 ? '' : `; not read back and so not compared: ${listed(names, names.length)}`
 }
 
 const COMPARED = [

@@ -87,6 +87,8 @@ interface Progress {
   samples: number | null
   /** Steps before the last one; null before the first. */
   evaluatedAt: number | null
+  /** Of the first evaluation after steps that have no rows, while no step has one. */
+  early: EvaluationRow | null
   clock: Clock | null
   /** Steps before the first row with a time: their duration is unknown until the next one. */
   untimed: { readonly row: StepRow; readonly first: number } | null
@@ -116,6 +118,7 @@ export async function* eventsOf(
     steps: 0,
     samples: 0,
     evaluatedAt: null,
+    early: null,
     clock: null,
     untimed: null,
     between: NOTHING_BETWEEN,
@@ -180,6 +183,10 @@ function* stepEvents(
     progress.steps = Math.max(progress.steps, row.step)
     progress.between = NOTHING_BETWEEN
     return
+  }
+  if (progress.early !== null) {
+    yield missingSteps(progress.early, 0)
+    progress.early = null
   }
   const wrong = orderProblem(row, progress, times)
   if (wrong !== null) {
@@ -308,14 +315,9 @@ function evaluationEvent(
     isKnown: between.isKnown && seconds !== null,
   }
   if (times === 'unknown') progress.steps = Math.max(progress.steps, step)
-  if (times === 'read' && step > progress.steps)
-    return {
-      problem: problemAt(
-        where,
-        'out-of-order',
-        `is an evaluation after ${step} steps, but only ${progress.steps} steps stand before it: the steps have no rows any more, or the source counts from 0 in one of them. Look at the rows before it, then at metrics.first_step and metrics.evaluation_first_step`,
-      ),
-    }
+  // Where no step has a row, whoever knows the source says so.
+  if (times === 'read' && step > progress.steps && progress.steps === 0) progress.early ??= row
+  else if (times === 'read' && step > progress.steps) return missingSteps(row, progress.steps)
   if (evaluatedAt !== null && step < evaluatedAt)
     return {
       problem: problemAt(
@@ -350,4 +352,16 @@ function evaluationEvent(
 
 function multiple(steps: number, each: number | undefined): number | undefined {
   return each === undefined ? undefined : steps * each
+}
+
+function missingSteps({ where, step }: EvaluationRow, steps: number): ReadEvent {
+  const cause =
+    'the steps have no rows any more, or the source counts from 0 in one of them. Look at the rows before it, then at metrics.first_step and metrics.evaluation_first_step'
+  return {
+    problem: problemAt(
+      where,
+      'out-of-order',
+      `is an evaluation after ${step} steps, but only ${steps} steps stand before it: ${cause}`,
+    ),
+  }
 }
