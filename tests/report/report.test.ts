@@ -322,8 +322,8 @@ describe('a report in Markdown', () => {
 
       | gate         | baseline       | optimized      | change   | 95% confidence bounds | limit     | verdict |
       | ------------ | -------------- | -------------- | -------- | --------------------- | --------- | ------- |
-      | ✅ speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x        | >= 3.00x  | passed  |
-      | ✅ loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.1e-6 to +1.64e-5   | < 0.00100 | passed  |
+      | ✅ speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x        | >= 3.00x  | passed  |
+      | ✅ loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.1e-6 to +1.64e-5   | < 0.00100 | passed  |
 
       - Whole runs, with set-up and evaluations, are 1.00x as fast. At the fastest steps of each run, the speedup is 4.00x.
 
