@@ -95,7 +95,7 @@ const evaluation = z.object({
   step: count.describe('Optimizer steps before it; may be 0.'),
   samples_seen: count
     .optional()
-    .describe('The samples of these steps, all ranks together; absent if unknown.'),
+    .describe('The samples of these steps, all ranks together. Default: those of the steps.'),
   val_loss: z.number().describe('The held-out loss that the loss gate judges.'),
   metrics: z
     .record(z.string(), z.number())
@@ -120,7 +120,7 @@ const epoch = z.object({ event: z.literal('epoch'), epoch: count, step: count })
 const runEnd = z.object({
   event: z.literal('run_end'),
   status: z.literal('finished'),
-  samples: count.optional().describe('Of the whole run; absent if unknown.'),
+  samples: count.optional().describe('Of the whole run. Default: those of its steps.'),
   attempted_updates: count,
   skipped_updates: count,
   total_seconds: seconds.optional().describe('From process start to here, rank 0.'),

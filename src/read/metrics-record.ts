@@ -23,6 +23,7 @@ import {
 } from './event-size.ts'
 import {
   type Evaluation,
+  type EvaluationEvent,
   type Held,
   type MetricsEvent,
   metricsEvent,
@@ -81,16 +82,16 @@ export function isComplete(metrics: MetricsRecord): metrics is CompleteMetrics {
   return metrics.problem === null && metrics.start !== null && metrics.end !== null
 }
 
-interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end' | 'facts' | 'steps'> {
+interface Draft extends Omit<MetricsRecord, 'problem' | 'start' | 'end' | 'facts' | 'steps' | 'evaluations'> {
   /** As the reader has them. */
   readerFacts: Facts
   steps: StepColumns & { readonly held: HeldStep[] }
   start: RunStart | null
   /** Null before the first window. */
   hasSamples: boolean | null
-  evaluations: Evaluation[]
+  evaluations: EvaluationEvent[]
   phases: Phase[]
-  end: RunEnd | null
+  end: RunEndEvent | null
   /** Of the source, as problems name it. */
   name: string
   otherCharacters: number
@@ -117,8 +118,22 @@ function sourceName({ files, title }: Reader): string {
 }
 
 function recordOf(draft: Draft, problem: MetricsProblem | null): MetricsRecord {
-  const { reader, start, steps, evaluations, phases, end } = draft
-  return { reader, facts: factsIn(draft), start, steps, evaluations, phases, end, problem }
+  const { reader, start, steps, phases } = draft
+  return { reader, facts: factsIn(draft), start, steps, phases, problem, ...withSamples(draft) }
+}
+
+/** Where an event does not count them, those of its steps. */
+function withSamples({ steps, evaluations, end }: Draft): Pick<MetricsRecord, 'evaluations' | 'end'> {
+  const seen = [0]
+  for (const samples of steps.samples) seen.push((seen.at(-1) ?? 0) + samples)
+  const all = seen.at(-1) ?? 0
+  return {
+    evaluations: evaluations.map((one) => ({
+      ...one,
+      samples_seen: one.samples_seen ?? seen[one.step] ?? all,
+    })),
+    end: end && { ...end, samples: end.samples ?? all },
+  }
 }
 
 /** A trainer of the contract may leave out what it does not know; then nobody knows it. */
@@ -210,13 +225,13 @@ function add(event: MetricsEvent, draft: Draft, where: string): MetricsProblem |
     case 'steps':
       return addSteps(event, draft, where)
     case 'evaluation':
-      draft.evaluations.push({ ...event, samples_seen: event.samples_seen ?? event.step })
+      draft.evaluations.push(event)
       return contradictionProblem(event, where)
     case 'phase':
       draft.phases.push({ name: event.name, seconds: event.seconds, step: event.step ?? null })
       return null
     case 'run_end':
-      draft.end = { ...event, samples: event.samples ?? draft.steps.samples.length }
+      draft.end = event
       return (
         unknownSamplesProblem(event, draft, where) ??
         skippedProblem(event, draft.skippedUpdates, where) ??
@@ -265,7 +280,7 @@ function unknownSamplesProblem(
   where: string,
 ): MetricsProblem | null {
   if (hasSamples !== false) return null
-  const isStep = ({ step, samples_seen }: Evaluation) => step === samples_seen
+  const isStep = ({ step, samples_seen: seen = step }: EvaluationEvent) => step === seen
   if ((samples ?? steps.samples.length) === steps.samples.length && evaluations.every(isStep)) return null
   return problemAt(
     where,

@@ -79,6 +79,14 @@ describe('without samples every step counts as one', () => {
   })
 })
 
+test('an event that does not count samples has those of its steps', async () => {
+  const { evaluations, end } = await read({
+    evaluation: { step: 39, samples_seen: undefined },
+    end: { samples: undefined },
+  })
+  expect([evaluations.at(-1)?.samples_seen, end?.samples]).toEqual([39 * 16, 40 * 16])
+})
+
 test('steps that hold more than themselves are known by their number', async () => {
   const { steps } = await read({ holds: { 5: 'checkpoint', 30: 'evaluation' } })
   expect(steps.held).toEqual([
