@@ -154,6 +154,8 @@ function summarize(
   const evaluationSeconds = sumOf(metrics.evaluations.map(({ seconds }) => seconds ?? 0))
   const phaseSeconds = (phases: CompleteMetrics['phases']) => sumOf(phases.map(({ seconds }) => seconds))
   const quality = baseline?.evaluations.at(-1)
+  // Without step seconds there is no entry for each step, only what the end counts.
+  const isTimed = metrics.facts.step_seconds !== 'unknown'
   const timedPeriods =
     steps.held.length > 0 ? countedPeriods(metrics, timed).length : (timed[1] - timed[0]) / periodSteps
   return {
@@ -173,14 +175,14 @@ function summarize(
     effective: start.effective ?? {},
     workKeys: start.work_keys ?? [],
     config: start.config ?? null,
-    samples: sumOf(steps.samples),
+    samples: isTimed ? sumOf(steps.samples) : end.samples,
     reportedSamples: end.samples,
     evaluatedAfterSamples: metrics.evaluations.at(-1)?.samples_seen ?? 0,
     writtenIn: writtenIn(metrics.evaluations),
     resumedAtSteps: start.resumed_at_steps ?? [],
     attemptedUpdates: end.attempted_updates,
     skippedUpdates: end.skipped_updates,
-    steps: steps.seconds.length,
+    steps: isTimed ? steps.seconds.length : end.attempted_updates,
     warmUpSteps: warmUp,
     warmUpSamples: samplesAfter(metrics, warmUp),
     periodSteps,

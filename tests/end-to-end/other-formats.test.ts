@@ -38,7 +38,7 @@ const runFacts = z.object({
 const runsIn = async (folder: string) =>
   runFacts.parse(JSON.parse(await readFile(join(folder, 'out', 'result.json'), 'utf8'))).runs
 
-const measured = async (metrics: typeof LOG | typeof JSONL, steps = 40) => {
+const measured = async (metrics: Readonly<Record<string, unknown>>, steps = 40) => {
   const folder = await anExperiment({
     trainer: { script: join(TRAINERS, 'plain.py') },
     metrics,
@@ -88,4 +88,13 @@ it('a file that is not there fails the launch with its name', async () => {
     reason: 'no-metrics',
     message: expect.stringContaining('trainer/logs/metrics.jsonl is missing'),
   })
+})
+
+it('without step seconds a speedup is not measured, and nothing else is held against the runs', async () => {
+  const { folder } = await measured({ format: 'hugging-face', samples_per_step: 8 })
+  const { verdict, outcomes } = await readResult(folder)
+  expect(outcomes.map(({ status }) => status)).toEqual(['finished', 'finished'])
+  expect(verdict.checks.filter(({ status }) => status === 'failed')).toEqual([])
+  expect(verdict.verdict).toBe('inconclusive')
+  expect(verdict.gates).toMatchObject([{ gate: { name: 'speedup' }, status: 'not-measured' }, {}])
 })

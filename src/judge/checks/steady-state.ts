@@ -5,7 +5,7 @@ import type { RunSummary } from '../../measure/summary.ts'
 import { looksOf } from '../../plan/looks.ts'
 import { pairedMean } from '../paired.ts'
 import type { VerdictInput } from '../verdict-input.ts'
-import { type Check, checkOf } from './check.ts'
+import { type Check, checkOf, withoutStepSeconds } from './check.ts'
 import { perVariant } from './run-differences.ts'
 
 /** That luck shows a trend: over both variants, both directions and all looks together. */
@@ -15,7 +15,10 @@ export function checkSteadyState({
   experiment,
   measured,
 }: Pick<VerdictInput, 'experiment' | 'measured'>): Check {
-  return checkOf('steady state', steadyStateProblems(experiment, measured), steadyStateDetail(measured))
+  const untimed = withoutStepSeconds('steady state', measured)
+  return (
+    untimed ?? checkOf('steady state', steadyStateProblems(experiment, measured), steadyStateDetail(measured))
+  )
 }
 
 function steadyStateProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
