@@ -10,14 +10,16 @@ import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise/noise-floor
 import { type Attempts, checkRepeats, sortAttempts } from './judge/repeat.ts'
 import { judge, type Verdict } from './judge/verdict.ts'
 import { curvesOf } from './measure/curves.ts'
+import { withHashedData } from './measure/data-hashes.ts'
 import { summarizeMachines } from './measure/machine.ts'
 import { UNWATCHED, type Watched } from './measure/machine-record.ts'
 import { withMachineMetrics } from './measure/metrics/machine-metrics.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
-import { type FinishedRun, summarizeRuns } from './measure/summary.ts'
+import { type FinishedRun, type RunSummary, summarizeRuns } from './measure/summary.ts'
 import { confidenceOf, lookAt } from './plan/looks.ts'
 import { isMeasured } from './plan/plan.ts'
+import { type Facts, worstFacts } from './read/facts.ts'
 import { allDifferences } from './record/differences.ts'
 import { type OutcomeLine, outcomeLine, type Request, type Result } from './record/result.ts'
 import { RECORD_SCHEMA_VERSION } from './record/schema-version.ts'
@@ -38,7 +40,7 @@ export function assess(
     unwatched,
     summarizeMachines(finishedOf(outcomesOf(launched)), watched),
   )
-  const runs = unwatched.map((run) => withMachineMetrics(run, machines))
+  const runs = unwatched.map((run) => withHashedData(withMachineMetrics(run, machines), request.data))
   const warmUpSteps = new Map(runs.map((run) => [run.runId, run.warmUpSteps]))
   const warmUpStepsOf = ({ run }: FinishedRun) => warmUpSteps.get(run.id) ?? 0
   const machineChecks = [
@@ -71,6 +73,7 @@ export function assess(
     launches,
     reevaluation: reevaluation.launch,
     notRun: outcomes.find((outcome) => outcome.status === 'not-run')?.reason ?? 'stopped',
+    facts: { baseline: factsOf(runs, 'baseline'), optimized: factsOf(runs, 'optimized') },
     outcomes: launched.map((one) => outcomeLine(one, setAsideIn(attempts, one))),
     runs,
     // Over the samples of both, which must be the same.
@@ -107,4 +110,10 @@ function setAsideIn({ setAside }: Attempts, launched: Launched): OutcomeLine['se
   if (reason === undefined) return null
   const [summary = null] = summarizeRuns(finishedOf([launched.outcome]))
   return { reason, summary }
+}
+
+function factsOf(runs: readonly RunSummary[], variant: Variant): Facts | null {
+  return worstFacts(
+    runs.filter((run) => run.variant === variant && isMeasured(run)).map(({ facts }) => facts),
+  )
 }

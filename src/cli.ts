@@ -4,6 +4,7 @@ import './io/system/require-node.ts'
 
 import { Command } from 'commander'
 import { addAnalyze } from './cli/analyze.ts'
+import { addCheck } from './cli/check.ts'
 import { addDoctor } from './cli/doctor.ts'
 import { exitCodeOf } from './cli/exit-code.ts'
 import { addLadder } from './cli/ladder.ts'
@@ -22,7 +23,8 @@ const program = new Command('speedproof')
   .exitOverride()
 
 // In the order of the help.
-for (const addCommand of [addRun, addPlan, addAnalyze, addReport, addLadder, addDoctor]) addCommand(program)
+for (const addCommand of [addRun, addPlan, addAnalyze, addReport, addLadder, addCheck, addDoctor])
+  addCommand(program)
 
 outliveReaders()
 try {

@@ -13,7 +13,7 @@ import { type Combined, combine } from './record/combined.ts'
 export async function main(job: Job, stage: Stage): Promise<Combined> {
   await using call = await loadAll({ ...job, ...stage })
   await using site = await lockSite(call.loaded, job, stage)
-  const experiments = await openAll(call.loaded, site.lock(), job.resume)
+  const experiments = await openAll(call.loaded, site.lock(), job.resume, stage)
   const planned = experiments.map((one) => ({ ...one, plan: planRuns(one.request.experiment) }))
   // Each launch is followed by measuring and judging what there is, which is saved and decides on the next.
   const { results, problem } = await runExperiments(planned, site, stage, assess)

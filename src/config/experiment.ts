@@ -1,9 +1,11 @@
 // The experiment file: two variants, how they are launched, the design, the gates.
 import { z } from 'zod'
 import { ladderSection } from '../ladder/config.ts'
+import { dataSection } from './data.ts'
 import { DEFAULT_GATES, type Gate, gatesFile } from './gates/gates.ts'
 import { readGates } from './gates/read-gates.ts'
 import { LOOK_KEYS, withLooks } from './looks.ts'
+import { metricsSection } from './metrics.ts'
 import { mapping, settings } from './parse/mapping.ts'
 import { PRESET_NAMES } from './presets.ts'
 
@@ -148,6 +150,8 @@ export const experimentFile = mapping({
     ),
   trainer,
   launch: launch.prefault({}),
+  metrics: metricsSection,
+  data: dataSection.optional(),
   variants: mapping({ baseline: variant, optimized: variant }),
   design: designSection.prefault({}),
   ladder: ladderSection

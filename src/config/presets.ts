@@ -59,8 +59,10 @@ function merged(preset: Readonly<Record<string, unknown>>, own: unknown): unknow
   return isMapping(own) ? { ...preset, ...own } : own
 }
 
+/** What is a warning by default stays one. */
 function withSeverity(gates: GatesFile, severity: Preset['severity']): GatesFile {
-  return Object.fromEntries(Object.entries(gates).map(([name, gate]) => [name, { ...gate, severity }]))
+  const asPreset = (gate: GatesFile[string]) => (severity === 'required' ? gate : { ...gate, severity })
+  return Object.fromEntries(Object.entries(gates).map(([name, gate]) => [name, asPreset(gate)]))
 }
 
 /** What an experiment that names no gates has to pass depends on its question. */

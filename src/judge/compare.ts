@@ -4,7 +4,7 @@ import type { Gate } from '../config/gates/gates.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { isHeldOutMetric } from '../metrics/questions.ts'
 import { meanOf } from '../statistics/averages.ts'
-import { resolutionOf } from '../statistics/resolution.ts'
+import { coarsest, resolutionOf, stepOf } from '../statistics/resolution.ts'
 import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'
 import { isHeldOutQuality, isLevel, isQuotient, unitOf } from './gates/gate-kind.ts'
 import { whyNoTimeToQuality } from './gates/no-time-to-quality.ts'
@@ -25,6 +25,8 @@ export interface GateComparison {
   readonly seedless: readonly Variant[]
   /** The step of which all numbers are multiples, where the runs of every block differ by the same, to within it. */
   readonly roundedTo: number | null
+  /** The step of which all values of the metric are multiples, over all evaluations of all runs; null where unknown. */
+  readonly writtenInSteps: number | null
   /** Held-out numbers that every run reported. */
   readonly heldOut: readonly string[]
   /** Ids of the optimized runs whose number came out as NaN or infinite, where no baseline run's that it is compared with did. */
@@ -49,9 +51,18 @@ export function compare(
   const heldOut = heldOutOf(blocks)
   return {
     blocks,
-    gates: gates.map((gate) => ({ ...compareGate(gate, blocks, confidence), heldOut })),
+    gates: gates
+      .filter((gate) => applies(gate, blocks))
+      .map((gate) => ({ ...compareGate(gate, blocks, confidence), heldOut })),
     speedups: speedupsOf(blocks, confidence),
   }
+}
+
+/** Once one baseline run has the metric, no variant gets rid of the gate by not reporting it, nor by a NaN. */
+function applies({ metric, ifReported }: Gate, blocks: readonly Block[]): boolean {
+  const has = ({ baseline: { metrics, notFinite } }: Block) =>
+    metrics[metric] !== undefined || notFinite.includes(metric)
+  return !ifReported || blocks.some(has)
 }
 
 function heldOutOf(blocks: readonly Block[]): string[] {
@@ -83,7 +94,13 @@ function compareGate(
     repeating: VARIANTS.filter((variant) => repeats({ baseline, optimized }[variant] ?? [])),
     seedless: VARIANTS.filter((variant) => isSeedless(blocks.map((block) => block[variant]))),
     roundedTo: baseline && optimized && coarseStep(gate, baseline, optimized),
+    writtenInSteps: writtenInSteps(gate, runsOf(blocks)),
   }
+}
+
+function writtenInSteps({ metric }: Gate, runs: readonly RunSummary[]): number | null {
+  const step = stepOf(coarsest(runs.flatMap(({ writtenIn }) => writtenIn[metric] ?? [])))
+  return Number.isFinite(step) ? step : null
 }
 
 /** Of a comparison with what is no number itself nothing is known. */

@@ -9,7 +9,13 @@ import type { GateVerdict } from './gates/gate-verdict.ts'
 import type { MachineCheck } from './machine/machine-check.ts'
 
 /** What one run is, or two differ in, stays so however many follow. */
-const FINAL: ReadonlySet<Check['name']> = new Set(['equal work', 'same code', 'same machine', 'clocks'])
+const FINAL: ReadonlySet<Check['name']> = new Set([
+  'equal work',
+  'same code',
+  'same data',
+  'same machine',
+  'clocks',
+])
 
 interface Judged {
   readonly runs: readonly RunSummary[]

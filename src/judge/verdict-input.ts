@@ -2,6 +2,7 @@
 import type { Experiment } from '../config/experiment.ts'
 import type { Sources } from '../config/revisions/sources.ts'
 import type { ResolvedConfigs } from '../config/same-work/same-work.ts'
+import type { DataHashes } from '../measure/data-hashes.ts'
 import type { RunOutcome } from '../measure/outcome.ts'
 import type { Reevaluation } from '../measure/reevaluation.ts'
 import type { RunSummary } from '../measure/summary.ts'
@@ -25,6 +26,8 @@ export interface Evidence {
   /** The stored noise floor of this machine for the training of each variant. */
   readonly floors: Floors
   readonly reevaluation: Reevaluation
+  /** Of the files under `data:`; null where the experiment names none, or was stopped before it hashed them. */
+  readonly data?: DataHashes | null
 }
 
 export interface VerdictInput extends Evidence {

@@ -3,7 +3,7 @@ import { statusText } from '../text/wording.ts'
 import { checkAa } from './checks/aa.ts'
 import { checkAll } from './checks/all.ts'
 import type { Check } from './checks/check.ts'
-import { type GateVerdict, lacksScatter } from './gates/gate-verdict.ts'
+import type { GateVerdict } from './gates/gate-verdict.ts'
 import { type JudgedGate, judgeGates } from './gates/judge-gates.ts'
 import type { Speedups } from './speedups.ts'
 import { type Evidence, type VerdictInput, verdictInputOf } from './verdict-input.ts'
@@ -40,7 +40,7 @@ export function judge(evidence: Evidence): Verdict {
 /** More blocks are worth their time only for a required gate that they can decide. */
 export function isDecided({ verdict, gates }: Verdict): boolean {
   const isOpen = gates.some(
-    (one) => one.gate.severity === 'required' && one.status === 'inconclusive' && !lacksScatter(one),
+    ({ gate, status, staysOpen }) => gate.severity === 'required' && status === 'inconclusive' && !staysOpen,
   )
   return verdict !== 'inconclusive' || !isOpen
 }

@@ -3,6 +3,7 @@
 import type { CompleteMetrics } from '../read/metrics-record.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
 import { studentTQuantile } from '../statistics/student-t.ts'
+import { countedPeriods, timedSteps } from './metrics/timed-steps.ts'
 
 /** Step times that differ by less are of no concern, however regular the rest is: 2%, as a logarithm. */
 export const MATTERS = Math.log(1.02)
@@ -118,11 +119,11 @@ export function logStandardError(run: CompleteMetrics, warmUp: number): number |
 function logProfile(run: CompleteMetrics, warmUp: number): number[] {
   const period = periodOf(run)
   const { seconds, samples } = run.steps
-  const periods = []
-  for (let first = warmUp; first + period <= seconds.length; first += period) {
-    const count = sumOf(samples.slice(first, first + period))
-    periods.push({ count, log: Math.log(sumOf(seconds.slice(first, first + period)) / count) })
-  }
+  const timed = timedSteps(seconds.length, warmUp, period)
+  const periods = countedPeriods(run, timed).map((own) => {
+    const count = sumOf(samples.slice(...own))
+    return { count, log: Math.log(sumOf(seconds.slice(...own)) / count) }
+  })
   const groups = Map.groupBy(periods, ({ count }) => count)
   const means = new Map([...groups].map(([count, group]) => [count, meanOf(group.map(({ log }) => log))]))
   return periods.map(({ count, log }) => log - (means.get(count) ?? 0))

@@ -1,11 +1,15 @@
 // A finished run -> its numbers: one per metric, finite, units in the names.
 import { VARIANTS, type Variant } from '../config/experiment.ts'
 import { isMeasured, type PlannedRun } from '../plan/plan.ts'
+import type { Held } from '../read/events.ts'
+import type { Facts } from '../read/facts.ts'
 import type { CompleteMetrics } from '../read/metrics-record.ts'
 import { meanOf, sumOf } from '../statistics/averages.ts'
+import type { WrittenIn } from '../statistics/resolution.ts'
+import { leavingOutHeld } from './held-steps.ts'
 import { windowSamplesOf } from './metrics/fastest-steps.ts'
 import { metricsOf, type RunMetrics } from './metrics/run-metrics.ts'
-import { medianStep, timedSteps } from './metrics/timed-steps.ts'
+import { countedPeriods, medianStep, timedSteps } from './metrics/timed-steps.ts'
 import type { CodeHashes, RunOutcome } from './outcome.ts'
 import { liesInStep, mayLieBeside } from './phases.ts'
 import { compareSameSeed, lossesOf, type SameSeed } from './same-seed.ts'
@@ -18,6 +22,7 @@ import {
   settledAfter,
   stepsUntil,
 } from './steady-state.ts'
+import { writtenIn } from './written-in.ts'
 
 export type FinishedRun = Extract<RunOutcome, { status: 'finished' }>
 
@@ -26,28 +31,34 @@ export interface RunSummary extends RunMetrics {
   readonly purpose: PlannedRun['purpose']
   readonly variant: Variant
   readonly block: number | null
-  /** As planned; what the trainer reports must agree. */
+  /** Of its metrics, by name. */
+  readonly reader: string
+  readonly facts: Facts
+  /** As planned; what the trainer reports must agree. Like all that follows, null where it is unknown. */
   readonly seed: number
-  readonly reportedSeed: number
+  readonly reportedSeed: number | null
   readonly wallSeconds: number
   readonly code: CodeHashes | null
-  readonly worldSize: number
-  readonly parameterCount: number
-  readonly dataHash: string
-  readonly evaluationSamples: number
+  readonly worldSize: number | null
+  readonly parameterCount: number | null
+  readonly dataHash: string | null
+  readonly evaluationSamples: number | null
+  /** Empty where unknown, as the next two. */
   readonly deviceNames: readonly string[]
   readonly versions: Readonly<Record<string, string>>
   readonly effective: Readonly<Record<string, string | number | boolean>>
   /** Those of `effective` that say what a step computes; empty where the trainer does not tell. */
   readonly workKeys: readonly string[]
   /** As the trainer reports it. */
-  readonly config: Readonly<Record<string, unknown>>
+  readonly config: Readonly<Record<string, unknown>> | null
   /** Sum over the steps. */
   readonly samples: number
   /** What run_end says; must agree. */
   readonly reportedSamples: number
   /** Samples seen before the last evaluation, from which the held-out numbers are. */
   readonly evaluatedAfterSamples: number
+  /** How coarsely each held-out number is written, over all evaluations of the run. */
+  readonly writtenIn: Readonly<Record<string, WrittenIn>>
   /** Last step of each earlier part; empty for a run of one process. */
   readonly resumedAtSteps: readonly number[]
   readonly attemptedUpdates: number
@@ -61,6 +72,10 @@ export interface RunSummary extends RunMetrics {
   readonly periodSteps: number
   /** Combined ones after the warm-up, which alone are timed. */
   readonly timedPeriods: number
+  /** Timed steps that were left out, since they hold an evaluation or a checkpoint. */
+  readonly leftOutSteps: number
+  /** What the timed steps contain besides steps. */
+  readonly stepsInclude: readonly Held[]
   /** Of the part period behind them. */
   readonly untimedSamples: number
   /** Change of ln(seconds per sample) over the timed steps: 0.02 is 2% slower at the end; null if there are too few. */
@@ -89,7 +104,8 @@ export interface RunSummary extends RunMetrics {
  * All runs share one warm-up, the longest of the measured ones, so that both variants are timed over the same samples:
  * the same steps too, but for a recipe that takes more or fewer steps for them.
  */
-export function summarizeRuns(runs: readonly FinishedRun[]): RunSummary[] {
+export function summarizeRuns(finished: readonly FinishedRun[]): RunSummary[] {
+  const runs = leavingOutHeld(finished)
   const warmUpSamples = sharedWarmUpSamples(runs)
   const windowSamples = windowSamplesOf(measuredOf(runs).map(({ metrics }) => metrics))
   return runs.map((run) => {
@@ -138,32 +154,41 @@ function summarize(
   const evaluationSeconds = sumOf(metrics.evaluations.map(({ seconds }) => seconds ?? 0))
   const phaseSeconds = (phases: CompleteMetrics['phases']) => sumOf(phases.map(({ seconds }) => seconds))
   const quality = baseline?.evaluations.at(-1)
+  // Without step seconds there is no entry for each step, only what the end counts.
+  const isTimed = metrics.facts.step_seconds !== 'unknown'
+  const timedPeriods =
+    steps.held.length > 0 ? countedPeriods(metrics, timed).length : (timed[1] - timed[0]) / periodSteps
   return {
     ...identity(run),
     ...metricsOf({ metrics, wallSeconds, timed, quality }, windowSamples),
     wallSeconds,
     code,
-    reportedSeed: start.seed,
-    worldSize: start.world_size,
-    parameterCount: start.parameter_count,
-    dataHash: start.data_hash,
-    evaluationSamples: start.evaluation_samples,
-    deviceNames: start.device_names,
-    versions: start.versions,
-    effective: start.effective,
+    reader: metrics.reader,
+    facts: metrics.facts,
+    reportedSeed: start.seed ?? null,
+    worldSize: start.world_size ?? null,
+    parameterCount: start.parameter_count ?? null,
+    dataHash: start.data_hash ?? null,
+    evaluationSamples: start.evaluation_samples ?? null,
+    deviceNames: start.device_names ?? [],
+    versions: start.versions ?? {},
+    effective: start.effective ?? {},
     workKeys: start.work_keys ?? [],
-    config: start.config,
-    samples: sumOf(steps.samples),
+    config: start.config ?? null,
+    samples: isTimed ? sumOf(steps.samples) : end.samples,
     reportedSamples: end.samples,
     evaluatedAfterSamples: metrics.evaluations.at(-1)?.samples_seen ?? 0,
+    writtenIn: writtenIn(metrics.evaluations),
     resumedAtSteps: start.resumed_at_steps ?? [],
     attemptedUpdates: end.attempted_updates,
     skippedUpdates: end.skipped_updates,
-    steps: steps.seconds.length,
+    steps: isTimed ? steps.seconds.length : end.attempted_updates,
     warmUpSteps: warmUp,
     warmUpSamples: samplesAfter(metrics, warmUp),
     periodSteps,
-    timedPeriods: (timed[1] - timed[0]) / periodSteps,
+    timedPeriods,
+    leftOutSteps: timed[1] - timed[0] - timedPeriods * periodSteps,
+    stepsInclude: start.steps_include ?? [],
     untimedSamples: sumOf(steps.samples.slice(timed[1])),
     logTrend: logTrend(metrics, warmUp),
     logStandardError: logStandardError(metrics, warmUp),

@@ -69,7 +69,7 @@ export const CATALOGUE = {
         input: { name: 'max-loss-delta', gives: 'below' },
         output: 'loss-delta',
       },
-      loss_ratio: { statistic: 'ratio' },
+      loss_ratio: { statistic: 'ratio', limit: { at_most: 1.03 } },
     },
   },
   'evaluation.nrmse': {
@@ -80,7 +80,7 @@ export const CATALOGUE = {
     from: 'evaluation',
     needs: { report: 'metrics.nrmse in evaluation' },
     gates: {
-      nrmse_ratio: { statistic: 'ratio', limit: { at_most: 1.03 } },
+      nrmse_ratio: { statistic: 'ratio', limit: { at_most: 1.03 }, isDefaultIfReported: true },
       nrmse_delta: { statistic: 'difference' },
     },
     relativeOf: 'val_loss',
@@ -92,7 +92,7 @@ export const CATALOGUE = {
     kind: 'resource',
     from: 'run',
     needs: { gpu: 'any', report: 'peak_memory_reserved_bytes in run_end' },
-    gates: { peak_memory_gb: { statistic: 'maximum', limit: { below: 50 } } },
+    gates: { peak_memory_gb: { statistic: 'maximum', limit: { below: 50 }, defaultSeverity: 'warn' } },
   },
   peak_memory_allocated_bytes: {
     meaning: 'peak GPU memory allocated',

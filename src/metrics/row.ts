@@ -59,6 +59,10 @@ export interface BuiltInGate {
   readonly limit?: GateLimit
   /** The same for a change that is not meant to speed anything up. */
   readonly regressionLimit?: GateLimit
+  /** Of the gate in an experiment that names none; required without it. */
+  readonly defaultSeverity?: 'warn'
+  /** In an experiment that names none, it is left out until a baseline run reports its metric. */
+  readonly isDefaultIfReported?: true
   /** Action input and flag that give its limit. */
   readonly input?: { readonly name: 'min-speedup' | 'max-loss-delta'; readonly gives: LimitKey }
   /** Action output of its estimate; `-lower-bound` or `-upper-bound` is appended for the bound that decides. */

@@ -2,7 +2,7 @@
 import { sumOf } from '../statistics/averages.ts'
 import { duration } from '../text/numbers.ts'
 import { shortened } from '../text/wording.ts'
-import type { Evaluation, RunEnd, RunStart, StepsWindow } from './events.ts'
+import type { EvaluationEvent, RunEndEvent, RunStart, StepsWindow } from './events.ts'
 
 export interface MetricsProblem {
   readonly kind: 'absent' | 'empty' | 'truncated' | 'not-finite' | 'malformed' | 'out-of-order' | 'too-large'
@@ -51,7 +51,7 @@ export function waitProblem(
 
 /** Windows that do not tell leave the end free to count more. */
 export function skippedProblem(
-  { skipped_updates: skipped, attempted_updates: attempted }: RunEnd,
+  { skipped_updates: skipped, attempted_updates: attempted }: RunEndEvent,
   inWindows: number,
   where: string,
 ): MetricsProblem | null {
@@ -72,7 +72,7 @@ export function skippedProblem(
 
 /** What an allocator gives out it has reserved, on each rank: a smaller peak would pass the gate on memory. */
 export function memoryProblem(
-  { peak_memory_allocated_bytes: allocated = [], peak_memory_reserved_bytes: reserved = [] }: RunEnd,
+  { peak_memory_allocated_bytes: allocated = [], peak_memory_reserved_bytes: reserved = [] }: RunEndEvent,
   where: string,
 ): MetricsProblem | null {
   const rank = reserved.findIndex((bytes, index) => bytes < (allocated[index] ?? 0))
@@ -87,7 +87,7 @@ export function memoryProblem(
 
 /** A name that nothing stands under would compare nothing. */
 export function workProblem(
-  { work_keys: keys = [], effective }: RunStart,
+  { work_keys: keys = [], effective = {} }: RunStart,
   where: string,
 ): MetricsProblem | null {
   const unknown = keys.find((key) => !Object.hasOwn(effective, key))
@@ -102,7 +102,7 @@ export function workProblem(
 
 /** A number is finite or it is not: what is both could pass a gate. */
 export function contradictionProblem(
-  { not_finite: names = [], metrics = {} }: Evaluation,
+  { not_finite: names = [], metrics = {} }: EvaluationEvent,
   where: string,
 ): MetricsProblem | null {
   const both = names.find((name) => Object.hasOwn(metrics, name))

@@ -22,6 +22,7 @@ export const STEP_COLUMNS = [
   'learning_rate',
   'gradient_norm',
   'data_wait_seconds',
+  'holds',
 ] as const
 
 /** Of another event than steps; `together`: of all of these so far. */

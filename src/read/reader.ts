@@ -9,6 +9,8 @@ export type Source = (file: string) => AsyncIterable<Uint8Array>
 /** Turns what a run has left into the events of the contract. It knows its format alone: every reader's events are checked alike. */
 export interface Reader {
   readonly name: string
+  /** Of its source, as problems name it: the names of `files` where it is absent. */
+  readonly title?: string
   /** Where it has each fact from. */
   readonly facts: Facts
   /** What it reads, as paths in a run's folder. All have to be there; the first is the one that the live view follows. */
@@ -17,8 +19,27 @@ export interface Reader {
   readonly maxBytes: number
   /** In the order of the training, up to the first problem, in bounded memory. */
   read(source: Source): AsyncIterable<ReadEvent>
-  /** For the live view alone: of a line that the first file has just got; null if it is no event. */
+  /** For the live view alone: the file that grows while the training runs, as a path in the run's folder; null without one. */
+  readonly liveFile: string | null
+  /** Of a line that the live file has just got; null if it is no event. */
   liveEvent(line: string): MetricsEvent | null
+  /** What is made into the one of `files` after a launch, where the training itself does not write that. */
+  readonly collected?: Collected
+  /** Variables that a launch gets so that the file is written at all; `directory` is the run's folder. */
+  environment?(directory: string): Readonly<Record<string, string>>
+}
+
+/** Why there is no collected file, in the words of whoever looked for it; a path in the run's folder. */
+export const COLLECTION_PROBLEM = 'source/problem.txt'
+
+/** Where the one file of a reader comes from. It gets a name of ours, so that no other job needs to look for it. */
+export interface Collected {
+  /** In the run's folder: `*` is a part of one name, `**` any folders. A plain path where it has neither. */
+  readonly pattern: string
+  /** Of several: none is right, or the one whose path is shortest, and of these the one with the highest number. */
+  readonly choice: 'only' | 'highest'
+  /** A program of ours for the training's interpreter, which reads the folder and writes the file; null for a copy. */
+  readonly converter: 'tensorboard' | 'wandb_offline' | null
 }
 
 export type ReadEvent =

@@ -20,6 +20,7 @@ export const speedproof: Reader = {
   name: 'speedproof',
   facts: ALL_REPORTED,
   files: [FILE],
+  liveFile: FILE,
   // At 100 bytes a step this is 0.6 million steps, and a gated run has thousands.
   maxBytes: 64 * 1024 * 1024,
 

@@ -1,6 +1,6 @@
 // Everything about an experiment in one value: what result.json holds and what every report is rendered from.
 import { z } from 'zod'
-import { type Experiment, experimentFile } from '../config/experiment.ts'
+import { type Experiment, experimentFile, type Variant } from '../config/experiment.ts'
 import { type Overrides, overridesSchema } from '../config/overrides/overrides.ts'
 import { parseStrictly } from '../config/parse/explain.ts'
 import { type Sources, sourcesSchema } from '../config/revisions/sources.ts'
@@ -10,11 +10,13 @@ import type { MachineCheck } from '../judge/machine/machine-check.ts'
 import { type NoiseFloor, noiseFloorSchema } from '../judge/noise/noise-floor.ts'
 import type { Verdict } from '../judge/verdict.ts'
 import type { Curve } from '../measure/curves.ts'
+import { type DataHashes, dataHashesSchema } from '../measure/data-hashes.ts'
 import type { MachineSummary } from '../measure/machine.ts'
 import { type Preflight, preflightSchema } from '../measure/machine-record.ts'
 import type { CompileCache, Launched, LaunchRecord, NotRunReason, RunOutcome } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import type { PlannedRun } from '../plan/plan.ts'
+import type { Facts } from '../read/facts.ts'
 import { refuseForeignLaunches } from './recorded-launches.ts'
 import { RECORD_SCHEMA_VERSION, refuseOtherVersion } from './schema-version.ts'
 
@@ -42,6 +44,8 @@ export interface Request {
   readonly environment: Readonly<Record<string, string>>
   /** What was stored of these trainings when the experiment began, on whatever machine. */
   readonly noiseFloors: readonly NoiseFloor[]
+  /** Of the files under `data:`; null without any, and before they are hashed. */
+  readonly data: DataHashes | null
 }
 
 export interface Result extends Request {
@@ -53,6 +57,8 @@ export interface Result extends Request {
   /** Why planned launches that are missing in `launches` were not run. */
   readonly notRun: NotRunReason
   readonly outcomes: readonly OutcomeLine[]
+  /** Where the numbers of each variant come from: the worst over its measured runs; null where none finished. */
+  readonly facts: Readonly<Record<Variant, Facts | null>>
   /** The finished runs that count. */
   readonly runs: readonly RunSummary[]
   /** Of the measured runs, for the eye: nothing is judged by them. */
@@ -141,6 +147,7 @@ const recordedFile = z.object({
   host: z.string(),
   environment: z.record(z.string(), z.string()),
   noiseFloors: z.array(noiseFloorSchema),
+  data: dataHashesSchema.nullable().default(null),
   launches: z.array(launchRecord),
   reevaluation: launchRecord.nullable(),
   preflight: preflightSchema.nullable(),

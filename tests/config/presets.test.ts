@@ -27,6 +27,14 @@ test('smoke requires no gate, the others require all four', () => {
   expect(PRESET_NAMES.map(required)).toEqual([0, 4, 4, 4])
 })
 
+test('a limit on memory is a warning, unless the file names it', () => {
+  const severity = (more: string) => parseExperiment(file(more), 'x.yaml').gates.peak_memory_gb?.severity
+  expect(severity('preset: release')).toBe('warn')
+  expect(severity('')).toBe('warn')
+  expect(severity('preset: smoke')).toBe('info')
+  expect(severity('preset: release\ngates: { peak_memory_gb: { below: 50 } }')).toBe('required')
+})
+
 test('what the file names itself wins over the preset', () => {
   const experiment = parseExperiment(
     file('preset: release\ndesign: { blocks: 2 }\ngates: { speedup: { at_least: 1.5 } }'),

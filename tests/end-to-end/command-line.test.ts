@@ -224,6 +224,7 @@ it('a base that nothing asks for is refused, and a preset that fills in nothing 
     gates: {
       speedup: { at_least: 3 },
       loss_delta: { below: 0.001 },
+      loss_ratio: { at_most: 1.03 },
       nrmse_ratio: { at_most: 1.03 },
       peak_memory_gb: { below: 50 },
     },

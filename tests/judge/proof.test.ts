@@ -110,6 +110,7 @@ test('one more block on the wrong side of the limit never turns an open gate int
       repeating: [],
       seedless: [],
       roundedTo: null,
+      writtenInSteps: null,
       heldOut: [],
       notFinite: [],
       whyNoTimeToQuality: null,

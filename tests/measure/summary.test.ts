@@ -182,7 +182,7 @@ describe('without slow steps', () => {
     expect(summary?.metrics).toMatchObject({ seconds_per_sample: expect.closeTo(9 / 480, 12) })
     // 15 steps that waited 0.4 s each.
     expect(summary?.metrics.total_seconds_at_fastest_steps).toBeCloseTo(
-      waiting.metrics.end.total_seconds - 6,
+      (waiting.metrics.end.total_seconds ?? 0) - 6,
       12,
     )
     expect(summary?.metrics.gpu_hours_at_fastest_steps).toBeCloseTo(

@@ -29,15 +29,16 @@ test('an experiment without gates has those with a limit', () => {
   expect(DEFAULT_GATES).toEqual({
     speedup: { at_least: 3, severity: 'required', evidence: 'interval' },
     loss_delta: { below: 0.001, severity: 'required', evidence: 'interval' },
-    nrmse_ratio: { at_most: 1.03, severity: 'required', evidence: 'interval' },
-    peak_memory_gb: { below: 50, severity: 'required', evidence: 'interval' },
+    loss_ratio: { at_most: 1.03, severity: 'required', evidence: 'interval' },
+    nrmse_ratio: { at_most: 1.03, severity: 'required', evidence: 'interval', if_reported: true },
+    peak_memory_gb: { below: 50, severity: 'warn', evidence: 'interval' },
   })
   expect(REGRESSION_GATES).toEqual({
     ...DEFAULT_GATES,
     speedup: { at_least: 0.98, severity: 'required', evidence: 'interval' },
   })
   for (const gates of [DEFAULT_GATES, REGRESSION_GATES])
-    expect(readGates(gatesFile.parse(gates), null, 'x.yaml')).toHaveLength(4)
+    expect(readGates(gatesFile.parse(gates), null, 'x.yaml')).toHaveLength(5)
 })
 
 test('inputs and outputs of a gate are those of the action', () => {

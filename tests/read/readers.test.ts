@@ -42,6 +42,7 @@ const table: Reader = {
     yield { where: 'steps.csv', event: evaluation, characters: 0 }
     yield { where: 'steps.csv', event: { ...end, samples, attempted_updates: row }, characters: 0 }
   },
+  liveFile: null,
   liveEvent: () => null,
 }
 

@@ -420,6 +420,14 @@ describe('a report in Markdown', () => {
 
       </details>
 
+      <details><summary>Where the numbers come from: all reported by the training</summary>
+
+      Reported: step seconds, samples, held-out loss, held-out set, training data, config, seed, number of processes, parameters, peak memory, effective settings. Format of the metrics: speedproof.
+
+      [What each of these may decide](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#where-the-numbers-come-from)
+
+      </details>
+
       <details><summary>Environment: devices, versions, revision</summary>
 
       | what     | value                                    |

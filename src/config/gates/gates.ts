@@ -17,6 +17,8 @@ export interface Gate {
   readonly severity: 'required' | 'warn' | 'info'
   /** `interval`: the confidence bound must clear the limit. `point`: the estimate may do, and is named so. */
   readonly evidence: 'interval' | 'point'
+  /** It is none until a baseline run reports its metric. */
+  readonly ifReported: boolean
 }
 
 /** Without a trainer's own ones. */
@@ -37,7 +39,7 @@ export const KNOWN_GATES: readonly KnownGate[] = (
   Object.entries(gates).map(([name, gate]): KnownGate => ({ name, metric, ...gate })),
 )
 
-/** The mission's gates, for an experiment that names none. */
+/** For an experiment that names none. */
 export const DEFAULT_GATES: GatesFile = defaultGates(({ limit }) => limit)
 
 /** For a change that is not meant to speed anything up. */
@@ -46,14 +48,15 @@ export const REGRESSION_GATES: GatesFile = defaultGates(
 )
 
 function defaultGates(limitOf: (gate: KnownGate) => GateLimit | undefined): GatesFile {
-  return Object.fromEntries(
-    KNOWN_GATES.flatMap((gate) => {
-      const limit = limitOf(gate)
-      return limit === undefined
-        ? []
-        : [[gate.name, { ...limit, severity: 'required' as const, evidence: 'interval' as const }]]
-    }),
-  )
+  const entries = KNOWN_GATES.flatMap((gate): [string, GatesFile[string]][] => {
+    const limit = limitOf(gate)
+    if (limit === undefined) return []
+    const { name, defaultSeverity, isDefaultIfReported } = gate
+    const severity: Gate['severity'] = defaultSeverity ?? 'required'
+    const entry = { ...limit, severity, evidence: 'interval' as const }
+    return [[name, isDefaultIfReported ? { ...entry, if_reported: true } : entry]]
+  })
+  return Object.fromEntries(entries)
 }
 
 const gateKeys = {
@@ -78,6 +81,12 @@ const gateKeys = {
   below: z.number().optional().describe('Like at_most, but the limit itself does not pass.'),
   severity: z.enum(['required', 'warn', 'info']).default('required'),
   evidence: z.enum(['interval', 'point']).default('interval'),
+  if_reported: z
+    .literal(true)
+    .optional()
+    .describe(
+      'The gate applies as soon as a baseline run reports its metric. Then an optimized run that does not leaves it open.',
+    ),
 }
 
 export const gatesFile = z.record(

@@ -14,6 +14,11 @@ export function readGates(file: GatesFile, pricePerGpuHour: number | null, sourc
       `${source}: gates: got {}, expected at least one gate. Leave gates out for the default gates, or give them severity: info`,
     )
   }
+  if (Object.values(file).every(({ if_reported: isOnlyThen }) => isOnlyThen)) {
+    throw new ConfigError(
+      `${source}: gates: got only gates with if_reported, so there may be none to pass. Leave if_reported out of one`,
+    )
+  }
   return Object.entries(file).map(([name, entry]) => ({
     ...readGate(name, entry, `${source}: gates.${name}`),
     pricePerGpuHour: knownGate(name)?.isPriced ? priceOf(pricePerGpuHour, `${source}: gates.${name}`) : null,
@@ -28,8 +33,8 @@ function readGate(name: string, entry: GateEntry, where: string): Omit<Gate, 'pr
   checkGigabytes(metric, direction, limit, where)
   checkShare(metric, statistic, direction, limit, where)
   checkSeverity(metric, entry, where)
-  const { severity, evidence } = entry
-  return { name, metric, statistic, direction, limit, severity, evidence }
+  const { severity, evidence, if_reported: ifReported = false } = entry
+  return { name, metric, statistic, direction, limit, severity, evidence, ifReported }
 }
 
 function checkLimit(statistic: Statistic, direction: Gate['direction'], limit: number, where: string): void {

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { ConfigError } from '../../errors.ts'
 
-type Issue = z.core.$ZodIssue
+export type Issue = z.core.$ZodIssue
 
 /** Parses `value` by `schema`; throws a ConfigError that names `source`, key, value and remedy of every problem. */
 export function parseStrictly<Schema extends z.ZodType>(

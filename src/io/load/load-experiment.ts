@@ -27,6 +27,7 @@ import {
   type VariantPlace,
   type VariantPlaces,
 } from '../revisions/variant-places.ts'
+import { requireData } from '../run/data-hash.ts'
 import { readText } from '../system/read-text.ts'
 import { loadNoiseFloors } from './noise-floors.ts'
 import { checkEnvironments, resolveConfig } from './resolve-config.ts'
@@ -68,6 +69,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   const { places, sources } = taking.use(
     await prepareVariants(experiment, { ...source, outDirectory: directory, environmentsDirectory }),
   )
+  await requireData(experiment.data ?? [], places)
   for (const variant of VARIANTS) await checkPython(places[variant], cancelled)
   const resolved = async (asked: Experiment): Promise<ResolvedConfigs> => ({
     baseline: await resolveConfig(asked, 'baseline', places.baseline, cancelled),
@@ -90,7 +92,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   return {
     request: {
       ...{ experimentFile, experiment, configs, overrides, revision, untracked, sources, noiseFloors },
-      ...{ host, environment },
+      ...{ host, environment, data: null },
       outDirectory: namedFrom(workingDirectory, outDirectory),
     },
     places,

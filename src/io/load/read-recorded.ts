@@ -13,6 +13,7 @@ import { type Launched, type LaunchRecord, type NotRunReason, outcomeOf } from '
 import type { Reevaluation } from '../../measure/reevaluation.ts'
 import { followsLook } from '../../plan/budget.ts'
 import { type PlannedRun, planRuns, repeatOf } from '../../plan/plan.ts'
+import { readerOf } from '../../read/readers.ts'
 import { parseRecorded, type Recorded, type Request } from '../../record/result.ts'
 import { Workspace } from '../folder/workspace.ts'
 import { readReevaluationFiles } from '../run/reevaluate.ts'
@@ -42,13 +43,15 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
   const experiment = await judgedBy(recorded.experiment)
   const workspace = new Workspace(dirname(resultFile))
   const plan = planRuns(experiment)
+  // What the trainings left is read as it was written, whatever judges it.
+  const reader = readerOf(recorded.experiment.metrics)
   const done: Launched[] = []
   const records = new Map<string, MachineRecord>()
   for (const { run, launch } of inOrder(plan, recorded.launches)) {
     const { directory, machineFile } = workspace.runFiles(run)
     const record = await readMachineFile(machineFile)
     if (record) records.set(run.id, record)
-    done.push({ launch, outcome: outcomeOf(run, launch, await readRunMetrics(directory)) })
+    done.push({ launch, outcome: outcomeOf(run, launch, await readRunMetrics(directory, reader)) })
   }
   const watched = { preflight: recorded.preflight, records }
   const launched = withUnlaunched(

@@ -1,7 +1,7 @@
 // Opens what a run has left, with bounded memory: the source of its metrics for a reader, and machine.jsonl.
 
 import { createReadStream } from 'node:fs'
-import { lstat } from 'node:fs/promises'
+import { lstat, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { messageOf } from '../../errors.ts'
@@ -9,16 +9,15 @@ import { MAX_MACHINE_BYTES, type MachineRecord, readMachine } from '../../measur
 import type { MetricsProblem } from '../../read/event-problems.ts'
 import { linesOf } from '../../read/lines.ts'
 import { type MetricsRecord, metricsProblem, readMetrics } from '../../read/metrics-record.ts'
-import type { Reader } from '../../read/reader.ts'
-import { DEFAULT_READER } from '../../read/readers.ts'
+import { COLLECTION_PROBLEM, type Reader } from '../../read/reader.ts'
+import { plainText } from '../system/sanitize.ts'
 
 /** What is wrong with the files becomes part of the record. `folder`: of the run. */
-export async function readRunMetrics(
-  folder: string,
-  reader: Reader = DEFAULT_READER,
-): Promise<MetricsRecord> {
+export async function readRunMetrics(folder: string, reader: Reader): Promise<MetricsRecord> {
   for (const file of reader.files) {
-    const problem = await problemOf(join(folder, file), reader.maxBytes)
+    const problem =
+      (reader.collected && (await collectionProblem(folder))) ??
+      (await problemOf(join(folder, file), reader.maxBytes))
     if (problem) return metricsProblem(problem.kind, problem.message)
   }
   try {
@@ -29,10 +28,7 @@ export async function readRunMetrics(
 }
 
 /** The same files as lines, to be kept in a record; null if one of them cannot be read: the outcome of the launch says why. */
-export async function keptMetrics(
-  folder: string,
-  reader: Reader = DEFAULT_READER,
-): Promise<Record<string, string[]> | null> {
+export async function keptMetrics(folder: string, reader: Reader): Promise<Record<string, string[]> | null> {
   const kept: Record<string, string[]> = {}
   for (const file of reader.files) {
     const path = join(folder, file)
@@ -47,6 +43,16 @@ export async function keptMetrics(
   }
   return kept
 }
+
+/** Why whoever looked for the source after the launch found none; longer is not ours. */
+async function collectionProblem(folder: string): Promise<MetricsProblem | null> {
+  const path = join(folder, COLLECTION_PROBLEM)
+  const found = await lstat(path).catch(() => null)
+  if (!found?.isFile() || found.size > MAX_PROBLEM_BYTES) return null
+  return { kind: 'absent', message: plainText(await readFile(path, 'utf8')) }
+}
+
+const MAX_PROBLEM_BYTES = 4096
 
 async function problemOf(path: string, maxBytes: number): Promise<MetricsProblem | null> {
   const name = basename(path)

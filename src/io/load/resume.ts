@@ -11,8 +11,10 @@ import { isMeasured, planRuns, repeatOf } from '../../plan/plan.ts'
 import type { Request } from '../../record/result.ts'
 import { differenceText } from '../../report/setting.ts'
 import { shellQuote } from '../../text/shell-quote.ts'
+import { listed } from '../../text/wording.ts'
 import { Workspace } from '../folder/workspace.ts'
 import { hashCode, hashSources } from '../run/code-hash.ts'
+import { type DataFiles, dataHashes, hashData } from '../run/data-hash.ts'
 import { plainText } from '../system/sanitize.ts'
 import type { Loaded } from './load-experiment.ts'
 import { readRecorded } from './read-recorded.ts'
@@ -24,31 +26,55 @@ interface OpenedFolder {
   readonly kept: readonly Launched[]
 }
 
-export type Opened = Pick<Loaded, 'request' | 'places' | 'configs'> & OpenedFolder
+export interface Opened extends Pick<Loaded, 'request' | 'places' | 'configs'>, OpenedFolder {
+  /** Under `data:`, before the first launch; null without any. */
+  readonly data: DataFiles | null
+}
+
+type Asked = Pick<Loaded, 'request' | 'places' | 'directory'>
+
+interface OpenStage {
+  readonly cancelled: AbortSignal
+  readonly note: (message: string) => void
+}
 
 /** On a machine that is not free nothing is run, so that nothing takes the place of an earlier result. */
 export async function openAll(
   questions: readonly Loaded[],
   lock: LockFacts,
   resume: boolean,
+  stage: OpenStage,
 ): Promise<Opened[]> {
   // Of several experiments the later ones may not have begun; one alone must have.
   const hasBegun = ({ directory }: Loaded) => existsSync(new Workspace(directory).resultFile)
   const isFirst = !questions.some(hasBegun)
   const opened: Opened[] = []
-  for (const question of questions) {
+  for (const loaded of questions) {
+    const data = lock.status === 'held' ? await dataOf(loaded, stage) : null
+    const question = { ...loaded, request: { ...loaded.request, data: data && dataHashes(data, null) } }
     const { request, places, configs, directory } = question
     const folder =
       lock.status === 'held'
         ? await openWorkspace(question, resume && (isFirst || hasBegun(question)))
         : { workspace: await Workspace.beside(directory), kept: [] }
-    opened.push({ request, places, configs, ...folder })
+    opened.push({ request, places, configs, data, ...folder })
   }
   return opened
 }
 
+/** Once the machine is ours: what changes while a call waits for it is measured by nobody. */
+async function dataOf(
+  { request, places }: Loaded,
+  { cancelled, note }: OpenStage,
+): Promise<DataFiles | null> {
+  const { name, data } = request.experiment
+  if (data === undefined) return null
+  note(`${name}: hashing the files under data: (${listed(data)})`)
+  return await hashData(data, places, 'before', cancelled)
+}
+
 /** Throws a ResumeError if there is nothing to resume, or if it was another experiment or another host. */
-async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedFolder> {
+async function openWorkspace(question: Asked, resume: boolean): Promise<OpenedFolder> {
   const { directory, request } = question
   if (!resume) return { workspace: await Workspace.fresh(directory), kept: [] }
   const workspace = new Workspace(directory)
@@ -58,6 +84,7 @@ async function openWorkspace(question: Loaded, resume: boolean): Promise<OpenedF
     )
   const earlier = await readToResume(readRecorded(workspace.resultFile, (recorded) => recorded))
   requireSame(earlier.request, request, workspace.resultFile)
+  requireSameData(earlier.request, request, workspace.resultFile)
   refuseUnlocked(earlier.watched, workspace.resultFile)
   const attempts = sortAttempts(earlier.launched, earlier.watched)
   refuseFailed(attempts.counting, workspace)
@@ -101,6 +128,14 @@ function requireSame(before: Request, after: Request, file: string): void {
   )
 }
 
+/** Not where one of both was stopped before it had them. */
+function requireSameData({ data: earlier }: Request, { data: now }: Request, file: string): void {
+  if (earlier === null || now === null || isDeepStrictEqual(plain(earlier.before), plain(now.before))) return
+  throw new ResumeError(
+    `--resume: the files under data: have changed since ${file} was written; restore them, or start without --resume`,
+  )
+}
+
 /** How long one waits changes nothing that was measured, so a limit that was too short may be raised. */
 function asPatient(request: Request): Request {
   const launch = { ...request.experiment.launch, timeout_minutes: 0, lock_minutes: 0 }
@@ -128,7 +163,7 @@ const MAX_NAMED = 4
 /** Earlier launches cannot be compared with launches of other code, and repeating them would not help. */
 async function requireSameCode(
   kept: readonly Launched[],
-  { request, places }: Loaded,
+  { request, places }: Asked,
   { directory, resultFile }: Workspace,
 ): Promise<void> {
   for (const variant of VARIANTS) {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setInterval } from 'node:timers/promises'
 import type { Experiment } from '../../config/experiment.ts'
 import type { TrainerConfig } from '../../config/same-work/same-work.ts'
+import { CancelledError } from '../../errors.ts'
 import {
   type LaunchEnd,
   type Launched,
@@ -13,7 +14,8 @@ import {
 import type { PlannedRun } from '../../plan/plan.ts'
 import { type RunFiles, torchrunCommand } from '../../plan/torchrun.ts'
 import type { MetricsEvent } from '../../read/events.ts'
-import { DEFAULT_READER } from '../../read/readers.ts'
+import type { Reader } from '../../read/reader.ts'
+import { readerOf } from '../../read/readers.ts'
 import type { Workspace } from '../folder/workspace.ts'
 import { readRunMetrics } from '../load/read-run-files.ts'
 import type { Machine } from '../machine/take-machine.ts'
@@ -23,6 +25,7 @@ import { FileTail } from '../process/log/tail.ts'
 import { supervise } from '../process/supervisor.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import type { VariantPlace } from '../revisions/variant-places.ts'
+import { collectSource } from '../source/collect.ts'
 import { pythonPath } from '../system/python-path.ts'
 import { codeHashes, hashSources } from './code-hash.ts'
 import { cacheVariables, watchCache } from './compile-cache.ts'
@@ -52,8 +55,21 @@ export async function launchRun(
   hooks: RunHooks,
 ): Promise<Launched> {
   const files = await workspace.prepareRun(run, training.config)
-  const launch = await superviseRun(run, files, training, workspace, hooks)
-  return { launch, outcome: outcomeOf(run, launch, await readRunMetrics(files.directory)) }
+  let launch = await superviseRun(run, files, training, workspace, hooks)
+  const reader = readerOf(training.experiment.metrics)
+  try {
+    await collectSource(reader, files.directory, launch.result, {
+      python: training.place.python,
+      workingDirectory: training.place.workingDirectory,
+      environment: trainerEnvironment(process.env, namedVariables(training.experiment, run)),
+      cancelled: hooks.cancelled,
+    })
+  } catch (error) {
+    if (!(error instanceof CancelledError) || launch.result.status === 'not-started') throw error
+    // Without its metrics the launch is not over.
+    launch = { ...launch, result: { status: 'cancelled', wallSeconds: launch.result.wallSeconds } }
+  }
+  return { launch, outcome: outcomeOf(run, launch, await readRunMetrics(files.directory, reader)) }
 }
 
 async function superviseRun(
@@ -67,7 +83,7 @@ async function superviseRun(
   // What is written into the folder of results is none of the trainer's code.
   const resultsDirectory = workspace.directory
   const caches = cacheVariables(cacheDirectory)
-  const named = { ...experiment.launch.env, ...experiment.variants[run.variant].env }
+  const named = namedVariables(experiment, run)
   const isOurs = Object.keys(caches).every((name) => !Object.hasOwn(named, name))
   const cacheState = await watchCache(cacheDirectory)
   const before = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
@@ -75,7 +91,8 @@ async function superviseRun(
   const ended = new AbortController()
   await using sampler = await machine.watch(files.machineFile)
   // The live view is a courtesy: no trouble of it ends a training.
-  const watched = watchMetrics(files, [progress, sampler], ended.signal).catch(() => {})
+  const reader = readerOf(experiment.metrics)
+  const watched = watchMetrics(files, reader, [progress, sampler], ended.signal).catch(() => {})
   try {
     const result = await supervise(
       {
@@ -110,6 +127,10 @@ async function superviseRun(
   }
 }
 
+function namedVariables({ launch, variants }: Experiment, run: PlannedRun): Record<string, string> {
+  return { ...launch.env, ...variants[run.variant].env }
+}
+
 /** A rank that fails before its training starts leaves no error file, but its log has an exception. */
 async function readErrors(files: RunFiles, result: LaunchEnd): Promise<readonly RankFailure[]> {
   const errors = await readErrorFiles(files.errorDirectory)
@@ -128,13 +149,14 @@ interface Follower {
 /** Feeds the live view and the sampler from the source of the metrics while it grows. What is wrong with it is said after the run. */
 async function watchMetrics(
   { directory }: RunFiles,
+  { liveFile, liveEvent }: Reader,
   followers: readonly Follower[],
   ended: AbortSignal,
 ): Promise<void> {
-  const tail = new FileTail(join(directory, DEFAULT_READER.files[0]))
+  const tail = liveFile === null ? null : new FileTail(join(directory, liveFile))
   const look = async () => {
-    for (const line of await tail.read()) {
-      const event = DEFAULT_READER.liveEvent(line)
+    for (const line of (await tail?.read()) ?? []) {
+      const event = liveEvent(line)
       if (event) for (const follower of followers) follower.event(event)
     }
     for (const follower of followers) follower.tick()

@@ -1,6 +1,7 @@
 // Runs one experiment: does what nextStep says until it says stop, and saves after each launch.
 import { nextStep } from '../../judge/next-step.ts'
 import { sortAttempts, withUnlaunched } from '../../judge/repeat.ts'
+import type { DataHashes } from '../../measure/data-hashes.ts'
 import type { Watched } from '../../measure/machine-record.ts'
 import type { Launched, NotRunReason } from '../../measure/outcome.ts'
 import type { Reevaluation } from '../../measure/reevaluation.ts'
@@ -8,6 +9,7 @@ import type { PlannedRun } from '../../plan/plan.ts'
 import type { Request, Result } from '../../record/result.ts'
 import type { Opened } from '../load/resume.ts'
 import type { ExaminedMachine } from '../machine/take-machine.ts'
+import { dataHashes, hashData } from './data-hash.ts'
 import { launchRun, type RunHooks } from './launch-run.ts'
 import { reevaluate } from './reevaluate.ts'
 
@@ -32,7 +34,7 @@ export interface Ended {
 
 /** Runs in `kept` are not launched again. */
 export async function runAll(
-  { request, places, configs, workspace, kept }: Opened,
+  { request, places, configs, workspace, kept, data }: Opened,
   plan: readonly PlannedRun[],
   hooks: AllHooks,
 ): Promise<Ended> {
@@ -51,7 +53,8 @@ export async function runAll(
         evaluatedAfter: evaluated?.after ?? null,
       })
       if (step.status === 'stop') {
-        const result = assessed(step.reason, evaluated?.reevaluation)
+        const seen = { ...request, data: await dataAtEnd() }
+        const result = assessed(step.reason, evaluated?.reevaluation, seen)
         await workspace.save(result)
         return { result, problem: null }
       }
@@ -63,10 +66,16 @@ export async function runAll(
     return { result: assessed('stopped'), problem: asError(error) }
   }
 
-  function assessed(reason: NotRunReason, reevaluation?: Reevaluation): Result {
+  function assessed(reason: NotRunReason, reevaluation?: Reevaluation, asked = request): Result {
     const watched = machine.seen
     const { due } = sortAttempts(done, watched)
-    return assess(request, withUnlaunched(plan, done, due, reason), watched, reevaluation)
+    return assess(asked, withUnlaunched(plan, done, due, reason), watched, reevaluation)
+  }
+
+  async function dataAtEnd(): Promise<DataHashes | null> {
+    const names = experiment.data
+    if (data === null || names === undefined || done.length === 0) return request.data
+    return dataHashes(data, await hashData(names, places, 'after', cancelled))
   }
 
   function judgedAs(reason: NotRunReason): Result {

@@ -11,12 +11,14 @@ import { checkReevaluation } from './reevaluation.ts'
 import { checkCode } from './same-code.ts'
 import { checkSameMachine } from './same-machine.ts'
 import { checkSteadyState } from './steady-state.ts'
+import { checkData } from './work/same-data.ts'
 
 export function checkAll(input: VerdictInput): [completion: Check, ...others: Check[]] {
   const { aa, noise } = input
   return [
     checkCompletion(input),
     ...checkComparability(input),
+    ...checkData(input),
     checkReevaluation(input),
     aa === null ? checkNoise(noise) : checkAa(aa),
   ]

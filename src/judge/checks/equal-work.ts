@@ -5,20 +5,43 @@ import { differencesOf } from '../../config/same-work/differences.ts'
 import { otherValue } from '../../config/same-work/reported-config.ts'
 import { differencesOutside, type ResolvedConfigs } from '../../config/same-work/same-work.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import type { Fact, Provenance } from '../../read/facts.ts'
 import { listed, shortened } from '../../text/wording.ts'
 import type { VerdictInput } from '../verdict-input.ts'
 import { type Check, checkOf } from './check.ts'
 import { describeDifference, perVariant } from './run-differences.ts'
-import { readBackWorkDetail, readBackWorkProblems } from './work-read-back.ts'
+import { evaluatedEarlyProblems, evaluatedWhere } from './work/last-evaluation.ts'
+import { readBackWorkDetail, readBackWorkProblems } from './work/read-back.ts'
 
 export function checkEqualWork({
   experiment,
   measured,
   configs,
 }: Pick<VerdictInput, 'experiment' | 'measured' | 'configs'>): Check {
-  const detail = `${equalWorkDetail(measured)}${readBackWorkDetail(experiment, measured)}`
-  return checkOf('equal work', equalWorkProblems(experiment, measured, configs), detail)
+  const detail = `${equalWorkDetail(measured)}${readBackWorkDetail(experiment, measured)}${unknownDetail(measured)}`
+  const check = checkOf('equal work', equalWorkProblems(experiment, measured, configs), detail)
+  const isUnknown = measured.some(({ facts }) => facts.samples === 'unknown')
+  return check.status === 'passed' && isUnknown ? { ...check, status: 'not-measured' } : check
 }
+
+/** What was not compared, so that nobody takes it for equal. */
+function unknownDetail(runs: readonly RunSummary[]): string {
+  const unknown = COMPARED.filter(([, fact]) => runs.some(({ facts }) => !IS_KNOWN(facts[fact])))
+  const names = unknown.map(([name]) => name)
+  return names.length === 0 ? '' : `; not read back and so not compared: ${listed(names, names.length)}`
+}
+
+const COMPARED = [
+  ['samples', 'samples'],
+  ['parameters', 'parameters'],
+  ['training data', 'training_data'],
+  ['held-out set', 'held_out_set'],
+  ['seed', 'seed'],
+  ['config', 'config'],
+] as const satisfies readonly (readonly [string, Fact])[]
+
+/** Files that Speedproof hashed are compared by a check of their own. */
+const IS_KNOWN = (provenance: Provenance) => provenance !== 'unknown' && provenance !== 'hashed'
 
 function equalWorkProblems(
   experiment: Experiment,
@@ -26,6 +49,7 @@ function equalWorkProblems(
   configs: ResolvedConfigs | null,
 ): string[] {
   const unequal = [
+    describeDifference('readers of metrics', runs, (run) => run.reader),
     describeDifference('training samples', runs, (run) => run.samples),
     ...(experiment.kind === 'recipe'
       ? []
@@ -39,10 +63,9 @@ function equalWorkProblems(
   ]
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
   const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
-  const misplanned = runs.filter((run) => run.reportedSeed !== run.seed || run.worldSize !== processes)
+  const misplanned = runs.filter((run) => !isAsPlanned(run, processes))
   const skipping = runs.filter((run) => run.skippedUpdates > MOST_SKIPPED * run.attemptedUpdates)
   const uncounted = runs.filter((run) => run.attemptedUpdates !== run.steps)
-  const evaluatedEarly = runs.filter((run) => run.samples !== run.evaluatedAfterSamples)
   const resumed = runs.filter((run) => run.resumedAtSteps.length > 0)
   return [
     ...unequal.filter((problem) => problem !== null),
@@ -60,12 +83,9 @@ function equalWorkProblems(
     ),
     ...misplanned.map(
       (run) =>
-        `${run.runId}: ran with seed ${run.reportedSeed} on ${run.worldSize} processes. Expected: seed ${run.seed} on ${processes}`,
+        `${run.runId}: ran with seed ${run.reportedSeed ?? 'unknown'} on ${run.worldSize ?? 'an unknown number of'} processes. Expected: seed ${run.seed} on ${processes}`,
     ),
-    ...evaluatedEarly.map(
-      (run) =>
-        `${run.runId}: its last evaluation is after ${run.evaluatedAfterSamples} of ${run.samples} samples; evaluate at the end`,
-    ),
+    ...evaluatedEarlyProblems(runs),
     ...resumed.map(
       (run) =>
         `${run.runId}: was resumed after step ${run.resumedAtSteps.join(', ')}, so its times are not those of one process. Train it from start to end in one launch`,
@@ -74,6 +94,11 @@ function equalWorkProblems(
     ...(configs === null ? [] : otherConfigProblems(runs, configs)),
     ...readBackWorkProblems(experiment, runs),
   ]
+}
+
+/** A seed may be unknown, and so may be that there is one process; several have to be counted. */
+function isAsPlanned({ reportedSeed, seed, worldSize }: RunSummary, processes: number): boolean {
+  return (reportedSeed ?? seed) === seed && (worldSize ?? 1) === processes
 }
 
 /** A loss scaler finds its scale by skipping the first few. */
@@ -97,8 +122,16 @@ function reportedConfigProblems({ kind }: Experiment, runs: readonly RunSummary[
   const [first, ...rest] = runs
   if (!first) return []
   const forbidden = new Set(
-    rest.flatMap((run) => differencesOutside(kind, first.config, run.config).map(({ key }) => key)),
+    rest.flatMap((run) =>
+      differencesOutside(kind, first.config ?? {}, run.config ?? {}).map(({ key }) => key),
+    ),
   )
+  const silent = runs.filter(({ config }) => config === null)
+  if (silent.length === runs.length) return []
+  if (silent.length > 0)
+    return [
+      `${listed(silent.map(({ runId }) => runId))}: reports no config, which the others do. Report it in all runs, or in none`,
+    ]
   return [
     ...(forbidden.size > 0
       ? [`the runs report different values of ${keysText([...forbidden])} in their config`]
@@ -134,6 +167,7 @@ function keysText(keys: readonly string[]): string {
 function otherConfigProblems(runs: readonly RunSummary[], configs: ResolvedConfigs): string[] {
   return VARIANTS.flatMap((variant) => {
     const others = runs.flatMap((run) => {
+      if (run.config === null) return []
       const other = run.variant === variant ? otherValue(configs[variant], run.config) : null
       return other ? [{ ...other, runId: run.runId }] : []
     })
@@ -155,9 +189,13 @@ function equalWorkDetail(runs: readonly RunSummary[]): string {
   const [run] = runs
   if (!run) return ''
   const { all, each } = perVariant(runs, ({ attemptedUpdates }) => attemptedUpdates)
-  return all === null
-    ? `${run.samples} samples and ${run.parameterCount} parameters in every run, updates: ${each}${skippedDetail(runs)}`
-    : `${run.samples} samples, ${all} updates, ${run.parameterCount} parameters in every run${skippedDetail(runs)}`
+  const size = run.parameterCount === null ? '' : `${run.parameterCount} parameters`
+  const samples = run.facts.samples === 'unknown' ? 'an unknown number of' : run.samples
+  const work =
+    all === null
+      ? `${samples} samples${size && ` and ${size}`} in every run, updates: ${each}`
+      : `${samples} samples, ${all} updates${size && `, ${size}`} in every run`
+  return `${work}${evaluatedWhere(runs)}${skippedDetail(runs)}`
 }
 
 function skippedDetail(runs: readonly RunSummary[]): string {

@@ -3,11 +3,11 @@ import { VARIANTS } from '../../config/experiment.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { listed, shortened } from '../../text/wording.ts'
 
-/** Null where all have one value; else each value with its runs, or with its variants where it differs between these alone. */
+/** Null where all have one value, or none of them any (null); else each value with its runs, or with its variants where it differs between these alone. */
 export function describeDifference(
   what: string,
   runs: readonly RunSummary[],
-  value: (run: RunSummary) => string | number,
+  value: (run: RunSummary) => string | number | null,
 ): string | null {
   const groups = [...Map.groupBy(runs, value)]
   if (groups.length < 2) return null
@@ -17,10 +17,12 @@ export function describeDifference(
   })
   const named = groups.map(([one, owners]) => {
     const names = owners.map((run) => (isOfVariants ? run.variant : run.runId))
-    return `${shortened(String(one), MOST_CHARACTERS)} (${listed([...new Set(names)], 2)})`
+    return `${shortened(String(one ?? UNKNOWN), MOST_CHARACTERS)} (${listed([...new Set(names)], 2)})`
   })
   return `${what} differ: ${named.slice(0, MOST_VALUES).join(' / ')}`
 }
+
+const UNKNOWN = 'not reported'
 
 const MOST_VALUES = 4
 

@@ -10,7 +10,15 @@ export function checkSameMachine({
   experiment,
   measured,
 }: Pick<VerdictInput, 'experiment' | 'measured'>): Check {
-  return checkOf('same machine', machineProblems(experiment, measured), machineDetail(measured))
+  const check = checkOf('same machine', machineProblems(experiment, measured), machineDetail(measured))
+  const isUnknown = measured.every(
+    ({ deviceNames, versions }) => deviceNames.length === 0 && !hasKeys(versions),
+  )
+  return check.status === 'passed' && isUnknown ? { ...check, status: 'not-measured' } : check
+}
+
+function hasKeys(versions: RunSummary['versions']): boolean {
+  return Object.keys(versions).length > 0
 }
 
 function machineProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
@@ -25,7 +33,15 @@ function machineProblems(experiment: Experiment, runs: readonly RunSummary[]): s
 }
 
 function machineDetail([run]: readonly RunSummary[]): string {
-  return run ? `${run.deviceNames.length} x ${[...new Set(run.deviceNames)].join(', ')} in every run` : ''
+  if (!run) return ''
+  const { deviceNames, versions } = run
+  const unknown = [...(deviceNames.length > 0 ? [] : ['devices']), ...(hasKeys(versions) ? [] : ['versions'])]
+  const devices =
+    deviceNames.length > 0
+      ? [`${deviceNames.length} x ${[...new Set(deviceNames)].join(', ')} in every run`]
+      : []
+  const unread = unknown.length > 0 ? [`not read back: ${unknown.join(' and ')}`] : []
+  return [...devices, ...unread].join('; ')
 }
 
 function versionsText(versions: RunSummary['versions']): string {

@@ -5,7 +5,7 @@ import type { RunSummary } from '../../measure/summary.ts'
 import { looksOf } from '../../plan/looks.ts'
 import { pairedMean } from '../paired.ts'
 import type { VerdictInput } from '../verdict-input.ts'
-import { type Check, checkOf } from './check.ts'
+import { type Check, checkOf, withoutStepSeconds } from './check.ts'
 import { perVariant } from './run-differences.ts'
 
 /** That luck shows a trend: over both variants, both directions and all looks together. */
@@ -15,7 +15,10 @@ export function checkSteadyState({
   experiment,
   measured,
 }: Pick<VerdictInput, 'experiment' | 'measured'>): Check {
-  return checkOf('steady state', steadyStateProblems(experiment, measured), steadyStateDetail(measured))
+  const untimed = withoutStepSeconds('steady state', measured)
+  return (
+    untimed ?? checkOf('steady state', steadyStateProblems(experiment, measured), steadyStateDetail(measured))
+  )
 }
 
 function steadyStateProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
@@ -34,20 +37,36 @@ function steadyStateDetail(runs: readonly RunSummary[]): string {
     warmUp.all === null
       ? `timed after the same samples in all runs, warm-up steps: ${warmUp.each}`
       : `timed after ${warmUp.all} warm-up steps, the same for all runs`
-  return period.all === 1 ? timed : `${timed}; in whole periods, steps: ${period.all ?? period.each}`
+  const leftOut = perVariant(runs, ({ leftOutSteps }) => leftOutSteps)
+  const held =
+    leftOut.all === 0
+      ? ''
+      : `; steps left out, which hold an evaluation or a checkpoint: ${leftOut.all ?? leftOut.each}`
+  return period.all === 1
+    ? `${timed}${held}`
+    : `${timed}${held}; in whole periods, steps: ${period.all ?? period.each}`
 }
 
 /** As many as the shortest warm-up has. */
 const MIN_TIMED_STEPS = 10
 
-function warmUpProblems({ runId, warmUpSteps, warmUpSamples, steps, samples }: RunSummary): string[] {
+function warmUpProblems({
+  runId,
+  warmUpSteps,
+  warmUpSamples,
+  steps,
+  samples,
+  leftOutSteps,
+}: RunSummary): string[] {
   if (warmUpSamples * 2 > samples)
     return [
       `${runId}: the warm-up takes ${warmUpSamples} of ${samples} samples (steps: ${warmUpSteps} of ${steps}). Train on at least ${warmUpSamples * 2} samples`,
     ]
-  if (steps - warmUpSteps < MIN_TIMED_STEPS)
+  const left = steps - warmUpSteps - leftOutSteps
+  const without = leftOutSteps > 0 ? ` and ${leftOutSteps} that hold an evaluation or a checkpoint` : ''
+  if (left < MIN_TIMED_STEPS)
     return [
-      `${runId}: ${steps - warmUpSteps} steps are left after ${warmUpSteps} warm-up steps, expected at least ${MIN_TIMED_STEPS}. Make the run longer`,
+      `${runId}: ${left} steps are left after ${warmUpSteps} warm-up steps${without}, expected at least ${MIN_TIMED_STEPS}. Make the run longer`,
     ]
   return []
 }

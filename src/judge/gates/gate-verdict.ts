@@ -1,11 +1,13 @@
 // One gate's evidence against its limit: it passes on proof, and on nothing else.
 import type { Gate } from '../../config/gates/gates.ts'
+import type { Facts } from '../../read/facts.ts'
 import { number } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
 import type { GateComparison } from '../compare.ts'
 import type { PairedEstimate } from '../paired.ts'
 import { type WhyStopped, whyStoppedText } from '../why-stopped.ts'
 import { closestNames } from './closest-names.ts'
+import { whyOpenByFacts } from './gate-facts.ts'
 import {
   comparesQuality,
   isHeldOut,
@@ -16,12 +18,15 @@ import {
   mustScatter,
   unitOf,
 } from './gate-kind.ts'
+import { atWorstRounding, isWithinOneStep, roundingText } from './rounding.ts'
 
 export type GateStatus = 'passed' | 'failed' | 'inconclusive' | 'not-measured'
 
 export interface GateVerdict extends GateComparison {
   readonly status: GateStatus
   readonly reason: string
+  /** Open, and no further block can close it: a fact is missing, or digits are. */
+  readonly staysOpen: boolean
   /** The limit of a difference is wider than a tenth of the baseline's own level, so it cannot see a bad model. */
   readonly insensitive: boolean
 }
@@ -44,19 +49,56 @@ const ROUNDING = 1e-12
  * Bounds that prove nothing are taken away, so that no report shows them. `stopped`: why there are fewer blocks
  * than planned, if there are.
  */
-export function judgeGate(comparison: GateComparison, stopped: WhyStopped | null = null): GateVerdict {
+export function judgeGate(
+  comparison: GateComparison,
+  stopped: WhyStopped | null = null,
+  facts: Facts | null = null,
+): GateVerdict {
   const { evidence } = comparison
   const judged = {
     ...comparison,
     evidence: evidence && { ...evidence, bounds: usableBounds(comparison, evidence) },
   }
-  return { ...judged, ...decide(judged, stopped), insensitive: isInsensitive(judged) }
+  const decision = {
+    staysOpen: lacksScatter(comparison),
+    ...withRounding(judged, decide(judged, stopped)),
+  }
+  return { ...judged, ...withFacts(judged, decision, facts), insensitive: isInsensitive(judged) }
 }
 
-function decide(
-  comparison: GateComparison,
-  stopped: WhyStopped | null,
-): { status: GateStatus; reason: string } {
+interface Decision {
+  readonly status: GateStatus
+  readonly reason: string
+  readonly staysOpen?: boolean
+}
+
+/** Takes a pass away that hangs on digits which are not there. */
+function withRounding(comparison: GateComparison, decision: Decision): Decision {
+  const { gate, evidence, writtenInSteps } = comparison
+  if (decision.status !== 'passed' || evidence === null || writtenInSteps === null) return decision
+  const { estimate, bounds } = evidence
+  const good = isMoreBetter(gate) ? bounds?.lower : bounds?.upper
+  const worst = atWorstRounding(comparison, gate.evidence === 'point' ? estimate : (good ?? estimate))
+  if (worst === null || clears(gate, worst)) return decision
+  return {
+    status: 'inconclusive',
+    reason: roundingText(gate, writtenInSteps),
+    staysOpen: isWithinOneStep(comparison),
+  }
+}
+
+/** What rests on a fact that cannot carry it is neither proven nor missed; NaN is no number of any samples. */
+function withFacts<Decided extends Decision>(
+  { gate, notFinite }: GateComparison,
+  decision: Decided,
+  facts: Facts | null,
+): Decided {
+  const why = facts === null ? null : whyOpenByFacts(gate, facts)
+  if (why === null || notFinite.length > 0 || decision.status === 'not-measured') return decision
+  return { ...decision, status: 'inconclusive', reason: why, staysOpen: true }
+}
+
+function decide(comparison: GateComparison, stopped: WhyStopped | null): Decision {
   const { gate, evidence, notFinite } = comparison
   if (notFinite.length > 0) return { status: 'failed', reason: notFiniteText(comparison) }
   if (evidence === null) return { status: 'not-measured', reason: whyNotMeasured(comparison) }

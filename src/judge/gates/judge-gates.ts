@@ -1,4 +1,5 @@
 // All gates of an experiment: each against its limit, with its precision, and insensitive ones together with the others.
+import { worstFacts } from '../../read/facts.ts'
 import type { VerdictInput } from '../verdict-input.ts'
 import { canMoreBlocksHelp } from '../why-stopped.ts'
 import { type GateVerdict, judgeGate } from './gate-verdict.ts'
@@ -14,16 +15,20 @@ export function judgeGates({
   experiment,
   comparison,
   stopped,
-}: Pick<VerdictInput, 'experiment' | 'comparison' | 'stopped'>): JudgedGate[] {
+  measured,
+}: Pick<VerdictInput, 'experiment' | 'comparison' | 'stopped' | 'measured'>): JudgedGate[] {
+  const facts = worstFacts(measured.map((run) => run.facts))
   // An A/A has nothing to decide.
   const canDecide = experiment.mode !== 'aa' && canMoreBlocksHelp(stopped)
   const judged = comparison.gates.map((gate) => {
-    const verdict = judgeGate(gate, stopped)
+    const verdict = judgeGate(gate, stopped, facts)
     const precision = precisionOf(verdict)
     return {
       ...verdict,
       precision:
-        precision && !canDecide ? { ...precision, toDecide: { status: 'decided' as const } } : precision,
+        precision && (!canDecide || verdict.staysOpen)
+          ? { ...precision, toDecide: { status: 'decided' as const } }
+          : precision,
     }
   })
   return downgradeInsensitiveGates(judged)

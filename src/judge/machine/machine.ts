@@ -68,7 +68,8 @@ function isOnCpu(
   if (gpus.status === 'not-measured' || runs.length === 0) return false
   const names = new Set(gpus.value.map(({ name }) => name))
   const wasSeen = machines.some(({ foreignProcesses }) => foreignProcesses !== null)
-  return !wasSeen && !deviceNames(runs).some((name) => names.has(name))
+  const used = deviceNames(runs)
+  return !wasSeen && used.length > 0 && !used.some((name) => names.has(name))
 }
 
 function deviceNames(runs: readonly RunSummary[]): string[] {

@@ -1,6 +1,7 @@
 // All warnings, in the order of the report. A new one is a function in a file of its own, listed here.
 import { allocationWarnings } from './allocation.ts'
 import { coarseNoiseFloorWarnings } from './coarse-noise-floor.ts'
+import { factWarnings } from './facts.ts'
 import { gateWarnings } from './gates.ts'
 import { outlierWarnings } from './outliers.ts'
 import { readBackWarnings } from './read-back.ts'
@@ -12,6 +13,7 @@ import { suspiciousImprovementWarnings } from './suspicious-improvement.ts'
 import type { Warning } from './warning.ts'
 
 export const WARNINGS: readonly Warning[] = [
+  factWarnings,
   gateWarnings,
   suspiciousImprovementWarnings,
   slowStepWarnings,

@@ -11,7 +11,8 @@ import { preflightSchema } from '../../measure/machine-record.ts'
 import { outcomeOf } from '../../measure/outcome.ts'
 import { piecesOf } from '../../read/lines.ts'
 import { metricsProblem, readMetrics } from '../../read/metrics-record.ts'
-import { DEFAULT_READER } from '../../read/readers.ts'
+import type { Reader } from '../../read/reader.ts'
+import { readerOf } from '../../read/readers.ts'
 import { launchRecord } from '../../record/result.ts'
 import { RECORD_SCHEMA_VERSION, refuseOtherVersion } from '../../record/schema-version.ts'
 import { baselineOf } from '../measurement.ts'
@@ -127,18 +128,19 @@ async function readFile(path: string): Promise<LadderFile> {
 
 async function withOutcomes(file: LadderFile): Promise<RecordedLadder> {
   const baseline = baselineOf(file)
+  const reader = readerOf(file.experiment.metrics)
   const launches = await Promise.all(
     file.launches.map(async ({ launch, seed, ...kept }): Promise<RecordedLaunch> => {
       const run = ladderRun(launch.runId, kept.training === baseline, kept.sitting, seed)
-      const outcome = outcomeOf(run, launch, await metricsOf(kept.metrics))
+      const outcome = outcomeOf(run, launch, await metricsOf(kept.metrics, reader))
       return { ...kept, launched: { launch, outcome } }
     }),
   )
   return { ...file, launches }
 }
 
-async function metricsOf(kept: KeptMetrics | null) {
+async function metricsOf(kept: KeptMetrics | null, reader: Reader) {
   return kept === null
     ? metricsProblem('absent', 'the trainer wrote no metrics into --out')
-    : await readMetrics(DEFAULT_READER, (file) => piecesOf(kept[file] ?? []))
+    : await readMetrics(reader, (file) => piecesOf(kept[file] ?? []))
 }

@@ -10,7 +10,7 @@ import { disturbanceOf } from '../../judge/machine/disturbance.ts'
 import type { RunOutcome } from '../../measure/outcome.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import type { RunFiles } from '../../plan/torchrun.ts'
-import { SOURCE_FILES } from '../../read/readers.ts'
+import { readerOf, SOURCE_FILES } from '../../read/readers.ts'
 import { meanOf, sumOf } from '../../statistics/averages.ts'
 import { ladderRun, launchId, nextTraining } from '../plan.ts'
 import type { TrainingHash } from '../record.ts'
@@ -116,7 +116,7 @@ async function launch(
   const files = workspace.runFiles(run)
   await hooks.machine.recall(run.id, files.machineFile)
   const disturbance = lockLoss(hooks) ?? disturbanceOf(launched, hooks.machine.seen.records.get(run.id))
-  const metrics = await keptMetrics(files.directory)
+  const metrics = await keptMetrics(files.directory, readerOf(training.experiment.metrics))
   await removeCheckpoints(files)
   return { sitting: hooks.sitting, training: training.hash, launched, disturbance, metrics }
 }

@@ -29,7 +29,9 @@ function sittingText(
   const losses = baselines.flatMap(({ metrics }) => metrics[HELD_OUT_LOSS] ?? [])
   const waits = baselines.flatMap(({ metrics }) => metrics[DATA_WAIT_SHARE] ?? [])
   const devices =
-    first === undefined ? [] : [`${first.deviceNames.length} x ${[...new Set(first.deviceNames)].join(', ')}`]
+    first === undefined || first.deviceNames.length === 0
+      ? []
+      : [`${first.deviceNames.length} x ${[...new Set(first.deviceNames)].join(', ')}`]
   const versions = Object.entries(first?.versions ?? {}).map(([name, version]) => `${name} ${version}`)
   return [
     `${index + 1}: ${startedAt.slice(0, 16).replace('T', ' ')} UTC on ${host}`,

@@ -50,13 +50,18 @@ interface Window {
 }
 
 function windowsOf(
-  { seconds, samples }: CompleteMetrics['steps'],
+  { seconds, samples, held }: CompleteMetrics['steps'],
   [first, end]: readonly [number, number],
   windowSamples: number,
 ): Window[] {
+  const left = new Set(held.map(({ index }) => index))
   const windows: Window[] = []
   let [from, count] = [first, 0]
   for (let step = first; step < end; step += 1) {
+    if (left.has(step)) {
+      ;[from, count] = [step + 1, 0]
+      continue
+    }
     count += samples[step] ?? 0
     if (count < windowSamples) continue
     const secondsPerSample = sumOf(seconds.slice(from, step + 1)) / count

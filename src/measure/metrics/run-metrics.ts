@@ -33,7 +33,7 @@ const MEASURES: Readonly<Record<MetricFrom<'run'>, (run: MeasuredRun) => Measure
   allocation_retries: ({ metrics }) => largest(metrics.end.allocation_retries),
   data_wait_share: ({ metrics, timed }) => dataWaitShare(metrics, timed),
   // The GPUs are taken from the launch to its end.
-  gpu_hours: ({ metrics, wallSeconds }) => (wallSeconds * metrics.start.world_size) / 3600,
+  gpu_hours: ({ metrics, wallSeconds }) => (wallSeconds * (metrics.start.world_size ?? 1)) / 3600,
 }
 
 const NAMES = Object.keys(MEASURES) as MetricFrom<'run'>[]
@@ -88,7 +88,8 @@ function ofFastestSteps(run: MeasuredRun, windowSamples: number): MeasuredRun | 
   const fast = withoutSlowWindows(metrics, timed, windowSamples)
   if (fast === null) return null
   const waited = sumOf(metrics.steps.seconds) - sumOf(fast.steps.seconds)
-  const end = { ...metrics.end, total_seconds: metrics.end.total_seconds - waited }
+  const { total_seconds: total } = metrics.end
+  const end = total === undefined ? metrics.end : { ...metrics.end, total_seconds: total - waited }
   return { ...run, metrics: { ...fast, end }, wallSeconds: wallSeconds - waited }
 }
 

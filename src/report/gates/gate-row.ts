@@ -40,13 +40,14 @@ export function gateCells(verdict: GateVerdict): string[] {
 
 /** What is asked, before anything has run. */
 export function gateQuestion(gate: Gate): string {
-  const { name, direction, severity, statistic, metric, evidence } = gate
+  const { name, direction, severity, statistic, metric, evidence, ifReported } = gate
   const needed = needsText(metric)
   const asked = `${name} ${SYMBOL[direction]} ${limitText(gate)} (${severity}): ${STATISTIC_MEANING[statistic](metricMeaning(gate))}`
   const notes = [
     statistic === 'ratio' ? shareAllowed(gate) : null,
     evidence === 'point' && !isLevel(gate) ? 'by its estimate alone' : null,
     needed === null ? null : `needs ${needed}`,
+    ifReported ? 'only if a baseline run reports it' : null,
   ]
   return [asked, ...notes.filter((note) => note !== null)].join('; ')
 }

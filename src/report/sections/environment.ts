@@ -1,4 +1,5 @@
 // On what was measured: devices, versions, revision, time.
+import type { RunSummary } from '../../measure/summary.ts'
 import type { Result } from '../../record/result.ts'
 import { escapeCell } from '../escape.ts'
 import { folded, type Section, table } from '../section.ts'
@@ -12,10 +13,15 @@ export const environmentSection: Section = (result) => ({
 function environmentTable({ runs, revision, launches }: Result): string {
   const [run] = runs
   const rows = [
-    ['devices', run ? `${run.worldSize} x ${[...new Set(run.deviceNames)].join(', ')}` : 'not measured'],
+    ['devices', run ? devicesText(run) : 'not measured'],
     ...Object.entries(run?.versions ?? {}),
     ['revision', revision ?? 'not in a git checkout'],
     ['measured', launches[0]?.startedAt ?? 'nothing was launched'],
   ]
   return table([['what', 'value'], ...rows.map((cells) => cells.map((cell) => escapeCell(cell)))])
+}
+
+function devicesText({ worldSize, deviceNames }: RunSummary): string {
+  if (deviceNames.length === 0) return 'not read back'
+  return `${worldSize ?? deviceNames.length} x ${[...new Set(deviceNames)].join(', ')}`
 }

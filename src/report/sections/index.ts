@@ -7,6 +7,7 @@ import { environmentSection } from './environment.ts'
 import { launchesSection } from './launches.ts'
 import { machineSection } from './machine.ts'
 import { meaningsSection } from './meanings.ts'
+import { provenanceSection } from './provenance.ts'
 import { reproduceSection } from './reproduce.ts'
 import { gateTableSection, mustKnowSection, verdictSection, warningsSection } from './verdict.ts'
 
@@ -21,6 +22,7 @@ export const SECTIONS: readonly Section[] = [
   machineSection,
   launchesSection,
   differencesSection,
+  provenanceSection,
   environmentSection,
   reproduceSection,
 ]

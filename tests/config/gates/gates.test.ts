@@ -50,8 +50,18 @@ describe('a gate', () => {
         pricePerGpuHour: null,
         severity: 'warn',
         evidence: 'point',
+        ifReported: false,
       },
     ])
+  })
+
+  test('may wait for its metric, but not all of them', () => {
+    const waiting = 'nrmse_ratio: { at_most: 1.03, if_reported: true }'
+    expect(gates(`{ speedup: { at_least: 3 }, ${waiting} }`)?.map(({ ifReported }) => ifReported)).toEqual([
+      false,
+      true,
+    ])
+    expect(refused(`{ ${waiting} }`)).toContain('if_reported')
   })
 
   test('that is unknown is answered with the known ones', () => {

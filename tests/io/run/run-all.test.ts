@@ -66,7 +66,7 @@ async function runScene(scene: Scene) {
   vi.mocked(launchRun).mockClear()
   vi.mocked(summarizeRuns).mockClear()
   const { result, problem } = await runAll(
-    { request, places: { baseline: place, optimized: place }, configs, workspace, kept },
+    { request, places: { baseline: place, optimized: place }, configs, workspace, kept, data: null },
     planRuns(experiment),
     {
       cancelled: new AbortController().signal,

@@ -61,6 +61,7 @@ export function decideAt(
       repeating: [],
       seedless: [],
       roundedTo: null,
+      writtenInSteps: null,
       heldOut: [],
       notFinite: [],
       whyNoTimeToQuality: null,

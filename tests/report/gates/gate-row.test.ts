@@ -20,11 +20,13 @@ function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
     repeating: [],
     seedless: [],
     roundedTo: null,
+    writtenInSteps: null,
     heldOut: [],
     notFinite: [],
     whyNoTimeToQuality: null,
     reason: '',
     insensitive: false,
+    staysOpen: false,
   }
   return { gate, baseline: 1, optimized: 1, evidence: null, status: 'passed', ...unseen, ...difference }
 }

@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { access, lstat } from 'node:fs/promises'
 import { relative, resolve, sep } from 'node:path'
 import { messageOf } from '../../../errors.ts'
-import { SOURCE_FILES } from '../../../read/readers.ts'
+import { RAW_SOURCE, SOURCE_FILES } from '../../../read/readers.ts'
 
 export interface ArtifactFiles {
   /** Absolute paths of regular files. */
@@ -23,6 +23,9 @@ export const ARTIFACT_LIMITS: SizeLimits = {
   fileBytes: 256 * 1024 ** 2,
   totalBytes: 480 * 1024 ** 2,
 }
+
+/** What was converted is in the artifact as such; the rest is for whoever wants to look closer. */
+const MAX_RAW_BYTES = 20 * 1000 ** 2
 
 /** A verdict is made from these: they must not give way to what else a trainer writes. */
 function isNeeded(path: string): boolean {
@@ -51,14 +54,19 @@ export async function chooseArtifactFiles(
     if ('bytes' in facts) regular.push({ path, bytes: facts.bytes })
     else chosen.leftOut.push({ path: relative(root, path), reason: facts.reason })
   }
-  let bytesLeft = limits.totalBytes
+  let [bytesLeft, rawBytesLeft] = [limits.totalBytes, MAX_RAW_BYTES]
   for (const { path, bytes } of regular.toSorted(byNeed)) {
-    const reason = whyTooMuch(bytes, chosen.files.length, bytesLeft, limits)
+    const isRaw = RAW_SOURCE.test(path)
+    const reason =
+      isRaw && bytes > rawBytesLeft
+        ? `has ${bytes} bytes, more than is left of the ${MAX_RAW_BYTES} for sources that were converted`
+        : whyTooMuch(bytes, chosen.files.length, bytesLeft, limits)
     if (reason !== null) {
       chosen.leftOut.push({ path: relative(root, path), reason })
     } else {
       chosen.files.push(path)
       bytesLeft -= bytes
+      if (isRaw) rawBytesLeft -= bytes
     }
   }
   return { files: chosen.files.toSorted(), leftOut: chosen.leftOut }

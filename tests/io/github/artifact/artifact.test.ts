@@ -148,6 +148,15 @@ describe('the choice of files', () => {
     expect(leftOut).toMatchObject([{ path: 'a.ckpt', reason: expect.stringContaining('more than the') }])
   })
 
+  it('has little room for sources that it holds converted', async () => {
+    const run = 'runs/01/trainer/runs/events.out.tfevents'
+    await using folder = await aFolder({ [`${run}.1`]: '', [`${run}.2`]: '', [`${run}.3`]: '12' })
+    for (const number of [1, 2]) await truncate(join(folder.path, `${run}.${number}`), 15_000_000)
+    const { files, leftOut } = await chooseArtifactFiles(folder.path, folder.paths)
+    expect(files).toEqual([`${run}.1`, `${run}.3`].map((path) => join(folder.path, path)))
+    expect(leftOut).toMatchObject([{ path: `${run}.2`, reason: expect.stringContaining('were converted') }])
+  })
+
   it('keeps to the limit of the whole', async () => {
     await using folder = await aFolder({ a: '123', b: '123', c: '12' })
     const { files } = await chooseArtifactFiles(folder.path, folder.paths, {

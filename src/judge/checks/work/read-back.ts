@@ -1,9 +1,9 @@
 // Do the runs read back that their steps compute the same? A config can be equal where the work is not.
-import { type Experiment, VARIANTS } from '../../config/experiment.ts'
-import { comparesRevisions } from '../../config/revisions/revision-rules.ts'
-import type { RunSummary } from '../../measure/summary.ts'
-import { listed } from '../../text/wording.ts'
-import { describeDifference } from './run-differences.ts'
+import { type Experiment, VARIANTS } from '../../../config/experiment.ts'
+import { comparesRevisions } from '../../../config/revisions/revision-rules.ts'
+import type { RunSummary } from '../../../measure/summary.ts'
+import { listed } from '../../../text/wording.ts'
+import { describeDifference } from '../run-differences.ts'
 
 /** Of the keys that the trainer itself calls work: equal within a variant, and between both but for a recipe. */
 export function readBackWorkProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
