@@ -31,7 +31,10 @@ class CountedBatches:
                 yield batch
 
         # Its class and not the loader is replaced: the loop holds the loader, and libraries ask for its kind.
-        loader.__class__ = type(kind.__name__, (kind,), {"__iter__": iterate, "__module__": kind.__module__})
+        counted = type(kind.__name__, (kind,), {"__iter__": iterate, "__module__": kind.__module__})
+        object.__dict__["__class__"].__set__(
+            loader, counted
+        )  # Accelerate's loaders hide theirs by a property
 
     def _add(self, samples: int | None) -> None:
         self._samples = None if samples is None or self._samples is None else self._samples + samples
