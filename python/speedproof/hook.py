@@ -20,12 +20,13 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from speedproof import readback
 from speedproof.clock import Clock, clock_for
 from speedproof.metrics_file import NAME, write_reason
-from speedproof.patches import AutocastWatch, ScalerWatch, is_inside, watch_backward
+from speedproof.patches import AutocastWatch, ScalerWatch, frames_inside, watch_backward
 from speedproof.ranks import ByFiles, OneProcess, Ranks, ranks_by_environment
-from speedproof.recording import NO_STEP, Recording, say
+from speedproof.recording import NO_STEP, Recording, close_left_open, say
 
 # DeepSpeed calls an optimizer once per group of parameters. More calls than this are several updates.
 MOST_CALLS = 64
+_STEPS = ("torch/optim/optimizer.py:wrapper", "speedproof/patches.py:step")
 _DEEPSPEED = ("deepspeed/runtime/zero/stage_1_and_2.py:step", "deepspeed/runtime/zero/stage3.py:step")
 
 CAPTURED = "an optimizer step is captured in a CUDA graph, and a replay calls no hook"
@@ -121,7 +122,13 @@ class OptimizerHook:
                 self.refuse(IN_BACKWARD)
         elif torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
             self.refuse(CAPTURED)
+        self._forget_calls_that_raised(1)
         self._depth += 1
+
+    def _forget_calls_that_raised(self, own: int) -> None:
+        """A call that raises has no end, and the script may go on. own: calls not counted yet."""
+        if self._depth:
+            self._depth = max(0, min(self._depth, frames_inside(*_STEPS) - own))
 
     def _call_ends(self, optimizer: Any) -> None:
         self._depth = max(0, self._depth - 1)
@@ -135,7 +142,7 @@ class OptimizerHook:
         key = id(optimizer)
         if key not in self._optimizers:
             self._optimizers[key] = optimizer
-            if "deepspeed" in sys.modules and is_inside(*_DEEPSPEED):
+            if "deepspeed" in sys.modules and frames_inside(*_DEEPSPEED):
                 self.refuse(ZERO)
                 return
         self._calls[key] = self._calls.get(key, 0) + 1
@@ -158,8 +165,7 @@ class OptimizerHook:
             self._in_backward -= 1
 
     def _backward_begins(self) -> None:
-        if self._depth and not is_inside("torch/optim/optimizer.py:wrapper", "speedproof/patches.py:step"):
-            self._depth = 0  # a step has raised, and the script went on
+        self._forget_calls_that_raised(0)
         if not self._backward_seen:
             self._backward_seen = True
             try:

@@ -87,12 +87,11 @@ def watch_backward(around: Callable[[], Any]) -> None:
     torch.autograd.grad = watched(torch.autograd.grad)
 
 
-def is_inside(*names: str) -> bool:
-    """Whether a function with this file name and function name is being called in this thread."""
-    frame = sys._getframe(1)
+def frames_inside(*names: str) -> int:
+    """How many functions of these files and names (file:function) are being called in this thread."""
+    frame, count = sys._getframe(1), 0
     while frame is not None:
         code = frame.f_code
-        if any(f"{code.co_filename}:{code.co_name}".endswith(name) for name in names):
-            return True
+        count += f"{code.co_filename}:{code.co_name}".endswith(names)
         frame = frame.f_back  # type: ignore[assignment]
-    return False
+    return count
