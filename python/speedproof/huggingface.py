@@ -1,0 +1,87 @@
+"""The callback for Hugging Face's Trainer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from transformers import TrainerCallback
+
+from speedproof.batches import CountedBatches, count_of
+from speedproof.recorder import Recorder
+from speedproof.recording import say
+
+TWICE = "a second training started in this process, and a record holds one"
+_recorder_of_process: Recorder | None = None
+
+
+class Callback(TrainerCallback):
+    """Records a Trainer's updates, samples, evaluations and checkpoints.
+
+    The time from one update to the next is a step, without the evaluation and the checkpoint between them.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        """folder: where metrics.jsonl goes; by default what SPEEDPROOF_RECORD names."""
+        self._folder = folder
+        self._recorder: Recorder | None = None
+        self._batches: CountedBatches | None = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        global _recorder_of_process
+        if _recorder_of_process is not None:
+            self._recorder = None
+            _recorder_of_process.refuse(TWICE)
+            return
+        recorder = Recorder(self._folder)
+        try:
+            recorder.start(
+                model=kwargs["model"],
+                optimizer=kwargs.get("optimizer"),
+                seed=args.seed,
+                evaluation_samples=_evaluation_samples(),
+                planned_steps=state.max_steps,
+                device=args.device,
+            )
+        except FileExistsError as error:
+            say(f"not measured: {error}")
+            return
+        self._recorder = _recorder_of_process = recorder
+        loader = kwargs.get("train_dataloader")
+        self._batches = None if loader is None else CountedBatches(loader)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._recorder:
+            self._recorder.step(self._batches.take() if self._batches else None)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        metrics = dict(kwargs.get("metrics") or {})
+        if not self._recorder:
+            return
+        if "eval_loss" in metrics:
+            loss = metrics.pop("eval_loss")
+            numbers = {k.removeprefix("eval_"): v for k, v in metrics.items() if isinstance(v, (int, float))}
+            self._recorder.evaluate(loss, **numbers)
+        else:  # of one of several sets, whose losses have names of their own
+            self._recorder.restart()
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._recorder:
+            self._recorder.checkpoint_ends()
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The record is closed at the end of the process: scripts evaluate after Trainer.train()."""
+        if self._recorder:
+            self._recorder.end_steps()
+
+
+def _evaluation_samples() -> int | None:
+    """Of the Trainer that is calling, which tells a callback of its set only when it is evaluated."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if hasattr(caller, "callback_handler") and hasattr(caller, "eval_dataset"):
+            return None if isinstance(caller.eval_dataset, dict) else count_of(caller.eval_dataset)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None

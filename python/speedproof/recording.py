@@ -1,0 +1,338 @@
+"""What a run has measured so far, and how it becomes events."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from speedproof.clock import Clock, seconds_since_process_start
+from speedproof.metrics_file import MetricsFile, write_reason
+from speedproof.ranks import Ranks, Row
+
+WINDOW_STEPS = 20
+NO_STEP = (
+    "no optimizer step was seen. A captured step, an optimizer of your own, or one that is not a "
+    "torch.optim.Optimizer calls no hook: call speedproof.Recorder in the loop instead"
+)
+
+
+@dataclass
+class Step:
+    """Tensors stay on their device until the step is reported: reading one costs a wait."""
+
+    spans: list[tuple[Any, Any]]
+    samples: int | None
+    loss: float | torch.Tensor | None
+    learning_rate: float | None
+    skipped: bool | list[torch.Tensor]
+
+    def is_skipped(self) -> bool:
+        return any(bool(found) for found in self.skipped) if isinstance(self.skipped, list) else self.skipped
+
+
+@dataclass
+class Recording:
+    folder: Path
+    ranks: Ranks
+    clock: Clock
+    device: torch.device
+    describe: Callable[[], dict[str, object]]  # what run_start says, read after the first steps
+    _file: MetricsFile | None = None
+    _steps: list[Step] = field(default_factory=list)
+    _spans: list[tuple[Any, Any]] = field(default_factory=list)
+    _from: Any = None
+    _between: list[tuple[int, str, dict[str, object]]] = field(default_factory=list)
+    _shared: int = 0
+    _written: int = 0
+    _samples: int | None = 0
+    _skipped: int = 0
+    _reason: str | None = None
+    _started: bool = False
+    _end_rows: list[Row] | None = None
+    _has_shared_end: bool = False
+    is_over: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ranks.rank == 0:
+            try:
+                self._file = MetricsFile(self.folder)
+            except FileExistsError:
+                self.is_over = True
+                raise
+        _left_open.append((os.getpid(), self))
+
+    @property
+    def steps_taken(self) -> int:
+        return self._shared + len(self._steps)
+
+    @property
+    def has_ended_steps(self) -> bool:
+        return self._has_shared_end
+
+    @property
+    def is_paused(self) -> bool:
+        return self._from is None
+
+    def restart(self) -> None:
+        """What happened since the last step belongs to none."""
+        self._spans, self._from = [], self.clock.mark()
+
+    def restart_at(self, mark: Any) -> None:
+        self._spans, self._from = [], mark
+
+    def pause(self) -> None:
+        if self._from is not None:
+            self._spans.append((self._from, self.clock.mark()))
+            self._from = None
+
+    def resume(self) -> None:
+        if self._from is None:
+            self._from = self.clock.mark()
+
+    def end_step(
+        self,
+        mark: Any = None,
+        samples: int | None = None,
+        loss: float | torch.Tensor | None = None,
+        learning_rate: float | None = None,
+        skipped: bool | list[torch.Tensor] = False,
+    ) -> None:
+        """Count a step that ended at the mark, or now."""
+        if self.is_over:
+            return
+        is_now = mark is None
+        mark = self.clock.mark() if is_now else mark
+        if self._from is not None:
+            self._spans.append((self._from, mark))
+        self._steps.append(Step(self._spans, samples, _kept(loss), learning_rate, skipped))
+        self._spans, self._from = [], mark
+        if len(self._steps) >= WINDOW_STEPS * (2 if self.clock.lag else 1):
+            self._share(WINDOW_STEPS)
+            # Writing and gathering belong to no step. A GPU that is not waited for does not see the former.
+            if is_now and (self.ranks.waits or not self.clock.lag):
+                self.restart()
+
+    def between(self, event: str, **values: object) -> None:
+        """An event after the steps so far."""
+        if self.ranks.rank == 0 and not self.is_over:
+            self._between.append((self.steps_taken, event, values))
+            self._write_between(self._written)
+
+    def end_steps(self) -> None:
+        """Report the steps that are left. No steps follow, though an evaluation may."""
+        if self.is_over or self._has_shared_end:
+            return
+        self._has_shared_end = True
+        while self._steps:
+            self._share(min(len(self._steps), WINDOW_STEPS))
+        if self._shared == 0 and self._reason is None:
+            self._reason = NO_STEP
+        self._share_start()
+        self.ranks.share({"kind": "end", "reason": self._reason, "memory": self._memory()})
+        missing = self.ranks.finish()
+        self._combine()
+        if missing and self._reason is None:
+            self._refuse_in_file(missing)
+
+    def close(self) -> None:
+        """Report what is left, and that the run has finished."""
+        if self.is_over:
+            return
+        self.end_steps()
+        self.is_over = True
+        if self._file and self._end_rows:
+            self._write_end(self._end_rows)
+        if self._file:
+            self._file.close()
+
+    def abandon(self) -> None:
+        """End without run_end, after an error: other ranks may be gone."""
+        self.is_over = True
+        if self._file:
+            self._file.close()
+
+    def refuse(self, reason: str) -> None:
+        """End with the reason why this cannot be measured, without waiting for other ranks."""
+        if self.is_over:
+            return
+        self.is_over, self._reason = True, reason
+        if self.ranks.rank == 0:
+            self._refuse_in_file(reason)
+        elif not self.ranks.waits:
+            self.ranks.share({"kind": "end", "reason": reason, "memory": None})
+            self.ranks.finish()
+
+    def _refuse_in_file(self, reason: str) -> None:
+        self._reason = reason
+        say(f"not measured: {reason}")
+        if self._file:
+            self._file.close()
+            self._file = None
+            write_reason(self.folder, reason)
+
+    def _share_start(self) -> None:
+        if not self._started:
+            self._started = True
+            self.ranks.share({"kind": "start", "device": _device_name(self.device)})
+
+    def _share(self, count: int) -> None:
+        steps, self._steps = self._steps[:count], self._steps[count:]
+        self._share_start()
+        self._shared += count
+        self.ranks.share(
+            {
+                "kind": "steps",
+                "seconds": [
+                    sum(self.clock.seconds(start, end) for start, end in step.spans) for step in steps
+                ],
+                "samples": _column([step.samples for step in steps]),
+                "loss": _column([None if step.loss is None else float(step.loss) for step in steps]),
+                "learning_rate": _column([step.learning_rate for step in steps]),
+                "skipped": [step.is_skipped() for step in steps],
+            }
+        )
+        self._combine()
+
+    def _combine(self) -> None:
+        """On rank 0: write what all ranks have shared."""
+        for rows in self.ranks.complete():
+            if self._file is None:
+                continue
+            reasons = [row["reason"] for row in rows if row.get("reason")]
+            shapes = {(row["kind"], len(row.get("seconds", ()))) for row in rows}
+            if reasons:
+                self._refuse_in_file(reasons[0])
+            elif len(shapes) > 1:
+                self._refuse_in_file("the ranks took different numbers of optimizer steps")
+            elif rows[0]["kind"] == "start":
+                self._write_start(rows)
+            elif rows[0]["kind"] == "steps":
+                self._write_window(rows)
+            else:
+                self._end_rows = rows
+
+    def _write_start(self, rows: list[Row]) -> None:
+        assert self._file is not None
+        self._file.write(
+            "run_start",
+            schema_version=1,
+            world_size=len(rows),
+            device_names=[row["device"] for row in rows],
+            **self.describe(),
+        )
+        self._write_between(0)
+
+    def _write_window(self, rows: list[Row]) -> None:
+        """Split where an evaluation or a checkpoint lies between two of its steps."""
+        # All steps from the slowest rank: a maximum of each step would count one delay on several ranks.
+        slowest = max(rows, key=lambda row: math.fsum(row["seconds"]))
+        samples = _over_ranks([row["samples"] for row in rows], sum)
+        losses = _over_ranks([row["loss"] for row in rows], lambda values: math.fsum(values) / len(rows))
+        skipped = [any(of_ranks) for of_ranks in zip(*(row["skipped"] for row in rows), strict=True)]
+        first, count = self._written, len(skipped)
+        cuts = sorted({step - first for step, _, _ in self._between if first < step < first + count})
+        for start, end in zip([0, *cuts], [*cuts, count], strict=True):
+            part = slice(start, end)
+            self._count(samples[part] if samples else None, sum(skipped[part]))
+            assert self._file is not None
+            self._file.write(
+                "steps",
+                first_step=first + start + 1,
+                step_seconds=slowest["seconds"][part],
+                samples=samples[part] if samples else None,
+                train_loss=losses[part] if losses and all(map(math.isfinite, losses[part])) else None,
+                learning_rate=rows[0]["learning_rate"][part] if rows[0]["learning_rate"] else None,
+                skipped_updates=sum(skipped[part]),
+            )
+            self._written = first + end
+            self._write_between(self._written)
+
+    def _count(self, samples: list[int] | None, skipped: int) -> None:
+        self._skipped += skipped
+        if samples is None or self._samples is None:
+            self._samples = None
+        else:
+            self._samples += sum(samples)
+
+    def _write_between(self, until: int) -> None:
+        """Nothing goes before run_start."""
+        while self._started and self._file and self._between and self._between[0][0] <= until:
+            step, event, values = self._between.pop(0)
+            if event == "evaluation":
+                values["samples_seen"] = self._samples
+            self._file.write(event, **values, step=step)
+
+    def _write_end(self, rows: list[Row]) -> None:
+        assert self._file is not None
+        self._write_between(self._written)
+        memory = [row["memory"] for row in rows]
+        columns = {name: [of_rank[name] for of_rank in memory] for name in memory[0]} if all(memory) else {}
+        self._file.write(
+            "run_end",
+            status="finished",
+            samples=self._samples,
+            attempted_updates=self._written,
+            skipped_updates=self._skipped,
+            total_seconds=seconds_since_process_start(),
+            **columns,
+        )
+
+    def _memory(self) -> dict[str, int] | None:
+        if self.device.type != "cuda":
+            return None
+        return {
+            "peak_memory_allocated_bytes": torch.cuda.max_memory_allocated(self.device),
+            "peak_memory_reserved_bytes": torch.cuda.max_memory_reserved(self.device),
+            "allocation_retries": torch.cuda.memory_stats(self.device)["num_alloc_retries"],
+        }
+
+
+_left_open: list[tuple[int, Recording]] = []
+
+
+@atexit.register
+def close_left_open() -> None:
+    """At the end of the process that opened them, since an evaluation may come as late as that."""
+    while _left_open:
+        process, recording = _left_open.pop()
+        # Steps that only a collective could still report are of a run that did not come to its end.
+        if process == os.getpid() and recording.has_ended_steps:
+            recording.close()
+
+
+def say(text: str) -> None:
+    print(f"speedproof: {text}", file=sys.stderr, flush=True)  # noqa: T201 - it has no other voice
+
+
+def _kept(loss: float | torch.Tensor | None) -> float | torch.Tensor | None:
+    if not isinstance(loss, torch.Tensor):
+        return loss
+    if loss.device.type == "cpu":
+        return loss.item()
+    return loss.detach().clone()  # a graph's static output is overwritten by the next replay
+
+
+def _column(values: list[Any]) -> list[Any] | None:
+    return None if any(value is None for value in values) else values
+
+
+def _over_ranks(columns: list[list[Any] | None], combine: Callable[[Any], Any]) -> list[Any] | None:
+    present = [column for column in columns if column is not None]
+    if len(present) < len(columns):
+        return None
+    return [combine(values) for values in zip(*present, strict=True)]
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{platform.machine()} CPU"

@@ -1,0 +1,146 @@
+"""The callbacks, with small stand-ins for the libraries, whose own tests have the real ones."""
+
+from pathlib import Path
+
+import pytest
+from recorded import events_of, reason_of, run_recorded, step_counts
+
+pytestmark = pytest.mark.slow
+
+LOADER = """
+import torch
+torch.manual_seed(1)
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 20
+    def __getitem__(self, index): return {"x": torch.full((2,), float(index))}
+def loader(): return torch.utils.data.DataLoader(Data(), batch_size=8)
+"""
+
+TRAINER = """
+from types import SimpleNamespace
+import torch
+{defaults}
+class Trainer:
+    def __init__(self, model, data, eval_dataset):
+        self.model, self.data, self.eval_dataset = model, data, eval_dataset
+        self.callback_handler = [kind() for kind in globals().get("DEFAULT_CALLBACKS", [])]
+    def call(self, name, **more):
+        args = SimpleNamespace(seed=11, device=torch.device("cpu"))
+        for callback in self.callback_handler:
+            getattr(callback, name)(args, SimpleNamespace(max_steps=9), None, model=self.model, **more)
+    def train(self):
+        o = torch.optim.SGD(self.model.parameters(), 0.001)
+        self.call("on_train_begin", optimizer=o, train_dataloader=self.data)
+        for epoch in range(3):
+            for batch in self.data:
+                self.model(batch["x"]).sum().backward(); o.step(); o.zero_grad()
+                self.call("on_step_end")
+            self.evaluate()
+            self.call("on_save")
+        self.call("on_train_end")
+    def evaluate(self):
+        self.call("on_evaluate", metrics={{"eval_loss": 0.5, "eval_f1": 0.25, "epoch": 1.0}})
+"""
+HF_SCRIPT = f"""
+{LOADER}
+from transformers.trainer import Trainer
+trainer = Trainer(torch.nn.Linear(2, 1), loader(), Data())
+trainer.train()
+trainer.evaluate()
+"""
+
+LIGHTNING = """
+import torch
+from importlib.metadata import entry_points
+class Callback: pass
+class Trainer:
+    sanity_checking, limit_val_batches, global_step = False, 1.0, 0
+    def __init__(self):
+        found = entry_points(group="lightning.pytorch.callbacks_factory")
+        self.callbacks = [callback for point in found for callback in point.load()()]
+    def call(self, name, *more):
+        for callback in self.callbacks:
+            getattr(callback, name)(self, self.model, *more)
+    def save_checkpoint(self, path): pass
+    def fit(self, model, loader):
+        self.model, self.val_dataloaders = model, loader
+        model.device = torch.device("cpu")
+        self.optimizers = [torch.optim.SGD(model.parameters(), 0.001)]
+        self.callback_metrics = {"val_loss": torch.tensor(0.5), "val_f1": torch.tensor(0.25)}
+        self.call("on_train_start")
+        for epoch in range(3):
+            for index, batch in enumerate(loader):
+                loss = model(batch["x"]).sum() / 3
+                loss.backward()
+                if index == 2:
+                    self.optimizers[0].step(); self.optimizers[0].zero_grad(); self.global_step += 1
+                self.call("on_train_batch_end", {"loss": torch.tensor(0.5)}, batch, index)
+            self.call("on_validation_start"); self.call("on_validation_end")
+            self.save_checkpoint("x")
+        self.call("on_train_end")
+"""
+
+
+def stand_in_for_transformers(folder: Path, defaults: str) -> None:
+    package = folder / "transformers"
+    package.mkdir()
+    (package / "__init__.py").write_text("__version__ = '3.0'\nclass TrainerCallback: pass")
+    (package / "trainer.py").write_text(TRAINER.format(defaults=defaults))
+
+
+def test_trainer_is_recorded_unchanged(tmp_path: Path) -> None:
+    stand_in_for_transformers(tmp_path, "DEFAULT_CALLBACKS = []")
+    (tmp_path / "script.py").write_text(HF_SCRIPT)
+    run_recorded(tmp_path, "script.py")
+    events = events_of(tmp_path / "out")
+    assert step_counts(events) == (9, 0)
+    assert events[0]["seed"] == 11
+    assert events[0]["evaluation_samples"] == 20
+    assert "steps_include" not in events[0]
+    samples = [count for event in events if event["event"] == "steps" for count in event["samples"]]
+    assert samples == [8, 8, 4] * 3
+    evaluations = [event for event in events if event["event"] == "evaluation"]
+    assert [(e["step"], e["samples_seen"], e["val_loss"]) for e in evaluations] == [
+        (3, 20, 0.5),
+        (6, 40, 0.5),
+        (9, 60, 0.5),
+        (9, 60, 0.5),
+    ]
+    assert evaluations[0]["metrics"]["f1"] == 0.25
+    assert [event["step"] for event in events if event["event"] == "phase"] == [3, 6, 9]
+
+
+def test_transformers_without_default_callbacks_is_refused_by_name(tmp_path: Path) -> None:
+    stand_in_for_transformers(tmp_path, "")
+    (tmp_path / "script.py").write_text(HF_SCRIPT)
+    run_recorded(tmp_path, "script.py")
+    assert "transformers 3.0 has no trainer.DEFAULT_CALLBACKS" in reason_of(events_of(tmp_path / "out"))
+
+
+def test_second_training_of_a_process_is_refused(tmp_path: Path) -> None:
+    stand_in_for_transformers(tmp_path, "DEFAULT_CALLBACKS = []")
+    (tmp_path / "script.py").write_text(f"{HF_SCRIPT}\nTrainer(trainer.model, loader(), Data()).train()")
+    run_recorded(tmp_path, "script.py")
+    assert "second training" in reason_of(events_of(tmp_path / "out"))
+
+
+def test_lightning_is_recorded_unchanged(tmp_path: Path) -> None:
+    package = tmp_path / "lightning"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "pytorch.py").write_text(LIGHTNING)
+    (tmp_path / "script.py").write_text(
+        f"{LOADER}\nfrom lightning.pytorch import Trainer\nTrainer().fit(torch.nn.Linear(2, 1), loader())"
+    )
+    run_recorded(tmp_path, "script.py")
+    events = events_of(tmp_path / "out")
+    assert step_counts(events) == (3, 0)
+    steps = [event for event in events if event["event"] == "steps"]
+    assert [count for event in steps for count in event["samples"]] == [20, 20, 20]
+    assert [loss for event in steps for loss in event["train_loss"]] == [1.5, 1.5, 1.5]
+    evaluations = [event for event in events if event["event"] == "evaluation"]
+    assert [(e["step"], e["val_loss"], e["metrics"]) for e in evaluations] == [
+        (step, 0.5, {"val_f1": 0.25}) for step in (1, 2, 3)
+    ]
+    assert [event["step"] for event in events if event["event"] == "phase"] == [1, 2, 3]
+    assert events[0]["evaluation_samples"] == 20
