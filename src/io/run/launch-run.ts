@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { setInterval } from 'node:timers/promises'
 import type { Experiment } from '../../config/experiment.ts'
-import type { TrainerConfig } from '../../config/same-work/same-work.ts'
+import type { TrainerInput } from '../../config/launch/trainer-input.ts'
 import {
   type LaunchEnd,
   type Launched,
@@ -10,8 +10,10 @@ import {
   outcomeOf,
   type RankFailure,
 } from '../../measure/outcome.ts'
+import { errorVariables, launchCommand } from '../../plan/command.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
-import { type RunFiles, torchrunCommand } from '../../plan/torchrun.ts'
+import { programOf } from '../../plan/program.ts'
+import type { RunFiles } from '../../plan/torchrun.ts'
 import type { MetricsEvent } from '../../read/events.ts'
 import { DEFAULT_READER } from '../../read/readers.ts'
 import type { Workspace } from '../folder/workspace.ts'
@@ -32,7 +34,7 @@ import type { Progress } from './progress.ts'
 export interface Training {
   readonly experiment: Experiment
   readonly place: VariantPlace
-  readonly config: TrainerConfig
+  readonly input: TrainerInput
 }
 
 export interface RunHooks {
@@ -51,7 +53,7 @@ export async function launchRun(
   workspace: Workspace,
   hooks: RunHooks,
 ): Promise<Launched> {
-  const files = await workspace.prepareRun(run, training.config)
+  const files = await workspace.prepareRun(run, training.input)
   const launch = await superviseRun(run, files, training, workspace, hooks)
   return { launch, outcome: outcomeOf(run, launch, await readRunMetrics(files.directory)) }
 }
@@ -59,7 +61,7 @@ export async function launchRun(
 async function superviseRun(
   run: PlannedRun,
   files: RunFiles,
-  { experiment, place: { workingDirectory, python } }: Training,
+  { experiment, input, place: { workingDirectory, python } }: Training,
   workspace: Workspace,
   { cancelled, progress, machine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
@@ -69,8 +71,9 @@ async function superviseRun(
   const caches = cacheVariables(cacheDirectory)
   const named = { ...experiment.launch.env, ...experiment.variants[run.variant].env }
   const isOurs = Object.keys(caches).every((name) => !Object.hasOwn(named, name))
+  const program = programOf(experiment)
   const cacheState = await watchCache(cacheDirectory)
-  const before = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
+  const before = await hashSources(program, workingDirectory, resultsDirectory)
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
   await using sampler = await machine.watch(files.machineFile)
@@ -79,10 +82,11 @@ async function superviseRun(
   try {
     const result = await supervise(
       {
-        command: torchrunCommand(experiment, run, files, python),
+        command: launchCommand(experiment, run, files, python, input.flags),
         workingDirectory,
         environment: trainerEnvironment(process.env, {
           ...caches,
+          ...errorVariables(experiment, files),
           ...named,
         }),
         logFile: files.logFile,
@@ -99,7 +103,7 @@ async function superviseRun(
       },
     )
     const compileCache = isOurs ? await cacheState() : null
-    const after = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
+    const after = await hashSources(program, workingDirectory, resultsDirectory)
     const code = codeHashes(before, after)
     const errors = await readErrors(files, result)
     const said = await lastWords(files.logFile, result, errors)

@@ -26,7 +26,7 @@ test('finds none in equal configs, whatever the order of their keys', () => {
 test('refuses a same-work experiment that differs outside speed', () => {
   const optimized = { ...baseline, batch: 1024, model: { width: 64 } }
   expect(refusal(() => declaredDifferences('same-work', { baseline, optimized }))).toMatchInlineSnapshot(
-    `"variants: a same-work experiment may differ only under speed:, but these differ: batch (baseline 512, optimized 1024), model.kernel (baseline [3,3], optimized null). Make them equal, or move a deliberate change of the recipe under recipe: and set kind: recipe"`,
+    `"variants: a same-work experiment may differ only under speed:, but these differ: batch (baseline 512, optimized 1024), model.kernel (baseline [3,3], optimized null). Make them equal, or move a deliberate change of the recipe under recipe: and set kind: recipe. If they change only speed and cannot stand under speed:, name them in trainer.speed_keys"`,
   )
 })
 
@@ -41,7 +41,7 @@ test('allows a recipe experiment to differ under recipe and speed', () => {
 test('refuses a recipe experiment that differs elsewhere', () => {
   const optimized = { ...baseline, batch: 1024 }
   expect(refusal(() => declaredDifferences('recipe', { baseline, optimized }))).toMatchInlineSnapshot(
-    `"variants: a recipe experiment may differ only under speed: and recipe:, but these differ: batch (baseline 512, optimized 1024). Make them equal"`,
+    `"variants: a recipe experiment may differ only under speed: and recipe:, but these differ: batch (baseline 512, optimized 1024). Make them equal. If they change only speed and cannot stand under speed:, name them in trainer.speed_keys"`,
   )
 })
 
