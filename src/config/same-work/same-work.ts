@@ -80,7 +80,8 @@ export function differencesOutside(
   otherWhole: TrainerConfig,
   speedKeys: readonly string[] = [],
 ): Difference[] {
-  const paths = speedKeys.map(keyPath)
+  // A file that is not read may hold anything.
+  const paths = speedKeys.map(keyPath).filter(([section]) => section !== OPAQUE_FILE)
   const [one, other] = [paths.reduce(without, whole), paths.reduce(without, otherWhole)]
   const sections = [...new Set([...Object.keys(one), ...Object.keys(other)])].sort()
   // By section, not by the text before the first dot: a section may itself be called "speed.model".

@@ -1,6 +1,6 @@
 // Can the program of an experiment be started at all? Its interpreter, script, module and launcher, before any launch.
 import { accessSync, constants, statSync } from 'node:fs'
-import { delimiter, resolve } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import type { Experiment, Variant } from '../../config/experiment.ts'
 import { filledIn } from '../../config/launch/placeholders.ts'
 import { ConfigError } from '../../errors.ts'
@@ -8,6 +8,8 @@ import { programOf } from '../../plan/program.ts'
 import { lastLines } from '../process/log/quote-output.ts'
 import { runShort } from '../process/short-command.ts'
 import type { VariantPlace } from '../revisions/variant-places.ts'
+import { packageRoot } from '../system/package-root.ts'
+import { readText } from '../system/read-text.ts'
 import { environmentOf, scriptKey } from './resolve-config.ts'
 
 /** Throws a ConfigError for a script that is not there. Whether the revisions of the variants have it, is asked with their configs. */
@@ -63,31 +65,8 @@ function isProgram(program: string, workingDirectory: string, path: string): boo
   })
 }
 
-/** Of the probe below; an interpreter that is broken ends with another. */
+/** Of find_program.py; an interpreter that is broken ends with another. */
 const [NO_TORCH, NO_MODULE, NO_MAIN] = [3, 4, 5]
-
-/** Imports nothing: a package may load torch, or start to train. */
-const PROBE = `
-import importlib.machinery, importlib.util, sys
-def find(name):
-    first, *rest = name.split(".")
-    spec = importlib.util.find_spec(first)
-    for part in rest:
-        if spec is None or spec.submodule_search_locations is None:
-            return None
-        first = f"{first}.{part}"
-        spec = importlib.machinery.PathFinder.find_spec(first, spec.submodule_search_locations)
-    return spec
-needs_torch, *modules = sys.argv[1:]
-if needs_torch == "torch" and find("torch") is None:
-    sys.exit(${NO_TORCH})
-for module in modules:
-    spec = find(module)
-    if spec is None:
-        sys.exit(${NO_MODULE})
-    if spec.submodule_search_locations is not None and find(f"{module}.__main__") is None:
-        sys.exit(${NO_MAIN})
-`
 
 /** torchrun needs nothing but an interpreter with torch in it. */
 async function checkPython(
@@ -99,7 +78,9 @@ async function checkPython(
   const module = moduleOf(experiment)
   const isShortForm = experiment.launch.command === undefined
   const words = [isShortForm ? 'torch' : '', ...(module === undefined ? [] : [module])]
-  const found = await runShort([python, '-c', PROBE, ...words], workingDirectory, environment, cancelled)
+  // By -c, the folder in which modules are looked up first is the working directory.
+  const probe = await readText(join(packageRoot(), 'src', 'io', 'load', 'find_program.py'), 'find_program.py')
+  const found = await runShort([python, '-c', probe, ...words], workingDirectory, environment, cancelled)
   const subject = `launch.python: got "${python}"`
   if (found.status === 'no-answer')
     throw new ConfigError(

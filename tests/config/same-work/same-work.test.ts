@@ -1,6 +1,7 @@
 // Variants differ where their kind of experiment allows it, and nowhere else.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { OPAQUE_FILE } from '../../../src/config/same-work/opaque-file.ts'
 import { declaredDifferences, differencesOutside } from '../../../src/config/same-work/same-work.ts'
 import { refusal } from '../../fixtures/refusal.ts'
 
@@ -56,4 +57,24 @@ test('takes speedy for another section than speed', () => {
   expect(differencesOutside('same-work', {}, { speedy: 1, speed: 2 }).map(({ key }) => key)).toEqual([
     'speedy',
   ])
+})
+
+test('keys that are named as speed keys may differ, others beside them may not', () => {
+  const one = { bf16: false, trainer: { precision: 32, steps: 5 }, 'a.b': 1 }
+  const other = { bf16: true, trainer: { precision: 16, steps: 5 }, 'a.b': 2 }
+  const speedKeys = ['bf16', 'trainer.precision', '"a.b"']
+  expect(differencesOutside('same-work', one, other, speedKeys)).toEqual([])
+  expect(differencesOutside('same-work', {}, { trainer: { precision: 16 } }, speedKeys)).toEqual([])
+  const more = { ...other, trainer: { precision: 16, steps: 6 } }
+  expect(differencesOutside('same-work', one, more, speedKeys).map(({ key }) => key)).toEqual([
+    'trainer.steps',
+  ])
+  expect(refusal(() => declaredDifferences('same-work', { baseline: one, optimized: other }))).toContain(
+    'name them in trainer.speed_keys',
+  )
+})
+
+test('config files that are not read may not differ', () => {
+  const configs = { baseline: { [OPAQUE_FILE]: 'aa' }, optimized: { [OPAQUE_FILE]: 'bb' } }
+  expect(refusal(() => declaredDifferences('recipe', configs, [OPAQUE_FILE]))).toContain('trainer.arguments')
 })
