@@ -1,4 +1,4 @@
-"""Looks for torch, if the first argument is torch, and for modules. Ends with 3, 4 or 5 for what is not there.
+"""Looks for torch, if the first argument is torch, and for modules. Ends with 3, 4 or 5 for what is missing.
 
 Imports nothing that it looks for: a package may load torch, or start to train.
 """
