@@ -14,7 +14,7 @@ parts=(data check-1gpu check-2gpu check-4gpu kernels floor-4gpu gate-4gpu fp16-4
   plan-parts-4gpu floor-2gpu gate-2gpu recipes-2gpu recipe-2gpu plan-2gpu plan-parts-2gpu floor-1gpu gate-1gpu
   recipes-1gpu recipe-1gpu plan-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu
   speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu rivals-1gpu starts-4gpu starts-2gpu starts-1gpu
-  breakdown-4gpu breakdown-2gpu breakdown-1gpu formats learning memory)
+  breakdown-4gpu breakdown-2gpu breakdown-1gpu formats physics learning memory)
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
@@ -187,6 +187,13 @@ measure() {
     formats)
       share_out formats_shard "$1" || return
       python3 -m benchmarks.learning.formats "$out/formats" > "$out/formats.txt"
+      ;;
+    physics)
+      local eight=(913 1 912 911 2 3 4 5)
+      python3 -m benchmarks.learning.physics --out "$out/$1" --form 128-pairs --seeds "${eight[@]}" > "$out/$1.txt" || return
+      # Only their ends count, so as many as fit train at once.
+      python3 -m benchmarks.learning.physics --out "$out/$1" --form baseline-1gpu --per-gpu 4 \
+        --set evaluation.every_updates=0 --seeds "${eight[@]}" >> "$out/$1.txt"
       ;;
     learning)
       with_pack python3 -m benchmarks.learning.spectra > "$out/spectra.txt" || return

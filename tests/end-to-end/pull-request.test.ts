@@ -79,8 +79,8 @@ describe('a passed experiment', () => {
     expect(tableOf(commentAfterFirst)).toMatchInlineSnapshot(`
       "| gate         | baseline      | optimized      | change | 95% confidence bounds | limit     | verdict |
       | ------------ | ------------- | -------------- | ------ | --------------------- | --------- | ------- |
-      | ✅ speedup    | 250 us/sample | 62.5 us/sample | 4.00x  | 4.00x to 4.00x        | >= 3.00x  | passed  |
-      | ✅ loss_delta | 0.02000       | 0.02000        | +0     | +0 to +0              | < 0.00100 | passed  |"
+      | ✅ speedup    | 250 us/sample | 62.5 us/sample | 4.00x  | 4.00x to 4.00x        | >= 3.00x  | passed  |
+      | ✅ loss_delta | 0.02000       | 0.02000        | +0     | +0 to +0              | < 0.00100 | passed  |"
     `)
     expect(tableOf(first.main.summary)).toBe(tableOf(commentAfterFirst))
   })

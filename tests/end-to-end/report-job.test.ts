@@ -33,7 +33,7 @@ describe('a finished run', () => {
     ])
     const [comment] = services.github.comments
     for (const text of [comment?.body, services.github.checks[0]?.output.summary, summary])
-      expect(text).toContain('| ✅ speedup ')
+      expect(text).toContain('| ✅\u00A0speedup ')
     expect(comment?.body).toContain('by the experiment and gates of main at')
     expect(annotations).toMatchObject([{ level: 'notice' }])
   })

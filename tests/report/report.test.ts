@@ -322,14 +322,14 @@ describe('a report in Markdown', () => {
 
       | gate         | baseline       | optimized      | change   | 95% confidence bounds | limit     | verdict |
       | ------------ | -------------- | -------------- | -------- | --------------------- | --------- | ------- |
-      | ✅ speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x        | >= 3.00x  | passed  |
-      | ✅ loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.1e-6 to +1.64e-5   | < 0.00100 | passed  |
+      | ✅ speedup    | 5.01 ms/sample | 1.25 ms/sample | 4.00x    | 4.00x to 4.00x        | >= 3.00x  | passed  |
+      | ✅ loss_delta | 0.02020        | 0.02021        | +6.67e-6 | -3.1e-6 to +1.64e-5   | < 0.00100 | passed  |
 
       - Whole runs, with set-up and evaluations, are 1.00x as fast. At the fastest steps of each run, the speedup is 4.00x.
 
       <details><summary>What each number means, and other evidence</summary>
 
-      - **Confidence bounds** are one-sided: with the confidence in the head of the table, the true value is not below the lower one. The same holds for the upper one.
+      - **Confidence bounds** are one-sided. With the confidence in the head of the table, the true value is not below the lower bound, or not above the upper one.
       - **speedup** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#one-number-per-block)): baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 3 blocks. The whole interval clears the limit.
       - **loss_delta** ([rule](https://github.com/speedproof/speedproof/blob/main/docs/statistics.md#non-inferiority-of-held-out-numbers)): optimized - baseline held-out loss at the end of training, mean of the paired differences over 3 blocks. The whole interval clears the limit. Minimal detectable effect: 1.33e-5 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
       - Speedups: steady state 4.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 6 of 6 runs were evaluated only at the end. Evaluate during the training too.

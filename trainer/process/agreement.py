@@ -15,14 +15,17 @@ MOST_NAMED = 4  # keys in one error
 
 
 def on_all_ranks(action: Callable[[], Result], world: World) -> Result:
-    """Return the result of this rank's action; ConfigError on every rank if any rank raised one."""
+    """Return the result of this rank's action; ConfigError on the other ranks if any rank raised an error.
+
+    The rank that failed raises its own.
+    """
     found, own = None, None
     try:
         found = action()
-    except ConfigError as error:
+    except Exception as error:  # the others would wait for this rank until the timeout
         own = error
-    problems = world.gather_text(str(own or ""))
-    if own and len(set(problems)) == 1:
+    problems = world.gather_text(_text(own))
+    if own and (not isinstance(own, ConfigError) or len(set(problems)) == 1):
         raise own
     if any(problems):
         by_text = {text: _with(problems, text) for text in problems if text}
@@ -45,6 +48,12 @@ def require_equal(mine: Mapping[str, object], world: World, remedy: str) -> None
             for key, of_ranks in list(different.items())[:MOST_NAMED]
         )
     )
+
+
+def _text(error: Exception | None) -> str:
+    if error is None or isinstance(error, ConfigError):
+        return str(error or "")
+    return f"{type(error).__name__}: {error}"
 
 
 def ranks_named(ranks: Sequence[int]) -> str:

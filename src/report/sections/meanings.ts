@@ -19,7 +19,7 @@ function meanings(result: Result): string {
   )
   const beside = secondaryEvidence(result).map((line) => `- ${escapeCell(line, 600)}`)
   return [
-    '- **Confidence bounds** are one-sided: with the confidence in the head of the table, the true value is not below the lower one. The same holds for the upper one.',
+    '- **Confidence bounds** are one-sided. With the confidence in the head of the table, the true value is not below the lower bound, or not above the upper one.',
     ...gates,
     ...beside,
     `- ${ruleLink('The evidence outside the gates', 'beside')} decides nothing.`,

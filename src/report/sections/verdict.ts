@@ -70,7 +70,7 @@ function verdictText(result: Result): string {
 function rowOf(gate: Result['verdict']['gates'][number]): string[] {
   const [name, ...cells] = gateCells(gate)
   // In front, where a narrow window does not cut it off.
-  return [`${GATE_ICON[gate.status]} ${name}`, ...cells]
+  return [`${GATE_ICON[gate.status]}\u00A0${name}`, ...cells]
 }
 
 function mustKnow(result: Result): string[] {
