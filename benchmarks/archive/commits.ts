@@ -66,7 +66,7 @@ async function trainerAt(commit: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'speedproof-trainer-'))
   try {
     execFileSync('tar', ['-x', '-C', folder], { input: stdout })
-    const sources = await hashSources({ module: 'trainer', command: 'train' }, folder, folder)
+    const sources = await hashSources({ module: 'trainer' }, folder, folder)
     if (sources === null) throw new Error(`${PAGE}: ${commit} has no trainer`)
     return hashCode(sources)
   } finally {

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+import yaml
 from torch.distributed.elastic.multiprocessing.errors import record
 
 STARTED = time.perf_counter()
@@ -59,7 +60,7 @@ def main() -> None:
     for name, kind in (("--config", Path), ("--out", Path), ("--seed", int)):
         parser.add_argument(name, type=kind, required=True)
     arguments = parser.parse_args()
-    config = json.loads(arguments.config.read_text())
+    config = yaml.safe_load(arguments.config.read_text())
 
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()

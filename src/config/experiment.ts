@@ -21,8 +21,14 @@ const environment = z.record(
 )
 
 const variant = mapping({
-  config: path.describe('Trainer config, relative to the working directory.'),
-  set: settings.default({}).describe('Overrides by dotted key, e.g. speed.compile: blocks.'),
+  config: path
+    .optional()
+    .describe('Trainer config, relative to the working directory. Leave it out for a trainer without one.'),
+  set: settings
+    .default({})
+    .describe(
+      'Overrides by dotted key, e.g. speed.compile: blocks. A key with a dot in it is put in double quotes: \'"a.b".c\'. They change the config file (YAML, TOML or JSON), or become flags by trainer.arguments.',
+    ),
   env: environment.default({}).describe('Environment variables of this variant alone.'),
   revision: z
     .string()
@@ -40,6 +46,19 @@ const trainer = mapping({
     .optional(),
   script: path.optional().describe('A Python file, relative to the working directory.'),
   command: z.string().min(1).optional().describe('First argument of a run, e.g. train.'),
+  arguments: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'How each setting of `set:` becomes a flag, for a trainer without a config file: --{key}={value}, --{key} {value} or {key}={value}.',
+    ),
+  speed_keys: z
+    .array(z.string().min(1))
+    .optional()
+    .describe(
+      'Settings that change only speed, e.g. [bf16, torch_compile]. They may differ in every kind of experiment, as if they stood under speed:.',
+    ),
   validate_command: z
     .string()
     .min(1)
@@ -58,6 +77,13 @@ const trainer = mapping({
 
 const launch = mapping({
   python: path.default('python3').describe('Interpreter with torch: a path, or a command on PATH.'),
+  command: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe(
+      'Program and arguments of a run, for another launcher than torchrun; no shell reads them. {config} {out} {seed} {nproc} {python} are replaced, also within a word, and {arguments} by the flags of trainer.arguments (at the end if it is left out). {{ and }} are braces.',
+    ),
   nproc_per_node: z.int().min(1).max(1024).default(1).describe('Processes, one per GPU.'),
   nnodes: z.int().min(1).max(1024).default(1),
   rdzv_endpoint: z
@@ -148,7 +174,7 @@ export const experimentFile = mapping({
     .describe(
       'With neutral, the workflow step passes when required gates are undecided for lack of evidence.',
     ),
-  trainer,
+  trainer: trainer.prefault({}),
   launch: launch.prefault({}),
   metrics: metricsSection,
   data: dataSection.optional(),

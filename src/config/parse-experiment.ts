@@ -2,6 +2,7 @@
 import { ConfigError } from '../errors.ts'
 import { checkLadder } from '../ladder/config.ts'
 import { type Experiment, experimentFile, gatesOf, VARIANTS } from './experiment.ts'
+import { checkCommand } from './launch/check-command.ts'
 import { inMode } from './mode.ts'
 import { applyOverrides, type Overrides } from './overrides/overrides.ts'
 import { parseStrictly } from './parse/explain.ts'
@@ -26,7 +27,8 @@ export function parseExperiment(text: string, file: string, overrides: Overrides
   return experiment
 }
 
-function checkCombinations({ trainer, launch, variants }: Experiment, file: string): void {
+function checkCombinations(experiment: Experiment, file: string): void {
+  const { launch, variants } = experiment
   for (const variant of VARIANTS) {
     // What is locked, looked at and watched are the GPUs of both.
     const devices = variants[variant].env.CUDA_VISIBLE_DEVICES
@@ -35,10 +37,7 @@ function checkCombinations({ trainer, launch, variants }: Experiment, file: stri
       `${file}: variants.${variant}.env.CUDA_VISIBLE_DEVICES: got "${devices}", but both variants use the same GPUs. Move it to launch.env`,
     )
   }
-  if ((trainer.module === undefined) === (trainer.script === undefined)) {
-    const found = trainer.module === undefined ? 'neither' : 'both'
-    throw new ConfigError(`${file}: trainer: got ${found}, expected exactly one of module and script`)
-  }
+  checkCommand(experiment, file)
   if (launch.nnodes > 1 && launch.rdzv_endpoint === undefined) {
     throw new ConfigError(
       `${file}: launch.rdzv_endpoint: missing; ${launch.nnodes} nodes need an address to meet at. Set it, for example to host:29400`,

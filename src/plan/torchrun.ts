@@ -8,8 +8,8 @@ export const TRAINER_FOLDER = 'trainer'
 /** The files of one run. */
 export interface RunFiles {
   readonly directory: string
-  /** The resolved trainer config, as JSON. */
-  readonly configFile: string
+  /** The trainer's config, in the format that it reads; null for a trainer without one. */
+  readonly configFile: string | null
   /** Empty before the run. */
   readonly outDirectory: string
   /** Where torchrun puts the error file of each rank. */
@@ -35,8 +35,7 @@ export function torchrunCommand(
     '--log-dir',
     files.errorDirectory,
     ...entry(experiment),
-    '--config',
-    files.configFile,
+    ...(files.configFile === null ? [] : ['--config', files.configFile]),
     '--out',
     files.outDirectory,
     '--seed',

@@ -9,7 +9,7 @@ import type { Request } from './result.ts'
 export function allDifferences({ experiment, configs, sources }: Request): Difference[] {
   return [
     ...sourceDifferences(sources),
-    ...declaredDifferences(experiment.kind, configs),
+    ...declaredDifferences(experiment.kind, configs, experiment.trainer.speed_keys),
     ...environmentDifferences(experiment),
   ]
 }

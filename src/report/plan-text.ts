@@ -1,11 +1,13 @@
 // What would run, in which order, with which commands, and for how long.
 import { markdownTable } from 'markdown-table'
 import { type Experiment, gatesOf, VARIANTS, type Variant } from '../config/experiment.ts'
+import type { LaunchInputs } from '../config/launch/trainer-input.ts'
 import type { Source } from '../config/revisions/sources.ts'
 import { whyNotReevaluated } from '../judge/checks/reevaluation.ts'
+import { launchCommand } from '../plan/command.ts'
 import { estimateSeconds, meanWallSeconds, type WallSeconds } from '../plan/estimate.ts'
 import { isMeasured, type PlannedRun } from '../plan/plan.ts'
-import { type RunFiles, torchrunCommand } from '../plan/torchrun.ts'
+import type { RunFiles } from '../plan/torchrun.ts'
 import { allDifferences } from '../record/differences.ts'
 import type { Request } from '../record/result.ts'
 import { duration } from '../text/numbers.ts'
@@ -16,16 +18,17 @@ import { warmUpLines } from './sections/warm-up.ts'
 import { differenceText } from './setting.ts'
 
 export interface RunFolders {
-  runFiles(run: PlannedRun): RunFiles
+  runFiles(run: PlannedRun, configName?: string | null): RunFiles
 }
 
 export interface Planned {
   readonly request: Request
   readonly places: Readonly<Record<Variant, { readonly python: string }>>
+  readonly inputs: LaunchInputs
 }
 
 export function renderPlan(
-  { request, places }: Planned,
+  { request, places, inputs }: Planned,
   plan: readonly PlannedRun[],
   folders: RunFolders,
   earlier: WallSeconds,
@@ -60,7 +63,9 @@ export function renderPlan(
     'Commands',
     ...first.map((run) => {
       const { python } = places[run.variant]
-      return `  ${torchrunCommand(experiment, run, folders.runFiles(run), python).map(shellQuote).join(' ')}`
+      const { file, flags } = inputs[run.purpose][run.variant]
+      const files = folders.runFiles(run, file?.name)
+      return `  ${launchCommand(experiment, run, files, python, flags).map(shellQuote).join(' ')}`
     }),
     ...(whyNotReevaluated(experiment) === null
       ? ['  and one process in the end, which evaluates all final checkpoints once more']

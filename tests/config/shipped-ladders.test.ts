@@ -48,7 +48,7 @@ describe.each(LADDERS)('%s', (file) => {
 
   test('comes in the sum to every switch of the optimized variant', () => {
     const sum = ladder ? rungSettings(ladder).at(-1)?.sum : {}
-    const speedOf = ({ config }: { config: string }) =>
+    const speedOf = ({ config = '' }: { config?: string | undefined }) =>
       trainingFile.parse(parse(readFileSync(join(ROOT, config), 'utf8'))).speed
     const [before, after] = [speedOf(variants.baseline), speedOf(variants.optimized)]
     const wanted = Object.entries(after).filter(([key, value]) => before[key] !== value)

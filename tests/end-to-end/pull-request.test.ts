@@ -87,7 +87,7 @@ describe('a passed experiment', () => {
 
   it('uploads the result, the report and the files of every run, and no cache', () => {
     const perRun = RUNS.flatMap((run) =>
-      ['config.json', 'log.txt', 'machine.jsonl', 'trainer/metrics.jsonl'].map(
+      ['config.yaml', 'log.txt', 'machine.jsonl', 'trainer/metrics.jsonl'].map(
         (name) => `runs/${run}/${name}`,
       ),
     )

@@ -8,7 +8,7 @@ import { processesIn } from '../harness/processes.ts'
 import { measure, startServices } from '../harness/speedproof.ts'
 
 const RUNS = ['01-block-1-baseline', '02-block-1-optimized']
-const ALL_FILES = ['config.json', 'log.txt', 'machine.jsonl', 'trainer', 'trainer/metrics.jsonl']
+const ALL_FILES = ['config.yaml', 'log.txt', 'machine.jsonl', 'trainer', 'trainer/metrics.jsonl']
 
 async function filesOf(folder: string, run: string): Promise<string[]> {
   const names = await readdir(join(folder, 'out', 'runs', run), { recursive: true })
@@ -59,7 +59,7 @@ it('a warm-up launch that hangs is timed out, gone, and ends the plan', async ()
   const { outcomes } = await readResult(folder)
   expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'not-run', 'not-run', 'not-run'])
   expect(await filesOf(folder, '01-warm-up-baseline')).toEqual(
-    expect.arrayContaining(['config.json', 'log.txt']),
+    expect.arrayContaining(['config.yaml', 'log.txt']),
   )
   expect(post?.lines).toEqual([])
   expect(processesIn(folder)).toEqual([])

@@ -3,11 +3,12 @@ import { expect, test } from 'vitest'
 import { gatesFile } from '../../src/config/gates/gates.ts'
 import { type PlannedRun, planRuns } from '../../src/plan/plan.ts'
 import { renderPlan } from '../../src/report/plan-text.ts'
-import { anExperiment, aPlannedRun, aRequest, aSource, theRunFiles } from '../fixtures/builders.ts'
+import { anExperiment, aPlannedRun, aRequest, aSource, theInputs, theRunFiles } from '../fixtures/builders.ts'
 
 const experiment = anExperiment({ design: { blocks: 2, warm_up_launches: 1, seed: 0 } })
 const request = aRequest({ experiment })
 const places = { baseline: { python: 'python3' }, optimized: { python: 'python3' } }
+const inputs = theInputs(request)
 const plan = planRuns(experiment)
 const folders = { runFiles: ({ id }: PlannedRun) => theRunFiles(`out/${id}`) }
 const NO_EARLIER = new Map<PlannedRun, number>()
@@ -16,7 +17,7 @@ test('says what warm-up launches alone have set', () => {
   const design = { ...experiment.design, warm_up_set: { 'train.updates': 20, 'optimizer.warmup_updates': 5 } }
   const text = (changed: typeof design) =>
     renderPlan(
-      { request: aRequest({ experiment: anExperiment({ design: changed }) }), places },
+      { request: aRequest({ experiment: anExperiment({ design: changed }) }), places, inputs },
       plan,
       folders,
       NO_EARLIER,
@@ -27,7 +28,7 @@ test('says what warm-up launches alone have set', () => {
 })
 
 test('has launches, differences, gates, commands and the time limit', () => {
-  expect(renderPlan({ request, places }, plan, folders, NO_EARLIER)).toMatchInlineSnapshot(`
+  expect(renderPlan({ request, places, inputs }, plan, folders, NO_EARLIER)).toMatchInlineSnapshot(`
     "two-task: 6 launches on 2 processes
 
     | launch               | purpose  | variant   | seed | code         |
@@ -70,7 +71,7 @@ test('says what a gate asks, and needs', () => {
   const launch = { ...experiment.launch, price_per_gpu_hour: 3 }
   const withGates = anExperiment({ launch, gates: gatesFile.parse(gates) })
   const lines = renderPlan(
-    { request: aRequest({ experiment: withGates }), places },
+    { request: aRequest({ experiment: withGates }), places, inputs },
     plan,
     folders,
     NO_EARLIER,
@@ -94,7 +95,9 @@ test('estimates the time from earlier launches', () => {
     [aPlannedRun({ variant: 'baseline' }), 60],
     [aPlannedRun({ variant: 'optimized' }), 20],
   ])
-  expect(renderPlan({ request, places }, plan, folders, earlier).split('\n').at(-1)).toMatchInlineSnapshot(
+  expect(
+    renderPlan({ request, places, inputs }, plan, folders, earlier).split('\n').at(-1),
+  ).toMatchInlineSnapshot(
     `"Time: about 4 min 00 s, from 2 earlier launches; at most 6 h 00 min by its time limit, besides 2 h 00 min for the machine to be free and blocks that the machine disturbs, which are measured again"`,
   )
 })
@@ -103,7 +106,7 @@ test('adds the evaluation in the end, where there is one, to the launches that i
   const earlier = new Map([[aPlannedRun({ variant: 'baseline' }), 60]])
   const trainer = { ...experiment.trainer, evaluate_command: 'evaluate' }
   const reevaluated = aRequest({ experiment: { ...experiment, trainer } })
-  const time = renderPlan({ request: reevaluated, places }, plan.slice(0, 1), folders, earlier)
+  const time = renderPlan({ request: reevaluated, places, inputs }, plan.slice(0, 1), folders, earlier)
     .split('\n')
     .at(-1)
   expect(time).toMatch(
@@ -119,7 +122,7 @@ test('names the rungs of a ladder, which it does not launch', () => {
   ]
   const laddered = { ...experiment, ladder: { set: {}, baseline_every: 4, rungs } }
   expect(
-    renderPlan({ request: aRequest({ experiment: laddered }), places }, plan, folders, NO_EARLIER),
+    renderPlan({ request: aRequest({ experiment: laddered }), places, inputs }, plan, folders, NO_EARLIER),
   ).toContain('\nRungs, which only `speedproof ladder` launches: fused, bf16\n')
 })
 
@@ -128,7 +131,7 @@ test('says which revision each run uses, and with which interpreter', () => {
   const sources = { baseline, optimized: aSource() }
   const ownPython = { ...places, baseline: { python: 'out/environments/1f/bin/python' } }
   const lines = renderPlan(
-    { request: aRequest({ experiment, sources }), places: ownPython },
+    { request: aRequest({ experiment, sources }), places: ownPython, inputs },
     plan,
     folders,
     NO_EARLIER,

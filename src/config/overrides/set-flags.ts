@@ -11,7 +11,7 @@ export function parseSetFlags(texts: readonly string[]): Settings {
     if (key === undefined || value === undefined)
       throw new ConfigError(`--set: got "${text}", expected KEY=VALUE such as train.updates=60`)
     if (isUnusable(key)) throw new ConfigError(`--set: ${unusableText(key)}`)
-    return [key, parseYaml(value, `--set ${key}`, false)] as const
+    return [key, parseYaml(value, `--set ${key}`, 'flag')] as const
   })
   return parseStrictly(settings, Object.fromEntries(entries), '--set')
 }

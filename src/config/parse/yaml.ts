@@ -12,12 +12,24 @@ import {
 import { ConfigError } from '../../errors.ts'
 
 /** Merge keys (<<) are of YAML 1.1, but configs have them, and the reader of the trainer knows them. */
-const OPTIONS = { version: '1.2', merge: true, uniqueKeys: true, prettyErrors: true, strict: true } as const
+export const YAML_OPTIONS = {
+  version: '1.2',
+  merge: true,
+  uniqueKeys: true,
+  prettyErrors: true,
+  strict: true,
+} as const
 
-/** `refusesOldBooleans`: not on a command line, whose text no YAML 1.1 parser reads and where the shell removes quotes. */
-export function parseYaml(text: string, file: string, refusesOldBooleans = true): unknown {
+/**
+ * `file`: a file that we read alone. `flag`: of a command line, whose text no YAML 1.1 parser reads and where the shell
+ * removes quotes. `copied`: a file that is handed to a trainer, whose reader decides what `yes` and 010 are: here they
+ * are texts.
+ */
+type Reading = 'file' | 'flag' | 'copied'
+
+export function parseYaml(text: string, file: string, reading: Reading = 'file'): unknown {
   if (text.trim() === '') throw new ConfigError(`${file}: is empty; expected YAML`)
-  const document = parseDocument(text, OPTIONS)
+  const document = parseDocument(text, YAML_OPTIONS)
   const problem = document.errors[0] ?? document.warnings[0]
   if (problem) {
     const line = problem.linePos?.[0].line ?? 1
@@ -30,8 +42,9 @@ export function parseYaml(text: string, file: string, refusesOldBooleans = true)
   refuseUnknownAlias(document, text, file)
   refuseChangedKeys(document, text, file)
   refuseLostKeys(document, text, file)
-  refuseChangedNumbers(document, text, file)
-  if (refusesOldBooleans) refuseOldBooleans(document, text, file)
+  if (reading === 'copied') keepUnclear(document)
+  else refuseChangedNumbers(document, text, file)
+  if (reading === 'file') refuseOldForms(document, text, file)
   const value = plainData(document, file)
   const misfit = findMisfit(value, [])
   if (misfit !== null) throw new ConfigError(`${file}: ${misfit}`)
@@ -50,17 +63,42 @@ function refuseUnknownAlias(document: Document.Parsed, text: string, file: strin
   })
 }
 
-/** Texts in YAML 1.2, which are true to a trainer that asks only whether there is something; PyYAML makes booleans of them. */
-function refuseOldBooleans(document: Document.Parsed, text: string, file: string): void {
+/** Booleans to PyYAML, which reads YAML 1.1; texts in YAML 1.2, which are true to who asks only whether there is something. */
+const OLD_BOOLEAN = /^(yes|no|on|off)$/i
+
+/** 8, 1000, 5 and 90 to PyYAML: octal, with separators, binary, and in base 60. */
+const OLD_NUMBER = /^[-+]?(0[\d_]*[1-9][\d_]*|\d[\d_]*_[\d_]*(\.\d*)?|0b[01_]+|\d+(:[0-5]?\d)+(\.\d*)?)$/
+
+function refuseOldForms(document: Document.Parsed, text: string, file: string): void {
   visit(document, {
     Scalar(place, { type, tag, source = '', range }) {
       if (place === 'key' || type !== 'PLAIN' || tag !== undefined) return
-      if (!/^(yes|no|on|off)$/i.test(source)) return
-      throw new ConfigError(
-        `${file}, line ${lineOf(text, range)}: got ${source}, expected true or false, or "${source}" in quotes for a string`,
-      )
+      const where = `${file}, line ${lineOf(text, range)}: got ${source}`
+      if (OLD_BOOLEAN.test(source))
+        throw new ConfigError(`${where}, expected true or false, or "${source}" in quotes for a string`)
+      if (OLD_NUMBER.test(source))
+        throw new ConfigError(
+          `${where}, which readers of YAML take for different values; write a plain decimal number, or "${source}" in quotes for a string`,
+        )
     },
   })
+}
+
+/** What two readers may take for two values, or JSON has no word for, is its own text. */
+function keepUnclear(document: Document.Parsed): void {
+  visit(document, {
+    Scalar(place, node) {
+      const { type, tag, source = '', value } = node
+      if (place === 'key' || type !== 'PLAIN' || tag !== undefined) return
+      const isInexact = typeof value === 'number' && (!Number.isFinite(value) || !isExact(value, source))
+      if (OLD_BOOLEAN.test(source) || OLD_NUMBER.test(source) || isInexact) node.value = source
+    },
+  })
+}
+
+function isExact(value: number, source: string): boolean {
+  if (value === 0) return !/^[-+.0]*[1-9]/.test(source)
+  return Number.isSafeInteger(value) || !/^[-+]?\d+$|^0[xo]/.test(source)
 }
 
 /** A list or mapping as a key would become a made-up string: {{ name }} is a mapping as the key of another. */

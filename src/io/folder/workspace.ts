@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import type { Variant } from '../../config/experiment.ts'
-import type { TrainerConfig } from '../../config/same-work/same-work.ts'
+import type { TrainerInput } from '../../config/launch/trainer-input.ts'
 import { ConfigError, messageOf, RunError } from '../../errors.ts'
 import type { WallSeconds } from '../../plan/estimate.ts'
 import { type PlannedRun, planRuns } from '../../plan/plan.ts'
@@ -68,11 +68,12 @@ export class Workspace {
     )
   }
 
-  runFiles({ id }: Pick<PlannedRun, 'id'>): RunFiles {
+  /** `configName`: of the file that the trainer gets, if it gets one. */
+  runFiles({ id }: Pick<PlannedRun, 'id'>, configName: string | null = null): RunFiles {
     const folder = join(this.directory, 'runs', id)
     return {
       directory: folder,
-      configFile: join(folder, 'config.json'),
+      configFile: configName === null ? null : join(folder, configName),
       outDirectory: join(folder, TRAINER_FOLDER),
       errorDirectory: join(folder, 'errors'),
       logFile: join(folder, 'log.txt'),
@@ -85,13 +86,13 @@ export class Workspace {
     return join(this.directory, 'caches', variant)
   }
 
-  async prepareRun(run: PlannedRun, config: TrainerConfig): Promise<RunFiles> {
-    const files = this.runFiles(run)
+  async prepareRun(run: PlannedRun, { file }: Pick<TrainerInput, 'file'>): Promise<RunFiles> {
+    const files = this.runFiles(run, file?.name)
     await withWriteErrors(files.outDirectory, async () => {
       await mkdir(files.errorDirectory, { recursive: true })
       await mkdir(files.outDirectory, { recursive: true })
       await mkdir(this.cacheDirectory(run.variant), { recursive: true })
-      await writeFile(files.configFile, `${JSON.stringify(config, null, 2)}\n`)
+      if (files.configFile !== null && file !== null) await writeFile(files.configFile, file.content)
     })
     return files
   }

@@ -1,36 +1,27 @@
 // Reads an experiment and has both trainer configs resolved, before any run is started.
-import { statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { type Experiment, VARIANTS } from '../../config/experiment.ts'
+import type { LaunchInputs } from '../../config/launch/trainer-input.ts'
 import type { OverrideName } from '../../config/overrides/overrides.ts'
 import { unusedOverrides } from '../../config/overrides/unused-overrides.ts'
 import { parseExperiment } from '../../config/parse-experiment.ts'
-import {
-  type ResolvedConfigs,
-  refuseForbiddenDifferences,
-  refuseIdentical,
-} from '../../config/same-work/same-work.ts'
+import { refuseForbiddenDifferences, refuseIdentical } from '../../config/same-work/same-work.ts'
 import { ConfigError } from '../../errors.ts'
 import { requireEnoughBlocks } from '../../judge/enough-blocks.ts'
 import { trainingHash } from '../../judge/noise/noise-floor.ts'
-import type { PlannedRun } from '../../plan/plan.ts'
+import { programOf } from '../../plan/program.ts'
 import type { Request } from '../../record/result.ts'
 import { refuseForeignFolder } from '../folder/workspace.ts'
-import { lastLines } from '../process/log/quote-output.ts'
-import { runShort } from '../process/short-command.ts'
-import { passedOnSettings, trainerEnvironment } from '../process/trainer-environment.ts'
+import { passedOnSettings } from '../process/trainer-environment.ts'
 import { revisionOf, untrackedOf } from '../revisions/revision.ts'
-import {
-  type PlacesRequest,
-  prepareVariants,
-  type VariantPlace,
-  type VariantPlaces,
-} from '../revisions/variant-places.ts'
+import { type PlacesRequest, prepareVariants, type VariantPlaces } from '../revisions/variant-places.ts'
 import { requireData } from '../run/data-hash.ts'
 import { readText } from '../system/read-text.ts'
+import { checkProgram, checkScript } from './check-program.ts'
 import { loadNoiseFloors } from './noise-floors.ts'
 import { checkEnvironments, resolveConfig } from './resolve-config.ts'
+import { unknownSpeedKeys } from './unknown-speed-keys.ts'
 
 export interface ExperimentSource extends Omit<PlacesRequest, 'environmentsDirectory'> {
   readonly experimentFile: string
@@ -39,14 +30,12 @@ export interface ExperimentSource extends Omit<PlacesRequest, 'environmentsDirec
   readonly noiseFloorFolder: string
 }
 
-export type LaunchConfigs = Readonly<Record<PlannedRun['purpose'], ResolvedConfigs>>
-
 /** An experiment that can be launched, until it is disposed of. */
 export interface Loaded extends AsyncDisposable {
   readonly request: Request
   readonly places: VariantPlaces
-  /** Of the launches; what is measured has those of the request. */
-  readonly configs: LaunchConfigs
+  /** Of the launches; what is measured has the settings of the request. */
+  readonly inputs: LaunchInputs
   /** For its results. */
   readonly directory: string
   /** Of those that were given: what changes nothing in this experiment. */
@@ -70,14 +59,17 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
     await prepareVariants(experiment, { ...source, outDirectory: directory, environmentsDirectory }),
   )
   await requireData(experiment.data ?? [], places)
-  for (const variant of VARIANTS) await checkPython(places[variant], cancelled)
-  const resolved = async (asked: Experiment): Promise<ResolvedConfigs> => ({
+  for (const variant of VARIANTS) await checkProgram(experiment, variant, places[variant], cancelled)
+  const resolved = async (asked: Experiment) => ({
     baseline: await resolveConfig(asked, 'baseline', places.baseline, cancelled),
     optimized: await resolveConfig(asked, 'optimized', places.optimized, cancelled),
   })
-  const configs = await resolved(experiment)
-  refuseForbiddenDifferences(experiment.kind, configs)
+  const measured = await resolved(experiment)
+  const configs = { baseline: measured.baseline.settings, optimized: measured.optimized.settings }
+  refuseForbiddenDifferences(experiment.kind, configs, experiment.trainer.speed_keys)
   refuseIdentical(experiment, configs)
+  for (const variant of VARIANTS)
+    for (const unknown of await unknownSpeedKeys(experiment, variant, places[variant])) source.note(unknown)
   const environment = passedOnSettings(process.env)
   const trainings = VARIANTS.map((variant) => trainingHash(experiment, configs, variant, environment))
   const noiseFloors = await loadNoiseFloors(source.noiseFloorFolder, trainings)
@@ -87,7 +79,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
     revision === null ? [] : await untrackedOf(repository, filesOf(experiment, experimentFile))
   const host = hostname()
   const warmUp = asWarmedUp(experiment)
-  const ofWarmUps = warmUp === experiment ? configs : await resolved(warmUp).catch(nameWarmUp)
+  const ofWarmUps = warmUp === experiment ? measured : await resolved(warmUp).catch(nameWarmUp)
   const taken = taking.move()
   return {
     request: {
@@ -96,7 +88,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
       outDirectory: namedFrom(workingDirectory, outDirectory),
     },
     places,
-    configs: { 'warm-up': ofWarmUps, measured: configs },
+    inputs: { 'warm-up': ofWarmUps, measured },
     directory,
     unused: unusedOverrides(overrides, experiment, text),
     [Symbol.asyncDispose]: () => taken.disposeAsync(),
@@ -104,10 +96,12 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
 }
 
 /** Of the working tree; those of a revision are in its commit. */
-function filesOf({ variants, trainer }: Experiment, experimentFile: string): string[] {
+function filesOf(experiment: Experiment, experimentFile: string): string[] {
+  const { variants } = experiment
+  const { script } = programOf(experiment)
   const ofVariants = VARIANTS.map((variant) => variants[variant]).filter((one) => one.revision === undefined)
-  const script = ofVariants.length === 0 || trainer.script === undefined ? [] : [trainer.script]
-  return [experimentFile, ...ofVariants.map(({ config }) => config), ...script]
+  const configs = ofVariants.flatMap(({ config }) => (config === undefined ? [] : [config]))
+  return [experimentFile, ...configs, ...(ofVariants.length === 0 || script === undefined ? [] : [script])]
 }
 
 function namedFrom(workingDirectory: string, folder: string): string {
@@ -129,47 +123,4 @@ function asWarmedUp(experiment: Experiment): Experiment {
     optimized: { ...optimized, set: { ...optimized.set, ...added } },
   }
   return { ...experiment, variants }
-}
-
-/** Whether the revisions of the variants have it, is asked with their configs. */
-function checkScript({ trainer }: Experiment, workingDirectory: string): void {
-  if (trainer.script === undefined) return
-  const found = statSync(resolve(workingDirectory, trainer.script), { throwIfNoEntry: false })
-  if (found?.isDirectory())
-    throw new ConfigError(
-      `trainer.script: got "${trainer.script}", which is a folder; name the Python file in it that starts the training`,
-    )
-  if (found) return
-  throw new ConfigError(
-    `trainer.script: got "${trainer.script}", which does not exist in ${workingDirectory}; paths are relative to the working directory`,
-  )
-}
-
-/** Of the probe below; an interpreter that is broken ends with another. */
-const NO_TORCH = 3
-
-/** torchrun needs nothing but an interpreter with torch in it; finding the module does not import it. */
-async function checkPython(
-  { python, workingDirectory }: VariantPlace,
-  cancelled: AbortSignal,
-): Promise<void> {
-  const probe = `import importlib.util, sys; sys.exit(0 if importlib.util.find_spec("torch") else ${NO_TORCH})`
-  const environment = trainerEnvironment(process.env, {})
-  const found = await runShort([python, '-c', probe], workingDirectory, environment, cancelled)
-  if (found.status === 'no-answer') {
-    throw new ConfigError(
-      `launch.python: got "${python}", which cannot be started (${found.message}); name an interpreter that has torch`,
-    )
-  }
-  if (found.exitCode === NO_TORCH) {
-    throw new ConfigError(
-      `launch.python: got "${python}", which has no torch and so no torchrun. Install torch into it, or name another interpreter`,
-    )
-  }
-  if (found.exitCode !== 0) {
-    const why = lastLines(found.stderr) || 'it printed nothing'
-    throw new ConfigError(
-      `launch.python: got "${python}", which cannot be run (exit code ${found.exitCode}); fix it or name another interpreter:\n${why}`,
-    )
-  }
 }

@@ -8,6 +8,7 @@ import { sortAttempts } from '../../judge/repeat.ts'
 import type { LockFacts, Watched } from '../../measure/machine-record.ts'
 import type { Launched } from '../../measure/outcome.ts'
 import { isMeasured, planRuns, repeatOf } from '../../plan/plan.ts'
+import { programOf } from '../../plan/program.ts'
 import type { Request } from '../../record/result.ts'
 import { differenceText } from '../../report/setting.ts'
 import { shellQuote } from '../../text/shell-quote.ts'
@@ -26,7 +27,7 @@ interface OpenedFolder {
   readonly kept: readonly Launched[]
 }
 
-export interface Opened extends Pick<Loaded, 'request' | 'places' | 'configs'>, OpenedFolder {
+export interface Opened extends Pick<Loaded, 'request' | 'places' | 'inputs'>, OpenedFolder {
   /** Under `data:`, before the first launch; null without any. */
   readonly data: DataFiles | null
 }
@@ -52,12 +53,12 @@ export async function openAll(
   for (const loaded of questions) {
     const data = lock.status === 'held' ? await dataOf(loaded, stage) : null
     const question = { ...loaded, request: { ...loaded.request, data: data && dataHashes(data, null) } }
-    const { request, places, configs, directory } = question
+    const { request, places, inputs, directory } = question
     const folder =
       lock.status === 'held'
         ? await openWorkspace(question, resume && (isFirst || hasBegun(question)))
         : { workspace: await Workspace.beside(directory), kept: [] }
-    opened.push({ request, places, configs, data, ...folder })
+    opened.push({ request, places, inputs, data, ...folder })
   }
   return opened
 }
@@ -169,7 +170,7 @@ async function requireSameCode(
   for (const variant of VARIANTS) {
     const earlier = kept.findLast(({ launch, outcome }) => launch?.code && outcome.run.variant === variant)
     if (!earlier?.launch?.code) continue
-    const now = await hashSources(request.experiment.trainer, places[variant].workingDirectory, directory)
+    const now = await hashSources(programOf(request.experiment), places[variant].workingDirectory, directory)
     if (now !== null && hashCode(now) === earlier.launch.code.after) continue
     throw new ResumeError(
       `--resume: the trainer's sources have changed since ${earlier.outcome.run.id} in ${resultFile}; restore them, or start without --resume`,

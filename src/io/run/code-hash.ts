@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import type { Experiment } from '../../config/experiment.ts'
 import type { CodeHashes } from '../../measure/outcome.ts'
+import type { Program } from '../../plan/program.ts'
 
 /** Python, and what extensions are compiled from; a trainer's data and notes may change meanwhile. */
 const SOURCE = /\.(pyi?|c|cc|cpp|cu|cuh|h|hpp)$/
@@ -19,10 +19,11 @@ export type SourceHashes = ReadonlyMap<string, string>
 
 /** Null for a trainer that is not below the working directory, such as an installed one. */
 export async function hashSources(
-  { module, script }: Experiment['trainer'],
+  { module, script }: Program,
   workingDirectory: string,
   resultsDirectory: string,
 ): Promise<SourceHashes | null> {
+  if (script === undefined && module === undefined) return null
   const root =
     script === undefined ? packageOf(module ?? '', workingDirectory) : resolve(workingDirectory, script)
   if (root === null) return null

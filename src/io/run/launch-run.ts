@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { setInterval } from 'node:timers/promises'
 import type { Experiment } from '../../config/experiment.ts'
-import type { TrainerConfig } from '../../config/same-work/same-work.ts'
+import type { TrainerInput } from '../../config/launch/trainer-input.ts'
 import { CancelledError } from '../../errors.ts'
 import {
   type LaunchEnd,
@@ -11,8 +11,10 @@ import {
   outcomeOf,
   type RankFailure,
 } from '../../measure/outcome.ts'
+import { errorVariables, launchCommand } from '../../plan/command.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
-import { type RunFiles, torchrunCommand } from '../../plan/torchrun.ts'
+import { programOf } from '../../plan/program.ts'
+import type { RunFiles } from '../../plan/torchrun.ts'
 import type { MetricsEvent } from '../../read/events.ts'
 import type { Reader } from '../../read/reader.ts'
 import { readerOf } from '../../read/readers.ts'
@@ -30,12 +32,13 @@ import { pythonPath } from '../system/python-path.ts'
 import { codeHashes, hashSources } from './code-hash.ts'
 import { cacheVariables, watchCache } from './compile-cache.ts'
 import type { Progress } from './progress.ts'
+import { packageVariables } from './python-package.ts'
 
 /** What a run trains. */
 export interface Training {
   readonly experiment: Experiment
   readonly place: VariantPlace
-  readonly config: TrainerConfig
+  readonly input: TrainerInput
 }
 
 export interface RunHooks {
@@ -54,7 +57,7 @@ export async function launchRun(
   workspace: Workspace,
   hooks: RunHooks,
 ): Promise<Launched> {
-  const files = await workspace.prepareRun(run, training.config)
+  const files = await workspace.prepareRun(run, training.input)
   let launch = await superviseRun(run, files, training, workspace, hooks)
   const reader = readerOf(training.experiment.metrics)
   try {
@@ -75,7 +78,7 @@ export async function launchRun(
 async function superviseRun(
   run: PlannedRun,
   files: RunFiles,
-  { experiment, place: { workingDirectory, python } }: Training,
+  { experiment, input, place: { workingDirectory, python } }: Training,
   workspace: Workspace,
   { cancelled, progress, machine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
@@ -85,8 +88,9 @@ async function superviseRun(
   const caches = cacheVariables(cacheDirectory)
   const named = namedVariables(experiment, run)
   const isOurs = Object.keys(caches).every((name) => !Object.hasOwn(named, name))
+  const program = programOf(experiment)
   const cacheState = await watchCache(cacheDirectory)
-  const before = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
+  const before = await hashSources(program, workingDirectory, resultsDirectory)
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
   await using sampler = await machine.watch(files.machineFile)
@@ -96,12 +100,12 @@ async function superviseRun(
   try {
     const result = await supervise(
       {
-        command: torchrunCommand(experiment, run, files, python),
+        command: launchCommand(experiment, run, files, python, input.flags),
         workingDirectory,
-        environment: trainerEnvironment(process.env, {
-          ...caches,
-          ...named,
-        }),
+        environment: {
+          ...trainerEnvironment(process.env, { ...caches, ...errorVariables(experiment, files), ...named }),
+          ...packageVariables(reader, files.directory, named),
+        },
         logFile: files.logFile,
         timeoutSeconds: experiment.launch.timeout_minutes * 60,
         python: pythonPath(python, workingDirectory),
@@ -116,7 +120,7 @@ async function superviseRun(
       },
     )
     const compileCache = isOurs ? await cacheState() : null
-    const after = await hashSources(experiment.trainer, workingDirectory, resultsDirectory)
+    const after = await hashSources(program, workingDirectory, resultsDirectory)
     const code = codeHashes(before, after)
     const errors = await readErrors(files, result)
     const said = await lastWords(files.logFile, result, errors)

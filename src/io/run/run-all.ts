@@ -34,7 +34,7 @@ export interface Ended {
 
 /** Runs in `kept` are not launched again. */
 export async function runAll(
-  { request, places, configs, workspace, kept, data }: Opened,
+  { request, places, inputs, workspace, kept, data }: Opened,
   plan: readonly PlannedRun[],
   hooks: AllHooks,
 ): Promise<Ended> {
@@ -87,8 +87,8 @@ export async function runAll(
   async function perform(run: PlannedRun): Promise<void> {
     const earlier = kept.find(({ outcome }) => outcome.run.id === run.id)
     progress.runStarted(run, earlier !== undefined)
-    const config = configs[run.purpose][run.variant]
-    const training = { experiment, place: places[run.variant], config }
+    const input = inputs[run.purpose][run.variant]
+    const training = { experiment, place: places[run.variant], input }
     const launched = earlier ?? (await launchRun(run, training, workspace, hooks))
     done.push(launched)
     judged.clear()

@@ -7,12 +7,15 @@ import { ConfigError, messageOf } from '../../errors.ts'
 const MAX_TEXT_BYTES = 1024 * 1024
 
 export async function readText(path: string, name: string, maxBytes = MAX_TEXT_BYTES): Promise<string> {
-  const bytes = await readBytes(path, name, maxBytes)
-  if (!isUtf8(bytes))
-    throw new ConfigError(
-      `${name}, line ${firstBadLine(bytes)}: has bytes that are not UTF-8, expected a text file in UTF-8; save it as UTF-8`,
-    )
-  return bytes.toString('utf8')
+  return textOf(await readBytes(path, name, maxBytes), name)
+}
+
+/** Throws a ConfigError for bytes that are no text in UTF-8. */
+export function textOf(bytes: Buffer, name: string): string {
+  if (isUtf8(bytes)) return bytes.toString('utf8')
+  throw new ConfigError(
+    `${name}, line ${firstBadLine(bytes)}: has bytes that are not UTF-8, expected a text file in UTF-8; save it as UTF-8`,
+  )
 }
 
 /** Of a trainer: bytes that are not UTF-8 become U+FFFD; the reader of the lines judges them. */
@@ -30,7 +33,8 @@ function firstBadLine(bytes: Buffer): number {
   return line
 }
 
-async function readBytes(path: string, name: string, maxBytes: number): Promise<Buffer> {
+/** Throws a ConfigError that names the file. */
+export async function readBytes(path: string, name: string, maxBytes = MAX_TEXT_BYTES): Promise<Buffer> {
   try {
     // Without O_NONBLOCK, opening a pipe waits for its writer, which may never come.
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)

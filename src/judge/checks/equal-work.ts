@@ -118,12 +118,14 @@ function unequalWarmUp(runs: readonly RunSummary[]): string | null {
 }
 
 /** The configs as the trainings report them, not as they were handed over. */
-function reportedConfigProblems({ kind }: Experiment, runs: readonly RunSummary[]): string[] {
+function reportedConfigProblems({ kind, trainer }: Experiment, runs: readonly RunSummary[]): string[] {
   const [first, ...rest] = runs
   if (!first) return []
   const forbidden = new Set(
     rest.flatMap((run) =>
-      differencesOutside(kind, first.config ?? {}, run.config ?? {}).map(({ key }) => key),
+      differencesOutside(kind, first.config ?? {}, run.config ?? {}, trainer.speed_keys).map(
+        ({ key }) => key,
+      ),
     ),
   )
   const silent = runs.filter(({ config }) => config === null)

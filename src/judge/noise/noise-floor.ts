@@ -49,6 +49,7 @@ export function trainingHash(
     config: configs[variant],
     environment: { ...passedOn, ...launch.env, ...variants[variant].env },
     processes: [launch.nnodes, launch.nproc_per_node],
+    ...(launch.command === undefined ? {} : { command: launch.command }),
   }
   return createHash('sha256')
     .update(JSON.stringify(sorted(training)))

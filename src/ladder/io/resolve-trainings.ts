@@ -1,6 +1,7 @@
 // Has the trainer resolve the config of many trainings, each once.
 import { availableParallelism } from 'node:os'
 import type { Experiment } from '../../config/experiment.ts'
+import type { TrainerInput } from '../../config/launch/trainer-input.ts'
 import { differencesOutside, type TrainerConfig } from '../../config/same-work/same-work.ts'
 import { ConfigError } from '../../errors.ts'
 import { resolveConfig } from '../../io/load/resolve-config.ts'
@@ -11,7 +12,7 @@ import type { LadderTraining } from '../record.ts'
 /** A training that can be launched, as the variant `optimized` of its experiment. */
 export interface ResolvedTraining extends LadderTraining {
   readonly experiment: Experiment
-  readonly config: TrainerConfig
+  readonly input: TrainerInput
   readonly place: VariantPlace
 }
 
@@ -19,7 +20,7 @@ export type TrainingRequest = Pick<ResolvedTraining, 'title' | 'experiment' | 'p
 
 export class TrainingResolver {
   readonly #cancelled: AbortSignal
-  readonly #configs = new Map<string, TrainerConfig | ConfigError>()
+  readonly #inputs = new Map<string, TrainerInput | ConfigError>()
 
   constructor(cancelled: AbortSignal) {
     this.#cancelled = cancelled
@@ -36,15 +37,15 @@ export class TrainingResolver {
     }
     await Promise.all(Array.from({ length: availableParallelism() }, work))
     const [first] = requests
-    const baseline = first && this.#configs.get(requestKey(first))
+    const baseline = first && this.#inputs.get(requestKey(first))
     return new Map(
       requests.map((one) => {
-        const config = this.#configs.get(requestKey(one))
-        if (config === undefined || baseline === undefined) throw new Error(`${one.title} was not resolved`)
-        if (config instanceof ConfigError) return [one.title, config] as const
+        const input = this.#inputs.get(requestKey(one))
+        if (input === undefined || baseline === undefined) throw new Error(`${one.title} was not resolved`)
+        if (input instanceof ConfigError) return [one.title, input] as const
         return [
           one.title,
-          checkedTraining(one, baseline instanceof ConfigError ? {} : baseline, config),
+          checkedTraining(one, baseline instanceof ConfigError ? {} : baseline.settings, input),
         ] as const
       }),
     )
@@ -52,13 +53,13 @@ export class TrainingResolver {
 
   async #resolveOne(request: TrainingRequest): Promise<void> {
     const key = requestKey(request)
-    if (this.#configs.has(key)) return
+    if (this.#inputs.has(key)) return
     const { experiment, place, title } = request
     try {
-      this.#configs.set(key, await resolveConfig(experiment, 'optimized', place, this.#cancelled))
+      this.#inputs.set(key, await resolveConfig(experiment, 'optimized', place, this.#cancelled))
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      this.#configs.set(key, new ConfigError(`ladder: ${title}: ${error.message}`))
+      this.#inputs.set(key, new ConfigError(`ladder: ${title}: ${error.message}`))
     }
   }
 }
@@ -70,16 +71,18 @@ function requestKey({ experiment: { variants }, place }: TrainingRequest): strin
 function checkedTraining(
   request: TrainingRequest,
   baseline: TrainerConfig,
-  config: TrainerConfig,
+  input: TrainerInput,
 ): ResolvedTraining | ConfigError {
   const { title, experiment } = request
-  const keys = (kind: Experiment['kind']) => differencesOutside(kind, baseline, config).map(({ key }) => key)
+  const { settings } = input
+  const keys = (kind: Experiment['kind']) =>
+    differencesOutside(kind, baseline, settings, experiment.trainer.speed_keys).map(({ key }) => key)
   const forbidden = keys(experiment.kind)
   if (forbidden.length > 0) {
     return new ConfigError(
       `ladder: ${title}: changes ${forbidden.join(', ')}, which a ${experiment.kind} experiment may not. Leave it out, or set kind: recipe for keys under recipe:`,
     )
   }
-  const hash = trainingHash(experiment, { baseline, optimized: config }, 'optimized')
-  return { ...request, config, hash, otherWork: keys('same-work') }
+  const hash = trainingHash(experiment, { baseline, optimized: settings }, 'optimized')
+  return { ...request, input, hash, otherWork: keys('same-work') }
 }

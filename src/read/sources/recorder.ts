@@ -1,6 +1,8 @@
 // Reads what the Python package of Speedproof records: the file of the contract, with samples declared where it cannot see them.
+
 import type { SourceOf } from '../../config/metrics.ts'
 import { isMapping } from '../../config/same-work/differences.ts'
+import { TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { problemAt } from '../event-problems.ts'
 import type { ReadEvent, Reader } from '../reader.ts'
 import { speedproof } from '../speedproof.ts'
@@ -18,8 +20,8 @@ export function recorder({
       ...(each === undefined ? {} : { samples: 'declared' as const }),
       ...(evaluation_samples === undefined ? {} : { held_out_set: 'declared' as const }),
     },
-    // Where the package has to write, in every process of the launch. PYTHONPATH is for whoever knows where it lies.
-    environment: (directory) => ({ SPEEDPROOF_RECORD: `${directory}/${speedproof.files[0]}` }),
+    // Where the package has to write, in every process of the launch.
+    environment: (directory) => ({ SPEEDPROOF_RECORD: `${directory}/${TRAINER_FOLDER}` }),
     async *read(source) {
       let samples = 0
       for await (const read of speedproof.read(source)) {

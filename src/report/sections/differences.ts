@@ -11,7 +11,7 @@ export const differencesSection: Section = (result) => ({
   title: 'differences',
   markdown: folded(
     `What differs between the variants: ${result.differences.length} ${result.differences.length === 1 ? 'setting' : 'settings'}`,
-    differencesTable(result),
+    `${differencesTable(result)}${speedKeysText(result)}`,
   ),
 })
 
@@ -27,6 +27,14 @@ function differencesTable({ differences, runs }: Result): string {
     value(optimized),
   ])
   return table([['setting', 'baseline', 'optimized'], ...declared, ...effective])
+}
+
+/** What may differ besides speed: is the word of who wrote the experiment. */
+function speedKeysText({ experiment }: Result): string {
+  const { speed_keys: keys = [] } = experiment.trainer
+  if (keys.length === 0) return ''
+  const names = keys.map((key) => escapeCell(key)).join(', ')
+  return `\n\nThe experiment says that these change only speed, so that they may differ: ${names}`
 }
 
 /** What is really on, as the measured trainings read it back; only what differs. */

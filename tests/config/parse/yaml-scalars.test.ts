@@ -7,9 +7,9 @@ import table from '../../fixtures/yaml-scalars.json' with { type: 'json' }
 const means = table.means.map(([text, value]) => ({ text, value }))
 
 test.each(means)('$text is $value', ({ text, value }) => {
-  expect(parseYaml(`a: ${text}`, 'x.yaml', false)).toEqual({ a: value })
+  expect(parseYaml(`a: ${text}`, 'x.yaml', 'flag')).toEqual({ a: value })
 })
 
 test.each(table.refused)('%j is refused', (text) => {
-  expect(refusal(() => parseYaml(`a: ${text}`, 'x.yaml', false))).toContain('x.yaml')
+  expect(refusal(() => parseYaml(`a: ${text}`, 'x.yaml', 'flag'))).toContain('x.yaml')
 })

@@ -6,8 +6,24 @@ import { refusal } from '../../fixtures/refusal.ts'
 
 const refused = (text: string) => refusal(() => parseYaml(text, 'x.yaml'))
 
-test('reads 1e-3 as a number, and 1_000 as a text', () => {
-  expect(parseYaml('a: 1e-3\nb: 1_000\nc: 010', 'x.yaml')).toEqual({ a: 0.001, b: '1_000', c: 10 })
+test('reads 1e-3 as a number', () => {
+  expect(parseYaml('a: 1e-3', 'x.yaml')).toEqual({ a: 0.001 })
+})
+
+test.each(['010', '08', '1_000', '1:30', '0b11', '-1_0.5'])(
+  'refuses a bare %s, of which readers of YAML make different values',
+  (text) => {
+    expect(refused(`a: 1\nb: ${text}`)).toContain(`x.yaml, line 2: got ${text}, which readers of YAML`)
+    expect(refused(`b: ${text}`)).toContain(`or "${text}" in quotes for a string`)
+    expect(parseYaml(`b: "${text}"`, 'x.yaml')).toEqual({ b: text })
+  },
+)
+
+test('keeps what is unclear as a text in a file that the trainer reads itself', () => {
+  const text = 'a: yes\nb: 010\nc: .inf\nd: 9007199254740993\ne: 0.5\nf: 0'
+  expect(parseYaml(text, 'x.yaml', 'copied')).toEqual({
+    ...{ a: 'yes', b: '010', c: '.inf', d: '9007199254740993', e: 0.5, f: 0 },
+  })
 })
 
 test('refuses a bare yes, no, on or off, which readers of YAML take for different things', () => {

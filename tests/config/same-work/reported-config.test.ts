@@ -67,3 +67,20 @@ test('a key is the own one of a mapping', () => {
   expect(otherValue({}, { constructor: 1, toString: 2 })).toBeNull()
   expect(otherValue({ constructor: 1 }, {})).toMatchObject({ key: 'constructor' })
 })
+
+test.each([
+  ['yes', true],
+  ['False', false],
+  ['010', 8],
+  ['1_000', 1000],
+  ['1:30', 90],
+  ['0b11', 3],
+])('a bare %s of a copied file may be reported as %s', (given, reported) => {
+  expect(otherValue({ a: given }, { a: reported })).toBeNull()
+  expect(otherValue({ a: given }, { a: 'another' })).toMatchObject({ key: 'a' })
+  expect(otherValue({ a: given }, { a: 77 })).toMatchObject({ key: 'a' })
+})
+
+test('the hash of a file that is not read need not be reported', () => {
+  expect(otherValue({ 'config file': 'c0de' }, {})).toBeNull()
+})

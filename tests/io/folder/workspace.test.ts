@@ -35,6 +35,6 @@ test('what the system refuses names the file and how to go on, and the file stay
 test('nor is a launch without a place', async () => {
   const workspace = await aWorkspace()
   const run = aPlannedRun()
-  await mkdir(workspace.runFiles(run).configFile, { recursive: true })
-  await refusal(workspace.prepareRun(run, {}))
+  await mkdir(join(workspace.runFiles(run).directory, 'config.json'), { recursive: true })
+  await refusal(workspace.prepareRun(run, { file: { name: 'config.json', content: '{}' } }))
 })

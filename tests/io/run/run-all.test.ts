@@ -10,7 +10,7 @@ import type { Launched } from '../../../src/measure/outcome.ts'
 import { summarizeRuns } from '../../../src/measure/summary.ts'
 import { planRuns, repeatOf } from '../../../src/plan/plan.ts'
 import type { Result } from '../../../src/record/result.ts'
-import { aLaunchRecord, anExperiment, aRequest, launchedPlan } from '../../fixtures/builders.ts'
+import { aLaunchRecord, anExperiment, aRequest, launchedPlan, theInputs } from '../../fixtures/builders.ts'
 import { aMachineRecord, aPreflight, aProcess, filledBySteps } from '../../fixtures/machine/records.ts'
 
 vi.mock('../../../src/io/run/launch-run.ts', () => ({ launchRun: vi.fn() }))
@@ -62,11 +62,11 @@ async function runScene(scene: Scene) {
   const seen = { preflight, records: new Map<string, MachineRecord>() }
   const place = { workingDirectory: '.', python: 'python3' }
   const request = aRequest({ experiment })
-  const configs = { 'warm-up': request.configs, measured: request.configs }
+  const inputs = theInputs(request)
   vi.mocked(launchRun).mockClear()
   vi.mocked(summarizeRuns).mockClear()
   const { result, problem } = await runAll(
-    { request, places: { baseline: place, optimized: place }, configs, workspace, kept, data: null },
+    { request, places: { baseline: place, optimized: place }, inputs, workspace, kept, data: null },
     planRuns(experiment),
     {
       cancelled: new AbortController().signal,

@@ -63,7 +63,7 @@ async function aLaunch(
 
 const titlesOf = ({ trainings }: ResolvedLadder) => trainings.map(({ title }) => title)
 const configOf = ({ trainings }: ResolvedLadder, title: string) =>
-  trainings.find((one) => one.title === title)?.config.speed
+  trainings.find((one) => one.title === title)?.input.settings.speed
 
 test('rungs that come to one training are one training', async () => {
   const ladder = await (await aTrainer())([])

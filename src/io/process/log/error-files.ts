@@ -31,7 +31,14 @@ export async function readErrorFiles(logDirectory: string): Promise<RankError[]>
   }
   // The timestamps are whole seconds, and one rank's failure takes the others down within one.
   found.sort((a, b) => a.error.timestamp - b.error.timestamp || a.writtenAt - b.writtenAt)
-  return found.map(({ error }) => error)
+  return found
+    .map(({ error }) => error)
+    .filter((error, _, errors) => !(error.rank === null && errors.some((other) => isCopy(error, other))))
+}
+
+/** A launcher under @record copies the file of its first worker into its own. */
+function isCopy(error: RankError, other: RankError): boolean {
+  return other.rank !== null && other.message === error.message && other.timestamp === error.timestamp
 }
 
 /** Follows no symbolic link. */

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -39,6 +40,19 @@ describe.concurrent('of real torchrun workers', () => {
       ...script,
     ],
     environment: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '/', OMP_NUM_THREADS: '1' },
+  })
+
+  test('a launcher that is told by variables where to write has its own copy left out', async ({
+    expect,
+  }) => {
+    const folder = await aFolder()
+    const { environment } = torchrun(folder)
+    const script = join(FIXTURES, 'processes', 'recorded_failure.py')
+    const words = ['-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', '2', script]
+    const variables = { PET_LOG_DIR: folder, TORCHELASTIC_ERROR_FILE: join(folder, 'error.json') }
+    await run({ command: [PYTHON, ...words], environment: { ...environment, ...variables } })
+    expect(existsSync(variables.TORCHELASTIC_ERROR_FILE)).toBe(true)
+    expect((await readErrorFiles(folder)).map(({ rank }) => rank)).toEqual([1])
   })
 
   test('an exception that @record caught is read with its rank and cause', async ({ expect }) => {
