@@ -1,0 +1,30 @@
+"""A small network behind a hydra config. Five lines report to Speedproof: all those that name `recorder`."""
+
+import hydra
+import torch
+from omegaconf import DictConfig, OmegaConf
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from speedproof import Recorder
+
+FEATURES = 64
+
+
+def samples(count: int, seed: int) -> TensorDataset:
+    inputs = torch.randn(count, FEATURES, generator=torch.Generator().manual_seed(seed))
+    return TensorDataset(inputs, torch.sin(inputs.sum(dim=1, keepdim=True) / 4))
+
+
+@hydra.main(version_base=None, config_path="conf", config_name="config")
+def main(config: DictConfig) -> None:
+    torch.manual_seed(config.seed)
+    width = config.model.width
+    layers = [layer for _ in range(config.model.depth) for layer in (nn.Linear(width, width), nn.GELU())]
+    model = nn.Sequential(nn.Linear(FEATURES, width), *layers, nn.Linear(width, 1))
+    optimizer = torch.optim.AdamW(model.parameters(), **config.optimizer)
+    training, (inputs, wanted) = samples(config.steps * config.batch, seed=1), samples(512, seed=2).tensors
+
+
+if __name__ == "__main__":
+    main()
