@@ -25,7 +25,9 @@ class Sequences(torch.utils.data.Dataset):
 def main() -> None:
     (arguments,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()
     set_seed(arguments.seed)
-    shape = GPT2Config(vocab_size=VOCABULARY, n_positions=LENGTH, n_embd=64, n_layer=4, n_head=4, use_cache=False)
+    shape = GPT2Config(
+        vocab_size=VOCABULARY, n_positions=LENGTH, n_embd=64, n_layer=4, n_head=4, use_cache=False
+    )
     trainer = Trainer(
         model=GPT2LMHeadModel(shape),
         args=arguments,

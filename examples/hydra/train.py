@@ -1,4 +1,4 @@
-"""A small network behind a hydra config. Five lines report to Speedproof: all those that name `recorder`."""
+"""A small network behind a hydra config. Five lines report to Speedproof: those with `recorder` or `Recorder`."""
 
 import hydra
 import torch
@@ -23,7 +23,20 @@ def main(config: DictConfig) -> None:
     layers = [layer for _ in range(config.model.depth) for layer in (nn.Linear(width, width), nn.GELU())]
     model = nn.Sequential(nn.Linear(FEATURES, width), *layers, nn.Linear(width, 1))
     optimizer = torch.optim.AdamW(model.parameters(), **config.optimizer)
-    training, (inputs, wanted) = samples(config.steps * config.batch, seed=1), samples(512, seed=2).tensors
+    loader = DataLoader(samples(config.steps * config.batch, seed=1), batch_size=config.batch, shuffle=True)
+    inputs, wanted = samples(512, seed=2).tensors
+    with Recorder() as recorder:
+        recorder.start(
+            model=model, optimizer=optimizer, config=OmegaConf.to_container(config), seed=config.seed
+        )
+        for batch, goal in loader:
+            loss = nn.functional.mse_loss(model(batch), goal)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            recorder.step(samples=len(batch), loss=loss)
+        with torch.no_grad():
+            recorder.evaluate(nn.functional.mse_loss(model(inputs), wanted))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,11 @@ n_layer, n_head, n_embd = 3, 4, 64
 learning_rate = 1e-3
 flash = False  # attention by one fused operation in place of a matrix of weights
 
-SETTINGS = {name: value for name, value in globals().items() if isinstance(value, (int, float, str)) and name[0] != "_"}
+SETTINGS = {
+    name: value
+    for name, value in globals().items()
+    if isinstance(value, (int, float, str)) and name[0] != "_"
+}
 for argument in sys.argv[1:]:
     name, _, text = argument.removeprefix("--").partition("=")
     if name not in SETTINGS:
