@@ -1,4 +1,4 @@
-"""A small network on synthetic numbers in an Accelerate loop. Knows nothing of Speedproof; prints its held-out loss."""
+"""A small network on synthetic numbers in an Accelerate loop. It knows nothing of Speedproof."""
 
 import argparse
 

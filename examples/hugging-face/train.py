@@ -1,4 +1,4 @@
-"""A small GPT-2 with random weights on synthetic text, trained by the Hugging Face Trainer. Knows nothing of Speedproof."""
+"""A small GPT-2 on synthetic text, trained by the Hugging Face Trainer. It knows nothing of Speedproof."""
 
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, HfArgumentParser, Trainer, TrainingArguments, set_seed

@@ -1,12 +1,11 @@
-"""A small network behind a hydra config. Five lines report to Speedproof: those with `recorder` or `Recorder`."""
+"""A small network behind a hydra config. The five lines that name a recorder report to Speedproof."""
 
 import hydra
 import torch
 from omegaconf import DictConfig, OmegaConf
+from speedproof import Recorder
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-
-from speedproof import Recorder
 
 FEATURES = 64
 

@@ -1,6 +1,7 @@
-"""A small convolutional network on synthetic images, trained by Lightning. Knows nothing of Speedproof."""
+"""A small convolutional network on synthetic images, trained by Lightning. It knows nothing of Speedproof."""
 
 import argparse
+from itertools import pairwise
 
 import lightning
 import torch
@@ -15,7 +16,7 @@ class Classifier(lightning.LightningModule):
         widths = (3, 16, 32, 32)
         layers = [
             layer
-            for before, after in zip(widths, widths[1:], strict=False)
+            for before, after in pairwise(widths)
             for layer in (nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
         ]
         self.network = nn.Sequential(*layers, nn.Flatten(), nn.LazyLinear(CLASSES))

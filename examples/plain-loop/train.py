@@ -1,9 +1,9 @@
-"""A GPT in one file, after the manner of many: `--key=value` sets the globals below, losses go to the terminal."""
+"""A GPT in one file, after the manner of many: `--key=value` sets the globals below, losses are printed."""
 
 import ast
-import os
 import sys
 import time
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -90,7 +90,7 @@ def held_out_loss(model: Gpt) -> float:
     return sum(model(*batch(generator)).item() for _ in range(eval_iters)) / eval_iters
 
 
-os.makedirs(out_dir, exist_ok=True)
+Path(out_dir).mkdir(parents=True, exist_ok=True)
 torch.manual_seed(seed)
 model = Gpt()
 optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
@@ -106,4 +106,4 @@ for number in range(max_iters):
     optimizer.zero_grad(set_to_none=True)
     print(f"iter {number}: loss {loss.item():.6f}, time {1000 * (time.perf_counter() - started):.3f}ms")
 print(f"step {max_iters}: val loss {held_out_loss(model):.6f}")
-torch.save(model.state_dict(), os.path.join(out_dir, "ckpt.pt"))
+torch.save(model.state_dict(), Path(out_dir, "ckpt.pt"))
