@@ -33,7 +33,7 @@ test('samples that it sees are held against those declared', async () => {
 
 test('a launch is told where to record', () => {
   expect(theReader({ format: 'recorder' }).environment?.('/runs/01')).toEqual({
-    SPEEDPROOF_RECORD: '/runs/01/trainer/metrics.jsonl',
+    SPEEDPROOF_RECORD: '/runs/01/trainer',
   })
   expect(theReader({ format: 'speedproof' }).environment).toBeUndefined()
 })
