@@ -59,7 +59,6 @@ def effective(
         "compiled": _is_compiled(model),
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "initial_seed": str(torch.initial_seed()),
     }
     if optimizers:
         found["optimizer"] = _names(type(optimizer).__name__ for optimizer in optimizers)

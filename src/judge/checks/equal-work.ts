@@ -1,7 +1,7 @@
 // Did the runs do the same work: samples, updates and data, by the config that each was given?
 
 import { type Experiment, VARIANTS, type Variant } from '../../config/experiment.ts'
-import { differencesOf } from '../../config/same-work/differences.ts'
+import { type Difference, differencesOf } from '../../config/same-work/differences.ts'
 import { otherValue } from '../../config/same-work/reported-config.ts'
 import { differencesOutside, type ResolvedConfigs } from '../../config/same-work/same-work.ts'
 import type { RunSummary } from '../../measure/summary.ts'
@@ -123,9 +123,9 @@ function reportedConfigProblems({ kind, trainer }: Experiment, runs: readonly Ru
   if (!first) return []
   const forbidden = new Set(
     rest.flatMap((run) =>
-      differencesOutside(kind, first.config ?? {}, run.config ?? {}, trainer.speed_keys).map(
-        ({ key }) => key,
-      ),
+      differencesOutside(kind, first.config ?? {}, run.config ?? {}, trainer.speed_keys)
+        .filter((difference) => !isSeed(difference, first, run))
+        .map(({ key }) => key),
     ),
   )
   const silent = runs.filter(({ config }) => config === null)
@@ -151,7 +151,11 @@ function changedWithin(
   const [first, ...rest] = runs.filter((run) => run.variant === variant)
   if (!first) return []
   const keys = new Set(
-    rest.flatMap((run) => differencesOf(first.config, run.config, []).map(({ key }) => key)),
+    rest.flatMap((run) =>
+      differencesOf(first.config, run.config, [])
+        .filter((difference) => !isSeed(difference, first, run))
+        .map(({ key }) => key),
+    ),
   )
   const unreported = [...keys].filter((key) => !reported.has(key))
   return unreported.length > 0
@@ -159,6 +163,11 @@ function changedWithin(
         `the ${variant} runs report different values of ${keysText(unreported)} in their config. Leave values that change from run to run out of it`,
       ]
     : []
+}
+
+/** Many trainings keep their seed in their config, whatever they call it. */
+function isSeed({ baseline, optimized }: Difference, first: RunSummary, run: RunSummary): boolean {
+  return baseline === first.seed && optimized === run.seed
 }
 
 function keysText(keys: readonly string[]): string {

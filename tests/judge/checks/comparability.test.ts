@@ -185,6 +185,29 @@ test('configs may differ under speed', () => {
   expect(problemsOf({ config: { batch: 512, speed: { fused: true } } })).toEqual([])
 })
 
+test('a seed in the config is no difference, and another number is one', () => {
+  const equalWork = (key: (seed: number) => number) =>
+    checksOf(
+      anExperiment(),
+      [1, 2].flatMap((seed) =>
+        VARIANTS.map((variant) =>
+          aRunSummary({
+            variant,
+            block: seed,
+            seed,
+            reportedSeed: seed,
+            config: { random: { state: key(seed) } },
+          }),
+        ),
+      ),
+    ).find(({ name }) => name === 'equal work')
+  expect(equalWork((seed) => seed)?.status).toBe('passed')
+  expect(equalWork((seed) => seed + 1)).toMatchObject({
+    status: 'failed',
+    detail: expect.stringContaining('random'),
+  })
+})
+
 test('the runs of one variant may differ in nothing, not even under speed', () => {
   const optimized = (block: number, fused: boolean) =>
     aRunSummary({ variant: 'optimized', block, config: { batch: 512, speed: { fused } } })
