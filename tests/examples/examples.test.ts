@@ -14,6 +14,7 @@ interface Example {
 const EXAMPLES: readonly Example[] = [
   { name: 'hugging-face', lines: 0 },
   { name: 'lightning', lines: 0 },
+  { name: 'accelerate', lines: 5 },
   { name: 'plain-loop', lines: 0 },
   { name: 'hydra', lines: 5 },
 ]
