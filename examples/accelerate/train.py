@@ -5,9 +5,8 @@ import argparse
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from torch import nn
-
 from speedproof import Recorder
+from torch import nn
 
 FEATURES = 64
 
