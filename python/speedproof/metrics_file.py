@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 NAME = "metrics.jsonl"
@@ -12,7 +13,8 @@ class MetricsFile:
     def __init__(self, folder: Path) -> None:
         """FileExistsError where another process or an earlier run has written there."""
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = (folder / NAME).open("x", encoding="utf-8")
+        # Appending, so that what another process adds (write_reason) is not written over.
+        self._file = open(folder / NAME, "a", encoding="utf-8", opener=_exclusive)  # noqa: SIM115
 
     def write(self, event: str, **values: object) -> None:
         """Write and flush; what is None is left out. A NaN is written as one: the reader reports it."""
@@ -22,6 +24,10 @@ class MetricsFile:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _exclusive(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_EXCL, 0o666)
 
 
 def write_reason(folder: Path, reason: str) -> None:

@@ -1,5 +1,6 @@
 """The recorder in a loop of one's own."""
 
+import json
 import time
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 from recorded import events_of, run_recorded, step_counts
 from speedproof import Recorder
+from speedproof.metrics_file import MetricsFile, write_reason
 
 
 def trained(folder: Path, steps: int, evaluate_at: tuple[int, ...] = ()) -> list[dict]:
@@ -169,3 +171,15 @@ dist.destroy_process_group()
     assert events[1]["train_loss"] == [0.5] * 20
     assert min(events[1]["step_seconds"]) >= 0.01  # a sleep is never shorter
     assert events[-2]["samples_seen"] == 225
+
+
+def test_what_another_process_adds_is_not_written_over(tmp_path: Path) -> None:
+    file = MetricsFile(tmp_path)
+    file.write("run_start")
+    write_reason(tmp_path, "two processes trained as one rank")
+    file.write("steps")
+    file.close()
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["run_start", "run_end", "steps"]
+    with pytest.raises(FileExistsError):
+        MetricsFile(tmp_path)
