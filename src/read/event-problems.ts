@@ -1,4 +1,5 @@
 // Finds impossible values in an event, and names their place in the source.
+import { isMapping } from '../config/same-work/differences.ts'
 import { sumOf } from '../statistics/averages.ts'
 import { duration } from '../text/numbers.ts'
 import { shortened } from '../text/wording.ts'
@@ -15,6 +16,15 @@ export function problemAt(where: string, kind: MetricsProblem['kind'], reason: s
 
 /** Ranks that each open the file write their lines twice, over each other or into one another. */
 export const SEVERAL_WRITERS = 'check that only rank 0 writes the file'
+
+/** The end that our Python package writes where it cannot measure a training; its reason says what to do. */
+export function refusalProblem(event: unknown, where: string): MetricsProblem | null {
+  if (!isMapping(event) || event.event !== 'run_end' || event.status !== 'not_measured') return null
+  const reason = typeof event.reason === 'string' ? shortened(event.reason, MAX_REASON) : 'no reason given'
+  return problemAt(where, 'malformed', `the recorder could not measure this training: ${reason}`)
+}
+
+const MAX_REASON = 400
 
 /** `of` is what there has to be one entry for, such as "ranks": a maximum over ranks that leaves some out would pass where the missing one fails. */
 export function lengthProblem(

@@ -40,7 +40,7 @@ function keyBefore(line: string, position: number): string {
   return isPlain ? `${key}: ` : ''
 }
 
-/** Editors and PowerShell begin a file with one, which is none of its text. */
+/** Editors and PowerShell begin a file with one, which is not part of its text. */
 export function withoutByteOrderMark(text: string): string {
   return text.startsWith('\uFEFF') ? text.slice(1) : text
 }

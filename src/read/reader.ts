@@ -29,7 +29,7 @@ export interface Reader {
   environment?(directory: string): Readonly<Record<string, string>>
 }
 
-/** Why there is no collected file, in the words of whoever looked for it; a path in the run's folder. */
+/** A path in the run's folder: the file that says why nothing was collected. */
 export const COLLECTION_PROBLEM = 'source/problem.txt'
 
 /** Where the one file of a reader comes from. It gets a name of ours, so that no other job needs to look for it. */

@@ -44,7 +44,7 @@ export async function keptMetrics(folder: string, reader: Reader): Promise<Recor
   return kept
 }
 
-/** Why whoever looked for the source after the launch found none; longer is not ours. */
+/** Why nothing was collected after the launch; a longer text was not written by us. */
 async function collectionProblem(folder: string): Promise<MetricsProblem | null> {
   const path = join(folder, COLLECTION_PROBLEM)
   const found = await lstat(path).catch(() => null)
@@ -59,7 +59,11 @@ async function problemOf(path: string, maxBytes: number): Promise<MetricsProblem
   try {
     const status = await lstat(path)
     // A pipe would block the reader, a link could point anywhere.
-    if (!status.isFile()) return { kind: 'malformed', message: `${name} is not a regular file` }
+    if (!status.isFile())
+      return {
+        kind: 'malformed',
+        message: `${name} is not a regular file. Write the metrics into a plain file`,
+      }
     if (status.size <= maxBytes) return null
     return {
       kind: 'too-large',

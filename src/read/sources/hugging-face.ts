@@ -5,8 +5,10 @@ import { TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { problemAt } from '../event-problems.ts'
 import { parseJsonLine } from '../json-line.ts'
 import type { Reader } from '../reader.ts'
+import { factsOf } from './declared.ts'
 import { rowsOf } from './records.ts'
-import { eventsOf, factsOf, type Row } from './rows.ts'
+import type { Row } from './row.ts'
+import { eventsOf } from './rows.ts'
 
 const NAME = 'trainer_state.json'
 const FILE = 'source/state.json'
@@ -93,7 +95,7 @@ function evaluationRows(
   )
 }
 
-/** At most as long as whoever opens it allows. */
+/** Its caller bounds its length. */
 async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''

@@ -1,4 +1,4 @@
-// Lines of JSON -> records, or why a line is none.
+// Lines of JSON -> records, or what is wrong with a line.
 import { isMapping } from '../../config/same-work/differences.ts'
 import { type MetricsProblem, problemAt } from '../event-problems.ts'
 import { parseJsonLine, withoutByteOrderMark } from '../json-line.ts'

@@ -3,10 +3,12 @@ import { basename } from 'node:path'
 import type { SourceOf } from '../../config/metrics.ts'
 import { TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import type { Reader } from '../reader.ts'
+import { factsOf } from './declared.ts'
 import { jsonRecord, jsonRecords } from './json-records.ts'
 import { liveEventOf } from './live.ts'
 import { type RecordMeaning, rowsOf, timesOf } from './records.ts'
-import { eventsOf, factsOf, type Row } from './rows.ts'
+import type { Row } from './row.ts'
+import { eventsOf } from './rows.ts'
 
 const FILE = 'source/rows.jsonl'
 

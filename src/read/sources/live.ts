@@ -1,6 +1,7 @@
 // For the live view: the event that a row of a growing source means.
 import { type MetricsEvent, metricsEvent } from '../events.ts'
-import type { Declared, Row } from './rows.ts'
+import type { Declared } from './declared.ts'
+import type { Row } from './row.ts'
 
 /** Null where it holds too little for one. */
 export function liveEventOf(rows: Iterable<Row>, { samples_per_step }: Declared): MetricsEvent | null {

@@ -5,10 +5,12 @@ import { compiled, EVALUATION_GROUPS, groupsOf } from '../../config/patterns.ts'
 import { TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { problemAt } from '../event-problems.ts'
 import type { Reader } from '../reader.ts'
+import { factsOf, type StepTimes } from './declared.ts'
 import { liveEventOf } from './live.ts'
 import { boundedLines } from './log-lines.ts'
 import { rowsOf } from './records.ts'
-import { eventsOf, factsOf, type Row, type StepTimes } from './rows.ts'
+import type { Row } from './row.ts'
+import { eventsOf } from './rows.ts'
 
 /** A copy of what the run printed, since the log itself belongs to no reader. */
 const FILE = 'source/printed.txt'

@@ -1,7 +1,8 @@
 // A record with named values, such as a line of JSON or a row of a table -> the rows that it means, by the keys of the experiment.
 import { shortened } from '../../text/wording.ts'
 import { type MetricsProblem, problemAt } from '../event-problems.ts'
-import type { Row, StepTimes } from './rows.ts'
+import type { StepTimes } from './declared.ts'
+import type { Row } from './row.ts'
 
 export interface SourceRecord {
   readonly where: string
@@ -45,7 +46,7 @@ export function timesOf({ step_seconds, time }: RecordKeys): StepTimes {
   return time === undefined ? 'unknown' : 'derived'
 }
 
-/** Thrown inside of one record: the first number that is none. */
+/** Thrown inside of one record: the first value that should be a number and is not. */
 class NoNumber extends Error {
   readonly problem: MetricsProblem
 

@@ -1,79 +1,9 @@
 // Rows of a source that is no trainer of the contract's -> the contract's events. What it does not hold stays unknown.
-import type { MetricsProblem } from '../event-problems.ts'
 import { problemAt } from '../event-problems.ts'
 import type { Held } from '../events.ts'
-import type { Facts } from '../facts.ts'
 import type { ReadEvent } from '../reader.ts'
-
-interface Place {
-  /** Stands before whatever is wrong with it. */
-  readonly where: string
-  /** Of the text that it was read from. */
-  readonly characters: number
-}
-
-export interface StepRow extends Place {
-  readonly kind: 'step'
-  /** Steps after it, with this one. */
-  readonly step: number
-  /** Of this step. */
-  readonly seconds: number | null
-  /** Of a clock, when the row was written. */
-  readonly time: number | null
-  readonly samples: number | null
-  readonly trainLoss: number | null
-}
-
-export interface EvaluationRow extends Place {
-  readonly kind: 'evaluation'
-  /** Steps before it. */
-  readonly step: number
-  readonly valLoss: number
-  readonly metrics: Readonly<Record<string, number>>
-  readonly notFinite: readonly string[]
-  readonly seconds: number | null
-}
-
-export type Row =
-  | StepRow
-  | EvaluationRow
-  /** Its time is in that of the next step. */
-  | ({ readonly kind: 'checkpoint' } & Place)
-  /** Right before the first step. */
-  | ({ readonly kind: 'begin'; readonly time: number } & Place)
-  /** How many steps the source says there were, where it has no rows of them. */
-  | ({ readonly kind: 'length'; readonly steps: number } & Place)
-  | { readonly kind: 'problem'; readonly problem: MetricsProblem }
-
-/** What the experiment says, since the source does not. */
-export interface Declared {
-  readonly samples_per_step?: number | undefined
-  readonly evaluation_samples?: number | undefined
-}
-
-/** `derived`: from clock times. */
-export type StepTimes = 'read' | 'derived' | 'unknown'
-
-/** Of such a source: nobody reports anything in it, and most of it is unknown. */
-export function factsOf(
-  { samples_per_step, evaluation_samples }: Declared,
-  stepSeconds: StepTimes,
-  hasSamples: boolean,
-): Facts {
-  return {
-    step_seconds: stepSeconds,
-    samples: hasSamples ? 'read' : samples_per_step === undefined ? 'unknown' : 'declared',
-    held_out_loss: 'read',
-    held_out_set: evaluation_samples === undefined ? 'unknown' : 'declared',
-    training_data: 'unknown',
-    config: 'unknown',
-    seed: 'unknown',
-    world_size: 'unknown',
-    parameters: 'unknown',
-    memory: 'unknown',
-    effective_settings: 'unknown',
-  }
-}
+import type { Declared, StepTimes } from './declared.ts'
+import type { EvaluationRow, Row, StepRow } from './row.ts'
 
 /** Steps since the last row with a time share what passed between the two. */
 interface Clock {
@@ -315,7 +245,7 @@ function evaluationEvent(
     isKnown: between.isKnown && seconds !== null,
   }
   if (times === 'unknown') progress.steps = Math.max(progress.steps, step)
-  // Where no step has a row, whoever knows the source says so.
+  // Where no step has a row, the reader of the source says why.
   if (times === 'read' && step > progress.steps && progress.steps === 0) progress.early ??= row
   else if (times === 'read' && step > progress.steps) return missingSteps(row, progress.steps)
   if (evaluatedAt !== null && step < evaluatedAt)

@@ -3,9 +3,11 @@ import type { SourceOf } from '../../config/metrics.ts'
 import { TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { problemAt } from '../event-problems.ts'
 import type { Reader } from '../reader.ts'
+import { factsOf, type StepTimes } from './declared.ts'
 import { jsonRecords } from './json-records.ts'
 import { type RecordMeaning, rowsOf, type SourceRecord } from './records.ts'
-import { eventsOf, factsOf, type Row, type StepTimes } from './rows.ts'
+import type { Row } from './row.ts'
+import { eventsOf } from './rows.ts'
 
 const NAME = 'scalars.jsonl'
 const FILE = `source/${NAME}`
