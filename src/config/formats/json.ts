@@ -3,7 +3,7 @@ import { ConfigError, messageOf } from '../../errors.ts'
 import type { SettingValue } from '../parse/mapping.ts'
 import { isMapping } from '../same-work/differences.ts'
 import { type ConfigFormat, isFloatText, numberText } from './format.ts'
-import { withValue } from './with-value.ts'
+import { inForms, withValue } from './with-value.ts'
 
 /** Of ECMAScript 2025, which the types do not have yet. */
 interface SourceTextJson {
@@ -30,7 +30,7 @@ export const jsonFormat: ConfigFormat = {
       typeof value === 'number' && source !== undefined ? json.rawJSON(source) : value,
     )
     const changed = changes.reduce(
-      (config, { path, value }) => withValue(config, path, (before) => raw(value, before)),
+      (config, { path, value }) => withValue(config, path, (before) => inForms(value, before, raw)),
       isMapping(kept) ? kept : {},
     )
     return `${JSON.stringify(changed, null, 2)}\n`
@@ -38,15 +38,6 @@ export const jsonFormat: ConfigFormat = {
 }
 
 function raw(value: SettingValue, before: unknown): unknown {
-  if (typeof value === 'number')
-    return json.rawJSON(numberText(value, json.isRawJSON(before) && isFloatText(before.rawJSON)))
-  if (Array.isArray(value)) {
-    const [first]: unknown[] = Array.isArray(before) ? before : []
-    return value.map((item) => raw(item, first))
-  }
-  if (!isMapping(value)) return value
-  const inner = isMapping(before) ? before : {}
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]: [string, SettingValue]) => [key, raw(item, inner[key])]),
-  )
+  if (typeof value !== 'number') return value
+  return json.rawJSON(numberText(value, json.isRawJSON(before) && isFloatText(before.rawJSON)))
 }

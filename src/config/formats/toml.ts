@@ -4,14 +4,14 @@ import { ConfigError } from '../../errors.ts'
 import type { SettingValue } from '../parse/mapping.ts'
 import { isMapping } from '../same-work/differences.ts'
 import type { ConfigFormat } from './format.ts'
-import { withValue } from './with-value.ts'
+import { inForms, withValue } from './with-value.ts'
 
 export const tomlFormat: ConfigFormat = {
   parse: (text, file) => plain(read(text, file)),
 
   change(text, changes, file) {
     const changed = changes.reduce<Readonly<Record<string, unknown>>>(
-      (config, { path, value }) => withValue(config, path, (before) => typed(value, before)),
+      (config, { path, value }) => withValue(config, path, (before) => inForms(value, before, typed)),
       read(text, file),
     )
     return stringify(changed, { numbersAsFloat: true })
@@ -48,13 +48,5 @@ function typed(value: SettingValue, before: unknown): unknown {
     )
   if (typeof value === 'number')
     return Number.isInteger(value) && typeof before !== 'number' ? BigInt(value) : value
-  if (Array.isArray(value)) {
-    const [first]: unknown[] = Array.isArray(before) ? before : []
-    return value.map((item) => typed(item, first))
-  }
-  if (!isMapping(value)) return value
-  const inner = isMapping(before) ? before : {}
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]: [string, SettingValue]) => [key, typed(item, inner[key])]),
-  )
+  return value
 }

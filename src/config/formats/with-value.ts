@@ -1,5 +1,6 @@
-// A mapping with one value changed, deep inside; the mappings on the way there are copied, or made.
+// A mapping with one value changed, deep inside, in the number forms of what was there before.
 import { ConfigError } from '../../errors.ts'
+import type { SettingValue } from '../parse/mapping.ts'
 import { isMapping } from '../same-work/differences.ts'
 
 type Mapping = Readonly<Record<string, unknown>>
@@ -19,4 +20,24 @@ export function withValue(
     )
   }
   return { ...config, [key]: withValue(inner, rest, valueFor) }
+}
+
+/** Each text, number and truth value by `leaf`, with what stood in its place; the first item stands for all of a list. */
+export function inForms(
+  value: SettingValue,
+  before: unknown,
+  leaf: (value: SettingValue, before: unknown) => unknown,
+): unknown {
+  if (Array.isArray(value)) {
+    const [first]: unknown[] = Array.isArray(before) ? before : []
+    return value.map((item) => inForms(item, first, leaf))
+  }
+  if (!isMapping(value)) return leaf(value, before)
+  const inner = isMapping(before) ? before : {}
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]: [string, SettingValue]) => [
+      key,
+      inForms(item, inner[key], leaf),
+    ]),
+  )
 }
