@@ -9,11 +9,8 @@ from typing import Any
 from transformers import TrainerCallback
 
 from speedproof.batches import CountedBatches, count_of
+from speedproof.process_recorder import start_recorder
 from speedproof.recorder import Recorder
-from speedproof.recording import say
-
-TWICE = "a second training started in this process, and a record holds one"
-_recorder_of_process: Recorder | None = None
 
 
 class Callback(TrainerCallback):
@@ -29,25 +26,15 @@ class Callback(TrainerCallback):
         self._batches: CountedBatches | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        global _recorder_of_process
-        if _recorder_of_process is not None:
-            self._recorder = None
-            _recorder_of_process.refuse(TWICE)
-            return
-        recorder = Recorder(self._folder)
-        try:
-            recorder.start(
-                model=kwargs["model"],
-                optimizer=kwargs.get("optimizer"),
-                seed=args.seed,
-                evaluation_samples=_evaluation_samples(),
-                planned_steps=state.max_steps,
-                device=args.device,
-            )
-        except FileExistsError as error:
-            say(f"not measured: {error}")
-            return
-        self._recorder = _recorder_of_process = recorder
+        self._recorder = start_recorder(
+            self._folder,
+            model=kwargs["model"],
+            optimizer=kwargs.get("optimizer"),
+            seed=args.seed,
+            evaluation_samples=_evaluation_samples(),
+            planned_steps=state.max_steps,
+            device=args.device,
+        )
         loader = kwargs.get("train_dataloader")
         self._batches = None if loader is None else CountedBatches(loader)
 

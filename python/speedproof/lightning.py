@@ -9,10 +9,9 @@ from typing import Any
 import torch
 
 from speedproof.batches import batch_size, count_of
+from speedproof.process_recorder import start_recorder
 from speedproof.recorder import Recorder
-from speedproof.recording import say
 
-TWICE = "a second training started in this process, and a record holds one"
 # Names that people log a held-out loss by, the likeliest first.
 LOSSES = (
     "val_loss",
@@ -23,7 +22,6 @@ LOSSES = (
     "validation/loss",
     "eval_loss",
 )
-_recorder_of_process: Recorder | None = None
 
 
 class Hooks:
@@ -40,23 +38,15 @@ class Hooks:
         self._loss: torch.Tensor | None = None
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        global _recorder_of_process
-        if _recorder_of_process is not None:
-            self._recorder = None
-            _recorder_of_process.refuse(TWICE)
+        self._recorder = start_recorder(
+            self._folder,
+            model=pl_module,
+            optimizer=trainer.optimizers,
+            evaluation_samples=_evaluation_samples(trainer),
+            device=pl_module.device,
+        )
+        if self._recorder is None:
             return
-        recorder = Recorder(self._folder)
-        try:
-            recorder.start(
-                model=pl_module,
-                optimizer=trainer.optimizers,
-                evaluation_samples=_evaluation_samples(trainer),
-                device=pl_module.device,
-            )
-        except FileExistsError as error:
-            say(f"not measured: {error}")
-            return
-        self._recorder = _recorder_of_process = recorder
         self._updates = trainer.global_step
         self._take_checkpoints_out(trainer)
 
