@@ -1,5 +1,5 @@
 // Copies the repository to a folder whose workflows say nothing that actionlint and act do not know yet: `uses: $/` is
-// a plain path, `queue: max` is not there. The examples stand among them, as whoever copies them has them.
+// a plain path, `queue: max` is not there. The examples stand among them, as their users copy them.
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -22,7 +22,7 @@ export function pattern(
     })
 }
 
-/** What people know from Python, `(?P<step>...)`, is taken too. Throws a SyntaxError for what is none. */
+/** Python's `(?P<step>...)` is accepted too. Throws a SyntaxError for an invalid pattern. */
 export function compiled(text: string): RegExp {
   return new RegExp(text.replaceAll('(?P<', '(?<'))
 }

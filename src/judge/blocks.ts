@@ -11,7 +11,7 @@ export interface Block {
   readonly optimized: RunSummary
 }
 
-/** A block of which a run is missing is none. */
+/** A block needs both of its runs. */
 export function pairBlocks(runs: readonly RunSummary[]): Block[] {
   const numbers = [...new Set(runs.filter(isMeasured).map(({ block }) => block))].sort((a, b) => a - b)
   return numbers.flatMap((block) => {

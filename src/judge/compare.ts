@@ -21,7 +21,7 @@ export interface GateComparison {
   readonly blocks: number
   /** Variants of which several runs gave one and the same number, to the last digit. */
   readonly repeating: readonly Variant[]
-  /** Variants whose runs have the same first training losses, so that their seeds are none. */
+  /** Variants whose runs have the same first training losses, so their seeds have no effect. */
   readonly seedless: readonly Variant[]
   /** The step of which all numbers are multiples, where the runs of every block differ by the same, to within it. */
   readonly roundedTo: number | null

@@ -36,7 +36,7 @@ export const NOT_REEVALUATED: Reevaluation = {
 
 /**
  * What a process that failed has written before counts, also where the experiment ended with it, so that there
- * is no record of it; a line that is none ends the reading. `lines`: of the file, blank ones too.
+ * is no record of it; an invalid line ends the reading. `lines`: of the file, blank ones too.
  */
 export function readReevaluation(launch: LaunchRecord | null, lines: readonly string[]): Reevaluation {
   const numbers = new Map<string, RunSummary['metrics']>()
@@ -81,7 +81,7 @@ const LINES = {
   cause: 'cut off?',
 }
 
-/** Why it is none, as a text. */
+/** A text says what is wrong with the line. */
 function parseLine(line: string): z.infer<typeof reevaluationLine> | string {
   const read = parseJsonLine(line, LINES)
   if (read.status === 'truncated') return `${read.reason}; ${ONE_EACH}`

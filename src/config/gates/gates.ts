@@ -17,7 +17,7 @@ export interface Gate {
   readonly severity: 'required' | 'warn' | 'info'
   /** `interval`: the confidence bound must clear the limit. `point`: the estimate may do, and is named so. */
   readonly evidence: 'interval' | 'point'
-  /** It is none until a baseline run reports its metric. */
+  /** Such a gate counts only once a baseline run reports its metric. */
   readonly ifReported: boolean
 }
 

@@ -83,7 +83,7 @@ async function superviseRun(
   { cancelled, progress, machine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
   const cacheDirectory = workspace.cacheDirectory(run.variant)
-  // What is written into the folder of results is none of the trainer's code.
+  // Files in the folder of results are not part of the trainer's code.
   const resultsDirectory = workspace.directory
   const caches = cacheVariables(cacheDirectory)
   const named = namedVariables(experiment, run)

@@ -19,7 +19,7 @@ export interface Converting {
   readonly cancelled: AbortSignal
 }
 
-/** What keeps it from doing so stands in a file for whoever reads the metrics, now or later. Throws a CancelledError. */
+/** If it fails, a file in the run's folder says why. Throws a CancelledError. */
 export async function collectSource(
   reader: Reader,
   directory: string,

@@ -9,7 +9,7 @@ const CUT_MARK = ' … (cut)'
 // C0, DEL and C1; line and paragraph separators; marks that reorder or hide what is beside them.
 const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu
 
-/** `wasCut`: the end of the line was already dropped by whoever read it. */
+/** `wasCut`: the end of the line was already dropped by its reader. */
 export function sanitizeLine(raw: string, wasCut = false): string {
   const text = plainText(raw)
   const shown = text.slice(0, MAX_CHARACTERS).toWellFormed()

@@ -92,7 +92,7 @@ function periodProblems(run: RunSummary): string[] {
 
 /**
  * A trend of one run may be luck, and then widens the interval like all luck; a trend that the runs of a variant share
- * is none. So each run is one number, and the whole interval of their mean must lie beyond 2%.
+ * is not luck. So each run is one number, and the whole interval of their mean must lie beyond 2%.
  */
 function trendProblems(variant: Variant, runs: readonly RunSummary[], confidence: number): string[] {
   const trends = runs.flatMap((run) => (run.variant === variant ? (run.logTrend ?? []) : []))

@@ -6,7 +6,7 @@ import { HELD_OUT_LOSS } from '../../metrics/catalogue.ts'
 import { number } from '../../text/numbers.ts'
 import { listed } from '../../text/wording.ts'
 
-/** Null where every run has one, or the metric is none. */
+/** Null where every run has one, or the metric is not a time to quality. */
 export function whyNoTimeToQuality(runs: readonly RunSummary[], metric: string): string | null {
   const found = runs.flatMap(({ runId, noTimeToQuality }) => {
     const why = noTimeToQuality[metric]

@@ -57,7 +57,7 @@ function partsOf({ metrics = {} }: Evaluation): Wanted[] {
     .map(([name, limit]) => ({ name, limit }))
 }
 
-/** Of the parts, those that are none of the others. */
+/** Parts that the others do not have. */
 function namesBeside(others: readonly Wanted[], parts: readonly Wanted[]): string[] {
   return parts.map(({ name }) => name).filter((name) => !others.some((other) => other.name === name))
 }

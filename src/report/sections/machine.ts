@@ -164,7 +164,7 @@ function metricOf(runs: readonly RunSummary[], metric: string): (number | null)[
   return runs.map(({ metrics }) => metrics[metric] ?? null)
 }
 
-/** Null unless every run told it: a number of some runs is none of the variant. */
+/** Null unless every run reported it: a number of some runs does not speak for the variant. */
 function known(values: readonly (number | null)[], runs: number): readonly number[] | null {
   const told = values.filter((value) => value !== null)
   return told.length === runs && runs > 0 ? told : null

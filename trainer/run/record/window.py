@@ -69,7 +69,7 @@ class Window:
 def _largest_sum(ranks: Tensor) -> list[float]:
     """The numbers of the rank whose sum is largest.
 
-    Not the largest number of each step: whoever comes late to a collective makes its own step longer and the
+    Not the largest number of each step: a rank late to a collective makes its own step longer and the
     next one of all others, so that the time would count twice.
     """
     return ranks[ranks.sum(dim=1).argmax()].tolist()

@@ -24,7 +24,7 @@ export const ARTIFACT_LIMITS: SizeLimits = {
   totalBytes: 480 * 1024 ** 2,
 }
 
-/** What was converted is in the artifact as such; the rest is for whoever wants to look closer. */
+/** Converted sources are always in the artifact; raw ones only help to look closer. */
 const MAX_RAW_BYTES = 20 * 1000 ** 2
 
 /** A verdict is made from these: they must not give way to what else a trainer writes. */

@@ -10,7 +10,7 @@ export interface Head {
   readonly branch: string | null
 }
 
-/** A run that waits for a maintainer's approval has ended for GitHub, with a conclusion that is none. */
+/** A run that waits for a maintainer's approval has ended for GitHub, but has no real conclusion. */
 export type RunPhase = 'waiting' | 'requested' | 'completed'
 
 export type MeasuringRun =

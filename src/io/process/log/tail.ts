@@ -18,8 +18,8 @@ export class FileTail {
 
   /**
    * The complete lines since the last call, at most 4 MiB of them; what is left over comes with the next
-   * call. A file that is absent or unreadable has no lines: this is for progress, and whoever judges the
-   * file says what is wrong with it. A file that shrank or was replaced is read from its start.
+   * call. A file that is absent or unreadable has no lines: this is for progress; the judge says what is
+   * wrong with the file. A file that shrank or was replaced is read from its start.
    */
   async read(): Promise<string[]> {
     const file = await openRegularFile(this.#path)
