@@ -4,7 +4,8 @@ import { addEvent, type Draft, emptyDraft, problemsAtEnd, schemaProblem, sourceN
 import { type MetricsProblem, refusalProblem } from './event-problems.ts'
 import { MAX_STEPS, rawColumns, STEPS_AT_ONCE } from './event-size.ts'
 import { metricsEvent } from './events.ts'
-import { type MetricsRecord, recordOf } from './metrics-record.ts'
+import type { MetricsRecord } from './metrics-record.ts'
+import { recordOf } from './read-metrics.ts'
 import type { ReadEvent, Reader, Source } from './reader.ts'
 
 /** What the file holds, and up to `most` problems. */

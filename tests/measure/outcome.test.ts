@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { type LaunchEnd, outcomeOf, type RankFailure } from '../../src/measure/outcome.ts'
-import { metricsProblem } from '../../src/read/metrics-record.ts'
+import { metricsProblem } from '../../src/read/read-metrics.ts'
 import { aLaunchRecord, aPlannedRun, metricsLines, readMetricsLines } from '../fixtures/builders.ts'
 
 const ENDS = {

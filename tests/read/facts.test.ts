@@ -1,7 +1,7 @@
 // What a source does not tell is unknown, and no event makes a fact more trustworthy than its reader has it.
 import { describe, expect, test } from 'vitest'
 import { piecesOf } from '../../src/read/lines.ts'
-import { readMetrics } from '../../src/read/metrics-record.ts'
+import { readMetrics } from '../../src/read/read-metrics.ts'
 import type { Reader } from '../../src/read/reader.ts'
 import { speedproof } from '../../src/read/speedproof.ts'
 import { type MetricsDifference, metricsLines, readMetricsLines } from '../fixtures/builders.ts'

@@ -1,7 +1,7 @@
 // A training that our Python package cannot measure: its reason reaches the user.
 import { describe, expect, test } from 'vitest'
 import { checkMetrics } from '../../src/read/check-metrics.ts'
-import { readMetrics } from '../../src/read/metrics-record.ts'
+import { readMetrics } from '../../src/read/read-metrics.ts'
 import { speedproof } from '../../src/read/speedproof.ts'
 
 const REASON = 'the optimizer step is captured in a CUDA graph. Use Recorder'
