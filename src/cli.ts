@@ -7,6 +7,7 @@ import { addAnalyze } from './cli/analyze.ts'
 import { addCheck } from './cli/check.ts'
 import { addDoctor } from './cli/doctor.ts'
 import { exitCodeOf } from './cli/exit-code.ts'
+import { addInit } from './cli/init.ts'
 import { addLadder } from './cli/ladder.ts'
 import { addPlan } from './cli/plan.ts'
 import { printRestart } from './cli/print.ts'
@@ -23,7 +24,7 @@ const program = new Command('speedproof')
   .exitOverride()
 
 // In the order of the help.
-for (const addCommand of [addRun, addPlan, addAnalyze, addReport, addLadder, addCheck, addDoctor])
+for (const addCommand of [addInit, addRun, addPlan, addAnalyze, addReport, addLadder, addCheck, addDoctor])
   addCommand(program)
 
 outliveReaders()
