@@ -1,4 +1,5 @@
 // speedproof init: writes a first experiment and its workflow for a script, and checks them as plan does.
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -6,7 +7,7 @@ import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { parseOverrides } from '../config/overrides/overrides.ts'
 import { parseExperiment } from '../config/parse-experiment.ts'
-import { ConfigError } from '../errors.ts'
+import { CancelledError, ConfigError } from '../errors.ts'
 import { type Choices, experimentText, missingOf, tellsLoss } from '../init/experiment-text.ts'
 import { FRAMEWORKS, type Framework, frameworkOf } from '../init/frameworks.ts'
 import { nextLines } from '../init/next-lines.ts'
@@ -64,17 +65,29 @@ export function addInit(program: Command): void {
 
 async function init(flags: InitFlags): Promise<void> {
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true
-  if (!isTerminal || flags.yes) return await writeAndCheck(flags, null)
+  await writeAndCheck(isTerminal && !flags.yes ? await asked(flags) : await chosen(flags, null), flags)
+}
+
+/** The terminal is given back before anything is written. */
+async function asked(flags: InitFlags): Promise<Choices> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  // By Ctrl-D, which leaves a question without an end.
+  const closed = once(terminal, 'close').then(cancel)
   try {
-    await writeAndCheck(flags, (question) => terminal.question(`${question}: `))
+    return await chosen(flags, (question) =>
+      Promise.race([terminal.question(`${question}: `).catch(cancel), closed]),
+    )
   } finally {
+    closed.catch(() => {})
     terminal.close()
   }
 }
 
-async function writeAndCheck(flags: InitFlags, ask: Ask): Promise<void> {
-  const choices = await chosen(flags, ask)
+function cancel(): never {
+  throw new CancelledError('cancelled: nothing was written')
+}
+
+async function writeAndCheck(choices: Choices, flags: InitFlags): Promise<void> {
   const experimentFile = `configs/experiments/${choices.name}.yaml`
   const text = experimentText(choices)
   // Its name becomes that of a file.

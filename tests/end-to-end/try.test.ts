@@ -35,12 +35,30 @@ it('problems of both variants are said at once', async () => {
   expect(stdout).toContain('gate nrmse_ratio would stay open')
 })
 
+const WITHOUT_EVALUATION = `
+import json, sys
+start = {"event": "run_start", "schema_version": 1, "seed": 0, "world_size": 3}
+steps = {"event": "steps", "first_step": 1, "step_seconds": [0.001] * 12, "samples": [8] * 12}
+end = {"event": "run_end", "status": "finished", "samples": 96, "attempted_updates": 12, "skipped_updates": 0, "total_seconds": 1}
+with open(sys.argv[1] + "/metrics.jsonl", "w") as file:
+    file.writelines(json.dumps(event) + "\\n" for event in (start, steps, end))
+`
+
+it('metrics without an evaluation are judged as far as they go', async () => {
+  const folder = await anIdleTraining()
+  await writeFile(join(folder, 'idle.py'), WITHOUT_EVALUATION)
+  const { exitCode, stdout } = await tried(folder)
+  expect(exitCode).toBe(1)
+  for (const part of ['has no evaluation event', 'on 3 processes', 'has 12 steps', 'no val_loss'])
+    expect(stdout).toContain(part)
+})
+
 const IDLE = 'print("unable to locate sufficient gpus")\n'
 
 async function anIdleTraining(): Promise<string> {
   const folder = await anExperiment({
     trainer: { script: undefined, arguments: '--{key}={value}', speed_keys: ['fast'] },
-    launch: { python: QUICK_PYTHON, command: ['{python}', 'idle.py', '{config}', '{arguments}'] },
+    launch: { python: QUICK_PYTHON, command: ['{python}', 'idle.py', '{out}', '{config}', '{arguments}'] },
     design: { warm_up_launches: 1 },
   })
   await writeFile(join(folder, 'idle.py'), IDLE)
