@@ -9,7 +9,7 @@ export const RULES = {
   verdicts: 'verdict.md#the-four-verdicts',
   several: 'experiment.md#several-experiments-in-one-call',
   checks: 'verdict.md#checks',
-  facts: 'verdict.md#where-the-numbers-come-from',
+  facts: 'formats.md#where-the-numbers-come-from',
   speed: 'statistics.md#one-number-per-block',
   quality: 'statistics.md#non-inferiority-of-held-out-numbers',
   level: 'verdict.md#gates',

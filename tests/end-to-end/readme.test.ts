@@ -33,7 +33,7 @@ async function blocksOf(page: string, language: string): Promise<string[]> {
 it('every experiment that it shows is one', async () => {
   const pages = ['README.md', 'docs/experiment.md']
   const blocks = (await Promise.all(pages.map((page) => blocksOf(page, 'yaml')))).flat()
-  const experiments = blocks.filter((block) => /^variants:/m.test(block))
+  const experiments = blocks.filter((block) => /^name:/m.test(block) && /^variants:/m.test(block))
   expect(experiments.map((text) => parseExperiment(text, 'a page').name)).toEqual(['my-change', 'not-slower'])
 })
 

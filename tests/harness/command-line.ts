@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-const REPOSITORY = join(import.meta.dirname, '..', '..')
+export const REPOSITORY = join(import.meta.dirname, '..', '..')
 /** Compiled by `tsc -p tsconfig.build.json`, which npm test does first. */
 const CLI = join(REPOSITORY, 'lib', 'cli.js')
 

@@ -424,7 +424,7 @@ describe('a report in Markdown', () => {
 
       Reported: step seconds, samples, held-out loss, held-out set, training data, config, seed, number of processes, parameters, peak memory, effective settings. Format of the metrics: speedproof.
 
-      [What each of these may decide](https://github.com/speedproof/speedproof/blob/main/docs/verdict.md#where-the-numbers-come-from)
+      [What each of these may decide](https://github.com/speedproof/speedproof/blob/main/docs/formats.md#where-the-numbers-come-from)
 
       </details>
 
