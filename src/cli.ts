@@ -7,11 +7,13 @@ import { addAnalyze } from './cli/analyze.ts'
 import { addCheck } from './cli/check.ts'
 import { addDoctor } from './cli/doctor.ts'
 import { exitCodeOf } from './cli/exit-code.ts'
+import { addInit } from './cli/init.ts'
 import { addLadder } from './cli/ladder.ts'
 import { addPlan } from './cli/plan.ts'
 import { printRestart } from './cli/print.ts'
 import { addReport } from './cli/report.ts'
 import { addRun } from './cli/run.ts'
+import { addTry } from './cli/try.ts'
 import { ResumeError } from './errors.ts'
 import { exitPrinted, outliveReaders } from './io/system/exit-printed.ts'
 import { packageVersion } from './io/system/package-root.ts'
@@ -23,7 +25,17 @@ const program = new Command('speedproof')
   .exitOverride()
 
 // In the order of the help.
-for (const addCommand of [addRun, addPlan, addAnalyze, addReport, addLadder, addCheck, addDoctor])
+for (const addCommand of [
+  addInit,
+  addTry,
+  addRun,
+  addPlan,
+  addAnalyze,
+  addReport,
+  addLadder,
+  addCheck,
+  addDoctor,
+])
   addCommand(program)
 
 outliveReaders()

@@ -1,5 +1,5 @@
 // What to do next in an experiment: launch, repeat, evaluate or stop. Every decision of the run loop is made here.
-import type { Experiment } from '../config/experiment.ts'
+import { type Experiment, VARIANTS } from '../config/experiment.ts'
 import type { Watched } from '../measure/machine-record.ts'
 import type { Launched, NotRunReason } from '../measure/outcome.ts'
 import type { RunSummary } from '../measure/summary.ts'
@@ -43,8 +43,8 @@ export type Step =
 
 /**
  * Repeats come first. A launch that is kept is never left out, whatever would be decided now. A failed warm-up launch
- * ends the plan, and so does a block with a failed launch, whose runs no further one can make comparable, or without a
- * number that a required gate judges: nothing after it could pass.
+ * ends the plan, and so do first warm-up launches that cannot be compared, and a block with a failed launch, whose runs
+ * no further one can make comparable, or without a number that a required gate judges: nothing after it could pass.
  */
 export function nextStep(state: RunState): Step {
   const { plan, done, evaluatedAfter } = state
@@ -82,7 +82,8 @@ function endBefore(
 ): NotRunReason | null {
   if (isIn(kept, run)) return null
   // Half a block may still be set aside, for what the machine did to it.
-  const early = beginsBlock(run, plan[index - 1]) ? earlyStop(judgedAs('stopped')) : null
+  const isWhole = index === VARIANTS.length || beginsBlock(run, plan[index - 1])
+  const early = isWhole ? earlyStop(judgedAs('stopped')) : null
   if (early !== null || !followsLook(experiment, plan, index)) return early
   if (isDecided(judgedAs('decided').verdict)) return 'decided'
   return fitsBudget(experiment, plan, index, wallSecondsOf(done)) ? null : 'budget'

@@ -9,7 +9,7 @@ export interface LaunchRecord {
   readonly startedAt: string
   readonly result: LaunchEnd
   readonly errors: readonly RankFailure[]
-  /** Where it failed without an error, what it printed last, or null for nothing. Absent where it did not. */
+  /** Where it failed without an error or ended without a step, what it printed last, or null for nothing. */
   readonly lastLine?: string | null | undefined
   /** Of the rank that failed first, as torchrun tells it: its own exit code is 1 whatever that was. */
   readonly rankExit?: { readonly rank: number; readonly exitCode: number } | undefined
@@ -137,11 +137,22 @@ export function outcomeOf(
     return failed('exit-code', message)
   }
   if (metrics === null || metrics.problem?.kind === 'absent' || metrics.problem?.kind === 'empty') {
-    return failed('no-metrics', metrics?.problem?.message ?? 'the trainer wrote no metrics into --out')
+    const message = metrics?.problem?.message ?? 'the trainer wrote no metrics into --out'
+    return failed('no-metrics', `${message}${saidText(launch, run)}`)
   }
-  if (metrics.problem) return failed('bad-metrics', metrics.problem.message)
+  if (metrics.problem) return failed('bad-metrics', `${metrics.problem.message}${saidText(launch, run)}`)
   if (!isComplete(metrics)) return failed('bad-metrics', 'the metrics have no run_start or no run_end')
   return { status: 'finished', run, wallSeconds: result.wallSeconds, code, metrics }
+}
+
+/** Exit code 0 and not one step: what it printed last may say why, which nothing else does. */
+export function isIdle({ result, errors }: LaunchRecord, outcome: RunOutcome): boolean {
+  const isSuccess = result.status === 'exited' && result.exitCode === 0 && errors.length === 0
+  return isSuccess && outcome.status === 'failed' && (outcome.metrics?.steps.seconds.length ?? 0) === 0
+}
+
+function saidText(launch: LaunchRecord, run: PlannedRun): string {
+  return launch.lastLine === undefined ? '' : `; ${exitText(launch, 0, `runs/${run.id}/log.txt`)}`
 }
 
 /** `log`: its path in the output folder. */

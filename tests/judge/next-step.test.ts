@@ -131,6 +131,9 @@ const facts: readonly (readonly [string, readonly Launched[], Partial<RunState>,
 
   ['stops before a block that cannot help', UP_TO_BLOCK_2, { judgedAs: () => lost }, 'stop: incomparable'],
   ['stops before the first block too', WARM_UPS, { judgedAs: () => lost }, 'stop: incomparable'],
+  ['asks after one warm-up launch of each', WARM_UPS, twoWarmUps(lost), 'stop: incomparable'],
+  ['but not before', WARM_UPS.slice(0, 1), twoWarmUps(lost), 'launch 02-warm-up-optimized'],
+  ['warms up again where nothing is wrong', WARM_UPS, twoWarmUps(open), 'launch 03-warm-up-baseline'],
   ['ends a block that has begun', ALL.slice(0, 5), { judgedAs: () => lost }, 'launch 06-block-2-baseline'],
 
   ['stops as decided at a look', UP_TO_BLOCK_1, { judgedAs: () => decided }, 'stop: decided'],
@@ -153,6 +156,11 @@ const facts: readonly (readonly [string, readonly Launched[], Partial<RunState>,
   ['goes on within the budget', UP_TO_BLOCK_1, withBudget(16), 'launch 05-block-2-optimized'],
   ['asks for the budget at looks alone', UP_TO_BLOCK_2, withBudget(1), 'launch 07-block-3-baseline'],
 ]
+
+function twoWarmUps(judged: Judged): Partial<RunState> {
+  const twice = { ...experiment, design: { ...experiment.design, warm_up_launches: 2 } }
+  return { experiment: twice, plan: planRuns(twice), judgedAs: () => judged }
+}
 
 function withBudget(gpuMinutes: number): Partial<RunState> {
   return { experiment: { ...experiment, design: { ...experiment.design, gpu_minutes: gpuMinutes } } }

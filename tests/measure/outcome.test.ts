@@ -1,7 +1,7 @@
 // A run is finished on proof alone: exit code 0 and whole metrics; everything else has a typed reason.
 
 import { describe, expect, test } from 'vitest'
-import { type LaunchEnd, outcomeOf, type RankFailure } from '../../src/measure/outcome.ts'
+import { isIdle, type LaunchEnd, outcomeOf, type RankFailure } from '../../src/measure/outcome.ts'
 import { metricsProblem } from '../../src/read/read-metrics.ts'
 import { aLaunchRecord, aPlannedRun, metricsLines, readMetricsLines } from '../fixtures/builders.ts'
 
@@ -172,4 +172,17 @@ test.each([
 ])('an exit without an error, after the last line %j, names the log and that line', (lastLine, message) => {
   const launch = aLaunchRecord({ lastLine }, ENDS['exit code 1'])
   expect(outcomeOf(run, launch, null)).toMatchObject({ message: expect.stringMatching(message) })
+})
+
+test('an exit with 0 and without a step may be told by what was printed last, and no other end is', () => {
+  const launch = aLaunchRecord({}, ENDS['exit code 0'])
+  const idleBy = (metrics: (typeof METRICS)[keyof typeof METRICS], of = launch) =>
+    isIdle(of, outcomeOf(run, of, metrics))
+  expect([METRICS.absent, METRICS.empty, METRICS.unread].map((metrics) => idleBy(metrics))).toEqual([
+    ...[true, true, true],
+  ])
+  expect([METRICS.whole, METRICS.truncated].map((metrics) => idleBy(metrics))).toEqual([false, false])
+  expect(idleBy(METRICS.absent, aLaunchRecord({}, ENDS['exit code 1']))).toBe(false)
+  const said = outcomeOf(run, { ...launch, lastLine: 'no gpus' }, METRICS.empty)
+  expect(said).toMatchObject({ reason: 'no-metrics', message: expect.stringMatching(/ends with: no gpus$/) })
 })

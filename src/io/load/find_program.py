@@ -16,8 +16,8 @@ def find(name):
     for part in rest:
         if spec is None or spec.submodule_search_locations is None:
             return None
-        first = f"{first}.{part}"
-        spec = importlib.machinery.PathFinder.find_spec(first, spec.submodule_search_locations)
+        # By its whole name, a folder without __init__.py would ask for its parent, which is not imported.
+        spec = importlib.machinery.PathFinder.find_spec(part, list(spec.submodule_search_locations))
     return spec
 
 

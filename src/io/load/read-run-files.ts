@@ -6,6 +6,7 @@ import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { messageOf } from '../../errors.ts'
 import { MAX_MACHINE_BYTES, type MachineRecord, readMachine } from '../../measure/machine-record.ts'
+import { checkMetrics } from '../../read/check-metrics.ts'
 import type { MetricsProblem } from '../../read/event-problems.ts'
 import { linesOf } from '../../read/lines.ts'
 import type { MetricsRecord } from '../../read/metrics-record.ts'
@@ -15,17 +16,39 @@ import { plainText } from '../system/sanitize.ts'
 
 /** What is wrong with the files becomes part of the record. `folder`: of the run. */
 export async function readRunMetrics(folder: string, reader: Reader): Promise<MetricsRecord> {
-  for (const file of reader.files) {
-    const problem =
-      (reader.collected && (await collectionProblem(folder))) ??
-      (await problemOf(join(folder, file), reader.maxBytes))
-    if (problem) return metricsProblem(problem.kind, problem.message)
-  }
+  const problem = await sourceProblem(folder, reader)
+  if (problem) return metricsProblem(problem.kind, problem.message)
   try {
     return await readMetrics(reader, (file) => createReadStream(join(folder, file)))
   } catch (error) {
     return metricsProblem('malformed', cannotBeRead(join(folder, reader.files[0]), error))
   }
+}
+
+/** All that is wrong with them, up to `most`: for a person who mends them. */
+export async function checkRunMetrics(
+  folder: string,
+  reader: Reader,
+  most: number,
+): Promise<readonly MetricsProblem[]> {
+  const problem = await sourceProblem(folder, reader)
+  if (problem) return [problem]
+  try {
+    return (await checkMetrics(reader, (file) => createReadStream(join(folder, file)), most)).problems
+  } catch (error) {
+    return [{ kind: 'malformed', message: cannotBeRead(join(folder, reader.files[0]), error) }]
+  }
+}
+
+/** Of the first file that cannot be opened. */
+async function sourceProblem(folder: string, reader: Reader): Promise<MetricsProblem | null> {
+  for (const file of reader.files) {
+    const problem =
+      (reader.collected && (await collectionProblem(folder))) ??
+      (await problemOf(join(folder, file), reader.maxBytes))
+    if (problem) return problem
+  }
+  return null
 }
 
 /** The same files as lines, to be kept in a record; null if one of them cannot be read: the outcome of the launch says why. */

@@ -5,6 +5,7 @@ import type { Experiment } from '../../config/experiment.ts'
 import type { TrainerInput } from '../../config/launch/trainer-input.ts'
 import { CancelledError } from '../../errors.ts'
 import {
+  isIdle,
   type LaunchEnd,
   type Launched,
   type LaunchRecord,
@@ -22,7 +23,7 @@ import type { Workspace } from '../folder/workspace.ts'
 import { readRunMetrics } from '../load/read-run-files.ts'
 import type { Machine } from '../machine/take-machine.ts'
 import { readErrorFiles } from '../process/log/error-files.ts'
-import { lastWords, readLogError } from '../process/log/log-error.ts'
+import { lastWords, readLastLine, readLogError } from '../process/log/log-error.ts'
 import { FileTail } from '../process/log/tail.ts'
 import { supervise } from '../process/supervisor.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
@@ -72,7 +73,11 @@ export async function launchRun(
     // Without its metrics the launch is not over.
     launch = { ...launch, result: { status: 'cancelled', wallSeconds: launch.result.wallSeconds } }
   }
-  return { launch, outcome: outcomeOf(run, launch, await readRunMetrics(files.directory, reader)) }
+  const metrics = await readRunMetrics(files.directory, reader)
+  const outcome = outcomeOf(run, launch, metrics)
+  if (!isIdle(launch, outcome)) return { launch, outcome }
+  const said = { ...launch, lastLine: await readLastLine(files.logFile) }
+  return { launch: said, outcome: outcomeOf(run, said, metrics) }
 }
 
 async function superviseRun(

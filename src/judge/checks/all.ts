@@ -3,7 +3,7 @@
 import { checkNoise } from '../noise/noise.ts'
 import type { VerdictInput } from '../verdict-input.ts'
 import { checkAa } from './aa.ts'
-import type { Check } from './check.ts'
+import { type Check, checkOf } from './check.ts'
 import { checkClocks } from './clocks.ts'
 import { checkCompletion } from './completion.ts'
 import { checkEqualWork } from './equal-work.ts'
@@ -12,6 +12,7 @@ import { checkCode } from './same-code.ts'
 import { checkSameMachine } from './same-machine.ts'
 import { checkSteadyState } from './steady-state.ts'
 import { checkData } from './work/same-data.ts'
+import { warmUpProblems } from './work/warm-ups.ts'
 
 export function checkAll(input: VerdictInput): [completion: Check, ...others: Check[]] {
   const { aa, noise } = input
@@ -24,15 +25,19 @@ export function checkAll(input: VerdictInput): [completion: Check, ...others: Ch
   ]
 }
 
-type Comparable = Pick<VerdictInput, 'experiment' | 'measured'> & Partial<Pick<VerdictInput, 'configs'>>
+type Comparable = Pick<VerdictInput, 'experiment' | 'measured'> &
+  Partial<Pick<VerdictInput, 'configs' | 'runs'>>
 
 /** Are the runs comparable at all? Equal work, one machine, a steady state, clocks that agree. */
-export function checkComparability({ experiment, measured, configs = null }: Comparable): Check[] {
-  return COMPARABILITY.map(([name, check]) =>
-    measured.length === 0
-      ? { name, status: 'inconclusive', detail: 'no measured run finished' }
-      : check({ experiment, measured, configs }),
-  )
+export function checkComparability({ experiment, measured, configs = null, runs = [] }: Comparable): Check[] {
+  const shown = measured.length === 0 ? warmUpProblems({ experiment, configs, runs }) : {}
+  return COMPARABILITY.map(([name, check]) => {
+    if (measured.length > 0) return check({ experiment, measured, configs })
+    const problems = (shown[name] ?? []).map((problem) => `warm-up launches: ${problem}`)
+    return problems.length > 0
+      ? checkOf(name, problems, '')
+      : { name, status: 'inconclusive', detail: 'no measured run finished' }
+  })
 }
 
 const COMPARABILITY = [

@@ -43,10 +43,15 @@ const COMPARED = [
 /** Files that Speedproof hashed are compared by a check of their own. */
 const IS_KNOWN = (provenance: Provenance) => provenance !== 'unknown' && provenance !== 'hashed'
 
-function equalWorkProblems(
+/**
+ * `of`: what the runs are. Steps of warm-up launches are not timed, and those that are short may end before what one of
+ * full length has, such as an evaluation.
+ */
+export function equalWorkProblems(
   experiment: Experiment,
   runs: readonly RunSummary[],
   configs: ResolvedConfigs | null,
+  of: 'measured' | 'warm-ups' | 'short warm-ups' = 'measured',
 ): string[] {
   const unequal = [
     describeDifference('readers of metrics', runs, (run) => run.reader),
@@ -54,7 +59,8 @@ function equalWorkProblems(
     ...(experiment.kind === 'recipe'
       ? []
       : [
-          describeDifference('attempted updates', runs, (run) => run.attemptedUpdates) ?? unequalWarmUp(runs),
+          describeDifference('attempted updates', runs, (run) => run.attemptedUpdates) ??
+            (of === 'measured' ? unequalWarmUp(runs) : null),
         ]),
     describeDifference('world sizes', runs, (run) => run.worldSize),
     describeDifference('parameter counts', runs, (run) => run.parameterCount),
@@ -64,7 +70,8 @@ function equalWorkProblems(
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
   const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
   const misplanned = runs.filter((run) => !isAsPlanned(run, processes))
-  const skipping = runs.filter((run) => run.skippedUpdates > MOST_SKIPPED * run.attemptedUpdates)
+  const whole = of === 'short warm-ups' ? [] : runs
+  const skipping = whole.filter((run) => run.skippedUpdates > MOST_SKIPPED * run.attemptedUpdates)
   const uncounted = runs.filter((run) => run.attemptedUpdates !== run.steps)
   const resumed = runs.filter((run) => run.resumedAtSteps.length > 0)
   return [
@@ -85,7 +92,7 @@ function equalWorkProblems(
       (run) =>
         `${run.runId}: ran with seed ${run.reportedSeed ?? 'unknown'} on ${run.worldSize ?? 'an unknown number of'} processes. Expected: seed ${run.seed} on ${processes}`,
     ),
-    ...evaluatedEarlyProblems(runs),
+    ...evaluatedEarlyProblems(whole),
     ...resumed.map(
       (run) =>
         `${run.runId}: was resumed after step ${run.resumedAtSteps.join(', ')}, so its times are not those of one process. Train it from start to end in one launch`,

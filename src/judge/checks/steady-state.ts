@@ -90,6 +90,17 @@ function periodProblems(run: RunSummary): string[] {
     : []
 }
 
+/** As many as the shortest warm-up takes. */
+const MIN_WARM_UP_STEPS = 10
+
+/** By any warm-up and however many runs follow. */
+export function tooFewSteps({ runId, steps, periodSteps, facts }: RunSummary): string[] {
+  const needed = MIN_WARM_UP_STEPS + Math.max(MIN_TIMED_STEPS, MIN_TIMED_PERIODS * periodSteps)
+  return facts.step_seconds === 'unknown' || steps >= needed
+    ? []
+    : [`${runId}: has ${steps} steps, expected at least ${needed}. Make the run longer`]
+}
+
 /**
  * A trend of one run may be luck, and then widens the interval like all luck; a trend that the runs of a variant share
  * is not luck. So each run is one number, and the whole interval of their mean must lie beyond 2%.

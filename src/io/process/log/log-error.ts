@@ -62,6 +62,12 @@ export async function readRankExit(logFile: string): Promise<NonNullable<LaunchR
   return rank === null || exitCode === null ? null : { rank, exitCode }
 }
 
+/** For a person who tries a training: the last that it printed, line by line. */
+export async function readLastLines(logFile: string, most: number): Promise<string[]> {
+  const lines = (await readLines(logFile)).filter((line) => line.trim() !== '' && !OF_TORCHRUN.test(line))
+  return lines.slice(-most).map((line) => line.slice(0, MAX_MESSAGE_CHARACTERS))
+}
+
 /** What the program printed last, such as the reason for its exit; null if there is no line of it. */
 export async function readLastLine(logFile: string): Promise<string | null> {
   const lines = await readLines(logFile)
