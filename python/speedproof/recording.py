@@ -18,7 +18,7 @@ from speedproof.clock import Clock, seconds_since_process_start
 from speedproof.metrics_file import MetricsFile, write_reason
 from speedproof.ranks import Ranks, Row
 
-# Each window of steps is shared by all ranks, which belongs to no step: of short steps it would hide a part.
+# To write a window and to gather it from all ranks belongs to no step: of short steps it hides a part.
 LEAST_STEPS, MOST_STEPS = 20, 500
 WINDOW_SECONDS = 5.0
 NO_STEP = (
@@ -203,7 +203,7 @@ class Recording:
                 "skipped": [step.is_skipped() for step in steps],
             }
         )
-        if self.ranks.waits:
+        if self.ranks.waits or self.ranks.size == 1:  # else the ranks do not know each other's windows
             mean = math.fsum(leading["seconds"]) / count
             self._window = min(max(LEAST_STEPS, round(WINDOW_SECONDS / max(mean, 1e-9))), MOST_STEPS)
         self._combine()
