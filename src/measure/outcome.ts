@@ -1,5 +1,6 @@
 // What became of one run: finished with a whole record, or failed for a typed reason.
 import type { PlannedRun } from '../plan/plan.ts'
+import type { RunEnd } from '../read/events.ts'
 import { type CompleteMetrics, isComplete, type MetricsRecord } from '../read/metrics-record.ts'
 import { duration } from '../text/numbers.ts'
 
@@ -135,7 +136,7 @@ export function outcomeOf(
   if (result.status === 'timed-out' && metrics?.problem?.kind === 'too-large')
     return failed('bad-metrics', metrics.problem.message)
   if (result.status === 'timed-out') {
-    const reason = metrics?.end ? 'no-exit' : 'timed-out'
+    const reason = reportedEnd(metrics) === null ? 'timed-out' : 'no-exit'
     return failed(reason, timeoutText(launch, result.wallSeconds, metrics, log))
   }
   if (metrics?.problem?.kind === 'not-finite') return failed('diverged', metrics.problem.message)
@@ -183,6 +184,13 @@ function saidText({ lastLine }: LaunchRecord, log: string): string {
   return lastLine === null ? `; the trainer printed nothing into ${log}` : `; ${log} ends with: ${lastLine}`
 }
 
+/** These read the trainer's own events; the others infer the end from the last line, however far the training was. */
+const READERS_OF_EVENTS = ['speedproof', 'recorder']
+
+function reportedEnd(metrics: MetricsRecord | null): RunEnd | null {
+  return metrics !== null && READERS_OF_EVENTS.includes(metrics.reader) ? metrics.end : null
+}
+
 /** Evaluation and saving can take longer than the steps between two reports. */
 const SILENT_GAPS = 10
 const SILENT_SECONDS = 60
@@ -195,8 +203,9 @@ function timeoutText(
 ): string {
   const limit = duration(wallSeconds)
   const said = saidText(launch, log)
-  if (metrics?.end) {
-    const { total_seconds: seconds } = metrics.end
+  const end = reportedEnd(metrics)
+  if (end !== null) {
+    const { total_seconds: seconds } = end
     const after = seconds === undefined ? '' : ` after ${duration(seconds)}`
     return `training finished${after}, but its process did not exit within its limit of ${limit}. Look for a thread, a worker or a process group that is not shut down${said}`
   }
@@ -222,7 +231,7 @@ function describe(failure: RankFailure, metrics: MetricsRecord | null, log: stri
 
 function stepText({ step }: RankFailure, metrics: MetricsRecord | null): string | null {
   if (step !== null) return `step ${step}`
-  if (metrics?.end) return 'after the last step'
+  if (reportedEnd(metrics) !== null) return 'after its end'
   const reported = metrics?.steps.seconds.length ?? 0
   return reported === 0 ? null : `after reported step ${reported}`
 }

@@ -25,8 +25,15 @@ export async function readLogLines(path: string): Promise<LogLine[]> {
   return linesOf(await readTail(path))
 }
 
+/** Nothing goes on across a lone carriage return: what follows is drawn over the line, so an empty one stands between. */
 export function linesOf(text: string): LogLine[] {
-  return text.split(/\r\n|\n|\r/).map((raw) => {
+  const lines = text.split(/\r\n|\n/).flatMap((line) =>
+    line
+      .split('\r')
+      .flatMap((part) => [part, ''])
+      .slice(0, -1),
+  )
+  return lines.map((raw) => {
     const line = withoutBar(plainText(raw.slice(0, MAX_LINE_CHARACTERS)).trimEnd())
     const outer = withoutPrefix({ rank: null, text: line })
     // torchrun's --tee comes before torch's own.

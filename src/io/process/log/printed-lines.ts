@@ -29,7 +29,8 @@ export function lastPrinted(lines: readonly LogLine[], rank: number | null = nul
     .filter((line) => rank === null || line.rank === null || line.rank === rank)
     .map(({ text }) => text)
   const withoutBars = own.filter((text) => !ONLY_BAR.test(text))
-  const block = lastBlock(withoutBars.some(isReason) ? withoutBars : own)
+  const bars = own.map((text) => text.trim()).filter((text) => ONLY_BAR.test(text))
+  const block = withoutBars.some(isReason) ? lastBlock(withoutBars) : bars.slice(-1)
   // Two ranks may say the same.
   const different = block.filter((text, index) => !block.includes(text, index + 1))
   return different.length === 0 ? null : different.join(' / ').slice(-MAX_CHARACTERS).toWellFormed()

@@ -124,7 +124,10 @@ function readTraceback(
   const line = lines[position]
   const named = NAME.exec(line?.text ?? '')
   if (line === undefined || named === null) return { exception: null, next: Math.max(position, start + 1) }
-  const more = messageLines(lines.slice(position + 1, position + 1 + MAX_MESSAGE_LINES))
+  const below = lines.slice(position + 1, position + 1 + MAX_MESSAGE_LINES)
+  // Of two processes, both lines may come after both tracebacks.
+  const same = below.findIndex(({ text }) => text === line.text)
+  const more = messageLines(same < 0 ? below : below.slice(0, same))
   const message = [named[2] ?? '', ...more].join(' ').replaceAll(/\s+/g, ' ').trim()
   const text = message === '' ? (named[1] ?? '') : `${named[1]}: ${message}`
   const exception = {
