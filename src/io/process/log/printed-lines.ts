@@ -24,8 +24,7 @@ export function isOfWarning(text: string): boolean {
 
 /** Up to three lines of one block, such as the reason for an exit; null if there is none. `rank`: of the others nothing is taken. */
 export function lastPrinted(lines: readonly LogLine[], rank: number | null = null): string | null {
-  const own = lines
-    .slice(0, startOfReport(lines))
+  const own = beforeReport(lines)
     .filter((line) => rank === null || line.rank === null || line.rank === rank)
     .map(({ text }) => text)
   const withoutBars = own.filter((text) => !ONLY_BAR.test(text))
@@ -61,9 +60,9 @@ function isReason(text: string): boolean {
   return !TRACEBACK.test(text) && !OF_LOGGING.test(text) && !/^\s|^$/.test(text)
 }
 
-/** torchrun's own traceback. */
-function startOfReport(lines: readonly LogLine[]): number | undefined {
+/** What stands above torchrun's own traceback. */
+export function beforeReport(lines: readonly LogLine[]): readonly LogLine[] {
   const failed = lines.findLastIndex(({ text }) => OF_AGENT.test(text))
   const start = lines.slice(0, Math.max(failed, 0)).findLastIndex(({ text }) => TRACEBACK.test(text))
-  return start < 0 ? undefined : start
+  return start < 0 ? lines : lines.slice(0, start)
 }

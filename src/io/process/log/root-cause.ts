@@ -5,8 +5,8 @@ import { causeOf, isConsequence } from './failure-kind.ts'
 import { type RankExit, readLauncherReport, signalOf } from './launcher-report.ts'
 import { type LogLine, readLogLines } from './log-lines.ts'
 import { faultLocation, memoryWords, nativeWords } from './native-words.ts'
-import { lastPrinted } from './printed-lines.ts'
-import { type LoggedException, readExceptions } from './traceback.ts'
+import { beforeReport, lastPrinted } from './printed-lines.ts'
+import { type LoggedException, outsideTracebacks, readExceptions } from './traceback.ts'
 
 export interface Traces {
   readonly logFile: string
@@ -128,7 +128,9 @@ function unexplained(
   exit: RankExit | null,
   others: readonly RankFailure[],
 ): Findings {
-  const lastLine = lastPrinted(lines, exit?.rank)
+  // The tracebacks are of ranks that failed later.
+  const own = beforeReport(lines)
+  const lastLine = lastPrinted(outsideTracebacks(own), exit?.rank) ?? lastPrinted(own, exit?.rank)
   const cause = lastLine === null ? 'error' : causeOf(lastLine)
   if (lastLine !== null && cause !== 'error') {
     return { errors: [{ rank: exit?.rank ?? null, cause, message: lastLine, step: null }, ...others] }

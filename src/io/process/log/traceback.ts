@@ -15,7 +15,7 @@ const MAX_MESSAGE_LINES = 12
 
 const HEADER = /^(?:Original |Exception Group )?Traceback \(most recent call last\):$/
 const FRAME = /^\s+File "([^"]*)", line (\d+)(?:, in (.*))?$/
-const NAME = /^([A-Za-z_][\w.]*)(?:: ?(.*))?$/
+const NAME = /^([A-Za-z_][\w.]*)(?::(?: (.*))?)?$/
 /** What is printed without a traceback is taken for an exception by its name alone. torchrun's own says only that a worker failed. */
 const BARE = /^(?!.*ChildFailedError)[\w.]*(?:Error|Exception|Interrupt|Exit)(?::.*)?$/
 const DIRECT_CAUSE = /^The above exception was the direct cause of the following exception:$/
@@ -47,6 +47,21 @@ export function readMessage(message: string): LoggedException | null {
 
 export function lastException(traceback: string): LoggedException | null {
   return readExceptions(linesOf(traceback)).at(-1) ?? null
+}
+
+/** With tracebacks left empty, up to the first line of each exception: other processes print where its message goes on. */
+export function outsideTracebacks(lines: readonly LogLine[]): LogLine[] {
+  const inside = new Set<number>()
+  for (const sequence of sequences(lines).values()) {
+    for (let position = 0; position < sequence.length; position++) {
+      if (!isStart(sequence, position)) continue
+      const end = exceptionAt(sequence, position)
+      for (; position <= end && position < sequence.length; position++)
+        inside.add(sequence[position]?.index ?? -1)
+      position--
+    }
+  }
+  return lines.map((line, index) => (inside.has(index) ? { ...line, text: '' } : line))
 }
 
 interface Found extends LoggedException {
@@ -118,9 +133,8 @@ function readTraceback(
   lines: readonly NumberedLine[],
   start: number,
 ): { exception: Found | null; next: number } {
-  const body: string[] = []
-  let position = HEADER.test(lines[start]?.text ?? '') ? start + 1 : start
-  while (/^\s+\S/.test(lines[position]?.text ?? '')) body.push(lines[position++]?.text ?? '')
+  const position = exceptionAt(lines, start)
+  const body = lines.slice(start, position).map(({ text }) => text)
   const line = lines[position]
   const named = NAME.exec(line?.text ?? '')
   if (line === undefined || named === null) return { exception: null, next: Math.max(position, start + 1) }
@@ -137,6 +151,13 @@ function readTraceback(
     end: line.index,
   }
   return { exception, next: position + 1 + more.length }
+}
+
+/** Below a traceback's frames, whatever stands there. */
+function exceptionAt(lines: readonly NumberedLine[], start: number): number {
+  let position = HEADER.test(lines[start]?.text ?? '') ? start + 1 : start
+  while (/^\s+\S/.test(lines[position]?.text ?? '')) position++
+  return position
 }
 
 /** Of the lines below an exception's first one, those that go on with its message. */

@@ -90,6 +90,17 @@ test('an exception without a rank that another rank has in its error file is not
   expect(lastLine).toContain('no such file')
 })
 
+test('the text of an exit is found above the traceback of a rank that lost it', async () => {
+  const traceback = ['Traceback (most recent call last):', '  File "t.py", line 3, in f', GONE]
+  for (const log of [
+    ['no such file', ...traceback],
+    [...traceback, 'no such file'],
+  ]) {
+    const { lastLine, rankExit } = await findings([...log, ...report(exit(1, 1))], { 0: GONE })
+    expect([lastLine, rankExit?.rank]).toEqual(['no such file', 1])
+  }
+})
+
 test.each([
   ['torchrun', 1, report(exit(1, -11)), { rank: 1, message: 'ended by SIGSEGV' }],
   ['torchrun over a shell', 1, report(exit(1, 137)), { rank: 1, message: 'ended by SIGKILL' }],
