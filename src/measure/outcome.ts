@@ -179,7 +179,7 @@ export function exitText(launch: LaunchRecord, exitCode: number, log: string): s
   return lastLine === undefined ? `${code}; see ${log}` : `${code}${saidText(launch, log)}`
 }
 
-function saidText({ lastLine }: LaunchRecord, log: string): string {
+export function saidText({ lastLine }: LaunchRecord, log: string): string {
   if (lastLine === undefined) return ''
   return lastLine === null ? `; the trainer printed nothing into ${log}` : `; ${log} ends with: ${lastLine}`
 }
@@ -220,13 +220,17 @@ function timeoutText(
 }
 
 function describe(failure: RankFailure, metrics: MetricsRecord | null, log: string): string {
-  const { rank, message, location } = failure
+  const { rank, message } = failure
   const place = [rank === null ? null : `rank ${rank}`, stepText(failure, metrics)].filter(
     (part) => part !== null,
   )
-  const text = location === undefined ? message : `${message} at ${location}; see ${log}`
   const hint = message.endsWith('SIGKILL') ? '. The kernel does that when memory runs out; see dmesg' : ''
-  return `${place.length > 0 ? `${place.join(', ')}: ` : ''}${text}${hint}`
+  return `${place.length > 0 ? `${place.join(', ')}: ` : ''}${errorText(failure, log)}${hint}`
+}
+
+/** `log`: its path in the output folder. */
+export function errorText({ message, location }: RankFailure, log: string): string {
+  return location === undefined ? message : `${message} at ${location}; see ${log}`
 }
 
 function stepText({ step }: RankFailure, metrics: MetricsRecord | null): string | null {
