@@ -203,6 +203,9 @@ function timeoutText(
 ): string {
   const limit = duration(wallSeconds)
   const said = saidText(launch, log)
+  const [error] = launch.errors
+  if (error)
+    return `${describe(error, metrics, log)}. After that error the launch did not end within its limit of ${limit}`
   const end = reportedEnd(metrics)
   if (end !== null) {
     const { total_seconds: seconds } = end

@@ -161,6 +161,17 @@ test('a training that is done but does not exit needs no longer limit', () => {
   expect(outcome).not.toMatchObject({ message: expect.stringContaining('timeout_minutes') })
 })
 
+test('an error after which the launch did not end is the reason, and no longer limit', () => {
+  const errors: RankFailure[] = [{ rank: 1, cause: 'error', message: 'ValueError: no batch', step: 3 }]
+  const outcome = outcomeOf(
+    run,
+    aLaunchRecord({ errors, lastLine: 'bye' }, ENDS['time-out']),
+    METRICS.truncated,
+  )
+  const message = expect.stringMatching(/^rank 1, step 3: ValueError: no batch.* 1 h 00 min$/)
+  expect(outcome).toMatchObject({ reason: 'timed-out', message })
+})
+
 test('an end that a reader infers from the last line is no end', () => {
   expect(verdictOf(ENDS['time-out'], { ...METRICS.whole, reader: 'log' })).toBe('timed-out')
 })

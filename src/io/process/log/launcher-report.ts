@@ -69,10 +69,13 @@ function exitOf(rank: number, code: number): RankExit {
   return { rank, exitCode: signal === null ? code : null, signal }
 }
 
+/** Of SIGABRT, SIGBUS, SIGKILL and SIGSEGV. Other codes above 128 are a program's own. */
+const CODES_OF_SHELL = [134, 135, 137, 139]
+
 /** Python gives -N for signal N; a shell in between gives 128 + N. */
 export function signalOf(code: number): string | null {
+  if (code >= 0 && !CODES_OF_SHELL.includes(code)) return null
   const number = code < 0 ? -code : code - 128
-  if (number <= 0) return null
   const [name] = Object.entries(constants.signals).find(([, value]) => value === number) ?? []
   return name ?? (code < 0 ? `signal ${number}` : null)
 }

@@ -73,13 +73,25 @@ function suspectOf(
   // torch names the rank only where there is a process group; of another rank's error file this is the same once more.
   const unnamed = exceptions.filter(({ rank, text }) => rank === null && !isCopied(text, files))
   const last = unnamed.at(-1)
-  if (!isRoot || last === undefined || isConsequence(last.text)) return { exit, error: null }
+  if (!isRoot || last === undefined) return { exit, error: null }
+  // Whose it is, nothing tells: what the rank printed may be the reason too.
+  if (isConsequence(last.text)) return { exit, error: withPrinted(failureOf(last), lines) }
   const isCertain = unnamed.every(({ text }) => text === last.text)
   return { exit, error: failureOf(isCertain ? { ...last, rank: exit.rank } : last) }
 }
 
+/** Long messages are cut, and the log has the class with its module before it. */
+const ENOUGH_CHARACTERS = 200
+
 function isCopied(text: string, files: readonly RankError[]): boolean {
-  return files.some(({ message }) => text.endsWith(message))
+  return files.some(({ message }) => message !== '' && text.includes(message.slice(0, ENOUGH_CHARACTERS)))
+}
+
+function withPrinted(failure: RankFailure, lines: readonly LogLine[]): RankFailure {
+  const printed = lastPrinted(outsideTracebacks(beforeReport(lines)))
+  return printed === null
+    ? failure
+    : { ...failure, message: `${failure.message}; beside it the log has: ${printed}` }
 }
 
 /** Ranks that the launcher did not wait for. */
@@ -92,12 +104,9 @@ function fromLog(exits: readonly RankExit[], exceptions: readonly LoggedExceptio
   )
 }
 
-/** A shell between us and a program gives 128 + N for one that signal N ended; other codes above 128 are a program's own. */
-const OF_SHELL = [134, 135, 137, 139]
-
 /** Without a launcher that tells; null for a signal that was seen. */
 function fromSignal(lines: readonly LogLine[], code: number | null): Suspect[] {
-  const signal = code === null || !OF_SHELL.includes(code) ? null : signalOf(code)
+  const signal = code === null ? null : signalOf(code)
   if (signal !== null) return [{ exit: null, error: signalled(null, signal, lines) }]
   const words = code === null ? nativeWords(lines) : null
   if (words === null) return []

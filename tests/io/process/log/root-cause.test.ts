@@ -83,6 +83,12 @@ test('an exception without a rank is of the rank at fault, unless ranks have dif
   expect(different.errors).toMatchObject([{ rank: null }])
 })
 
+test('a lost connection that no rank owns is told with what was printed beside it', async () => {
+  const traceback = ['Traceback (most recent call last):', '  File "t.py", line 3, in f', GONE]
+  const { errors } = await findings(['no such file', ...traceback, ...report(exit(1, 1))])
+  expect(errors).toMatchObject([{ rank: null, message: expect.stringMatching(/peer.*no such file$/) }])
+})
+
 test('an exception without a rank that another rank has in its error file is not of the rank at fault', async () => {
   const log = ['ValueError: a', 'no such file', ...report(exit(1, 1))]
   const { rankExit, lastLine } = await findings(log, { 0: 'ValueError: a' })
