@@ -78,7 +78,6 @@ test.each(NAMES)('%s', async (name) => {
   if (outcome.status !== 'failed') throw new Error(`${name}: ${outcome.status}`)
   const { reason, rank, says, never } = given.expect
   expect(outcome).toMatchObject({ reason })
-  if (process.env.SHOW) console.log(`${name}: ${outcome.message}`)
   for (const text of says) expect(outcome.message).toContain(text)
   for (const text of never) expect(outcome.message).not.toContain(text)
   if (rank !== undefined) expect(outcome.message).toMatch(new RegExp(`\\brank ${rank}\\b`))
@@ -89,6 +88,8 @@ test('most of the logs are of real programs, and the others say where they are f
   const cases = await Promise.all(NAMES.map(readCase))
   const made = cases.filter(({ origin }) => origin.startsWith('made by programs/'))
   const byHand = cases.filter(({ origin }) => !made.some((one) => one.origin === origin))
+  const programs = (await readdir(join(LOGS, 'programs'))).filter((name) => name.endsWith('.py'))
+  expect(made.map(({ origin }) => /programs\/(\S+)/.exec(origin)?.[1])).toEqual(programs.sort())
   expect(cases.length).toBeGreaterThanOrEqual(40)
   expect(made.length).toBeGreaterThanOrEqual(30)
   for (const { origin, source } of byHand) expect([origin, source]).toEqual(['by hand', expect.any(String)])
