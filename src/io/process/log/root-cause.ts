@@ -91,7 +91,7 @@ function withPrinted(failure: RankFailure, lines: readonly LogLine[]): RankFailu
   const printed = lastPrinted(outsideTracebacks(beforeReport(lines)))
   return printed === null
     ? failure
-    : { ...failure, message: `${failure.message}; beside it the log has: ${printed}` }
+    : { ...failure, message: `${failure.message}; the log also has: ${printed}` }
 }
 
 /** Ranks that the launcher did not wait for. */
