@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { lockHost } from '../../src/io/machine/lock.ts'
 import { anExperiment, anExperimentByTorchrun, TRAINERS } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
-import { PYTHON } from '../fixtures/processes/launching.ts'
+import { isLocked, PYTHON } from '../fixtures/processes/launching.ts'
 import { processesIn } from './processes.ts'
 import type { RunningAction } from './runner.ts'
 import { startMeasuring, startServices } from './speedproof.ts'
@@ -25,6 +25,8 @@ export interface KillRecord extends Kill {
   mainEndedBy: string
   postExitCode: number | null
   processesLeft: number
+  /** What forks and exits without pause has no process id for long, but a lock. */
+  isForkingLeft: boolean
   isLockHeld: boolean
   /** Launches before the last that was started: each was saved before the next began. */
   launchesDone: number
@@ -68,6 +70,7 @@ export async function endAfter(kill: Kill, launcher: Launcher): Promise<KillReco
     mainEndedBy,
     postExitCode: post?.exitCode ?? null,
     processesLeft: processesIn(folder).length,
+    isForkingLeft: await isLocked(join(folder, 'forking.lock')),
     isLockHeld: await isLockHeld(action.temp),
     launchesDone: Math.max(0, started - 1),
     launchesKept: await keptLaunches(folder),

@@ -2,14 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../errors.ts'
 import type { LaunchEnd } from '../../measure/outcome.ts'
-import { packageRoot } from '../system/package-root.ts'
 import { LineSplitter } from './log/line-splitter.ts'
-import { MARKER_VARIABLE } from './sweep.ts'
+import { MARKER_VARIABLE, REAPER } from './sweep.ts'
 
 export interface ReaperRequest {
   /** Program and arguments. The program is looked up in the PATH of `environment`. */
@@ -31,8 +29,8 @@ export interface Reaper {
   output: readonly Readable[]
   /** Fulfilled when the reaper is gone; what it could not end may be left. */
   end: Promise<CommandEnd>
-  /** It is gone, and never said that nothing of the command is left: it was killed, or it gave up. */
-  hasGivenUp(): boolean
+  /** Nothing of the command is left, as it has said, or nothing was ever started. */
+  isClean(): boolean
   /** Asks the reaper to end the command and all that descends from it. */
   terminate(): void
 }
@@ -71,15 +69,16 @@ export async function startReaper(request: ReaperRequest, marker: string): Promi
     return commandEnd(request, report, code, signal, ((report.endedAt ?? exitedAt) - startedAt) / 1000)
   })
   const output = [streamOf(child, DESCRIPTORS.stdout), streamOf(child, DESCRIPTORS.stderr)]
-  const hasGivenUp = () =>
-    hasEnded(child) && report.hasStarted && report.failure === undefined && !report.isClean
-  return { status: 'running', output, end, hasGivenUp, terminate: () => terminate(child) }
+  const isClean = () => {
+    const isUnstarted = report.failure !== undefined || (hasEnded(child) && !report.hasStarted)
+    return report.isClean || isUnstarted
+  }
+  return { status: 'running', output, end, isClean, terminate: () => terminate(child) }
 }
 
 function spawnReaper(request: ReaperRequest, marker: string): ChildProcess {
-  const reaper = join(packageRoot(), 'src', 'io', 'process', 'reaper.py')
   // -I and -S: neither PYTHONPATH nor anything in the working directory or site-packages runs in the reaper.
-  const reaperArguments = ['-I', '-S', reaper, String(process.pid), ...request.command]
+  const reaperArguments = ['-I', '-S', REAPER, String(process.pid), ...request.command]
   return spawn(request.python, reaperArguments, {
     cwd: request.workingDirectory,
     env: { ...request.environment, [MARKER_VARIABLE]: marker },
@@ -139,6 +138,8 @@ function terminate(child: ChildProcess): void {
   // The number of a process that has ended may belong to another one by now.
   if (child.pid === undefined || hasEnded(child)) return
   process.kill(-child.pid, 'SIGTERM')
+  // A training may have stopped it.
+  process.kill(-child.pid, 'SIGCONT')
 }
 
 function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {

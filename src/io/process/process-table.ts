@@ -20,6 +20,11 @@ export function hasVariable(pid: number, name: string, value: string): boolean {
   return environment !== undefined && `\0${environment}`.includes(`\0${name}=${value}\0`)
 }
 
+/** True when the process was started with this program or argument. */
+export function hasArgument(pid: number, argument: string): boolean {
+  return readProc(`/proc/${pid}/cmdline`)?.split('\0').includes(argument) ?? false
+}
+
 /** The given roots and all that descends from them. */
 export function withDescendants(roots: ReadonlySet<number>, processes: readonly Process[]): Set<number> {
   const children = Map.groupBy(processes, (process) => process.parent)

@@ -6,8 +6,8 @@ It ends as the command did: with the same exit code, or by the same signal. On S
 what it gets when its parent dies, it ends the command first and then dies by SIGTERM.
 
 File descriptor 3 tells the parent what an exit code cannot: `starting`, then `ended` when the command
-itself is over (its orphans may take longer) and `clean` when nothing of it is left, or `failed REASON`
-with exit code 127. A reaper that ends without `clean` may have left what only it could find.
+itself is over (its orphans may take longer) and `clean` when the kernel says that no child is left, or
+`failed REASON` with exit code 127. A reaper that ends without `clean` may have left what only it could find.
 
 Only Linux has sub-reapers, parent-death signals and /proc. Elsewhere the command's process group is all
 that is ended, and a parent that dies leaves the command running.
@@ -20,6 +20,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h, as the next
@@ -27,6 +28,9 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE_SECONDS = 3.0  # the supervisor loses patience after 4
 SURRENDER_SECONDS = 30.0  # stuck in a driver, a process outlives SIGKILL; waiting longer would not end it
 POLL_SECONDS = 0.02
+MOST_REAPED = 256  # at a time: what forks and exits without pause would never let the loop end
+# __WALL of linux/wait.h: children that end without SIGCHLD too
+ANY_KIND = 0x40000000 if sys.platform == "linux" else 0
 CONTROL_DESCRIPTOR = 3
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 WATCHED_SIGNALS = STOP_SIGNALS | {signal.SIGCHLD}
@@ -90,41 +94,84 @@ def start(command: list[str]) -> int:
 def wait_for(child: int) -> int | None:
     """Waits for the child's status; None when this process was told to stop first."""
     while True:
-        ended = reap()
+        ended, is_more = reap()
         if child in ended:
             return ended[child]
-        if signal.sigwait(WATCHED_SIGNALS) in STOP_SIGNALS:
+        # Children that wait to be collected send no second signal.
+        wanted = signal.sigpending() & WATCHED_SIGNALS if is_more else WATCHED_SIGNALS
+        if wanted and signal.sigwait(wanted) in STOP_SIGNALS:
             return None
 
 
-def reap() -> dict[int, int]:
-    """Collects the status of every child that has ended, adopted ones too."""
+def reap() -> tuple[dict[int, int], bool]:
+    """Collects the status of children that have ended, adopted ones too, and tells whether there are more."""
     ended: dict[int, int] = {}
-    while True:
+    while len(ended) < MOST_REAPED:
         try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+            pid, status = os.waitpid(-1, os.WNOHANG | ANY_KIND)
         except ChildProcessError:
-            return ended
+            return ended, False
         if pid == 0:
-            return ended
+            return ended, False
         ended[pid] = status
+    return ended, True
 
 
 def end_descendants(child: int) -> bool:
-    """Returns False where some outlive SIGKILL."""
+    """Returns False where some outlive SIGKILL, or fork faster than they can be ended."""
     for pid in living_descendants(child):
         send(pid, signal.SIGTERM)
     now = time.monotonic()
     deadline, surrender = now + GRACE_SECONDS, now + SURRENDER_SECONDS
-    while True:
-        reap()
-        left = living_descendants(child)
-        if not left or time.monotonic() >= surrender:
-            return not left
-        if time.monotonic() >= deadline:
-            for pid in left:
-                send(pid, signal.SIGKILL)
-        time.sleep(POLL_SECONDS)
+    while not is_childless(child):
+        now = time.monotonic()
+        if now >= surrender:
+            return False
+        if now >= deadline:
+            kill_children(child)
+        ended, _ = reap()
+        # Where one has ended another may be born: without a pause the next look comes before its own births.
+        if not (ended and now >= deadline):
+            time.sleep(POLL_SECONDS)
+    return True
+
+
+def is_childless(child: int) -> bool:
+    """Asks the kernel: /proc does not show what forks and exits meanwhile, but an orphan is ours at once."""
+    if sys.platform != "linux":
+        return not send(-child, 0)
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT | ANY_KIND)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def kill_children(child: int) -> None:
+    """Sends SIGKILL to every child and its process group: what they leave is a child the next time.
+
+    A signal to a group reaches what a member forks meanwhile. A child that has ended keeps its group's
+    number until it is reaped, so that the number is nobody else's.
+    """
+    if sys.platform != "linux":
+        send(-child, signal.SIGKILL)
+        return
+    for pid in children():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            group = os.getpgid(pid)
+            # Each command is started in a session of its own, and nothing joins a group of another session.
+            if group not in (0, os.getpgrp()):
+                os.killpg(group, signal.SIGKILL)
+        send(pid, signal.SIGKILL)
+
+
+def children() -> list[int]:
+    """Lists the children of this process, where the kernel can those that are not reaped yet too."""
+    me = os.getpid()
+    try:
+        return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]
+    except OSError:  # a kernel without CONFIG_PROC_CHILDREN
+        return [pid for pid, parent in living_with_parents() if parent == me]
 
 
 def living_descendants(child: int) -> list[int]:
@@ -134,19 +181,23 @@ def living_descendants(child: int) -> list[int]:
 
 
 def descendants(root: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            parent = living_parent(folder)
-            if parent is not None:
-                children.setdefault(parent, []).append(int(folder.name))
+    children_of: dict[int, list[int]] = {}
+    for pid, parent in living_with_parents():
+        children_of.setdefault(parent, []).append(pid)
     found: list[int] = []
     queue = [root]
     while queue:
-        born = children.get(queue.pop(), [])
+        born = children_of.get(queue.pop(), [])
         found += born
         queue += born
     return found
+
+
+def living_with_parents() -> Iterator[tuple[int, int]]:
+    for folder in Path("/proc").iterdir():
+        parent = living_parent(folder) if folder.name.isdigit() else None
+        if parent is not None:
+            yield int(folder.name), parent
 
 
 def living_parent(folder: Path) -> int | None:

@@ -22,8 +22,11 @@ export interface LaunchHooks {
   onStart?: (marker: string) => void | Promise<void>
 }
 
-/** The runner ends us 10 s after its first signal. The reaper needs 3 s for those that ignore SIGTERM. */
-const PATIENCE_MILLISECONDS = 4000
+/**
+ * For the reaper, which needs 3 s for those that ignore SIGTERM and gives up after 30. The runner ends us 10 s after the
+ * first signal of a cancel.
+ */
+const PATIENCE_MILLISECONDS = { 'after a cancel': 6000, otherwise: 35_000 } as const
 const DRAIN_MILLISECONDS = 2000
 
 /** Rejects only for our own bugs, and with RunError for a process that is left, or may be. */
@@ -52,7 +55,7 @@ async function superviseRunning(
     // drained is in the race only to bring its failure to light at once.
     return await Promise.race([reaper.end, stop.requested, drained.then(() => reaper.end)])
   } finally {
-    const isClean = await endTree(reaper, marker)
+    const isClean = await endTree(reaper, marker, hooks.cancelled)
     await finishOutput(drained, reaper.output)
     if (!isClean) refuseUnclean()
   }
@@ -81,20 +84,36 @@ function stopRequest(cancelled: AbortSignal, timeoutSeconds: number): StopReques
 }
 
 /**
- * Asks the reaper first: it alone sees every descendant, and gives a training time to end on its own. False if it was
- * killed before it had seen the last one go; one that our own sweep ends is still there to be found with all below it.
+ * Asks the reaper first: it alone sees every descendant, and gives a training time to end on its own. False unless it
+ * says that nothing is left: what it had not seen go may be out of the reach of our own sweep.
  */
-async function endTree(reaper: Reaper, marker: string): Promise<boolean> {
+async function endTree(reaper: Reaper, marker: string, cancelled: AbortSignal): Promise<boolean> {
   reaper.terminate()
-  await Promise.race([reaper.end, sleep(PATIENCE_MILLISECONDS, undefined, { ref: false })])
-  const isClean = !reaper.hasGivenUp()
+  using patience = patienceUntil(cancelled)
+  await Promise.race([reaper.end, patience.over])
+  const isClean = reaper.isClean()
   await sweep(marker)
   return isClean
 }
 
+function patienceUntil(cancelled: AbortSignal): Disposable & { over: Promise<void> } {
+  const { promise: over, resolve } = Promise.withResolvers<void>()
+  const timers = [setTimeout(resolve, PATIENCE_MILLISECONDS.otherwise)]
+  const shorten = () => void timers.push(setTimeout(resolve, PATIENCE_MILLISECONDS['after a cancel']))
+  cancelled.addEventListener('abort', shorten)
+  if (cancelled.aborted) shorten()
+  return {
+    over,
+    [Symbol.dispose]() {
+      cancelled.removeEventListener('abort', shorten)
+      for (const timer of timers) clearTimeout(timer)
+    },
+  }
+}
+
 function refuseUnclean(): never {
   throw new RunError(
-    'a process of the training may be left: reaper.py was killed or gave up. Only it finds a process that has cleared its environment. Look for the process with ps and end it. Then find out whether the training or a lack of memory ended reaper.py',
+    'a process of the training may be left: reaper.py did not say that the last one is gone. It was ended, or a process would not end, or it started others faster than they could be ended. Look for it with ps and end it, or restart the machine. Then find out what the training starts',
   )
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,10 +8,12 @@ import { describe, expect, test } from 'vitest'
 import { RunError } from '../../../src/errors.ts'
 import { listProcesses } from '../../../src/io/process/process-table.ts'
 import { supervise } from '../../../src/io/process/supervisor.ts'
+import { sweepAfterReaper } from '../../../src/io/process/sweep.ts'
 import {
   aFolder,
   aLaunch,
   FAMILY,
+  isLocked,
   notCancelled,
   PYTHON,
   pidsIn,
@@ -21,6 +23,7 @@ import {
 } from '../../fixtures/processes/launching.ts'
 
 const REAPER = join(ROOT, 'src', 'io', 'process', 'reaper.py')
+const FORKING = join(ROOT, 'tests', 'fixtures', 'processes', 'forks_without_pause.py')
 const KINDS = ['ignores-sigterm', 'own-session', 'no-environment', 'double-fork', 'dead-first-thread']
 
 async function untilGone(pids: readonly number[]): Promise<void> {
@@ -52,6 +55,55 @@ describe.concurrent.each(KINDS)('a child of the kind %s', (kind) => {
     expect(pidsIn(log)).toHaveLength(2)
     expect(stillRunning(pidsIn(log))).toEqual([])
   })
+})
+
+describe.concurrent.each(['in-one-session', 'in-new-sessions'])(
+  'what forks and exits without pause, %s',
+  (how) => {
+    test('does not outlive a command that ends without it', async ({ expect }) => {
+      const lock = join(await aFolder(), 'lock')
+      const { end, log } = await run({ command: [PYTHON, FORKING, how, lock] })
+      expect(log).toBe('locked\n')
+      expect(end).toMatchObject({ status: 'exited', exitCode: 0 })
+      expect(await isLocked(lock)).toBe(false)
+    })
+
+    test('does not outlive a cancel', async ({ expect }) => {
+      const lock = join(await aFolder(), 'lock')
+      const cancel = new AbortController()
+      const stay = '"$@"; exec sleep 600'
+      const { end } = await run(
+        { command: ['sh', '-c', stay, 'sh', PYTHON, FORKING, how, lock] },
+        { cancelled: cancel.signal, onLine: () => cancel.abort() },
+      )
+      expect(end).toMatchObject({ status: 'cancelled' })
+      expect(await isLocked(lock)).toBe(false)
+    })
+
+    test('does not outlive a sweep after node was killed', async ({ expect }) => {
+      const [folder, lock] = [await aFolder(), join(await aFolder(), 'lock')]
+      const script = join(ROOT, 'tests', 'fixtures', 'processes', 'supervise-here.ts')
+      const command = [PYTHON, 'sh', '-c', '"$@"; exec sleep 600', 'sh', PYTHON, FORKING, how, lock]
+      const node = spawn(process.execPath, [script, folder, ...command], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const lines: string[] = []
+      for await (const line of createInterface({ input: node.stdout })) if (lines.push(line) === 2) break
+      node.kill('SIGKILL')
+      await once(node, 'exit')
+      expect(await sweepAfterReaper(lines[0] ?? '')).toMatchObject({ mayBeLeft: false })
+      expect(await isLocked(lock)).toBe(false)
+    })
+  },
+)
+
+test('a reaper that gives up over what it cannot end counts as unclean', async () => {
+  // What stands in for the reaper says all but the last word.
+  const reaper = '#!/bin/sh\necho starting >&3; echo ended >&3\n'
+  const python = join(await aFolder(), 'python')
+  await writeFile(python, reaper, { mode: 0o755 })
+  const launch = await aLaunch({ python })
+  await expect(supervise(launch, { cancelled: notCancelled() })).rejects.toThrow('may be left')
 })
 
 test.each(['plain', 'no-environment'])('nothing is left when node itself is killed: %s', async (kind) => {
