@@ -1,7 +1,6 @@
 // The output folder of one experiment: one folder per run, result.json, the report. Nothing in it is overwritten.
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
+import { readdir, rename } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
 import type { Variant } from '../../config/experiment.ts'
 import type { TrainerInput } from '../../config/launch/trainer-input.ts'
 import { ConfigError, messageOf, RunError } from '../../errors.ts'
@@ -10,14 +9,25 @@ import { type PlannedRun, planRuns } from '../../plan/plan.ts'
 import { type RunFiles, TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { parseRecorded, type Request, type Result } from '../../record/result.ts'
 import { renderMarkdown } from '../../report/markdown.ts'
+import { readText } from '../system/read-text.ts'
 import { makeFolder } from './make-folder.ts'
-import { markAsOurs, refuseForeign } from './own-folder.ts'
+import {
+  isOwnFolder,
+  isThere,
+  makeNewFolder,
+  makeOwnFolder,
+  replaceOwnFile,
+  writeOwnFile,
+} from './own-file.ts'
+import { MAX_RECORD_BYTES, markAsOurs, refuseForeign } from './own-folder.ts'
 
 const EVALUATION = 'evaluation'
+const RUNS = 'runs'
+const CACHES = 'caches'
 const LADDER_FILE = 'ladder.json'
 const LADDER_REPORT = 'ladder.md'
 const REPORT = 'report.md'
-const OWN_FILES = ['result.json', REPORT, LADDER_FILE, LADDER_REPORT, 'runs', EVALUATION]
+const OWN_FILES = ['result.json', REPORT, LADDER_FILE, LADDER_REPORT, RUNS, EVALUATION]
 
 /** Of the process that evaluates the final checkpoints once more. */
 export interface EvaluationFiles {
@@ -48,7 +58,7 @@ export class Workspace {
       await makeFolder(directory)
       await markAsOurs(directory)
       await prepare()
-      await makeFolder(join(directory, 'runs'))
+      await makeOwnFolder(directory, RUNS)
     } catch (error) {
       throw cannotBeWritten(directory, error)
     }
@@ -64,13 +74,13 @@ export class Workspace {
   async setAside(runs: readonly PlannedRun[]): Promise<void> {
     await moveToEarlier(
       this.directory,
-      runs.map(({ id }) => join('runs', id)),
+      runs.map(({ id }) => join(RUNS, id)),
     )
   }
 
   /** `configName`: of the file that the trainer gets, if it gets one. */
   runFiles({ id }: Pick<PlannedRun, 'id'>, configName: string | null = null): RunFiles {
-    const folder = join(this.directory, 'runs', id)
+    const folder = join(this.directory, RUNS, id)
     return {
       directory: folder,
       configFile: configName === null ? null : join(folder, configName),
@@ -83,16 +93,19 @@ export class Workspace {
 
   /** Kept from experiment to experiment, apart per variant, so that neither compiles for the other. */
   cacheDirectory(variant: Variant): string {
-    return join(this.directory, 'caches', variant)
+    return join(this.directory, CACHES, variant)
   }
 
+  /** Throws a RunError for a folder that is there: an earlier training of this call has put it there. */
   async prepareRun(run: PlannedRun, { file }: Pick<TrainerInput, 'file'>): Promise<RunFiles> {
     const files = this.runFiles(run, file?.name)
     await withWriteErrors(files.outDirectory, async () => {
-      await mkdir(files.errorDirectory, { recursive: true })
-      await mkdir(files.outDirectory, { recursive: true })
-      await mkdir(this.cacheDirectory(run.variant), { recursive: true })
-      if (files.configFile !== null && file !== null) await writeFile(files.configFile, file.content)
+      await makeOwnFolder(this.directory, RUNS)
+      if (isThere(files.directory)) throw plantedFolder(files.directory)
+      for (const folder of [files.directory, files.errorDirectory, files.outDirectory])
+        await makeNewFolder(folder)
+      await makeOwnFolder(this.directory, CACHES, run.variant)
+      if (files.configFile !== null && file !== null) await writeOwnFile(files.configFile, file.content)
     })
     return files
   }
@@ -106,7 +119,7 @@ export class Workspace {
   async prepareEvaluation(): Promise<EvaluationFiles> {
     await withWriteErrors(join(this.directory, EVALUATION), async () => {
       await moveToEarlier(this.directory, [EVALUATION])
-      await mkdir(join(this.directory, EVALUATION))
+      await makeNewFolder(join(this.directory, EVALUATION))
     })
     return this.evaluationFiles
   }
@@ -141,7 +154,9 @@ export class Workspace {
 
   /** What belongs to this experiment: not the compile caches, not earlier results. Relative to the folder. */
   async artifactFiles(): Promise<string[]> {
-    const folders = ['runs', EVALUATION].map((name) => join(this.directory, name)).filter(existsSync)
+    const names = [RUNS, EVALUATION].map((name) => join(this.directory, name))
+    const areOurs = await Promise.all(names.map(isOwnFolder))
+    const folders = names.filter((_, index) => areOurs[index])
     const entries = await Promise.all(
       folders.map((folder) => readdir(folder, { recursive: true, withFileTypes: true })),
     )
@@ -191,7 +206,7 @@ export async function saveCommonReport(directory: string, report: string): Promi
 export async function earlierTimes(workspace: Workspace, { experiment }: Request): Promise<WallSeconds> {
   try {
     const recorded = parseRecorded(
-      JSON.parse(await readFile(workspace.resultFile, 'utf8')),
+      JSON.parse(await readText(workspace.resultFile, workspace.resultFile, MAX_RECORD_BYTES)),
       workspace.resultFile,
     )
     if (recorded.experiment.name !== experiment.name) return new Map()
@@ -215,20 +230,22 @@ function timeName(): string {
 
 async function moveToEarlier(directory: string, names: readonly string[]): Promise<void> {
   const earlier = join(directory, 'earlier', timeName())
-  for (const name of names.filter((one) => existsSync(join(directory, one)))) {
-    await mkdir(dirname(join(earlier, name)), { recursive: true })
+  for (const name of names.filter((one) => isThere(join(directory, one)))) {
+    await makeOwnFolder(directory, ...dirname(relative(directory, join(earlier, name))).split(sep))
     await rename(join(directory, name), join(earlier, name)).catch((error: unknown) => {
-      if (existsSync(join(directory, name))) throw error // else another process has moved it meanwhile
+      if (isThere(join(directory, name))) throw error // else another process has moved it meanwhile
     })
   }
 }
 
-/** A reader, or a kill half-way, never sees half a file. */
 async function replaceFile(path: string, text: string): Promise<void> {
-  await withWriteErrors(path, async () => {
-    await writeFile(`${path}.part`, text)
-    await rename(`${path}.part`, path)
-  })
+  await withWriteErrors(path, () => replaceOwnFile(path, text))
+}
+
+function plantedFolder(folder: string): RunError {
+  return new RunError(
+    `out: ${folder} is there before its training starts, so an earlier training of this experiment has made it. What it holds could pass for this run's, so nothing more is launched. Find out what wrote it`,
+  )
 }
 
 /** Throws a RunError where the system refuses what it allowed at the start: no bug of ours. */

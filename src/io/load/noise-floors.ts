@@ -1,12 +1,13 @@
 // Keeps noise floors: one JSON file for each training and machine, in a folder that outlives a checkout.
 import { createHash } from 'node:crypto'
-import { readdir, rename, writeFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { parseStrictly } from '../../config/parse/explain.ts'
 import { ConfigError, messageOf, RunError } from '../../errors.ts'
 import { type NoiseFloor, noiseFloorSchema } from '../../judge/noise/noise-floor.ts'
 import { makeFolder } from '../folder/make-folder.ts'
+import { replaceOwnFile } from '../folder/own-file.ts'
 import { readText } from '../system/read-text.ts'
 
 /**
@@ -55,8 +56,7 @@ export async function storeNoiseFloor(folder: string, floor: NoiseFloor): Promis
   const file = join(folder, `${prefixOf(floor.key.training)}-${machine.slice(0, 8)}.json`)
   try {
     await makeFolder(folder)
-    await writeFile(`${file}.part`, `${JSON.stringify(floor, null, 2)}\n`)
-    await rename(`${file}.part`, file)
+    await replaceOwnFile(file, `${JSON.stringify(floor, null, 2)}\n`)
   } catch (error) {
     throw new RunError(
       `noise-floors: cannot write ${file} (${messageOf(error)}); name another folder with noise-floors`,

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { messageOf, RunError } from '../../errors.ts'
 import { SOURCE_FILES } from '../../read/readers.ts'
+import { NEW_FILE } from '../folder/own-file.ts'
 
 export interface UnpackLimits {
   readonly entries: number
@@ -69,5 +70,5 @@ async function unpackEntries(zip: ZipFile, folder: string, limits: UnpackLimits)
 /** yauzl ends the stream with an error where the bytes are more or fewer than the entry says. */
 async function unpackEntry(zip: ZipFile, entry: Entry, file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true })
-  await pipeline(await zip.openReadStreamPromise(entry), createWriteStream(file, { flags: 'wx' }))
+  await pipeline(await zip.openReadStreamPromise(entry), createWriteStream(file, { flags: NEW_FILE }))
 }

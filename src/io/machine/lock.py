@@ -7,9 +7,11 @@ locks are flock(2) on the files, which the kernel gives back however this proces
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import select
+import stat
 import sys
 from pathlib import Path
 
@@ -22,8 +24,8 @@ def main(arguments: list[str]) -> int:
     try:
         # In one order for everybody: two that want the same locks cannot wait for each other.
         for path in sorted(files):
-            file = open_lock(Path(path))
-            if not take(file):
+            file = take_lock(Path(path))
+            if file is None:
                 return 0
             note_owner(file, owner)
     except OSError as error:
@@ -35,9 +37,36 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def take_lock(path: Path) -> int | None:
+    """Waits for the lock of the file that has this name; None when the parent is gone first."""
+    while True:
+        file = open_lock(path)
+        if not take(file):
+            return None
+        # Whoever deletes the file takes its name from the lock: the next one would be given another.
+        if is_named(file, path):
+            return file
+        os.close(file)
+
+
+def is_named(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
 def open_lock(path: Path) -> int:
     """Opens the lock file, which any user may lock and nobody needs to write."""
-    flags = os.O_NOFOLLOW | os.O_CLOEXEC
+    file = open_or_create(path)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise OSError(errno.EINVAL, "is not a regular file; remove it", str(path))
+    return file
+
+
+def open_or_create(path: Path) -> int:
+    # Without O_NONBLOCK, opening a pipe waits for its other end, which may never come.
+    flags = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     while True:
         try:
             # Without O_CREAT: fs.protected_regular refuses it for other users' files in a sticky folder.

@@ -1,7 +1,7 @@
 // One Speedproof at a time on a GPU of this host, on its CPUs, or in a folder: locks that end with us, however we end.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -116,29 +116,43 @@ export async function lockFiles(request: FileLockRequest): Promise<Lock> {
   throw cannotLock(failure)
 }
 
-/** The holder may be killed before us, by a training or for want of memory, and the kernel then gives its locks away. */
+/**
+ * The holder may be killed before us, by a training or for want of memory, and the kernel then gives its locks away. A
+ * file that is deleted takes its lock along: the next call makes another one.
+ */
 function heldBy(
   holder: Holder,
   files: readonly string[],
   waited: Pick<LockFacts, 'waitedSeconds' | 'waitedFor'>,
 ): Lock {
   let facts: LockFacts = { status: 'held', ...waited }
-  const lose = () => {
-    const end = holder.signalCode ?? `exit code ${holder.exitCode}`
-    const reason = `the process that held ${files.join(', ')} was ended (${end})`
-    facts = { status: 'lost', ...waited, reason }
+  const lose = (reason: string) => {
+    if (facts.status === 'held') facts = { status: 'lost', ...waited, reason }
   }
-  holder.once('exit', lose)
-  if (hasEnded(holder)) lose()
+  const end = () =>
+    lose(
+      `the process that held ${files.join(', ')} was ended (${holder.signalCode ?? `exit code ${holder.exitCode}`})`,
+    )
+  holder.once('exit', end)
+  if (hasEnded(holder)) end()
+  const places = files.map((file) => ({ file, place: placeOf(file) }))
   return {
     get facts() {
+      for (const { file, place } of places)
+        if (place === null || placeOf(file) !== place) lose(`${file} was removed or replaced`)
       return facts
     },
     async [Symbol.asyncDispose]() {
-      holder.off('exit', lose)
+      holder.off('exit', end)
       await release(holder)
     },
   }
+}
+
+/** By device and number; null for a file that is not there. */
+function placeOf(file: string): string | null {
+  const found = lstatSync(file, { throwIfNoEntry: false })
+  return found === undefined ? null : `${found.dev} ${found.ino}`
 }
 
 interface WaitLimit extends Disposable {

@@ -4,6 +4,7 @@ import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MAX_MACHINE_BYTES, type MachineEvent } from '../../measure/machine-record.ts'
 import type { MetricsEvent } from '../../read/events.ts'
+import { NEW_FILE } from '../folder/own-file.ts'
 import { hasVariable, listProcesses, type Process, withDescendants } from '../process/process-table.ts'
 import { MARKER_VARIABLE } from '../process/sweep.ts'
 import { fingerprint, queryGpus, queryProcesses } from './gpus.ts'
@@ -44,7 +45,7 @@ export class Sampler implements AsyncDisposable {
 
   constructor(request: SamplerRequest) {
     this.#request = request
-    this.#output = createWriteStream(request.file)
+    this.#output = createWriteStream(request.file, { flags: NEW_FILE })
     // A full disk must not end the training; what is missing reads "not measured".
     this.#output.on('error', () => {
       this.#isComplete = false

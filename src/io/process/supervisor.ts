@@ -3,13 +3,14 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf, RunError } from '../../errors.ts'
 import type { LaunchEnd } from '../../measure/outcome.ts'
+import { createOwnFile } from '../folder/own-file.ts'
 import { timerMilliseconds } from '../system/timer.ts'
 import { type NotStarted, notStarted, type Reaper, type ReaperRequest, startReaper } from './launch-reaper.ts'
 import { TrainerLog } from './log/trainer-log.ts'
 import { newMarker, sweep } from './sweep.ts'
 
 export interface Launch extends ReaperRequest {
-  /** Replaced if it is there. Its folder has to be. */
+  /** Must not be there, but its folder has to be. */
   logFile: string
   timeoutSeconds: number
 }
@@ -127,6 +128,7 @@ async function finishOutput(drained: Promise<unknown>, output: readonly Readable
 
 async function openLog(path: string, onLine: (line: string) => void): Promise<TrainerLog | NotStarted> {
   try {
+    await (await createOwnFile(path)).close()
     return await TrainerLog.open(path, onLine)
   } catch (error) {
     return notStarted(`cannot write the log file: ${messageOf(error)}`)

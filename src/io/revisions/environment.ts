@@ -1,11 +1,12 @@
 // A virtual environment made from a lock, once for each content of it: complete, or not there at all.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Lock } from '../../config/revisions/sources.ts'
 import { ConfigError } from '../../errors.ts'
 import { shellQuote } from '../../text/shell-quote.ts'
+import { writeOwnFile } from '../folder/own-file.ts'
 import { lastLines } from '../process/log/quote-output.ts'
 import { runShort } from '../process/short-command.ts'
 
@@ -43,7 +44,7 @@ export async function environmentFor(request: EnvironmentRequest): Promise<strin
   const pip = ['-m', 'pip', 'install', '--quiet', '--no-input', '--disable-pip-version-check', '-r', lockFile]
   await answerOf([python, '-m', 'venv', folder], request)
   await answerOf([interpreter, ...pip], request)
-  await writeFile(join(folder, COMPLETE), '')
+  await writeOwnFile(join(folder, COMPLETE), '')
   half.move()
   return interpreter
 }

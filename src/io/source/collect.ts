@@ -1,12 +1,13 @@
 // After a launch: gives what it left as its metrics a name of ours, converted where Node cannot read it.
 import { constants, createWriteStream } from 'node:fs'
-import { mkdir, open, rm, writeFile } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { CancelledError, messageOf } from '../../errors.ts'
 import type { LaunchEnd } from '../../measure/outcome.ts'
 import { COLLECTION_PROBLEM, type Reader } from '../../read/reader.ts'
 import { listed } from '../../text/wording.ts'
+import { makeNewFolder, NEW_FILE, writeOwnFile } from '../folder/own-file.ts'
 import { runShort } from '../process/short-command.ts'
 import { packageRoot } from '../system/package-root.ts'
 import { matchingFiles } from './matching-files.ts'
@@ -28,11 +29,12 @@ export async function collectSource(
 ): Promise<void> {
   if (!reader.collected || result.status === 'cancelled' || result.status === 'not-started') return
   const target = join(directory, reader.collected.target)
-  // A training could have put one there.
+  // A training could have put both there.
+  await rm(join(directory, COLLECTION_PROBLEM), { recursive: true, force: true })
   await rm(dirname(target), { recursive: true, force: true })
-  await mkdir(dirname(target))
+  await makeNewFolder(dirname(target))
   const problem = await collect(reader, directory, target, converting)
-  if (problem !== null) await writeFile(join(directory, COLLECTION_PROBLEM), problem.slice(0, MAX_PROBLEM))
+  if (problem !== null) await writeOwnFile(join(directory, COLLECTION_PROBLEM), problem.slice(0, MAX_PROBLEM))
 }
 
 const MAX_PROBLEM = 1000
@@ -76,7 +78,7 @@ async function copyMatch(
   if (status.size > maxBytes)
     return `${first} has ${status.size} bytes, expected at most ${maxBytes}. Write less into it`
   const source = file.createReadStream({ autoClose: false, end: maxBytes - 1 })
-  await pipeline(source, createWriteStream(target, { flags: 'wx' }))
+  await pipeline(source, createWriteStream(target, { flags: NEW_FILE }))
   return null
 }
 

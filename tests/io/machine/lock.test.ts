@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { factsOf, type LockRequest, lockFolder, lockHost, lockNames } from '../../../src/io/machine/lock.ts'
@@ -113,6 +113,36 @@ test('a link in the place of a lock is not followed', async () => {
   await symlink(target, join(folder, 'speedproof-cpu.lock'))
   await expect(lock(folder, ['cpu'])).rejects.toThrow(`lock: cannot lock in ${folder}`)
   expect(await readFile(target, 'utf8')).toBe('text')
+})
+
+test.each<[string, (file: string) => Promise<void>]>([
+  ['deleted', (file) => rm(file)],
+  ['replaced by another file', (file) => rm(file).then(() => writeFile(file, ''))],
+  ['replaced by a link', (file) => rm(file).then(() => symlink('elsewhere', file))],
+  ['moved away', (file) => rename(file, `${file}.old`)],
+])('a lock whose file is %s is lost, since the next one would be another', async (_, lose) => {
+  const folder = await aFolder()
+  await using first = await lock(folder, ['cpu'])
+  await lose(join(folder, 'speedproof-cpu.lock'))
+  expect(first.facts).toMatchObject({
+    status: 'lost',
+    reason: expect.stringContaining('removed or replaced'),
+  })
+})
+
+test('one who waits for a lock whose file is deleted gets the one that takes its place', async () => {
+  const folder = await aFolder()
+  const file = join(folder, 'speedproof-cpu.lock')
+  const first = await lock(folder, ['cpu'])
+  let isTold = false
+  const second = lock(folder, ['cpu'], { onWait: () => (isTold = true) })
+  await expect.poll(() => isTold).toBe(true)
+  await rm(file)
+  await first[Symbol.asyncDispose]()
+  await using held = await second
+  expect(held.facts.status).toBe('held')
+  const third = await lock(folder, ['cpu'], { limitMinutes: 0.01 })
+  expect(third.facts.status).toBe('timed-out')
 })
 
 test('a folder or an interpreter that is not there is named with its remedy', async () => {

@@ -1,5 +1,5 @@
 // The last lines of a log as a person sees them: redrawn and without progress bars, each with the rank it names.
-import { type FileHandle, open } from 'node:fs/promises'
+import { constants, type FileHandle, open } from 'node:fs/promises'
 import { plainText } from '../../system/sanitize.ts'
 
 export interface LogLine {
@@ -56,12 +56,15 @@ function withoutBar(line: string): string {
 async function readTail(path: string): Promise<string> {
   let file: FileHandle
   try {
-    file = await open(path)
+    // Without O_NONBLOCK, opening a pipe that the training put here waits for its writer.
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
   } catch {
     return ''
   }
   try {
-    const { size } = await file.stat()
+    const status = await file.stat()
+    if (!status.isFile()) return ''
+    const { size } = status
     const wanted = Math.min(size, MAX_TAIL_BYTES)
     const { buffer, bytesRead } = await file.read(Buffer.alloc(wanted), 0, wanted, size - wanted)
     return buffer.toString('utf8', 0, bytesRead)

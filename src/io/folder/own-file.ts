@@ -1,0 +1,57 @@
+// Creates the files and folders that are Speedproof's own, where a training may have put a pipe, a link or a folder.
+import { lstatSync } from 'node:fs'
+import { type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** By O_CREAT and O_EXCL: new and regular, or an error. What is there is neither waited for nor followed. */
+export const NEW_FILE = 'wx'
+
+export async function createOwnFile(path: string): Promise<FileHandle> {
+  return await open(path, NEW_FILE)
+}
+
+export async function writeOwnFile(path: string, content: string | Uint8Array): Promise<void> {
+  await using file = await createOwnFile(path)
+  await file.writeFile(content)
+}
+
+/** Whatever is there goes. A reader, or a kill half-way, never sees half a file. */
+export async function replaceOwnFile(path: string, text: string): Promise<void> {
+  const part = `${path}.part`
+  await rm(part, { recursive: true, force: true })
+  await writeOwnFile(part, text)
+  // A rename takes the place of all but a folder.
+  if (await isOwnFolder(path)) await rm(path, { recursive: true, force: true })
+  await rename(part, path)
+}
+
+/** Of a folder that stays from launch to launch: throws for anything else in its place, a link to a folder too. */
+export async function makeOwnFolder(base: string, ...names: readonly string[]): Promise<void> {
+  let path = base
+  for (const name of names) {
+    path = join(path, name)
+    await mkdir(path).catch(async (error: unknown) => {
+      if (!(await isOwnFolder(path))) throw error
+    })
+  }
+}
+
+/** Throws for whatever is there, an empty folder too. */
+export async function makeNewFolder(path: string): Promise<void> {
+  await mkdir(path)
+}
+
+/** False for a link to a folder. */
+export async function isOwnFolder(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => null))?.isDirectory() ?? false
+}
+
+/** False for a link to a file. */
+export async function isOwnFile(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => null))?.isFile() ?? false
+}
+
+/** Also a link that leads nowhere. */
+export function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+}
