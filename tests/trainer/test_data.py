@@ -1,6 +1,8 @@
 """The exact solver, the files on disk, and the splits made of them."""
 
 import dataclasses
+import errno
+import fcntl
 import multiprocessing
 import os
 import re
@@ -427,6 +429,16 @@ def test_a_root_that_takes_no_file_is_named(tmp_path):
         CannotWrite, match=rf"^{lock.name} cannot be written to .*: Is a directory; .* start again"
     ):
         ensure_files(config)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EIO])
+def test_a_root_without_file_locks_is_named(tmp_path, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(ConfigError, match=rf"^data\.root: .* has no file locks \({os.strerror(number)}\)"):
+        ensure_files(tiny_config(tmp_path).data)
 
 
 @pytest.mark.slow

@@ -1,6 +1,9 @@
 """Small files in each of PDEBench's layouts, read back; and files that are wrong."""
 
+import errno
 import fcntl
+import os
+import re
 from pathlib import Path
 
 import h5py
@@ -9,6 +12,7 @@ import pytest
 from facts import states
 
 from trainer.data.layouts.detect import open_field_file
+from trainer.data.layouts.stored import map_dataset, read_part
 from trainer.errors import ConfigError
 
 RANDOM = np.random.default_rng(0)
@@ -376,3 +380,64 @@ def test_a_parameter_in_single_precision_is_the_number_that_was_meant(tmp_path):
         file.attrs["Nu"] = np.float32(0.1)
         file.attrs["rho"] = np.array([2], dtype=np.int64)
     assert open_field_file(path).parameters == {"Nu": 0.1, "rho": 2.0}
+
+
+CANNOT_LOCK = "Unable to synchronously open file (unable to lock file, errno = {0}, error message = '{1}')"
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "named"),
+    [
+        (errno.ENOLCK, CANNOT_LOCK, "has no locks .*set HDF5_USE_FILE_LOCKING=FALSE"),
+        (errno.EOPNOTSUPP, CANNOT_LOCK, "has no locks .*set HDF5_USE_FILE_LOCKING=FALSE"),
+        (errno.EACCES, CANNOT_LOCK, "has no locks .*set HDF5_USE_FILE_LOCKING=FALSE"),
+        (errno.EIO, "Unable to open file (file read failed: errno = {0}, '{1}')", "Input/output error"),
+        (errno.ESTALE, "Unable to open file (unable to open file: errno = {0}, '{1}')", "Stale file handle"),
+        (
+            errno.EMFILE,
+            "Unable to open file (unable to open file: errno = {0}, '{1}')",
+            "Too many open files",
+        ),
+    ],
+)
+def test_a_file_that_the_system_refuses_is_not_called_damaged(tmp_path, monkeypatch, number, text, named):
+    write_grouped(tmp_path / "whole.h5", "x")
+
+    def refuse(*_):
+        raise OSError(number, text.format(number, os.strerror(number)))
+
+    monkeypatch.setattr(h5py, "File", refuse)
+    with pytest.raises(ConfigError, match=rf"whole\.h5: .*{named}") as raised:
+        open_field_file(tmp_path / "whole.h5")
+    assert not re.search("delete|download|complete", str(raised.value))
+
+
+@pytest.mark.parametrize(("number", "remedy"), [(errno.EIO, "mend the disk"), (None, "download")])
+def test_a_chunk_is_called_damaged_only_where_the_system_could_read_it(tmp_path, monkeypatch, number, remedy):
+    with h5py.File(tmp_path / "whole.h5", "w") as file:
+        file["tensor"] = numbers(2, 3)
+
+    def refuse(*_):
+        raise OSError(number, "read failed") if number else OSError("filter returned failure")
+
+    monkeypatch.setattr(h5py.Dataset, "__getitem__", refuse)
+    with (
+        h5py.File(tmp_path / "whole.h5") as file,
+        pytest.raises(ConfigError, match=rf"whole\.h5: tensor: cannot be read .*{remedy}"),
+    ):
+        read_part(tmp_path / "whole.h5", file["tensor"], ())
+
+
+def test_a_file_system_that_maps_nothing_is_named(tmp_path, monkeypatch):
+    with h5py.File(tmp_path / "plain.h5", "w") as file:
+        file["tensor"] = numbers(2, 3)
+
+    def refuse(*_, **__):
+        raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+
+    monkeypatch.setattr(np, "memmap", refuse)
+    with (
+        h5py.File(tmp_path / "plain.h5") as file,
+        pytest.raises(ConfigError, match=r"plain\.h5: cannot be mapped into memory \(No such device\)"),
+    ):
+        map_dataset(tmp_path / "plain.h5", file["tensor"])

@@ -233,9 +233,13 @@ async function moveToEarlier(directory: string, names: readonly string[]): Promi
   for (const name of names.filter((one) => isThere(join(directory, one)))) {
     await makeOwnFolder(directory, ...dirname(relative(directory, join(earlier, name))).split(sep))
     await rename(join(directory, name), join(earlier, name)).catch((error: unknown) => {
-      if (isThere(join(directory, name))) throw error // else another process has moved it meanwhile
+      if (!isAbsent(error)) throw error // else another process has moved it meanwhile
     })
   }
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
@@ -255,7 +259,7 @@ async function withWriteErrors(path: string, write: () => Promise<void>): Promis
   } catch (error) {
     if (!(error instanceof Error && 'syscall' in error)) throw error
     const remedy =
-      'code' in error && error.code === 'ENOENT'
+      isAbsent(error)
         ? 'Its folder was probably removed: leave it alone while an experiment runs'
         : 'Fix the cause, for example by making room; what was written so far is kept'
     throw new RunError(`out: ${path} cannot be written any more (${error.message}). ${remedy}`)

@@ -7,6 +7,8 @@ const PASSED_ON = new Set([
   'HOME',
   'LANG',
   'LD_LIBRARY_PATH',
+  // On a file system without locks, data cannot be opened without it.
+  'HDF5_USE_FILE_LOCKING',
   'CC',
   'CXX',
   'TMPDIR',

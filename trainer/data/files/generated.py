@@ -5,6 +5,7 @@ import dataclasses
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -103,7 +104,13 @@ def _lock(path: Path) -> Iterator[None]:
     with refusal_told(path):
         file = path.open("w")
     with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise ConfigError(
+                f"data.root: {path.parent} has no file locks ({os.strerror(error.errno)}), by which processes "
+                "wait for the one that generates; generate on another disk, then move the data there"
+            ) from error
         yield
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from trainer.errors import ConfigError
 
+CANNOT_LOCK = "unable to lock file"  # in what HDF5 says
+
 Part = slice | np.ndarray  # of one axis; indices are in ascending order
 
 
@@ -32,14 +34,23 @@ class OpenArrays(Protocol):
 def open_hdf5(path: Path) -> h5py.File:
     try:
         return h5py.File(path, "r")
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise ConfigError(f"{path}: {os.strerror(error.errno)}; expected a readable HDF5 file") from error
-    except BlockingIOError as error:
-        raise ConfigError(f"{path}: another process is writing it; wait until it is done") from error
     except OSError as error:
-        raise ConfigError(
-            f"{path}: not a complete HDF5 file ({error}); delete it or download it again"
-        ) from error
+        raise ConfigError(f"{path}: {_trouble_of(error)}") from error
+
+
+def _trouble_of(error: OSError) -> str:
+    """With a number the system refused, and the file may be whole; HDF5's own errors have none."""
+    if not error.errno:
+        return f"not a complete HDF5 file ({error}); delete it or download it again"
+    reason = os.strerror(error.errno)
+    if isinstance(error, BlockingIOError):
+        return "another process is writing it; wait until it is done"
+    if CANNOT_LOCK in str(error):
+        return (
+            f"its file system has no locks ({reason}); set HDF5_USE_FILE_LOCKING=FALSE in the environment, "
+            "and let nothing write the file meanwhile"
+        )
+    return f"{reason}; expected a readable HDF5 file"
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,13 @@ def map_dataset(path: Path, dataset: h5py.Dataset) -> Array:
     offset = dataset.id.get_offset()
     if offset is None:  # in the object header, at most 64 KB
         return read_part(path, dataset, ())
-    mapped = np.memmap(path, mode="r", dtype=dataset.dtype, offset=offset, shape=dataset.shape)
+    try:
+        mapped = np.memmap(path, mode="r", dtype=dataset.dtype, offset=offset, shape=dataset.shape)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(
+            f"{path}: cannot be mapped into memory ({reason}); copy the data to a local disk"
+        ) from error
     return np.asarray(mapped)  # each slice of a memmap takes Python's time
 
 
@@ -95,7 +112,11 @@ def read_part(path: Path, dataset: h5py.Dataset, part: tuple[slice, ...]) -> np.
         return dataset[part]
     except OSError as error:
         name = dataset.name.lstrip("/")
-        raise ConfigError(f"{path}: {name}: cannot be read ({error}); download the file again") from error
+        if error.errno:
+            reason, remedy = os.strerror(error.errno), "mend the disk or the network that it lies on"
+        else:
+            reason, remedy = str(error), "download the file again"
+        raise ConfigError(f"{path}: {name}: cannot be read ({reason}); {remedy}") from error
 
 
 def rows_of_chunks(array: Array) -> int:
