@@ -59,7 +59,10 @@ function launcher(framework: Framework, processes: number): string[] {
     ]
   return processes === 1
     ? ['{python}']
-    : ['{python}', '-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', '{nproc}']
+    : [
+        ...['{python}', '-m', 'torch.distributed.run', '--standalone', '--local-addr', '127.0.0.1'],
+        ...['--nproc-per-node', '{nproc}'],
+      ]
 }
 
 function metricsLines({ framework, source, samplesPerStep }: Choices): string[] {

@@ -37,13 +37,14 @@ export type GpuProbe = z.infer<typeof gpuProbe>
 
 function measured<Value extends z.ZodType>(value: Value) {
   return z.discriminatedUnion('status', [
-    z.object({ status: z.literal('measured'), value }),
+    z.object({ status: z.literal('measured'), value, warning: z.string().optional() }),
     z.object({ status: z.literal('not-measured'), reason: z.string() }),
   ])
 }
 
 export type Measured<Value> =
-  | { readonly status: 'measured'; readonly value: Value }
+  /** `warning`: of what told the value, and said that not all was well. */
+  | { readonly status: 'measured'; readonly value: Value; readonly warning?: string | undefined }
   | { readonly status: 'not-measured'; readonly reason: string }
 
 /** The facts from before the first run; kept in result.json, judged by judge/machine/. */

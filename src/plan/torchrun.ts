@@ -5,6 +5,9 @@ import type { PlannedRun } from './plan.ts'
 /** In a run's folder: the trainer's own, which it gets as --out, so that it cannot overwrite Speedproof's files. */
 export const TRAINER_FOLDER = 'trainer'
 
+/** Else torchrun looks up the host's own name, and waits for ever where that does not resolve. */
+const THIS_HOST = '127.0.0.1'
+
 /** The files of one run. */
 export interface RunFiles {
   readonly directory: string
@@ -49,8 +52,14 @@ export function entry({ trainer }: Experiment, command = trainer.command): strin
   return command === undefined ? program : [...program, command]
 }
 
+/** True where torchrun is started on this host alone, with an address that we give it. */
+export function isShortForm({ command, nnodes, rdzv_endpoint: endpoint }: Experiment['launch']): boolean {
+  return command === undefined && (nnodes === 1 || endpoint === undefined)
+}
+
 function rendezvous({ name, launch }: Experiment, run: PlannedRun): string[] {
-  if (launch.nnodes === 1 || launch.rdzv_endpoint === undefined) return ['--standalone']
+  if (launch.nnodes === 1 || launch.rdzv_endpoint === undefined)
+    return ['--standalone', '--local-addr', THIS_HOST]
   return [
     '--nnodes',
     String(launch.nnodes),

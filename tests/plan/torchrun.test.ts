@@ -11,7 +11,7 @@ const { launch } = anExperiment()
 
 test('one host meets at a port of its own', () => {
   expect(lineOf({ launch: { ...launch, nproc_per_node: 4 } })).toMatchInlineSnapshot(
-    `"python3 -m torch.distributed.run --standalone --nproc-per-node 4 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run/trainer --seed 3"`,
+    `"python3 -m torch.distributed.run --standalone --local-addr 127.0.0.1 --nproc-per-node 4 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run/trainer --seed 3"`,
   )
 })
 

@@ -50,8 +50,8 @@ test('has launches, differences, gates, commands and the time limit', () => {
     Looks: after 2 blocks; each bound at 95%.
 
     Commands
-      python3 -m torch.distributed.run --standalone --nproc-per-node 2 --log-dir out/01-warm-up-baseline/errors -m trainer train --config out/01-warm-up-baseline/config.json --out out/01-warm-up-baseline/trainer --seed 0
-      python3 -m torch.distributed.run --standalone --nproc-per-node 2 --log-dir out/02-warm-up-optimized/errors -m trainer train --config out/02-warm-up-optimized/config.json --out out/02-warm-up-optimized/trainer --seed 0
+      python3 -m torch.distributed.run --standalone --local-addr 127.0.0.1 --nproc-per-node 2 --log-dir out/01-warm-up-baseline/errors -m trainer train --config out/01-warm-up-baseline/config.json --out out/01-warm-up-baseline/trainer --seed 0
+      python3 -m torch.distributed.run --standalone --local-addr 127.0.0.1 --nproc-per-node 2 --log-dir out/02-warm-up-optimized/errors -m trainer train --config out/02-warm-up-optimized/config.json --out out/02-warm-up-optimized/trainer --seed 0
 
     Time: no earlier result of two-task to estimate from; at most 6 h 00 min by its time limit, besides 2 h 00 min for the machine to be free and blocks that the machine disturbs, which are measured again"
   `)

@@ -52,7 +52,7 @@ export function isSameCode({ baseline, optimized }: Sources): boolean {
 
 /** A source as a person reads it: "0123abc... (merge-base)", "4567def... with uncommitted changes". */
 function sourceText({ ref, revision }: Source): string {
-  if (revision === null) return 'working tree, not in a git checkout'
+  if (revision === null) return 'working tree, of no commit that git knows'
   const [commit = '', changes] = revision.split('-')
   if (ref !== null) return `${commit} (${ref})`
   return changes === undefined ? commit : `${commit} with uncommitted changes`

@@ -258,10 +258,9 @@ async function withWriteErrors(path: string, write: () => Promise<void>): Promis
     await write()
   } catch (error) {
     if (!(error instanceof Error && 'syscall' in error)) throw error
-    const remedy =
-      isAbsent(error)
-        ? 'Its folder was probably removed: leave it alone while an experiment runs'
-        : 'Fix the cause, for example by making room; what was written so far is kept'
+    const remedy = isAbsent(error)
+      ? 'Its folder was probably removed: leave it alone while an experiment runs'
+      : 'Fix the cause, for example by making room; what was written so far is kept'
     throw new RunError(`out: ${path} cannot be written any more (${error.message}). ${remedy}`)
   }
 }

@@ -14,6 +14,7 @@ import { programOf } from '../../plan/program.ts'
 import type { Request } from '../../record/result.ts'
 import { refuseForeignFolder } from '../folder/workspace.ts'
 import { passedOnSettings } from '../process/trainer-environment.ts'
+import { refusalOfCheckout } from '../revisions/git.ts'
 import { revisionOf, untrackedOf } from '../revisions/revision.ts'
 import { type PlacesRequest, prepareVariants, type VariantPlaces } from '../revisions/variant-places.ts'
 import { requireData } from '../run/data-hash.ts'
@@ -75,6 +76,9 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   const noiseFloors = await loadNoiseFloors(source.noiseFloorFolder, trainings)
   const repository = { workingDirectory, cancelled }
   const revision = await revisionOf(repository)
+  const refusal = revision === null ? await refusalOfCheckout(repository) : null
+  if (refusal !== null)
+    source.note(`${refusal}\nThe record names no commit, and what was committed is not checked`)
   const untracked =
     revision === null ? [] : await untrackedOf(repository, filesOf(experiment, experimentFile))
   const host = hostname()

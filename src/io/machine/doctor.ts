@@ -7,14 +7,16 @@ import { type DoctorFinding, missing, ready } from '../../judge/machine/doctor.t
 import type { MachineCheck } from '../../judge/machine/machine-check.ts'
 import { checkPreflight } from '../../judge/machine/preflight.ts'
 import type { GpuFacts, Measured, Preflight } from '../../measure/machine-record.ts'
+import { isShortForm } from '../../plan/torchrun.ts'
 import { refuseSurrounding } from '../folder/own-folder.ts'
 import { checkEnvironments } from '../load/resolve-config.ts'
 import { runShort } from '../process/short-command.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
+import { checkoutAround, refusalOfCheckout } from '../revisions/git.ts'
 import { packageRoot } from '../system/package-root.ts'
 import { tryParseJson } from '../system/parse-json.ts'
 import { readText } from '../system/read-text.ts'
-import { hostFindings, lockFinding } from './host.ts'
+import { hostFindings, hostNameFinding, lockFinding } from './host.ts'
 import type { MachineContext } from './nvidia-smi.ts'
 import { findGpus, processesOn } from './preflight.ts'
 
@@ -31,6 +33,8 @@ interface DoctorRequest {
   readonly context: MachineContext
   readonly python: string
   readonly processes: number
+  /** Of torchrun, on this host alone: it gets its address from us. */
+  readonly isShortForm: boolean
   readonly outDirectory: string
 }
 
@@ -44,6 +48,8 @@ export async function examine(visit: Visit): Promise<DoctorFinding[]> {
     ...ofPython,
     ...(await gpuFindings(request, gpus)),
     ...(await hostFindings(request.context, request.outDirectory)),
+    ...(await checkoutFindings(request.context)),
+    ...(request.processes > 1 || !request.isShortForm ? [await hostNameFinding(request.isShortForm)] : []),
     ...(await lockFindings(request, ofPython, gpus)),
   ]
 }
@@ -59,6 +65,7 @@ async function requestOf({ experimentFile, overrides, ...visit }: Visit): Promis
     },
     python: launch?.python ?? overrides.python ?? 'python3',
     processes: launch?.nproc_per_node ?? overrides['nproc-per-node'] ?? 1,
+    isShortForm: launch === null || isShortForm(launch),
     outDirectory,
   }
 }
@@ -99,6 +106,17 @@ async function pythonFindings(
       ? ready('Python', `${found.python} (${python})`)
       : missing('Python', `${found.python} (${python}), expected 3.10 or newer`, NAME_PYTHON),
     torchFinding(found.torch, python, gpus),
+  ]
+}
+
+/** Without a checkout there is nothing to say: then a record names no commit, as expected. */
+async function checkoutFindings({ workingDirectory, cancelled }: MachineContext): Promise<DoctorFinding[]> {
+  if (checkoutAround(workingDirectory) === null) return []
+  const refusal = await refusalOfCheckout({ workingDirectory, cancelled })
+  return [
+    refusal === null
+      ? ready('git', 'reads the checkout')
+      : missing('git', refusal, 'until then a record names no commit, and no revision can be compared'),
   ]
 }
 

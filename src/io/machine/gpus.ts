@@ -28,7 +28,7 @@ export async function queryGpus(context: MachineContext): Promise<Measured<GpuFa
   if (answer.status === 'not-available') return { status: 'not-measured', reason: answer.reason }
   const gpus = answer.rows.flatMap((row) => factsOf(row) ?? [])
   return gpus.length > 0
-    ? { status: 'measured', value: gpus }
+    ? { status: 'measured', value: gpus, ...warningOf(answer) }
     : { status: 'not-measured', reason: 'nvidia-smi lists no GPU' }
 }
 
@@ -36,7 +36,15 @@ export async function queryGpus(context: MachineContext): Promise<Measured<GpuFa
 export async function queryProcesses(context: MachineContext): Promise<Measured<GpuProcess[]>> {
   const answer = await querySmi('compute-apps', ['gpu_uuid', 'pid'], context)
   if (answer.status === 'not-available') return { status: 'not-measured', reason: answer.reason }
-  return { status: 'measured', value: answer.rows.flatMap((row) => processOf(row) ?? []) }
+  return {
+    status: 'measured',
+    value: answer.rows.flatMap((row) => processOf(row) ?? []),
+    ...warningOf(answer),
+  }
+}
+
+function warningOf({ warning }: { readonly warning: string | null }): { warning?: string } {
+  return warning === null ? {} : { warning }
 }
 
 /** What must not change between two runs. Memory in use and temperatures do. */

@@ -1,8 +1,10 @@
 // What a training needs from its host in addition to Python and GPUs: a compiler, memory, disk, the lock, a user.
+import { lookup } from 'node:dns/promises'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
-import { userInfo } from 'node:os'
+import { hostname, userInfo } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { RunError } from '../../errors.ts'
 import { type DoctorFinding, missing, ready } from '../../judge/machine/doctor.ts'
 import type { GpuFacts } from '../../measure/machine-record.ts'
@@ -14,6 +16,36 @@ import type { MachineContext } from './nvidia-smi.ts'
 const MIN_SHARED_MEMORY_BYTES = 2 ** 30
 const MIN_DISK_BYTES = 2e9
 const LOCK_TRIAL_MINUTES = 0.02
+/** A resolver that asks servers in vain takes longer. */
+const NAME_SECONDS = 5
+
+/** Null where the host's own name has an address, as launchers of several ranks and gloo expect; else why it has none. */
+export async function hostNameProblem(name = hostname()): Promise<string | null> {
+  const late = sleep(NAME_SECONDS * 1000, `no answer within ${NAME_SECONDS} s`, { ref: false })
+  const why = await Promise.race([lookup(name).then(() => null, codeOf), late])
+  return why === null ? null : `the host's own name, ${name}, has no address (${why})`
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}
+
+/** What the name is to a launch of several ranks, and how to give it an address. */
+export function hostNameRemedy(isShortForm: boolean, name = hostname()): string {
+  const mend = `run echo "127.0.0.1 ${name}" | sudo tee -a /etc/hosts, or start the container with --add-host ${name}:127.0.0.1`
+  return isShortForm
+    ? `torchrun is told to use 127.0.0.1 and needs no name; for other programs ${mend}`
+    : `torchrun may wait for it until launch.timeout_minutes is over: ${mend}`
+}
+
+export async function hostNameFinding(isShortForm: boolean, name = hostname()): Promise<DoctorFinding> {
+  const detail = await hostNameProblem(name)
+  if (detail === null) return ready('host name', `${name} has an address`)
+  const remedy = hostNameRemedy(isShortForm, name)
+  return isShortForm
+    ? { subject: 'host name', status: 'advice', detail, remedy }
+    : missing('host name', detail, remedy)
+}
 
 export async function hostFindings(
   { environment }: MachineContext,

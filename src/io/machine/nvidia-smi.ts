@@ -13,7 +13,13 @@ export interface MachineContext {
 export type SmiRow = Readonly<Record<string, string | null>>
 
 export type SmiAnswer =
-  | { readonly status: 'answered'; readonly fields: readonly string[]; readonly rows: readonly SmiRow[] }
+  | {
+      readonly status: 'answered'
+      readonly fields: readonly string[]
+      readonly rows: readonly SmiRow[]
+      /** Of a program that answered and did not end with 0, as with a corrupt inforom; null for one that did. */
+      readonly warning: string | null
+    }
   | { readonly status: 'not-available'; readonly reason: string }
 
 export type SmiTable = 'gpu' | 'compute-apps'
@@ -22,6 +28,11 @@ export type SmiTable = 'gpu' | 'compute-apps'
 const OLDER_NAMES: Readonly<Record<string, string>> = {
   'clocks_event_reasons.active': 'clocks_throttle_reasons.active',
 }
+
+/** With which it ends after a whole answer, whether there are rows or not. */
+const CORRUPT_INFOROM = 14
+/** A number in every row of each table. */
+const KEYS = { gpu: 'index', 'compute-apps': 'pid' } as const
 
 export async function querySmi(
   table: SmiTable,
@@ -32,8 +43,14 @@ export async function querySmi(
   const command = smiCommand(table, fields)
   const asked = await runShort(command, workingDirectory, environment, cancelled, limitSeconds)
   if (asked.status === 'no-answer') return notAvailable(`nvidia-smi cannot be started (${asked.message})`)
-  if (asked.exitCode === 0) return { status: 'answered', fields, rows: parseRows(asked.stdout, fields) }
+  const rows = parseRows(asked.stdout, fields)
+  if (asked.exitCode === 0) return { status: 'answered', fields, rows, warning: null }
   const text = `${asked.stdout}\n${asked.stderr}`.trim()
+  if (asked.exitCode === CORRUPT_INFOROM || rows.some((row) => numberOf(row, KEYS[table]) !== null)) {
+    const said = asked.stderr.trim().split('\n')[0]
+    const warning = `nvidia-smi answered and ended with exit code ${asked.exitCode}${said ? `: ${said}` : ''}`
+    return { status: 'answered', fields, rows, warning }
+  }
   const unknown = /Field "([^"]+)" is not a valid field/.exec(text)?.[1]
   if (unknown === undefined || !fields.includes(unknown)) {
     return notAvailable(`nvidia-smi ended with exit code ${asked.exitCode}: ${text.split('\n')[0]}`)

@@ -34,7 +34,7 @@ export async function findGpus({
   const visible = context.environment.CUDA_VISIBLE_DEVICES
   return wantsNoGpu(visible)
     ? { status: 'not-measured', reason: 'CUDA_VISIBLE_DEVICES hides every GPU of this machine' }
-    : { status: 'measured', value: usedGpus(all.value, visible, processes) }
+    : { ...all, value: usedGpus(all.value, visible, processes) }
 }
 
 /** All but the lock, which is another's to tell. */
@@ -82,7 +82,7 @@ export async function processesOn(
   const asked = await queryProcesses(context)
   if (asked.status === 'not-measured') return asked
   const uuids = new Set(gpus.map(({ uuid }) => uuid))
-  return { status: 'measured', value: asked.value.filter(({ gpuUuid }) => uuids.has(gpuUuid)) }
+  return { ...asked, value: asked.value.filter(({ gpuUuid }) => uuids.has(gpuUuid)) }
 }
 
 async function probe(

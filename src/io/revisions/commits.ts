@@ -1,10 +1,8 @@
 // Refs, and the merge base, as commits; whatever cannot be found is an error with its remedy.
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { MERGE_BASE } from '../../config/revisions/revision-rules.ts'
 import { ConfigError } from '../../errors.ts'
 import { readWorkflowRun } from '../github/event/event.ts'
-import { git, type Repository } from './git.ts'
+import { git, type Repository, refusalOfCheckout } from './git.ts'
 
 /** `key` names where the ref stands, for messages; `base` is what --base or the input names. */
 export async function commitOf(
@@ -42,18 +40,11 @@ async function isShallowClone(subject: string, repository: Repository): Promise<
     throw new ConfigError(
       `${subject}, but git cannot be started (${version.why}). Install git; on a runner, before the checkout step, which makes no clone without it`,
     )
-  if (isBelowRepository(workingDirectory))
-    throw new ConfigError(
-      `${subject}, but git refuses the repository of ${workingDirectory}. Follow what git says:\n${shallow.why}`,
-    )
+  const refusal = await refusalOfCheckout(repository)
+  if (refusal !== null) throw new ConfigError(`${subject}, but ${refusal}`)
   throw new ConfigError(
     `${subject}, but ${workingDirectory} is not in a git repository, so it has no other revision. Start in a clone of your training's repository. Or make one here: run git init, then commit the code to compare with before you change it`,
   )
-}
-
-function isBelowRepository(folder: string): boolean {
-  const above = dirname(folder)
-  return existsSync(join(folder, '.git')) || (above !== folder && isBelowRepository(above))
 }
 
 /** Of a cut-off history, git would call any commit the merge base that it happens to have. */

@@ -1,5 +1,7 @@
 // Asks git; what it says when it refuses is for people.
-
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { shellQuote } from '../../text/shell-quote.ts'
 import { lastLines } from '../process/log/quote-output.ts'
 import { runShort } from '../process/short-command.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
@@ -26,4 +28,23 @@ export async function git(
   return end.exitCode === 0
     ? { status: 'done', text: end.stdout.trim() }
     : { status: 'refused', why: lastLines(end.stderr) || `git ended with ${end.exitCode}` }
+}
+
+/** Null outside of a checkout, and where git reads it; else why not, with the command that mends it. */
+export async function refusalOfCheckout(repository: Repository): Promise<string | null> {
+  const folder = checkoutAround(repository.workingDirectory)
+  if (folder === null) return null
+  const asked = await git(repository, 'rev-parse', '--is-shallow-repository')
+  if (asked.status === 'done') return null
+  // In any language, git names the setting by which it takes the folder of another user.
+  const isForeign = asked.why.includes('safe.directory') || asked.why.includes('dubious ownership')
+  const mend = isForeign ? `Run git config --global --add safe.directory ${shellQuote(folder)}` : 'Mend it'
+  return `git does not read the checkout in ${folder}. ${mend}. It says:\n${asked.why}`
+}
+
+/** The nearest folder above with a .git, which is a file in a worktree. */
+export function checkoutAround(folder: string): string | null {
+  if (existsSync(join(folder, '.git'))) return folder
+  const above = dirname(folder)
+  return above === folder ? null : checkoutAround(above)
 }

@@ -2,10 +2,12 @@
 import { gatesOf } from '../../config/experiment.ts'
 import { lackOfGpus } from '../../judge/machine/preflight.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
+import { isShortForm } from '../../plan/torchrun.ts'
 import { nameOf } from '../../record/combined.ts'
 import type { Result } from '../../record/result.ts'
 import { storeNoiseFloor } from '../load/noise-floors.ts'
 import type { Opened } from '../load/resume.ts'
+import { hostNameProblem, hostNameRemedy } from '../machine/host.ts'
 import type { Stage } from './job.ts'
 import type { Site } from './lock-site.ts'
 import { type Assess, type Ended, runAll } from './run-all.ts'
@@ -54,6 +56,10 @@ async function runExperiment(
   const lack = lackOfGpus(gatesOf(experiment), machine.seen.preflight)
   if (lack !== null && !cancelled.aborted)
     note(`${experiment.name}: ${lack}, and the verdict will be inconclusive`)
+  if (experiment.launch.nproc_per_node > 1 && !isShortForm(experiment.launch)) {
+    const problem = await hostNameProblem()
+    if (problem !== null) note(`${experiment.name}: ${problem}; ${hostNameRemedy(false)}`)
+  }
   return await runAll(opened, opened.plan, {
     ...{ cancelled, onStart, machine, assess },
     progress: progress(opened.plan, name),

@@ -34,6 +34,13 @@ export function checkMeasured<Value>(
   )
 }
 
+/** Where what told it said that not all was well, a check that passed warns of that. */
+export function heedWarning<Value>(measured: Measured<Value>, check: MachineCheck): MachineCheck {
+  if (measured.status === 'not-measured' || measured.warning === undefined) return check
+  const detail = `${check.detail}; ${measured.warning}`
+  return { ...check, status: check.status === 'passed' ? 'warned' : check.status, detail }
+}
+
 export function machineCheck(name: MachineCheck['name'], finding: Finding): MachineCheck {
   return { name, ...finding }
 }

@@ -8,6 +8,7 @@ import {
   checkMeasured,
   type Finding,
   failed,
+  heedWarning,
   type MachineCheck,
   machineCheck,
   notMeasured,
@@ -28,7 +29,10 @@ export function checkPreflight({
   if (gpus.status === 'measured' && gpus.value.length === 0)
     return [machineCheck('GPUs', checkGpus([], processesWanted))]
   return [
-    checkMeasured('GPUs', gpus, (found) => checkGpus(found, processesWanted)),
+    heedWarning(
+      gpus,
+      checkMeasured('GPUs', gpus, (found) => checkGpus(found, processesWanted)),
+    ),
     checkMeasured('GPU processes', processes, (found) =>
       found.length === 0
         ? passed('no other process computes on them')

@@ -15,7 +15,7 @@ function environmentTable({ runs, revision, launches }: Result): string {
   const rows = [
     ['devices', run ? devicesText(run) : 'not measured'],
     ...Object.entries(run?.versions ?? {}),
-    ['revision', revision ?? 'not in a git checkout'],
+    ['revision', revision ?? 'none: not in a git checkout that git reads'],
     ['measured', launches[0]?.startedAt ?? 'nothing was launched'],
   ]
   return table([['what', 'value'], ...rows.map((cells) => cells.map((cell) => escapeCell(cell)))])

@@ -2,6 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { examine } from '../../../src/io/machine/doctor.ts'
+import { hostNameFinding } from '../../../src/io/machine/host.ts'
 import { lockFolder, lockHost } from '../../../src/io/machine/lock.ts'
 import type { DoctorFinding } from '../../../src/judge/machine/doctor.ts'
 import { aFakeSmi, anH200, type FakeMachine } from '../../fixtures/machine/fake-smi.ts'
@@ -116,5 +117,28 @@ test('a lock that an experiment holds is said, and nothing to mend', async () =>
   expect(findings.find(({ subject }) => subject === 'lock')).toMatchObject({
     status: 'advice',
     detail: expect.stringMatching(/^held by process \d+/),
+  })
+})
+
+test.each([
+  ['torchrun gets an address from us', true, 'advice'],
+  ['another launcher looks the name up', false, 'missing'],
+])('a host whose own name has no address is named: %s', async (_, isShortForm, status) => {
+  expect(await hostNameFinding(isShortForm, 'no-such-host.invalid')).toMatchObject({
+    subject: 'host name',
+    status,
+    detail: expect.stringMatching(/no-such-host\.invalid, has no address/),
+    remedy: expect.stringContaining('/etc/hosts'),
+  })
+  expect(await hostNameFinding(isShortForm, 'localhost')).toMatchObject({ status: 'ready' })
+})
+
+test('an nvidia-smi that ends with 14 after its answer is a warning, not a machine without GPUs', async () => {
+  const python = await answering({ python: '3.12.3', torch: { ...TORCH, gpus: 1 } })
+  const ends = { code: 14, says: 'WARNING: infoROM is corrupted' }
+  const findings = await findingsOf(python, { gpu: [anH200()], ends })
+  expect(findings.find(({ subject }) => subject === 'GPUs')).toMatchObject({
+    status: 'advice',
+    detail: expect.stringContaining('exit code 14: WARNING: infoROM is corrupted'),
   })
 })

@@ -90,3 +90,26 @@ test('the fingerprint changes with the power limit and not with the memory in us
   expect(await prints({ 'memory.used': 5 })).toBe(await prints({}))
   expect(await prints({ 'power.limit': '600.00' })).not.toBe(await prints({}))
 })
+
+test.each([
+  [14, 'WARNING: infoROM is corrupted at gpu 0000:3B:00.0'],
+  [15, 'Unable to determine the device handle for GPU1: 0000:5E:00.0: GPU is lost'],
+  [255, ''],
+])('rows of a program that ends with %i are used, and its end is a warning', async (code, says) => {
+  const gpu = anH200()
+  const machine = await aFakeSmi({
+    gpu: [gpu],
+    'compute-apps': [{ gpu_uuid: String(gpu.uuid), pid: 77 }],
+    ends: { code, says },
+  })
+  const warning = `nvidia-smi answered and ended with exit code ${code}${says === '' ? '' : `: ${says}`}`
+  expect(await queryGpus(machine)).toMatchObject({ status: 'measured', value: [{ index: 0 }], warning })
+  expect(await queryProcesses(machine)).toMatchObject({ status: 'measured', value: [{ pid: 77 }], warning })
+})
+
+test('no process and a corrupt inforom are no process; any other end without rows is no answer', async () => {
+  const ended = async (code: number) =>
+    await queryProcesses(await aFakeSmi({ gpu: [anH200()], ends: { code, says: 'warning' } }))
+  expect(await ended(14)).toMatchObject({ status: 'measured', value: [] })
+  expect(await ended(15)).toMatchObject({ status: 'not-measured' })
+})

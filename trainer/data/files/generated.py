@@ -108,8 +108,8 @@ def _lock(path: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:
             raise ConfigError(
-                f"data.root: {path.parent} has no file locks ({os.strerror(error.errno)}), by which processes "
-                "wait for the one that generates; generate on another disk, then move the data there"
+                f"data.root: {path.parent} has no file locks ({os.strerror(error.errno)}), by which "
+                "processes wait for the one that generates; generate elsewhere, then move the data there"
             ) from error
         yield
 
