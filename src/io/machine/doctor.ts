@@ -36,6 +36,8 @@ interface DoctorRequest {
   /** Of torchrun, on this host alone: it gets its address from us. */
   readonly isShortForm: boolean
   readonly outDirectory: string
+  /** Files and folders that a training reads, relative to the working directory. */
+  readonly data: readonly string[]
 }
 
 /** Throws a ConfigError for an experiment that cannot be read, and for a folder that takes no results; all else is a finding. */
@@ -67,14 +69,18 @@ async function requestOf({ experimentFile, overrides, ...visit }: Visit): Promis
     processes: launch?.nproc_per_node ?? overrides['nproc-per-node'] ?? 1,
     isShortForm: launch === null || isShortForm(launch),
     outDirectory,
+    data: launch?.data ?? [DATA_FOLDER],
   }
 }
+
+/** Of the shipped trainer, and of many others. */
+const DATA_FOLDER = 'data'
 
 async function launchOf(experimentFile: string, workingDirectory: string, overrides: Overrides) {
   const text = await readText(resolve(workingDirectory, experimentFile), experimentFile)
   const experiment = parseExperiment(text, experimentFile, overrides)
   checkEnvironments(experiment, experimentFile)
-  return experiment.launch
+  return { ...experiment.launch, data: experiment.data }
 }
 
 const interpreter = z.object({
@@ -82,15 +88,16 @@ const interpreter = z.object({
   torch: z
     .object({ version: z.string(), hasTorchrun: z.boolean(), cuda: z.string().nullable(), gpus: z.int() })
     .nullable(),
+  unlocked: z.record(z.string(), z.string()).default({}),
 })
 
 async function pythonFindings(
-  { context, python }: DoctorRequest,
+  { context, python, data }: DoctorRequest,
   gpus: Measured<GpuFacts[]>,
 ): Promise<DoctorFinding[]> {
   const script = join(packageRoot(), 'src', 'io', 'machine', 'doctor.py')
   const { environment, workingDirectory, cancelled } = context
-  const asked = await runShort([python, script], workingDirectory, environment, cancelled)
+  const asked = await runShort([python, script, ...data], workingDirectory, environment, cancelled)
   if (asked.status === 'no-answer') {
     return [missing('Python', `"${python}" cannot be started: ${asked.message}`, NAME_PYTHON)]
   }
@@ -106,6 +113,7 @@ async function pythonFindings(
       ? ready('Python', `${found.python} (${python})`)
       : missing('Python', `${found.python} (${python}), expected 3.10 or newer`, NAME_PYTHON),
     torchFinding(found.torch, python, gpus),
+    ...dataFindings(found.unlocked, context.environment),
   ]
 }
 
@@ -153,6 +161,21 @@ function torchFinding(
     )
   }
   return ready('torch', `${torch.version} with torchrun, ${build}`)
+}
+
+/** HDF5 locks what it reads. */
+function dataFindings(
+  unlocked: Readonly<Record<string, string>>,
+  { HDF5_USE_FILE_LOCKING: hdf5 }: Readonly<Record<string, string>>,
+): DoctorFinding[] {
+  if (hdf5?.toUpperCase() === 'FALSE') return []
+  return Object.entries(unlocked).map(([path, reason]) =>
+    missing(
+      'data',
+      `${path} lies on a file system without locks (${reason}), where HDF5 opens no file`,
+      'set HDF5_USE_FILE_LOCKING=FALSE in the environment, which a training gets too',
+    ),
+  )
 }
 
 /** As before an experiment, but without a load on the GPUs. */

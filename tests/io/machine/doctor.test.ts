@@ -1,21 +1,29 @@
-import { chmod, writeFile } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { examine } from '../../../src/io/machine/doctor.ts'
 import { hostNameFinding } from '../../../src/io/machine/host.ts'
 import { lockFolder, lockHost } from '../../../src/io/machine/lock.ts'
 import type { DoctorFinding } from '../../../src/judge/machine/doctor.ts'
+import { aRepository } from '../../fixtures/experiments/a-repository.ts'
 import { aFakeSmi, anH200, type FakeMachine } from '../../fixtures/machine/fake-smi.ts'
-import { aFolder, notCancelled, PYTHON } from '../../fixtures/processes/launching.ts'
+import { aFolder, notCancelled, PYTHON, ROOT } from '../../fixtures/processes/launching.ts'
 
-async function findingsOf(python: string, machine: FakeMachine, processes = 1): Promise<DoctorFinding[]> {
+async function findingsOf(
+  python: string,
+  machine: FakeMachine,
+  processes = 1,
+  env: Record<string, string> = {},
+): Promise<DoctorFinding[]> {
   const { environment } = await aFakeSmi(machine)
   const folder = await aFolder()
   const experiment = {
     name: 'trial',
     kind: 'same-work',
     trainer: { script: 'train.py' },
-    launch: { python, nproc_per_node: processes, env: environment },
+    launch: { python, nproc_per_node: processes, env: { ...environment, ...env } },
     variants: { baseline: { config: 'a.yaml' }, optimized: { config: 'b.yaml' } },
   }
   await writeFile(join(folder, 'experiment.yaml'), JSON.stringify(experiment))
@@ -140,5 +148,49 @@ test('an nvidia-smi that ends with 14 after its answer is a warning, not a machi
   expect(findings.find(({ subject }) => subject === 'GPUs')).toMatchObject({
     status: 'advice',
     detail: expect.stringContaining('exit code 14: WARNING: infoROM is corrupted'),
+  })
+})
+
+test.each([
+  [{}, 'missing'],
+  [{ HDF5_USE_FILE_LOCKING: 'FALSE' }, undefined],
+])('data on a file system without locks is named, unless HDF5 takes none: %j', async (env, status) => {
+  const unlocked = { data: 'No locks available' }
+  const python = await answering({ python: '3.12.3', torch: TORCH, unlocked })
+  const findings = await findingsOf(python, { fails: 'no driver' }, 1, env)
+  expect(stateOf(findings, 'data')).toBe(status)
+})
+
+test("the interpreter's own answer tells which data cannot be locked", async () => {
+  const folder = await aFolder()
+  await mkdir(join(folder, 'data', 'below'), { recursive: true })
+  await writeFile(join(folder, 'data', 'below', 'a.h5'), '')
+  // What no file system here does: fcntl as it is where there are no locks.
+  const script = join(ROOT, 'src', 'io', 'machine', 'doctor.py')
+  const asked = `import errno, fcntl, runpy, sys
+def flock(*_): raise OSError(errno.ENOLCK, 'none')
+if sys.argv.pop(1) == 'without': fcntl.flock = flock
+sys.argv = sys.argv[1:]
+sys.modules['torch'] = None
+runpy.run_path(sys.argv[0], run_name='__main__')`
+  const answer = async (locks: string) => {
+    const words = ['-c', asked, locks, script, 'data', 'not-there']
+    const child = spawn(PYTHON, words, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+    return JSON.parse(await text(child.stdout)).unlocked
+  }
+  expect(await answer('with')).toEqual({})
+  expect(await answer('without')).toEqual({ data: 'No locks available' })
+})
+
+test('a checkout that git does not read is named', async () => {
+  const folder = await aRepository()
+  const visit = { experimentFile: null, workingDirectory: folder, outDirectory: join(folder, 'out') }
+  const ask = async () =>
+    await examine({ ...visit, overrides: { python: PYTHON }, cancelled: notCancelled() })
+  expect(stateOf(await ask(), 'git')).toBe('ready')
+  await writeFile(join(folder, '.git', 'config'), '[core')
+  expect((await ask()).find(({ subject }) => subject === 'git')).toMatchObject({
+    status: 'missing',
+    detail: expect.stringContaining('bad config'),
   })
 })
