@@ -73,7 +73,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
     for (const unknown of await unknownSpeedKeys(experiment, variant, places[variant])) source.note(unknown)
   const environment = passedOnSettings(process.env)
   const trainings = VARIANTS.map((variant) => trainingHash(experiment, configs, variant, environment))
-  const noiseFloors = await loadNoiseFloors(source.noiseFloorFolder, trainings)
+  const noiseFloors = await loadNoiseFloors(source.noiseFloorFolder, trainings, source.note)
   const repository = { workingDirectory, cancelled }
   const revision = await revisionOf(repository)
   const refusal = revision === null ? await refusalOfCheckout(repository) : null

@@ -8,6 +8,7 @@ import { ConfigError, messageOf, RunError } from '../../errors.ts'
 import { type NoiseFloor, noiseFloorSchema } from '../../judge/noise/noise-floor.ts'
 import { makeFolder } from '../folder/make-folder.ts'
 import { replaceOwnFile } from '../folder/own-file.ts'
+import { readWorkflowRun } from '../github/event/event.ts'
 import { readText } from '../system/read-text.ts'
 
 /**
@@ -30,24 +31,42 @@ export async function requireFloorFolder(folder: string): Promise<void> {
   }
 }
 
-/** Those of these trainings, on whatever machine. Throws a ConfigError for a file that is not what it should be. */
-export async function loadNoiseFloors(folder: string, trainings: readonly string[]): Promise<NoiseFloor[]> {
+/**
+ * Those of these trainings, on whatever machine. `note` tells of a file that is not what it should be: a training may
+ * have written it, and must not decide about the experiments after it.
+ */
+export async function loadNoiseFloors(
+  folder: string,
+  trainings: readonly string[],
+  note: (message: string) => void,
+): Promise<NoiseFloor[]> {
   const names = await readdir(folder).catch(() => [])
   const wanted = names.filter(
     (name) => name.endsWith('.json') && trainings.some((training) => name.startsWith(prefixOf(training))),
   )
-  return Promise.all(wanted.sort().map((name) => loadNoiseFloor(join(folder, name))))
+  const floors: NoiseFloor[] = []
+  for (const name of wanted.sort()) {
+    const floor = await loadNoiseFloor(join(folder, name))
+    if (typeof floor === 'string') note(floor)
+    else floors.push(floor)
+  }
+  return floors
 }
 
-async function loadNoiseFloor(file: string): Promise<NoiseFloor> {
-  const text = await readText(file, file)
+/** Or why it cannot be used. */
+async function loadNoiseFloor(file: string): Promise<NoiseFloor | string> {
   try {
-    return parseStrictly(noiseFloorSchema, JSON.parse(text), file)
+    return parseStrictly(noiseFloorSchema, JSON.parse(await readText(file, file)), file)
   } catch (error) {
-    throw new ConfigError(
-      `${messageOf(error)}\n${file}: this version cannot read this noise floor. Remove it, and measure it again with --mode aa`,
-    )
+    return `warning: ${messageOf(error)}\n${file}: this version cannot read this noise floor and goes on without it. Remove it, and measure it again with --mode aa`
   }
+}
+
+/** Why none may be stored; null where one may: what a pull request measured must not judge those after it. */
+export function whyNotStored(): string | null {
+  const reading = readWorkflowRun()
+  const isForPull = reading.status !== 'not-in-a-workflow' && reading.run.eventName.startsWith('pull_request')
+  return isForPull ? 'this run is for a pull request; measure it on the default branch' : null
 }
 
 /** Replaces the one of the same training and machine, and answers with its file. */

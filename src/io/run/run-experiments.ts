@@ -5,7 +5,7 @@ import type { PlannedRun } from '../../plan/plan.ts'
 import { isShortForm } from '../../plan/torchrun.ts'
 import { nameOf } from '../../record/combined.ts'
 import type { Result } from '../../record/result.ts'
-import { storeNoiseFloor } from '../load/noise-floors.ts'
+import { storeNoiseFloor, whyNotStored } from '../load/noise-floors.ts'
 import type { Opened } from '../load/resume.ts'
 import { hostNameProblem, hostNameRemedy } from '../machine/host.ts'
 import type { Stage } from './job.ts'
@@ -72,6 +72,9 @@ export async function storeNoiseFloors(
   folder: string,
   note: (message: string) => void,
 ): Promise<void> {
-  for (const { measuredFloor } of results)
-    if (measuredFloor !== null) note(`Noise floor: ${await storeNoiseFloor(folder, measuredFloor)}`)
+  for (const { measuredFloor } of results) {
+    if (measuredFloor === null) continue
+    const why = whyNotStored()
+    note(`Noise floor: ${why === null ? await storeNoiseFloor(folder, measuredFloor) : `not stored: ${why}`}`)
+  }
 }
