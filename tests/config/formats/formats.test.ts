@@ -33,6 +33,27 @@ test('YAML gets new values that readers of both versions take for the same', () 
   expect(changed).toBe('a: 1\nb: 1.0e-7\nc: "yes"\nd: { "on": [ 1, "x" ] }\ne:\n  "no": null\n')
 })
 
+test.each([
+  '010',
+  '0o10',
+  '10_000',
+  '1:30',
+  '190:20:30.15',
+  '0b11',
+  '1e3',
+  '.5',
+  'yes',
+  'Off',
+  '~',
+  '2026-11-28',
+])(
+  'YAML that is written anew keeps %s as it stands, which readers of both versions would write in their own ways',
+  (value) => {
+    const text = `a: ${value} # why\nb: [ ${value}, x ]\nc: { d: ${value} }\ne:\n  - ${value}\nspeed: 1\n`
+    expect(change('a.yaml', text, { speed: 2 })).toBe(text.replace('speed: 1', 'speed: 2'))
+  },
+)
+
 test('JSON in a YAML file stays JSON', () => {
   const changed = change('a.yaml', '{"a": 1.0, "b": {"c": 2}}', { 'b.d': 'x', 'b.e.f': true })
   expect(JSON.parse(changed)).toEqual({ a: 1, b: { c: 2, d: 'x', e: { f: true } } })
