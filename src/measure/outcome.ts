@@ -84,6 +84,7 @@ export type NotRunReason =
   | 'unfit'
   | 'failed'
   | 'incomparable'
+  | 'futile'
   | 'unmeasured'
   | 'stopped'
 

@@ -151,7 +151,7 @@ const recordedFile = z.object({
   launches: z.array(launchRecord),
   reevaluation: launchRecord.nullable(),
   preflight: preflightSchema.nullable(),
-  notRun: z.enum(['decided', 'budget', 'unfit', 'failed', 'incomparable', 'unmeasured', 'stopped']),
+  notRun: z.enum(['decided', 'futile', 'budget', 'unfit', 'failed', 'incomparable', 'unmeasured', 'stopped']),
 })
 
 export type Recorded = Request & Pick<Result, 'launches' | 'reevaluation' | 'notRun' | 'preflight'>

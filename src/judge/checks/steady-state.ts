@@ -3,7 +3,7 @@ import { type Experiment, VARIANTS, type Variant } from '../../config/experiment
 import { MATTERS, MIN_RUNS_TO_TELL } from '../../measure/steady-state.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { looksOf } from '../../plan/looks.ts'
-import { pairedMean } from '../paired.ts'
+import { bothAt, pairedMean } from '../paired.ts'
 import type { VerdictInput } from '../verdict-input.ts'
 import { type Check, checkOf, withoutStepSeconds } from './check.ts'
 import { perVariant } from './run-differences.ts'
@@ -107,7 +107,7 @@ export function tooFewSteps({ runId, steps, periodSteps, facts }: RunSummary): s
  */
 function trendProblems(variant: Variant, runs: readonly RunSummary[], confidence: number): string[] {
   const trends = runs.flatMap((run) => (run.variant === variant ? (run.logTrend ?? []) : []))
-  const shared = trends.length < MIN_RUNS_TO_TELL ? null : pairedMean(trends, confidence)
+  const shared = trends.length < MIN_RUNS_TO_TELL ? null : pairedMean(trends, bothAt(confidence))
   if (!shared?.bounds) return []
   const { lower, upper } = shared.bounds
   if (lower <= MATTERS && upper >= -MATTERS) return []
