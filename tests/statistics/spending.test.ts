@@ -27,12 +27,15 @@ function crossed(counts: readonly number[], levels: readonly number[]): number {
   return crossings / TRIALS
 }
 
-describe.each([[[2, 4, 6, 8]], [[4, 6]], [[2, 8, 12, 16]], [[3, 4, 5, 6, 7, 8]]])('looks after %j', (counts) => {
-  test('cross by luck in as many cases as allowed', () => {
-    const found = crossed(counts, spendingLevels(counts, 0.05))
-    expect(Math.abs(found - 0.05)).toBeLessThan(3 * Math.sqrt((0.05 * 0.95) / TRIALS))
-  })
-})
+describe.each([[[2, 4, 6, 8]], [[4, 6]], [[2, 8, 12, 16]], [[3, 4, 5, 6, 7, 8]]])(
+  'looks after %j',
+  (counts) => {
+    test('cross by luck in as many cases as allowed', () => {
+      const found = crossed(counts, spendingLevels(counts, 0.05))
+      expect(Math.abs(found - 0.05)).toBeLessThan(3 * Math.sqrt((0.05 * 0.95) / TRIALS))
+    })
+  },
+)
 
 test('a single look has all of it', () => {
   for (const count of [2, 3, 8, 40]) expect(spendingLevels([count], 0.05)[0]).toBeCloseTo(0.05, 3)
