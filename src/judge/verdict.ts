@@ -32,7 +32,10 @@ export function judge(evidence: Evidence): Verdict {
     ...decide(checks, gates, input),
     checks,
     gates,
-    warnings: WARNINGS.flatMap((warningsOf) => warningsOf({ ...input, gates })),
+    warnings: [
+      ...checks.flatMap(({ name, status, detail }) => (status === 'warned' ? [`${name}: ${detail}`] : [])),
+      ...WARNINGS.flatMap((warningsOf) => warningsOf({ ...input, gates })),
+    ],
     speedups: comparison.speedups,
     mayPass: comparison.look.mayPass,
     noise,
