@@ -74,7 +74,12 @@ test('without a finished run nothing is known', () => {
 
 describe('a trend over the timed steps', () => {
   /** A speedup of 3.1x by all steps, and by those of the later half as given. */
-  const steadyState = (trends: readonly number[], laterSpeedup = 2.9, more: Partial<RunSummary> = {}) => {
+  const steadyState = (
+    trends: readonly number[],
+    laterSpeedup = 2.9,
+    more: Partial<RunSummary> = {},
+    experiment = anExperiment(),
+  ) => {
     const runs = trends.flatMap((logTrend, index) => {
       const baseline = 0.0031 * (1 + 0.001 * index)
       return [
@@ -88,7 +93,7 @@ describe('a trend over the timed steps', () => {
         ),
       ]
     })
-    return checksOf(anExperiment(), runs).find(({ name }) => name === 'steady state')
+    return checksOf(experiment, runs).find(({ name }) => name === 'steady state')
   }
 
   test('that all runs share is no steady state', () => {
@@ -108,7 +113,8 @@ describe('a trend over the timed steps', () => {
       status: 'warned',
       detail: expect.stringMatching(/get slower by more than 2%.*later half .* decides the same/),
     })
-    expect(steadyState(trends, 2.9, { metrics: { val_loss: 1 } })?.status).toBe('warned')
+    const gates = { loss_delta: { below: 0.001, severity: 'required', evidence: 'interval' } } as const
+    expect(steadyState(trends, 2.9, {}, anExperiment({ gates }))?.status).toBe('warned')
   })
 
   test('of runs whose long steps come back asks for whole periods', () => {
