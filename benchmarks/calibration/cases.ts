@@ -13,6 +13,8 @@ import {
   SPEEDUP,
 } from '../../tests/judge/calibration/experiments.ts'
 
+import { onOneDay } from '../../tests/judge/calibration/floors.ts'
+
 export interface Case {
   readonly name: string
   readonly truth: number
@@ -33,9 +35,12 @@ export const COSTS: readonly Case[] = [
   { name: '3.0x, by 2%', truth: LIMIT, noise: independent(0.02) },
 ]
 
+const ONE_DAY: BlockNoise = (random, blocks) => ofRuns(onOneDay(random))(random, blocks)
+
 /** The limit itself is true, so that each pass and each failure is wrong. */
 export const AT_THE_LIMIT: readonly Case[] = [
   ...Object.entries(NOISE).map(([name, noise]) => ({ name, truth: LIMIT, noise: ofRuns(noise) })),
+  { name: 'scatter that differs by day', truth: LIMIT, noise: ONE_DAY },
   { name: 'eager baseline as recorded', truth: LIMIT, noise: AS_RECORDED },
   { name: 'blocks correlated by 0.5', truth: LIMIT, noise: correlatedBlocks(0.5) },
   { name: 'blocks correlated by 0.8', truth: LIMIT, noise: correlatedBlocks(0.8) },
