@@ -1,4 +1,4 @@
-// When the evidence is looked at, and how often each look may be wrong: `blocks: [4, 6, 8]` or `looks:` -> looks.
+// When the evidence is looked at, and how often each look may be wrong: `blocks: [2, 4, 6, 8]` or `looks:` -> looks.
 import { z } from 'zod'
 import { shares, spendingLevels } from '../statistics/spending.ts'
 import { mapping } from './parse/mapping.ts'
@@ -31,7 +31,7 @@ export type Look = z.infer<typeof look>
 export const LOOK_KEYS = {
   blocks: z
     .union([blockCount, z.array(blockCount).min(1).max(MOST_LOOKS)], {
-      error: 'a whole number of blocks from 1 to 64, or an increasing list such as [4, 6, 8]',
+      error: 'a whole number of blocks from 1 to 64, or an increasing list such as [2, 4, 6, 8]',
     })
     .optional()
     .describe(
@@ -100,7 +100,7 @@ export function withLooks<Design extends DesignKeys>(
     refuse(
       looks === undefined ? 'blocks' : 'looks',
       looks ?? blocks,
-      'increasing numbers of blocks such as [4, 6, 8]',
+      'increasing numbers of blocks such as [2, 4, 6, 8]',
     )
   const isTiny = (rate: number) => rate > 0 && rate < SMALLEST_LEVEL
   if (found.some(({ pass_level, fail_level }) => isTiny(pass_level) || isTiny(fail_level)))

@@ -1,9 +1,13 @@
 // The whole procedure with its looks, by simulation: how often noise alone makes a pass or a failure, and what is proven.
 import { describe, expect, test } from 'vitest'
 import { looksAfter } from '../../../src/config/looks.ts'
+import { neighbourRatio } from '../../../src/statistics/neighbour-ratio.ts'
 import { normal } from '../../fixtures/noise.ts'
+import { seededRandom } from '../../fixtures/random.ts'
 import {
   AS_RECORDED,
+  type BlockNoise,
+  correlatedBlocks,
   EARLIER,
   independent,
   LIMIT,
@@ -11,8 +15,10 @@ import {
   NOISE,
   ofRuns,
   play,
+  SLOW_OPTIMIZED_RUNS,
   shareOf,
 } from './experiments.ts'
+import { onOneDay } from './floors.ts'
 
 const TRIALS = 3000
 const AT_MOST = 0.05 + margin(0.05, TRIALS)
@@ -66,8 +72,8 @@ test('a true 1.2x is refused after two blocks in three of four experiments with 
 })
 
 describe('against designs without an early look and without the stop for futility', () => {
-  const both = (truth: number, noise: ReturnType<typeof independent>) =>
-    [EARLIER, undefined].map((looks) => play(truth, noise, TRIALS, looks ? { looks } : {}))
+  const both = (truth: number, noise: BlockNoise, trials = TRIALS) =>
+    [EARLIER, undefined].map((looks) => play(truth, noise, trials, looks ? { looks } : {}))
 
   test.each([
     [3.11, 0.05],
@@ -82,7 +88,7 @@ describe('against designs without an early look and without the stop for futilit
   })
 
   test('an eager baseline as recorded passes no more often at the limit', () => {
-    const [before, after] = both(LIMIT, AS_RECORDED)
+    const [before, after] = both(LIMIT, AS_RECORDED, 20_000)
     expect(shareOf('passed', after ?? [])).toBeLessThanOrEqual(shareOf('passed', before ?? []))
   })
 })
@@ -91,4 +97,28 @@ test('without the correction for looks the same noise passes more often than 5%'
   const looks = [3, 4, 5, 6, 7].map((blocks) => ({ blocks, pass_level: 0.05, fail_level: 0.05 }))
   const played = play(LIMIT * (1 - 1e-9), independent(0.01), TRIALS, { looks, ...withoutStop })
   expect(shareOf('passed', played)).toBeGreaterThan(0.08)
+})
+
+describe('what the interval cannot see passes at the limit in', () => {
+  test.each([
+    ['8% with an eager baseline as recorded', AS_RECORDED, 0.07, 0.1],
+    ['14% with blocks correlated by 0.5', correlatedBlocks(0.5), 0.12, 0.17],
+    ['29% with blocks correlated by 0.8', correlatedBlocks(0.8), 0.25, 0.32],
+    ['65% with one slow optimized run in ten', SLOW_OPTIMIZED_RUNS, 0.6, 0.7],
+  ])('%s', (_, noise, least, most) => {
+    const passed = shareOf('passed', play(LIMIT, noise, TRIALS))
+    expect(passed).toBeGreaterThan(least)
+    expect(passed).toBeLessThan(most)
+  })
+
+  test('at most 5% where the machine is noisier on some days', () => {
+    const ofDays: BlockNoise = (random, blocks) => ofRuns(onOneDay(random))(random, blocks)
+    expect(shareOf('passed', play(LIMIT, ofDays, TRIALS))).toBeLessThan(AT_MOST)
+  })
+})
+
+test('the simulated eager baseline has the recorded von Neumann ratio of 1.55 from run to run', () => {
+  const random = seededRandom(12)
+  const ratios = Array.from({ length: TRIALS }, () => neighbourRatio(AS_RECORDED(random, 16)) ?? 0)
+  expect(ratios.reduce((sum, ratio) => sum + ratio, 0) / TRIALS).toBeCloseTo(1.55, 1)
 })
