@@ -139,8 +139,20 @@ describe('a number that is none', () => {
 
   test('past what a double holds is refused', async () => {
     expect(await problemOf(withLine(4, LINES[3]?.replace('0.02', '1e999') ?? ''))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: val_loss: got Infinity, expected a finite number"`,
+      `"malformed: metrics.jsonl line 4: val_loss: got Infinity, expected a finite number; check whether the training diverged"`,
     )
+  })
+
+  test.each<[string, number, object]>([
+    ['null, as orjson writes it', 4, { val_loss: null }],
+    ['a text', 4, { val_loss: 'NaN' }],
+    ['a text of numpy', 4, { val_loss: '-inf' }],
+    ['a text of JavaScript', 4, { val_loss: 'Infinity' }],
+    ['null in a list', 2, { train_loss: [null] }],
+    ['a text in a list', 2, { train_loss: ['nan'] }],
+    ['null among the metrics', 4, { metrics: { nrmse: null } }],
+  ])('that is %s has the hint that the training may have diverged', async (_, line, change) => {
+    expect(await problemOf(changed(line, change))).toMatch(/^malformed: .*diverged/)
   })
 
   test('as null or text is refused', async () => {
