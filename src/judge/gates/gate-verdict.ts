@@ -105,7 +105,7 @@ function decide(comparison: GateComparison, stopped: WhyStopped | null): Decisio
   if (evidence === null) return { status: 'not-measured', reason: whyNotMeasured(comparison) }
   const { estimate, bounds, pairs } = evidence
   if (!look.mayPass && !isLevel(gate) && (!isSpeed(gate) || gate.evidence === 'point'))
-    return { status: 'inconclusive', reason: `a look after ${count(pairs)} decides no such gate` }
+    return { status: 'inconclusive', reason: `the look after ${count(pairs)} decides gates on time alone` }
   if (gate.evidence === 'point') {
     const status = clears(gate, estimate) ? 'passed' : 'failed'
     const luck =
