@@ -5,9 +5,16 @@ import type { Played } from '../../src/judge/looks/play.ts'
 import { bothAt, pairedMean } from '../../src/judge/paired.ts'
 import { meanOf, sumOf } from '../../src/statistics/averages.ts'
 import { seededRandom } from '../../tests/fixtures/random.ts'
+import {
+  AT_THE_LIMIT,
+  type Case,
+  COSTS,
+  FIRST_LOOK,
+  POWER,
+  SPEEDUP,
+} from '../../tests/judge/calibration/cases.ts'
 import { EARLIER, LOOKS, play, shareOf } from '../../tests/judge/calibration/experiments.ts'
 import { alarms } from './alarms.ts'
-import { AT_THE_LIMIT, type Case, COSTS, FIRST_LOOK, POWER, SPEEDUP } from './cases.ts'
 
 const EXPERIMENTS = Number(process.env.EXPERIMENTS ?? 20_000)
 const DESIGNS: readonly (readonly Look[])[] = [EARLIER, looksAfter(LOOKS)]

@@ -1,7 +1,11 @@
 // An experiment ends after two blocks where the speedup is far below its limit, from the command line.
-import { expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { anExperiment, EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { speedproof } from '../harness/command-line.ts'
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
 
 it('is planned, fails after two of its blocks, and is analyzed to the same', async () => {
   // Reported step seconds are drawn from the seed, so that no two blocks take the same.
@@ -24,4 +28,14 @@ it('is planned, fails after two of its blocks, and is analyzed to the same', asy
   const again = await speedproof(folder, 'analyze', 'out/result.json')
   expect(again.exitCode).toBe(1)
   expect(again.stdout).toContain('faulty failed on this host: speedup failed')
+}, 300_000)
+
+it('records in which attempt of a workflow run it was measured', async () => {
+  const folder = await anExperiment()
+  vi.stubEnv('ATTEMPT_OF_TEST', '3')
+  expect((await speedproof(folder, 'run', EXPERIMENT_FILE)).stdout).toContain(
+    'faulty passed on this host, in attempt 3 of its workflow run: ',
+  )
+  vi.unstubAllEnvs()
+  expect((await speedproof(folder, 'analyze', 'out/result.json')).stdout).toContain('in attempt 3')
 }, 300_000)

@@ -4,6 +4,7 @@ import { looksAfter } from '../../../src/config/looks.ts'
 import { neighbourRatio } from '../../../src/statistics/neighbour-ratio.ts'
 import { normal } from '../../fixtures/noise.ts'
 import { seededRandom } from '../../fixtures/random.ts'
+import { COSTS } from './cases.ts'
 import {
   AS_RECORDED,
   type BlockNoise,
@@ -16,6 +17,7 @@ import {
   ofRuns,
   play,
   SLOW_OPTIMIZED_RUNS,
+  SPEEDUP,
   shareOf,
 } from './experiments.ts'
 import { onOneDay } from './floors.ts'
@@ -85,6 +87,14 @@ describe('against designs without an early look and without the stop for futilit
     expect(shareOf('passed', after)).toBeGreaterThanOrEqual(shareOf('passed', before))
     const blocks = (played: typeof before) => played.reduce((sum, one) => sum + one.blocks, 0)
     expect(blocks(after)).toBeLessThan(blocks(before))
+  })
+
+  test('the seven cases take at most 85% of the launches', () => {
+    const launches = (looks?: typeof EARLIER) =>
+      COSTS.flatMap(({ truth, noise, gate = SPEEDUP }) =>
+        play(truth, noise, 500, looks ? { looks, gate } : { gate }).map(({ blocks }) => 2 + 2 * blocks),
+      ).reduce((sum, count) => sum + count, 0)
+    expect(launches() / launches(EARLIER)).toBeLessThan(0.85)
   })
 
   test('an eager baseline as recorded passes no more often at the limit', () => {

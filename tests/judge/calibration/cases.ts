@@ -1,6 +1,6 @@
 // The cases of the calibration: what is true, and how runs scatter.
-import type { Gate } from '../../src/config/gates/gates.ts'
-import { aGate } from '../../tests/fixtures/builders.ts'
+import type { Gate } from '../../../src/config/gates/gates.ts'
+import { aGate } from '../../fixtures/builders.ts'
 import {
   AS_RECORDED,
   type BlockNoise,
@@ -11,9 +11,9 @@ import {
   ofRuns,
   SLOW_OPTIMIZED_RUNS,
   SPEEDUP,
-} from '../../tests/judge/calibration/experiments.ts'
+} from './experiments.ts'
 
-import { onOneDay } from '../../tests/judge/calibration/floors.ts'
+import { onOneDay } from './floors.ts'
 
 export interface Case {
   readonly name: string
