@@ -9,8 +9,7 @@ import { type ArtifactOutcome, artifactName, uploadArtifact } from '../io/github
 import { readWorkflowRun, type WorkflowRunReading } from '../io/github/event/event.ts'
 import { withPresentHead } from '../io/github/event/present-head.ts'
 import { LiveReport } from '../io/github/report/live-report.ts'
-import { writeOutputs } from '../io/github/report/outputs.ts'
-import { type Place, publishCombined } from '../io/github/report/publish.ts'
+import { type Place, type Published, publishCombined } from '../io/github/report/publish.ts'
 import { saveState } from '../io/github/step-state.ts'
 import { noiseFloorFolder } from '../io/load/noise-floors.ts'
 import { worktreesText } from '../io/revisions/saved-worktrees.ts'
@@ -21,7 +20,7 @@ import { main } from '../main.ts'
 import { type Combined, isCombinedNeutral } from '../record/combined.ts'
 import { checkName } from '../report/github/check.ts'
 import { keyOf } from '../report/github/comment-marker.ts'
-import { announceCombined, announceShown, printLines, warn } from './announce.ts'
+import { announceCombined, announceShown, printLines, setOutputs, warn } from './announce.ts'
 import { MARKER_STATE, WORKTREES_STATE } from './post.ts'
 import { runReportJob } from './report-job.ts'
 import { saveFinished, saveUnfinished, type Unfinished } from './unfinished.ts'
@@ -114,16 +113,17 @@ async function publish(
   inputs: MeasureInputs,
   endProgress: () => Promise<void>,
 ): Promise<boolean> {
-  await announceCombined(combined, folder)
+  await announceCombined(combined)
   const artifact = await upload(combined, folder, inputs)
-  if (artifact.status === 'uploaded') {
-    writeOutputs({ 'artifact-url': artifact.url })
-    warnLeftOut(artifact.leftOut)
-  } else if (inputs.artifactName === null)
+  if (artifact.status === 'uploaded') warnLeftOut(artifact.leftOut)
+  else if (inputs.artifactName === null)
     printLines('no artifact was uploaded, because artifact-name is "none"')
   else warn('artifact', artifact.reason)
   await endProgress()
-  return await showOnGitHub(combined, artifact, inputs)
+  const artifactUrl = artifact.status === 'uploaded' ? artifact.url : null
+  const published = await showOnGitHub(combined, artifactUrl, inputs)
+  setOutputs(combined, folder, { ...published, artifactUrl })
+  return published?.isAccepted === true
 }
 
 /** In one, since GitHub shows ten warnings of a step, and a trainer may write many checkpoints. */
@@ -152,21 +152,21 @@ function artifactNameOf(experiment: string, { artifactName: given, leg }: Measur
   return given || artifactName({ experiment, job, attempt: runAttempt, leg })
 }
 
+/** Null where this job shows nothing there. */
 async function showOnGitHub(
   combined: Combined,
-  artifact: ArtifactOutcome,
+  artifactUrl: string | null,
   inputs: MeasureInputs,
-): Promise<boolean> {
+): Promise<Published | null> {
   const place = placeOf(combined.name, inputs)
   if (place === null) {
     printLines(`no comment and no check: ${whyNotShown(readWorkflowRun(), inputs)}`)
-    return false
+    return null
   }
-  const artifactUrl = artifact.status === 'uploaded' ? artifact.url : null
   const published = await publishCombined(await withPresentHead(place), combined, artifactUrl)
   for (const reason of published.warnings) warn('acceptance', reason)
   announceShown(published)
-  return published.isAccepted
+  return published
 }
 
 /** Null where this job shows nothing on GitHub. */

@@ -74,7 +74,7 @@ export function addEvent(
   const columns = rawColumns(event)
   if (columns === null) {
     draft.otherCharacters += characters
-    return otherEventProblem(event, characters, draft.otherCharacters, where) ?? addPart(event, draft, where)
+    return otherEventProblem(characters, draft.otherCharacters, where) ?? addPart(event, draft, where)
   }
   const length = Math.max(0, ...Object.values(columns).map((column) => column.length))
   if (draft.steps.seconds.length + length > MAX_STEPS) {
