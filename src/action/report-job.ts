@@ -29,7 +29,7 @@ import type { Result } from '../record/result.ts'
 import { checkInProgress, unjudgedCheck } from '../report/github/check.ts'
 import { changedExperimentSection, judgedBySection, unjudgedSection } from '../report/github/judged-again.ts'
 import { announceCombined, announceShown, setOutputs, setUrls, warn } from './announce.ts'
-import { judgeArtifact } from './judge-artifact.ts'
+import { judgeApart } from './judge-apart.ts'
 
 /** An archive of some hundred MB takes its time. */
 const DOWNLOAD_PATIENCE = { attempts: 3, firstDelayMs: 2000, totalMs: 5 * 60_000 }
@@ -91,7 +91,11 @@ async function reportMeasurement(inputs: ReportInputs): Promise<boolean> {
     refuseSurrounding(out, resolve(inputs.workingDirectory))
     const workspace = await Workspace.fresh(out)
     const artifact = await fetchResult(inputs, target, experiment, workspace)
-    const { result, other } = await judgeArtifact(experiment, target.base.branch, workspace.resultFile)
+    const { result, other } = await judgeApart({
+      experiment,
+      branch: target.base.branch,
+      resultFile: workspace.resultFile,
+    })
     return await publishJudged(target, artifact, result, other, workspace)
   } catch (error) {
     // Whatever went wrong, an older check must not stay green.

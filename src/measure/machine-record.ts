@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { parseBounded, RECORD_LIMITS } from '../text/bounded-json.ts'
 
 const count = z.int().nonnegative()
-const amount = z.number().nonnegative()
+/** Sums of larger ones would be no numbers. */
+const amount = z.number().nonnegative().max(1e100)
 
 /** A number is null where the driver does not tell it. */
 const gpuFacts = z.object({

@@ -23,6 +23,7 @@ import {
 } from './event-size.ts'
 import {
   type EvaluationEvent,
+  LARGEST_NUMBER,
   type MetricsEvent,
   metricsEvent,
   type RunEndEvent,
@@ -244,6 +245,7 @@ export function schemaProblem(issue: Issue, event: unknown, where: string): Metr
 }
 
 function isNoNumber(value: unknown): boolean {
+  if (typeof value === 'number') return Math.abs(value) > LARGEST_NUMBER
   return value === null || (typeof value === 'string' && /^[+-]?(nan|inf(inity)?)$/i.test(value.trim()))
 }
 

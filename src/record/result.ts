@@ -100,7 +100,7 @@ export function outcomeLine({ launch, outcome }: Launched, setAside: OutcomeLine
   }
 }
 
-const wallSeconds = z.number().nonnegative()
+const wallSeconds = z.number().nonnegative().max(1e9)
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'a SHA-256')
 
 export const launchRecord = z.object({

@@ -13,7 +13,6 @@ import { type Launched, type LaunchRecord, type NotRunReason, outcomeOf } from '
 import type { Reevaluation } from '../../measure/reevaluation.ts'
 import { followsLook } from '../../plan/budget.ts'
 import { type PlannedRun, planRuns, repeatOf } from '../../plan/plan.ts'
-import type { MetricsRecord } from '../../read/metrics-record.ts'
 import { readerOf } from '../../read/readers.ts'
 import { parseRecorded, type Recorded, type Request } from '../../record/result.ts'
 import { RECORD_LIMITS } from '../../text/bounded-json.ts'
@@ -26,9 +25,6 @@ import { refuseLadder } from './record-kind.ts'
 
 /** Every run carries its resolved config and read-back: some 10 kB each. */
 const MAX_RESULT_BYTES = RECORD_LIMITS.characters
-
-/** With what judging makes of them, less than 1 GB: a hosted runner has more, and no heap that is much larger. */
-const MAX_MEMORY_BYTES = 320 * 1024 * 1024
 
 export interface Reading {
   readonly request: Request
@@ -52,18 +48,11 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
   const reader = readerOf(recorded.experiment.metrics)
   const done: Launched[] = []
   const records = new Map<string, MachineRecord>()
-  let memoryBytes = 0
   for (const { run, launch } of inOrder(plan, recorded.launches)) {
     const { directory, machineFile } = workspace.runFiles(run)
     const record = await readMachineFile(machineFile)
     if (record) records.set(run.id, record)
-    const metrics = await readRunMetrics(directory, reader)
-    memoryBytes += memoryOf(metrics, record)
-    if (memoryBytes > MAX_MEMORY_BYTES)
-      throw new ConfigError(
-        `${resultFile}: the steps and machine samples up to ${run.id} take more than ${MAX_MEMORY_BYTES} bytes in memory. Measure shorter trainings`,
-      )
-    done.push({ launch, outcome: outcomeOf(run, launch, metrics) })
+    done.push({ launch, outcome: outcomeOf(run, launch, await readRunMetrics(directory, reader)) })
   }
   const watched = { preflight: recorded.preflight, records }
   const launched = withUnlaunched(
@@ -75,28 +64,6 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
   const reevaluation = await readReevaluationFiles(recorded.reevaluation, workspace.evaluationFiles)
   return { request: requestOf(recorded, experiment), launched, watched, reevaluation }
 }
-
-/** About: what stays of a run until all are judged. */
-function memoryOf(
-  { start, steps, evaluations, phases }: MetricsRecord,
-  machine: MachineRecord | null,
-): number {
-  const columns = [steps.seconds, steps.samples, steps.trainLoss, steps.dataWaitSeconds]
-  const numbers = columns.reduce((sum, { length }) => sum + length, 0)
-  const objects = steps.held.length + phases.length
-  const seen =
-    machine === null
-      ? 0
-      : machine.samples.length + machine.energy.length + machine.processes.length + machine.steps.length
-  return (
-    BYTES.number * numbers +
-    BYTES.object * (objects + seen) +
-    BYTES.character * JSON.stringify([start, evaluations]).length
-  )
-}
-
-/** A list has room to grow; a small object has a header, its values, and a place in a list. */
-const BYTES = { number: 12, object: 160, character: 8 }
 
 /**
  * Only after a look can a verdict have been decided, or a budget be spent: else blocks were left out. Where the others
