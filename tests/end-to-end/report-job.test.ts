@@ -1,10 +1,11 @@
 // The privileged report job: it judges what a measuring job left, and says so on the pull request.
 import { readdir } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { aFolder } from '../fixtures/processes/launching.ts'
 import { HEAD_SHA, workflowRunEvent } from '../harness/events.ts'
 import { refuse } from '../harness/local-server.ts'
 import { type Measured, measureForReport, report, servicesWith } from '../harness/report-job.ts'
-import { startServices } from '../harness/speedproof.ts'
+import { startMeasuring, startServices } from '../harness/speedproof.ts'
 
 const CHECK = 'Speedproof: faulty/measure'
 const FORK = { headRepository: 'contributor/solver', headBranch: 'main' }
@@ -65,6 +66,17 @@ describe('a finished run', () => {
     })
     const { outputs } = await report(services, { event: workflowRunEvent(FORK) })
     expect(outputs['comment-url']).toContain('/pull/7#')
+  })
+
+  it('passes with a read-back key that every object has, and shows it', async () => {
+    const name = 'runs/02-block-1-optimized/trainer/metrics.jsonl'
+    const text = passed.files[name]?.toString() ?? ''
+    const key = text.replace('"effective": {', '"effective": {"constructor": "fused", ')
+    expect(key).not.toBe(text)
+    await using services = await servicesWith(passed, { [name]: key })
+    const { outputs } = await report(services)
+    expect(outputs.verdict).toBe('passed')
+    expect(services.github.comments[0]?.body).toMatch(/effective: constructor +\| absent +\| fused/)
   })
 
   it('without a pull request gets a check and no comment', async () => {
@@ -238,5 +250,36 @@ describe('the gates', () => {
     expect(annotations).toMatchObject([
       { level: 'error', message: expect.stringContaining('merge the experiment first') },
     ])
+  })
+})
+
+describe('a report job that dies', () => {
+  it.each([
+    ['while the archive comes', 'actions/download-artifact'],
+    ['before it has found the pull request', 'pulls/list'],
+  ])('%s leaves a check that failed, whatever an earlier one said', async (_, operation) => {
+    await using services = await servicesWith(passed)
+    await report(services)
+    expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
+    services.github.failNext(operation, { kind: 'hanging' })
+    const known = services.github.calls.length
+    await using action = await startMeasuring(await aFolder(), services, {
+      event: workflowRunEvent({ runAttempt: 2 }),
+      inputs: { job: 'report' },
+    })
+    await expect.poll(() => services.github.calls.slice(known)).toContain(operation)
+    process.kill(action.pid, 'SIGKILL')
+    await action.finished
+    expect(services.github.checks.at(-1)).toMatchObject({
+      status: 'completed',
+      conclusion: 'failure',
+      output: { title: expect.stringContaining('ended before it had a verdict') },
+    })
+  })
+
+  it('says nothing in its post step after it has ended well', async () => {
+    await using services = await servicesWith(passed)
+    await report(services)
+    expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
   })
 })
