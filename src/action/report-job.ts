@@ -17,6 +17,7 @@ import {
   type FoundArtifact,
   findArtifact,
 } from '../io/github/artifact/download-artifact.ts'
+import { lastBegun } from '../io/github/artifact/last-begun.ts'
 import { callGitHub } from '../io/github/client.ts'
 import { pathInRepository } from '../io/github/event/base-file.ts'
 import { readReportEvent } from '../io/github/event/measuring-run.ts'
@@ -128,14 +129,21 @@ async function fetchResult(
   // cancelled attempt nothing is known but what it has left itself.
   const earlier = wasCancelled ? 0 : place.runAttempt - 1
   const attempts = Array.from({ length: 1 + earlier }, (_, before) => place.runAttempt - before)
-  const names = inputs.artifactName
-    ? [inputs.artifactName]
-    : attempts.map((attempt) => artifactName({ experiment, job, leg, attempt }))
+  const namesOf = (of: readonly number[]) =>
+    inputs.artifactName
+      ? [inputs.artifactName]
+      : of.map((attempt) => artifactName({ experiment, job, leg, attempt }))
   const folder = await mkdtemp(join(process.env.RUNNER_TEMP ?? tmpdir(), 'speedproof-artifact-'))
   const archive = join(folder, 'artifact.zip')
   try {
     const artifact = await explained(() =>
-      callGitHub(token, (github) => findArtifact(github, { ...place, names })),
+      callGitHub(token, async (github) => {
+        const begun = place.runAttempt === 1 ? 0 : await lastBegun(github, { ...place, job, leg })
+        // Not known to have been left by this attempt, it counts only under this attempt's own name.
+        const isKnown = begun !== null || inputs.artifactName === ''
+        const names = isKnown ? namesOf(begun === null ? [place.runAttempt] : attempts) : []
+        return await findArtifact(github, { ...place, names, since: begun ?? 0 })
+      }),
     )
     await explained(() =>
       callGitHub(token, (github) => downloadArtifact(github, place, artifact, archive), DOWNLOAD_PATIENCE),

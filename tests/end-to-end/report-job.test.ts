@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { aFolder } from '../fixtures/processes/launching.ts'
 import { HEAD_SHA, workflowRunEvent } from '../harness/events.ts'
 import { refuse } from '../harness/local-server.ts'
-import { type Measured, measureForReport, report, servicesWith } from '../harness/report-job.ts'
+import { ARTIFACT, type Measured, measureForReport, report, servicesWith } from '../harness/report-job.ts'
 import { startMeasuring, startServices } from '../harness/speedproof.ts'
 
 const CHECK = 'Speedproof: faulty/measure'
@@ -51,6 +51,46 @@ describe('a finished run', () => {
     await report(services, { event: workflowRunEvent({ runAttempt: 2 }) })
     expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
     expect(services.github.comments[0]?.body).toContain('faulty-measure-attempt-1')
+  })
+
+  describe('whose second attempt measured again and left no artifact', () => {
+    const begunAgain = '2026-11-20T11:00:00Z'
+    const again = { runId: 1001, runAttempt: 2, startedAt: begunAgain, conclusion: 'failure' as const }
+
+    it.each([
+      ['in the job itself', 'measure', {}],
+      ['in a called workflow', 'gpu / measure', {}],
+      ['in a leg of a matrix', 'measure (big)', {}],
+      ['with an artifact that the workflow named', 'measure', { 'artifact-name': ARTIFACT }],
+    ])('has no verdict: %s', async (_, name, inputs) => {
+      await using services = await servicesWith(passed)
+      services.github.jobs.push({ ...again, name })
+      await report(services, { event: workflowRunEvent({ runAttempt: 2, conclusion: 'failure' }), inputs })
+      expect(services.github.checks).toMatchObject([
+        { conclusion: 'failure', output: { title: expect.stringContaining('did not upload it') } },
+      ])
+    })
+
+    it('has none either where the job is called otherwise, so that nobody knows', async () => {
+      await using services = await servicesWith(passed)
+      services.github.jobs.splice(0, 1, { ...again, name: 'Measure on the GPU' })
+      await report(services, { event: workflowRunEvent({ runAttempt: 2 }) })
+      expect(services.github.checks).toMatchObject([{ conclusion: 'failure' }])
+    })
+
+    it('has the verdict of its own artifact once there is one', async () => {
+      await using services = await servicesWith(passed)
+      const [first] = services.github.archives
+      services.github.jobs.push({ ...again, name: 'measure' })
+      services.github.archives.push({
+        name: ARTIFACT.replace('attempt-1', 'attempt-2'),
+        runId: 1001,
+        bytes: first?.bytes ?? Buffer.alloc(0),
+        createdAt: '2026-11-20T11:30:00Z',
+      })
+      await report(services, { event: workflowRunEvent({ runAttempt: 2 }) })
+      expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
+    })
   })
 
   it('of a fork finds its pull request by repository and branch', async () => {
