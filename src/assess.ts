@@ -4,7 +4,7 @@ import { noiseFloorOf } from './judge/checks/aa.ts'
 import { compare } from './judge/compare.ts'
 import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
-import { withMachine } from './judge/machine/machine-verdict.ts'
+import { asInvalid, withMachine } from './judge/machine/machine-verdict.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise/noise-floor.ts'
 import { type Attempts, checkRepeats, sortAttempts } from './judge/repeat.ts'
@@ -64,7 +64,7 @@ export function assess(
     optimized: chooseFloor(keyOf('optimized'), request.noiseFloors),
   }
   const judged = judge({ ...request, outcomes, runs, comparison, floors, reevaluation })
-  const verdict = withMachine(judged, machineChecks)
+  const verdict = asInvalid(withMachine(judged, machineChecks), request.interference)
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,

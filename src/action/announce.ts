@@ -13,9 +13,9 @@ import { combinedOutputs, renderCombinedMarkdown, renderCombinedTerminal } from 
 import { oneLine } from '../report/escape.ts'
 
 /** What is quickest and surest comes first: a cancelled step has seconds. */
-export async function announceCombined(combined: Combined): Promise<void> {
+export function announceCombined(combined: Combined): void {
   printLines(renderCombinedTerminal(combined))
-  warnOf('job summary', await writeSummary(renderCombinedMarkdown(combined)))
+  warnOf('job summary', writeSummary(renderCombinedMarkdown(combined)))
   annotate(verdictAnnotation(combined))
 }
 

@@ -1,5 +1,8 @@
 // The action's post step: what a killed main step has left is ended, removed, kept and said.
+import { resolve } from 'node:path'
+import { INPUT_NAMES, parseActionInputs } from '../config/overrides/action-inputs.ts'
 import { messageOf, RunError } from '../errors.ts'
+import { readRawInputs } from '../io/github/action-inputs.ts'
 import { readState } from '../io/github/step-state.ts'
 import { sweep } from '../io/process/sweep.ts'
 import { removeSavedWorktrees } from '../io/revisions/saved-worktrees.ts'
@@ -27,7 +30,12 @@ async function endProcesses(): Promise<void> {
 }
 
 async function removeWorktrees(): Promise<void> {
-  const removed = await removeSavedWorktrees(readState(WORKTREES_STATE))
+  const folders = readState(WORKTREES_STATE)
+  if (folders === '') return
+  const inputs = parseActionInputs(readRawInputs(INPUT_NAMES))
+  const workingDirectory = resolve(inputs.workingDirectory)
+  const outDirectory = resolve(workingDirectory, inputs.outDirectory)
+  const removed = await removeSavedWorktrees(folders, outDirectory, workingDirectory)
   if (removed > 0) console.log(`Speedproof removed ${removed} worktrees that the main step left behind`)
 }
 

@@ -164,7 +164,7 @@ async function publishJudged(
 ): Promise<boolean> {
   await workspace.save(result)
   const combined = combine([result])
-  await announceCombined(combined)
+  announceCombined(combined)
   const notes = [...changedExperimentSection(base, changes), judgedBySection(base, artifact.name)]
   const published = await publishCombined(place, combined, artifact.url, notes)
   for (const reason of published.warnings) warn('acceptance', reason)

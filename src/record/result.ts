@@ -46,6 +46,8 @@ export interface Request {
   readonly noiseFloors: readonly NoiseFloor[]
   /** Of the files under `data:`; null without any, and before they are hashed. */
   readonly data: DataHashes | null
+  /** What somebody has changed while the trainings ran that no training may change; known at the end. */
+  readonly interference: readonly string[]
 }
 
 export interface Result extends Request {
@@ -148,6 +150,7 @@ const recordedFile = z.object({
   environment: z.record(z.string(), z.string()),
   noiseFloors: z.array(noiseFloorSchema),
   data: dataHashesSchema.nullable().default(null),
+  interference: z.array(z.string()).default([]),
   launches: z.array(launchRecord),
   reevaluation: launchRecord.nullable(),
   preflight: preflightSchema.nullable(),

@@ -16,7 +16,7 @@ export interface JsonLimits {
 export const LINE_LIMITS: JsonLimits = {
   depth: 100,
   characters: 64 * 1024 ** 2,
-  textCharacters: 256 * 1024,
+  textCharacters: 2 * 1024 ** 2,
   nests: 200_000,
   values: 8_000_000,
 }

@@ -139,7 +139,7 @@ describe('a number that is none', () => {
 
   test('past what a double holds is refused', async () => {
     expect(await problemOf(withLine(4, LINES[3]?.replace('0.02', '1e999') ?? ''))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 4: val_loss: got Infinity, expected a finite number"`,
+      `"malformed: metrics.jsonl line 4: val_loss: got Infinity, expected a finite number; check whether the training diverged"`,
     )
   })
 
@@ -212,7 +212,7 @@ describe('an event', () => {
 
   test('has numbers in their range', async () => {
     expect(await problemOf(changed(2, { step_seconds: [0] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: step_seconds.0: got 0, expected more than 0"`,
+      `"malformed: metrics.jsonl line 2: step_seconds.0: got 0, expected at least 1e-9"`,
     )
     expect(await problemOf(changed(2, { samples: [-1] }))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl line 2: samples.0: got -1, expected at least 0"`,
