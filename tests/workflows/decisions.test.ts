@@ -200,7 +200,9 @@ describe.each([`${OURS}/gpu-check.yml`, `${EXAMPLES}/gpu-on-label.yml`])('%s', (
   })
 
   it('reports alone when somebody accepts the verdict, and has no job for any other comment', async () => {
-    const accept = commented(`/speedproof accept my-change/measure ${HEAD_SHA} known and wanted`)
+    const accept = commented(
+      `/speedproof accept my-change/measure ${HEAD_SHA} 1001.1 speedup known and wanted`,
+    )
     expect(brief(await jobsOf(path, accept))).toEqual([
       { name: 'report / report', runsOn: 'ubuntu-latest', permissions: WRITING },
     ])
@@ -219,7 +221,7 @@ describe.each([`${OURS}/performance-report.yml`, `${EXAMPLES}/pull-request-repor
     ['a pull request has been measured', runOf('Performance', 'pull_request')],
     [
       'somebody accepts a verdict',
-      commented(`/speedproof accept smoke/measure ${HEAD_SHA} known and wanted`),
+      commented(`/speedproof accept smoke/measure ${HEAD_SHA} 1001.1 speedup known and wanted`),
     ],
   ])('reports when %s, from a hosted machine', async (_, happening) => {
     expect(brief(await jobsOf(path, happening))).toMatchObject([
