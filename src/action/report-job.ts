@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path'
 import type { Experiment } from '../config/experiment.ts'
 import { INPUT_NAMES, parseActionInputs, type ReportInputs } from '../config/overrides/action-inputs.ts'
 import { parseExperiment } from '../config/parse-experiment.ts'
-import type { OtherExperiment } from '../config/same-work/other-experiment.ts'
 import { ConfigError, messageOf, RunError } from '../errors.ts'
 import { refuseSurrounding } from '../io/folder/own-folder.ts'
 import { Workspace } from '../io/folder/workspace.ts'
@@ -27,9 +26,12 @@ import { readState, saveState } from '../io/github/step-state.ts'
 import { unpackResult } from '../io/load/unpack-result.ts'
 import { combine } from '../record/combined.ts'
 import type { Result } from '../record/result.ts'
+import { changedConfigsSections } from '../report/github/changed-configs.ts'
 import { checkInProgress, unjudgedCheck } from '../report/github/check.ts'
+import type { CommentSection } from '../report/github/comment.ts'
 import { changedExperimentSection, judgedBySection, unjudgedSection } from '../report/github/judged-again.ts'
 import { announceCombined, announceShown, setOutputs, setUrls, warn } from './announce.ts'
+import { compareConfigs } from './compare-configs.ts'
 import { judgeApart } from './judge-apart.ts'
 
 /** An archive of some hundred MB takes its time. */
@@ -97,7 +99,13 @@ async function reportMeasurement(inputs: ReportInputs): Promise<boolean> {
       branch: target.base.branch,
       resultFile: workspace.resultFile,
     })
-    return await publishJudged(target, artifact, result, other, workspace)
+    const configs = await compareConfigs(inputs, target.place, target.base.commit, experiment, result.configs)
+    const notes = [
+      ...changedConfigsSections(target.base.branch, configs),
+      ...changedExperimentSection(target.base, other.changes),
+      judgedBySection(target.base, artifact.name),
+    ]
+    return await publishJudged(target, artifact, result, notes, workspace)
   } catch (error) {
     // Whatever went wrong, an older check must not stay green.
     if (error instanceof ConfigError || error instanceof RunError)
@@ -156,16 +164,15 @@ async function fetchResult(
 }
 
 async function publishJudged(
-  { place, base }: ReportTarget,
+  { place }: ReportTarget,
   artifact: FoundArtifact,
   result: Result,
-  { changes }: OtherExperiment,
+  notes: readonly CommentSection[],
   workspace: Workspace,
 ): Promise<boolean> {
   await workspace.save(result)
   const combined = combine([result])
   announceCombined(combined)
-  const notes = [...changedExperimentSection(base, changes), judgedBySection(base, artifact.name)]
   const published = await publishCombined(place, combined, artifact.url, notes)
   for (const reason of published.warnings) warn('acceptance', reason)
   const isShown = announceShown(published)

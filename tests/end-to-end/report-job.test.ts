@@ -293,6 +293,44 @@ describe('the gates', () => {
   })
 })
 
+describe('the configs', () => {
+  const withConfigs = async (changes: Readonly<Record<string, string>>) => {
+    const services = await servicesWith(passed)
+    const ours = {
+      'baseline.yaml': configOf('01-block-1-baseline'),
+      'optimized.yaml': configOf('02-block-1-optimized'),
+    }
+    Object.assign(services.github.files.main ?? {}, ours, changes)
+    return services
+  }
+  const configOf = (run: string) => passed.files[`runs/${run}/config.yaml`]?.toString() ?? ''
+  const bodyFor = async (changes: Readonly<Record<string, string>>) => {
+    await using services = await withConfigs(changes)
+    await report(services)
+    return services.github.comments[0]?.body ?? ''
+  }
+
+  it('that are those of the base branch are not spoken of', async () => {
+    expect(await bodyFor({})).not.toMatch(/configs/i)
+  })
+
+  it('of which only the baseline was made slower are listed, in comment and check', async () => {
+    const quicker = configOf('01-block-1-baseline').replace('0.004', '0.001')
+    await using services = await withConfigs({ 'baseline.yaml': quicker })
+    await report(services)
+    const line = 'compared with main: baseline has one other setting; optimized is the same.'
+    expect(services.github.comments[0]?.body).toContain(line)
+    expect(services.github.comments[0]?.body).toMatch(/baseline +\| speed.step&#95;seconds \| 0.001 \| 0.004/)
+    expect(services.github.checks[0]?.output.summary).toContain(line)
+  })
+
+  it('that the base branch does not have, or that are no mapping, are named as not compared', async () => {
+    expect(await bodyFor({ 'baseline.yaml': '- 1', 'optimized.yaml': '{' })).toMatch(
+      /baseline was not compared \(.+\); optimized was not compared \(.+\)\.$/m,
+    )
+  })
+})
+
 describe('a report job that dies', () => {
   it.each([
     ['while the archive comes', 'actions/download-artifact'],

@@ -1,6 +1,6 @@
 // The called workflow measures for real, steps and all: what becomes of the job, its outputs, comment and artifact.
 import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   anExperiment,
@@ -44,13 +44,16 @@ async function run(
   return { jobs: ended.jobs, ran: machine.ran }
 }
 
-it('matrix.yml writes a comment and an artifact for each leg', async () => {
+it('matrix.yml writes a comment, a check and an artifact for each leg', async () => {
   await using services = await startServices()
   const workspace = await aCheckout()
   const second = join(workspace, 'configs/experiments/long-sequences.yaml')
   await copyFile(join(workspace, EXPERIMENT), second)
+  const text = await readFile(second, 'utf8')
+  services.github.files.main = { [EXPERIMENT]: text, [relative(workspace, second)]: text }
   const { jobs } = await run('examples/workflows/matrix.yml', pushed(), workspace, services)
-  expect(jobs.map(({ result }) => result)).toEqual(['success', 'success'])
+  expect(jobs.map(({ result }) => result)).toEqual(Array(4).fill('success'))
+  expect(services.github.checks).toMatchObject([{ conclusion: 'success' }, { conclusion: 'success' }])
   expect(services.github.comments).toHaveLength(2)
   expect(Object.keys(services.artifacts.uploaded).sort()).toEqual([
     'speedproof-faulty-measure-long-sequences-attempt-1',
