@@ -1,7 +1,7 @@
 // Where a job that measures shows its result, and what it calls its artifact: from its inputs and its run alone.
 import type { MeasureInputs } from '../config/overrides/action-inputs.ts'
 import { artifactName } from '../io/github/artifact/artifact.ts'
-import { readWorkflowRun, type WorkflowRunReading } from '../io/github/event/event.ts'
+import { isMergeGroup, readWorkflowRun, type WorkflowRunReading } from '../io/github/event/event.ts'
 import type { Place } from '../io/github/report/publish.ts'
 import { checkName } from '../report/github/check.ts'
 import { keyOf } from '../report/github/comment-marker.ts'
@@ -35,5 +35,7 @@ export function placeOf(experiment: string, inputs: MeasureInputs): Place | null
 export function whyNotShown(reading: WorkflowRunReading, { report }: MeasureInputs): string | null {
   if (reading.status === 'not-in-a-workflow') return reading.reason
   if (report === 'artifact') return 'report is artifact'
-  return reading.run.pullNumber === null ? 'this run is not about a pull request' : null
+  return reading.run.pullNumber === null && !isMergeGroup(reading.run)
+    ? 'this run is not about a pull request'
+    : null
 }

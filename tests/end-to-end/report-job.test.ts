@@ -1,11 +1,12 @@
 // The privileged report job: it judges what a measuring job left, and says so on the pull request.
 import { readdir } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { anExperiment } from '../fixtures/experiments/an-experiment.ts'
 import { aFolder } from '../fixtures/processes/launching.ts'
-import { HEAD_SHA, workflowRunEvent } from '../harness/events.ts'
+import { GROUP_SHA, HEAD_SHA, mergeGroupEvent, queueBranch, workflowRunEvent } from '../harness/events.ts'
 import { refuse } from '../harness/local-server.ts'
 import { ARTIFACT, type Measured, measureForReport, report, servicesWith } from '../harness/report-job.ts'
-import { startMeasuring, startServices } from '../harness/speedproof.ts'
+import { measure, startMeasuring, startServices } from '../harness/speedproof.ts'
 
 const CHECK = 'Speedproof: faulty/measure'
 const FORK = { headRepository: 'contributor/solver', headBranch: 'main' }
@@ -171,6 +172,47 @@ it('the same run reports itself in a later job, where the trigger names the comm
   expect(exitCode).toBe(0)
   expect(services.github.checks).toMatchObject([{ head_sha: HEAD_SHA, conclusion: 'success' }])
   expect(services.github.comments).toHaveLength(1)
+})
+
+describe('a merge group', () => {
+  const ofGroup = { event: 'merge_group', headSha: GROUP_SHA, headBranch: queueBranch() }
+
+  it('that another run has measured gets the check on its head, and no comment', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { event: workflowRunEvent(ofGroup) })
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, head_sha: GROUP_SHA, conclusion: 'success' },
+    ])
+    expect(services.github.comments).toEqual([])
+  })
+
+  it('that the same run has measured gets it too', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { event: mergeGroupEvent() })
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, head_sha: GROUP_SHA, conclusion: 'success' },
+    ])
+  })
+
+  it('of another branch is judged by the gates of that branch, under another name', async () => {
+    await using services = await servicesWith(passed)
+    services.github.files.release = {
+      'experiment.yaml': passed.experiment.replace('at_least: 3', 'at_least: 9'),
+    }
+    await report(services, { event: workflowRunEvent({ ...ofGroup, headBranch: queueBranch('release') }) })
+    await report(services, { event: mergeGroupEvent('release') })
+    expect(services.github.checks).toMatchObject([{ name: `${CHECK} (into release)`, conclusion: 'failure' }])
+  })
+
+  it('whose job reports itself has the check from it', async () => {
+    const folder = await anExperiment()
+    await using services = await startServices()
+    const { main } = await measure(folder, services, { event: mergeGroupEvent() })
+    expect(main).toMatchObject({ exitCode: 0, outputs: { 'comment-url': '' } })
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, head_sha: GROUP_SHA, conclusion: 'success' },
+    ])
+  })
 })
 
 describe('a check', () => {

@@ -4,7 +4,15 @@ import { OVERRIDE_NAMES } from '../../src/config/overrides/overrides.ts'
 import { HEAD_SHA, REPOSITORY } from '../harness/events.ts'
 import { fillTexts } from '../harness/workflow/expressions.ts'
 import { ownPath } from '../harness/workflow/files.ts'
-import { commented, dispatched, labeled, pushed, runOf, scheduled } from '../harness/workflow/happenings.ts'
+import {
+  commented,
+  dispatched,
+  labeled,
+  pushed,
+  queued,
+  runOf,
+  scheduled,
+} from '../harness/workflow/happenings.ts'
 import { type Happening, type JobEnd, type JobRun, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
 const OURS = '.github/workflows'
@@ -76,6 +84,23 @@ describe('a push to a pull request', () => {
       expect(await jobsOf(`${EXAMPLES}/matrix.yml`, pushed(head))).toEqual([])
     },
   )
+})
+
+describe.each([`${OURS}/performance.yml`, `${EXAMPLES}/pull-request.yml`])('a merge queue and %s', (path) => {
+  it('measures its group with a token that only reads', async () => {
+    const jobs = await jobsOf(path, queued())
+    expect(jobs.map(({ permissions }) => permissions)).toEqual([{ contents: 'read' }])
+  })
+
+  it('cancels no run of another group, nor of a pull request', async () => {
+    const groups = await Promise.all(
+      [queued(), pushed()].map(async (happening) => {
+        const run = await runWorkflow(path, happening, async () => PASSED)
+        return run.status === 'ran' ? run.concurrency?.group : undefined
+      }),
+    )
+    expect(groups).toEqual(['performance-1001', 'performance-7'])
+  })
 })
 
 describe('a newer event', () => {
@@ -224,6 +249,8 @@ describe.each([`${OURS}/performance-report.yml`, `${EXAMPLES}/pull-request-repor
   it.each([
     ['a pull request begins to be measured', runOf('Performance', 'pull_request', 'requested')],
     ['a pull request has been measured', runOf('Performance', 'pull_request')],
+    ['a merge queue begins to measure a group', runOf('Performance', 'merge_group', 'requested')],
+    ['a merge queue has measured a group', runOf('Performance', 'merge_group')],
     [
       'somebody accepts a verdict',
       commented(`/speedproof accept smoke/measure ${HEAD_SHA} 1001.1 speedup known and wanted`),

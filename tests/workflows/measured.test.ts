@@ -7,10 +7,10 @@ import {
   CRASHES_AT_ONCE,
   type ExperimentChanges,
 } from '../fixtures/experiments/an-experiment.ts'
-import { HEAD_SHA } from '../harness/events.ts'
+import { GROUP_SHA, HEAD_SHA } from '../harness/events.ts'
 import { processesIn } from '../harness/processes.ts'
 import { type Services, startMeasuring, startServices } from '../harness/speedproof.ts'
-import { dispatched, labeled, pushed, runOf, scheduled } from '../harness/workflow/happenings.ts'
+import { dispatched, labeled, pushed, queued, runOf, scheduled } from '../harness/workflow/happenings.ts'
 import { type Machine, onMachine } from '../harness/workflow/run-steps.ts'
 import { type Happening, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
@@ -156,5 +156,19 @@ describe('a report', () => {
       { name: CHECK, status: 'completed', conclusion: 'failure' },
     ])
     expect(services.github.comments).toMatchObject([{ body: expect.stringContaining('faulty failed') }])
+  })
+
+  it('of a merge group stands on its head, where the queue waits for the required check', async () => {
+    await using services = await startServices()
+    const workspace = await aCheckout({ gates: gates(3) })
+    services.github.files.main = { [EXPERIMENT]: await readFile(join(workspace, EXPERIMENT), 'utf8') }
+    const { jobs } = await run('examples/workflows/pull-request.yml', queued(), workspace, services)
+    expect(jobs).toMatchObject([{ result: 'success', permissions: { contents: 'read' } }])
+    const reported = runOf('Performance', 'merge_group')
+    await run('examples/workflows/pull-request-report.yml', reported, workspace, services)
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, head_sha: GROUP_SHA, status: 'completed', conclusion: 'success' },
+    ])
+    expect(services.github.comments).toEqual([])
   })
 })
