@@ -37,7 +37,12 @@ function saveWorktree(): (folder: string) => void {
 export async function runAction(): Promise<boolean> {
   watchCommandFiles()
   const inputs = parseActionInputs(readRawInputs(INPUT_NAMES))
-  return inputs.job === 'report' ? await runReportJob(inputs) : await runMeasureJob(inputs)
+  if (inputs.job === 'report') return await runReportJob(inputs)
+  try {
+    return await runMeasureJob(inputs)
+  } finally {
+    restoreCommandFiles()
+  }
 }
 
 function requireFolder(workingDirectory: string): string {

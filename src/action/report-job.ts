@@ -45,9 +45,15 @@ const BEFORE_THE_END = {
 /** True if the check says what became of the measurement; the step of the report itself is red only if it does not. */
 export async function runReportJob(inputs: ReportInputs): Promise<boolean> {
   saveState(REPORT_STATE, STARTED)
-  const isShown = await reportMeasurement(inputs)
-  saveState(REPORT_STATE, FINISHED)
-  return isShown
+  try {
+    const isShown = await reportMeasurement(inputs)
+    saveState(REPORT_STATE, FINISHED)
+    return isShown
+  } catch (error) {
+    // Wrong input stays wrong: post would find no place to show it either.
+    if (error instanceof ConfigError) saveState(REPORT_STATE, FINISHED)
+    throw error
+  }
 }
 
 /** For the post step: has this job begun to report, and not come to its end? */
