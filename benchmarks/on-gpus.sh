@@ -14,7 +14,7 @@ parts=(data check-1gpu check-2gpu check-4gpu kernels floor-4gpu gate-4gpu fp16-4
   plan-parts-4gpu floor-2gpu gate-2gpu recipes-2gpu recipe-2gpu plan-2gpu plan-parts-2gpu floor-1gpu gate-1gpu
   recipes-1gpu recipe-1gpu plan-1gpu ladder-1gpu ladder-4gpu parity operator-1gpu speed-cases-4gpu
   speed-cases-2gpu speed-cases-1gpu rivals-4gpu rivals-2gpu rivals-1gpu starts-4gpu starts-2gpu starts-1gpu
-  breakdown-4gpu breakdown-2gpu breakdown-1gpu formats physics learning memory)
+  breakdown-4gpu breakdown-2gpu breakdown-1gpu formats physics learning memory gpt2-1gpu ways-in-1gpu)
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then
   echo "usage: $0 OUT [PART...]; parts: ${parts[*]}" >&2
   exit 2
@@ -184,6 +184,11 @@ measure() {
       python3 -m benchmarks.speed.step_breakdown --updates 3 --json "$out/$1.json" --picture "$out/$1.png" \
         "$out/$1"/*/trace-0.json > "$out/$1.txt"
       ;;
+    gpt2-1gpu) benchmarks/harness/through-the-action.sh "$out/$1" examples/gpt2/experiment.yaml -- python=python3 ;;
+    ways-in-1gpu)
+      rm -rf "${out:?}/$1" # of a call that was ended
+      python3 benchmarks/recorder/trained.py all --device cuda --out "$out/$1"
+      ;;
     formats)
       share_out formats_shard "$1" || return
       python3 -m benchmarks.learning.formats "$out/formats" > "$out/formats.txt"
@@ -227,13 +232,17 @@ look_for_needs() {
   esac
   [ "${#gpus[@]}" -ge "$least" ] ||
     lacks "GPUs, $least where nvidia-smi and CUDA_VISIBLE_DEVICES show ${#gpus[@]}: name parts for so many"
-  case $part in floor-* | gate-* | fp16-* | recipe-* | plan-?gpu | ladder-*)
+  case $part in floor-* | gate-* | gpt2-* | fp16-* | recipe-* | plan-?gpu | ladder-*)
     node_is_new || lacks "Node 24 or newer on PATH: npm run setup installs it in node_modules" ;;
   esac
   python_has "pip install torch numpy h5py pyyaml jaxtyping" torch numpy h5py yaml jaxtyping
   case $part in
     ladder-*) [ -e lib/cli.js ] || lacks "lib/cli.js: npm run setup makes it" ;;
     rivals-*) python_has "pip install lightning accelerate" lightning accelerate ;;
+    gpt2-*) python_has "pip install transformers accelerate" transformers accelerate ;;
+    ways-in-*)
+      python_has "pip install transformers accelerate lightning tensorboard" transformers accelerate lightning tensorboard
+      ;;
     breakdown-* | plan-parts-*) python_has "pip install --group benchmarks/pyproject.toml:benchmarks" matplotlib ;;
     learning)
       with_pack python_has "pip install --group benchmarks/pyproject.toml:benchmarks, or, for neuralop, a pack: benchmarks/harness/pack.sh FILE $(python_version)" \

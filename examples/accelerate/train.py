@@ -41,7 +41,7 @@ def main() -> None:
     held_out = samples(512, seed=2).tensors
     with torch.no_grad():
         loss = nn.functional.mse_loss(model(held_out[0]), held_out[1])
-    recorder.evaluate(loss)
+    recorder.evaluate(loss, held_out=held_out)
     recorder.close()
     accelerator.print(f"held-out loss {loss.item():.6f} after {options.steps} steps")
 

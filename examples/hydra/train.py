@@ -35,7 +35,8 @@ def main(config: DictConfig) -> None:
             optimizer.zero_grad()
             recorder.step(samples=len(batch), loss=loss)
         with torch.no_grad():
-            recorder.evaluate(nn.functional.mse_loss(model(inputs), wanted))
+            loss = nn.functional.mse_loss(model(inputs), wanted)
+            recorder.evaluate(loss, held_out=(inputs, wanted))
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def main() -> None:
     lightning.seed_everything(options.seed)
     trainer = lightning.Trainer(
         accelerator="cpu",
-        devices="auto",
+        devices=int(os.environ.get("WORLD_SIZE", "1")),  # those that torchrun has started
         max_steps=options.steps,
         default_root_dir=options.out,
         enable_progress_bar=False,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from speedproof.held_out import HeldOutSet
     from speedproof.recorder import Recorder
 
-__all__ = ["Recorder", "__version__"]
+__all__ = ["HeldOutSet", "Recorder", "__version__"]
 __version__ = "0.1.0"
 
 
@@ -17,4 +18,8 @@ def __getattr__(name: str) -> object:
         from speedproof.recorder import Recorder
 
         return Recorder
+    if name == "HeldOutSet":
+        from speedproof.held_out import HeldOutSet
+
+        return HeldOutSet
     raise AttributeError(f"module 'speedproof' has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -18,25 +18,42 @@ def batch_size(batch: Any) -> int | None:
     return next((size for size in map(batch_size, parts) if size is not None), None)
 
 
+def watch(loader: Any, see: Callable[[Any], None]) -> bool:
+    """Show each batch that the loader hands out from now on; False where it cannot be watched.
+
+    Its class and not the loader is replaced: the loop holds the loader, and libraries ask for its kind.
+    """
+    kind = type(loader)
+    if hasattr(kind, _WATCHED):
+        return True
+
+    def iterate(loader_: Any) -> Iterator[Any]:
+        for batch in kind.__iter__(loader_):
+            see(batch)
+            yield batch
+
+    try:
+        watched = type(
+            kind.__name__, (kind,), {"__iter__": iterate, "__module__": kind.__module__, _WATCHED: True}
+        )
+        # Accelerate's loaders hide theirs by a property.
+        object.__dict__["__class__"].__set__(loader, watched)
+    except (AttributeError, TypeError):  # a list, or a class with slots
+        return False
+    return True
+
+
+_WATCHED = "_speedproof_watched"
+
+
 class CountedBatches:
     """Counts the samples of the batches that a loader hands out from now on."""
 
     def __init__(self, loader: Any) -> None:
-        self._samples: int | None = 0
-        kind = type(loader)
+        self._samples: int | None = 0 if watch(loader, self._see) else None
 
-        def iterate(loader_: Any) -> Iterator[Any]:
-            for batch in kind.__iter__(loader_):
-                self._add(batch_size(batch))
-                yield batch
-
-        # Its class and not the loader is replaced: the loop holds the loader, and libraries ask for its kind.
-        counted = type(kind.__name__, (kind,), {"__iter__": iterate, "__module__": kind.__module__})
-        object.__dict__["__class__"].__set__(
-            loader, counted
-        )  # Accelerate's loaders hide theirs by a property
-
-    def _add(self, samples: int | None) -> None:
+    def _see(self, batch: Any) -> None:
+        samples = batch_size(batch)
         self._samples = None if samples is None or self._samples is None else self._samples + samples
 
     def take(self) -> int | None:
@@ -44,7 +61,3 @@ class CountedBatches:
         samples = self._samples
         self._samples = None if samples is None else 0
         return samples
-
-
-def count_of(dataset: Any) -> int | None:
-    return len(dataset) if isinstance(dataset, Sized) and len(dataset) > 0 else None

@@ -8,7 +8,8 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from speedproof.batches import CountedBatches, count_of
+from speedproof.batches import CountedBatches, watch
+from speedproof.held_out import HeldOutSet
 from speedproof.process_recorder import start_recorder
 from speedproof.recorder import Recorder
 
@@ -24,6 +25,7 @@ class Callback(TrainerCallback):
         self._folder = folder
         self._recorder: Recorder | None = None
         self._batches: CountedBatches | None = None
+        self._held_out = HeldOutSet()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._recorder = start_recorder(
@@ -31,12 +33,14 @@ class Callback(TrainerCallback):
             model=kwargs["model"],
             optimizer=kwargs.get("optimizer"),
             seed=args.seed,
-            evaluation_samples=_evaluation_samples(),
             planned_steps=state.max_steps,
             device=args.device,
         )
         loader = kwargs.get("train_dataloader")
         self._batches = None if loader is None else CountedBatches(loader)
+        trainer = _calling_trainer()
+        if self._recorder and trainer is not None:
+            self._watch_evaluations(trainer)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._recorder:
@@ -49,7 +53,7 @@ class Callback(TrainerCallback):
         if "eval_loss" in metrics:
             loss = metrics.pop("eval_loss")
             numbers = {k.removeprefix("eval_"): v for k, v in metrics.items() if isinstance(v, (int, float))}
-            self._recorder.evaluate(loss, **numbers)
+            self._recorder.evaluate(loss, held_out=self._held_out, **numbers)
         else:  # of one of several sets, whose losses have names of their own
             self._recorder.restart()
 
@@ -62,13 +66,24 @@ class Callback(TrainerCallback):
         if self._recorder:
             self._recorder.end_steps()
 
+    def _watch_evaluations(self, trainer: Any) -> None:
+        make_loader = trainer.get_eval_dataloader
 
-def _evaluation_samples() -> int | None:
-    """Of the Trainer that is calling, which tells a callback of its set only when it is evaluated."""
-    frame = sys._getframe(1)
+        def make_watched_loader(*args: Any, **kwargs: Any) -> Any:
+            loader = make_loader(*args, **kwargs)
+            self._held_out.clear()
+            watch(loader, self._held_out.see)
+            return loader
+
+        trainer.get_eval_dataloader = make_watched_loader
+
+
+def _calling_trainer() -> Any:
+    """No callback is given its Trainer, which alone makes the loaders of evaluations."""
+    frame = sys._getframe(2)
     while frame is not None:
         caller = frame.f_locals.get("self")
-        if hasattr(caller, "callback_handler") and hasattr(caller, "eval_dataset"):
-            return None if isinstance(caller.eval_dataset, dict) else count_of(caller.eval_dataset)
+        if hasattr(caller, "callback_handler") and hasattr(caller, "get_eval_dataloader"):
+            return caller
         frame = frame.f_back  # type: ignore[assignment]
     return None

@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
-from speedproof.batches import batch_size, count_of
+from speedproof.batches import batch_size, watch
+from speedproof.held_out import HeldOutSet
 from speedproof.process_recorder import start_recorder
+from speedproof.ranks import ranks_by_environment
 from speedproof.recorder import Recorder
 
 # Names that people log a held-out loss by, the likeliest first.
@@ -36,19 +38,31 @@ class Hooks:
         self._updates = 0
         self._samples: int | None = 0
         self._loss: torch.Tensor | None = None
+        self._held_out = HeldOutSet()
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         self._recorder = start_recorder(
             self._folder,
             model=pl_module,
             optimizer=trainer.optimizers,
-            evaluation_samples=_evaluation_samples(trainer),
             device=pl_module.device,
         )
         if self._recorder is None:
             return
+        started = ranks_by_environment()[1]
+        if trainer.world_size != started:
+            self._recorder.refuse(
+                f"{started} processes were started, but Lightning trains on {trainer.world_size} of its own "
+                f"in each. Give the Trainer devices={started} and a strategy such as ddp"
+            )
+            self._recorder = None
+            return
         self._updates = trainer.global_step
         self._take_checkpoints_out(trainer)
+        # Each validation begins its loaders before it calls anything here.
+        for loader in _as_list(trainer.val_dataloaders):
+            if loader is not trainer.train_dataloader:
+                watch(loader, self._held_out.see)
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -71,14 +85,16 @@ class Hooks:
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         if not self._recorder or trainer.sanity_checking:
+            self._held_out.clear()
             return
         numbers = {name: float(value) for name, value in trainer.callback_metrics.items()}
         loss = next((name for name in self._losses if name in numbers), None)
         if loss is None:
+            self._held_out.clear()
             self._recorder.resume()
         else:
             rest = {name: value for name, value in numbers.items() if name.startswith("val") and name != loss}
-            self._recorder.evaluate(numbers[loss], **rest)
+            self._recorder.evaluate(numbers[loss], held_out=self._held_out, **rest)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """The record is closed at the end of the process: scripts validate after Trainer.fit()."""
@@ -116,14 +132,8 @@ def _installed(package: str) -> list[Any]:
     return [callback_class(package)()] if os.environ.get("SPEEDPROOF_RECORD") else []
 
 
-def _evaluation_samples(trainer: Any) -> int | None:
-    """Of all validation loaders, if each is read to its end."""
-    loaders = trainer.val_dataloaders
-    if loaders is None or trainer.limit_val_batches != 1.0:
-        return None
-    several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
-    counts = [count_of(getattr(loader, "dataset", None)) for loader in several]
-    return None if not counts or any(count is None for count in counts) else sum(c for c in counts if c)
+def _as_list(loaders: Any) -> list[Any]:
+    return list(loaders) if isinstance(loaders, (list, tuple)) else [] if loaders is None else [loaders]
 
 
 def __getattr__(name: str) -> Any:

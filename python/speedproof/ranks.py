@@ -25,7 +25,13 @@ class Ranks(Protocol):
     size: int
     waits: bool  # for the other ranks, whenever a row is shared
 
-    def share(self, row: Row) -> None: ...
+    def share(self, row: Row) -> Row:
+        """The row that all ranks go on by: rank 0's where they wait for each other, else the own one."""
+        ...
+
+    def gather(self, value: Any) -> list[Any]:
+        """Of all ranks, which have to call it together; None for a rank that cannot be asked."""
+        ...
 
     def complete(self) -> Iterator[list[Row]]:
         """On rank 0: the rows that all ranks have shared since the last call, rank 0 first."""
@@ -42,8 +48,12 @@ class OneProcess:
     def __init__(self) -> None:
         self._rows: list[Row] = []
 
-    def share(self, row: Row) -> None:
+    def share(self, row: Row) -> Row:
         self._rows.append(row)
+        return row
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value]
 
     def complete(self) -> Iterator[list[Row]]:
         while self._rows:
@@ -63,16 +73,21 @@ class ByCollective:
         self._device = device
         self._complete: list[list[Row]] = []
 
-    def share(self, row: Row) -> None:
+    def share(self, row: Row) -> Row:
+        rows = self.gather(row)
+        self._complete.append(rows)
+        return rows[0]
+
+    def gather(self, value: Any) -> list[Any]:
         if not dist.is_initialized():
             raise RuntimeError("Close the recorder before dist.destroy_process_group().")
-        rows: list[Any] = [None] * self.size
+        of_ranks: list[Any] = [None] * self.size
         if self._device.type == "cuda":
             with torch.cuda.device(self._device):  # NCCL takes objects through the current device
-                dist.all_gather_object(rows, row)
+                dist.all_gather_object(of_ranks, value)
         else:
-            dist.all_gather_object(rows, row)
-        self._complete.append(rows)
+            dist.all_gather_object(of_ranks, value)
+        return of_ranks
 
     def complete(self) -> Iterator[list[Row]]:
         while self._complete:
@@ -100,12 +115,16 @@ class ByFiles:
         if rank > 0:
             self._own = (self._folder / f"{rank}.jsonl").open("x", encoding="utf-8")
 
-    def share(self, row: Row) -> None:
+    def gather(self, value: Any) -> list[Any]:
+        return [value if rank == self.rank else None for rank in range(self.size)]
+
+    def share(self, row: Row) -> Row:
         if self._own is None:
             self._queues[0].append(row)
         else:
             self._own.write(json.dumps(row) + "\n")
             self._own.flush()
+        return row
 
     def complete(self) -> Iterator[list[Row]]:
         if self.rank > 0:

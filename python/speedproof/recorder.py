@@ -19,6 +19,7 @@ import torch.distributed as dist
 
 from speedproof import readback
 from speedproof.clock import clock_for
+from speedproof.held_out import HeldOutSet, described
 from speedproof.patches import AutocastWatch, ScalerWatch
 from speedproof.ranks import ByCollective, ByFiles, OneProcess, Ranks, ranks_by_environment
 from speedproof.recording import Recording
@@ -119,11 +120,13 @@ class Recorder:
         self._running().end_step(None, samples, loss, learning_rate, found or skipped)
         self._last_step = time.perf_counter()
 
-    def evaluate(self, val_loss: float | torch.Tensor, **metrics: float) -> None:
+    def evaluate(self, val_loss: float | torch.Tensor, *, held_out: Any = None, **metrics: float) -> None:
         """Report an evaluation that ends here: the time since the last step is taken for it.
 
         After pause, the time since then. Call it on rank 0 with the loss over all held-out samples. Other
-        ranks may call it too, to take their time out of the next step.
+        ranks may call it too, to take their time out of the next step. held_out: all held-out
+        samples of this process as one batch, or a HeldOutSet that has seen its batches. Without it, nothing
+        tells that two losses are of the same samples. With it, all ranks have to call.
         """
         running = self._running()
         finite = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
@@ -133,6 +136,7 @@ class Recorder:
             metrics=finite or None,
             not_finite=sorted(metrics.keys() - finite.keys()) or None,
             seconds=time.perf_counter() - self._last_step,
+            **({} if held_out is None else self._described(held_out)),
         )
         if running.is_paused:
             self.resume()
@@ -201,6 +205,10 @@ class Recorder:
     @property
     def steps_taken(self) -> int:
         return self._running().steps_taken
+
+    def _described(self, held_out: Any) -> dict[str, object]:
+        own = held_out if isinstance(held_out, HeldOutSet) else HeldOutSet.of(held_out)
+        return described(self._running().ranks.gather(own.take()))
 
     def _running(self) -> Recording:
         if self._recording is None:

@@ -18,7 +18,9 @@ from speedproof.clock import Clock, seconds_since_process_start
 from speedproof.metrics_file import MetricsFile, write_reason
 from speedproof.ranks import Ranks, Row
 
-WINDOW_STEPS = 20
+# To write a window and to gather it from all ranks belongs to no step: of short steps it hides a part.
+LEAST_STEPS, MOST_STEPS = 20, 500
+WINDOW_SECONDS = 5.0
 NO_STEP = (
     "no optimizer step was seen. A captured step, an optimizer of your own, or one that is not a "
     "torch.optim.Optimizer calls no hook: call speedproof.Recorder in the loop instead"
@@ -52,6 +54,7 @@ class Recording:
     _from: Any = None
     _between: list[tuple[int, str, dict[str, object]]] = field(default_factory=list)
     _shared: int = 0
+    _window: int = LEAST_STEPS
     _written: int = 0
     _samples: int | None = 0
     _skipped: int = 0
@@ -115,8 +118,8 @@ class Recording:
             self._spans.append((self._from, mark))
         self._steps.append(Step(self._spans, samples, _kept(loss), learning_rate, skipped))
         self._spans, self._from = [], mark
-        if len(self._steps) >= WINDOW_STEPS * (2 if self.clock.lag else 1):
-            self._share(WINDOW_STEPS)
+        if len(self._steps) >= self._window + (LEAST_STEPS if self.clock.lag else 0):
+            self._share(self._window)
             # Writing and gathering belong to no step. A GPU that is not waited for does not see the former.
             if is_now and (self.ranks.waits or not self.clock.lag):
                 self.restart()
@@ -133,7 +136,7 @@ class Recording:
             return
         self._has_shared_end = True
         while self._steps:
-            self._share(min(len(self._steps), WINDOW_STEPS))
+            self._share(min(len(self._steps), self._window))
         if self._shared == 0 and self._reason is None:
             self._reason = NO_STEP
         self._share_start()
@@ -188,7 +191,7 @@ class Recording:
         steps, self._steps = self._steps[:count], self._steps[count:]
         self._share_start()
         self._shared += count
-        self.ranks.share(
+        leading = self.ranks.share(
             {
                 "kind": "steps",
                 "seconds": [
@@ -200,6 +203,9 @@ class Recording:
                 "skipped": [step.is_skipped() for step in steps],
             }
         )
+        if self.ranks.waits or self.ranks.size == 1:  # else the ranks do not know each other's windows
+            mean = math.fsum(leading["seconds"]) / count
+            self._window = min(max(LEAST_STEPS, round(WINDOW_SECONDS / max(mean, 1e-9))), MOST_STEPS)
         self._combine()
 
     def _combine(self) -> None:

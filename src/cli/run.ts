@@ -8,7 +8,9 @@ import { ProgressView } from '../io/run/progress.ts'
 import { cancelOnSignals } from '../io/system/cancel.ts'
 import { main } from '../main.ts'
 import { type Combined, canGoOn } from '../record/combined.ts'
+import type { Result } from '../record/result.ts'
 import { renderCombinedTerminal } from '../report/combined.ts'
+import { shellQuote } from '../text/shell-quote.ts'
 import { EXIT_CANCELLED, EXIT_CODES } from './exit-code.ts'
 import {
   DEFAULT_EXPERIMENT,
@@ -63,4 +65,13 @@ function printCombined(combined: Combined, { reportFile, resultFiles }: Combined
   const places = (files: readonly string[]) =>
     files.filter(existsSync).map(relativeToHere).join(' ') || 'not saved'
   console.log(`Report: ${places([reportFile])}   Result: ${places(resultFiles)}`)
+  for (const result of combined.results.filter(hasBadMetrics))
+    console.log(
+      `All that is wrong with the metrics, at once: speedproof try ${shellQuote(result.experimentFile)}`,
+    )
+}
+
+/** A launch names the first mistake in its metrics. */
+function hasBadMetrics({ outcomes }: Result): boolean {
+  return outcomes.some((outcome) => outcome.status === 'failed' && outcome.reason === 'bad-metrics')
 }

@@ -7,7 +7,8 @@ import { UnfitMachineError } from '../errors.ts'
 import { loadAll } from '../io/load/load-all.ts'
 import { checkRunMetrics } from '../io/load/read-run-files.ts'
 import { type Opened, openAll } from '../io/load/resume.ts'
-import { readLastLines } from '../io/process/log/log-error.ts'
+import { readLogLines } from '../io/process/log/log-lines.ts'
+import { lastLines } from '../io/process/log/printed-lines.ts'
 import { lockSite } from '../io/run/lock-site.ts'
 import { ProgressView } from '../io/run/progress.ts'
 import { runsToTry, tryVariants } from '../io/run/try-variants.ts'
@@ -118,7 +119,7 @@ async function failureLines({ outcome }: Launched, { request, workspace }: Opene
   return [
     plainText(`${run.variant}: failed (${reason}): ${message}`),
     ...others.map((text) => `  - ${plainText(text)}`),
-    ...(await readLastLines(logFile, MOST_LINES)).map((line) => `  ${sanitizeLine(line)}`),
+    ...lastLines(await readLogLines(logFile), MOST_LINES).map((line) => `  ${sanitizeLine(line)}`),
   ]
 }
 

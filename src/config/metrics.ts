@@ -55,9 +55,21 @@ const optionalKeys = {
   evaluation_seconds: key.optional(),
 }
 
+export const evaluationPattern = pattern(EVALUATION_GROUPS, ['step', 'val_loss'], 'any').describe(
+  'Of a line for each evaluation. Named groups: step, val_loss, evaluation_seconds; others are further numbers.',
+)
+
 const formats = [
   mapping({ format: z.literal('speedproof') }),
-  mapping({ format: z.literal('recorder'), ...declared }),
+  mapping({
+    format: z.literal('recorder'),
+    patterns: mapping({ evaluation: evaluationPattern })
+      .optional()
+      .describe('For a loop whose evaluations are known only by what it prints.'),
+    units,
+    evaluation_first_step: numbering.evaluation_first_step,
+    ...declared,
+  }),
   mapping({
     format: z.literal('jsonl'),
     file,
@@ -93,9 +105,7 @@ const formats = [
       step: pattern(STEP_GROUPS, ['step']).describe(
         'Regular expression of a line for each step. Named groups: step, and any of step_seconds, samples, train_loss.',
       ),
-      evaluation: pattern(EVALUATION_GROUPS, ['step', 'val_loss'], 'any').describe(
-        'Of a line for each evaluation. Named groups: step, val_loss, evaluation_seconds; others are further numbers.',
-      ),
+      evaluation: evaluationPattern,
       checkpoint: pattern([], [])
         .optional()
         .describe('Of a line for each checkpoint, if its time is part of the next step.'),

@@ -7,7 +7,7 @@ import { TRAINER_FOLDER } from '../plan/torchrun.ts'
 import { finiteNumber } from '../read/events.ts'
 import { parseJsonLine, withoutByteOrderMark } from '../read/json-line.ts'
 import { duration } from '../text/numbers.ts'
-import { exitText, type LaunchRecord } from './outcome.ts'
+import { errorText, exitText, type LaunchRecord, saidText } from './outcome.ts'
 import type { RunSummary } from './summary.ts'
 
 /** A line of what the trainer's evaluate command writes. */
@@ -97,15 +97,16 @@ function problemOf(launch: LaunchRecord | null): string | null {
   if (launch === null) return NOT_REEVALUATED.problem
   const { result, errors } = launch
   const [error] = errors
-  const because = error === undefined ? '' : `: ${error.message}`
+  const log = 'evaluation/log.txt'
+  const because = error === undefined ? '' : `: ${errorText(error, log)}`
   switch (result.status) {
     case 'exited':
       if (result.exitCode === 0) return null
       return error === undefined
-        ? exitText(launch, result.exitCode, 'evaluation/log.txt')
+        ? exitText(launch, result.exitCode, log)
         : `exit code ${result.exitCode}${because}`
     case 'signalled':
-      return `ended by ${result.signal}${because}`
+      return `ended by ${result.signal}${because || saidText(launch, log)}`
     case 'timed-out':
       return `still running at its limit of ${duration(result.wallSeconds)}. Raise launch.timeout_minutes. On a command line, --resume --timeout-minutes keeps all launches`
     case 'cancelled':

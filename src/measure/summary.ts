@@ -43,6 +43,8 @@ export interface RunSummary extends RunMetrics {
   readonly parameterCount: number | null
   readonly dataHash: string | null
   readonly evaluationSamples: number | null
+  /** Of the held-out samples of its evaluations, where these have one of their own. */
+  readonly evaluationHash: string | null
   /** Empty where unknown, as the next two. */
   readonly deviceNames: readonly string[]
   readonly versions: Readonly<Record<string, string>>
@@ -169,7 +171,8 @@ function summarize(
     worldSize: start.world_size ?? null,
     parameterCount: start.parameter_count ?? null,
     dataHash: start.data_hash ?? null,
-    evaluationSamples: start.evaluation_samples ?? null,
+    evaluationSamples: metrics.evaluations.at(-1)?.evaluation_samples ?? start.evaluation_samples ?? null,
+    evaluationHash: hashOf(metrics.evaluations),
     deviceNames: start.device_names ?? [],
     versions: start.versions ?? {},
     effective: start.effective ?? {},
@@ -212,6 +215,12 @@ const FIRST_STEPS = 3
 
 function identity({ id, purpose, variant, block, seed }: PlannedRun) {
   return { runId: id, purpose, variant, block, seed }
+}
+
+/** One for all, or those of different sets in their order. */
+function hashOf(evaluations: CompleteMetrics['evaluations']): string | null {
+  const hashes = new Set(evaluations.map(({ data_hash }) => data_hash).filter((hash) => hash !== undefined))
+  return hashes.size === 0 ? null : [...hashes].join(', ')
 }
 
 /** Math.max(...) would overflow the stack on some hundred thousand numbers. */

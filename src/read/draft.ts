@@ -234,18 +234,20 @@ export function problemsAtEnd({ name, start, end, steps, evaluations, readerFact
   ]
 }
 
-/** A training that diverged writes a loss that is not a number. */
+/** Of a training that diverged these are not numbers. */
+const DIVERGING = ['val_loss', 'train_loss', 'metrics']
+
 export function schemaProblem(issue: Issue, event: unknown, where: string): MetricsProblem {
   const [key] = issue.path
   const hint =
-    (key === 'val_loss' || key === 'train_loss') && isNoNumber(valueAt(event, issue.path))
+    typeof key === 'string' && DIVERGING.includes(key) && isNoNumber(valueAt(event, issue.path))
       ? '; check whether the training diverged'
       : ''
   return problemAt(where, 'malformed', `${explain(issue, event, 'event')}${hint}`)
 }
 
 function isNoNumber(value: unknown): boolean {
-  if (typeof value === 'number') return Math.abs(value) > LARGEST_NUMBER
+  if (typeof value === 'number') return !(Math.abs(value) <= LARGEST_NUMBER)
   return value === null || (typeof value === 'string' && /^[+-]?(nan|inf(inity)?)$/i.test(value.trim()))
 }
 

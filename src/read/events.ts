@@ -111,6 +111,14 @@ const evaluation = z.object({
     .array(z.string())
     .optional()
     .describe('Names that are missing in metrics because their numbers came out as NaN or infinite.'),
+  evaluation_samples: count
+    .min(1)
+    .optional()
+    .describe('Of this evaluation, where run_start does not say it.'),
+  data_hash: z
+    .string()
+    .optional()
+    .describe('Equal in two evaluations exactly when they are of the same held-out samples.'),
   seconds: seconds.optional(),
 })
 

@@ -1,6 +1,7 @@
 // The events of a run, from whatever reader -> its record; what is wrong is said with its place, and what came before is kept.
 import { addEvent, type Draft, emptyDraft, problemsAtEnd, sourceName } from './draft.ts'
 import type { MetricsProblem } from './event-problems.ts'
+import type { EvaluationEvent } from './events.ts'
 import { ALL_REPORTED, type Facts, factsOfEvents } from './facts.ts'
 import type { MetricsRecord } from './metrics-record.ts'
 import type { Reader, Source } from './reader.ts'
@@ -39,10 +40,13 @@ function withSamples({ steps, evaluations, end }: Draft): Pick<MetricsRecord, 'e
 }
 
 /** A fact that the trainer leaves out is unknown. */
-function factsIn({ readerFacts, start, end, hasSamples }: Draft): Facts {
+function factsIn({ readerFacts, start, end, hasSamples, evaluations }: Draft): Facts {
+  const isOfKnownSet = (one: Partial<EvaluationEvent>) =>
+    (one.data_hash ?? start?.data_hash) !== undefined &&
+    (one.evaluation_samples ?? start?.evaluation_samples) !== undefined
   return factsOfEvents(readerFacts, start?.facts ?? {}, {
     samples: hasSamples === false,
-    held_out_set: start?.data_hash === undefined || start.evaluation_samples === undefined,
+    held_out_set: evaluations.length === 0 ? !isOfKnownSet({}) : !evaluations.every(isOfKnownSet),
     training_data: start?.data_hash === undefined,
     config: start?.config === undefined,
     seed: start?.seed === undefined,

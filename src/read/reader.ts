@@ -23,7 +23,7 @@ export interface Reader {
   readonly liveFile: string | null
   /** Of a line that the live file has just got; null if it is no event. */
   liveEvent(line: string): MetricsEvent | null
-  /** What is made into the one of `files` after a launch, where the training itself does not write that. */
+  /** What is made into one of `files` after a launch, where the training itself does not write that. */
   readonly collected?: Collected
   /** Variables that a launch gets so that the file is written at all; `directory` is the run's folder. */
   environment?(directory: string): Readonly<Record<string, string>>
@@ -32,8 +32,10 @@ export interface Reader {
 /** A path in the run's folder: the file that says why nothing was collected. */
 export const COLLECTION_PROBLEM = 'source/problem.txt'
 
-/** Where the one file of a reader comes from. It gets a name of ours, so that no other job needs to look for it. */
+/** Where a file of a reader comes from. It gets a name of ours, so that no other job needs to look for it. */
 export interface Collected {
+  /** The one of `files`. */
+  readonly target: string
   /** In the run's folder: `*` is a part of one name, `**` any folders. A plain path where it has neither. */
   readonly pattern: string
   /** Of several: none is right, or the one whose path is shortest, and of these the one with the highest number. */

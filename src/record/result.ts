@@ -118,13 +118,15 @@ export const launchRecord = z.object({
   errors: z.array(
     z.object({
       rank: z.int().nullable(),
-      cause: z.enum(['out-of-memory', 'diverged', 'error']),
+      cause: z.enum(['out-of-memory', 'diverged', 'signal', 'error']),
       message: z.string(),
       step: z.int().nullable(),
+      location: z.string().optional(),
     }),
   ),
   lastLine: z.string().nullable().optional(),
   rankExit: z.object({ rank: z.int(), exitCode: z.int() }).optional(),
+  reports: z.object({ lastSeconds: wallSeconds, longestGapSeconds: wallSeconds }).optional(),
   compileCache: z.enum(['unused', 'cold', 'warm']).nullable(),
   code: z.object({ before: sha256, after: sha256, changed: z.array(z.string()).optional() }).nullable(),
 })

@@ -23,7 +23,7 @@ describe('both variants fail, each for its own reason', () => {
   const without = (name: string) => ALL_FILES.filter((file) => file !== name)
 
   it.each([
-    ['crash', 'exit-code', 'sigkill', 'exit-code', ALL_FILES],
+    ['crash', 'exit-code', 'sigkill', 'signal', ALL_FILES],
     ['out-of-memory', 'out-of-memory', 'none', null, ALL_FILES],
     ['diverged', 'diverged', 'nan-metrics', 'diverged', ALL_FILES],
     ['truncated-metrics', 'bad-metrics', 'empty-metrics', 'no-metrics', ALL_FILES],

@@ -9,14 +9,16 @@ interface Example {
   readonly name: string
   /** Lines of its trainer that are there for Speedproof. */
   readonly lines: number
+  /** A script that prints its loss says nothing of the samples it is from. */
+  readonly heldOutSet: 'known' | 'unknown'
 }
 
 const EXAMPLES: readonly Example[] = [
-  { name: 'hugging-face', lines: 0 },
-  { name: 'lightning', lines: 0 },
-  { name: 'accelerate', lines: 5 },
-  { name: 'plain-loop', lines: 0 },
-  { name: 'hydra', lines: 5 },
+  { name: 'hugging-face', lines: 0, heldOutSet: 'known' },
+  { name: 'lightning', lines: 0, heldOutSet: 'known' },
+  { name: 'accelerate', lines: 5, heldOutSet: 'known' },
+  { name: 'plain-loop', lines: 0, heldOutSet: 'unknown' },
+  { name: 'hydra', lines: 5, heldOutSet: 'known' },
 ]
 /** Fewer have no interval of a loss. */
 const BLOCKS = '3'
@@ -28,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-describe.each(EXAMPLES)('$name', ({ name, lines }) => {
+describe.each(EXAMPLES)('$name', ({ name, lines, heldOutSet }) => {
   const experiment = `examples/${name}/experiment.yaml`
 
   it('has a short experiment, and few lines for Speedproof', () => {
@@ -51,5 +53,6 @@ describe.each(EXAMPLES)('$name', ({ name, lines }) => {
     expect(stdout).toMatch(/equal work: passed/)
     expect(stdout).toMatch(/\| speedup +\|.* \d[\d.]*x /)
     expect(stdout).toMatch(/\| loss_ratio +\|.* 1\.0\d*x /)
+    expect(stdout.includes('held-out set is unknown')).toBe(heldOutSet === 'unknown')
   })
 })

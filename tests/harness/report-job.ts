@@ -25,7 +25,11 @@ export interface Measured {
 
 /** What a measuring job without any write permission leaves. */
 export async function measureForReport(changes: ExperimentChanges = {}): Promise<Measured> {
-  const folder = await anExperiment(changes)
+  return await measureFolder(await anExperiment(changes))
+}
+
+/** The same of a folder that is made already. */
+export async function measureFolder(folder: string): Promise<Measured> {
   await using services = await startServices()
   const { main } = await measure(folder, services, { inputs: { report: 'artifact', 'github-token': '' } })
   const files = services.artifacts.uploaded[ARTIFACT] ?? {}

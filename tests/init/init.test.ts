@@ -126,3 +126,12 @@ test('the workflow is the example with experiment, interpreter and labels in it'
 test('an example that lacks a place is no template', () => {
   expect(() => workflowText('', { experimentFile: 'x', python: 'x', labels: [] })).toThrow()
 })
+
+test('the README shows what it writes for a Hugging Face script', () => {
+  const [, shown = ''] = read('../README.md').split(/^```yaml\n(# configs\/experiments.*?)^```/ms)
+  const choices = choicesOf(read('hugging-face/train.py'), {
+    switches: [parseSwitch('torch_compile=false:true')],
+    python: '.venv/bin/python',
+  })
+  expect(parse(shown)).toEqual(parse(experimentText(choices)))
+})

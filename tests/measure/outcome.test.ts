@@ -66,7 +66,7 @@ test('every end of a launch with every state of its metrics has one outcome', ()
       "SIGKILL, absent: signal",
       "SIGKILL, too large: signal",
       "SIGKILL, unread: signal",
-      "time-out, whole: timed-out",
+      "time-out, whole: no-exit",
       "time-out, truncated: timed-out",
       "time-out, with NaN: timed-out",
       "time-out, out of order: timed-out",
@@ -150,7 +150,60 @@ test('a failure keeps what was measured, and says what to do', () => {
     metrics: { steps: { seconds: Array(40).fill(0.08) } },
   })
   expect(outcomeOf(run, aLaunchRecord({}, ENDS['time-out']), METRICS.empty)).toMatchObject({
-    message: expect.stringContaining('of 1 h 00 min (no step reported). Raise'),
+    message: expect.stringMatching(/^no step was reported .* 1 h 00 min/),
+  })
+})
+
+test('a training that is done but does not exit needs no longer limit', () => {
+  const launch = aLaunchRecord({ lastLine: 'bye' }, ENDS['time-out'])
+  const outcome = outcomeOf(run, launch, METRICS.whole)
+  expect(outcome).toMatchObject({ reason: 'no-exit', message: expect.stringMatching(/did not exit.*bye$/) })
+  expect(outcome).not.toMatchObject({ message: expect.stringContaining('timeout_minutes') })
+})
+
+test('an error after which the launch did not end is the reason, and no longer limit', () => {
+  const errors: RankFailure[] = [{ rank: 1, cause: 'error', message: 'ValueError: no batch', step: 3 }]
+  const outcome = outcomeOf(
+    run,
+    aLaunchRecord({ errors, lastLine: 'bye' }, ENDS['time-out']),
+    METRICS.truncated,
+  )
+  const message = expect.stringMatching(/^rank 1, step 3: ValueError: no batch.* 1 h 00 min$/)
+  expect(outcome).toMatchObject({ reason: 'timed-out', message })
+})
+
+test('an end that a reader infers from the last line is no end', () => {
+  expect(verdictOf(ENDS['time-out'], { ...METRICS.whole, reader: 'log' })).toBe('timed-out')
+})
+
+test.each([
+  ['hangs', 100, 10, false],
+  ['goes on to its limit', 3590, 10, true],
+  ['evaluates for long between reports', 2000, 900, true],
+])('a training that %s at its time-out is told to have more time only if it would help', (...row) => {
+  const [, lastSeconds, longestGapSeconds, isAdvised] = row
+  const launch = aLaunchRecord({ reports: { lastSeconds, longestGapSeconds } }, ENDS['time-out'])
+  const outcome = outcomeOf(run, launch, METRICS.truncated)
+  if (outcome.status !== 'failed') throw new Error(outcome.status)
+  expect(outcome.reason).toBe('timed-out')
+  expect(outcome.message.includes('launch.timeout_minutes')).toBe(isAdvised)
+})
+
+test('a rank that left no error is the cause, whatever the error files of others say', () => {
+  const errors: RankFailure[] = [{ rank: 0, cause: 'error', message: 'RuntimeError: gone', step: null }]
+  const launch = { errors, lastLine: 'no such file', rankExit: { rank: 1, exitCode: 1 } }
+  expect(outcomeOf(run, aLaunchRecord(launch, ENDS['exit code 1']), null)).toMatchObject({
+    reason: 'exit-code',
+    message: expect.stringMatching(/rank 1\b.*no such file$/),
+  })
+})
+
+test('a rank that a signal ended is a failure by a signal, and says after which step', () => {
+  const errors: RankFailure[] = [{ rank: 1, cause: 'signal', message: 'ended by SIGKILL', step: null }]
+  const launch = aLaunchRecord({ errors }, ENDS['exit code 1'])
+  expect(outcomeOf(run, launch, METRICS.truncated)).toMatchObject({
+    reason: 'signal',
+    message: expect.stringMatching(/rank 1, after reported step 40: ended by SIGKILL/),
   })
 })
 
@@ -162,7 +215,9 @@ test('an exit has the code of the rank that failed first, which torchrun tells',
   expect(messageOf(3)).toMatchObject({
     message: `exit code 3 of rank 2; the trainer printed nothing into runs/${run.id}/log.txt`,
   })
-  expect(messageOf(1)).toMatchObject({ message: expect.stringMatching(/^exit code 1; the trainer printed/) })
+  expect(messageOf(1)).toMatchObject({
+    message: expect.stringMatching(/^exit code 1 of rank 2; the trainer/),
+  })
 })
 
 test.each([

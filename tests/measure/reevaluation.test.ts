@@ -80,7 +80,16 @@ describe('a process that did not end well says why', () => {
       [],
       'exit code 1; evaluation/log.txt ends with: no --run',
     ],
-    [{ status: 'signalled', signal: 'SIGKILL', wallSeconds }, [], 'ended by SIGKILL'],
+    [
+      { status: 'exited', exitCode: 1, wallSeconds },
+      [{ ...error, message: 'AssertionError', location: 'evaluate.py, line 3' }],
+      'exit code 1: AssertionError at evaluate.py, line 3; see evaluation/log.txt',
+    ],
+    [
+      { status: 'signalled', signal: 'SIGKILL', wallSeconds },
+      [],
+      'ended by SIGKILL; evaluation/log.txt ends with: no --run',
+    ],
     [
       { status: 'timed-out', wallSeconds },
       [],

@@ -11,9 +11,10 @@ LOADER = """
 import torch
 torch.manual_seed(1)
 class Data(torch.utils.data.Dataset):
-    def __len__(self): return 20
+    def __init__(self, count=20): self.count = count
+    def __len__(self): return self.count
     def __getitem__(self, index): return {"x": torch.full((2,), float(index))}
-def loader(): return torch.utils.data.DataLoader(Data(), batch_size=8)
+def loader(count=20): return torch.utils.data.DataLoader(Data(count), batch_size=8)
 """
 
 TRAINER = """
@@ -38,13 +39,16 @@ class Trainer:
             self.evaluate()
             self.call("on_save")
         self.call("on_train_end")
+    def get_eval_dataloader(self, eval_dataset=None):
+        return torch.utils.data.DataLoader(eval_dataset or self.eval_dataset, batch_size=8)
     def evaluate(self):
+        for batch in self.get_eval_dataloader(): pass
         self.call("on_evaluate", metrics={{"eval_loss": 0.5, "eval_f1": 0.25, "epoch": 1.0}})
 """
 HF_SCRIPT = f"""
 {LOADER}
 from transformers.trainer import Trainer
-trainer = Trainer(torch.nn.Linear(2, 1), loader(), Data())
+trainer = Trainer(torch.nn.Linear(2, 1), loader(), Data(8))
 trainer.train()
 trainer.evaluate()
 """
@@ -54,7 +58,7 @@ import torch
 from importlib.metadata import entry_points
 class Callback: pass
 class Trainer:
-    sanity_checking, limit_val_batches, global_step = False, 1.0, 0
+    sanity_checking, global_step, world_size = False, 0, 1
     def __init__(self):
         found = entry_points(group="lightning.pytorch.callbacks_factory")
         self.callbacks = [callback for point in found for callback in point.load()()]
@@ -62,8 +66,8 @@ class Trainer:
         for callback in self.callbacks:
             getattr(callback, name)(self, self.model, *more)
     def save_checkpoint(self, path): pass
-    def fit(self, model, loader):
-        self.model, self.val_dataloaders = model, loader
+    def fit(self, model, loader, val_loader):
+        self.model, self.train_dataloader, self.val_dataloaders = model, loader, val_loader
         model.device = torch.device("cpu")
         self.optimizers = [torch.optim.SGD(model.parameters(), 0.001)]
         self.callback_metrics = {"val_loss": torch.tensor(0.5), "val_f1": torch.tensor(0.25)}
@@ -75,7 +79,8 @@ class Trainer:
                 if index == 2:
                     self.optimizers[0].step(); self.optimizers[0].zero_grad(); self.global_step += 1
                 self.call("on_train_batch_end", {"loss": torch.tensor(0.5)}, batch, index)
-            self.call("on_validation_start"); self.call("on_validation_end")
+            batches = iter(val_loader); next(batches)
+            self.call("on_validation_start"); list(batches); self.call("on_validation_end")
             self.save_checkpoint("x")
         self.call("on_train_end")
 """
@@ -95,7 +100,6 @@ def test_trainer_is_recorded_unchanged(tmp_path: Path) -> None:
     events = events_of(tmp_path / "out")
     assert step_counts(events) == (9, 0)
     assert events[0]["seed"] == 11
-    assert events[0]["evaluation_samples"] == 20
     assert "steps_include" not in events[0]
     samples = [count for event in events if event["event"] == "steps" for count in event["samples"]]
     assert samples == [8, 8, 4] * 3
@@ -107,6 +111,8 @@ def test_trainer_is_recorded_unchanged(tmp_path: Path) -> None:
         (9, 60, 0.5),
     ]
     assert evaluations[0]["metrics"]["f1"] == 0.25
+    assert [event["evaluation_samples"] for event in evaluations] == [8] * 4
+    assert len({event["data_hash"] for event in evaluations}) == 1
     assert [event["step"] for event in events if event["event"] == "phase"] == [3, 6, 9]
 
 
@@ -124,14 +130,19 @@ def test_second_training_of_a_process_is_refused(tmp_path: Path) -> None:
     assert "second training" in reason_of(events_of(tmp_path / "out"))
 
 
-def test_lightning_is_recorded_unchanged(tmp_path: Path) -> None:
-    package = tmp_path / "lightning"
+def stand_in_for_lightning(folder: Path) -> None:
+    package = folder / "lightning"
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "pytorch.py").write_text(LIGHTNING)
-    (tmp_path / "script.py").write_text(
-        f"{LOADER}\nfrom lightning.pytorch import Trainer\nTrainer().fit(torch.nn.Linear(2, 1), loader())"
+    (folder / "script.py").write_text(
+        f"{LOADER}\nfrom lightning.pytorch import Trainer\n"
+        "Trainer().fit(torch.nn.Linear(2, 1), loader(), loader(12))"
     )
+
+
+def test_lightning_is_recorded_unchanged(tmp_path: Path) -> None:
+    stand_in_for_lightning(tmp_path)
     run_recorded(tmp_path, "script.py")
     events = events_of(tmp_path / "out")
     assert step_counts(events) == (3, 0)
@@ -143,4 +154,11 @@ def test_lightning_is_recorded_unchanged(tmp_path: Path) -> None:
         (step, 0.5, {"val_f1": 0.25}) for step in (1, 2, 3)
     ]
     assert [event["step"] for event in events if event["event"] == "phase"] == [1, 2, 3]
-    assert events[0]["evaluation_samples"] == 20
+    assert [event["evaluation_samples"] for event in evaluations] == [12] * 3
+    assert len({event["data_hash"] for event in evaluations}) == 1
+
+
+def test_lightning_that_trains_alone_in_each_process_is_refused(tmp_path: Path) -> None:
+    stand_in_for_lightning(tmp_path)
+    run_recorded(tmp_path, "script.py", env={"RANK": "0", "WORLD_SIZE": "2"})
+    assert "2 processes were started" in reason_of(events_of(tmp_path / "out"))

@@ -38,9 +38,17 @@ def test_wheel_records_in_a_clean_environment(tmp_path: Path) -> None:
 
     source = tmp_path / "source"
     run("cp", "-r", ROOT / "python", source)
-    build = "import setuptools.build_meta as b; print(b.build_wheel('..'))"
-    done = subprocess.run([sys.executable, "-c", build], cwd=source, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+
+    def build(kind: str, folder: Path) -> None:
+        command = f"import setuptools.build_meta as b; b.build_{kind}('{tmp_path}')"
+        done = subprocess.run([sys.executable, "-c", command], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+    # The wheel comes from the source archive, as in a release, so the archive is whole.
+    build("sdist", source)
+    [archive] = tmp_path.glob("speedproof-*.tar.gz")
+    run("tar", "xzf", archive)
+    build("wheel", tmp_path / archive.name.removesuffix(".tar.gz"))
     [wheel] = tmp_path.glob("speedproof-*-py3-none-any.whl")
 
     clean = tmp_path / "clean"

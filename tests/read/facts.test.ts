@@ -46,6 +46,13 @@ test('a held-out set is known by its hash and its number of samples together', a
   expect((await factsOf({ start: { data_hash: undefined } })).held_out_set).toBe('unknown')
 })
 
+test('an evaluation may tell its own held-out set', async () => {
+  const start = { data_hash: undefined, evaluation_samples: undefined }
+  const factsWith = async (more: object) => (await factsOf({ start, evaluation: more })).held_out_set
+  expect(await factsWith({ data_hash: '5e7', evaluation_samples: 64 })).toBe('reported')
+  expect(await factsWith({ data_hash: '5e7' })).toBe('unknown')
+})
+
 test('settings of which none was read back are unknown', async () => {
   expect((await factsOf({ start: { effective: {} } })).effective_settings).toBe('unknown')
 })

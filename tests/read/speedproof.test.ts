@@ -143,6 +143,18 @@ describe('a number that is none', () => {
     )
   })
 
+  test.each<[string, number, object]>([
+    ['null, as orjson writes it', 4, { val_loss: null }],
+    ['a text', 4, { val_loss: 'NaN' }],
+    ['a text of numpy', 4, { val_loss: '-inf' }],
+    ['a text of JavaScript', 4, { val_loss: 'Infinity' }],
+    ['null in a list', 2, { train_loss: [null] }],
+    ['a text in a list', 2, { train_loss: ['nan'] }],
+    ['null among the metrics', 4, { metrics: { nrmse: null } }],
+  ])('that is %s has the hint that the training may have diverged', async (_, line, change) => {
+    expect(await problemOf(changed(line, change))).toMatch(/^malformed: .*diverged/)
+  })
+
   test('as null or text is refused', async () => {
     expect(await problemOf(changed(4, { val_loss: null }))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl line 4: val_loss: got null, expected a finite number; check whether the training diverged"`,

@@ -52,7 +52,7 @@ describe.each([...WORKFLOWS, ...EXAMPLES])('%s', (path) => {
   })
 })
 
-it.each([...EXAMPLES, 'README.md', 'docs/github.md'])('%s names the released version', (path) => {
+it.each([...EXAMPLES, 'docs/github.md'])('%s names the released version', (path) => {
   const named = Array.from(
     readOwnFile(path).matchAll(/speedproof\/speedproof\S*@(v[\d.]*\d)/g),
     ([, tag]) => tag,
@@ -66,11 +66,6 @@ it('the job ok of CI needs every other job, since a branch rule asks for it alon
     .parse(parse(readOwnFile('.github/workflows/ci.yml')))
   const others = Object.keys(jobs).filter((name) => name !== 'ok')
   expect(jobs.ok?.needs?.toSorted()).toEqual(others.toSorted())
-})
-
-it('the README shows the example that it begins with', () => {
-  const [, workflow = ''] = readOwnFile('examples/workflows/gpu-on-label.yml').split(/^(?=name:)/m)
-  expect(readOwnFile('README.md')).toContain(`\`\`\`yaml\n${workflow}`)
 })
 
 it('the reusable workflows take the action of their own commit', () => {

@@ -4,14 +4,7 @@ import { setInterval } from 'node:timers/promises'
 import type { Experiment } from '../../config/experiment.ts'
 import type { TrainerInput } from '../../config/launch/trainer-input.ts'
 import { CancelledError } from '../../errors.ts'
-import {
-  isIdle,
-  type LaunchEnd,
-  type Launched,
-  type LaunchRecord,
-  outcomeOf,
-  type RankFailure,
-} from '../../measure/outcome.ts'
+import { isIdle, type Launched, type LaunchRecord, outcomeOf } from '../../measure/outcome.ts'
 import { errorVariables, launchCommand } from '../../plan/command.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import { programOf } from '../../plan/program.ts'
@@ -22,9 +15,9 @@ import { readerOf } from '../../read/readers.ts'
 import type { Workspace } from '../folder/workspace.ts'
 import { readRunMetrics } from '../load/read-run-files.ts'
 import type { Machine } from '../machine/take-machine.ts'
-import { readErrorFiles } from '../process/log/error-files.ts'
-import { lastWords, readLastLine, readLogError } from '../process/log/log-error.ts'
+import { findRootCause, lastPrintedIn } from '../process/log/root-cause.ts'
 import { FileTail } from '../process/log/tail.ts'
+import { ReportClock } from '../process/report-clock.ts'
 import { supervise } from '../process/supervisor.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import type { VariantPlace } from '../revisions/variant-places.ts'
@@ -76,7 +69,7 @@ export async function launchRun(
   const metrics = await readRunMetrics(files.directory, reader)
   const outcome = outcomeOf(run, launch, metrics)
   if (!isIdle(launch, outcome)) return { launch, outcome }
-  const said = { ...launch, lastLine: await readLastLine(files.logFile) }
+  const said = { ...launch, lastLine: await lastPrintedIn(files.logFile) }
   return { launch: said, outcome: outcomeOf(run, said, metrics) }
 }
 
@@ -101,7 +94,9 @@ async function superviseRun(
   await using sampler = await machine.watch(files.machineFile)
   // The live view is a courtesy: no trouble of it ends a training.
   const reader = readerOf(experiment.metrics)
-  const watched = watchMetrics(files, reader, [progress, sampler], ended.signal).catch(() => {})
+  const reportTimes = new ReportClock()
+  const followers = [progress, sampler, reportTimes]
+  const watched = watchMetrics(files, reader, followers, ended.signal).catch(() => {})
   try {
     const result = await supervise(
       {
@@ -127,9 +122,10 @@ async function superviseRun(
     const compileCache = isOurs ? await cacheState() : null
     const after = await hashSources(program, workingDirectory, resultsDirectory)
     const code = codeHashes(before, after)
-    const errors = await readErrors(files, result)
-    const said = await lastWords(files.logFile, result, errors)
-    return { runId: run.id, startedAt, result, errors, ...said, compileCache, code }
+    const findings = await findRootCause(files, result)
+    const { reports } = reportTimes
+    const seen = result.status === 'timed-out' && reports !== undefined ? { reports } : {}
+    return { runId: run.id, startedAt, result, ...findings, ...seen, compileCache, code }
   } finally {
     ended.abort()
     await watched
@@ -138,15 +134,6 @@ async function superviseRun(
 
 function namedVariables({ launch, variants }: Experiment, run: PlannedRun): Record<string, string> {
   return { ...launch.env, ...variants[run.variant].env }
-}
-
-/** A rank that fails before its training starts leaves no error file, but its log has an exception. */
-async function readErrors(files: RunFiles, result: LaunchEnd): Promise<readonly RankFailure[]> {
-  const errors = await readErrorFiles(files.errorDirectory)
-  const failed = result.status === 'exited' && result.exitCode !== 0
-  if (errors.length > 0 || !failed) return errors
-  const fromLog = await readLogError(files.logFile)
-  return fromLog === null ? [] : [fromLog]
 }
 
 interface Follower {

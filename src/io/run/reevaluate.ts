@@ -5,7 +5,7 @@ import { NOT_REEVALUATED, type Reevaluation, readReevaluation } from '../../meas
 import { evaluateCommand } from '../../plan/torchrun.ts'
 import type { EvaluationFiles, Workspace } from '../folder/workspace.ts'
 import { devicesOfRuns } from '../machine/visible-gpus.ts'
-import { lastWords, readLogError } from '../process/log/log-error.ts'
+import { findRootCause } from '../process/log/root-cause.ts'
 import { supervise } from '../process/supervisor.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import type { VariantPlace } from '../revisions/variant-places.ts'
@@ -49,15 +49,11 @@ export async function reevaluate(
     },
     { cancelled, onStart, onLine: (line) => progress.trainerLine(line) },
   )
-  const isWell = result.status === 'exited' && result.exitCode === 0
-  const error = isWell ? null : await readLogError(files.logFile)
-  const errors = error === null ? [] : [error]
   const record = {
     runId: 'evaluation',
     startedAt,
     result,
-    errors,
-    ...(await lastWords(files.logFile, result, errors)),
+    ...(await findRootCause({ logFile: files.logFile, errorDirectory: null }, result)),
     compileCache: null,
     code: null,
   }

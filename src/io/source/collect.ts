@@ -27,7 +27,7 @@ export async function collectSource(
   converting: Converting,
 ): Promise<void> {
   if (!reader.collected || result.status === 'cancelled' || result.status === 'not-started') return
-  const target = join(directory, reader.files[0])
+  const target = join(directory, reader.collected.target)
   // A training could have put one there.
   await rm(dirname(target), { recursive: true, force: true })
   await mkdir(dirname(target))

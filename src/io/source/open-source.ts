@@ -27,7 +27,9 @@ export async function openSource(
   if (!status.isFile()) throw new ConfigError(`${path}: is not a regular file`)
   if (status.size > reader.maxBytes)
     throw new ConfigError(`${path}: has ${status.size} bytes, expected at most ${reader.maxBytes}`)
-  return { source: () => createReadStream(path), [Symbol.asyncDispose]: async () => {} }
+  // Of a run, what a reader needs besides lies in the folder of the run.
+  const fileOf = (name: string) => (name === reader.files[0] ? path : join(dirname(path), '..', name))
+  return { source: (name) => createReadStream(fileOf(name)), [Symbol.asyncDispose]: async () => {} }
 }
 
 async function converted(
@@ -38,7 +40,7 @@ async function converted(
 ): Promise<OpenSource> {
   const scratch = await mkdtemp(join(tmpdir(), 'speedproof-check-'))
   const remove = () => rm(scratch, { recursive: true, force: true })
-  const target = join(scratch, basename(reader.files[0]))
+  const target = join(scratch, basename(reader.collected?.target ?? reader.files[0]))
   const pattern = basename(folder)
   const found = reader.collected && { ...reader, collected: { ...reader.collected, pattern } }
   const problem = await collect(found ?? reader, dirname(folder), target, {

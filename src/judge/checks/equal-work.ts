@@ -66,6 +66,7 @@ export function equalWorkProblems(
     describeDifference('parameter counts', runs, (run) => run.parameterCount),
     describeDifference('data hashes', runs, (run) => run.dataHash),
     describeDifference('held-out samples', runs, (run) => run.evaluationSamples),
+    describeDifference('hashes of the held-out set', runs, (run) => run.evaluationHash),
   ]
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
   const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node

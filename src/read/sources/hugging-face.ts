@@ -36,6 +36,7 @@ export function huggingFace(source: SourceOf<'hugging-face'>): Reader {
     liveEvent: () => null,
     // Each checkpoint has one, and save_state() writes the whole one above them.
     collected: {
+      target: FILE,
       pattern: `${TRAINER_FOLDER}/${source.file ?? `**/${NAME}`}`,
       choice: 'highest',
       converter: null,

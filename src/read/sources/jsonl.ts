@@ -18,7 +18,7 @@ export function jsonl(source: SourceOf<'jsonl'>): Reader {
     name: source.format,
     // A pattern is not known before the file is there.
     liveFile: source.file.includes('*') ? null : `${TRAINER_FOLDER}/${source.file}`,
-    collected: { pattern: `${TRAINER_FOLDER}/${source.file}`, choice: 'only', converter: null },
+    collected: { target: FILE, pattern: `${TRAINER_FOLDER}/${source.file}`, choice: 'only', converter: null },
   }
 }
 

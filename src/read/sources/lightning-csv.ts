@@ -27,6 +27,7 @@ export function lightningCsv(source: SourceOf<'lightning-csv'>): Reader {
     liveFile: null,
     liveEvent: () => null,
     collected: {
+      target: FILE,
       pattern: `${TRAINER_FOLDER}/${source.file ?? `**/${NAME}`}`,
       choice: 'only',
       converter: null,

@@ -31,7 +31,7 @@ export function tensorboard(source: SourceOf<'tensorboard'>): Reader {
     maxBytes: 64 * 1024 * 1024,
     liveFile: null,
     liveEvent: () => null,
-    collected: { pattern: TRAINER_FOLDER, choice: 'only', converter: 'tensorboard' },
+    collected: { target: FILE, pattern: TRAINER_FOLDER, choice: 'only', converter: 'tensorboard' },
     read: (content) => eventsOf(NAME, rowsIn(content(FILE), meaning), source, times),
   }
 }

@@ -5,12 +5,13 @@ import type { Reader } from '../reader.ts'
 import { ofRecords } from './jsonl.ts'
 
 const NAME = 'history.jsonl'
+const FILE = `source/${NAME}`
 
 export function wandbOffline(source: SourceOf<'wandb-offline'>): Reader {
   return {
-    ...ofRecords(source, `source/${NAME}`, NAME),
+    ...ofRecords(source, FILE, NAME),
     name: source.format,
     liveFile: null,
-    collected: { pattern: TRAINER_FOLDER, choice: 'only', converter: 'wandb_offline' },
+    collected: { target: FILE, pattern: TRAINER_FOLDER, choice: 'only', converter: 'wandb_offline' },
   }
 }

@@ -6,6 +6,8 @@ import { z } from 'zod'
 import type { RankFailure } from '../../../measure/outcome.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
 import { plainText } from '../../system/sanitize.ts'
+import { causeOf } from './failure-kind.ts'
+import { lastException, readMessage } from './traceback.ts'
 
 export interface RankError extends RankFailure {
   /** Seconds since the epoch. */
@@ -95,6 +97,7 @@ const details = z.object({
   cause: optional(z.enum(['out-of-memory', 'diverged', 'error'])),
   step: optional(wholeNumber),
   rank: optional(wholeNumber),
+  py_callstack: optional(z.string()),
 })
 
 const noDetails: z.infer<typeof details> = {}
@@ -120,12 +123,16 @@ function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
           : 'its error file cannot be read'
     return { rank, cause: 'error', message, step: null, timestamp: writtenAt / 1000 }
   }
-  const { message, extraInfo } = parsed.data.message
+  const { message: written, extraInfo } = parsed.data.message
+  const message = readMessage(written)?.text ?? shorten(written)
+  const traceback = lastException(extraInfo.py_callstack ?? '')
+  const location = traceback?.location ?? null
   return {
     rank: extraInfo.rank ?? rank,
     cause: extraInfo.cause ?? causeOf(message),
-    message: shorten(message),
+    message,
     step: extraInfo.step ?? null,
+    ...(location === null ? {} : { location }),
     timestamp: extraInfo.timestamp ?? parsed.data.timestamp ?? writtenAt / 1000,
   }
 }
@@ -134,19 +141,6 @@ function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
 function rankOfFolder(path: string): number | null {
   const name = basename(dirname(path))
   return /^\d{1,6}$/.test(name) ? Number(name) : null
-}
-
-/** From the text that `@record`, as a traceback, makes of an exception: its class, a colon, its message. */
-export function causeOf(message: string): RankFailure['cause'] {
-  // The second and third are CUDA's and the CPU allocator's own words, inside a RuntimeError.
-  if (
-    /^(torch\.)?OutOfMemoryError\b|^MemoryError\b|(CUDA|HIP) out of memory|DefaultCPUAllocator: can't allocate/.test(
-      message,
-    )
-  ) {
-    return 'out-of-memory'
-  }
-  return message.startsWith('FloatingPointError') ? 'diverged' : 'error'
 }
 
 function shorten(message: string): string {

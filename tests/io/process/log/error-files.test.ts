@@ -114,7 +114,20 @@ test.each<[string, RankError['cause']]>([
 
 test('a message that is plain text is read too', async () => {
   expect(await readBack({ message: 'std::bad_alloc', timestamp: 7 })).toEqual([
-    { rank: 0, cause: 'error', message: 'std::bad_alloc', step: null, timestamp: 7 },
+    { rank: 0, cause: 'out-of-memory', message: 'std::bad_alloc', step: null, timestamp: 7 },
+  ])
+})
+
+test('of a message that holds a traceback its last exception is told, and where one without a text was raised', async () => {
+  const worker =
+    'KeyError: Caught KeyError in worker 0.\nOriginal Traceback (most recent call last):\n  File "x", line 1, in f\nKeyError: \'y\'\n'
+  const traceback =
+    'Traceback (most recent call last):\n  File "t.py", line 3, in g\n    assert a\nAssertionError\n'
+  expect(
+    await readBack(recorded(worker), recorded('AssertionError: ', { py_callstack: traceback })),
+  ).toMatchObject([
+    { message: "KeyError: 'y'" },
+    { message: 'AssertionError', location: 't.py, line 3, in g: assert a' },
   ])
 })
 
