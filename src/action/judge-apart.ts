@@ -15,7 +15,7 @@ type Answer =
   | { readonly status: 'unreadable'; readonly reason: string }
 
 /** With the rest of the process less than 1 GB. */
-const LIMITS = { maxOldGenerationSizeMb: 640, maxYoungGenerationSizeMb: 48 }
+const LIMITS = { maxOldGenerationSizeMb: 560, maxYoungGenerationSizeMb: 48 }
 /** The job has 15. */
 const LIMIT_MINUTES = 8
 
