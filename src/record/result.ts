@@ -36,6 +36,8 @@ export interface Request {
   readonly untracked: readonly string[]
   /** As it was named: of several experiments, the folder above theirs. */
   readonly outDirectory: string
+  /** Of the workflow run that measures, which is 1 before anybody ran it again; null outside of a workflow. */
+  readonly attempt: number | null
   /** Code and lock of each variant. */
   readonly sources: Sources
   /** Blocks of two hosts cannot be compared. */
@@ -147,6 +149,7 @@ const recordedFile = z.object({
     .nullable(),
   untracked: z.array(z.string()),
   outDirectory: z.string(),
+  attempt: z.int().min(1).nullable().default(null),
   sources: sourcesSchema,
   host: z.string(),
   environment: z.record(z.string(), z.string()),
@@ -156,7 +159,7 @@ const recordedFile = z.object({
   launches: z.array(launchRecord),
   reevaluation: launchRecord.nullable(),
   preflight: preflightSchema.nullable(),
-  notRun: z.enum(['decided', 'budget', 'unfit', 'failed', 'incomparable', 'unmeasured', 'stopped']),
+  notRun: z.enum(['decided', 'futile', 'budget', 'unfit', 'failed', 'incomparable', 'unmeasured', 'stopped']),
 })
 
 export type Recorded = Request & Pick<Result, 'launches' | 'reevaluation' | 'notRun' | 'preflight'>

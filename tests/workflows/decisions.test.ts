@@ -173,7 +173,7 @@ describe.each([`${OURS}/benchmark.yml`, `${EXAMPLES}/benchmark.yml`])('%s', (pat
 
 describe.each([
   [`${OURS}/nightly.yml`, { preset: 'nightly' }],
-  [`${EXAMPLES}/nightly.yml`, { blocks: '8,12,16' }],
+  [`${EXAMPLES}/nightly.yml`, { blocks: '2,8,12,16' }],
 ])('%s', (path, ofANight) => {
   it('measures every night, with the blocks of a night', async () => {
     const jobs = await jobsOf(path, scheduled())
