@@ -190,9 +190,7 @@ class OptimizerHook:
             if self._recording is None:
                 return
             self._recording.restart_at(self._start)
-            self._work = readback.work_of(
-                [readback.plain_optimizer(one) for one in self._optimizers.values()]
-            )
+            self._work = readback.work_of(self._plain_optimizers())
         self._recording.end_step(self._end, skipped=self._scaler.take())
         self._calls = {}
 
@@ -214,8 +212,11 @@ class OptimizerHook:
         rank, size = ranks_by_environment()
         return OneProcess() if size == 1 else ByFiles(self._folder, rank, size)
 
+    def _plain_optimizers(self) -> list[Any]:
+        return [readback.plain_optimizer(optimizer) for optimizer in self._optimizers.values()]
+
     def _describe(self) -> dict[str, object]:
-        optimizers = [readback.plain_optimizer(optimizer) for optimizer in self._optimizers.values()]
+        optimizers = self._plain_optimizers()
         parameters = readback.parameters_of(optimizers)
         return {
             "seed": readback.initial_seed(),
