@@ -2,10 +2,12 @@
 import { gatesOf, type Variant } from './config/experiment.ts'
 import { noiseFloorOf } from './judge/checks/aa.ts'
 import { compare } from './judge/compare.ts'
+import { lookRuleOf } from './judge/looks/look-rule.ts'
 import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
-import { withMachine } from './judge/machine/machine-verdict.ts'
+import { asInvalid, withMachine } from './judge/machine/machine-verdict.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
+import { leastDeviation } from './judge/noise/least-deviation.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise/noise-floor.ts'
 import { type Attempts, checkRepeats, sortAttempts } from './judge/repeat.ts'
 import { judge, type Verdict } from './judge/verdict.ts'
@@ -17,7 +19,7 @@ import { withMachineMetrics } from './measure/metrics/machine-metrics.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from './measure/summary.ts'
-import { confidenceOf, lookAt } from './plan/looks.ts'
+import { lookAt } from './plan/looks.ts'
 import { isMeasured } from './plan/plan.ts'
 import { type Facts, worstFacts } from './read/facts.ts'
 import { allDifferences } from './record/differences.ts'
@@ -50,8 +52,6 @@ export function assess(
     ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),
   ]
   const measuredBlocks = new Set(runs.filter(isMeasured).map(({ block }) => block)).size
-  const look = lookAt(experiment, measuredBlocks)
-  const comparison = compare(runs, gatesOf(experiment), confidenceOf(look))
   const keyOf = (variant: Variant) =>
     noiseKeyOf(
       trainingHash(experiment, configs, variant, request.environment),
@@ -63,8 +63,10 @@ export function assess(
     baseline: chooseFloor(keyOf('baseline'), request.noiseFloors),
     optimized: chooseFloor(keyOf('optimized'), request.noiseFloors),
   }
+  const look = lookAt(experiment, measuredBlocks)
+  const comparison = compare(runs, gatesOf(experiment), lookRuleOf(look, leastDeviation(floors)))
   const judged = judge({ ...request, outcomes, runs, comparison, floors, reevaluation })
-  const verdict = withMachine(judged, machineChecks)
+  const verdict = asInvalid(withMachine(judged, machineChecks), request.interference)
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,

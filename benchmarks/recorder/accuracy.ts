@@ -25,6 +25,8 @@ const WAYS: readonly (readonly [name: string, kind: string, metrics: object, fil
   ['callback', 'hugging-face', RECORDER, RECORDED],
   ['TensorBoard', 'hugging-face', { format: 'tensorboard' }, 'out'],
   ['callback', 'lightning', RECORDER, RECORDED],
+  ['callback', 'gpt2', RECORDER, RECORDED],
+  ['TensorBoard', 'gpt2', { format: 'tensorboard' }, 'out'],
 ]
 
 const { values, positionals } = parseArgs({

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,6 @@ def plain(steps: int, device: torch.device) -> None:
 
 
 def hugging_face(steps: int, device: torch.device) -> None:
-    from transformers import Trainer, TrainerCallback, TrainingArguments
-
     class Network(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -92,6 +91,33 @@ def hugging_face(steps: int, device: torch.device) -> None:
         def forward(self, inputs: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
             outputs = self.network(inputs)
             return {"loss": nn.functional.mse_loss(outputs, labels), "logits": outputs}
+
+    def named(count: int) -> list[dict[str, torch.Tensor]]:
+        return [{"inputs": inputs, "labels": wanted} for inputs, wanted in samples(count)]
+
+    train_by_hugging_face(Network(), named, BATCH, steps, device)
+
+
+def gpt2(steps: int, device: torch.device) -> None:
+    """124 million parameters in bf16, for a GPU."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    def texts(count: int) -> list[dict[str, torch.Tensor]]:
+        tokens = torch.randint(256, (count, 1024), generator=torch.Generator().manual_seed(1))
+        return [{"input_ids": text, "labels": text} for text in tokens]
+
+    train_by_hugging_face(GPT2LMHeadModel(GPT2Config(use_cache=False)), texts, 16, steps, device, bf16=True)
+
+
+def train_by_hugging_face(
+    model: nn.Module,
+    examples: Callable[[int], list[dict[str, torch.Tensor]]],
+    batch: int,
+    steps: int,
+    device: torch.device,
+    **more: Any,
+) -> None:
+    from transformers import Trainer, TrainerCallback, TrainingArguments
 
     class Measured(Trainer):
         truth: Truth
@@ -107,16 +133,13 @@ def hugging_face(steps: int, device: torch.device) -> None:
         def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             trainer.truth.recorder.close()
 
-    def as_texts(data: torch.utils.data.TensorDataset) -> list[dict[str, torch.Tensor]]:
-        return [{"inputs": inputs, "labels": wanted} for inputs, wanted in data]
-
     out = os.environ["OUT"]
     os.environ["TENSORBOARD_LOGGING_DIR"] = out
     arguments = TrainingArguments(
         output_dir=out,
         max_steps=steps,
-        per_device_train_batch_size=BATCH,
-        per_device_eval_batch_size=BATCH,
+        per_device_train_batch_size=batch,
+        per_device_eval_batch_size=batch,
         eval_strategy="steps",
         eval_steps=EVALUATE_EVERY,
         logging_steps=10,
@@ -124,12 +147,13 @@ def hugging_face(steps: int, device: torch.device) -> None:
         report_to=["tensorboard"],
         use_cpu=device.type == "cpu",
         disable_tqdm=True,
+        **more,
     )
     trainer = Measured(
-        model=Network(),
+        model=model,
         args=arguments,
-        train_dataset=as_texts(samples(steps * BATCH * int(os.environ.get("WORLD_SIZE", "1")))),
-        eval_dataset=as_texts(samples(4 * BATCH)),
+        train_dataset=examples(64 * batch),
+        eval_dataset=examples(4 * batch),
         callbacks=[BeginTruth()],
     )
     trainer.train()
@@ -184,6 +208,7 @@ def lightning(steps: int, device: torch.device) -> None:
 
 
 KINDS = {"plain": plain, "hugging-face": hugging_face, "lightning": lightning}
+ON_GPU = {"gpt2": gpt2}
 
 
 def cost(updates: int, device: torch.device) -> None:
@@ -204,7 +229,8 @@ def cost(updates: int, device: torch.device) -> None:
 def run_all(options: argparse.Namespace) -> None:
     """Each kind in processes of its own, and what it prints beside what it records."""
     counts = sorted({1, options.processes})
-    for kind, processes in [(kind, count) for count in counts for kind in KINDS] + [("cost", 1)]:
+    kinds = [*KINDS, *(ON_GPU if options.device == "cuda" else [])]
+    for kind, processes in [(kind, count) for count in counts for kind in kinds] + [("cost", 1)]:
         folder = options.out.resolve() / f"{kind}-{processes}"
         for name in ("trainer", "truth", "out", "source"):
             (folder / name).mkdir(parents=True)
@@ -233,7 +259,7 @@ def run_all(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=[*KINDS, "cost", "all"])
+    parser.add_argument("kind", choices=[*KINDS, *ON_GPU, "cost", "all"])
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
     parser.add_argument("--out", type=Path, help="a new folder, for all")
@@ -246,7 +272,7 @@ def main() -> None:
     if options.kind == "cost":
         cost(options.steps, device)
     else:
-        KINDS[options.kind](options.steps, device)
+        {**KINDS, **ON_GPU}[options.kind](options.steps, device)
     # On two processes a usual exit crashes now and then, by a thread of torch's.
     sys.stdout.flush()
     os._exit(0)

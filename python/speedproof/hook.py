@@ -36,6 +36,7 @@ NO_BACKWARD = (
     "cannot be told apart"
 )
 ZERO = "DeepSpeed's ZeRO steps its optimizer in parts, whose end is not certain"
+LATE = "a recorder started after optimizer steps that it does not know of"
 INSTEAD = "Call speedproof.Recorder in the training loop instead."
 
 
@@ -55,6 +56,7 @@ class OptimizerHook:
         self._calls: dict[int, int] = {}  # of each optimizer in this update
         self._end: Any = None  # of this update, as far as it has come
         self._optimizers: dict[int, Any] = {}
+        self._work: dict[str, str] = {}
         self._in_backward = 0
         self._backward_seen = False
         self._calls_without_backward = 0
@@ -72,13 +74,18 @@ class OptimizerHook:
         os.register_at_fork(after_in_child=self._reset)
         _before_every_exit(self)
 
-    def stand_down(self, folder: Path) -> None:
-        """Leave the measuring to a recorder that records into the same folder: it knows more."""
+    def stand_down(self, folder: Path) -> str | None:
+        """Leave the measuring to a recorder that records into the same folder: it knows more.
+
+        Return the reason where that is too late. A step of which nothing is written yet is a warm-up.
+        """
         if self._is_off or folder.resolve() != self._folder.resolve():
-            return
-        if self._calls or self._recording is not None:
-            self.refuse("a recorder started after optimizer steps that it does not know of")
+            return None
+        late = None if self._recording is None else LATE
+        if late:
+            self.refuse(late)
         self._switch_off()
+        return late
 
     def _switch_off(self) -> None:
         self._is_off = True
@@ -183,6 +190,7 @@ class OptimizerHook:
             if self._recording is None:
                 return
             self._recording.restart_at(self._start)
+            self._work = readback.work_of(self._plain_optimizers())
         self._recording.end_step(self._end, skipped=self._scaler.take())
         self._calls = {}
 
@@ -204,14 +212,21 @@ class OptimizerHook:
         rank, size = ranks_by_environment()
         return OneProcess() if size == 1 else ByFiles(self._folder, rank, size)
 
+    def _plain_optimizers(self) -> list[Any]:
+        return [readback.plain_optimizer(optimizer) for optimizer in self._optimizers.values()]
+
     def _describe(self) -> dict[str, object]:
-        optimizers = [readback.plain_optimizer(optimizer) for optimizer in self._optimizers.values()]
+        optimizers = self._plain_optimizers()
         parameters = readback.parameters_of(optimizers)
         return {
             "seed": readback.initial_seed(),
             "versions": readback.versions(),
             "parameter_count": readback.parameter_count(parameters),
-            "effective": readback.effective(optimizers, parameters, None, self._autocast.seen),
+            "effective": {
+                **readback.effective(optimizers, parameters, None, self._autocast.seen),
+                **self._work,
+            },
+            "work_keys": list(self._work) or None,
             # Nothing tells where a loop evaluates or writes a checkpoint.
             "steps_include": ["evaluation", "checkpoint"],
         }
@@ -227,9 +242,8 @@ def install(folder: str) -> None:
         active.install()
 
 
-def stand_down(folder: Path) -> None:
-    if active is not None:
-        active.stand_down(folder)
+def stand_down(folder: Path) -> str | None:
+    return None if active is None else active.stand_down(folder)
 
 
 def _device() -> torch.device:

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,7 @@ from speedproof.clock import clock_for
 from speedproof.held_out import HeldOutSet, described
 from speedproof.patches import AutocastWatch, ScalerWatch
 from speedproof.ranks import ByCollective, ByFiles, OneProcess, Ranks, ranks_by_environment
-from speedproof.recording import Recording
+from speedproof.recording import Recording, nothing_recorded
 
 
 class Recorder:
@@ -33,11 +33,12 @@ class Recorder:
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        """folder: where metrics.jsonl goes; by default what SPEEDPROOF_RECORD names."""
+        """folder: where metrics.jsonl goes; by default what SPEEDPROOF_RECORD names.
+
+        Without both it records nothing, so that a script also runs without Speedproof.
+        """
         chosen = folder if folder is not None else os.environ.get("SPEEDPROOF_RECORD")
-        if not chosen:
-            raise ValueError("Recorder needs a folder, or SPEEDPROOF_RECORD in the environment.")
-        self._folder = Path(chosen)
+        self._folder = Path(chosen) if chosen else None
         self._recording: Recording | None = None
         self._scaler, self._autocast = ScalerWatch(), AutocastWatch()
         self._last_step = 0.0
@@ -64,11 +65,14 @@ class Recorder:
         """
         if self._recording is not None:
             raise RuntimeError("This recorder has started already. Make a new one, with a folder of its own.")
-        _end_optimizer_hook(self._folder)
+        if self._folder is None:
+            self._recording = nothing_recorded()
+            return self
         optimizers = _as_list(optimizer)
         device = device or next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
         self._scaler.install()
         self._autocast.install()
+        work = readback.work_of(optimizers)
         known = {
             "config": None if config is None else dict(config),
             "config_hash": None if config is None else _hash_of(config),
@@ -77,7 +81,7 @@ class Recorder:
             "evaluation_samples": evaluation_samples,
             "planned_steps": planned_steps,
             "period_steps": period_steps,
-            "work_keys": None if work_keys is None else list(work_keys),
+            "work_keys": [*work, *(work_keys or ())] or None,
         }
 
         def describe() -> dict[str, object]:
@@ -88,16 +92,10 @@ class Recorder:
                 **known,
                 "versions": readback.versions(),
                 "parameter_count": readback.parameter_count(parameters),
-                "effective": {**found, **(effective or {})},
+                "effective": {**found, **work, **(effective or {})},
             }
 
-        ranks = _ranks(self._folder, device)
-        try:
-            self._recording = Recording(self._folder, ranks, clock_for(device), device, describe)
-        except FileExistsError as error:
-            raise FileExistsError(
-                f"{error.filename} exists. Give the recorder an empty folder, and record once per run."
-            ) from None
+        self._recording = _opened(self._folder, _ranks(self._folder, device), device, describe)
         self._recording.restart()
         self._last_step = time.perf_counter()
         return self
@@ -117,7 +115,7 @@ class Recorder:
         counted anyway.
         """
         found = self._scaler.take()
-        self._running().end_step(None, samples, loss, learning_rate, found or skipped)
+        self._running().end_step(None, samples, loss, learning_rate, skipped or found)
         self._last_step = time.perf_counter()
 
     def evaluate(self, val_loss: float | torch.Tensor, *, held_out: Any = None, **metrics: float) -> None:
@@ -128,7 +126,15 @@ class Recorder:
         samples of this process as one batch, or a HeldOutSet that has seen its batches. Without it, nothing
         tells that two losses are of the same samples. With it, all ranks have to call.
         """
+        self.evaluate_all(val_loss, metrics, held_out)
+
+    def evaluate_all(
+        self, val_loss: float | torch.Tensor, metrics: Mapping[str, float], held_out: Any = None
+    ) -> None:
+        """As evaluate, for metrics of any names."""
         running = self._running()
+        if running.is_over:
+            return
         finite = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
         running.between(
             "evaluation",
@@ -233,10 +239,34 @@ def _as_list(optimizer: Any) -> list[Any]:
 
 
 def _hash_of(config: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(dict(config), sort_keys=True, default=str).encode()).hexdigest()
+    try:
+        text = json.dumps(dict(config), sort_keys=True)
+    except TypeError as error:
+        raise TypeError(
+            f"config cannot be written as JSON: {error}. Give plain values, such as "
+            "OmegaConf.to_container(config, resolve=True) of a hydra config."
+        ) from None
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _end_optimizer_hook(folder: Path) -> None:
+def _opened(
+    folder: Path, ranks: Ranks, device: torch.device, describe: Callable[[], dict[str, object]]
+) -> Recording:
+    """All ranks together, since a collective that some of them leave out takes the training along."""
     hook = sys.modules.get("speedproof.hook")
-    if hook is not None:
-        hook.stand_down(folder)
+    late: str | None = None if hook is None else hook.stand_down(folder)
+    clock, taken, recording = clock_for(device), None, None
+    try:
+        recording = Recording(folder, ranks, clock, device, describe, is_over=late is not None)
+    except FileExistsError as error:
+        taken = str(error.filename)
+    of_ranks = [of_rank or (None, None) for of_rank in ranks.gather((taken, late))]
+    taken = next((path for path, _ in of_ranks if path), None)
+    late = next((reason for _, reason in of_ranks if reason), None)
+    if recording is None or taken is not None:
+        if recording is not None:
+            recording.abandon()
+        raise FileExistsError(f"{taken} exists. Give the recorder an empty folder, and record once per run.")
+    if late is not None:
+        recording.refuse(late)
+    return recording

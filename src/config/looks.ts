@@ -1,5 +1,6 @@
-// When the evidence is looked at, and how often each look may be wrong: `blocks: [4, 6, 8]` or `looks:` -> looks.
+// When the evidence is looked at, and how often each look may be wrong: `blocks: [2, 4, 6, 8]` or `looks:` -> looks.
 import { z } from 'zod'
+import { shares, spendingLevels } from '../statistics/spending.ts'
 import { mapping } from './parse/mapping.ts'
 
 export const MOST_BLOCKS = 64
@@ -12,15 +13,15 @@ const TOTAL_ERROR = 0.05
 const [SMALLEST_LEVEL, LARGEST_LEVEL] = [0.0001, TOTAL_ERROR]
 
 const blockCount = z.int().min(1).max(MOST_BLOCKS)
-const level = z.number().min(SMALLEST_LEVEL).max(LARGEST_LEVEL)
+const level = z.number().min(0).max(LARGEST_LEVEL)
 
 const look = mapping({
   blocks: blockCount.describe('Number of measured blocks after which this look is taken.'),
   pass_level: level.describe(
-    'One-sided error rate of the bound that passes a gate: 0.05 is a bound at 95% confidence.',
+    'One-sided error rate of the bound that passes a gate: 0.05 is a bound at 95% confidence. With 0 this look can only fail, and only gates on time.',
   ),
   fail_level: level.describe(
-    'One-sided error rate of the bound that fails a gate; for now it must equal pass_level.',
+    'One-sided error rate of the bound that fails a gate. With 0 no interval fails a gate at this look.',
   ),
 })
 
@@ -30,11 +31,11 @@ export type Look = z.infer<typeof look>
 export const LOOK_KEYS = {
   blocks: z
     .union([blockCount, z.array(blockCount).min(1).max(MOST_LOOKS)], {
-      error: 'a whole number of blocks from 1 to 64, or an increasing list such as [4, 6, 8]',
+      error: 'a whole number of blocks from 1 to 64, or an increasing list such as [2, 4, 6, 8]',
     })
     .optional()
     .describe(
-      'Number of blocks, each one run of both variants; an even number cancels linear drift. With a list, the experiment stops at the first number of blocks that is enough to decide. All looks together err in at most 5% on each side. Default [4, 6, 8].',
+      'Number of blocks, each one run of both variants; an even number cancels linear drift. With a list, the experiment stops at the first number of blocks that is enough to decide. In a list, a look before 3 blocks can only fail. All looks together err in at most 5% on each side. Default [2, 4, 6, 8].',
     ),
   looks: z
     .array(look)
@@ -44,13 +45,40 @@ export const LOOK_KEYS = {
     .describe('Instead of blocks: the looks, each with its own error rates.'),
 }
 
-const DEFAULT_BLOCKS: readonly number[] = [4, 6, 8]
+const DEFAULT_BLOCKS: readonly number[] = [2, 4, 6, 8]
 
-/** The short form; Bonferroni: stopping at the first look that decides still errs in at most 5% of cases. */
+/** A look before so many, unless it is the last one, is too early to pass: held-out numbers have no interval yet. */
+const FEWEST_TO_PASS = 3
+
+/**
+ * The short form. Levels that pass add up to 5%: the rest that looks at the same blocks would allow is kept for
+ * blocks that depend on each other. Levels that fail spend all of it.
+ */
 export function looksAfter(blocks: number | readonly number[]): Look[] {
   const counts = typeof blocks === 'number' ? [blocks] : blocks
-  const share = TOTAL_ERROR / counts.length
-  return counts.map((count) => ({ blocks: count, pass_level: share, fail_level: share }))
+  if (counts.length === 1)
+    return counts.map((count) => ({ blocks: count, pass_level: TOTAL_ERROR, fail_level: TOTAL_ERROR }))
+  const last = counts.at(-1) ?? 0
+  const pass = levels(counts, (count) => count >= FEWEST_TO_PASS || count === last, shares)
+  const fail = levels(counts, (count) => count >= FEWEST_FOR_INTERVAL, spendingLevels)
+  return counts.map((count) => ({
+    blocks: count,
+    pass_level: pass.get(count) ?? 0,
+    fail_level: fail.get(count) ?? 0,
+  }))
+}
+
+const FEWEST_FOR_INTERVAL = 2
+
+/** Of the looks that may decide; rounded down, so that they read as they are. */
+function levels(
+  counts: readonly number[],
+  mayDecide: (count: number) => boolean,
+  levelsOf: typeof spendingLevels,
+): Map<number, number> {
+  const deciding = counts.filter(mayDecide)
+  const found = levelsOf(deciding, TOTAL_ERROR)
+  return new Map(deciding.map((count, index) => [count, Math.floor((found[index] ?? 0) * 1e5) / 1e5]))
 }
 
 interface DesignKeys {
@@ -72,10 +100,12 @@ export function withLooks<Design extends DesignKeys>(
     refuse(
       looks === undefined ? 'blocks' : 'looks',
       looks ?? blocks,
-      'increasing numbers of blocks such as [4, 6, 8]',
+      'increasing numbers of blocks such as [2, 4, 6, 8]',
     )
-  const uneven = found.find((one) => one.pass_level !== one.fail_level)
-  if (uneven !== undefined)
-    refuse('looks', looks, 'equal pass_level and fail_level in each look, such as 0.0166 for both')
+  const isTiny = (rate: number) => rate > 0 && rate < SMALLEST_LEVEL
+  if (found.some(({ pass_level, fail_level }) => isTiny(pass_level) || isTiny(fail_level)))
+    refuse('looks', looks, `levels of 0, or of at least ${SMALLEST_LEVEL}`)
+  if (found.at(-1)?.pass_level === 0)
+    refuse('looks', looks, 'a last look that can pass, with a pass_level above 0')
   return { ...design, looks: found }
 }

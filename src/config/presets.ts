@@ -13,12 +13,12 @@ interface Preset {
 
 const PRESETS: Readonly<Record<PresetName, Preset>> = {
   /** Does it run? Completion, finite numbers and equal work are required, the rest is information. */
-  smoke: { design: { blocks: 4 }, severity: 'info' },
+  smoke: { design: { blocks: 2 }, severity: 'info' },
   /** Minutes count: the verdict may stay open, and a label or a nightly run decides. */
-  'pull-request': { design: { blocks: [4, 6] }, severity: 'required' },
-  nightly: { design: { blocks: [4, 6, 8] }, severity: 'required' },
+  'pull-request': { design: { blocks: [2, 4, 6] }, severity: 'required' },
+  nightly: { design: { blocks: [2, 4, 6, 8] }, severity: 'required' },
   /** Enough seeds for a loss delta of 0.001. */
-  release: { design: { blocks: [8, 12, 16], warm_up_launches: 2 }, severity: 'required' },
+  release: { design: { blocks: [2, 8, 12, 16], warm_up_launches: 2 }, severity: 'required' },
 }
 
 /** Fills in what the file leaves open; a gate or key that the file names itself wins over the preset's. */

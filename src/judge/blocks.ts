@@ -2,7 +2,7 @@
 import type { Variant } from '../config/experiment.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import { isMeasured } from '../plan/plan.ts'
-import { type PairedEstimate, pairedMean, pairedRatio } from './paired.ts'
+import { type BoundRule, type PairedEstimate, pairedMean, pairedRatio } from './paired.ts'
 
 /** Two finished runs with one seed, back to back: the unit of evidence. */
 export interface Block {
@@ -28,35 +28,31 @@ export function valuesOf(metric: string, blocks: readonly Block[], variant: Vari
 }
 
 /** baseline / optimized. */
-export function speedupOf(
-  metric: string,
-  blocks: readonly Block[],
-  confidence: number,
-): PairedEstimate | null {
+export function speedupOf(metric: string, blocks: readonly Block[], rule: BoundRule): PairedEstimate | null {
   const pairs = pairsOf(metric, blocks)?.map((pair) => ({
     numerator: pair.baseline,
     denominator: pair.optimized,
   }))
-  return pairs ? pairedRatio(pairs, confidence) : null
+  return pairs ? pairedRatio(pairs, rule) : null
 }
 
 /** optimized / baseline. */
-export function ratioOf(metric: string, blocks: readonly Block[], confidence: number): PairedEstimate | null {
+export function ratioOf(metric: string, blocks: readonly Block[], rule: BoundRule): PairedEstimate | null {
   const pairs = pairsOf(metric, blocks)?.map((pair) => ({
     numerator: pair.optimized,
     denominator: pair.baseline,
   }))
-  return pairs ? pairedRatio(pairs, confidence) : null
+  return pairs ? pairedRatio(pairs, rule) : null
 }
 
 /** optimized - baseline. */
 export function differenceOf(
   metric: string,
   blocks: readonly Block[],
-  confidence: number,
+  rule: BoundRule,
 ): PairedEstimate | null {
   const differences = pairsOf(metric, blocks)?.map((pair) => pair.optimized - pair.baseline)
-  return differences ? pairedMean(differences, confidence) : null
+  return differences ? pairedMean(differences, rule) : null
 }
 
 function pairsOf(metric: string, blocks: readonly Block[]) {

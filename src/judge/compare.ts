@@ -8,7 +8,8 @@ import { coarsest, resolutionOf, stepOf } from '../statistics/resolution.ts'
 import { type Block, differenceOf, pairBlocks, ratioOf, speedupOf, valuesOf } from './blocks.ts'
 import { isHeldOutQuality, isLevel, isQuotient, unitOf } from './gates/gate-kind.ts'
 import { whyNoTimeToQuality } from './gates/no-time-to-quality.ts'
-import { CONFIDENCE, type PairedEstimate } from './paired.ts'
+import { boundRuleBeside, boundRuleOf, LOOK_AT_95, type LookRule } from './looks/look-rule.ts'
+import type { BoundRule, PairedEstimate } from './paired.ts'
 import { type Speedups, speedupsOf } from './speedups.ts'
 
 export interface GateComparison {
@@ -33,28 +34,28 @@ export interface GateComparison {
   readonly notFinite: readonly string[]
   /** Why runs lack the time to quality that the gate is of; null where none does. */
   readonly whyNoTimeToQuality: string | null
+  /** What the look may decide. */
+  readonly look: Pick<LookRule, 'mayPass' | 'mayFail'>
 }
 
 export interface Comparison {
   readonly blocks: readonly Block[]
   readonly gates: readonly GateComparison[]
   readonly speedups: Speedups
+  readonly look: LookRule
 }
 
-/** `confidence` of each one-sided bound: several looks at the data share what may go wrong between them. */
-export function compare(
-  runs: readonly RunSummary[],
-  gates: readonly Gate[],
-  confidence = CONFIDENCE,
-): Comparison {
+/** `look`: several looks at the data share what may go wrong between them. */
+export function compare(runs: readonly RunSummary[], gates: readonly Gate[], look = LOOK_AT_95): Comparison {
   const blocks = pairBlocks(runs)
   const heldOut = heldOutOf(blocks)
   return {
     blocks,
     gates: gates
       .filter((gate) => applies(gate, blocks))
-      .map((gate) => ({ ...compareGate(gate, blocks, confidence), heldOut })),
-    speedups: speedupsOf(blocks, confidence),
+      .map((gate) => ({ ...compareGate(gate, blocks, look), heldOut })),
+    speedups: speedupsOf(blocks, boundRuleBeside(look)),
+    look,
   }
 }
 
@@ -76,18 +77,17 @@ function runsOf(blocks: readonly Block[]): RunSummary[] {
   return blocks.flatMap((block) => VARIANTS.map((variant) => block[variant]))
 }
 
-function compareGate(
-  gate: Gate,
-  blocks: readonly Block[],
-  confidence: number,
-): Omit<GateComparison, 'heldOut'> {
+function compareGate(gate: Gate, blocks: readonly Block[], look: LookRule): Omit<GateComparison, 'heldOut'> {
   const baseline = valuesOf(gate.metric, blocks, 'baseline')
   const optimized = valuesOf(gate.metric, blocks, 'optimized')
   return {
     gate,
     baseline: baseline && level(gate, baseline),
     optimized: optimized && level(gate, optimized),
-    evidence: isLevel(gate) ? optimized && worst(gate, optimized) : pairedEstimate(gate, blocks, confidence),
+    evidence: isLevel(gate)
+      ? optimized && worst(gate, optimized)
+      : pairedEstimate(gate, blocks, boundRuleOf(gate, look)),
+    look,
     blocks: blocks.length,
     notFinite: notFiniteIn(gate, blocks),
     whyNoTimeToQuality: whyNoTimeToQuality(runsOf(blocks), gate.metric),
@@ -152,15 +152,15 @@ function repeats(values: readonly number[]): boolean {
 function pairedEstimate(
   { metric, statistic }: Gate,
   blocks: readonly Block[],
-  confidence: number,
+  rule: BoundRule,
 ): PairedEstimate | null {
   switch (statistic) {
     case 'speedup':
-      return speedupOf(metric, blocks, confidence)
+      return speedupOf(metric, blocks, rule)
     case 'ratio':
-      return ratioOf(metric, blocks, confidence)
+      return ratioOf(metric, blocks, rule)
     default:
-      return differenceOf(metric, blocks, confidence)
+      return differenceOf(metric, blocks, rule)
   }
 }
 
@@ -171,7 +171,7 @@ function worst(gate: Gate, values: readonly number[]): PairedEstimate {
     estimate: value,
     bounds: { lower: value, upper: value },
     pairs: values.length,
-    confidence: 1,
+    confidence: { lower: 1, upper: 1 },
     values,
     scale: 'linear',
   }

@@ -8,6 +8,7 @@ import type { WallSeconds } from '../plan/estimate.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import { runsToReevaluate } from './checks/reevaluation.ts'
 import { earlyStop } from './early-stop.ts'
+import { isFutile } from './looks/chance.ts'
 import { isFit } from './machine/machine.ts'
 import type { MachineCheck } from './machine/machine-check.ts'
 import { sortAttempts } from './repeat.ts'
@@ -85,7 +86,9 @@ function endBefore(
   const isWhole = index === VARIANTS.length || beginsBlock(run, plan[index - 1])
   const early = isWhole ? earlyStop(judgedAs('stopped')) : null
   if (early !== null || !followsLook(experiment, plan, index)) return early
-  if (isDecided(judgedAs('decided').verdict)) return 'decided'
+  const { verdict } = judgedAs('decided')
+  if (isDecided(verdict)) return 'decided'
+  if (isFutile(experiment, verdict, plan[index - 1]?.block ?? 0)) return 'futile'
   return fitsBudget(experiment, plan, index, wallSecondsOf(done)) ? null : 'budget'
 }
 

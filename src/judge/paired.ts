@@ -4,26 +4,48 @@ import { studentTQuantile } from '../statistics/student-t.ts'
 
 export interface PairedEstimate {
   readonly estimate: number
-  /** One-sided bounds at `confidence` each; null with fewer than two pairs: one pair gives no honest interval. */
+  /** One-sided bounds, each at its `confidence`; null with fewer than two pairs: one pair gives no honest interval. */
   readonly bounds: { readonly lower: number; readonly upper: number } | null
   readonly pairs: number
-  readonly confidence: number
+  readonly confidence: Confidence
   /** One per block, on the scale that the bounds are made on: logarithms for a ratio. */
   readonly values: readonly number[]
   readonly scale: 'linear' | 'log'
 }
 
-export const CONFIDENCE = 0.95
+/** Of the lower bound and of the upper one. */
+export interface Confidence {
+  readonly lower: number
+  readonly upper: number
+}
+
+/** What the bounds are made with. */
+export interface BoundRule {
+  readonly confidence: Confidence
+  /** Standard deviation that the values are taken to have at least. */
+  readonly leastDeviation: number
+}
+
+export function bothAt(confidence: number): BoundRule {
+  return { confidence: { lower: confidence, upper: confidence }, leastDeviation: 0 }
+}
+
+const BOTH_AT_95 = bothAt(0.95)
 
 /** Mean of the differences with t bounds: mean -/+ t s / sqrt(n). Null without any pair, or past what a double holds. */
-export function pairedMean(values: readonly number[], confidence = CONFIDENCE): PairedEstimate | null {
+export function pairedMean(values: readonly number[], rule = BOTH_AT_95): PairedEstimate | null {
+  const { confidence, leastDeviation } = rule
   const n = values.length
   const mean = meanOf(values)
   if (!Number.isFinite(mean)) return null
   const found = { estimate: mean, bounds: null, pairs: n, confidence, values, scale: 'linear' } as const
   if (n === 1) return found
-  const margin = (studentTQuantile(confidence, n - 1) * standardDeviation(values)) / Math.sqrt(n)
-  return { ...found, bounds: finiteBounds(mean - margin, mean + margin) }
+  const error = Math.max(standardDeviation(values), leastDeviation) / Math.sqrt(n)
+  const margin = (level: number) => studentTQuantile(level, n - 1) * error
+  return {
+    ...found,
+    bounds: finiteBounds(mean - margin(confidence.lower), mean + margin(confidence.upper)),
+  }
 }
 
 /** Of a sample: n - 1 degrees of freedom. */
@@ -43,11 +65,11 @@ function finiteBounds(lower: number, upper: number): PairedEstimate['bounds'] {
  */
 export function pairedRatio(
   pairs: readonly { readonly numerator: number; readonly denominator: number }[],
-  confidence = CONFIDENCE,
+  rule = BOTH_AT_95,
 ): PairedEstimate | null {
   const logs = pairedMean(
     pairs.map(({ numerator, denominator }) => Math.log(numerator) - Math.log(denominator)),
-    confidence,
+    rule,
   )
   if (logs === null || !Number.isFinite(Math.exp(logs.estimate))) return null
   const { bounds } = logs

@@ -11,7 +11,7 @@ import {
 import { atFastestSteps } from '../metrics/families.ts'
 import { meanOf } from '../statistics/averages.ts'
 import { type Block, speedupOf } from './blocks.ts'
-import type { PairedEstimate } from './paired.ts'
+import type { BoundRule, PairedEstimate } from './paired.ts'
 
 export interface Speedups {
   /** Seconds per sample in the steady state. */
@@ -48,8 +48,8 @@ const STEP_METRICS = {
 type StepSpeedup = keyof typeof STEP_METRICS
 const STEP_SPEEDUPS = Object.keys(STEP_METRICS) as readonly StepSpeedup[]
 
-export function speedupsOf(blocks: readonly Block[], confidence: number): Speedups {
-  const of = (metric: string) => speedupOf(metric, blocks, confidence)
+export function speedupsOf(blocks: readonly Block[], rule: BoundRule): Speedups {
+  const of = (metric: string) => speedupOf(metric, blocks, rule)
   const atFastest = STEP_SPEEDUPS.map((name) => [name, of(atFastestSteps(STEP_METRICS[name]))] as const)
   return {
     steady: of(STEP_METRICS.steady),

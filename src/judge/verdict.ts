@@ -19,6 +19,8 @@ export interface Verdict extends Pick<VerdictInput, 'noise' | 'aa'> {
   readonly warnings: readonly string[]
   /** Shown with the gates: evidence that decides nothing. */
   readonly speedups: Speedups
+  /** False at an early look, which can only fail. */
+  readonly mayPass: boolean
 }
 
 export function judge(evidence: Evidence): Verdict {
@@ -30,15 +32,20 @@ export function judge(evidence: Evidence): Verdict {
     ...decide(checks, gates, input),
     checks,
     gates,
-    warnings: WARNINGS.flatMap((warningsOf) => warningsOf({ ...input, gates })),
+    warnings: [
+      ...checks.flatMap(({ name, status, detail }) => (status === 'warned' ? [`${name}: ${detail}`] : [])),
+      ...WARNINGS.flatMap((warningsOf) => warningsOf({ ...input, gates })),
+    ],
     speedups: comparison.speedups,
+    mayPass: comparison.look.mayPass,
     noise,
     aa,
   }
 }
 
 /** More blocks are worth their time only for a required gate that they can decide. */
-export function isDecided({ verdict, gates }: Verdict): boolean {
+export function isDecided({ verdict, gates, mayPass }: Verdict): boolean {
+  if (!mayPass) return verdict === 'failed' || verdict === 'invalid'
   const isOpen = gates.some(
     ({ gate, status, staysOpen }) => gate.severity === 'required' && status === 'inconclusive' && !staysOpen,
   )
@@ -49,7 +56,7 @@ export function isDecided({ verdict, gates }: Verdict): boolean {
 function decide(
   [completion, ...validity]: readonly [Check, ...Check[]],
   gates: readonly GateVerdict[],
-  { aa, stopped }: Pick<VerdictInput, 'aa' | 'stopped'>,
+  { aa, stopped, comparison }: Pick<VerdictInput, 'aa' | 'stopped' | 'comparison'>,
 ): Pick<Verdict, 'verdict' | 'reason'> {
   if (completion.status === 'failed') return { verdict: 'failed', reason: completion.detail }
   const broken = validity.filter(({ status }) => status === 'failed')
@@ -77,11 +84,14 @@ function decide(
       verdict: 'inconclusive',
       reason: unclear.map(({ name, detail }) => `${name}: ${detail}`).join('; '),
     }
+  if (!comparison.look.mayPass) return { verdict: 'inconclusive', reason: TOO_EARLY }
   return {
     verdict: 'passed',
     reason: aa === null ? passedReason(completion, required) : `${completion.detail}; ${checkAa(aa).detail}`,
   }
 }
+
+const TOO_EARLY = 'the experiment ended after a look that can only fail. Measure more blocks to pass'
 
 /** More names than that are in the table alone. */
 const MOST_NAMED = 4

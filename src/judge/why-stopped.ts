@@ -29,6 +29,7 @@ export function whyStoppedText({ cause }: WhyStopped): string {
 
 const TEXT: Readonly<Record<NotRunReason, string>> = {
   decided: 'the experiment stopped once its own gates were decided, so other gates need a new run',
+  futile: 'the blocks left had less than a 10% chance to decide',
   budget: 'the budget was spent before more blocks; raise design.gpu_minutes',
   unfit: 'the machine was not fit to measure on',
   failed: 'a launch failed; more blocks would not help',

@@ -99,6 +99,7 @@ export type NotRunReason =
   | 'unfit'
   | 'failed'
   | 'incomparable'
+  | 'futile'
   | 'unmeasured'
   | 'stopped'
 

@@ -63,6 +63,8 @@ export function settledAfter(runs: readonly CompleteMetrics[], warmUp: number): 
     const squares = share * (1 - share) * shift ** 2
     if (squares <= settled.squares) continue
     const ends = profiles.map(({ logs, period }) => warmUp + Math.floor(share * logs.length) * period)
+    // More than half is no warm-up: then the trend that is left tells whether the runs are steady.
+    if (runs.some(({ steps }, run) => 2 * (ends[run] ?? 0) > steps.seconds.length)) continue
     settled = { after: Math.max(...ends), squares }
   }
   return settled.after

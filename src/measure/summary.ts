@@ -9,9 +9,10 @@ import type { WrittenIn } from '../statistics/resolution.ts'
 import { leavingOutHeld } from './held-steps.ts'
 import { windowSamplesOf } from './metrics/fastest-steps.ts'
 import { metricsOf, type RunMetrics } from './metrics/run-metrics.ts'
-import { countedPeriods, medianStep, timedSteps } from './metrics/timed-steps.ts'
+import { countedPeriods, laterHalf, medianStep, timedSteps, timePerSample } from './metrics/timed-steps.ts'
 import type { CodeHashes, RunOutcome } from './outcome.ts'
 import { liesInStep, mayLieBeside } from './phases.ts'
+import { recurringEvery } from './recurring-steps.ts'
 import { compareSameSeed, lossesOf, type SameSeed } from './same-seed.ts'
 import {
   declaredWarmUp,
@@ -82,6 +83,10 @@ export interface RunSummary extends RunMetrics {
   readonly untimedSamples: number
   /** Change of ln(seconds per sample) over the timed steps: 0.02 is 2% slower at the end; null if there are too few. */
   readonly logTrend: number | null
+  /** Of the later half of the timed periods alone; null where none is timed. */
+  readonly laterHalfSecondsPerSample: number | null
+  /** Steps from one long step after the warm-up to the next, where they come back regularly and period_steps is 1. */
+  readonly longStepsEvery: number | null
   /** Of ln(seconds per sample), by the scatter within the run; null with too few timed steps. */
   readonly logStandardError: number | null
   readonly medianStepSeconds: number
@@ -194,6 +199,8 @@ function summarize(
     stepsInclude: start.steps_include ?? [],
     untimedSamples: sumOf(steps.samples.slice(timed[1])),
     logTrend: logTrend(metrics, warmUp),
+    laterHalfSecondsPerSample: timePerSample(metrics, laterHalf(timed, periodSteps)),
+    longStepsEvery: periodSteps === 1 ? recurringEvery(steps.seconds.slice(...timed)) : null,
     logStandardError: logStandardError(metrics, warmUp),
     medianStepSeconds: medianStep(metrics, timed),
     trainingSeconds: sumOf(steps.seconds),

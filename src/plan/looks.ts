@@ -17,7 +17,17 @@ export function lookAt({ design }: Experiment, blocks: number): Look {
   return look
 }
 
-/** Of each one-sided bound. Parsing refuses a look whose two levels differ. */
-export function confidenceOf({ pass_level }: Look): number {
-  return 1 - pass_level
+/** Can a gate pass at this look? */
+export function mayPassAt({ pass_level }: Look): boolean {
+  return pass_level > 0
 }
+
+/** Of the bound that passes a gate, and of the one that fails it; where a look cannot do one, as for the other. */
+export function confidenceOf({ pass_level, fail_level }: Look): {
+  readonly pass: number
+  readonly fail: number
+} {
+  return { pass: 1 - (pass_level || fail_level || LARGEST), fail: 1 - (fail_level || pass_level || LARGEST) }
+}
+
+const LARGEST = 0.05

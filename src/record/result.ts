@@ -36,6 +36,8 @@ export interface Request {
   readonly untracked: readonly string[]
   /** As it was named: of several experiments, the folder above theirs. */
   readonly outDirectory: string
+  /** Of the workflow run that measures, which is 1 before anybody ran it again; null outside of a workflow. */
+  readonly attempt: number | null
   /** Code and lock of each variant. */
   readonly sources: Sources
   /** Blocks of two hosts cannot be compared. */
@@ -46,6 +48,8 @@ export interface Request {
   readonly noiseFloors: readonly NoiseFloor[]
   /** Of the files under `data:`; null without any, and before they are hashed. */
   readonly data: DataHashes | null
+  /** What somebody has changed while the trainings ran that no training may change; known at the end. */
+  readonly interference: readonly string[]
 }
 
 export interface Result extends Request {
@@ -100,7 +104,7 @@ export function outcomeLine({ launch, outcome }: Launched, setAside: OutcomeLine
   }
 }
 
-const wallSeconds = z.number().nonnegative()
+const wallSeconds = z.number().nonnegative().max(1e9)
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'a SHA-256')
 
 export const launchRecord = z.object({
@@ -145,15 +149,17 @@ const recordedFile = z.object({
     .nullable(),
   untracked: z.array(z.string()),
   outDirectory: z.string(),
+  attempt: z.int().min(1).nullable().default(null),
   sources: sourcesSchema,
   host: z.string(),
   environment: z.record(z.string(), z.string()),
   noiseFloors: z.array(noiseFloorSchema),
   data: dataHashesSchema.nullable().default(null),
+  interference: z.array(z.string()).default([]),
   launches: z.array(launchRecord),
   reevaluation: launchRecord.nullable(),
   preflight: preflightSchema.nullable(),
-  notRun: z.enum(['decided', 'budget', 'unfit', 'failed', 'incomparable', 'unmeasured', 'stopped']),
+  notRun: z.enum(['decided', 'futile', 'budget', 'unfit', 'failed', 'incomparable', 'unmeasured', 'stopped']),
 })
 
 export type Recorded = Request & Pick<Result, 'launches' | 'reevaluation' | 'notRun' | 'preflight'>

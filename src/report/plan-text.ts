@@ -12,6 +12,7 @@ import { allDifferences } from '../record/differences.ts'
 import type { Request } from '../record/result.ts'
 import { duration } from '../text/numbers.ts'
 import { shellQuote } from '../text/shell-quote.ts'
+import { expectedLines } from './expected-launches.ts'
 import { gateQuestion } from './gates/gate-row.ts'
 import { looksPlanned } from './looks.ts'
 import { warmUpLines } from './sections/warm-up.ts'
@@ -57,7 +58,8 @@ export function renderPlan(
     'Gates',
     ...gatesOf(experiment).map((gate) => `  ${gateQuestion(gate)}`),
     '',
-    looksPlanned(experiment),
+    ...looksPlanned(experiment),
+    ...expectedLines(experiment),
     '',
     ...ladderText(experiment),
     'Commands',

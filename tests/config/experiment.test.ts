@@ -32,19 +32,24 @@ describe('a short file', () => {
         "design": {
           "looks": [
             {
+              "blocks": 2,
+              "fail_level": 0.0089,
+              "pass_level": 0,
+            },
+            {
               "blocks": 4,
-              "fail_level": 0.016666666666666666,
-              "pass_level": 0.016666666666666666,
+              "fail_level": 0.01268,
+              "pass_level": 0.0143,
             },
             {
               "blocks": 6,
-              "fail_level": 0.016666666666666666,
-              "pass_level": 0.016666666666666666,
+              "fail_level": 0.01868,
+              "pass_level": 0.01682,
             },
             {
               "blocks": 8,
-              "fail_level": 0.016666666666666666,
-              "pass_level": 0.016666666666666666,
+              "fail_level": 0.02643,
+              "pass_level": 0.01887,
             },
           ],
           "seed": 0,
@@ -126,10 +131,10 @@ describe('a refusal', () => {
 
   test('of a wrong number says which numbers are right', () => {
     expect(refused({ design: 'design: { blocks: 2.5 }' })).toMatch(
-      /^x\.yaml: design\.blocks: got 2\.5, expected a whole number .*1 to 64.*\[4, 6, 8\]$/,
+      /^x\.yaml: design\.blocks: got 2\.5, expected a whole number .*1 to 64.*\[2, 4, 6, 8\]$/,
     )
     expect(refused({ design: 'design: { blocks: "4" }' })).toMatch(
-      /^x\.yaml: design\.blocks: got "4", expected a whole number .*1 to 64.*\[4, 6, 8\]$/,
+      /^x\.yaml: design\.blocks: got "4", expected a whole number .*1 to 64.*\[2, 4, 6, 8\]$/,
     )
     expect(refused({ design: 'design: { blocks: 0 }' })).toMatchInlineSnapshot(
       `"x.yaml: design.blocks: got 0, expected at least 1"`,
@@ -203,12 +208,27 @@ describe('looks', () => {
     ])
   })
 
-  test('of blocks share 5% of error', () => {
-    const { design } = parsed({ design: 'design: { blocks: [2, 4] }' })
-    expect(design.looks).toEqual([
-      { blocks: 2, pass_level: 0.025, fail_level: 0.025 },
-      { blocks: 4, pass_level: 0.025, fail_level: 0.025 },
-    ])
+  test('of blocks share 5% of error, and those before 3 blocks can only fail', () => {
+    const looksOfBlocks = (blocks: string) => parsed({ design: `design: { blocks: ${blocks} }` }).design.looks
+    expect(looksOfBlocks('[2, 4]')).toMatchInlineSnapshot(`
+      [
+        {
+          "blocks": 2,
+          "fail_level": 0.02155,
+          "pass_level": 0,
+        },
+        {
+          "blocks": 4,
+          "fail_level": 0.03253,
+          "pass_level": 0.05,
+        },
+      ]
+    `)
+    expect(looksOfBlocks('[1, 3]')[0]).toEqual({ blocks: 1, pass_level: 0, fail_level: 0 })
+    expect(looksOfBlocks('2')).toEqual([{ blocks: 2, pass_level: 0.05, fail_level: 0.05 }])
+    const pass = looksOfBlocks('[4, 8, 12, 16]').map(({ pass_level }) => pass_level)
+    expect(pass.reduce((sum, level) => sum + level, 0)).toBeLessThanOrEqual(0.05)
+    expect(pass).toEqual(pass.toSorted((one, other) => one - other))
   })
 
   test('are refused beside blocks', () => {
@@ -219,20 +239,22 @@ describe('looks', () => {
 
   test('grow', () => {
     expect(refused({ design: 'design: { blocks: [4, 4] }' })).toMatch(
-      /^x\.yaml: design\.blocks: got \[4,4\], expected increasing .*\[4, 6, 8\]$/,
+      /^x\.yaml: design\.blocks: got \[4,4\], expected increasing .*\[2, 4, 6, 8\]$/,
     )
     expect(refusedLooks(look(6), look(4))).toMatch(
       /design\.looks: got .*, expected increasing numbers of blocks/,
     )
   })
 
-  test('have levels that are error rates of at most 5%, for now one for both bounds', () => {
+  test('have levels that are error rates of at most 5%, and the last can pass', () => {
     expect(refusedLooks(look(4, 0.95))).toMatchInlineSnapshot(`
       "x.yaml: design.looks.0.pass_level: got 0.95, expected at most 0.05
       x.yaml: design.looks.0.fail_level: got 0.95, expected at most 0.05"
     `)
-    expect(refusedLooks(look(4, 0))).toContain('design.looks.0.pass_level: got 0, expected at least 0.0001')
-    expect(refusedLooks(look(4, 0.02, 0.01))).toContain('expected equal pass_level and fail_level')
+    expect(refusedLooks(look(4, 0.00001))).toContain('expected levels of 0, or of at least 0.0001')
+    expect(refusedLooks(look(4, 0))).toContain('expected a last look that can pass')
+    const { design } = parsed({ design: `design: { looks: [${look(2, 0, 0.01)}, ${look(4, 0.05, 0.04)}] }` })
+    expect(design.looks[0]).toEqual({ blocks: 2, pass_level: 0, fail_level: 0.01 })
   })
 })
 

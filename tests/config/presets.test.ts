@@ -54,7 +54,7 @@ test('looks of the file take the place of the blocks of the preset', () => {
 
 test('an input wins over the preset of the file', () => {
   const overrides = parseOverrides({ preset: 'pull-request' })
-  expect(looksOf(parseExperiment(file('preset: smoke'), 'x.yaml', overrides))).toEqual([4, 6])
+  expect(looksOf(parseExperiment(file('preset: smoke'), 'x.yaml', overrides))).toEqual([2, 4, 6])
 })
 
 test('an unknown preset is refused with the known ones', () => {

@@ -38,7 +38,13 @@ export function startSpeedproof(folder: string, ...words: string[]): RunningComm
   const ownFolder = folder.startsWith(REPOSITORY) ? tmpdir() : folder
   const child = spawn(process.execPath, [CLI, ...words], {
     cwd: folder,
-    env: { ...process.env, SPEEDPROOF_LOCK_FOLDER: ownFolder, XDG_STATE_HOME: ownFolder },
+    env: {
+      ...process.env,
+      SPEEDPROOF_LOCK_FOLDER: ownFolder,
+      XDG_STATE_HOME: ownFolder,
+      // That of a test, and not of the workflow run that tests.
+      GITHUB_RUN_ATTEMPT: process.env.ATTEMPT_OF_TEST,
+    },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
 import { type Judged, nextStep, type RunState, type Step } from '../../src/judge/next-step.ts'
+import { pairedRatio } from '../../src/judge/paired.ts'
 import type { MachineRecord } from '../../src/measure/machine-record.ts'
 import type { Launched } from '../../src/measure/outcome.ts'
 import { planRuns, repeatOf } from '../../src/plan/plan.ts'
@@ -34,6 +35,20 @@ const lost: Judged = {
   ...decided,
   verdict: { ...decided.verdict, checks: [{ name: 'equal work', status: 'failed', detail: '' }] },
 }
+
+/** At the limit: the look that is left will hardly decide. */
+const futile: Judged = {
+  ...open,
+  verdict: {
+    ...open.verdict,
+    mayPass: true,
+    gates: open.verdict.gates.slice(0, 1).map((gate) => ({
+      ...{ ...gate, status: 'inconclusive' as const, staysOpen: false },
+      evidence: pairedRatio([2.9, 3.1, 2.91, 3.09].map((numerator) => ({ numerator, denominator: 1 }))),
+    })),
+  },
+}
+const early: Judged = { ...futile, verdict: { ...futile.verdict, mayPass: false } }
 
 function judgedWith(state: 'inconclusive' | 'passed'): Judged {
   const result = assess(aRequest({ experiment }), UP_TO_BLOCK_2)
@@ -138,6 +153,18 @@ const facts: readonly (readonly [string, readonly Launched[], Partial<RunState>,
 
   ['stops as decided at a look', UP_TO_BLOCK_1, { judgedAs: () => decided }, 'stop: decided'],
   ['decides at looks alone', UP_TO_BLOCK_2, { judgedAs: () => decided }, 'launch 07-block-3-baseline'],
+  [
+    'stops at a look where the blocks left will hardly decide',
+    UP_TO_BLOCK_1,
+    { judgedAs: () => futile },
+    'stop: futile',
+  ],
+  [
+    'but not after one that can only fail',
+    UP_TO_BLOCK_1,
+    { judgedAs: () => early },
+    'launch 05-block-2-optimized',
+  ],
   ['goes on at a look with an open gate', UP_TO_BLOCK_1, {}, 'launch 05-block-2-optimized'],
   [
     'judges at a look as if the rest were not needed',

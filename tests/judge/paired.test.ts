@@ -13,7 +13,7 @@ describe('a mean of differences', () => {
     expect(found?.estimate).toBeCloseTo(0.00015, 15)
     expect(found?.bounds?.lower).toBeCloseTo(-0.00016132071965191977, 14)
     expect(found?.bounds?.upper).toBeCloseTo(0.0004613207196519196, 14)
-    expect(found).toMatchObject({ pairs: 4, confidence: 0.95 })
+    expect(found).toMatchObject({ pairs: 4, confidence: { lower: 0.95, upper: 0.95 } })
   })
 
   test('has bounds at the mean when nothing scatters', () => {
@@ -24,7 +24,12 @@ describe('a mean of differences', () => {
   })
 
   test('of one pair has no bounds', () => {
-    expect(pairedMean([0.5])).toMatchObject({ estimate: 0.5, bounds: null, pairs: 1, confidence: 0.95 })
+    expect(pairedMean([0.5])).toMatchObject({
+      estimate: 0.5,
+      bounds: null,
+      pairs: 1,
+      confidence: { lower: 0.95, upper: 0.95 },
+    })
   })
 
   test('of no pair, or of a number that is not finite, is nothing', () => {

@@ -114,6 +114,7 @@ test('one more block on the wrong side of the limit never turns an open gate int
       heldOut: [],
       notFinite: [],
       whyNoTimeToQuality: null,
+      look: { mayPass: true, mayFail: true },
     }).status
   let stillOpen = 0
   fc.assert(

@@ -541,18 +541,19 @@ describe('looks at the evidence', () => {
 
   test.each([
     ['decided', 'needed, because the verdict was decided'],
+    ['futile', 'run, because they had little chance to decide'],
     ['budget', 'run, because the budget is spent'],
   ] as const)('end an experiment (%s), and the rest was not needed', async (reason, why) => {
-    const experiment = looks([2, 4])
+    const experiment = looks([3, 5])
     const launched = (await launchedPlan(experiment)).map((one) =>
-      (one.outcome.run.block ?? 0) > 2
+      (one.outcome.run.block ?? 0) > 3
         ? { launch: null, outcome: outcomeOf(one.outcome.run, null, null, reason) }
         : one,
     )
     const { verdict } = assess(aRequest({ experiment }), launched)
     expect(verdict.checks[0]).toMatchObject({
       status: 'passed',
-      detail: `6 of 6 launches finished; 4 more were not ${why}`,
+      detail: `8 of 8 launches finished; 4 more were not ${why}`,
     })
     expect(isDecided({ ...verdict, verdict: 'passed' })).toBe(true)
   })

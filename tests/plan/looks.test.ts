@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { confidenceOf, lookAt, looksOf } from '../../src/plan/looks.ts'
+import { confidenceOf, lookAt, looksOf, mayPassAt } from '../../src/plan/looks.ts'
 import { planRuns } from '../../src/plan/plan.ts'
 import { anExperiment } from '../fixtures/builders.ts'
 
@@ -7,11 +7,13 @@ const designed = (blocks: number | number[]) => anExperiment({ design: { blocks 
 
 test('a number of blocks is a single look at full confidence', () => {
   expect(looksOf(designed(4))).toEqual([4])
-  expect(confidenceOf(lookAt(designed(4), 4))).toBe(0.95)
+  expect(confidenceOf(lookAt(designed(4), 4))).toEqual({ pass: 0.95, fail: 0.95 })
 })
 
 test('looks share the five percent of error between them', () => {
-  expect(confidenceOf(lookAt(designed([4, 6, 8]), 6))).toBeCloseTo(1 - 0.05 / 3, 12)
+  const passes = [4, 6, 8].map((blocks) => 1 - confidenceOf(lookAt(designed([2, 4, 6, 8]), blocks)).pass)
+  expect(passes.reduce((sum, level) => sum + level, 0)).toBeCloseTo(0.05, 4)
+  expect(mayPassAt(lookAt(designed([2, 4, 6, 8]), 2))).toBe(false)
 })
 
 test('blocks between two looks are judged by the next, and those past the last by it', () => {

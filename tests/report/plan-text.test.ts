@@ -47,7 +47,10 @@ test('has launches, differences, gates, commands and the time limit', () => {
       speedup >= 3.00x (required): baseline / optimized seconds per sample in the steady state, mean of the paired ratios
       loss_delta < 0.00100 (required): optimized - baseline held-out loss at the end of training, mean of the paired differences
 
-    Looks: after 2 blocks; each bound at 95%.
+    Looks, with the confidence of each bound
+    | after blocks | to pass | to fail |
+    | ------------ | ------- | ------- |
+    | 2            | 95%     | 95%     |
 
     Commands
       python3 -m torch.distributed.run --standalone --local-addr 127.0.0.1 --nproc-per-node 2 --log-dir out/01-warm-up-baseline/errors -m trainer train --config out/01-warm-up-baseline/config.json --out out/01-warm-up-baseline/trainer --seed 0

@@ -35,7 +35,7 @@ test('a run that was evaluated more often may never get there', () => {
 })
 
 test('what it would be without slow steps stands there as far as it is known', () => {
-  const speedup = pairedRatio(PAIRS, 0.95)
+  const speedup = pairedRatio(PAIRS)
   const fastest = (known: Partial<Result['verdict']['speedups']['atFastestSteps']>) => {
     const atFastestSteps = {
       steady: null,
@@ -80,7 +80,7 @@ test('where a trainer tells of parts, the time until each is as good stands ther
       },
       noTimeToQuality: reaches(run) ? {} : { time_to_each_quality_seconds: { kind: 'no parts' } as const },
     }))
-    const speedup = pairedRatio(PAIRS, 0.95)
+    const speedup = pairedRatio(PAIRS)
     const toEachQuality = runs.every(reaches) ? speedup : null
     const speedups = { ...result.verdict.speedups, toQuality: speedup, toEachQuality }
     const beside = secondaryEvidence({ ...result, runs, verdict: { ...result.verdict, speedups } })

@@ -9,6 +9,7 @@ import { type PlannedRun, planRuns } from '../../plan/plan.ts'
 import { type RunFiles, TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { parseRecorded, type Request, type Result } from '../../record/result.ts'
 import { renderMarkdown } from '../../report/markdown.ts'
+import { parseBounded, RECORD_LIMITS } from '../../text/bounded-json.ts'
 import { readText } from '../system/read-text.ts'
 import { makeFolder } from './make-folder.ts'
 import {
@@ -206,7 +207,10 @@ export async function saveCommonReport(directory: string, report: string): Promi
 export async function earlierTimes(workspace: Workspace, { experiment }: Request): Promise<WallSeconds> {
   try {
     const recorded = parseRecorded(
-      JSON.parse(await readText(workspace.resultFile, workspace.resultFile, MAX_RECORD_BYTES)),
+      parseBounded(
+        await readText(workspace.resultFile, workspace.resultFile, MAX_RECORD_BYTES),
+        RECORD_LIMITS,
+      ),
       workspace.resultFile,
     )
     if (recorded.experiment.name !== experiment.name) return new Map()

@@ -88,8 +88,9 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   return {
     request: {
       ...{ experimentFile, experiment, configs, overrides, revision, untracked, sources, noiseFloors },
-      ...{ host, environment, data: null },
+      ...{ host, environment, data: null, interference: [] },
       outDirectory: namedFrom(workingDirectory, outDirectory),
+      attempt: attemptOf(process.env.GITHUB_RUN_ATTEMPT),
     },
     places,
     inputs: { 'warm-up': ofWarmUps, measured },
@@ -106,6 +107,11 @@ function filesOf(experiment: Experiment, experimentFile: string): string[] {
   const ofVariants = VARIANTS.map((variant) => variants[variant]).filter((one) => one.revision === undefined)
   const configs = ofVariants.flatMap(({ config }) => (config === undefined ? [] : [config]))
   return [experimentFile, ...configs, ...(ofVariants.length === 0 || script === undefined ? [] : [script])]
+}
+
+/** Null for anything but a whole number from 1 on. */
+function attemptOf(text: string | undefined): number | null {
+  return text !== undefined && /^[1-9]\d{0,8}$/.test(text) ? Number(text) : null
 }
 
 function namedFrom(workingDirectory: string, folder: string): string {

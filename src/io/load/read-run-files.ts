@@ -3,7 +3,6 @@
 import { createReadStream } from 'node:fs'
 import { lstat, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { messageOf } from '../../errors.ts'
 import { MAX_MACHINE_BYTES, type MachineRecord, readMachine } from '../../measure/machine-record.ts'
 import { checkMetrics } from '../../read/check-metrics.ts'
@@ -45,7 +44,7 @@ async function sourceProblem(folder: string, reader: Reader): Promise<MetricsPro
   for (const file of reader.files) {
     const problem =
       (reader.collected && (await collectionProblem(folder))) ??
-      (await problemOf(join(folder, file), reader.maxBytes))
+      (await problemOf(join(folder, file), reader.maxBytes, reader.absent))
     if (problem) return problem
   }
   return null
@@ -78,7 +77,11 @@ async function collectionProblem(folder: string): Promise<MetricsProblem | null>
 
 const MAX_PROBLEM_BYTES = 4096
 
-async function problemOf(path: string, maxBytes: number): Promise<MetricsProblem | null> {
+async function problemOf(
+  path: string,
+  maxBytes: number,
+  absent = 'the trainer did not write it into --out, or it was removed',
+): Promise<MetricsProblem | null> {
   const name = basename(path)
   try {
     const status = await lstat(path)
@@ -95,10 +98,7 @@ async function problemOf(path: string, maxBytes: number): Promise<MetricsProblem
     }
   } catch (error) {
     if (!isAbsent(error)) return { kind: 'malformed', message: cannotBeRead(path, error) }
-    return {
-      kind: 'absent',
-      message: `${path} is missing: the trainer did not write it into --out, or it was removed`,
-    }
+    return { kind: 'absent', message: `${path} is missing: ${absent}` }
   }
 }
 
@@ -114,5 +114,5 @@ function isAbsent(error: unknown): boolean {
 export async function readMachineFile(path: string): Promise<MachineRecord | null> {
   const found = await lstat(path).catch(() => null)
   if (!found?.isFile() || found.size > 2 * MAX_MACHINE_BYTES) return null
-  return readMachine(createInterface({ input: createReadStream(path) }))
+  return readMachine(linesOf(createReadStream(path)))
 }

@@ -7,7 +7,7 @@ import { percent, ratio } from '../../text/numbers.ts'
 import { pairBlocks, speedupOf } from '../blocks.ts'
 import { type PooledVariance, pooledVariance } from '../noise/noise.ts'
 import type { NoiseFloor, NoiseKey } from '../noise/noise-floor.ts'
-import type { PairedEstimate } from '../paired.ts'
+import { bothAt, type PairedEstimate } from '../paired.ts'
 import type { Check } from './check.ts'
 
 /** Of each of both bounds: their interval of 99% leaves 1 out in 1% of A/As on a machine that is fair. */
@@ -24,7 +24,7 @@ export function findAa(runs: readonly RunSummary[]): AaFinding {
   const measured = runs.filter(isMeasured)
   return {
     runs: measured.length,
-    ratio: speedupOf(SECONDS_PER_SAMPLE, pairBlocks(measured), CONFIDENCE),
+    ratio: speedupOf(SECONDS_PER_SAMPLE, pairBlocks(measured), bothAt(CONFIDENCE)),
     spread: pooledVariance(measured),
   }
 }

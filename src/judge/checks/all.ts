@@ -1,5 +1,6 @@
 // All checks, in the order of the report. A new one is a function in a file of its own, named in check.ts and listed here.
 
+import { LOOK_AT_95 } from '../looks/look-rule.ts'
 import { checkNoise } from '../noise/noise.ts'
 import type { VerdictInput } from '../verdict-input.ts'
 import { checkAa } from './aa.ts'
@@ -26,13 +27,20 @@ export function checkAll(input: VerdictInput): [completion: Check, ...others: Ch
 }
 
 type Comparable = Pick<VerdictInput, 'experiment' | 'measured'> &
-  Partial<Pick<VerdictInput, 'configs' | 'runs'>>
+  Partial<Pick<VerdictInput, 'configs' | 'runs' | 'comparison'>>
 
 /** Are the runs comparable at all? Equal work, one machine, a steady state, clocks that agree. */
-export function checkComparability({ experiment, measured, configs = null, runs = [] }: Comparable): Check[] {
+export function checkComparability({
+  experiment,
+  measured,
+  configs = null,
+  runs = [],
+  comparison,
+}: Comparable): Check[] {
+  const look = comparison?.look ?? LOOK_AT_95
   const shown = measured.length === 0 ? warmUpProblems({ experiment, configs, runs }) : {}
   return COMPARABILITY.map(([name, check]) => {
-    if (measured.length > 0) return check({ experiment, measured, configs })
+    if (measured.length > 0) return check({ experiment, measured, configs, look })
     const problems = (shown[name] ?? []).map((problem) => `warm-up launches: ${problem}`)
     return problems.length > 0
       ? checkOf(name, problems, '')

@@ -14,7 +14,8 @@ export interface Check {
     | 'evaluation'
     | 'noise floor'
     | 'a/a'
-  readonly status: 'passed' | 'failed' | 'inconclusive' | 'not-measured'
+  /** `warned` is shown with the warnings, and decides nothing. */
+  readonly status: 'passed' | 'warned' | 'failed' | 'inconclusive' | 'not-measured'
   readonly detail: string
 }
 

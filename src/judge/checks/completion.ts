@@ -1,12 +1,11 @@
 // Did every planned launch finish?
-import type { RunOutcome } from '../../measure/outcome.ts'
+import type { NotRunReason, RunOutcome } from '../../measure/outcome.ts'
 import type { VerdictInput } from '../verdict-input.ts'
 import type { Check } from './check.ts'
 
 export function checkCompletion({ outcomes }: Pick<VerdictInput, 'outcomes'>): Check {
   const notNeeded = outcomes.filter(
-    (outcome) =>
-      outcome.status === 'not-run' && (outcome.reason === 'decided' || outcome.reason === 'budget'),
+    (outcome) => outcome.status === 'not-run' && NOT_NEEDED[outcome.reason] !== undefined,
   )
   const needed = outcomes.length - notNeeded.length
   const finished = outcomes.filter(({ status }) => status === 'finished').length
@@ -26,11 +25,14 @@ export function checkCompletion({ outcomes }: Pick<VerdictInput, 'outcomes'>): C
 function notNeededText(outcomes: readonly RunOutcome[]): string {
   const [first] = outcomes
   if (first?.status !== 'not-run') return ''
-  const why =
-    first.reason === 'decided'
-      ? 'not needed, because the verdict was decided'
-      : 'not run, because the budget is spent'
-  return `; ${outcomes.length} more were ${why}`
+  return `; ${outcomes.length} more were ${NOT_NEEDED[first.reason]}`
+}
+
+/** After a look there may be fewer launches than planned. */
+const NOT_NEEDED: Readonly<Partial<Record<NotRunReason, string>>> = {
+  decided: 'not needed, because the verdict was decided',
+  futile: 'not run, because they had little chance to decide',
+  budget: 'not run, because the budget is spent',
 }
 
 /** Says what was known when they were skipped: another experiment may find the same runs comparable. */

@@ -1,9 +1,14 @@
-// Was each run timed in a steady state: after its warm-up, over whole periods, without a trend?
-import { type Experiment, VARIANTS, type Variant } from '../../config/experiment.ts'
+// Was each run timed in a steady state: after its warm-up, over whole periods, without a trend that matters?
+import { type Experiment, gatesOf, VARIANTS, type Variant } from '../../config/experiment.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../../measure/steady-state.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
 import { looksOf } from '../../plan/looks.ts'
-import { pairedMean } from '../paired.ts'
+import { statusText } from '../../text/wording.ts'
+import { compare } from '../compare.ts'
+import { judgeGate } from '../gates/gate-verdict.ts'
+import { LOOK_AT_95, type LookRule } from '../looks/look-rule.ts'
+import { bothAt, pairedMean } from '../paired.ts'
 import type { VerdictInput } from '../verdict-input.ts'
 import { type Check, checkOf, withoutStepSeconds } from './check.ts'
 import { perVariant } from './run-differences.ts'
@@ -14,20 +19,64 @@ const TREND_ERROR = 0.02
 export function checkSteadyState({
   experiment,
   measured,
-}: Pick<VerdictInput, 'experiment' | 'measured'>): Check {
-  const untimed = withoutStepSeconds('steady state', measured)
-  return (
-    untimed ?? checkOf('steady state', steadyStateProblems(experiment, measured), steadyStateDetail(measured))
-  )
+  look = LOOK_AT_95,
+}: Pick<VerdictInput, 'experiment' | 'measured'> & { readonly look?: LookRule }): Check {
+  const name = 'steady state'
+  const untimed = withoutStepSeconds(name, measured)
+  if (untimed !== null) return untimed
+  const detail = `${steadyStateDetail(measured)}${recurringText(measured)}`
+  const problems = [...measured.flatMap(warmUpProblems), ...measured.flatMap(periodProblems)]
+  const trends = VARIANTS.flatMap((variant) => trendProblems(variant, measured, confidenceOf(experiment)))
+  if (trends.length === 0) return checkOf(name, problems, detail)
+  const changed = changedByLaterHalf(experiment, measured, look)
+  const trendText = `${trends.join('; ')}${recurringText(measured)}`
+  if (changed !== null) return checkOf(name, [...problems, `${trendText}. ${changed}`], '')
+  if (problems.length > 0) return checkOf(name, problems, '')
+  return {
+    name,
+    status: 'warned',
+    detail: `${trendText}. The later half of the steps alone decides the same`,
+  }
 }
 
-function steadyStateProblems(experiment: Experiment, runs: readonly RunSummary[]): string[] {
-  const confidence = 1 - TREND_ERROR / (2 * VARIANTS.length * looksOf(experiment).length)
-  return [
-    ...runs.flatMap(warmUpProblems),
-    ...runs.flatMap(periodProblems),
-    ...VARIANTS.flatMap((variant) => trendProblems(variant, runs, confidence)),
-  ]
+function confidenceOf(experiment: Experiment): number {
+  return 1 - TREND_ERROR / (2 * VARIANTS.length * looksOf(experiment).length)
+}
+
+/** Null where every required gate that is decided would be decided in the same way. */
+function changedByLaterHalf(
+  experiment: Experiment,
+  runs: readonly RunSummary[],
+  look: LookRule,
+): string | null {
+  const gates = gatesOf(experiment).filter(
+    ({ severity, metric }) => severity === 'required' && metric === SECONDS_PER_SAMPLE,
+  )
+  const statusesOf = (of: readonly RunSummary[]) =>
+    compare(of, gates, look).gates.map((gate) => judgeGate(gate).status)
+  const [all, later] = [statusesOf(runs), statusesOf(runs.map(inLaterHalf))]
+  const changed = gates.flatMap(({ name }, index) => {
+    const [one, other] = [all[index], later[index]]
+    return (one === 'passed' || one === 'failed') && other !== undefined && other !== one
+      ? [`With the later half of the steps alone, ${name} would be ${statusText(other)}`]
+      : []
+  })
+  return changed.length === 0 ? null : changed.join('; ')
+}
+
+function inLaterHalf(run: RunSummary): RunSummary {
+  const { [SECONDS_PER_SAMPLE]: _, ...others } = run.metrics
+  const later = run.laterHalfSecondsPerSample
+  return { ...run, metrics: later === null ? others : { ...others, [SECONDS_PER_SAMPLE]: later } }
+}
+
+/** Steps of one kind alone have no trend; with the long ones of each epoch a run seems to have one. */
+function recurringText(runs: readonly RunSummary[]): string {
+  const every = [...new Set(runs.map(({ longStepsEvery }) => longStepsEvery))]
+  const [steps] = every
+  return every.length === 1 && typeof steps === 'number'
+    ? `. Longer steps come back every ${steps} steps; report period_steps: ${steps} to time whole periods`
+    : ''
 }
 
 function steadyStateDetail(runs: readonly RunSummary[]): string {
@@ -107,7 +156,7 @@ export function tooFewSteps({ runId, steps, periodSteps, facts }: RunSummary): s
  */
 function trendProblems(variant: Variant, runs: readonly RunSummary[], confidence: number): string[] {
   const trends = runs.flatMap((run) => (run.variant === variant ? (run.logTrend ?? []) : []))
-  const shared = trends.length < MIN_RUNS_TO_TELL ? null : pairedMean(trends, confidence)
+  const shared = trends.length < MIN_RUNS_TO_TELL ? null : pairedMean(trends, bothAt(confidence))
   if (!shared?.bounds) return []
   const { lower, upper } = shared.bounds
   if (lower <= MATTERS && upper >= -MATTERS) return []

@@ -37,6 +37,11 @@ function isTime({ metric }: Gate): boolean {
   return isTimeMetric(metric)
 }
 
+/** Compares times of both variants: two blocks can show a large miss. */
+export function isSpeed(gate: Gate): boolean {
+  return isTime(gate) && isQuotient(gate)
+}
+
 /** Differs from run to run by its nature; memory and counts may well be the same in all of them. */
 export function mustScatter(gate: Gate): boolean {
   return isTime(gate) || isHeldOut(gate)

@@ -15,6 +15,7 @@ import {
   isLevel,
   isMoreBetter,
   isQuotient,
+  isSpeed,
   mustScatter,
   unitOf,
 } from './gate-kind.ts'
@@ -99,10 +100,12 @@ function withFacts<Decided extends Decision>(
 }
 
 function decide(comparison: GateComparison, stopped: WhyStopped | null): Decision {
-  const { gate, evidence, notFinite } = comparison
+  const { gate, evidence, notFinite, look } = comparison
   if (notFinite.length > 0) return { status: 'failed', reason: notFiniteText(comparison) }
   if (evidence === null) return { status: 'not-measured', reason: whyNotMeasured(comparison) }
   const { estimate, bounds, pairs } = evidence
+  if (!look.mayPass && !isLevel(gate) && (!isSpeed(gate) || gate.evidence === 'point'))
+    return { status: 'inconclusive', reason: `the look after ${count(pairs)} decides gates on time alone` }
   if (gate.evidence === 'point') {
     const status = clears(gate, estimate) ? 'passed' : 'failed'
     const luck =
@@ -123,9 +126,14 @@ function decide(comparison: GateComparison, stopped: WhyStopped | null): Decisio
   const { good, bad } = isMoreBetter(gate)
     ? { good: bounds.lower, bad: bounds.upper }
     : { good: bounds.upper, bad: bounds.lower }
-  if (clears(gate, good)) return { status: 'passed', reason: 'the whole interval clears the limit' }
-  if (!clears(gate, bad)) return { status: 'failed', reason: 'the whole interval misses the limit' }
-  return { status: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}` }
+  if (clears(gate, good))
+    return look.mayPass
+      ? { status: 'passed', reason: 'the whole interval clears the limit' }
+      : { status: 'inconclusive', reason: `the look after ${count(pairs)} can only fail` }
+  if (!clears(gate, bad) && look.mayFail)
+    return { status: 'failed', reason: 'the whole interval misses the limit' }
+  const futile = stopped?.cause === 'futile' ? `; ${whyStoppedText(stopped)}` : ''
+  return { status: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}${futile}` }
 }
 
 /** On no limit's good side: that the number is missing is proof enough. */

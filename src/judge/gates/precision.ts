@@ -2,6 +2,8 @@
 
 import type { Gate } from '../../config/gates/gates.ts'
 import { MAX_PAIRS, pairsToResolve, resolvableDistance } from '../../statistics/power.ts'
+import { plausibleTruths } from '../../statistics/prediction.ts'
+import { passConfidence } from '../looks/look-rule.ts'
 import { type PairedEstimate, standardDeviation } from '../paired.ts'
 import { comparesQuality, isHeldOutQuality, isLevel, isMoreBetter, unitOf } from './gate-kind.ts'
 import { fewestPairs, type GateVerdict } from './gate-verdict.ts'
@@ -18,10 +20,13 @@ export interface Precision {
   readonly isEquivalent: boolean | null
 }
 
-/** `blocks` in all would decide in 80% of experiments with this scatter; more than `blocks` are no plan. */
+/**
+ * `blocks` in all would decide in 80% of experiments with this scatter; `most` if truth and scatter are as unfavorable as in
+ * one case of ten, `blocks` if they are as favorable. More than `blocks` are no plan.
+ */
 export type ToDecide =
   | { readonly status: 'decided' }
-  | { readonly status: 'within-reach'; readonly blocks: number }
+  | { readonly status: 'within-reach'; readonly blocks: number; readonly most: number | null }
   | { readonly status: 'out-of-reach'; readonly blocks: number }
 
 /** Null where there is no interval: then nothing is known of the scatter, nor of what it would take. */
@@ -29,12 +34,12 @@ export function precisionOf(verdict: GateVerdict): Precision | null {
   const { gate, evidence } = verdict
   if (evidence === null || evidence.bounds === null || isLevel(gate)) return null
   const deviation = standardDeviation(evidence.values)
-  const distance = resolvableDistance(deviation, evidence.pairs, evidence.confidence)
+  const distance = resolvableDistance(deviation, evidence.pairs, passConfidence(gate, evidence))
   const detectable = evidence.scale === 'log' ? shareOf(distance, gate) : distance
   if (!Number.isFinite(detectable)) return null
   return {
     detectable,
-    toDecide: toDecide(verdict, evidence, deviation),
+    toDecide: toDecide(verdict, evidence),
     isEquivalent: isEquivalent(verdict),
   }
 }
@@ -44,17 +49,30 @@ function shareOf(distance: number, gate: Gate): number {
   return isMoreBetter(gate) ? Math.expm1(distance) : -Math.expm1(-distance)
 }
 
-/** For a held-out number as if both models were equal; for a time as if the estimate were the truth. */
-function toDecide({ gate, status }: GateVerdict, evidence: PairedEstimate, deviation: number): ToDecide {
+/** A held-out number is taken to be equal in truth; of a time and of the scatter, all that the blocks leave plausible. */
+function toDecide({ gate, status }: GateVerdict, evidence: PairedEstimate): ToDecide {
   if (status !== 'inconclusive') return { status: 'decided' }
+  const { values, pairs } = evidence
   const onScale = (value: number) => (evidence.scale === 'log' ? Math.log(value) : value)
   const limit = onScale(gate.limit * unitOf(gate))
-  const truth = comparesQuality(gate) ? onScale(evidence.scale === 'log' ? 1 : 0) : onScale(evidence.estimate)
-  const pairs = pairsToResolve(deviation, Math.abs(limit - truth), evidence.confidence)
-  return pairs === null
+  const equal = comparesQuality(gate) ? onScale(evidence.scale === 'log' ? 1 : 0) : null
+  // In standard deviations, so that the most and the fewest blocks are those of the extremes.
+  const distances = plausibleTruths(values)
+    .map(({ mean, deviation }) => Math.abs(limit - (equal ?? mean)) / deviation)
+    .sort((one, other) => one - other)
+  const blocksFor = (share: number) => {
+    const distance = distances[Math.floor(share * (distances.length - 1))] ?? Number.NaN
+    const needed = pairsToResolve(1, distance, passConfidence(gate, evidence))
+    return needed === null ? null : Math.max(needed, pairs + 1, fewestPairs(gate))
+  }
+  const [fewest, most] = [blocksFor(1 - PLAUSIBLE), blocksFor(PLAUSIBLE)]
+  return fewest === null
     ? { status: 'out-of-reach', blocks: MAX_PAIRS }
-    : { status: 'within-reach', blocks: Math.max(pairs, evidence.pairs + 1, fewestPairs(gate)) }
+    : { status: 'within-reach', blocks: fewest, most }
 }
+
+/** On each side so much is left out. */
+const PLAUSIBLE = 0.1
 
 /**
  * Two one-sided tests: both reject exactly when the interval of both bounds lies within the margins. Source:

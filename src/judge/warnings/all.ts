@@ -1,6 +1,8 @@
 // All warnings, in the order of the report. A new one is a function in a file of its own, listed here.
 import { allocationWarnings } from './allocation.ts'
 import { coarseNoiseFloorWarnings } from './coarse-noise-floor.ts'
+import { clockWarnings } from './evidence/clocks.ts'
+import { correlatedBlockWarnings } from './evidence/correlated-blocks.ts'
 import { factWarnings } from './facts.ts'
 import { gateWarnings } from './gates.ts'
 import { outlierWarnings } from './outliers.ts'
@@ -17,6 +19,8 @@ export const WARNINGS: readonly Warning[] = [
   gateWarnings,
   suspiciousImprovementWarnings,
   slowStepWarnings,
+  clockWarnings,
+  correlatedBlockWarnings,
   sameSeedWarnings,
   stateBetweenRunsWarnings,
   outlierWarnings,

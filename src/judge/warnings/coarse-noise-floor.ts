@@ -27,7 +27,11 @@ export const coarseNoiseFloorWarnings: Warning<'experiment' | 'gates' | 'noise'>
   if (noise.status === 'not-measured' || timed.length === 0 || blocks < 2) return []
   const variances = noise.variants.map(({ floor }) => floor.log_standard_deviation ** 2)
   const mean = meanOf(variances)
-  const distance = resolvableDistance(Math.sqrt(2 * mean), blocks, confidenceOf(lookAt(experiment, blocks)))
+  const distance = resolvableDistance(
+    Math.sqrt(2 * mean),
+    blocks,
+    confidenceOf(lookAt(experiment, blocks)).pass,
+  )
   return timed
     .filter(({ limit }) => distance > resolutionFor(limit))
     .map(

@@ -2,17 +2,17 @@
 import { VARIANTS } from '../../config/experiment.ts'
 import { MATTERS } from '../../measure/steady-state.ts'
 import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
-import { medianOf } from '../../statistics/averages.ts'
+import { meanOf, medianOf } from '../../statistics/averages.ts'
+import { studentTQuantile } from '../../statistics/student-t.ts'
+import { standardDeviation } from '../paired.ts'
 import type { Warning } from './warning.ts'
 
-/** Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993: modified z-scores beyond 3.5. */
-const OUTLIER_SCORE = 3.5
-/** A normal distribution has 0.6745 of its standard deviation as median absolute deviation. */
-const MAD_OF_NORMAL = 0.6745
+/** Of all runs of a variant together: normal noise alone names an outlier in 2 experiments of 100. */
+const FALSE_ALARM = 0.01
 /** Two groups: the gap between them is this many times wider than the wider of both. Calibrated by simulation. */
 const GAP_TO_WIDTH = 3
-/** Fewer cannot form two groups of at least two, nor a median that an outlier does not move. */
-const MIN_RUNS = 5
+/** Of fewer, normal noise alone would often form two groups of at least two. */
+const MIN_RUNS = 6
 
 /** Nothing is excluded for it: an outlier widens the interval, and that is its proper effect. */
 export const outlierWarnings: Warning<'measured'> = ({ measured }) => {
@@ -37,11 +37,13 @@ export const outlierWarnings: Warning<'measured'> = ({ measured }) => {
   })
 }
 
+/** Source: Grubbs, Procedures for Detecting Outlying Observations in Samples, Technometrics 11, 1969. */
 function outlierTest(logs: readonly number[]): (log: number) => boolean {
-  const median = medianOf(logs)
-  const deviation = medianOf(logs.map((log) => Math.abs(log - median)))
-  return (log) =>
-    Math.abs(log - median) > MATTERS && MAD_OF_NORMAL * Math.abs(log - median) > OUTLIER_SCORE * deviation
+  const n = logs.length
+  const [mean, deviation] = [meanOf(logs), standardDeviation(logs)]
+  const t = studentTQuantile(1 - FALSE_ALARM / (2 * n), n - 2)
+  const critical = ((n - 1) / Math.sqrt(n)) * Math.sqrt(t ** 2 / (n - 2 + t ** 2))
+  return (log) => Math.abs(log - medianOf(logs)) > MATTERS && Math.abs(log - mean) > critical * deviation
 }
 
 /** The widest gap leaves at least two runs on each side, and is wide compared with either side. */

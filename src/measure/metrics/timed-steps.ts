@@ -25,6 +25,11 @@ export function countedPeriods(
   return periods
 }
 
+/** From the middle on, in whole periods. */
+export function laterHalf([first, end]: TimedSteps, period: number): TimedSteps {
+  return [first + Math.floor((end - first) / period / 2) * period, end]
+}
+
 /** Of a column, over the steps that count. */
 function counted(column: readonly number[], metrics: CompleteMetrics, timed: TimedSteps): number[] {
   if (metrics.steps.held.length === 0) return column.slice(...timed)

@@ -4,6 +4,7 @@ import { comparesQuality, hasUncheckedDirection, isLevel, isMoreBetter } from '.
 import { areBothZero, type GateStatus, type GateVerdict } from '../../judge/gates/gate-verdict.ts'
 import type { JudgedGate } from '../../judge/gates/judge-gates.ts'
 import type { ToDecide } from '../../judge/gates/precision.ts'
+import { failConfidence, passConfidence } from '../../judge/looks/look-rule.ts'
 import { metricNamed } from '../../metrics/families.ts'
 import { needsText } from '../../metrics/questions.ts'
 import { confidence, exactPercent } from '../../text/numbers.ts'
@@ -16,11 +17,16 @@ export function tableHead(gates: readonly GateVerdict[]): string[] {
 }
 
 function boundsHead(gates: readonly GateVerdict[]): string {
-  const levels = gates.flatMap(({ gate, evidence }) =>
-    evidence === null || isLevel(gate) ? [] : [confidence(evidence.confidence)],
-  )
-  const different = [...new Set(levels)]
-  return different.length === 0 ? 'bounds' : `${different.join(' or ')} confidence bounds`
+  const levels = (of: typeof passConfidence, what: string) => {
+    const found = gates.flatMap(({ gate, evidence }) =>
+      evidence === null || isLevel(gate) ? [] : [confidence(of(gate, evidence))],
+    )
+    return { text: [...new Set(found)].join(' or '), what }
+  }
+  const [pass, fail] = [levels(passConfidence, 'to pass'), levels(failConfidence, 'to fail')]
+  if (pass.text === '') return 'bounds'
+  const both = [pass, fail].map(({ text, what }) => `${text} ${what}`).join(', ')
+  return pass.text === fail.text ? `${pass.text} confidence bounds` : `confidence bounds (${both})`
 }
 
 const NOT_MEASURED = 'not measured'
@@ -106,10 +112,16 @@ export function toDecideText(gate: Gate, toDecide: ToDecide): string {
     case 'decided':
       return ''
     case 'within-reach':
-      return ` About ${toDecide.blocks} ${blocks} would decide it at this scatter.`
+      return toDecide.most === null
+        ? ` At least ${toDecide.blocks} ${blocks} are needed at this scatter.`
+        : ` About ${rangeText(toDecide.blocks, toDecide.most)} ${blocks} would decide it at this scatter.`
     case 'out-of-reach':
       return ` More than ${toDecide.blocks} ${blocks} would be needed at this scatter: longer runs scatter less.`
   }
+}
+
+function rangeText(fewest: number, most: number): string {
+  return fewest === most ? String(fewest) : `${fewest} to ${most}`
 }
 
 /** Blocks that are alike but for the last digits of a double. */

@@ -63,6 +63,7 @@ function statusText({ status, reason, message }: OutcomeLine): string {
 
 const WHY_NOT_RUN: Readonly<Record<string, string>> = {
   decided: 'the verdict was decided',
+  futile: 'more blocks had little chance to decide',
   budget: 'the budget was spent',
   unfit: 'the machine was not fit',
   failed: 'a launch before it failed',

@@ -53,9 +53,13 @@ function areShownInFull(warnings: readonly string[]): boolean {
   return warnings.length <= MOST_LINES && warnings.every(isShort)
 }
 
-/** An A/A bears its experiment's name, and must not be taken for it. A verdict speaks for one host. */
-export function verdictTitle({ experiment: { name, mode }, verdict }: Result): string {
-  return `${name}${mode === 'aa' ? ' (A/A)' : ''} ${verdict.verdict} on this host`
+/**
+ * An A/A bears its experiment's name, and must not be taken for it. A verdict speaks for one host. Whoever repeats a
+ * measurement until it passes is seen to.
+ */
+export function verdictTitle({ experiment: { name, mode }, verdict, attempt }: Result): string {
+  const again = attempt !== null && attempt > 1 ? `, in attempt ${attempt} of its workflow run` : ''
+  return `${name}${mode === 'aa' ? ' (A/A)' : ''} ${verdict.verdict} on this host${again}`
 }
 
 function verdictText(result: Result): string {
@@ -75,7 +79,7 @@ function rowOf(gate: Result['verdict']['gates'][number]): string[] {
 
 function mustKnow(result: Result): string[] {
   const { warnings } = result.verdict
-  const further = [...openGates(result), ...wholeRuns(result)]
+  const further = [...openGates(result), ...oneSession(result), ...wholeRuns(result)]
   const shown = warnings.length > MOST_LINES ? warnings.slice(0, MOST_LINES - 1) : warnings
   return [
     ...shown.map((warning) => `⚠️ ${escapeCell(firstSentence(warning), MAX_LINE_CHARACTERS)}`),
@@ -94,6 +98,18 @@ function openGates({ verdict: { gates } }: Result): string[] {
     return [`${gate.name}: ${text || escapeCell(`${reason}.`, MAX_LINE_CHARACTERS)}`]
   })
 }
+
+/** A speedup that is published should hold on another day too. */
+function oneSession({ experiment: { preset }, verdict: { verdict }, launches }: Result): string[] {
+  const times = launches.map(({ startedAt }) => Date.parse(startedAt)).sort((one, other) => one - other)
+  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time))
+  const isOne = gaps.length > 0 && Math.max(...gaps) < ANOTHER_TIME_MS
+  return preset === 'release' && verdict === 'passed' && isOne
+    ? ['All launches are of one session. Measure again at another time before you publish the speedup.']
+    : []
+}
+
+const ANOTHER_TIME_MS = 6 * 3_600_000
 
 function wholeRuns({ experiment, verdict: { verdict, speedups }, runs }: Result): string[] {
   const { total, atFastestSteps } = speedups

@@ -1,6 +1,6 @@
 // Bounds by simulation: they hold the truth as often as they say.
 import { describe, expect, test } from 'vitest'
-import { pairedMean, pairedRatio } from '../../../src/judge/paired.ts'
+import { bothAt, pairedMean, pairedRatio } from '../../../src/judge/paired.ts'
 import { pairsToResolve, resolvableDistance } from '../../../src/statistics/power.ts'
 import { normal } from '../../fixtures/noise.ts'
 import { seededRandom } from '../../fixtures/random.ts'
@@ -19,7 +19,9 @@ describe.each([3, 4, 8])('of %d blocks with log-normal noise', (count) => {
       if (!noise) throw new Error('no noise')
       const covered = share(
         TRIALS,
-        () => (pairedRatio(blocksOf(count, 3, noise, random), confidence)?.bounds?.lower ?? Number.NaN) <= 3,
+        () =>
+          (pairedRatio(blocksOf(count, 3, noise, random), bothAt(confidence))?.bounds?.lower ?? Number.NaN) <=
+          3,
       )
       expect(Math.abs(covered - confidence)).toBeLessThan(margin(confidence, TRIALS))
     },
@@ -31,7 +33,7 @@ test('what is called detectable is detected in 80% of experiments', () => {
   const distance = resolvableDistance(0.02, 6, 0.95)
   const proven = share(TRIALS, () => {
     const values = Array.from({ length: 6 }, () => distance + 0.02 * normal(random))
-    return (pairedMean(values, 0.95)?.bounds?.lower ?? Number.NaN) > 0
+    return (pairedMean(values)?.bounds?.lower ?? Number.NaN) > 0
   })
   expect(Math.abs(proven - 0.8)).toBeLessThan(margin(0.8, TRIALS))
 })
@@ -41,7 +43,7 @@ test('as many seeds as are called enough resolve a loss limit in at least 80% of
   const seeds = pairsToResolve(0.0008, 0.001, 0.95) ?? 0
   const resolved = share(TRIALS, () => {
     const values = Array.from({ length: seeds }, () => 0.0008 * normal(random))
-    return (pairedMean(values, 0.95)?.bounds?.upper ?? Number.NaN) < 0.001
+    return (pairedMean(values)?.bounds?.upper ?? Number.NaN) < 0.001
   })
   expect(resolved).toBeGreaterThan(0.8 - margin(0.8, TRIALS))
   expect(seeds).toBeGreaterThan(3)

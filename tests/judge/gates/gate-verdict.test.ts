@@ -296,6 +296,7 @@ describe('a number that is not there', () => {
       heldOut: [],
       notFinite: [],
       whyNoTimeToQuality: null,
+      look: { mayPass: true, mayFail: true },
     }
     expect(judgeGate({ ...none, blocks: 0 }).reason).toBe('no block has two finished runs')
     expect(judgeGate({ ...none, blocks: 4 }).reason).toBe(
@@ -317,6 +318,7 @@ describe('a number that is not there', () => {
       heldOut: [],
       notFinite: [],
       whyNoTimeToQuality: '1 of 8 runs do not end there',
+      look: { mayPass: true, mayFail: true },
     }
     expect(judgeGate(late)).toMatchObject({ status: 'not-measured', reason: late.whyNoTimeToQuality })
     expect(judgeGate({ ...late, blocks: 0 }).reason).toBe('no block has two finished runs')
@@ -337,6 +339,7 @@ describe('a number that is not there', () => {
         heldOut: names,
         notFinite: [],
         whyNoTimeToQuality: null,
+        look: { mayPass: true, mayFail: true },
       }).reason
     const missing = 'not every run reported a usable evaluation.acuracy'
     expect(reported()).toBe(missing)
@@ -365,6 +368,7 @@ describe('a number that is not there', () => {
         heldOut: [],
         notFinite: [],
         whyNoTimeToQuality: null,
+        look: { mayPass: true, mayFail: true },
       })
       expect(verdict).toMatchObject({
         status: 'not-measured',

@@ -26,7 +26,7 @@ test.each([
   ['equal runs', [1, 1, 1, 1, 1, 1]],
   ['runs that differ by less than 2%', [1, 1, 1, 1, 1, 1.019]],
   ['runs that all scatter by more than 2%', [1, 1.06, 0.94, 1.03, 0.97, 1.09]],
-  ['four runs, of which nobody knows', [1, 1, 1, 2]],
+  ['five runs, which are too few', [1, 1.001, 1, 1.001, 2]],
 ])('%s are no matter', (_, seconds) => {
   expect(warningsOf(seconds)).toEqual([])
 })
@@ -39,4 +39,15 @@ describe('of 2000 experiments with normal noise', () => {
     ).filter(Boolean).length
     expect(seen / 2000).toBeLessThan(0.03)
   })
+
+  test.each([6, 8, 16])(
+    'at most 3%% have a warning where runs scatter by 2%% (%d runs of a variant)',
+    (runs) => {
+      const random = seededRandom(4)
+      const warned = Array.from({ length: 2000 }, () =>
+        warningsOf(Array.from({ length: runs }, () => Math.exp(0.02 * normal(random)))),
+      ).filter((warnings) => warnings.length > 0).length
+      expect(warned / 2000).toBeLessThan(0.03)
+    },
+  )
 })

@@ -1,13 +1,18 @@
 // A speedup that only waits have made is told.
 import { expect, test } from 'vitest'
 import type { GateVerdict } from '../../../src/judge/gates/gate-verdict.ts'
-import { pairedRatio } from '../../../src/judge/paired.ts'
+import { LOOK_AT_95 } from '../../../src/judge/looks/look-rule.ts'
+import { bothAt, pairedRatio } from '../../../src/judge/paired.ts'
 import { type Speedups, speedupsOf } from '../../../src/judge/speedups.ts'
 import { slowStepWarnings } from '../../../src/judge/warnings/slow-steps.ts'
 import { aGate, anExperiment, aRunSummary, aVerdict } from '../../fixtures/builders.ts'
 
 const warningsOf = (gates: readonly GateVerdict[], speedups: Speedups) =>
-  slowStepWarnings({ experiment: anExperiment(), gates, comparison: { blocks: [], gates: [], speedups } })
+  slowStepWarnings({
+    experiment: anExperiment(),
+    gates,
+    comparison: { blocks: [], gates: [], speedups, look: LOOK_AT_95 },
+  })
 
 const { verdict } = await aVerdict('passed', 'passed')
 const [judged] = verdict.gates
@@ -108,7 +113,7 @@ test('is the mean over blocks of what each run would have taken', () => {
   })
   const baseline = aRunSummary({ metrics: metricsOf(2) })
   const optimized = aRunSummary({ variant: 'optimized', metrics: metricsOf(1) })
-  const { atFastestSteps } = speedupsOf([{ block: 1, baseline, optimized }], 0.95)
+  const { atFastestSteps } = speedupsOf([{ block: 1, baseline, optimized }], bothAt(0.95))
   expect(atFastestSteps.steady?.estimate).toBeCloseTo(2, 12)
   expect(atFastestSteps.total?.estimate).toBeCloseTo(8, 12)
   expect(atFastestSteps.gpuHours?.estimate).toBeCloseTo(16, 12)

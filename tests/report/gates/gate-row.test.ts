@@ -24,6 +24,7 @@ function aVerdict(gate: Gate, difference: Partial<GateVerdict>): GateVerdict {
     heldOut: [],
     notFinite: [],
     whyNoTimeToQuality: null,
+    look: { mayPass: true, mayFail: true },
     reason: '',
     insensitive: false,
     staysOpen: false,
@@ -75,7 +76,14 @@ describe('a difference has the unit of its limit', () => {
   const cells = (metric: string, below: number, estimate: number, lower: number, upper: number) => {
     const gate = aGate({ more: { metric, statistic: 'difference', below } })
     const bounds = { lower, upper }
-    const evidence = { estimate, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'linear' } as const
+    const evidence = {
+      estimate,
+      bounds,
+      pairs: 4,
+      confidence: { lower: 0.95, upper: 0.95 },
+      values: [],
+      scale: 'linear',
+    } as const
     return gateCells(aVerdict(gate, { evidence })).slice(3, 6).join(' | ')
   }
   test.each([
@@ -109,7 +117,14 @@ describe('the bounds of a ratio have the same decimals, finer than they are apar
     [1 - 1e-15, 1 + 1e-15, '1.00x to 1.00x'],
   ])('%d and %d', (lower, upper, text) => {
     const bounds = { lower, upper }
-    const evidence = { estimate: 1, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'log' } as const
+    const evidence = {
+      estimate: 1,
+      bounds,
+      pairs: 4,
+      confidence: { lower: 0.95, upper: 0.95 },
+      values: [],
+      scale: 'log',
+    } as const
     expect(gateCells(aVerdict(gate, { evidence }))[4]).toBe(`${text}`)
   })
 })
@@ -123,7 +138,14 @@ test('a ratio of two zeros says that both are 0', () => {
 test('an estimate that decides alone reads on its side of the limit', () => {
   const gate = aGate({ speedup: { at_least: 3.68, evidence: 'point' } })
   const bounds = { lower: 3.44, upper: 3.94 }
-  const evidence = { estimate: 3.6778, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'log' } as const
+  const evidence = {
+    estimate: 3.6778,
+    bounds,
+    pairs: 4,
+    confidence: { lower: 0.95, upper: 0.95 },
+    values: [],
+    scale: 'log',
+  } as const
   expect(gateCells(aVerdict(gate, { evidence })).slice(3, 6)).toEqual([
     '3.678x',
     '3.44x to 3.94x',
@@ -157,7 +179,14 @@ test('a question names the share that a ratio is off from 1, whatever its direct
 describe('a number of which only the experiment knows which way is good', () => {
   const accuracy = { metric: 'evaluation.acc', statistic: 'difference', at_least: -0.0125 }
   const found = (estimate: number, bounds: { lower: number; upper: number }) =>
-    ({ estimate, bounds, pairs: 4, confidence: 0.95, values: [], scale: 'linear' }) as const
+    ({
+      estimate,
+      bounds,
+      pairs: 4,
+      confidence: { lower: 0.95, upper: 0.95 },
+      values: [],
+      scale: 'linear',
+    }) as const
 
   test('is asked with what its limit takes for better', () => {
     const asked = [accuracy, { ...accuracy, statistic: 'ratio', at_least: 0.99 }].map((gate) =>
