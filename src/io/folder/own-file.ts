@@ -30,9 +30,23 @@ export async function makeOwnFolder(base: string, ...names: readonly string[]): 
   let path = base
   for (const name of names) {
     path = join(path, name)
-    await mkdir(path).catch(async (error: unknown) => {
-      if (!(await isOwnFolder(path))) throw error
-    })
+    await makeOrTake(path, ATTEMPTS)
+  }
+}
+
+/** Of several processes that make and move one folder at once. */
+const ATTEMPTS = 100
+
+async function makeOrTake(path: string, attempts: number): Promise<void> {
+  try {
+    await mkdir(path)
+  } catch (error) {
+    const isExisting = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (isExisting && found?.isDirectory()) return
+    // Where nothing is any more, what was in the way has just been moved.
+    if (!isExisting || found !== undefined || attempts === 0) throw error
+    await makeOrTake(path, attempts - 1)
   }
 }
 
