@@ -412,7 +412,7 @@ def test_a_file_that_the_system_refuses_is_not_called_damaged(tmp_path, monkeypa
     assert not re.search("delete|download|complete", str(raised.value))
 
 
-@pytest.mark.parametrize(("number", "remedy"), [(errno.EIO, "mend the disk"), (None, "download")])
+@pytest.mark.parametrize(("number", "remedy"), [(errno.EIO, "fix the disk"), (None, "download")])
 def test_a_chunk_is_called_damaged_only_where_the_system_could_read_it(tmp_path, monkeypatch, number, remedy):
     with h5py.File(tmp_path / "whole.h5", "w") as file:
         file["tensor"] = numbers(2, 3)

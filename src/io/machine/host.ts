@@ -34,7 +34,7 @@ function codeOf(error: unknown): string {
 export function hostNameRemedy(isShortForm: boolean, name = hostname()): string {
   const mend = `run echo "127.0.0.1 ${name}" | sudo tee -a /etc/hosts, or start the container with --add-host ${name}:127.0.0.1`
   return isShortForm
-    ? `torchrun is told to use 127.0.0.1 and needs no name; for other programs ${mend}`
+    ? `torchrun gets the address 127.0.0.1 and needs no name; for other programs ${mend}`
     : `torchrun may wait for it until launch.timeout_minutes is over: ${mend}`
 }
 

@@ -38,7 +38,7 @@ export async function refusalOfCheckout(repository: Repository): Promise<string 
   if (asked.status === 'done') return null
   // In any language, git names the setting by which it takes the folder of another user.
   const isForeign = asked.why.includes('safe.directory') || asked.why.includes('dubious ownership')
-  const mend = isForeign ? `Run git config --global --add safe.directory ${shellQuote(folder)}` : 'Mend it'
+  const mend = isForeign ? `Run git config --global --add safe.directory ${shellQuote(folder)}` : 'Fix it'
   return `git does not read the checkout in ${folder}. ${mend}. It says:\n${asked.why}`
 }
 

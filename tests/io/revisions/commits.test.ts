@@ -106,7 +106,7 @@ describe.each(['merge-base', 'main'])('%s', (ref) => {
     const folder = await aFolder()
     await write(folder, { '.git': 'no gitdir', 'inside/new.py': '' })
     await expect(found(ref, join(folder, 'inside'), 'main')).rejects.toThrow(
-      /but git does not read the checkout in .*\. Mend it\. It says:\n.*fatal: invalid gitfile/,
+      /but git does not read the checkout in .*\. Fix it\. It says:\n.*fatal: invalid gitfile/,
     )
   })
 

@@ -54,7 +54,7 @@ test.each<[string, (folder: string) => Promise<void>, string]>([
   const folder = await aRepository()
   await breakIt(folder)
   expect(await refusalOfCheckout(inFolder(folder))).toMatch(
-    new RegExp(`Mend it\\. It says:\\n.*${named}`, 's'),
+    new RegExp(`Fix it\\. It says:\\n.*${named}`, 's'),
   )
 })
 

@@ -113,7 +113,7 @@ def read_part(path: Path, dataset: h5py.Dataset, part: tuple[slice, ...]) -> np.
     except OSError as error:
         name = dataset.name.lstrip("/")
         if error.errno:
-            reason, remedy = os.strerror(error.errno), "mend the disk or the network that it lies on"
+            reason, remedy = os.strerror(error.errno), "fix the disk or the network that it lies on"
         else:
             reason, remedy = str(error), "download the file again"
         raise ConfigError(f"{path}: {name}: cannot be read ({reason}); {remedy}") from error
