@@ -15,7 +15,7 @@ import {
   presentIn,
 } from '../rows/evaluation-lines.ts'
 import { liveEventOf } from '../rows/live.ts'
-import { boundedLines } from '../rows/log-lines.ts'
+import { boundedLines, boundedLinesOf } from '../rows/log-lines.ts'
 import { rowsOf } from '../rows/records.ts'
 import type { Row } from '../rows/row.ts'
 import { eventsOf } from '../rows/rows.ts'
@@ -36,7 +36,7 @@ export function log(source: Source): Reader {
     files: [PRINTED_FILE],
     maxBytes: 64 * 1024 * 1024,
     liveFile: path.includes('*') ? null : path,
-    liveEvent: (line) => liveEventOf(match(line, name).rows, source),
+    liveEvent: (line) => liveEventOf(newestFirst(line, name, match), source),
     collected: { target: PRINTED_FILE, pattern: path, choice: 'only', converter: null },
     read: (content) => eventsOf(name, rowsIn(content(PRINTED_FILE), name, source, match), source, times),
   }
@@ -67,6 +67,11 @@ async function* rowsIn(
     if (pattern === undefined || seen.has(kind)) continue
     yield { kind: 'problem', problem: problemAt(name, 'malformed', noMatch(kind, pattern, name)) }
   }
+}
+
+/** A progress bar may be drawn many times before its line ends. */
+function newestFirst(line: string, name: string, match: (line: string, where: string) => Matched): Row[] {
+  return boundedLinesOf(line).flatMap(({ text }) => [...match(text, name).rows]).reverse()
 }
 
 function matcherOf(source: Source) {
