@@ -61,7 +61,7 @@ async function* rowsIn(pieces: AsyncIterable<Uint8Array>, meaning: RecordMeaning
     }
     const before: Readonly<Record<string, unknown>> = open?.values ?? { [STEP]: step, [TIME]: time }
     open = {
-      where: open?.where ?? record.where,
+      where: record.where,
       characters: record.characters,
       values: { ...before, [tag]: value },
     }
