@@ -96,6 +96,23 @@ test('an experiment or a format says how to read it', async () => {
   ])
 })
 
+test('a metrics file outside of a run lacks what the training printed', async () => {
+  const folder = await aFolder()
+  const patterns = "patterns: { evaluation: 'step (?<step>\\d+): (?<val_loss>\\S+)' }"
+  const recorder = EXPERIMENT.replace(/metrics: .*/, `metrics: { format: recorder, ${patterns} }`)
+  await writeFile(join(folder, 'x.yaml'), recorder)
+  const run = join(folder, 'run')
+  for (const part of ['trainer', 'source']) await mkdir(join(run, part), { recursive: true })
+  const file = join(run, 'trainer', 'metrics.jsonl')
+  await writeFile(file, LINES.filter((line) => !line.includes('"evaluation"')).join('\n'))
+  const flags = ['--experiment', join(folder, 'x.yaml')]
+  await expect(check(file, ...flags)).rejects.toThrow(
+    /source\/printed\.txt: is missing.*metrics\.patterns.*Name the metrics\.jsonl in the folder of a run/,
+  )
+  await writeFile(join(run, 'source', 'printed.txt'), 'step 40: 0.5\n')
+  expect((await check(file, ...flags)).lines[0]).toMatch(/no problem found, read as recorder/)
+})
+
 test('what cannot be read is refused with the way out', async () => {
   const folder = await aFolder()
   await mkdir(join(folder, 'empty'))
