@@ -47,7 +47,7 @@ test('a whole file is told by what it holds', async () => {
     expect.stringMatching(/^evaluations: 1, the last after step 40: val_loss 0\.02/),
     'processes: 2',
     expect.stringMatching(/^known: step seconds \(reported\), samples \(reported\)/),
-    expect.stringMatching(/^unknown: memory$/),
+    expect.stringMatching(/^unknown: peak memory$/),
   ])
 })
 
@@ -88,7 +88,7 @@ test('an experiment or a format says how to read it', async () => {
   const rows = '{"n": 1, "dt": 0.5}\n{"n": 1, "loss": 2}\n'
   const { lines } = await checked(rows, '--experiment', join(folder, 'x.yaml'))
   expect(lines[0]).toMatch(/no problem found, read as jsonl/)
-  expect(lines.at(-1)).toMatch(/^unknown: samples, held out set/)
+  expect(lines.at(-1)).toMatch(/^unknown: samples, held-out set/)
   const csv = await checked('step,val_loss\n0,2\n', '--format', 'lightning-csv')
   expect(csv.lines.slice(0, 2)).toEqual([
     expect.stringMatching(/no problem found, read as lightning-csv/),

@@ -1,5 +1,6 @@
 // Rows of a source that is no trainer of the contract's -> the contract's events. What it does not hold stays unknown.
 import { problemAt } from '../event-problems.ts'
+import { STEPS_AT_ONCE } from '../event-size.ts'
 import type { Held } from '../events.ts'
 import type { ReadEvent } from '../reader.ts'
 import type { Declared, StepTimes } from './declared.ts'
@@ -195,9 +196,6 @@ function* derivedWindow(row: StepRow, progress: Progress, declared: Declared): G
   progress.clock = { step: row.step, time }
   yield* windowOf(row, row.step, seconds, progress, declared, between.isKnown ? null : between.holds)
 }
-
-/** A window may be long, and its columns are not. */
-const STEPS_AT_ONCE = 10_000
 
 function* windowOf(
   row: StepRow,
