@@ -96,7 +96,7 @@ test('a sitting lists what does not count, and why', async () => {
   expect(text.slice(text.indexOf('Sittings')).split('\n').slice(2)).toEqual([
     '  no baseline launch after graph alone: their speedups are over the one before alone',
     `  sitting-1-002-graph-alone: not counted: ${disturbance}`,
-    '  sitting-1-004-baseline: failed, exit-code: rank 0: NCCL error; without a baseline nothing could be compared',
+    '  sitting-1-004-baseline: failed, exit-code: rank 0, after its end: NCCL error; without a baseline nothing could be compared',
   ])
 })
 
