@@ -18,7 +18,14 @@ function namesOfCatalogue(): string[] {
   return [...new Set([...Object.keys(CATALOGUE), ...gates])]
 }
 
-const OF_FORMATS = ['read/', 'config/metrics.ts', 'config/patterns.ts', 'cli/check.ts', 'init/', 'measure/outcome.ts']
+const OF_FORMATS = [
+  'read/',
+  'config/metrics.ts',
+  'config/patterns.ts',
+  'cli/check.ts',
+  'init/',
+  'measure/outcome.ts',
+]
 
 const filesOutsideOfFormats = globSync('**/*.{ts,py}', { cwd: SRC }).filter(
   (file) => !OF_FORMATS.some((start) => file.startsWith(start)),
