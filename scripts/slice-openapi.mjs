@@ -15,6 +15,7 @@ const OPERATIONS = [
   ['/repos/{owner}/{repo}/branches/{branch}', 'get'],
   ['/repos/{owner}/{repo}/contents/{path}', 'get'],
   ['/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts', 'get'],
+  ['/repos/{owner}/{repo}/actions/runs/{run_id}/jobs', 'get'],
   ['/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}', 'get'],
   ['/repos/{owner}/{repo}/check-runs', 'post'],
   ['/repos/{owner}/{repo}/check-runs/{check_run_id}', 'patch'],

@@ -5,7 +5,7 @@ import { compare } from './judge/compare.ts'
 import { lookRuleOf } from './judge/looks/look-rule.ts'
 import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
-import { withMachine } from './judge/machine/machine-verdict.ts'
+import { asInvalid, withMachine } from './judge/machine/machine-verdict.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
 import { leastDeviation } from './judge/noise/least-deviation.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise/noise-floor.ts'
@@ -66,7 +66,7 @@ export function assess(
   const look = lookAt(experiment, measuredBlocks)
   const comparison = compare(runs, gatesOf(experiment), lookRuleOf(look, leastDeviation(floors)))
   const judged = judge({ ...request, outcomes, runs, comparison, floors, reevaluation })
-  const verdict = withMachine(judged, machineChecks)
+  const verdict = asInvalid(withMachine(judged, machineChecks), request.interference)
   const launches = launched.flatMap(({ launch }) => launch ?? [])
   return {
     ...request,

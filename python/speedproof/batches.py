@@ -7,15 +7,28 @@ from typing import Any
 
 import torch
 
+# Of texts that are packed behind each other into one row: what is in it, no dimension tells.
+_PACKED = ("position_ids", "cu_seq_lens_q", "cu_seqlens", "seq_idx")
+
 
 def batch_size(batch: Any) -> int | None:
-    """The first dimension of the first tensor in it; None where there is no tensor."""
+    """The first dimension of the first tensor that has one; None without one, or where texts are packed."""
+    tensors = tensors_of(batch)
+    size = next((tensor.shape[0] for tensor in tensors if tensor.dim() > 0), None)
+    if size is None:
+        return 1 if isinstance(batch, torch.Tensor) else None
+    is_packed = size == 1 and isinstance(batch, Mapping) and any(name in batch for name in _PACKED)
+    return None if is_packed else size
+
+
+def tensors_of(batch: Any) -> list[torch.Tensor]:
+    """All in it, in order."""
     if isinstance(batch, torch.Tensor):
-        return batch.shape[0] if batch.dim() else 1
+        return [batch]
     parts = (
         batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, (list, tuple)) else ()
     )
-    return next((size for size in map(batch_size, parts) if size is not None), None)
+    return [tensor for part in parts for tensor in tensors_of(part)]
 
 
 def watch(loader: Any, see: Callable[[Any], None]) -> bool:

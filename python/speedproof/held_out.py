@@ -1,14 +1,15 @@
-"""Which samples an evaluation was given: a hash that neither their order, batches nor ranks change."""
+"""Which samples an evaluation was given: a hash that their order and their batches do not change."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
 
-from speedproof.batches import batch_size
+from speedproof.batches import tensors_of
 
 # Odd numbers of 64 bits with bits of both kinds all over (from splitmix64, Steele et al. 2014).
 _FACTORS = (-7046029254386353131, -4658895280553007687, -7723592293110705685)
@@ -17,15 +18,17 @@ _VALUES_AT_ONCE = 2**20
 
 
 class HeldOutSet:
-    """The distinct samples among the batches of one evaluation on this process."""
+    """The samples in the batches of one evaluation on this process."""
 
     def __init__(self) -> None:
         self._checksums: list[torch.Tensor] = []
         self._is_known = True
 
     def see(self, batch: Any) -> None:
-        """Batches without a tensor leave the set unknown."""
-        checksums = _checksums_of(batch)
+        """Batches without a tensor, or with one that has no plain memory, leave the set unknown."""
+        checksums = None
+        with suppress(Exception):  # sparse, nested, ...: the loop that loads the batch must go on
+            checksums = _checksums_of(batch)
         if checksums is None:
             self._is_known = False
         else:
@@ -41,18 +44,21 @@ class HeldOutSet:
         self._checksums, self._is_known = [], True
 
     def take(self) -> list[int] | None:
-        """Checksums of the samples since the last take, each once; None where they are unknown."""
+        """A checksum of each sample since the last take; None where they are unknown."""
         seen, is_known = self._checksums, self._is_known
         self.clear()
-        return torch.cat([part.cpu() for part in seen]).unique().tolist() if seen and is_known else None
+        return torch.cat([part.cpu() for part in seen]).tolist() if seen and is_known else None
 
 
 def described(of_ranks: list[list[int] | None]) -> dict[str, object]:
-    """What an evaluation event says of its set; nothing where one rank's part is unknown."""
+    """What an evaluation event says of its set; nothing where one rank's part is unknown.
+
+    Of several ranks each sample counts once: a sampler repeats some, to give all ranks as many.
+    """
     known = [part for part in of_ranks if part is not None]
     if len(known) < len(of_ranks):
         return {}
-    samples = sorted(set().union(*known))  # a sampler repeats some to give all ranks as many
+    samples = sorted(known[0] if len(known) == 1 else set().union(*known))
     return {
         "evaluation_samples": len(samples),
         "data_hash": hashlib.sha256(repr(samples).encode()).hexdigest(),
@@ -61,34 +67,33 @@ def described(of_ranks: list[list[int] | None]) -> dict[str, object]:
 
 def _checksums_of(batch: Any) -> torch.Tensor | None:
     """Of shape (samples,), from all tensors that have a row for each sample."""
-    size = batch_size(batch)
-    tensors = [tensor for tensor in _tensors(batch) if tensor.dim() > 0 and tensor.shape[0] == size]
-    if size is None or not tensors:
+    tensors = tensors_of(batch)
+    size = next((tensor.shape[0] for tensor in tensors if tensor.dim() > 0), None)
+    rows = [tensor for tensor in tensors if tensor.dim() > 0 and tensor.shape[0] == size]
+    if not rows:
         return None
+    mask = batch.get("attention_mask") if isinstance(batch, Mapping) else None
     with torch.no_grad():
-        parts = [_of_tensor(tensor, place).to(tensors[0].device) for place, tensor in enumerate(tensors)]
+        parts = [_of_tensor(tensor, place, mask).to(rows[0].device) for place, tensor in enumerate(rows)]
         return _mixed(torch.stack(parts).sum(0))
 
 
-def _tensors(batch: Any) -> list[torch.Tensor]:
-    if isinstance(batch, torch.Tensor):
-        return [batch]
-    parts = (
-        batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, (list, tuple)) else ()
-    )
-    return [tensor for part in parts for tensor in _tensors(part)]
+def _of_tensor(tensor: torch.Tensor, place: int, mask: torch.Tensor | None) -> torch.Tensor:
+    """Sum over the values of each row, each mixed with its position; integers wrap around.
 
-
-def _of_tensor(tensor: torch.Tensor, place: int) -> torch.Tensor:
-    """Sum over the values of each row, each mixed with its position; integers wrap around."""
+    What the mask of a text leaves out is padding, whose length depends on the other texts of the batch.
+    """
     rows = _as_integers(tensor.detach())
-    width = rows.shape[1]
+    kept = None
+    if mask is not None and mask.shape == tensor.shape:
+        kept = (mask != 0).to(rows.device)
     total = torch.zeros(rows.shape[0], dtype=torch.int64, device=rows.device)
     columns = max(1, _VALUES_AT_ONCE // max(1, rows.shape[0]))
-    for start in range(0, width, columns):
+    for start in range(0, rows.shape[1], columns):
         part = rows[:, start : start + columns].to(torch.int64)
         position = torch.arange(start, start + part.shape[1], device=rows.device)
-        total += _mixed(part * _FACTORS[0] + (position + 1) * _FACTORS[1] + place).sum(1)
+        values = _mixed(part * _FACTORS[0] + (position + 1) * _FACTORS[1] + place)
+        total += (values if kept is None else values * kept[:, start : start + columns]).sum(1)
     return total
 
 

@@ -36,6 +36,7 @@ NO_BACKWARD = (
     "cannot be told apart"
 )
 ZERO = "DeepSpeed's ZeRO steps its optimizer in parts, whose end is not certain"
+LATE = "a recorder started after optimizer steps that it does not know of"
 INSTEAD = "Call speedproof.Recorder in the training loop instead."
 
 
@@ -72,13 +73,18 @@ class OptimizerHook:
         os.register_at_fork(after_in_child=self._reset)
         _before_every_exit(self)
 
-    def stand_down(self, folder: Path) -> None:
-        """Leave the measuring to a recorder that records into the same folder: it knows more."""
+    def stand_down(self, folder: Path) -> str | None:
+        """Leave the measuring to a recorder that records into the same folder: it knows more.
+
+        Return the reason where that is too late. A step of which nothing is written yet is a warm-up.
+        """
         if self._is_off or folder.resolve() != self._folder.resolve():
-            return
-        if self._calls or self._recording is not None:
-            self.refuse("a recorder started after optimizer steps that it does not know of")
+            return None
+        late = None if self._recording is None else LATE
+        if late:
+            self.refuse(late)
         self._switch_off()
+        return late
 
     def _switch_off(self) -> None:
         self._is_off = True
@@ -227,9 +233,8 @@ def install(folder: str) -> None:
         active.install()
 
 
-def stand_down(folder: Path) -> None:
-    if active is not None:
-        active.stand_down(folder)
+def stand_down(folder: Path) -> str | None:
+    return None if active is None else active.stand_down(folder)
 
 
 def _device() -> torch.device:

@@ -53,7 +53,7 @@ class Callback(TrainerCallback):
         if "eval_loss" in metrics:
             loss = metrics.pop("eval_loss")
             numbers = {k.removeprefix("eval_"): v for k, v in metrics.items() if isinstance(v, (int, float))}
-            self._recorder.evaluate(loss, held_out=self._held_out, **numbers)
+            self._recorder.evaluate_all(loss, numbers, self._held_out)
         else:  # of one of several sets, whose losses have names of their own
             self._recorder.restart()
 

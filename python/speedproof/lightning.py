@@ -94,7 +94,7 @@ class Hooks:
             self._recorder.resume()
         else:
             rest = {name: value for name, value in numbers.items() if name.startswith("val") and name != loss}
-            self._recorder.evaluate(numbers[loss], held_out=self._held_out, **rest)
+            self._recorder.evaluate_all(numbers[loss], rest, self._held_out)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """The record is closed at the end of the process: scripts validate after Trainer.fit()."""

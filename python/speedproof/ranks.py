@@ -111,6 +111,7 @@ class ByFiles:
         self._own: IO[str] | None = None
         self._queues: list[list[Row]] = [[] for _ in range(size)]
         self._others: dict[int, IO[str]] = {}
+        self._ended: set[int] = set()
         self._cut: dict[int, str] = {}  # of each file: a last line that is not written to its end
         if rank > 0:
             self._own = (self._folder / f"{rank}.jsonl").open("x", encoding="utf-8")
@@ -149,7 +150,7 @@ class ByFiles:
 
     def _has_ended(self, rank: int) -> bool:
         self._queues[rank] += self._read(rank)
-        return bool(self._queues[rank]) and self._queues[rank][-1]["kind"] == "end"
+        return rank in self._ended
 
     def _read(self, rank: int) -> list[Row]:
         if rank not in self._others:
@@ -158,7 +159,10 @@ class ByFiles:
             except FileNotFoundError:
                 return []
         *lines, self._cut[rank] = (self._cut.get(rank, "") + self._others[rank].read()).split("\n")
-        return [json.loads(line) for line in lines]
+        rows = [json.loads(line) for line in lines]
+        if any(row["kind"] == "end" for row in rows):
+            self._ended.add(rank)
+        return rows
 
 
 def ranks_by_environment() -> tuple[int, int]:

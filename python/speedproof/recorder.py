@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -64,7 +64,6 @@ class Recorder:
         """
         if self._recording is not None:
             raise RuntimeError("This recorder has started already. Make a new one, with a folder of its own.")
-        _end_optimizer_hook(self._folder)
         optimizers = _as_list(optimizer)
         device = device or next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
         self._scaler.install()
@@ -91,13 +90,7 @@ class Recorder:
                 "effective": {**found, **(effective or {})},
             }
 
-        ranks = _ranks(self._folder, device)
-        try:
-            self._recording = Recording(self._folder, ranks, clock_for(device), device, describe)
-        except FileExistsError as error:
-            raise FileExistsError(
-                f"{error.filename} exists. Give the recorder an empty folder, and record once per run."
-            ) from None
+        self._recording = _opened(self._folder, _ranks(self._folder, device), device, describe)
         self._recording.restart()
         self._last_step = time.perf_counter()
         return self
@@ -117,7 +110,7 @@ class Recorder:
         counted anyway.
         """
         found = self._scaler.take()
-        self._running().end_step(None, samples, loss, learning_rate, found or skipped)
+        self._running().end_step(None, samples, loss, learning_rate, skipped or found)
         self._last_step = time.perf_counter()
 
     def evaluate(self, val_loss: float | torch.Tensor, *, held_out: Any = None, **metrics: float) -> None:
@@ -128,6 +121,12 @@ class Recorder:
         samples of this process as one batch, or a HeldOutSet that has seen its batches. Without it, nothing
         tells that two losses are of the same samples. With it, all ranks have to call.
         """
+        self.evaluate_all(val_loss, metrics, held_out)
+
+    def evaluate_all(
+        self, val_loss: float | torch.Tensor, metrics: Mapping[str, float], held_out: Any = None
+    ) -> None:
+        """As evaluate, for metrics of any names."""
         running = self._running()
         finite = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
         running.between(
@@ -236,7 +235,24 @@ def _hash_of(config: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(dict(config), sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _end_optimizer_hook(folder: Path) -> None:
+def _opened(
+    folder: Path, ranks: Ranks, device: torch.device, describe: Callable[[], dict[str, object]]
+) -> Recording:
+    """All ranks together, since a collective that some of them leave out takes the training along."""
     hook = sys.modules.get("speedproof.hook")
-    if hook is not None:
-        hook.stand_down(folder)
+    late: str | None = None if hook is None else hook.stand_down(folder)
+    clock, taken, recording = clock_for(device), None, None
+    try:
+        recording = Recording(folder, ranks, clock, device, describe, is_over=late is not None)
+    except FileExistsError as error:
+        taken = str(error.filename)
+    of_ranks = [of_rank or (None, None) for of_rank in ranks.gather((taken, late))]
+    taken = next((path for path, _ in of_ranks if path), None)
+    late = next((reason for _, reason in of_ranks if reason), None)
+    if recording is None or taken is not None:
+        if recording is not None:
+            recording.abandon()
+        raise FileExistsError(f"{taken} exists. Give the recorder an empty folder, and record once per run.")
+    if late is not None:
+        recording.refuse(late)
+    return recording

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from speedproof.clock import Clock, seconds_since_process_start
+from speedproof.clock import Clock
+from speedproof.events import EventWriter
 from speedproof.metrics_file import MetricsFile, write_reason
 from speedproof.ranks import Ranks, Row
 
@@ -48,16 +49,12 @@ class Recording:
     clock: Clock
     device: torch.device
     describe: Callable[[], dict[str, object]]  # what run_start says, read after the first steps
-    _file: MetricsFile | None = None
+    _events: EventWriter | None = None  # on rank 0, while the run may still be measured
     _steps: list[Step] = field(default_factory=list)
     _spans: list[tuple[Any, Any]] = field(default_factory=list)
     _from: Any = None
-    _between: list[tuple[int, str, dict[str, object]]] = field(default_factory=list)
     _shared: int = 0
     _window: int = LEAST_STEPS
-    _written: int = 0
-    _samples: int | None = 0
-    _skipped: int = 0
     _reason: str | None = None
     _started: bool = False
     _end_rows: list[Row] | None = None
@@ -65,9 +62,11 @@ class Recording:
     is_over: bool = False
 
     def __post_init__(self) -> None:
+        if self.is_over:
+            return
         if self.ranks.rank == 0:
             try:
-                self._file = MetricsFile(self.folder)
+                self._events = EventWriter(MetricsFile(self.folder), self.describe)
             except FileExistsError:
                 self.is_over = True
                 raise
@@ -126,9 +125,8 @@ class Recording:
 
     def between(self, event: str, **values: object) -> None:
         """An event after the steps so far."""
-        if self.ranks.rank == 0 and not self.is_over:
-            self._between.append((self.steps_taken, event, values))
-            self._write_between(self._written)
+        if self._events and not self.is_over:
+            self._events.add(self.steps_taken, event, values)
 
     def end_steps(self) -> None:
         """Report the steps that are left. No steps follow, though an evaluation may."""
@@ -152,16 +150,16 @@ class Recording:
             return
         self.end_steps()
         self.is_over = True
-        if self._file and self._end_rows:
-            self._write_end(self._end_rows)
-        if self._file:
-            self._file.close()
+        if self._events:
+            if self._end_rows:
+                self._events.write_end(self._end_rows)
+            self._events.close()
 
     def abandon(self) -> None:
         """End without run_end, after an error: other ranks may be gone."""
         self.is_over = True
-        if self._file:
-            self._file.close()
+        if self._events:
+            self._events.close()
 
     def refuse(self, reason: str) -> None:
         """End with the reason why this cannot be measured, without waiting for other ranks."""
@@ -177,9 +175,9 @@ class Recording:
     def _refuse_in_file(self, reason: str) -> None:
         self._reason = reason
         say(f"not measured: {reason}")
-        if self._file:
-            self._file.close()
-            self._file = None
+        if self._events:
+            self._events.close()
+            self._events = None
             write_reason(self.folder, reason)
 
     def _share_start(self) -> None:
@@ -211,7 +209,7 @@ class Recording:
     def _combine(self) -> None:
         """On rank 0: write what all ranks have shared."""
         for rows in self.ranks.complete():
-            if self._file is None:
+            if self._events is None:
                 continue
             reasons = [row["reason"] for row in rows if row.get("reason")]
             shapes = {(row["kind"], len(row.get("seconds", ()))) for row in rows}
@@ -220,77 +218,11 @@ class Recording:
             elif len(shapes) > 1:
                 self._refuse_in_file("the ranks took different numbers of optimizer steps")
             elif rows[0]["kind"] == "start":
-                self._write_start(rows)
+                self._events.write_start(rows)
             elif rows[0]["kind"] == "steps":
-                self._write_window(rows)
+                self._events.write_window(rows)
             else:
                 self._end_rows = rows
-
-    def _write_start(self, rows: list[Row]) -> None:
-        assert self._file is not None
-        self._file.write(
-            "run_start",
-            schema_version=1,
-            world_size=len(rows),
-            device_names=[row["device"] for row in rows],
-            **self.describe(),
-        )
-        self._write_between(0)
-
-    def _write_window(self, rows: list[Row]) -> None:
-        """Split where an evaluation or a checkpoint lies between two of its steps."""
-        # All steps from the slowest rank: a maximum of each step would count one delay on several ranks.
-        slowest = max(rows, key=lambda row: math.fsum(row["seconds"]))
-        samples = _over_ranks([row["samples"] for row in rows], sum)
-        losses = _over_ranks([row["loss"] for row in rows], lambda values: math.fsum(values) / len(rows))
-        skipped = [any(of_ranks) for of_ranks in zip(*(row["skipped"] for row in rows), strict=True)]
-        first, count = self._written, len(skipped)
-        cuts = sorted({step - first for step, _, _ in self._between if first < step < first + count})
-        for start, end in zip([0, *cuts], [*cuts, count], strict=True):
-            part = slice(start, end)
-            self._count(samples[part] if samples else None, sum(skipped[part]))
-            assert self._file is not None
-            self._file.write(
-                "steps",
-                first_step=first + start + 1,
-                step_seconds=slowest["seconds"][part],
-                samples=samples[part] if samples else None,
-                train_loss=losses[part] if losses and all(map(math.isfinite, losses[part])) else None,
-                learning_rate=rows[0]["learning_rate"][part] if rows[0]["learning_rate"] else None,
-                skipped_updates=sum(skipped[part]),
-            )
-            self._written = first + end
-            self._write_between(self._written)
-
-    def _count(self, samples: list[int] | None, skipped: int) -> None:
-        self._skipped += skipped
-        if samples is None or self._samples is None:
-            self._samples = None
-        else:
-            self._samples += sum(samples)
-
-    def _write_between(self, until: int) -> None:
-        """Nothing goes before run_start."""
-        while self._started and self._file and self._between and self._between[0][0] <= until:
-            step, event, values = self._between.pop(0)
-            if event == "evaluation":
-                values["samples_seen"] = self._samples
-            self._file.write(event, **values, step=step)
-
-    def _write_end(self, rows: list[Row]) -> None:
-        assert self._file is not None
-        self._write_between(self._written)
-        memory = [row["memory"] for row in rows]
-        columns = {name: [of_rank[name] for of_rank in memory] for name in memory[0]} if all(memory) else {}
-        self._file.write(
-            "run_end",
-            status="finished",
-            samples=self._samples,
-            attempted_updates=self._written,
-            skipped_updates=self._skipped,
-            total_seconds=seconds_since_process_start(),
-            **columns,
-        )
 
     def _memory(self) -> dict[str, int] | None:
         if self.device.type != "cuda":
@@ -329,13 +261,6 @@ def _kept(loss: float | torch.Tensor | None) -> float | torch.Tensor | None:
 
 def _column(values: list[Any]) -> list[Any] | None:
     return None if any(value is None for value in values) else values
-
-
-def _over_ranks(columns: list[list[Any] | None], combine: Callable[[Any], Any]) -> list[Any] | None:
-    present = [column for column in columns if column is not None]
-    if len(present) < len(columns):
-        return None
-    return [combine(values) for values in zip(*present, strict=True)]
 
 
 def _device_name(device: torch.device) -> str:

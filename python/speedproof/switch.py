@@ -25,12 +25,14 @@ def switch_on(folder: str) -> None:
     for name in list(actions):
         if name in sys.modules:
             actions.pop(name)(sys.modules[name])
-    sys.meta_path.insert(0, _AfterImport(actions))
+    sys.meta_path.insert(0, _AfterImport(actions, lambda reason: _refuse(folder, reason)))
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    def __init__(self, actions: dict[str, Callable[[ModuleType], None]]) -> None:
-        self._actions = actions
+    def __init__(
+        self, actions: dict[str, Callable[[ModuleType], None]], refuse: Callable[[str], None]
+    ) -> None:
+        self._actions, self._refuse = actions, refuse
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -43,7 +45,10 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
         def execute_and_act(module: ModuleType) -> None:
             execute(module)
-            action(module)
+            try:
+                action(module)
+            except Exception as error:  # of a version that lacks what is watched; the training goes on
+                self._refuse(f"{name} {getattr(module, '__version__', '')} cannot be watched: {error!r}")
 
         spec.loader.exec_module = execute_and_act  # type: ignore[method-assign]
         return spec
@@ -85,9 +90,12 @@ def _refuse_trainers(module: ModuleType) -> None:
 
 def _explain_nothing(folder: str) -> None:
     """The last word of the script that was to be recorded, if no process of it has recorded anything."""
+    _refuse(folder, "no process of this script took an optimizer step that torch tells of")
+
+
+def _refuse(folder: str, reason: str) -> None:
     from speedproof.metrics_file import NAME, write_reason
 
     if not (Path(folder) / NAME).exists():
-        reason = "no process of this script took an optimizer step that torch tells of"
         sys.stderr.write(f"speedproof: not measured: {reason}\n")
         write_reason(Path(folder), reason)

@@ -1,4 +1,4 @@
-// Says in the step itself what a result is: log, outputs, summary, annotations. No trouble here changes the verdict.
+// Says in the step itself what a result is: log, summary, annotations, and in the end its outputs. No trouble here changes the verdict.
 
 import type { CombinedFolder } from '../io/folder/combined-folder.ts'
 import { annotate } from '../io/github/report/annotations.ts'
@@ -13,28 +13,51 @@ import { combinedOutputs, renderCombinedMarkdown, renderCombinedTerminal } from 
 import { oneLine } from '../report/escape.ts'
 
 /** What is quickest and surest comes first: a cancelled step has seconds. */
-export async function announceCombined(
-  combined: Combined,
-  { resultFiles, reportFile }: Pick<CombinedFolder, 'resultFiles' | 'reportFile'>,
-): Promise<void> {
+export function announceCombined(combined: Combined): void {
   printLines(renderCombinedTerminal(combined))
-  const files = { 'result-file': resultFiles.join('\n'), 'report-file': reportFile }
-  const urls = { 'artifact-url': '', 'comment-url': '', 'check-url': '' }
-  warnOf('outputs', writeOutputs({ ...combinedOutputs(combined), ...files, ...urls }))
-  warnOf('job summary', await writeSummary(renderCombinedMarkdown(combined)))
+  warnOf('job summary', writeSummary(renderCombinedMarkdown(combined)))
   annotate(verdictAnnotation(combined))
 }
 
-/** True if the check was written, or a newer run has written it. */
-export function announceShown({ comment, check }: { comment: CommentOutcome; check: CheckOutcome }): boolean {
-  if ('url' in comment) writeOutputs({ 'comment-url': comment.url })
-  else if (comment.status === 'failed') warn('comment', comment.reason)
-  else printLines(`no comment: ${comment.reason}`)
+interface Shown {
+  readonly comment: CommentOutcome
+  readonly check: CheckOutcome
+}
 
-  if ('url' in check) writeOutputs({ 'check-url': check.url })
-  else if (check.status === 'failed') warn('check', check.reason)
-  else printLines(`no check: ${check.reason}`)
+/** True if the check was written, or a newer run has written it. */
+export function announceShown({ comment, check }: Shown): boolean {
+  if (comment.status === 'failed') warn('comment', comment.reason)
+  else if (comment.status === 'skipped') printLines(`no comment: ${comment.reason}`)
+
+  if (check.status === 'failed') warn('check', check.reason)
+  else if (check.status === 'skipped') printLines(`no check: ${check.reason}`)
   return check.status !== 'failed'
+}
+
+/** Last: a step that dies on the way to here has set no verdict that a later job could take for good. */
+export function setOutputs(
+  combined: Combined,
+  { resultFiles, reportFile }: Pick<CombinedFolder, 'resultFiles' | 'reportFile'>,
+  { artifactUrl, comment, check }: Partial<Shown> & { readonly artifactUrl: string | null },
+): void {
+  const written = writeOutputs({
+    ...combinedOutputs(combined),
+    'result-file': resultFiles.join('\n'),
+    'report-file': reportFile,
+    'artifact-url': artifactUrl ?? '',
+    'comment-url': urlOf(comment),
+    'check-url': urlOf(check),
+  })
+  warnOf('outputs', written)
+}
+
+/** Where there is no verdict to tell. */
+export function setUrls({ comment, check }: Shown): void {
+  writeOutputs({ 'comment-url': urlOf(comment), 'check-url': urlOf(check) })
+}
+
+function urlOf(outcome: Shown[keyof Shown] | undefined): string {
+  return outcome !== undefined && 'url' in outcome ? outcome.url : ''
 }
 
 /** The text may quote the trainer: something visible at its start keeps a line from being a command of the runner. */

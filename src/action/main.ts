@@ -5,40 +5,44 @@ import { INPUT_NAMES, type MeasureInputs, parseActionInputs } from '../config/ov
 import { ConfigError } from '../errors.ts'
 import type { CombinedFolder } from '../io/folder/combined-folder.ts'
 import { readRawInputs } from '../io/github/action-inputs.ts'
-import { type ArtifactOutcome, artifactName, uploadArtifact } from '../io/github/artifact/artifact.ts'
-import { readWorkflowRun, type WorkflowRunReading } from '../io/github/event/event.ts'
+import { type ArtifactOutcome, uploadArtifact } from '../io/github/artifact/artifact.ts'
+import { restoreCommandFiles, watchCommandFiles } from '../io/github/command-files.ts'
+import { readWorkflowRun } from '../io/github/event/event.ts'
 import { withPresentHead } from '../io/github/event/present-head.ts'
 import { LiveReport } from '../io/github/report/live-report.ts'
-import { writeOutputs } from '../io/github/report/outputs.ts'
-import { type Place, publishCombined } from '../io/github/report/publish.ts'
+import { type Published, publishCombined } from '../io/github/report/publish.ts'
 import { saveState } from '../io/github/step-state.ts'
 import { noiseFloorFolder } from '../io/load/noise-floors.ts'
-import { worktreesText } from '../io/revisions/saved-worktrees.ts'
 import { ProgressView } from '../io/run/progress.ts'
 import { ReportedProgress } from '../io/run/reported-progress.ts'
 import { cancelOnSignals } from '../io/system/cancel.ts'
 import { main } from '../main.ts'
 import { type Combined, isCombinedNeutral } from '../record/combined.ts'
-import { checkName } from '../report/github/check.ts'
-import { keyOf } from '../report/github/comment-marker.ts'
-import { announceCombined, announceShown, printLines, warn } from './announce.ts'
+import { announceCombined, announceShown, printLines, setOutputs, warn } from './announce.ts'
+import { artifactNameOf, placeOf, whyNotShown } from './place.ts'
 import { MARKER_STATE, WORKTREES_STATE } from './post.ts'
 import { runReportJob } from './report-job.ts'
-import { saveFinished, saveUnfinished, type Unfinished } from './unfinished.ts'
+import { saveFinished, saveUnfinished } from './unfinished.ts'
 
 /** The post step removes what a killed main step has left; state is text, so every folder is in one. */
-function saveWorktree(workingDirectory: string): (folder: string) => void {
+function saveWorktree(): (folder: string) => void {
   const folders: string[] = []
   return (folder) => {
     folders.push(folder)
-    saveState(WORKTREES_STATE, worktreesText({ workingDirectory, folders }))
+    saveState(WORKTREES_STATE, JSON.stringify(folders))
   }
 }
 
 /** True if the step may go green. */
 export async function runAction(): Promise<boolean> {
+  watchCommandFiles()
   const inputs = parseActionInputs(readRawInputs(INPUT_NAMES))
-  return inputs.job === 'report' ? await runReportJob(inputs) : await runMeasureJob(inputs)
+  if (inputs.job === 'report') return await runReportJob(inputs)
+  try {
+    return await runMeasureJob(inputs)
+  } finally {
+    restoreCommandFiles()
+  }
 }
 
 function requireFolder(workingDirectory: string): string {
@@ -55,7 +59,6 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   const outDirectory = resolve(workingDirectory, inputs.outDirectory)
   const startedAt = Date.now()
   let live: LiveReport | null = null
-  let unfinished: Unfinished | null = null
   let isAccepted = false
   const cancelled = cancelOnSignals()
   const combined = await main(
@@ -76,7 +79,6 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
       progress: (plan, name) => {
         const view = new ProgressView(plan, process.stdout, true)
         const place = placeOf(name, inputs)
-        unfinished = { startedAt, outDirectory, artifactName: artifactNameOf(name, inputs), place }
         if (place === null) return view
         // One for all experiments of the call.
         live ??= new LiveReport(place)
@@ -85,16 +87,29 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
       note: printLines,
       onStart: (marker) => {
         saveState(MARKER_STATE, marker)
-        if (unfinished) saveUnfinished(unfinished)
+        saveUnfinished(startedAt)
       },
-      onWorktree: saveWorktree(workingDirectory),
+      onWorktree: saveWorktree(),
+      interference: commandFilesTouched,
       publish: async (finished, folder) => {
         isAccepted = await publish(finished, folder, inputs, async () => await live?.close(cancelled))
         saveFinished()
       },
     },
   )
-  return combined.verdict === 'passed' || isCombinedNeutral(combined) || isAccepted
+  // A process that outlived its launch could write there until now.
+  const isUntouched = combined.verdict === 'invalid' || commandFilesTouched().length === 0
+  return isUntouched && (combined.verdict === 'passed' || isCombinedNeutral(combined) || isAccepted)
+}
+
+/** What is written there is obeyed by the runner: an output of ours, or the environment of the next steps. */
+function commandFilesTouched(): string[] {
+  const touched = restoreCommandFiles()
+  return touched.length === 0
+    ? []
+    : [
+        `command files: something other than Speedproof changed ${touched.join(', ')} while the trainings ran. It was removed. Find what in the training's code does this`,
+      ]
 }
 
 /** `pull_request_target` gives a token that writes to a job with a fork's code: none of that code may run in such a job. */
@@ -114,16 +129,17 @@ async function publish(
   inputs: MeasureInputs,
   endProgress: () => Promise<void>,
 ): Promise<boolean> {
-  await announceCombined(combined, folder)
+  announceCombined(combined)
   const artifact = await upload(combined, folder, inputs)
-  if (artifact.status === 'uploaded') {
-    writeOutputs({ 'artifact-url': artifact.url })
-    warnLeftOut(artifact.leftOut)
-  } else if (inputs.artifactName === null)
+  if (artifact.status === 'uploaded') warnLeftOut(artifact.leftOut)
+  else if (inputs.artifactName === null)
     printLines('no artifact was uploaded, because artifact-name is "none"')
   else warn('artifact', artifact.reason)
   await endProgress()
-  return await showOnGitHub(combined, artifact, inputs)
+  const artifactUrl = artifact.status === 'uploaded' ? artifact.url : null
+  const published = await showOnGitHub(combined, artifactUrl, inputs)
+  setOutputs(combined, folder, { ...published, artifactUrl })
+  return published?.isAccepted === true
 }
 
 /** In one, since GitHub shows ten warnings of a step, and a trainer may write many checkpoints. */
@@ -144,48 +160,19 @@ async function upload(
   return uploadArtifact(name, folder.directory, await folder.artifactFiles())
 }
 
-/** Null uploads nothing. */
-function artifactNameOf(experiment: string, { artifactName: given, leg }: MeasureInputs): string | null {
-  const reading = readWorkflowRun()
-  if (given === null || reading.status === 'not-in-a-workflow') return null
-  const { job, runAttempt } = reading.run
-  return given || artifactName({ experiment, job, attempt: runAttempt, leg })
-}
-
+/** Null where this job shows nothing there. */
 async function showOnGitHub(
   combined: Combined,
-  artifact: ArtifactOutcome,
+  artifactUrl: string | null,
   inputs: MeasureInputs,
-): Promise<boolean> {
+): Promise<Published | null> {
   const place = placeOf(combined.name, inputs)
   if (place === null) {
     printLines(`no comment and no check: ${whyNotShown(readWorkflowRun(), inputs)}`)
-    return false
+    return null
   }
-  const artifactUrl = artifact.status === 'uploaded' ? artifact.url : null
   const published = await publishCombined(await withPresentHead(place), combined, artifactUrl)
   for (const reason of published.warnings) warn('acceptance', reason)
   announceShown(published)
-  return published.isAccepted
-}
-
-/** Null where this job shows nothing on GitHub. */
-function placeOf(experiment: string, inputs: MeasureInputs): Place | null {
-  const reading = readWorkflowRun()
-  if (reading.status === 'not-in-a-workflow' || whyNotShown(reading, inputs) !== null) return null
-  const { run } = reading
-  const key = keyOf(experiment, run.job, inputs.leg)
-  return {
-    ...run,
-    key,
-    token: inputs.token,
-    checkName: checkName(key, run.otherBase),
-    pull: run.pullNumber === null ? null : { number: run.pullNumber, headSha: run.headSha },
-  }
-}
-
-function whyNotShown(reading: WorkflowRunReading, { report }: MeasureInputs): string | null {
-  if (reading.status === 'not-in-a-workflow') return reading.reason
-  if (report === 'artifact') return 'report is artifact'
-  return reading.run.pullNumber === null ? 'this run is not about a pull request' : null
+  return published
 }

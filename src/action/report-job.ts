@@ -2,14 +2,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { assess } from '../assess.ts'
 import type { Experiment } from '../config/experiment.ts'
-import type { ReportInputs } from '../config/overrides/action-inputs.ts'
+import { INPUT_NAMES, parseActionInputs, type ReportInputs } from '../config/overrides/action-inputs.ts'
 import { parseExperiment } from '../config/parse-experiment.ts'
-import { type OtherExperiment, otherExperiment } from '../config/same-work/other-experiment.ts'
-import { ConfigError, RunError } from '../errors.ts'
+import { ConfigError, messageOf, RunError } from '../errors.ts'
 import { refuseSurrounding } from '../io/folder/own-folder.ts'
 import { Workspace } from '../io/folder/workspace.ts'
+import { readRawInputs } from '../io/github/action-inputs.ts'
 import { explainGitHubError } from '../io/github/api-error.ts'
 import { artifactName } from '../io/github/artifact/artifact.ts'
 import {
@@ -17,19 +16,23 @@ import {
   type FoundArtifact,
   findArtifact,
 } from '../io/github/artifact/download-artifact.ts'
+import { lastBegun } from '../io/github/artifact/last-begun.ts'
 import { callGitHub } from '../io/github/client.ts'
 import { pathInRepository } from '../io/github/event/base-file.ts'
 import { readReportEvent } from '../io/github/event/measuring-run.ts'
 import { findReportTarget, type ReportTarget } from '../io/github/event/report-target.ts'
 import { publishCombined, show } from '../io/github/report/publish.ts'
-import { readRecorded } from '../io/load/read-recorded.ts'
+import { readState, saveState } from '../io/github/step-state.ts'
 import { unpackResult } from '../io/load/unpack-result.ts'
-import { asInvalid } from '../judge/machine/machine-verdict.ts'
 import { combine } from '../record/combined.ts'
 import type { Result } from '../record/result.ts'
+import { changedConfigsSections } from '../report/github/changed-configs.ts'
 import { checkInProgress, unjudgedCheck } from '../report/github/check.ts'
+import type { CommentSection } from '../report/github/comment.ts'
 import { changedExperimentSection, judgedBySection, unjudgedSection } from '../report/github/judged-again.ts'
-import { announceCombined, announceShown, warn } from './announce.ts'
+import { announceCombined, announceShown, setOutputs, setUrls, warn } from './announce.ts'
+import { compareConfigs } from './compare-configs.ts'
+import { judgeApart } from './judge-apart.ts'
 
 /** An archive of some hundred MB takes its time. */
 const DOWNLOAD_PATIENCE = { attempts: 3, firstDelayMs: 2000, totalMs: 5 * 60_000 }
@@ -41,25 +44,81 @@ const BEFORE_THE_END = {
 
 /** True if the check says what became of the measurement; the step of the report itself is red only if it does not. */
 export async function runReportJob(inputs: ReportInputs): Promise<boolean> {
+  saveState(REPORT_STATE, STARTED)
+  try {
+    const isShown = await reportMeasurement(inputs)
+    saveState(REPORT_STATE, FINISHED)
+    return isShown
+  } catch (error) {
+    // Wrong input stays wrong: post would find no place to show it either.
+    if (error instanceof ConfigError) saveState(REPORT_STATE, FINISHED)
+    throw error
+  }
+}
+
+/** For the post step: has this job begun to report, and not come to its end? */
+export function isReportUnfinished(): boolean {
+  return readState(REPORT_STATE) === STARTED
+}
+
+/** For the post step: where the report died, an older check of the commit must not stay green. */
+export async function concludeDeadReport(): Promise<void> {
+  const inputs = parseActionInputs(readRawInputs(INPUT_NAMES))
+  if (inputs.job !== 'report') throw new RunError(`state ${REPORT_STATE}: is not of a job that measures`)
+  const target = await targetOf(inputs)
+  if (target.phase === 'completed')
+    await publishUnjudged(target, 'the report job ended before it had a verdict. Re-run it, and see its log')
+}
+
+/** What the runner did not end is finished, also where it threw and said so. */
+const REPORT_STATE = 'report'
+const [STARTED, FINISHED] = ['started', 'finished']
+
+async function targetOf(inputs: ReportInputs): Promise<ReportTarget> {
   const event = readReportEvent(inputs.headSha)
-  const path = pathInRepository(inputs.workingDirectory, inputs.experimentFile)
-  const target = await explained(() => findReportTarget(inputs, event, path))
+  return await explained(() => findReportTarget(inputs, event, experimentPath(inputs)))
+}
+
+function experimentPath({ workingDirectory, experimentFile }: ReportInputs): string {
+  return pathInRepository(workingDirectory, experimentFile)
+}
+
+async function reportMeasurement(inputs: ReportInputs): Promise<boolean> {
+  const target = await targetOf(inputs)
   const { place } = target
   if (target.phase !== 'completed') {
     const check = checkInProgress(BEFORE_THE_END[target.phase], `[Workflow run](${place.runUrl})`)
-    return announceShown(await show({ ...place, pull: null }, [], check))
+    const shown = await show({ ...place, pull: null }, [], check)
+    const isShown = announceShown(shown)
+    setUrls(shown)
+    return isShown
   }
   try {
-    const experiment = parseExperiment(target.base.text, `${path} of ${target.base.branch}`, inputs.overrides)
+    const source = `${experimentPath(inputs)} of ${target.base.branch}`
+    const experiment = parseExperiment(target.base.text, source, inputs.overrides)
     const out = resolve(inputs.workingDirectory, inputs.outDirectory)
     refuseSurrounding(out, resolve(inputs.workingDirectory))
     const workspace = await Workspace.fresh(out)
     const artifact = await fetchResult(inputs, target, experiment, workspace)
-    const { result, other } = await judgeAgain(experiment, target, workspace)
-    return await publishJudged(target, artifact, result, other, workspace)
+    const { result, other } = await judgeApart({
+      experiment,
+      branch: target.base.branch,
+      resultFile: workspace.resultFile,
+    })
+    const configs = await compareConfigs(inputs, target.place, target.base.commit, experiment, result.configs)
+    const notes = [
+      ...changedConfigsSections(target.base.branch, configs),
+      ...changedExperimentSection(target.base, other.changes),
+      judgedBySection(target.base, artifact.name),
+    ]
+    return await publishJudged(target, artifact, result, notes, workspace)
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof RunError)) throw error
-    return await publishUnjudged(target, error.message)
+    // Whatever went wrong, an older check must not stay green.
+    if (error instanceof ConfigError || error instanceof RunError)
+      return await publishUnjudged(target, error.message)
+    await publishUnjudged(target, `Speedproof has a bug: ${messageOf(error)}`)
+    saveState(REPORT_STATE, FINISHED)
+    throw error
   }
 }
 
@@ -84,14 +143,21 @@ async function fetchResult(
   // cancelled attempt nothing is known but what it has left itself.
   const earlier = wasCancelled ? 0 : place.runAttempt - 1
   const attempts = Array.from({ length: 1 + earlier }, (_, before) => place.runAttempt - before)
-  const names = inputs.artifactName
-    ? [inputs.artifactName]
-    : attempts.map((attempt) => artifactName({ experiment, job, leg, attempt }))
+  const namesOf = (of: readonly number[]) =>
+    inputs.artifactName
+      ? [inputs.artifactName]
+      : of.map((attempt) => artifactName({ experiment, job, leg, attempt }))
   const folder = await mkdtemp(join(process.env.RUNNER_TEMP ?? tmpdir(), 'speedproof-artifact-'))
   const archive = join(folder, 'artifact.zip')
   try {
     const artifact = await explained(() =>
-      callGitHub(token, (github) => findArtifact(github, { ...place, names })),
+      callGitHub(token, async (github) => {
+        const begun = place.runAttempt === 1 ? 0 : await lastBegun(github, { ...place, job, leg })
+        // Not known to have been left by this attempt, it counts only under this attempt's own name.
+        const isKnown = begun !== null || inputs.artifactName === ''
+        const names = isKnown ? namesOf(begun === null ? [place.runAttempt] : attempts) : []
+        return await findArtifact(github, { ...place, names, since: begun ?? 0 })
+      }),
     )
     await explained(() =>
       callGitHub(token, (github) => downloadArtifact(github, place, artifact, archive), DOWNLOAD_PATIENCE),
@@ -103,36 +169,22 @@ async function fetchResult(
   }
 }
 
-async function judgeAgain(
-  experiment: Experiment,
-  { base }: ReportTarget,
-  workspace: Workspace,
-): Promise<{ result: Result; other: OtherExperiment }> {
-  let recorded = experiment
-  const { request, launched, watched, reevaluation } = await readRecorded(workspace.resultFile, (found) => {
-    recorded = found
-    return experiment
-  })
-  const result = assess(request, launched, watched, reevaluation)
-  const other = otherExperiment(experiment, recorded)
-  const reasons = other.reasons.map((reason) => `${reason} than the experiment of ${base.branch} has`)
-  return { result: { ...result, verdict: asInvalid(result.verdict, reasons) }, other }
-}
-
 async function publishJudged(
-  { place, base }: ReportTarget,
+  { place }: ReportTarget,
   artifact: FoundArtifact,
   result: Result,
-  { changes }: OtherExperiment,
+  notes: readonly CommentSection[],
   workspace: Workspace,
 ): Promise<boolean> {
   await workspace.save(result)
   const combined = combine([result])
-  await announceCombined(combined, { resultFiles: [workspace.resultFile], reportFile: workspace.reportFile })
-  const notes = [...changedExperimentSection(base, changes), judgedBySection(base, artifact.name)]
+  announceCombined(combined)
   const published = await publishCombined(place, combined, artifact.url, notes)
   for (const reason of published.warnings) warn('acceptance', reason)
-  return announceShown(published)
+  const isShown = announceShown(published)
+  const folder = { resultFiles: [workspace.resultFile], reportFile: workspace.reportFile }
+  setOutputs(combined, folder, { ...published, artifactUrl: null })
+  return isShown
 }
 
 /** No artifact, or one that cannot be judged: the check says so, and is no pass. */
@@ -140,5 +192,8 @@ async function publishUnjudged({ place, wasCancelled }: ReportTarget, reason: st
   const section = unjudgedSection(place, reason)
   const check = unjudgedCheck(wasCancelled ? 'cancelled' : 'failure', reason, section.markdown)
   warn('no verdict', reason)
-  return announceShown(await show(place, [section], check))
+  const shown = await show(place, [section], check)
+  const isShown = announceShown(shown)
+  setUrls(shown)
+  return isShown
 }

@@ -1,7 +1,11 @@
-// What the post step needs to know of a main step that was killed: where its result is, and where to say so.
+// What the post step does for a main step that was killed: keeps its result, and says so where it was in progress.
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { z } from 'zod'
+import { INPUT_NAMES, type MeasureInputs, parseActionInputs } from '../config/overrides/action-inputs.ts'
+import { parseStrictly } from '../config/parse/explain.ts'
+import { parseExperiment } from '../config/parse-experiment.ts'
+import { RunError } from '../errors.ts'
 import { Workspace } from '../io/folder/workspace.ts'
 import { readRawInputs } from '../io/github/action-inputs.ts'
 import { uploadArtifact } from '../io/github/artifact/artifact.ts'
@@ -9,46 +13,26 @@ import { upsertCheck } from '../io/github/report/check-run.ts'
 import { upsertComment } from '../io/github/report/comment.ts'
 import type { Place } from '../io/github/report/publish.ts'
 import { readState, saveState } from '../io/github/step-state.ts'
+import { tryParseJson } from '../io/system/parse-json.ts'
 import { readText } from '../io/system/read-text.ts'
+import { nameOf } from '../record/combined.ts'
 import { unjudgedCheck } from '../report/github/check.ts'
 import { withNote } from '../report/github/progress-note.ts'
 import { warn } from './announce.ts'
+import { artifactNameOf, placeOf } from './place.ts'
 
 const STATE = 'unfinished'
 const FINISHED = 'none'
 const MAX_CHECK_CHARACTERS = 60_000
 
+/** Where and what is known from the job itself: whoever can write a state must not choose it. */
 const unfinished = z.object({
   /** Milliseconds since 1970; what is older in the folder is of an earlier call. */
   startedAt: z.number(),
-  outDirectory: z.string(),
-  /** Null uploads nothing. */
-  artifactName: z.string().nullable(),
-  /** Without its token, which is an input of post too. Null shows nothing. */
-  place: z
-    .object({
-      owner: z.string(),
-      repo: z.string(),
-      key: z.string(),
-      checkName: z.string(),
-      headSha: z.string(),
-      runId: z.number(),
-      runAttempt: z.number(),
-      runUrl: z.string(),
-      pull: z.object({ number: z.number(), headSha: z.string() }).nullable(),
-    })
-    .nullable(),
 })
 
-export interface Unfinished {
-  readonly startedAt: number
-  readonly outDirectory: string
-  readonly artifactName: string | null
-  readonly place: Place | null
-}
-
-export function saveUnfinished(left: Unfinished): void {
-  saveState(STATE, JSON.stringify(unfinished.parse(left)))
+export function saveUnfinished(startedAt: number): void {
+  saveState(STATE, JSON.stringify({ startedAt }))
 }
 
 export function saveFinished(): void {
@@ -59,20 +43,41 @@ export function saveFinished(): void {
 export async function concludeUnfinished(): Promise<void> {
   const state = readState(STATE)
   if (state === '' || state === FINISHED) return
-  const { startedAt, outDirectory, artifactName, place } = unfinished.parse(JSON.parse(state))
+  const { startedAt } = parseStrictly(unfinished, tryParseJson(state), `state ${STATE}`)
+  const inputs = parseActionInputs(readRawInputs(INPUT_NAMES))
+  if (inputs.job !== 'measure') throw new RunError(`state ${STATE}: is not of a job that reports`)
+  const name = await nameInFiles(inputs)
+  const outDirectory = resolve(inputs.workingDirectory, inputs.outDirectory)
   const folders = measuredFolders(outDirectory, startedAt)
   const reports = await Promise.all(folders.map(({ reportFile }) => readText(reportFile, 'report.md')))
-  const report = reports.join('\n')
-  if (artifactName !== null && folders.length > 0) {
-    const files = await Promise.all(folders.map((folder) => filesBelow(outDirectory, folder)))
-    const artifact = await uploadArtifact(artifactName, outDirectory, files.flat())
-    if (artifact.status === 'uploaded')
-      console.log(`Speedproof kept what was measured: artifact ${artifactName} uploaded`)
-    else warn('artifact', `${artifact.reason}; the measurements are only in ${outDirectory}`)
-  }
-  if (place === null) return
-  const { 'github-token': token = '' } = readRawInputs(['github-token'])
-  const target = { ...place, token, name: place.checkName, pullNumber: place.pull?.number ?? null }
+  await keepMeasured(artifactNameOf(name, inputs), outDirectory, folders)
+  const place = placeOf(name, inputs)
+  if (place !== null) await showEnd(place, reports.join('\n'))
+}
+
+/** Of all experiments of the call. */
+async function nameInFiles({ experimentFiles, workingDirectory, overrides }: MeasureInputs): Promise<string> {
+  const experiments = experimentFiles.map(async (file) =>
+    parseExperiment(await readText(resolve(workingDirectory, file), file), file, overrides),
+  )
+  return nameOf(await Promise.all(experiments))
+}
+
+async function keepMeasured(
+  artifactName: string | null,
+  outDirectory: string,
+  folders: readonly Workspace[],
+): Promise<void> {
+  if (artifactName === null || folders.length === 0) return
+  const files = await Promise.all(folders.map((folder) => filesBelow(outDirectory, folder)))
+  const artifact = await uploadArtifact(artifactName, outDirectory, files.flat())
+  if (artifact.status === 'uploaded')
+    console.log(`Speedproof kept what was measured: artifact ${artifactName} uploaded`)
+  else warn('artifact', `${artifact.reason}; the measurements are only in ${outDirectory}`)
+}
+
+async function showEnd(place: Place, report: string): Promise<void> {
+  const target = { ...place, name: place.checkName, pullNumber: place.pull?.number ?? null }
   const note = `⏹️ **${place.checkName}**: The measurement of ${place.headSha} in [this run](${place.runUrl}) was stopped before it finished.`
   const soFar = report === '' ? note : `${note}\n\n${report}`
   const check = unjudgedCheck('cancelled', 'stopped before it finished', cut(soFar))

@@ -51,6 +51,7 @@ async function run(experiments: readonly string[], flags: Flags): Promise<void> 
       note: printNote,
       onStart: () => {},
       onWorktree: () => {},
+      interference: () => [],
       publish: async (finished, folder) => printCombined(finished, folder),
     },
   )

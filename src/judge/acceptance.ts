@@ -2,7 +2,7 @@
 import type { Experiment } from '../config/experiment.ts'
 import type { Verdict } from './verdict.ts'
 
-/** Somebody with write access who takes responsibility for one commit in spite of its gates. */
+/** Somebody with write access who takes responsibility for one verdict in spite of its gates. */
 export interface Acceptance {
   readonly login: string
   readonly reason: string

@@ -1,8 +1,10 @@
 // What was seen of the machine: the facts before the first run, and the lines of each run's machine.jsonl.
 import { z } from 'zod'
+import { parseBounded, RECORD_LIMITS } from '../text/bounded-json.ts'
 
 const count = z.int().nonnegative()
-const amount = z.number().nonnegative()
+/** Sums of larger ones would be no numbers. */
+const amount = z.number().nonnegative().max(1e100)
 
 /** A number is null where the driver does not tell it. */
 const gpuFacts = z.object({
@@ -137,6 +139,8 @@ export type EnergySample = z.infer<typeof energySample>
 
 /** More is a training of many hours; what is beyond is not measured. */
 export const MAX_MACHINE_BYTES = 64 * 1024 * 1024
+/** As many as so many bytes have where every event says all that it can. */
+const MAX_MACHINE_EVENTS = 600_000
 
 export interface MachineRecord {
   readonly gpus: readonly string[]
@@ -163,7 +167,7 @@ export async function readMachine(
   const events: MachineEvent[] = []
   for await (const line of lines) {
     const event = parseEvent(line)
-    if (event === null) break
+    if (event === null || events.length === MAX_MACHINE_EVENTS) break
     events.push(event)
   }
   const first = events[0]
@@ -181,7 +185,7 @@ export async function readMachine(
 
 function parseEvent(line: string): MachineEvent | null {
   try {
-    return machineEvent.safeParse(JSON.parse(line)).data ?? null
+    return machineEvent.safeParse(parseBounded(line, RECORD_LIMITS)).data ?? null
   } catch {
     return null
   }

@@ -4,6 +4,7 @@ import { explain } from '../config/parse/explain.ts'
 import { HELD_OUT_LOSS } from '../metrics/catalogue.ts'
 import { evaluationMetric } from '../metrics/families.ts'
 import { TRAINER_FOLDER } from '../plan/torchrun.ts'
+import { finiteNumber } from '../read/events.ts'
 import { parseJsonLine, withoutByteOrderMark } from '../read/json-line.ts'
 import { duration } from '../text/numbers.ts'
 import { errorText, exitText, type LaunchRecord, saidText } from './outcome.ts'
@@ -12,8 +13,8 @@ import type { RunSummary } from './summary.ts'
 /** A line of what the trainer's evaluate command writes. */
 const reevaluationLine = z.object({
   run: z.string().describe('The folder, as it was given with --run.'),
-  val_loss: z.number(),
-  metrics: z.record(z.string(), z.number()).optional(),
+  val_loss: finiteNumber,
+  metrics: z.record(z.string(), finiteNumber).optional(),
 })
 
 export interface Reevaluation {

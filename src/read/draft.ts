@@ -23,6 +23,7 @@ import {
 } from './event-size.ts'
 import {
   type EvaluationEvent,
+  LARGEST_NUMBER,
   type MetricsEvent,
   metricsEvent,
   type RunEndEvent,
@@ -74,7 +75,7 @@ export function addEvent(
   const columns = rawColumns(event)
   if (columns === null) {
     draft.otherCharacters += characters
-    return otherEventProblem(event, characters, draft.otherCharacters, where) ?? addPart(event, draft, where)
+    return otherEventProblem(characters, draft.otherCharacters, where) ?? addPart(event, draft, where)
   }
   const length = Math.max(0, ...Object.values(columns).map((column) => column.length))
   if (draft.steps.seconds.length + length > MAX_STEPS) {
@@ -246,7 +247,7 @@ export function schemaProblem(issue: Issue, event: unknown, where: string): Metr
 }
 
 function isNoNumber(value: unknown): boolean {
-  if (typeof value === 'number') return !Number.isFinite(value)
+  if (typeof value === 'number') return !(Math.abs(value) <= LARGEST_NUMBER)
   return value === null || (typeof value === 'string' && /^[+-]?(nan|inf(inity)?)$/i.test(value.trim()))
 }
 

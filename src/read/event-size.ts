@@ -12,9 +12,6 @@ const MAX_OTHER_CHARACTERS = 8 * 1024 * 1024
 const MAX_EVENT_CHARACTERS = 1024 * 1024
 export const STEPS_AT_ONCE = 10_000
 
-/** Configs are compared by recursion. */
-const MAX_DEPTH = 100
-
 /** In addition to `step_seconds`. */
 export const STEP_COLUMNS = [
   'samples',
@@ -27,7 +24,6 @@ export const STEP_COLUMNS = [
 
 /** Of another event than steps; `together`: of all of these so far. */
 export function otherEventProblem(
-  event: unknown,
   characters: number,
   together: number,
   where: string,
@@ -41,20 +37,7 @@ export function otherEventProblem(
     return tooLarge(
       `events other than steps take more than ${MAX_OTHER_CHARACTERS} characters; write fewer of them`,
     )
-  return isNestedDeeper(event, MAX_DEPTH)
-    ? tooLarge(`nests lists or mappings more than ${MAX_DEPTH} deep; leave out what no gate uses`)
-    : null
-}
-
-/** Level by level, since recursion is what a deep one would break. */
-function isNestedDeeper(value: unknown, most: number): boolean {
-  const isNest = (one: unknown): one is object => typeof one === 'object' && one !== null
-  let level = [value].filter(isNest)
-  for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > most) return true
-    level = level.flatMap((one) => Object.values(one).filter(isNest))
-  }
-  return false
+  return null
 }
 
 /** Null for another event than steps; of what is no list the schema tells. */

@@ -6,8 +6,14 @@ import { FACTS, PROVENANCES } from './facts.ts'
 const METRICS_SCHEMA_VERSION = 1
 
 const count = z.number().int().nonnegative()
-const seconds = z.number().nonnegative()
-const perStep = z.array(z.number()).optional()
+/** A sum or a square of larger ones would be no number. */
+export const LARGEST_NUMBER = 1e100
+export const finiteNumber = z.number().min(-LARGEST_NUMBER).max(LARGEST_NUMBER)
+const LONGEST_SECONDS = 1e9 // 30 years
+const seconds = z.number().nonnegative().max(LONGEST_SECONDS)
+/** No clock tells less. */
+const SHORTEST_STEP_SECONDS = 1e-9
+const perStep = z.array(finiteNumber).optional()
 
 /** What else may take time in a step of a loop that is timed from outside. */
 const HELD = ['evaluation', 'checkpoint'] as const
@@ -67,7 +73,7 @@ const steps = z.object({
   event: z.literal('steps'),
   first_step: count.min(1).describe('Number of the first optimizer step in this window; steps count from 1.'),
   step_seconds: z
-    .array(z.number().positive())
+    .array(z.number().min(SHORTEST_STEP_SECONDS).max(LONGEST_SECONDS))
     .min(1)
     .describe(
       'Duration of each step without evaluation and checkpoints, on the rank that took longest in total.',
@@ -79,7 +85,7 @@ const steps = z.object({
   train_loss: perStep,
   learning_rate: perStep,
   gradient_norm: z
-    .array(z.number().nullable())
+    .array(finiteNumber.nullable())
     .optional()
     .describe('Of each step; null where it is not finite, such as when a gradient scaler skips the update.'),
   data_wait_seconds: z.array(seconds).optional().describe('Time each step waited for its batch.'),
@@ -96,9 +102,9 @@ const evaluation = z.object({
   samples_seen: count
     .optional()
     .describe('The samples of these steps, all ranks together. Default: those of the steps.'),
-  val_loss: z.number().describe('The held-out loss that the loss gate judges.'),
+  val_loss: finiteNumber.describe('The held-out loss that the loss gate judges.'),
   metrics: z
-    .record(z.string(), z.number())
+    .record(z.string(), finiteNumber)
     .optional()
     .describe('Anything else measured on the held-out split: nrmse, nrmse/advection1d, ...'),
   not_finite: z

@@ -1,4 +1,5 @@
 // One line of a file of a trainer -> what it holds, or why that is no JSON.
+import { JsonLimitError, LINE_LIMITS, parseBounded } from '../text/bounded-json.ts'
 import { shortened } from '../text/wording.ts'
 
 /** Of a line that is no JSON. */
@@ -6,7 +7,7 @@ const SHOWN_CHARACTERS = 60
 
 export type JsonLine =
   | { readonly status: 'parsed'; readonly json: unknown }
-  | { readonly status: 'not-finite' | 'truncated' | 'malformed'; readonly reason: string }
+  | { readonly status: 'not-finite' | 'truncated' | 'malformed' | 'too-large'; readonly reason: string }
 
 /**
  * `missing`: what a trainer does where it has no number; `remedy`: what the lines of this file are; `cause`: why one
@@ -17,8 +18,9 @@ export function parseJsonLine(
   { missing, remedy, cause }: Readonly<Record<'missing' | 'remedy' | 'cause', string>>,
 ): JsonLine {
   try {
-    return { status: 'parsed', json: JSON.parse(line) }
-  } catch {
+    return { status: 'parsed', json: parseBounded(line, LINE_LIMITS) }
+  } catch (error) {
+    if (error instanceof JsonLimitError) return { status: 'too-large', reason: error.message }
     const found = /(?<![\w"])-?(?:NaN|Infinity)(?![\w"])/.exec(line)
     if (found) {
       const key = keyBefore(line, found.index)
@@ -36,7 +38,7 @@ export function parseForeignJson(text: string, words: Parameters<typeof parseJso
   const parsed = parseJsonLine(text, words)
   if (parsed.status !== 'not-finite') return parsed
   try {
-    return { status: 'parsed', json: JSON.parse(withNonFiniteAsText(text)) }
+    return { status: 'parsed', json: parseBounded(withNonFiniteAsText(text), LINE_LIMITS) }
   } catch {
     return parsed
   }

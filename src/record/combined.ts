@@ -48,6 +48,15 @@ export function isCombinedAcceptable({ results }: Combined): boolean {
   return open.length > 0 && open.every(isAcceptable)
 }
 
+/** Required gates that were missed or are open; of several experiments each with the name of its own. */
+export function missedGates({ results }: Combined): string[] {
+  return results.flatMap(({ experiment, verdict }) =>
+    verdict.gates
+      .filter(({ gate, status }) => gate.severity === 'required' && status !== 'passed')
+      .map(({ gate }) => (results.length === 1 ? gate.name : `${experiment.name}:${gate.name}`)),
+  )
+}
+
 /** Everything that did not pass is open, and its experiment lets it be. */
 export function isCombinedNeutral({ results }: Combined): boolean {
   const open = results.filter(({ verdict }) => verdict.verdict !== 'passed')

@@ -48,6 +48,8 @@ export interface Request {
   readonly noiseFloors: readonly NoiseFloor[]
   /** Of the files under `data:`; null without any, and before they are hashed. */
   readonly data: DataHashes | null
+  /** What somebody has changed while the trainings ran that no training may change; known at the end. */
+  readonly interference: readonly string[]
 }
 
 export interface Result extends Request {
@@ -102,7 +104,7 @@ export function outcomeLine({ launch, outcome }: Launched, setAside: OutcomeLine
   }
 }
 
-const wallSeconds = z.number().nonnegative()
+const wallSeconds = z.number().nonnegative().max(1e9)
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'a SHA-256')
 
 export const launchRecord = z.object({
@@ -153,6 +155,7 @@ const recordedFile = z.object({
   environment: z.record(z.string(), z.string()),
   noiseFloors: z.array(noiseFloorSchema),
   data: dataHashesSchema.nullable().default(null),
+  interference: z.array(z.string()).default([]),
   launches: z.array(launchRecord),
   reevaluation: launchRecord.nullable(),
   preflight: preflightSchema.nullable(),

@@ -46,6 +46,7 @@ it('the trainer sees no token, no input and nothing that steers the job', async 
   const log = await readFile(join(folder, 'out', 'runs', '01-block-1-baseline', 'log.txt'), 'utf8')
   const names = [...log.matchAll(/^([A-Za-z_][\w-]*)=/gm)].map(([, name]) => name)
   expect(names).toContain('RUNNER_TRACKING_ID')
+  expect(names).not.toContain('RUNNER_TEMP')
   expect(names).not.toContainEqual(expect.stringMatching(/^(INPUT_|ACTIONS_|STATE_|GITHUB_)|TOKEN|KEY/))
   expect(log).not.toContain('job-token')
   expect(log).not.toContain('a-secret')

@@ -1,10 +1,12 @@
 // The privileged report job: it judges what a measuring job left, and says so on the pull request.
 import { readdir } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { HEAD_SHA, workflowRunEvent } from '../harness/events.ts'
+import { anExperiment } from '../fixtures/experiments/an-experiment.ts'
+import { aFolder } from '../fixtures/processes/launching.ts'
+import { GROUP_SHA, HEAD_SHA, mergeGroupEvent, queueBranch, workflowRunEvent } from '../harness/events.ts'
 import { refuse } from '../harness/local-server.ts'
-import { type Measured, measureForReport, report, servicesWith } from '../harness/report-job.ts'
-import { startServices } from '../harness/speedproof.ts'
+import { ARTIFACT, type Measured, measureForReport, report, servicesWith } from '../harness/report-job.ts'
+import { measure, startMeasuring, startServices } from '../harness/speedproof.ts'
 
 const CHECK = 'Speedproof: faulty/measure'
 const FORK = { headRepository: 'contributor/solver', headBranch: 'main' }
@@ -52,6 +54,46 @@ describe('a finished run', () => {
     expect(services.github.comments[0]?.body).toContain('faulty-measure-attempt-1')
   })
 
+  describe('whose second attempt measured again and left no artifact', () => {
+    const begunAgain = '2026-11-20T11:00:00Z'
+    const again = { runId: 1001, runAttempt: 2, startedAt: begunAgain, conclusion: 'failure' as const }
+
+    it.each([
+      ['in the job itself', 'measure', {}],
+      ['in a called workflow', 'gpu / measure', {}],
+      ['in a leg of a matrix', 'measure (big)', {}],
+      ['with an artifact that the workflow named', 'measure', { 'artifact-name': ARTIFACT }],
+    ])('has no verdict: %s', async (_, name, inputs) => {
+      await using services = await servicesWith(passed)
+      services.github.jobs.push({ ...again, name })
+      await report(services, { event: workflowRunEvent({ runAttempt: 2, conclusion: 'failure' }), inputs })
+      expect(services.github.checks).toMatchObject([
+        { conclusion: 'failure', output: { title: expect.stringContaining('did not upload it') } },
+      ])
+    })
+
+    it('has none either where the job is called otherwise, so that nobody knows', async () => {
+      await using services = await servicesWith(passed)
+      services.github.jobs.splice(0, 1, { ...again, name: 'Measure on the GPU' })
+      await report(services, { event: workflowRunEvent({ runAttempt: 2 }) })
+      expect(services.github.checks).toMatchObject([{ conclusion: 'failure' }])
+    })
+
+    it('has the verdict of its own artifact once there is one', async () => {
+      await using services = await servicesWith(passed)
+      const [first] = services.github.archives
+      services.github.jobs.push({ ...again, name: 'measure' })
+      services.github.archives.push({
+        name: ARTIFACT.replace('attempt-1', 'attempt-2'),
+        runId: 1001,
+        bytes: first?.bytes ?? Buffer.alloc(0),
+        createdAt: '2026-11-20T11:30:00Z',
+      })
+      await report(services, { event: workflowRunEvent({ runAttempt: 2 }) })
+      expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
+    })
+  })
+
   it('of a fork finds its pull request by repository and branch', async () => {
     await using services = await servicesWith(passed)
     Object.assign(services.github.pulls[0] ?? {}, FORK)
@@ -65,6 +107,17 @@ describe('a finished run', () => {
     })
     const { outputs } = await report(services, { event: workflowRunEvent(FORK) })
     expect(outputs['comment-url']).toContain('/pull/7#')
+  })
+
+  it('passes with a read-back key that every object has, and shows it', async () => {
+    const name = 'runs/02-block-1-optimized/trainer/metrics.jsonl'
+    const text = passed.files[name]?.toString() ?? ''
+    const key = text.replace('"effective": {', '"effective": {"constructor": "fused", ')
+    expect(key).not.toBe(text)
+    await using services = await servicesWith(passed, { [name]: key })
+    const { outputs } = await report(services)
+    expect(outputs.verdict).toBe('passed')
+    expect(services.github.comments[0]?.body).toMatch(/effective: constructor +\| absent +\| fused/)
   })
 
   it('without a pull request gets a check and no comment', async () => {
@@ -119,6 +172,47 @@ it('the same run reports itself in a later job, where the trigger names the comm
   expect(exitCode).toBe(0)
   expect(services.github.checks).toMatchObject([{ head_sha: HEAD_SHA, conclusion: 'success' }])
   expect(services.github.comments).toHaveLength(1)
+})
+
+describe('a merge group', () => {
+  const ofGroup = { event: 'merge_group', headSha: GROUP_SHA, headBranch: queueBranch() }
+
+  it('that another run has measured gets the check on its head, and no comment', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { event: workflowRunEvent(ofGroup) })
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, head_sha: GROUP_SHA, conclusion: 'success' },
+    ])
+    expect(services.github.comments).toEqual([])
+  })
+
+  it('that the same run has measured gets it too', async () => {
+    await using services = await servicesWith(passed)
+    await report(services, { event: mergeGroupEvent() })
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, head_sha: GROUP_SHA, conclusion: 'success' },
+    ])
+  })
+
+  it('of another branch is judged by the gates of that branch, under another name', async () => {
+    await using services = await servicesWith(passed)
+    services.github.files.release = {
+      'experiment.yaml': passed.experiment.replace('at_least: 3', 'at_least: 9'),
+    }
+    await report(services, { event: workflowRunEvent({ ...ofGroup, headBranch: queueBranch('release') }) })
+    await report(services, { event: mergeGroupEvent('release') })
+    expect(services.github.checks).toMatchObject([{ name: `${CHECK} (into release)`, conclusion: 'failure' }])
+  })
+
+  it('whose job reports itself has the check from it', async () => {
+    const folder = await anExperiment()
+    await using services = await startServices()
+    const { main } = await measure(folder, services, { event: mergeGroupEvent() })
+    expect(main).toMatchObject({ exitCode: 0, outputs: { 'comment-url': '' } })
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, head_sha: GROUP_SHA, conclusion: 'success' },
+    ])
+  })
 })
 
 describe('a check', () => {
@@ -238,5 +332,74 @@ describe('the gates', () => {
     expect(annotations).toMatchObject([
       { level: 'error', message: expect.stringContaining('merge the experiment first') },
     ])
+  })
+})
+
+describe('the configs', () => {
+  const withConfigs = async (changes: Readonly<Record<string, string>>) => {
+    const services = await servicesWith(passed)
+    const ours = {
+      'baseline.yaml': configOf('01-block-1-baseline'),
+      'optimized.yaml': configOf('02-block-1-optimized'),
+    }
+    Object.assign(services.github.files.main ?? {}, ours, changes)
+    return services
+  }
+  const configOf = (run: string) => passed.files[`runs/${run}/config.yaml`]?.toString() ?? ''
+  const bodyFor = async (changes: Readonly<Record<string, string>>) => {
+    await using services = await withConfigs(changes)
+    await report(services)
+    return services.github.comments[0]?.body ?? ''
+  }
+
+  it('that are those of the base branch are not spoken of', async () => {
+    expect(await bodyFor({})).not.toMatch(/configs/i)
+  })
+
+  it('of which only the baseline was made slower are listed, in comment and check', async () => {
+    const quicker = configOf('01-block-1-baseline').replace('0.004', '0.001')
+    await using services = await withConfigs({ 'baseline.yaml': quicker })
+    await report(services)
+    const line = 'compared with main: baseline has one other setting; optimized is the same.'
+    expect(services.github.comments[0]?.body).toContain(line)
+    expect(services.github.comments[0]?.body).toMatch(/baseline +\| speed.step&#95;seconds \| 0.001 \| 0.004/)
+    expect(services.github.checks[0]?.output.summary).toContain(line)
+  })
+
+  it('that the base branch does not have, or that are no mapping, are named as not compared', async () => {
+    expect(await bodyFor({ 'baseline.yaml': '- 1', 'optimized.yaml': '{' })).toMatch(
+      /baseline was not compared \(.+\); optimized was not compared \(.+\)\.$/m,
+    )
+  })
+})
+
+describe('a report job that dies', () => {
+  it.each([
+    ['while the archive comes', 'actions/download-artifact'],
+    ['before it has found the pull request', 'pulls/list'],
+  ])('%s leaves a check that failed, whatever an earlier one said', async (_, operation) => {
+    await using services = await servicesWith(passed)
+    await report(services)
+    expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
+    services.github.failNext(operation, { kind: 'hanging' })
+    const known = services.github.calls.length
+    await using action = await startMeasuring(await aFolder(), services, {
+      event: workflowRunEvent({ runAttempt: 2 }),
+      inputs: { job: 'report' },
+    })
+    await expect.poll(() => services.github.calls.slice(known)).toContain(operation)
+    process.kill(action.pid, 'SIGKILL')
+    await action.finished
+    expect(services.github.checks.at(-1)).toMatchObject({
+      status: 'completed',
+      conclusion: 'failure',
+      output: { title: expect.stringContaining('ended before it had a verdict') },
+    })
+  })
+
+  it('says nothing in its post step after it has ended well', async () => {
+    await using services = await servicesWith(passed)
+    await report(services)
+    expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
   })
 })

@@ -22,6 +22,7 @@ const runPayload = z.looseObject({
   workflow_run: z.looseObject({}),
   repository: z.looseObject({}),
 })
+const groupPayload = z.looseObject({ merge_group: z.looseObject({}), repository: z.looseObject({}) })
 const examples = z.array(z.object({ name: z.string(), examples: z.array(z.unknown()) }))
 
 export const REPOSITORY = 'octo-lab/solver'
@@ -55,6 +56,26 @@ function headRepository(head: Head, repository: { full_name: string }) {
     : { ...repository, full_name: REPOSITORY }
 }
 
+export const GROUP_SHA = 'c1a2c3d4e5f60718293a4b5c6d7e8f9012345678'
+
+/** A merge queue asks for the checks of what it is about to merge. */
+export function mergeGroupEvent(baseBranch = 'main'): Event {
+  const payload = groupPayload.parse(findExample('merge_group', 'checks_requested'))
+  Object.assign(payload.merge_group, {
+    head_sha: GROUP_SHA,
+    head_ref: `refs/heads/${queueBranch(baseBranch)}`,
+    base_sha: BASE_SHA,
+    base_ref: `refs/heads/${baseBranch}`,
+  })
+  payload.repository = { ...payload.repository, full_name: REPOSITORY, default_branch: 'main' }
+  return { name: 'merge_group', payload }
+}
+
+/** What GitHub calls the branch of a merge group. */
+export function queueBranch(baseBranch = 'main'): string {
+  return `gh-readonly-queue/${baseBranch}/pr-${PULL_NUMBER}-${BASE_SHA}`
+}
+
 export function dispatchEvent(inputs: Record<string, string> = {}): Event {
   return { name: 'workflow_dispatch', payload: { inputs, ref: 'refs/heads/main' } }
 }
@@ -72,6 +93,8 @@ export interface RunFacts {
   headSha?: string
   headBranch?: string | null
   headRepository?: string | null
+  /** What started it. */
+  event?: string
 }
 
 /** What the report workflow gets: of another run, from the default branch. */
@@ -82,6 +105,7 @@ export function workflowRunEvent(facts: RunFacts = {}): Event {
   payload.repository = { ...payload.repository, full_name: REPOSITORY, default_branch: 'main' }
   Object.assign(payload.workflow_run, {
     id: facts.runId ?? 1001,
+    event: facts.event ?? 'pull_request',
     run_attempt: facts.runAttempt ?? 1,
     conclusion: action === 'requested' ? null : (facts.conclusion ?? 'success'),
     head_sha: facts.headSha ?? HEAD_SHA,

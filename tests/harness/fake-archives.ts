@@ -8,6 +8,8 @@ export interface FakeArchive {
   runId: number
   bytes: Buffer
   expired?: boolean
+  /** Of the upload; after the first attempt of the measuring job has begun, unless it is given. */
+  createdAt?: string
   /** What GitHub says, where that is not the truth. */
   announcedBytes?: number
 }
@@ -40,7 +42,7 @@ export function answerArchives(
       url: address,
       archive_download_url: `${address}/zip`,
       expired: archive.expired ?? false,
-      created_at: date,
+      created_at: archive.createdAt ?? date,
       expires_at: date,
       updated_at: date,
     }

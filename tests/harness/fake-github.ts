@@ -6,6 +6,7 @@ import { ARCHIVE_PATH, answerArchives, type FakeArchive, giveArchive } from './f
 import { answerChecks, type FakeCheck } from './fake-checks.ts'
 import { answerComments, type FakeComment, type Identity, nextId } from './fake-comments.ts'
 import { answerContents, type FakeFiles } from './fake-contents.ts'
+import { answerJobs, type FakeJob } from './fake-jobs.ts'
 import { answerPulls, type FakePull } from './fake-pulls.ts'
 import { type Answer, type Request, refuse, startLocalServer } from './local-server.ts'
 import { findOperation, type Operation } from './openapi.ts'
@@ -18,6 +19,8 @@ export interface FakeGitHub extends AsyncDisposable {
   pulls: FakePull[]
   files: FakeFiles
   archives: FakeArchive[]
+  /** One is there from the start: the measuring job of run 1001, in its first attempt. */
+  jobs: FakeJob[]
   /** Of people on the repository, by login; others are unknown to it. */
   permissions: Record<string, 'admin' | 'write' | 'read' | 'none'>
   /** Operation ids in the order of the calls, such as 'issues/list-comments'. */
@@ -46,12 +49,21 @@ const PULL: FakePull = {
   isOpen: true,
 }
 
+const JOB: FakeJob = {
+  runId: 1001,
+  runAttempt: 1,
+  name: 'measure',
+  startedAt: '2026-11-20T09:50:00Z',
+  conclusion: 'success',
+}
+
 export async function startFakeGitHub(): Promise<FakeGitHub> {
   const comments: FakeComment[] = []
   const checks: FakeCheck[] = []
   const pulls = [{ ...PULL }]
   const files: FakeFiles = {}
   const archives: FakeArchive[] = []
+  const jobs = [{ ...JOB }]
   const permissions: FakeGitHub['permissions'] = {}
   const calls: string[] = []
   const failures = new Map<string, Failure[]>()
@@ -91,7 +103,9 @@ export async function startFakeGitHub(): Promise<FakeGitHub> {
       case 'pulls':
         return answerPulls(pulls, examplePull(), operation, request)
       case 'actions':
-        return answerArchives(archives, operation, request)
+        return operation.id === 'actions/list-jobs-for-workflow-run'
+          ? answerJobs(jobs, operation, request)
+          : answerArchives(archives, operation, request)
       default:
         return answerContents(files, permissions, operation, request)
     }
@@ -114,6 +128,7 @@ export async function startFakeGitHub(): Promise<FakeGitHub> {
     pulls,
     files,
     archives,
+    jobs,
     permissions,
     calls,
     addComments(...added) {

@@ -43,9 +43,12 @@ export async function servicesWith(
 ): Promise<Services> {
   const services = await startServices()
   services.github.files.main = { [EXPERIMENT_FILE]: experiment }
-  const content = Object.entries({ ...files, ...changes }).map(([name, bytes]) => ({ name, content: bytes }))
-  services.github.archives.push({ name: ARTIFACT, runId: 1001, bytes: zip(content) })
+  services.github.archives.push({ name: ARTIFACT, runId: 1001, bytes: archiveOf({ ...files, ...changes }) })
   return services
+}
+
+export function archiveOf(files: Readonly<Record<string, Buffer | string>>): Buffer {
+  return zip(Object.entries(files).map(([name, content]) => ({ name, content })))
 }
 
 export async function report(

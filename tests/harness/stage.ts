@@ -14,6 +14,8 @@ export interface StageResult extends StepLog {
   outputs: Record<string, string>
   state: Record<string, string>
   summary: string
+  /** What later steps would get by GITHUB_ENV and GITHUB_PATH. */
+  environment: string
 }
 
 const OUTPUT_DRAIN_MS = 1000
@@ -89,6 +91,7 @@ async function readFiles(files: Record<string, string>) {
     outputs: parseKeyValueFile(await read('OUTPUT')),
     state: parseKeyValueFile(await read('STATE')),
     summary: await read('STEP_SUMMARY'),
+    environment: (await read('ENV')) + (await read('PATH')),
   }
 }
 

@@ -81,10 +81,8 @@ describe('the trend', () => {
     expect(logTrend(await metricsOf({ stepSeconds, start: { period_steps: 4 } }), 10)).toBeCloseTo(0, 12)
   })
 
-  test('needs three periods and finite times', async () => {
+  test('needs three periods', async () => {
     expect(logTrend(await metricsOf({ stepSeconds: Array<number>(12).fill(0.1) }), 10)).toBeNull()
-    const huge = await metricsOf({ stepSeconds: Array<number>(40).fill(1e308), start: { period_steps: 2 } })
-    expect(logTrend(huge, 10)).toBeNull()
   })
 })
 
@@ -105,12 +103,10 @@ describe('the standard error within a run', () => {
     expect(error).toBeGreaterThan((2 * spread) / Math.sqrt(100))
   })
 
-  test('needs 2 periods a batch and finite times', async () => {
+  test('needs 2 periods a batch', async () => {
     const steps = (length: number, seconds: number) => ({ stepSeconds: Array<number>(length).fill(seconds) })
     expect(logStandardError(await metricsOf(steps(19, 0.1)), 10)).toBeNull()
     expect(logStandardError(await metricsOf(steps(20, 0.1)), 10)).toBe(0)
-    const huge = await metricsOf({ ...steps(60, 1e308), start: { period_steps: 2 } })
-    expect(logStandardError(huge, 10)).toBeNull()
   })
 })
 

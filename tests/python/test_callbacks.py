@@ -116,6 +116,28 @@ def test_trainer_is_recorded_unchanged(tmp_path: Path) -> None:
     assert [event["step"] for event in events if event["event"] == "phase"] == [3, 6, 9]
 
 
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_callback_of_the_script_stands_beside_the_one_put_in(tmp_path: Path, place: str) -> None:
+    stand_in_for_transformers(tmp_path, "DEFAULT_CALLBACKS = []")
+    own = "trainer.callback_handler.insert({}, Callback())".format(0 if place == "before" else 1)
+    script = HF_SCRIPT.replace(
+        "trainer.train()", f"from speedproof.huggingface import Callback\n{own}\ntrainer.train()"
+    )
+    (tmp_path / "script.py").write_text(script)
+    run_recorded(tmp_path, "script.py")
+    assert step_counts(events_of(tmp_path / "out")) == (9, 0)
+
+
+def test_metrics_may_have_any_name(tmp_path: Path) -> None:
+    stand_in_for_transformers(tmp_path, "DEFAULT_CALLBACKS = []")
+    trainer = tmp_path / "transformers" / "trainer.py"
+    trainer.write_text(trainer.read_text().replace('"eval_f1"', '"eval_val_loss": 1.0, "eval_held_out"'))
+    (tmp_path / "script.py").write_text(HF_SCRIPT)
+    run_recorded(tmp_path, "script.py")
+    evaluation = next(e for e in events_of(tmp_path / "out") if e["event"] == "evaluation")
+    assert (evaluation["val_loss"], evaluation["metrics"]["held_out"]) == (0.5, 0.25)
+
+
 def test_transformers_without_default_callbacks_is_refused_by_name(tmp_path: Path) -> None:
     stand_in_for_transformers(tmp_path, "")
     (tmp_path / "script.py").write_text(HF_SCRIPT)

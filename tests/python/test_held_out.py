@@ -72,6 +72,35 @@ def test_long_samples_are_read_to_their_end() -> None:
     assert described([held_out.take()])["evaluation_samples"] == 2
 
 
+def test_samples_that_are_drawn_again_count_again() -> None:
+    again = [0, 0, 0, *range(39)]
+    repeated = described([set_of(SAMPLES[again], LABELS[again])])
+    assert repeated["evaluation_samples"] == 42
+    assert repeated["data_hash"] != hash_of(set_of(SAMPLES[:39], LABELS[:39]))
+
+
+@pytest.mark.parametrize("padding", [0, 1, 7])
+def test_padding_of_texts_is_no_part_of_them(padding: int) -> None:
+    """Its length depends on the longest text of the batch."""
+    text = torch.arange(1, 13).reshape(3, 4)
+    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 1, 1, 0]])
+    pad = torch.nn.functional.pad
+    batch = {
+        "input_ids": pad(text * mask, (0, padding), value=0),
+        "attention_mask": pad(mask, (0, padding), value=0),
+        "labels": pad(text * mask - 100 * (1 - mask), (0, padding), value=-100),
+    }
+    whole = HeldOutSet.of({"input_ids": text * mask, "attention_mask": mask, "labels": text * mask})
+    assert described([HeldOutSet.of(batch).take()]) == described([whole.take()])
+
+
+@pytest.mark.parametrize("odd", [torch.eye(3).to_sparse(), torch.nested.nested_tensor([torch.ones(2)])])
+def test_tensors_without_plain_memory_leave_it_unknown(odd: Tensor) -> None:
+    held_out = HeldOutSet()
+    held_out.see({"x": odd})
+    assert held_out.take() is None
+
+
 def test_batches_without_a_tensor_leave_it_unknown() -> None:
     held_out = HeldOutSet()
     held_out.see({"text": ["one", "two"]})

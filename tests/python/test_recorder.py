@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from recorded import events_of, run_recorded, step_counts
+from recorded import events_of, reason_of, recorded, run_recorded, step_counts
 from speedproof import Recorder
 from speedproof.metrics_file import MetricsFile, write_reason
 
@@ -184,3 +184,61 @@ def test_what_another_process_adds_is_not_written_over(tmp_path: Path) -> None:
     assert [json.loads(line)["event"] for line in lines] == ["run_start", "run_end", "steps"]
     with pytest.raises(FileExistsError):
         MetricsFile(tmp_path)
+
+
+def test_loop_says_itself_that_it_skipped_an_update(tmp_path: Path) -> None:
+    model = torch.nn.Linear(3, 1)
+    optimizer, scaler = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler("cpu")
+    with Recorder(tmp_path) as recorder:
+        recorder.start(model=model, optimizer=optimizer)
+        scaler.scale(model(torch.ones(4, 3)).mean()).backward()
+        scaler.step(optimizer)
+        recorder.step(4, skipped=True)
+    assert step_counts(events_of(tmp_path)) == (1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("warm_up_steps", "reason"), [(1, None), (45, "a recorder started after")])
+def test_steps_before_its_start(tmp_path: Path, warm_up_steps: int, reason: str | None) -> None:
+    """A few are a warm-up of compiled code; those that the hook has written make a record of their own."""
+    events = recorded(
+        tmp_path,
+        f"""
+from speedproof import Recorder
+m = model(); o = torch.optim.SGD(m.parameters(), 0.1)
+for _ in range({warm_up_steps}):
+    loss(m).backward(); o.step()
+with Recorder() as recorder:
+    recorder.start(model=m, optimizer=o)
+    for _ in range(25):
+        loss(m).backward(); o.step(); recorder.step(8)
+    recorder.evaluate(0.5)
+""",
+    )
+    if reason is None:
+        assert step_counts(events) == (25, 0)
+    else:
+        assert reason in reason_of(events)
+
+
+@pytest.mark.slow
+def test_ranks_give_up_together(tmp_path: Path) -> None:
+    """Rank 0 alone sees that the folder is taken. The others would wait for it in a collective."""
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "metrics.jsonl").touch()
+    (tmp_path / "script.py").write_text(f"""
+import os, torch, torch.distributed as dist
+from speedproof.process_recorder import start_recorder
+dist.init_process_group("gloo")
+recorder = start_recorder({str(tmp_path / "taken")!r}, model=torch.nn.Linear(3, 1))
+assert recorder is None
+dist.all_reduce(torch.ones(1))
+print("trained on", dist.get_rank(), flush=True)
+os._exit(0)
+""")
+    printed = run_recorded(
+        tmp_path, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "script.py"
+    )
+    assert "trained on 0" in printed
+    assert "trained on 1" in printed
+    assert "empty folder" in printed

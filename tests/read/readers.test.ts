@@ -62,7 +62,7 @@ test('its format is its own affair, and its events are checked with their place'
   })
   expect((await readTable('0.5,16,0.9', '-29,16,0.8')).problem).toEqual({
     kind: 'malformed',
-    message: 'steps.csv row 2: step_seconds.0: got -29, expected more than 0',
+    message: 'steps.csv row 2: step_seconds.0: got -29, expected at least 1e-9',
   })
   expect((await readTable()).problem).toEqual({
     kind: 'malformed',

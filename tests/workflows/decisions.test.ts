@@ -4,7 +4,15 @@ import { OVERRIDE_NAMES } from '../../src/config/overrides/overrides.ts'
 import { HEAD_SHA, REPOSITORY } from '../harness/events.ts'
 import { fillTexts } from '../harness/workflow/expressions.ts'
 import { ownPath } from '../harness/workflow/files.ts'
-import { commented, dispatched, labeled, pushed, runOf, scheduled } from '../harness/workflow/happenings.ts'
+import {
+  commented,
+  dispatched,
+  labeled,
+  pushed,
+  queued,
+  runOf,
+  scheduled,
+} from '../harness/workflow/happenings.ts'
 import { type Happening, type JobEnd, type JobRun, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
 const OURS = '.github/workflows'
@@ -59,14 +67,15 @@ describe('a push to a pull request', () => {
     ])
   })
 
-  it('of an own branch may comment from the job itself, in each leg of a matrix', async () => {
+  it('of an own branch measures and reports each leg of a matrix, and only the reports may write', async () => {
     const jobs = await jobsOf(`${EXAMPLES}/matrix.yml`, pushed('own branch'))
-    const writing = { checks: 'write', contents: 'read', 'pull-requests': 'write' }
-    expect(jobs.map(({ permissions }) => permissions)).toEqual([writing, writing])
-    expect(jobs.map(({ contexts }) => contexts.inputs)).toMatchObject([
-      { experiment: 'configs/experiments/my-change.yaml', leg: 'my-change', report: 'direct' },
-      { experiment: 'configs/experiments/long-sequences.yaml', leg: 'long-sequences', report: 'direct' },
-    ])
+    const reading = { contents: 'read' }
+    expect(jobs.map(({ permissions }) => permissions)).toEqual([reading, reading, WRITING, WRITING])
+    const legs = [
+      { experiment: 'configs/experiments/my-change.yaml', leg: 'my-change' },
+      { experiment: 'configs/experiments/long-sequences.yaml', leg: 'long-sequences' },
+    ]
+    expect(jobs.map(({ contexts }) => contexts.inputs)).toMatchObject([...legs, ...legs])
   })
 
   it.each(['fork', 'deleted fork'] as const)(
@@ -75,6 +84,23 @@ describe('a push to a pull request', () => {
       expect(await jobsOf(`${EXAMPLES}/matrix.yml`, pushed(head))).toEqual([])
     },
   )
+})
+
+describe.each([`${OURS}/performance.yml`, `${EXAMPLES}/pull-request.yml`])('a merge queue and %s', (path) => {
+  it('measures its group with a token that only reads', async () => {
+    const jobs = await jobsOf(path, queued())
+    expect(jobs.map(({ permissions }) => permissions)).toEqual([{ contents: 'read' }])
+  })
+
+  it('cancels no run of another group, nor of a pull request', async () => {
+    const groups = await Promise.all(
+      [queued(), pushed()].map(async (happening) => {
+        const run = await runWorkflow(path, happening, async () => PASSED)
+        return run.status === 'ran' ? run.concurrency?.group : undefined
+      }),
+    )
+    expect(groups).toEqual(['performance-1001', 'performance-7'])
+  })
 })
 
 describe('a newer event', () => {
@@ -99,7 +125,8 @@ describe('a newer event', () => {
   it('waits for the GPU job that is running, and takes no place in the queue from another', async () => {
     const { jobs } = await groupsOf(`${EXAMPLES}/nightly.yml`, scheduled())
     expect(jobs).toEqual([{ group: 'speedproof-gpu', queue: 'max', 'cancel-in-progress': false }])
-    expect((await groupsOf(`${EXAMPLES}/matrix.yml`, pushed())).jobs).toEqual([...jobs, ...jobs])
+    const ofMatrix = (await groupsOf(`${EXAMPLES}/matrix.yml`, pushed())).jobs
+    expect(ofMatrix.filter((group) => group !== null)).toEqual([...jobs, ...jobs])
   })
 
   it.each([`${OURS}/performance.yml`, `${EXAMPLES}/pull-request.yml`])(
@@ -127,7 +154,8 @@ describe.each([`${OURS}/benchmark.yml`, `${EXAMPLES}/benchmark.yml`])('%s', (pat
     const [job] = await jobsOf(path, dispatched(form))
     const { runner, ...inputs } = form
     expect(job?.runsOn).toEqual(['self-hosted', 'h200'])
-    expect(job?.contexts.inputs).toMatchObject({ ...inputs, report: 'artifact' })
+    expect(job?.contexts.inputs).toMatchObject(inputs)
+    expect(inputsOf(job, isOurs)).toMatchObject({ report: 'artifact' })
     expect(job?.permissions).toEqual({ contents: 'read' })
   })
 
@@ -150,8 +178,10 @@ describe.each([
   it('measures every night, with the blocks of a night', async () => {
     const jobs = await jobsOf(path, scheduled())
     expect(jobs.length).toBeGreaterThan(0)
-    for (const { contexts } of jobs)
-      expect(contexts.inputs).toMatchObject({ ...ofANight, report: 'artifact' })
+    for (const job of jobs) {
+      expect(job.contexts.inputs).toMatchObject(ofANight)
+      expect(inputsOf(job, isOurs)).toMatchObject({ report: 'artifact' })
+    }
   })
 
   it('leaves the nights of forks alone', async () => {
@@ -200,7 +230,9 @@ describe.each([`${OURS}/gpu-check.yml`, `${EXAMPLES}/gpu-on-label.yml`])('%s', (
   })
 
   it('reports alone when somebody accepts the verdict, and has no job for any other comment', async () => {
-    const accept = commented(`/speedproof accept my-change/measure ${HEAD_SHA} known and wanted`)
+    const accept = commented(
+      `/speedproof accept my-change/measure ${HEAD_SHA} 1001.1 speedup known and wanted`,
+    )
     expect(brief(await jobsOf(path, accept))).toEqual([
       { name: 'report / report', runsOn: 'ubuntu-latest', permissions: WRITING },
     ])
@@ -217,9 +249,11 @@ describe.each([`${OURS}/performance-report.yml`, `${EXAMPLES}/pull-request-repor
   it.each([
     ['a pull request begins to be measured', runOf('Performance', 'pull_request', 'requested')],
     ['a pull request has been measured', runOf('Performance', 'pull_request')],
+    ['a merge queue begins to measure a group', runOf('Performance', 'merge_group', 'requested')],
+    ['a merge queue has measured a group', runOf('Performance', 'merge_group')],
     [
       'somebody accepts a verdict',
-      commented(`/speedproof accept smoke/measure ${HEAD_SHA} known and wanted`),
+      commented(`/speedproof accept smoke/measure ${HEAD_SHA} 1001.1 speedup known and wanted`),
     ],
   ])('reports when %s, from a hosted machine', async (_, happening) => {
     expect(brief(await jobsOf(path, happening))).toMatchObject([

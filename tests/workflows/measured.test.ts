@@ -1,16 +1,16 @@
 // The called workflow measures for real, steps and all: what becomes of the job, its outputs, comment and artifact.
 import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   anExperiment,
   CRASHES_AT_ONCE,
   type ExperimentChanges,
 } from '../fixtures/experiments/an-experiment.ts'
-import { HEAD_SHA } from '../harness/events.ts'
+import { GROUP_SHA, HEAD_SHA } from '../harness/events.ts'
 import { processesIn } from '../harness/processes.ts'
 import { type Services, startMeasuring, startServices } from '../harness/speedproof.ts'
-import { dispatched, labeled, pushed, runOf, scheduled } from '../harness/workflow/happenings.ts'
+import { dispatched, labeled, pushed, queued, runOf, scheduled } from '../harness/workflow/happenings.ts'
 import { type Machine, onMachine } from '../harness/workflow/run-steps.ts'
 import { type Happening, runWorkflow } from '../harness/workflow/run-workflow.ts'
 
@@ -44,13 +44,16 @@ async function run(
   return { jobs: ended.jobs, ran: machine.ran }
 }
 
-it('matrix.yml writes a comment and an artifact for each leg', async () => {
+it('matrix.yml writes a comment, a check and an artifact for each leg', async () => {
   await using services = await startServices()
   const workspace = await aCheckout()
   const second = join(workspace, 'configs/experiments/long-sequences.yaml')
   await copyFile(join(workspace, EXPERIMENT), second)
+  const text = await readFile(second, 'utf8')
+  services.github.files.main = { [EXPERIMENT]: text, [relative(workspace, second)]: text }
   const { jobs } = await run('examples/workflows/matrix.yml', pushed(), workspace, services)
-  expect(jobs.map(({ result }) => result)).toEqual(['success', 'success'])
+  expect(jobs.map(({ result }) => result)).toEqual(Array(4).fill('success'))
+  expect(services.github.checks).toMatchObject([{ conclusion: 'success' }, { conclusion: 'success' }])
   expect(services.github.comments).toHaveLength(2)
   expect(Object.keys(services.artifacts.uploaded).sort()).toEqual([
     'speedproof-faulty-measure-long-sequences-attempt-1',
@@ -153,5 +156,19 @@ describe('a report', () => {
       { name: CHECK, status: 'completed', conclusion: 'failure' },
     ])
     expect(services.github.comments).toMatchObject([{ body: expect.stringContaining('faulty failed') }])
+  })
+
+  it('of a merge group stands on its head, where the queue waits for the required check', async () => {
+    await using services = await startServices()
+    const workspace = await aCheckout({ gates: gates(3) })
+    services.github.files.main = { [EXPERIMENT]: await readFile(join(workspace, EXPERIMENT), 'utf8') }
+    const { jobs } = await run('examples/workflows/pull-request.yml', queued(), workspace, services)
+    expect(jobs).toMatchObject([{ result: 'success', permissions: { contents: 'read' } }])
+    const reported = runOf('Performance', 'merge_group')
+    await run('examples/workflows/pull-request-report.yml', reported, workspace, services)
+    expect(services.github.checks).toMatchObject([
+      { name: CHECK, head_sha: GROUP_SHA, status: 'completed', conclusion: 'success' },
+    ])
+    expect(services.github.comments).toEqual([])
   })
 })

@@ -1,6 +1,7 @@
 // The formats of config files that are read and can be changed, by the extension of their names.
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '../../errors.ts'
+import { ownValue } from '../../text/own-value.ts'
 import type { Settings } from '../parse/mapping.ts'
 import { keyPath } from '../parse/setting-key.ts'
 import { isMapping } from '../same-work/differences.ts'
@@ -20,7 +21,7 @@ const FORMATS: Readonly<Record<string, ConfigFormat>> = {
 
 /** Null for a format that is handed over as it is. */
 export function formatOf(file: string): ConfigFormat | null {
-  return FORMATS[extensionOf(file).slice(1).toLowerCase()] ?? null
+  return ownValue(FORMATS, extensionOf(file).slice(1).toLowerCase()) ?? null
 }
 
 /** With its dot; empty for a name without one. */

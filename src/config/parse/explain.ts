@@ -4,6 +4,9 @@ import { ConfigError } from '../../errors.ts'
 
 export type Issue = z.core.$ZodIssue
 
+/** A person mends a few at a time, and a hostile record may have a million. */
+const MOST_ISSUES = 20
+
 /** Parses `value` by `schema`; throws a ConfigError that names `source`, key, value and remedy of every problem. */
 export function parseStrictly<Schema extends z.ZodType>(
   schema: Schema,
@@ -12,8 +15,10 @@ export function parseStrictly<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const lines = parsed.error.issues.map((issue) => `${source}: ${explain(issue, value)}`)
-  throw new ConfigError(lines.join('\n'))
+  const { issues } = parsed.error
+  const lines = issues.slice(0, MOST_ISSUES).map((issue) => `${source}: ${explain(issue, value)}`)
+  const more = issues.length > MOST_ISSUES ? [`${source}: ${issues.length - MOST_ISSUES} more problems`] : []
+  throw new ConfigError([...lines, ...more].join('\n'))
 }
 
 /** Key, value and what was expected; `whole` names what has no key. */
@@ -22,7 +27,8 @@ export function explain(issue: Issue, root: unknown, whole = 'the file'): string
   const found = valueAt(root, issue.path)
   if (issue.code === 'unrecognized_keys') {
     const prefix = issue.path.length > 0 ? `${issue.path.join('.')}.` : ''
-    return issue.keys.map((key) => `${prefix}${key}: unknown key${suggestion(issue.message)}`).join('; ')
+    const named = issue.keys.slice(0, MOST_ISSUES)
+    return named.map((key) => `${prefix}${key}: unknown key${suggestion(issue.message)}`).join('; ')
   }
   if (found === undefined) return `${where}: missing; expected ${expectation(issue)}`
   return `${where}: got ${show(found)}, expected ${expectation(issue)}`
@@ -84,7 +90,7 @@ export function knownKeys(keys: readonly string[]): {
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
   let value = root
   for (const key of path) {
-    if (typeof value !== 'object' || value === null) return undefined
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
     value = Reflect.get(value, key)
   }
   return value

@@ -1,4 +1,5 @@
 // In which keys two parsed values differ.
+import { ownValue } from '../../text/own-value.ts'
 
 export interface Difference {
   readonly key: string
@@ -15,9 +16,13 @@ export function differencesOf(
 ): Difference[] {
   if (isMapping(baseline) && isMapping(optimized)) {
     const keys = [...new Set([...Object.keys(baseline), ...Object.keys(optimized)])]
-      .filter((key) => compared === 'in either' || (key in baseline && key in optimized))
+      .filter(
+        (key) => compared === 'in either' || (Object.hasOwn(baseline, key) && Object.hasOwn(optimized, key)),
+      )
       .sort()
-    return keys.flatMap((key) => differencesOf(baseline[key], optimized[key], [...path, key], compared))
+    return keys.flatMap((key) =>
+      differencesOf(ownValue(baseline, key), ownValue(optimized, key), [...path, key], compared),
+    )
   }
   if (JSON.stringify(baseline) === JSON.stringify(optimized)) return []
   return [{ key: path.join('.'), baseline: baseline ?? null, optimized: optimized ?? null }]

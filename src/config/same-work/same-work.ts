@@ -1,5 +1,6 @@
 // Whether what two resolved trainer configs differ in is allowed by the experiment's kind.
 import { ConfigError } from '../../errors.ts'
+import { ownValue } from '../../text/own-value.ts'
 import type { Experiment, Variant } from '../experiment.ts'
 import { keyPath } from '../parse/setting-key.ts'
 import { comparesRevisions } from '../revisions/revision-rules.ts'
@@ -89,8 +90,10 @@ export function differencesOutside(
   // Two revisions of a trainer know different keys: one that only one of them has is listed, not refused.
   const keys = kind === 'regression' ? 'in both' : 'in either'
   return checked
-    .filter((section) => keys === 'in either' || (section in one && section in other))
-    .flatMap((section) => differencesOf(one[section], other[section], [section], keys))
+    .filter(
+      (section) => keys === 'in either' || (Object.hasOwn(one, section) && Object.hasOwn(other, section)),
+    )
+    .flatMap((section) => differencesOf(ownValue(one, section), ownValue(other, section), [section], keys))
 }
 
 function without(config: TrainerConfig, [key = '', ...rest]: readonly string[]): TrainerConfig {

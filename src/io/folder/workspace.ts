@@ -10,6 +10,7 @@ import { type PlannedRun, planRuns } from '../../plan/plan.ts'
 import { type RunFiles, TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { parseRecorded, type Request, type Result } from '../../record/result.ts'
 import { renderMarkdown } from '../../report/markdown.ts'
+import { parseBounded, RECORD_LIMITS } from '../../text/bounded-json.ts'
 import { makeFolder } from './make-folder.ts'
 import { markAsOurs, refuseForeign } from './own-folder.ts'
 
@@ -191,7 +192,7 @@ export async function saveCommonReport(directory: string, report: string): Promi
 export async function earlierTimes(workspace: Workspace, { experiment }: Request): Promise<WallSeconds> {
   try {
     const recorded = parseRecorded(
-      JSON.parse(await readFile(workspace.resultFile, 'utf8')),
+      parseBounded(await readFile(workspace.resultFile, 'utf8'), RECORD_LIMITS),
       workspace.resultFile,
     )
     if (recorded.experiment.name !== experiment.name) return new Map()

@@ -33,16 +33,20 @@ export function isNotFound(error: unknown): boolean {
   return requestError.safeParse(error).data?.status === 404
 }
 
+/** A locked conversation, an archived repository and an address that is not allowed are 403 too. */
+const LACKS_PERMISSION =
+  /resource not accessible by|must have .+ (?:rights|access|scope)|requires .+ permission/i
+
 function remedy(failure: RequestError): string {
   if (isRateLimited(failure)) return 'the rate limit is used up; re-run the job later'
   switch (failure.status) {
     case 401:
       return 'the token is not valid; pass the token of this job'
     case 403:
-      return (
-        'the token lacks a permission; give the job "permissions: pull-requests: write, checks: write". ' +
-        'For a pull request from a fork the token is always read-only: report from the artifact instead'
-      )
+      return LACKS_PERMISSION.test(failure.message)
+        ? 'the token lacks a permission; give the job "permissions: pull-requests: write, checks: write". ' +
+            'For a pull request from a fork the token is always read-only: report from the artifact instead'
+        : "the reason is GitHub's own, and no permission of the job changes it; remove it, and re-run the job"
     case 404:
       return 'it does not exist, or the token cannot read it; check repository, number or path, and token'
     case 422:

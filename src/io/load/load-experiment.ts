@@ -88,7 +88,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   return {
     request: {
       ...{ experimentFile, experiment, configs, overrides, revision, untracked, sources, noiseFloors },
-      ...{ host, environment, data: null },
+      ...{ host, environment, data: null, interference: [] },
       outDirectory: namedFrom(workingDirectory, outDirectory),
       attempt: attemptOf(process.env.GITHUB_RUN_ATTEMPT),
     },

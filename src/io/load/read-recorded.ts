@@ -15,6 +15,7 @@ import { followsLook } from '../../plan/budget.ts'
 import { type PlannedRun, planRuns, repeatOf } from '../../plan/plan.ts'
 import { readerOf } from '../../read/readers.ts'
 import { parseRecorded, type Recorded, type Request } from '../../record/result.ts'
+import { RECORD_LIMITS } from '../../text/bounded-json.ts'
 import { Workspace } from '../folder/workspace.ts'
 import { readReevaluationFiles } from '../run/reevaluate.ts'
 import { parseJson } from '../system/parse-json.ts'
@@ -23,7 +24,7 @@ import { readMachineFile, readRunMetrics } from './read-run-files.ts'
 import { refuseLadder } from './record-kind.ts'
 
 /** Every run carries its resolved config and read-back: some 10 kB each. */
-const MAX_RESULT_BYTES = 64 * 1024 * 1024
+const MAX_RESULT_BYTES = RECORD_LIMITS.characters
 
 export interface Reading {
   readonly request: Request

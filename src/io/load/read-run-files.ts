@@ -3,7 +3,6 @@
 import { createReadStream } from 'node:fs'
 import { lstat, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { messageOf } from '../../errors.ts'
 import { MAX_MACHINE_BYTES, type MachineRecord, readMachine } from '../../measure/machine-record.ts'
 import { checkMetrics } from '../../read/check-metrics.ts'
@@ -114,5 +113,5 @@ function isAbsent(error: unknown): boolean {
 export async function readMachineFile(path: string): Promise<MachineRecord | null> {
   const found = await lstat(path).catch(() => null)
   if (!found?.isFile() || found.size > 2 * MAX_MACHINE_BYTES) return null
-  return readMachine(createInterface({ input: createReadStream(path) }))
+  return readMachine(linesOf(createReadStream(path)))
 }

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { messageOf, RunError } from '../../errors.ts'
 import { SOURCE_FILES } from '../../read/readers.ts'
+import { ARTIFACT_LIMITS } from '../github/artifact/artifact-files.ts'
 
 export interface UnpackLimits {
   readonly entries: number
@@ -13,11 +14,11 @@ export interface UnpackLimits {
   readonly totalBytes: number
 }
 
-/** One file is as large as the readers take; all together fit on a hosted runner. */
+/** One file is as large as the readers take; all together are no more than a measuring job uploads. */
 export const UNPACK_LIMITS: UnpackLimits = {
   entries: 10_000,
   fileBytes: 64 * 1024 ** 2,
-  totalBytes: 2 * 1024 ** 3,
+  totalBytes: ARTIFACT_LIMITS.totalBytes,
 }
 
 // Names are ours, not the archive's: no link, no "..", no other folder can be meant by one of these.

@@ -23,8 +23,13 @@ def main(arguments: list[str]) -> int:
         # In one order for everybody: two that want the same locks cannot wait for each other.
         for path in sorted(files):
             file = open_lock(Path(path))
-            if not take(file):
-                return 0
+            while True:
+                if not take(file):
+                    return 0
+                if is_there(file, Path(path)):
+                    break
+                os.close(file)
+                file = open_lock(Path(path))
             note_owner(file, owner)
     except OSError as error:
         tell("failed", error)
@@ -68,6 +73,14 @@ def take(file: int) -> bool:
                 return False
         else:
             return True
+
+
+def is_there(file: int, path: Path) -> bool:
+    """Of a file that was removed meanwhile, everybody else takes the lock of the new one."""
+    try:
+        return os.path.samestat(os.fstat(file), path.lstat())
+    except FileNotFoundError:
+        return False
 
 
 def note_owner(file: int, owner: str) -> None:

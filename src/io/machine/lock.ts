@@ -1,7 +1,7 @@
 // One Speedproof at a time on a GPU of this host, on its CPUs, or in a folder: locks that end with us, however we end.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -130,8 +130,13 @@ function heldBy(
   }
   holder.once('exit', lose)
   if (hasEnded(holder)) lose()
+  const nodes = files.map(nodeOf)
   return {
     get facts() {
+      // Who comes now locks another file of that name.
+      const gone = files.find((file, index) => nodeOf(file) !== nodes[index])
+      if (facts.status === 'held' && gone !== undefined)
+        facts = { status: 'lost', ...waited, reason: `${gone} was removed or replaced` }
       return facts
     },
     async [Symbol.asyncDispose]() {
@@ -139,6 +144,11 @@ function heldBy(
       await release(holder)
     },
   }
+}
+
+/** Null for a file that is not there. */
+function nodeOf(file: string): number | null {
+  return lstatSync(file, { throwIfNoEntry: false })?.ino ?? null
 }
 
 interface WaitLimit extends Disposable {

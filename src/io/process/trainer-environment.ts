@@ -11,7 +11,6 @@ const PASSED_ON = new Set([
   'CXX',
   'TMPDIR',
   'PYTHONPYCACHEPREFIX',
-  'RUNNER_TEMP',
   'RUNNER_TRACKING_ID',
   // The compile cache of torch is named after the user, who has no other name in many containers.
   'USER',

@@ -24,5 +24,7 @@ export interface Stage {
   readonly note: (message: string) => void
   readonly onWorktree: (folder: string) => void
   readonly onStart: (marker: string) => void
+  /** After the last launch: what somebody has changed that no training may change, and that was put right again. */
+  readonly interference: () => readonly string[]
   readonly publish: (combined: Combined, folder: CombinedFolder) => Promise<void>
 }

@@ -1,5 +1,6 @@
 // Runs the experiments of a call, one after the other, on the machine that they share.
 import { gatesOf } from '../../config/experiment.ts'
+import { asInvalid } from '../../judge/machine/machine-verdict.ts'
 import { lackOfGpus } from '../../judge/machine/preflight.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import { nameOf } from '../../record/combined.ts'
@@ -38,7 +39,27 @@ export async function runExperiments(
     results.push(ended.result)
     problem ??= ended.problem
   }
-  return { results, problem }
+  return { results: await withInterference(results, experiments, stage.interference()), problem }
+}
+
+/** Which training it was, nobody knows: no verdict of the call holds. */
+async function withInterference(
+  results: readonly Result[],
+  experiments: readonly Planned[],
+  interference: readonly string[],
+): Promise<readonly Result[]> {
+  if (interference.length === 0) return results
+  const changed = results.map((result) => ({
+    ...result,
+    interference,
+    verdict: asInvalid(result.verdict, interference),
+    measuredFloor: null,
+  }))
+  for (const [index, { workspace }] of experiments.entries()) {
+    const result = changed[index]
+    if (result !== undefined) await workspace.save(result)
+  }
+  return changed
 }
 
 /** `name`: of all experiments of the call. */

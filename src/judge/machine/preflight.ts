@@ -60,7 +60,7 @@ export function checkLock(lock: LockFacts, gpus: Preflight['gpus']): MachineChec
     return machineCheck(
       'lock',
       failed(
-        `lost: ${lock.reason}, so that another experiment may have run at the same time; find out what ended it, and run again`,
+        `lost: ${lock.reason}, so that another experiment may have run at the same time; find out what did this, and run again`,
       ),
     )
   return machineCheck(

@@ -6,6 +6,7 @@ import { isMapping } from '../../config/same-work/differences.ts'
 import type { ResolvedConfigs } from '../../config/same-work/same-work.ts'
 import type { Preflight } from '../../measure/machine-record.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { ownValue } from '../../text/own-value.ts'
 
 /** What must be equal for a floor to hold. */
 const noiseKey = z.strictObject({
@@ -106,8 +107,11 @@ function changesBetween(then: NoiseKey, now: NoiseKey): string[] {
   const names = [...new Set([...Object.keys(then.versions), ...Object.keys(now.versions)])].sort()
   return [
     ...names
-      .filter((name) => then.versions[name] !== now.versions[name])
-      .map((name) => `${name} was ${then.versions[name] ?? 'absent'}, is ${now.versions[name] ?? 'absent'}`),
+      .filter((name) => ownValue(then.versions, name) !== ownValue(now.versions, name))
+      .map(
+        (name) =>
+          `${name} was ${ownValue(then.versions, name) ?? 'absent'}, is ${ownValue(now.versions, name) ?? 'absent'}`,
+      ),
     ...(then.state === now.state
       ? []
       : ['the machine was in another state (driver, modes, kernel or devices)']),

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { VARIANTS } from '../../config/experiment.ts'
 import { comparesRevisions } from '../../config/revisions/revision-rules.ts'
 import type { RunSummary } from '../../measure/summary.ts'
+import { ownValue } from '../../text/own-value.ts'
 import { listed } from '../../text/wording.ts'
 import type { Warning } from './warning.ts'
 
@@ -45,5 +46,5 @@ function changingValueWarnings(runs: readonly RunSummary[]): string[] {
 
 function changedKeys(all: readonly RunSummary['effective'][]): string[] {
   const keys = new Set(all.flatMap((effective) => Object.keys(effective)))
-  return [...keys].filter((key) => new Set(all.map((effective) => effective[key])).size > 1)
+  return [...keys].filter((key) => new Set(all.map((effective) => ownValue(effective, key))).size > 1)
 }

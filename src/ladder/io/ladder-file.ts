@@ -15,6 +15,7 @@ import type { Reader } from '../../read/reader.ts'
 import { readerOf } from '../../read/readers.ts'
 import { launchRecord } from '../../record/result.ts'
 import { RECORD_SCHEMA_VERSION, refuseOtherVersion } from '../../record/schema-version.ts'
+import { type JsonLimits, LINE_LIMITS } from '../../text/bounded-json.ts'
 import { baselineOf } from '../measurement.ts'
 import { ladderRun } from '../plan.ts'
 import type { LadderLaunch, LadderRecord } from '../record.ts'
@@ -23,6 +24,13 @@ import type { LoadedLadder } from './load-ladder.ts'
 
 /** Each launch has its metrics in it: some 30 kB for 200 steps. */
 const MAX_LADDER_BYTES = 256 * 1024 * 1024
+
+/** It keeps the lines of the metrics files as texts. */
+const KEPT_LINES: JsonLimits = {
+  ...LINE_LIMITS,
+  characters: MAX_LADDER_BYTES,
+  textCharacters: LINE_LIMITS.characters,
+}
 
 const names = z.array(z.string())
 
@@ -120,7 +128,7 @@ type LadderFile = z.infer<typeof ladderFile>
 
 async function readFile(path: string): Promise<LadderFile> {
   const text = await readText(path, path, MAX_LADDER_BYTES)
-  const json = parseJson(text, path, 'ladder.json')
+  const json = parseJson(text, path, 'ladder.json', KEPT_LINES)
   refuseResult(json, path)
   refuseOtherVersion(json, path)
   return parseStrictly(ladderFile, json, path)

@@ -5,6 +5,7 @@ import { isPartOfLoss } from '../../metrics/families.ts'
 import type { Evaluation } from '../../read/events.ts'
 import type { CompleteMetrics } from '../../read/metrics-record.ts'
 import { sumOf } from '../../statistics/averages.ts'
+import { ownValue } from '../../text/own-value.ts'
 import { liesInStep } from '../phases.ts'
 
 /** A held-out loss that is to be reached, as evaluations name it. */
@@ -63,7 +64,7 @@ function namesBeside(others: readonly Wanted[], parts: readonly Wanted[]): strin
 }
 
 function lossOf({ name }: Wanted, { [HELD_OUT_LOSS]: whole, metrics }: Evaluation): number {
-  return (name === HELD_OUT_LOSS ? whole : metrics?.[name]) ?? Number.NaN
+  return (name === HELD_OUT_LOSS ? whole : ownValue(metrics, name)) ?? Number.NaN
 }
 
 function secondsUntil(run: CompleteMetrics, wanted: readonly Wanted[]): number | NoTimeToQuality {

@@ -1,5 +1,7 @@
 // What a program printed -> its lines as a person saw them, each bounded, since patterns are tried on them.
 
+import { MOST_LINES } from '../lines.ts'
+
 /** Of a longer line the rest is dropped: a pattern can take long on it. */
 const MAX_CHARACTERS = 2000
 
@@ -9,6 +11,7 @@ export interface PrintedLine {
   readonly number: number
 }
 
+/** Throws for more than MOST_LINES. */
 export async function* boundedLines(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<PrintedLine> {
   const decoder = new TextDecoder()
   const lines = new BoundedLines()
@@ -24,6 +27,7 @@ export function boundedLinesOf(text: string): PrintedLine[] {
 /** Their ends are \n, \r\n, and \r alone, by which a progress bar is drawn again. */
 class BoundedLines {
   #number = 1
+  #count = 0
   #held = ''
 
   add(text: string): PrintedLine[] {
@@ -42,7 +46,10 @@ class BoundedLines {
   end(): PrintedLine[] {
     const text = this.#held
     this.#held = ''
-    return text === '' ? [] : [{ text, number: this.#number }]
+    if (text === '') return []
+    this.#count += 1
+    if (this.#count > MOST_LINES) throw new Error(`more than ${MOST_LINES} lines`)
+    return [{ text, number: this.#number }]
   }
 
   #hold(text: string, start: number, end: number): void {

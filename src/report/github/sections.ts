@@ -1,6 +1,6 @@
 // What a report says on GitHub alone: links, a stale head, an acceptance or how to give one.
 import type { Acceptance } from '../../judge/acceptance.ts'
-import { type Combined, isCombinedAcceptable } from '../../record/combined.ts'
+import { type Combined, isCombinedAcceptable, missedGates } from '../../record/combined.ts'
 import { escapeCell } from '../escape.ts'
 import { acceptCommand } from './acceptance.ts'
 import type { CommentSection } from './comment.ts'
@@ -8,6 +8,8 @@ import type { CommentSection } from './comment.ts'
 interface Measured {
   readonly key: string
   readonly headSha: string
+  readonly runId: number
+  readonly runAttempt: number
   readonly runUrl: string
   readonly pull: { readonly headSha: string } | null
 }
@@ -29,14 +31,16 @@ export function staleSection({ headSha, pull }: Measured): CommentSection[] {
 
 /** The acceptance, or, where there could be one, the line that makes it. */
 export function acceptanceSection(
-  { key, headSha, pull }: Measured,
+  measured: Measured,
   combined: Combined,
   acceptance: Acceptance | null,
 ): CommentSection[] {
+  const { pull, headSha } = measured
   if (pull === null || !isCombinedAcceptable(combined)) return []
   const title = 'acceptance'
   if (acceptance === null) {
-    const how = `Somebody with write access may accept this for this commit, with a reason, by the comment \`${acceptCommand(key, headSha)}\``
+    const command = acceptCommand({ ...measured, gates: missedGates(combined) })
+    const how = `Somebody with write access may accept this measurement, with a reason, by the comment \`${command}\``
     return [
       {
         kind: 'details',

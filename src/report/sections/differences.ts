@@ -2,6 +2,7 @@
 import type { RunSummary } from '../../measure/summary.ts'
 import { isMeasured } from '../../plan/plan.ts'
 import type { Result } from '../../record/result.ts'
+import { ownValue } from '../../text/own-value.ts'
 import { escapeCell } from '../escape.ts'
 import { folded, type Section, table } from '../section.ts'
 import { settingText } from '../setting.ts'
@@ -44,8 +45,8 @@ function effectiveDifferences(runs: readonly RunSummary[]): [string, unknown, un
   )
   const keys = [...new Set([...Object.keys(baseline ?? {}), ...Object.keys(optimized ?? {})])]
   return keys
-    .filter((key) => baseline?.[key] !== optimized?.[key])
-    .map((key) => [key, baseline?.[key], optimized?.[key]])
+    .filter((key) => ownValue(baseline, key) !== ownValue(optimized, key))
+    .map((key) => [key, ownValue(baseline, key), ownValue(optimized, key)])
 }
 
 function value(setting: unknown): string {

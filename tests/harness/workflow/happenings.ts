@@ -1,11 +1,25 @@
 // What happens to a repository, as the event that GitHub makes of it.
 import { z } from 'zod'
-import { commentEvent, type Head, pullRequestEvent, REPOSITORY, workflowRunEvent } from '../events.ts'
+import {
+  commentEvent,
+  GROUP_SHA,
+  type Head,
+  mergeGroupEvent,
+  pullRequestEvent,
+  queueBranch,
+  REPOSITORY,
+  workflowRunEvent,
+} from '../events.ts'
 import type { Happening } from './run-workflow.ts'
 
 /** A push to the pull request, or its opening. */
 export function pushed(head: Head = 'own branch', runId = 1001): Happening {
   return { ...inRepository('pull_request', pullRequestEvent(head).payload), runId }
+}
+
+/** A merge queue asks for the checks of a group of pull requests. */
+export function queued(baseBranch = 'main', runId = 1001): Happening {
+  return { ...inRepository('merge_group', mergeGroupEvent(baseBranch).payload), runId }
 }
 
 export function labeled(name: string, head: Head = 'fork', runId = 1001): Happening {
@@ -28,7 +42,8 @@ export function runOf(
   event: string,
   action: 'requested' | 'completed' = 'completed',
 ): Happening {
-  const { name, payload } = workflowRunEvent({ action })
+  const ofGroup = event === 'merge_group' ? { headSha: GROUP_SHA, headBranch: queueBranch() } : {}
+  const { name, payload } = workflowRunEvent({ action, ...ofGroup })
   const run = z.looseObject({ workflow_run: z.looseObject({}) }).parse(payload).workflow_run
   const changes = { workflow: { name: workflow }, workflow_run: { ...run, event } }
   return { ...inRepository(name, payload, changes), runId: 2001 }

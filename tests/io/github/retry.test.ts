@@ -1,6 +1,6 @@
 // When a call is repeated, and when it is not.
 import { describe, expect, it } from 'vitest'
-import { adviseOnGitHubError } from '../../../src/io/github/api-error.ts'
+import { adviseOnGitHubError, explainGitHubError } from '../../../src/io/github/api-error.ts'
 import { type RetryAdvice, withRetry } from '../../../src/io/github/retry.ts'
 
 const PATIENCE = { attempts: 3, firstDelayMs: 1, totalMs: 1000 }
@@ -60,5 +60,29 @@ describe("GitHub's error", () => {
     const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': inOneHour }
     const advice = adviseOnGitHubError(error(403, headers))
     expect(advice.kind === 'passing' && advice.afterMs).toBeGreaterThan(3_000_000)
+  })
+})
+
+describe('a refusal with status 403', () => {
+  const explained = (message: string) =>
+    explainGitHubError({ status: 403, message, response: { headers: {} } })
+
+  it.each([
+    'Resource not accessible by integration',
+    'Resource not accessible by personal access token',
+    'Must have admin rights to Repository.',
+  ])('for want of a permission names it: %s', (message) => {
+    expect(explained(message)).toMatch(/pull-requests: write, checks: write/)
+  })
+
+  it.each([
+    'Unable to create comment because issue is locked.',
+    'Although you appear to have the correct authorization credentials, the `octo` organization has an IP allow list enabled, and 192.0.2.1 is not permitted to access this resource.',
+    'Repository was archived so is read-only.',
+    'Sorry. Your account was suspended.',
+    'Resource protected by organization SAML enforcement.',
+  ])("for a reason of GitHub's own shows it, and no permission: %s", (message) => {
+    expect(explained(message)).toContain(message)
+    expect(explained(message)).not.toMatch(/checks: write|lacks a permission/)
   })
 })

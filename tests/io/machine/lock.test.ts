@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { chmod, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { factsOf, type LockRequest, lockFolder, lockHost, lockNames } from '../../../src/io/machine/lock.ts'
@@ -49,6 +49,39 @@ test('the lock of a process that is killed is free', async () => {
   await once(holder.stdout, 'data')
   holder.kill('SIGKILL')
   await using _held = await lock(folder, ['cpu'])
+})
+
+test.each([
+  ['removed', async (file: string) => await rm(file)],
+  [
+    'replaced',
+    async (file: string) => {
+      // A file system may give the new file the number of the one before.
+      await rename(file, `${file}.old`)
+      await writeFile(file, '')
+    },
+  ],
+])('a lock whose file is %s is lost, since others now lock another file', async (_, change) => {
+  const folder = await aFolder()
+  await using first = await lock(folder, ['cpu'])
+  const file = join(folder, 'speedproof-cpu.lock')
+  await change(file)
+  await using _second = await lock(folder, ['cpu'])
+  expect(first.facts).toMatchObject({ status: 'lost', reason: `${file} was removed or replaced` })
+})
+
+test('one that waits for a lock whose file is removed takes the lock of the new one', async () => {
+  const folder = await aFolder()
+  const file = join(folder, 'speedproof-cpu.lock')
+  const first = await lock(folder, ['cpu'])
+  const told: string[] = []
+  const waiting = lock(folder, ['cpu'], { onWait: (holder) => told.push(holder) })
+  await expect.poll(() => told).toHaveLength(1)
+  await rm(file)
+  await first[Symbol.asyncDispose]()
+  await using second = await waiting
+  expect(existsSync(file)).toBe(true)
+  expect(second.facts.status).toBe('held')
 })
 
 test('a lock whose holder is ended says so, and one that is given back does not', async () => {

@@ -13,6 +13,7 @@ test('passes on what finds programs, devices and caches, and nothing else', () =
     PYTORCH_CUDA_ALLOC_CONF: 'x',
     OMP_NUM_THREADS: '4',
     RUNNER_TRACKING_ID: 'github_1',
+    RUNNER_TEMP: '/runner/temp',
     SSH_AUTH_SOCK: '/agent',
     GITHUB_REPOSITORY: 'a/b',
     PYTHONPATH: '/elsewhere',

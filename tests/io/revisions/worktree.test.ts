@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { removeSavedWorktrees, worktreesText } from '../../../src/io/revisions/saved-worktrees.ts'
+import { removeSavedWorktrees } from '../../../src/io/revisions/saved-worktrees.ts'
 import { addWorktree } from '../../../src/io/revisions/worktree.ts'
 import { aRepository, git, worktreesOf, write } from '../../fixtures/experiments/a-repository.ts'
 import { notCancelled } from '../../fixtures/processes/launching.ts'
@@ -62,8 +62,21 @@ it('is made although an interrupted job left one half made', async () => {
 it('is removed by post, once', async () => {
   const repository = await aRepository()
   const { folder } = await added(repository)
-  const saved = worktreesText({ workingDirectory: repository, folders: [folder] })
-  expect([await removeSavedWorktrees(saved), await removeSavedWorktrees(saved)]).toEqual([1, 0])
+  const remove = (text: string) => removeSavedWorktrees(text, join(repository, 'out'), repository)
+  const saved = JSON.stringify([folder])
+  expect([await remove(saved), await remove(saved)]).toEqual([1, 0])
   expect(await worktreesOf(repository)).toEqual([])
-  expect(await removeSavedWorktrees('')).toBe(0)
+  expect(await remove('')).toBe(0)
 })
+
+it.each(['/', '/work', 'src', '../worktrees/a/baseline', 'worktrees/../../a/b'])(
+  'a text that somebody else has written removes nothing: %s',
+  async (path) => {
+    const repository = await aRepository()
+    const folders = JSON.stringify([join(repository, 'out', path)])
+    await expect(removeSavedWorktrees(folders, join(repository, 'out'), repository)).rejects.toThrow(
+      'expected folders below',
+    )
+    expect(existsSync(join(repository, 'config.yaml'))).toBe(true)
+  },
+)

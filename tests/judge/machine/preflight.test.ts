@@ -126,7 +126,7 @@ test('a lock passes when it is held, and fails when the waiting ends or its hold
   expect(checkLock({ status: 'lost', waitedSeconds: 0, waitedFor: null, reason }, gpus)).toEqual({
     name: 'lock',
     status: 'failed',
-    detail: `lost: ${reason}, so that another experiment may have run at the same time; find out what ended it, and run again`,
+    detail: `lost: ${reason}, so that another experiment may have run at the same time; find out what did this, and run again`,
   })
   for (const none of [measured([]), { status: 'not-measured', reason: 'no nvidia-smi' } as const])
     expect(checkLock(tooLong, none).detail).toBe(

@@ -224,7 +224,7 @@ describe('an event', () => {
 
   test('has numbers in their range', async () => {
     expect(await problemOf(changed(2, { step_seconds: [0] }))).toMatchInlineSnapshot(
-      `"malformed: metrics.jsonl line 2: step_seconds.0: got 0, expected more than 0"`,
+      `"malformed: metrics.jsonl line 2: step_seconds.0: got 0, expected at least 1e-9"`,
     )
     expect(await problemOf(changed(2, { samples: [-1] }))).toMatchInlineSnapshot(
       `"malformed: metrics.jsonl line 2: samples.0: got -1, expected at least 0"`,

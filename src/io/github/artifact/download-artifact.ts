@@ -12,6 +12,8 @@ export interface WantedArtifact extends Repository {
   readonly runId: number
   /** Acceptable names, the best first. */
   readonly names: readonly string[]
+  /** Milliseconds since 1970: what was uploaded earlier is of a job that was begun again since. */
+  readonly since: number
 }
 
 export interface FoundArtifact {
@@ -22,7 +24,7 @@ export interface FoundArtifact {
 
 /** Throws a RunError when the run has none, or one that is gone or too large. */
 export async function findArtifact(github: GitHub, wanted: WantedArtifact): Promise<FoundArtifact> {
-  const { owner, repo, runId, names } = wanted
+  const { owner, repo, runId, names, since } = wanted
   const artifacts = await github.paginate(github.rest.actions.listWorkflowRunArtifacts, {
     owner,
     repo,
@@ -30,9 +32,15 @@ export async function findArtifact(github: GitHub, wanted: WantedArtifact): Prom
     per_page: 100,
   })
   const [first = ''] = names
-  const found = names.flatMap((name) => artifacts.find((one) => one.name === name) ?? []).at(0)
-  if (!found)
-    throw new RunError(`artifact "${first}": run ${runId} did not upload it; see the log of that run`)
+  const isNew = (created: string | null) => created !== null && Date.parse(created) >= since
+  const named = names.flatMap((name) => artifacts.filter((one) => one.name === name))
+  const found = named.find(({ created_at: created }) => isNew(created))
+  if (!found) {
+    const earlier = named.length === 0 ? '' : ' after it began to measure again'
+    throw new RunError(
+      `artifact "${first}": run ${runId} did not upload it${earlier}; see the log of that run`,
+    )
+  }
   if (found.expired) throw new RunError(`artifact "${found.name}": it has expired; re-run the measurement`)
   if (found.size_in_bytes > MAX_ARCHIVE_BYTES) throw tooLarge(found.name)
   const server = process.env.GITHUB_SERVER_URL ?? 'https://github.com'

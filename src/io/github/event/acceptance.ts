@@ -1,6 +1,6 @@
-// Finds the comment in which somebody with write access accepts the verdict on one commit.
+// Finds the comment in which somebody with write access accepts one verdict.
 import type { Acceptance } from '../../../judge/acceptance.ts'
-import { type AcceptanceComment, parseAcceptance } from '../../../report/github/acceptance.ts'
+import { type AcceptedVerdict, accepts, parseAcceptance } from '../../../report/github/acceptance.ts'
 import { isNotFound } from '../api-error.ts'
 import type { GitHub, Repository } from '../client.ts'
 
@@ -12,7 +12,7 @@ export async function findAcceptance(
   github: GitHub,
   { owner, repo }: Repository,
   pullNumber: number,
-  wanted: Omit<AcceptanceComment, 'reason'>,
+  wanted: AcceptedVerdict,
 ): Promise<Acceptance | null> {
   const comments = await github.paginate(github.rest.issues.listComments, {
     owner,
@@ -24,7 +24,7 @@ export async function findAcceptance(
   for (const { body, user, html_url: url } of comments.toReversed()) {
     const found = parseAcceptance(body ?? '')
     // An app may write here and repeat what anybody tells it to.
-    if (user?.type !== 'User' || found?.key !== wanted.key || found.headSha !== wanted.headSha) continue
+    if (user?.type !== 'User' || found === null || !accepts(found, wanted)) continue
     if (refused.has(user.login)) continue
     if (await mayAccept(github, { owner, repo }, user.login))
       return { login: user.login, reason: found.reason, url }

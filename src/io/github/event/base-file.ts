@@ -28,13 +28,25 @@ export async function readBaseFile(
 ): Promise<BaseFile> {
   // By its commit: a tag may have the name of a branch.
   const { commit } = (await github.rest.repos.getBranch({ ...repository, branch })).data
+  const bytes = await readFileAt(github, repository, commit.sha, path)
+  if (bytes === 'absent') throw absent(path, branch, 'is not there')
+  if (bytes === 'no file') throw absent(path, branch, 'is not a text file')
+  return { text: bytes.toString('utf8'), branch, commit: commit.sha }
+}
+
+/** Of one commit. */
+export async function readFileAt(
+  github: GitHub,
+  { owner, repo }: Repository,
+  commit: string,
+  path: string,
+): Promise<Buffer | 'absent' | 'no file'> {
   try {
-    const { data } = await github.rest.repos.getContent({ ...repository, path, ref: commit.sha })
-    const text = Buffer.from(file.parse(data).content, 'base64').toString('utf8')
-    return { text, branch, commit: commit.sha }
+    const { data } = await github.rest.repos.getContent({ owner, repo, path, ref: commit })
+    return Buffer.from(file.parse(data).content, 'base64')
   } catch (error) {
-    if (isNotFound(error)) throw absent(path, branch, 'is not there')
-    if (error instanceof z.ZodError) throw absent(path, branch, 'is not a text file')
+    if (isNotFound(error)) return 'absent'
+    if (error instanceof z.ZodError) return 'no file'
     throw error
   }
 }

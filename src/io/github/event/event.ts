@@ -7,7 +7,7 @@ export interface WorkflowRun {
   owner: string
   repo: string
   eventName: string
-  /** null: the run is not about a pull request. */
+  /** null: the run is not about one pull request. */
   pullNumber: number | null
   /** The commit that was proposed; on pull requests never GITHUB_SHA, which is a trial merge. */
   headSha: string
@@ -17,7 +17,7 @@ export interface WorkflowRun {
   runAttempt: number
   runUrl: string
   serverUrl: string
-  /** The branch that a pull request is for, if it is not the default one. */
+  /** The branch that a pull request or a merge group is for, if it is not the default one. */
   otherBase: string | null
   /** The pull request comes from another repository, or from one that is gone. */
   isOfFork: boolean
@@ -31,6 +31,15 @@ export type WorkflowRunReading =
   | { status: 'not-in-a-workflow'; reason: string }
 
 type Environment = Readonly<Record<string, string | undefined>>
+const mergeGroupEvent = z.object({
+  merge_group: z.object({
+    head_sha: z.string().min(1),
+    base_sha: z.string().min(1),
+    base_ref: z.string(),
+  }),
+  repository: z.object({ default_branch: z.string() }),
+})
+
 type PullFacts = Pick<WorkflowRun, 'pullNumber' | 'headSha' | 'baseSha' | 'otherBase' | 'isOfFork'>
 
 const pullRequestEvent = z.object({
@@ -53,12 +62,13 @@ export function readWorkflowRun(environment: Environment = process.env): Workflo
   if (common.owner === '' || common.repo === '') {
     return { status: 'not-in-a-workflow', reason: 'GITHUB_REPOSITORY is not "owner/name": not in a workflow' }
   }
-  if (!isAboutPullRequest(common.eventName)) {
+  if (!isAboutPullRequest(common.eventName) && !isMergeGroup(common)) {
     const headSha = environment.GITHUB_SHA ?? ''
     const run = { ...common, pullNumber: null, headSha, baseSha: null, otherBase: null, isOfFork: false }
     return { status: 'complete', run }
   }
-  const reading = readPullFacts(environment.GITHUB_EVENT_PATH ?? '')
+  const read = isMergeGroup(common) ? groupFactsIn : pullFactsIn
+  const reading = readEvent(environment.GITHUB_EVENT_PATH ?? '', read)
   if ('reason' in reading) {
     const run = { ...common, ...guessPullFacts(environment) }
     return { status: 'without-event', run, reason: reading.reason }
@@ -88,17 +98,46 @@ function isAboutPullRequest(eventName: string): boolean {
   return /^pull_request(_target|_review|_review_comment)?$/.test(eventName)
 }
 
-function readPullFacts(path: string): PullFacts | { reason: string } {
+/** Pull requests that a merge queue tries together. A required check has to be on their common head. */
+export function isMergeGroup({ eventName }: Pick<WorkflowRun, 'eventName'>): boolean {
+  return eventName === 'merge_group'
+}
+
+function readEvent(
+  path: string,
+  factsIn: (payload: unknown) => PullFacts,
+): PullFacts | { readonly reason: string } {
   try {
-    const { pull_request: pull } = pullRequestEvent.parse(JSON.parse(readFileSync(path, 'utf8')))
-    const { sha: baseSha, ref, repo } = pull.base
-    const otherBase = ref === repo.default_branch ? null : ref
-    const isOfFork = pull.head.repo?.full_name !== repo.full_name
-    return { pullNumber: pull.number, headSha: pull.head.sha, baseSha, otherBase, isOfFork }
+    return factsIn(JSON.parse(readFileSync(path, 'utf8')))
   } catch (error) {
     const cause = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error)
     return { reason: `GITHUB_EVENT_PATH: "${path}" is not a readable pull request event: ${cause}` }
   }
+}
+
+function pullFactsIn(payload: unknown): PullFacts {
+  const { pull_request: pull } = pullRequestEvent.parse(payload)
+  const { sha: baseSha, ref, repo } = pull.base
+  const otherBase = ref === repo.default_branch ? null : ref
+  const isOfFork = pull.head.repo?.full_name !== repo.full_name
+  return { pullNumber: pull.number, headSha: pull.head.sha, baseSha, otherBase, isOfFork }
+}
+
+/** Its commit lies in the repository itself. */
+function groupFactsIn(payload: unknown): PullFacts {
+  const { merge_group: group, repository } = mergeGroupEvent.parse(payload)
+  const base = branchOf(group.base_ref)
+  return {
+    pullNumber: null,
+    headSha: group.head_sha,
+    baseSha: group.base_sha,
+    otherBase: base === repository.default_branch ? null : base,
+    isOfFork: false,
+  }
+}
+
+export function branchOf(ref: string): string {
+  return ref.replace(/^refs\/heads\//, '')
 }
 
 /** GITHUB_REF of a pull request is refs/pull/7/merge, GITHUB_BASE_REF the branch it is for. */

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { ConfigError, messageOf } from '../../../errors.ts'
+import { branchOf } from './event.ts'
 
 /** Where a commit was proposed. Null for a repository or branch that is gone. */
 export interface Head {
@@ -13,6 +14,7 @@ export interface Head {
 /** A run that waits for a maintainer's approval has ended for GitHub, but has no real conclusion. */
 export type RunPhase = 'waiting' | 'requested' | 'completed'
 
+/** `queueBase`: the branch that a merge queue is to merge into; null where the run is not of a merge group. */
 export type MeasuringRun =
   /** Another workflow run, which has just been asked for or has ended. */
   | {
@@ -22,9 +24,15 @@ export type MeasuringRun =
       readonly runAttempt: number
       readonly conclusion: string | null
       readonly head: Head
+      readonly queueBase: string | null
     }
   /** An earlier job of this very run. */
-  | { readonly kind: 'this run'; readonly headSha: string; readonly pullNumber: number | null }
+  | {
+      readonly kind: 'this run'
+      readonly headSha: string
+      readonly pullNumber: number | null
+      readonly queueBase: string | null
+    }
   /** Whichever run has concluded the check of the pull request's head: somebody has commented. */
   | { readonly kind: 'last run'; readonly pullNumber: number }
 
@@ -42,6 +50,7 @@ const workflowRunEvent = z.object({
   action: z.enum(['requested', 'in_progress', 'completed']),
   workflow_run: z.object({
     id: whole,
+    event: z.string(),
     run_attempt: whole,
     conclusion: z.string().nullable(),
     head_sha: sha,
@@ -52,6 +61,7 @@ const workflowRunEvent = z.object({
 const pullRequestEvent = z.object({
   pull_request: z.object({ number: whole, head: z.object({ sha }) }),
 })
+const mergeGroupEvent = z.object({ merge_group: z.object({ head_sha: sha, base_ref: z.string() }) })
 const issueCommentEvent = z.object({
   issue: z.object({ number: whole, pull_request: z.looseObject({}) }),
 })
@@ -73,13 +83,19 @@ function runOf(name: string, payload: unknown, headSha: string | null): Measurin
   if (name === 'workflow_run') return otherRun(payload)
   if (name === 'issue_comment') {
     const pullNumber = issueCommentEvent.parse(payload).issue.number
-    return headSha === null ? { kind: 'last run', pullNumber } : { kind: 'this run', headSha, pullNumber }
+    return headSha === null
+      ? { kind: 'last run', pullNumber }
+      : { kind: 'this run', headSha, pullNumber, queueBase: null }
   }
   if (/^pull_request(_target)?$/.test(name)) {
     const { number, head } = pullRequestEvent.parse(payload).pull_request
-    return { kind: 'this run', headSha: headSha ?? head.sha, pullNumber: number }
+    return { kind: 'this run', headSha: headSha ?? head.sha, pullNumber: number, queueBase: null }
   }
-  if (headSha !== null) return { kind: 'this run', headSha, pullNumber: null }
+  if (name === 'merge_group') {
+    const { head_sha: head, base_ref: base } = mergeGroupEvent.parse(payload).merge_group
+    return { kind: 'this run', headSha: headSha ?? head, pullNumber: null, queueBase: branchOf(base) }
+  }
+  if (headSha !== null) return { kind: 'this run', headSha, pullNumber: null, queueBase: null }
   throw new ConfigError(
     `job: a report in a run of ${name} does not know which commit was measured; set head-sha`,
   )
@@ -98,7 +114,17 @@ function otherRun(payload: unknown): MeasuringRun {
       repository: run.head_repository?.full_name ?? null,
       branch: run.head_branch,
     },
+    queueBase: run.event === 'merge_group' ? queueBaseOf(run.head_branch) : null,
   }
+}
+
+/** GitHub makes the branch of a merge group: `gh-readonly-queue/main/pr-7-<commit>`. */
+function queueBaseOf(branch: string | null): string {
+  const [, base] = /^gh-readonly-queue\/(.+)\/pr-\d+-[0-9a-f]+$/.exec(branch ?? '') ?? []
+  if (base !== undefined) return base
+  throw new ConfigError(
+    `event workflow_run: got the branch ${JSON.stringify(branch)} of a merge group, expected gh-readonly-queue/<base>/pr-<number>-<commit>`,
+  )
 }
 
 function phaseOf(action: string, conclusion: string | null): RunPhase {

@@ -31,7 +31,7 @@ export async function findReportTarget(
   const repository = { owner: here.owner, repo: here.repo }
   return await callGitHub(inputs.token, async (github) => {
     const pull = await pullOf(github, repository, run, defaultBranch)
-    const baseBranch = pull?.baseBranch ?? defaultBranch
+    const baseBranch = pull?.baseBranch ?? queueBaseOf(run) ?? defaultBranch
     const base = await readBaseFile(github, repository, baseBranch, path)
     const headSha = headOf(run, pull)
     const { name } = parseExperiment(base.text, path)
@@ -56,12 +56,18 @@ export async function findReportTarget(
   })
 }
 
+function queueBaseOf(run: MeasuringRun): string | null {
+  return run.kind === 'last run' ? null : run.queueBase
+}
+
 async function pullOf(
   github: GitHub,
   repository: Repository,
   run: MeasuringRun,
   defaultBranch: string,
 ): Promise<PullRequest | null> {
+  // A merge group may hold several.
+  if (queueBaseOf(run) !== null) return null
   if (run.kind === 'other run') return await findPull(github, repository, run.head, defaultBranch)
   if (run.pullNumber !== null) return await readPull(github, repository, run.pullNumber)
   if (run.kind !== 'this run') return null

@@ -1,6 +1,6 @@
 // Writes the job summary: the Markdown on the workflow run's page.
-import { appendFile, stat } from 'node:fs/promises'
 import { messageOf } from '../../../errors.ts'
+import { appendToCommandFile, sizeOfCommandFile } from '../command-files.ts'
 import type { Surface } from './surface.ts'
 
 /** Over this, GitHub drops the step's whole summary with an error. */
@@ -10,13 +10,12 @@ const CUT_NOTE =
   '\n\n> The rest is cut off: GitHub shows 1 MiB for each step. The artifact has the whole report.\n'
 
 /** Appends to what the step has written so far; cuts at a line's end where the limit asks for it. */
-export async function writeSummary(markdown: string): Promise<Surface> {
-  const path = process.env.GITHUB_STEP_SUMMARY
-  if (!path) return { status: 'skipped', reason: 'no GITHUB_STEP_SUMMARY: not in a workflow' }
+export function writeSummary(markdown: string): Surface {
+  if (!process.env.GITHUB_STEP_SUMMARY)
+    return { status: 'skipped', reason: 'no GITHUB_STEP_SUMMARY: not in a workflow' }
   try {
-    const { size } = await stat(path)
-    const fitting = cutToBytes(`${markdown}\n`, MAX_SUMMARY_BYTES - size)
-    await appendFile(path, fitting)
+    const room = MAX_SUMMARY_BYTES - sizeOfCommandFile('STEP_SUMMARY')
+    appendToCommandFile('STEP_SUMMARY', cutToBytes(`${markdown}\n`, room))
     return { status: 'written' }
   } catch (error) {
     return { status: 'failed', reason: `job summary: ${messageOf(error)}` }

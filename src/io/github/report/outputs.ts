@@ -1,6 +1,6 @@
 // Sets the step's outputs.
-import { setOutput } from '@actions/core'
 import { messageOf } from '../../../errors.ts'
+import { setInCommandFile } from '../command-files.ts'
 import type { Surface } from './surface.ts'
 
 // GitHub allows 1 MB of outputs for a job and counts two bytes per UTF-16 unit. The names count too.
@@ -10,7 +10,6 @@ const MAX_UNITS_PER_OUTPUT = 65_536
 
 /** Long texts are cut, short ones always arrive. Without GITHUB_OUTPUT (the command line) nothing is set. */
 export function writeOutputs(outputs: Readonly<Record<string, string>>): Surface {
-  // @actions/core would print the old `::set-output` command instead, which a later line could imitate.
   if (!process.env.GITHUB_OUTPUT)
     return {
       status: 'skipped',
@@ -28,7 +27,7 @@ function writeShortestFirst(outputs: Readonly<Record<string, string>>): void {
   let unitsLeft = MAX_TOTAL_UNITS - Object.keys(outputs).join('').length
   for (const [name, text] of Object.entries(outputs).toSorted(byLength)) {
     const fitting = text.slice(0, Math.min(MAX_UNITS_PER_OUTPUT, unitsLeft)).toWellFormed()
-    setOutput(name, fitting)
+    setInCommandFile('OUTPUT', name, fitting)
     unitsLeft -= fitting.length
   }
 }

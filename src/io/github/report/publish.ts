@@ -1,6 +1,6 @@
 // Shows a result on GitHub: the comment on the pull request and the check run on the measured commit.
 import type { Acceptance } from '../../../judge/acceptance.ts'
-import { type Combined, isCombinedAcceptable } from '../../../record/combined.ts'
+import { type Combined, isCombinedAcceptable, missedGates } from '../../../record/combined.ts'
 import { renderCombinedSections } from '../../../report/combined.ts'
 import { type CheckReport, concludedCheck, isAccepted } from '../../../report/github/check.ts'
 import { type CommentSection, fitComment } from '../../../report/github/comment.ts'
@@ -74,7 +74,9 @@ async function lookForAcceptance(
   if (pull === null || token === '' || !isCombinedAcceptable(combined))
     return { acceptance: null, warnings: [] }
   try {
-    const acceptance = await callGitHub(token, (github) => findAcceptance(github, place, pull.number, place))
+    const acceptance = await callGitHub(token, (github) =>
+      findAcceptance(github, place, pull.number, { ...place, gates: missedGates(combined) }),
+    )
     return { acceptance, warnings: [] }
   } catch (error) {
     return { acceptance: null, warnings: [`looking for an acceptance: ${explainGitHubError(error)}`] }

@@ -44,6 +44,11 @@ export class LineSplitter {
   }
 
   #endLine(last: Buffer): void {
+    // Nothing to join: of a training that prints millions of short lines, a copy of each would take a whole core.
+    if (this.#partial.length === 0 && !this.#wasCut && last.length <= MAX_LINE_BYTES) {
+      this.#onLine({ bytes: last, wasCut: false })
+      return
+    }
     this.#hold(last)
     const line = { bytes: this.#partial, wasCut: this.#wasCut }
     this.#partial = Buffer.alloc(0)

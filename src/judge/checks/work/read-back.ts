@@ -2,6 +2,7 @@
 import { type Experiment, VARIANTS } from '../../../config/experiment.ts'
 import { comparesRevisions } from '../../../config/revisions/revision-rules.ts'
 import type { RunSummary } from '../../../measure/summary.ts'
+import { ownValue } from '../../../text/own-value.ts'
 import { listed } from '../../../text/wording.ts'
 import { describeDifference } from '../run-differences.ts'
 
@@ -28,13 +29,15 @@ function workKeysOf(runs: readonly RunSummary[]): string[] {
 /** Groups that must have one value each. Another revision may not read back the key yet, or no longer. */
 function comparedRuns(key: string, experiment: Experiment, runs: readonly RunSummary[]): RunSummary[][] {
   const ofVariants = VARIANTS.map((variant) => runs.filter((run) => run.variant === variant))
-  const isUnknown = ofVariants.some((own) => own.every(({ effective }) => effective[key] === undefined))
+  const isUnknown = ofVariants.some((own) =>
+    own.every(({ effective }) => ownValue(effective, key) === undefined),
+  )
   const isEach = experiment.kind === 'recipe' || (comparesRevisions(experiment) && isUnknown)
   return isEach ? ofVariants : [[...runs]]
 }
 
 function textOf(key: string, { effective }: RunSummary): string {
-  return String(effective[key] ?? 'not read back')
+  return String(ownValue(effective, key) ?? 'not read back')
 }
 
 function remedy(key: string, { kind }: Experiment, runs: readonly RunSummary[]): string {

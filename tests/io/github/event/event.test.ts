@@ -4,7 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readWorkflowRun } from '../../../../src/io/github/event/event.ts'
-import { BASE_SHA, dispatchEvent, HEAD_SHA, pullRequestEvent } from '../../../harness/events.ts'
+import {
+  BASE_SHA,
+  dispatchEvent,
+  GROUP_SHA,
+  HEAD_SHA,
+  mergeGroupEvent,
+  pullRequestEvent,
+} from '../../../harness/events.ts'
 
 type Event = ReturnType<typeof pullRequestEvent>
 const MERGE_SHA = 'e'.repeat(40)
@@ -94,4 +101,10 @@ describe('another event', () => {
 
 it('is not in a workflow without a repository', () => {
   expect(readWorkflowRun({})).toMatchObject({ status: 'not-in-a-workflow' })
+})
+
+it('a merge group is about its own head and base, and about no pull request alone', async () => {
+  const run = { pullNumber: null, headSha: GROUP_SHA, baseSha: BASE_SHA, otherBase: null, isOfFork: false }
+  expect(await read(mergeGroupEvent())).toMatchObject({ status: 'complete', run })
+  expect(await read(mergeGroupEvent('release'))).toMatchObject({ run: { otherBase: 'release' } })
 })

@@ -1,0 +1,30 @@
+// Judges again what an artifact holds: by the experiment of the base branch, from the raw metrics.
+import { assess } from '../assess.ts'
+import type { Experiment } from '../config/experiment.ts'
+import { type OtherExperiment, otherExperiment } from '../config/same-work/other-experiment.ts'
+import { readRecorded } from '../io/load/read-recorded.ts'
+import { asInvalid } from '../judge/machine/machine-verdict.ts'
+import type { Result } from '../record/result.ts'
+
+export interface JudgedAgain {
+  readonly result: Result
+  /** In what it was measured otherwise. */
+  readonly other: OtherExperiment
+}
+
+/** Throws a ConfigError for what cannot be read. */
+export async function judgeArtifact(
+  experiment: Experiment,
+  branch: string,
+  resultFile: string,
+): Promise<JudgedAgain> {
+  let recorded = experiment
+  const { request, launched, watched, reevaluation } = await readRecorded(resultFile, (found) => {
+    recorded = found
+    return experiment
+  })
+  const result = assess(request, launched, watched, reevaluation)
+  const other = otherExperiment(experiment, recorded)
+  const reasons = other.reasons.map((reason) => `${reason} than the experiment of ${branch} has`)
+  return { result: { ...result, verdict: asInvalid(result.verdict, reasons) }, other }
+}
