@@ -56,6 +56,7 @@ class OptimizerHook:
         self._calls: dict[int, int] = {}  # of each optimizer in this update
         self._end: Any = None  # of this update, as far as it has come
         self._optimizers: dict[int, Any] = {}
+        self._work: dict[str, str] = {}
         self._in_backward = 0
         self._backward_seen = False
         self._calls_without_backward = 0
@@ -189,6 +190,7 @@ class OptimizerHook:
             if self._recording is None:
                 return
             self._recording.restart_at(self._start)
+            self._work = readback.work_of(self._plain_optimizers())
         self._recording.end_step(self._end, skipped=self._scaler.take())
         self._calls = {}
 
@@ -210,14 +212,21 @@ class OptimizerHook:
         rank, size = ranks_by_environment()
         return OneProcess() if size == 1 else ByFiles(self._folder, rank, size)
 
+    def _plain_optimizers(self) -> list[Any]:
+        return [readback.plain_optimizer(optimizer) for optimizer in self._optimizers.values()]
+
     def _describe(self) -> dict[str, object]:
-        optimizers = [readback.plain_optimizer(optimizer) for optimizer in self._optimizers.values()]
+        optimizers = self._plain_optimizers()
         parameters = readback.parameters_of(optimizers)
         return {
             "seed": readback.initial_seed(),
             "versions": readback.versions(),
             "parameter_count": readback.parameter_count(parameters),
-            "effective": readback.effective(optimizers, parameters, None, self._autocast.seen),
+            "effective": {
+                **readback.effective(optimizers, parameters, None, self._autocast.seen),
+                **self._work,
+            },
+            "work_keys": list(self._work) or None,
             # Nothing tells where a loop evaluates or writes a checkpoint.
             "steps_include": ["evaluation", "checkpoint"],
         }

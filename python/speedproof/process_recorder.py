@@ -8,7 +8,7 @@ from typing import Any
 from speedproof.recorder import Recorder
 from speedproof.recording import say
 
-TWICE = "a second training started in this process, and a record holds one"
+TWICE = "a second training started in this process, and a record holds one. Measure a script that trains once"
 _recorder: Recorder | None = None
 _model: Any = None
 

@@ -67,6 +67,26 @@ def effective(
     return found
 
 
+_OF_UPDATES = ("lr", "weight_decay", "betas", "momentum", "eps")
+
+
+def work_of(optimizers: Sequence[Any]) -> dict[str, str]:
+    """What an update does, whichever kernel does it: to be read before a schedule changes it."""
+    found = {}
+    for name in _OF_UPDATES:
+        values = [
+            # A scheduler keeps what its own is a factor of.
+            group["initial_lr"] if name == "lr" and "initial_lr" in group else group[name]
+            for optimizer in optimizers
+            for group in optimizer.param_groups
+            if name in group
+        ]
+        if values:
+            texts = [str(value.item() if isinstance(value, torch.Tensor) else value) for value in values]
+            found[f"optimizer_{name}"] = ", ".join(dict.fromkeys(texts))
+    return found
+
+
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "torch": str(torch.__version__)}
     if torch.version.cuda and torch.cuda.is_available():

@@ -22,7 +22,7 @@ from speedproof.clock import clock_for
 from speedproof.held_out import HeldOutSet, described
 from speedproof.patches import AutocastWatch, ScalerWatch
 from speedproof.ranks import ByCollective, ByFiles, OneProcess, Ranks, ranks_by_environment
-from speedproof.recording import Recording
+from speedproof.recording import Recording, nothing_recorded
 
 
 class Recorder:
@@ -33,11 +33,12 @@ class Recorder:
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        """folder: where metrics.jsonl goes; by default what SPEEDPROOF_RECORD names."""
+        """folder: where metrics.jsonl goes; by default what SPEEDPROOF_RECORD names.
+
+        Without both it records nothing, so that a script also runs without Speedproof.
+        """
         chosen = folder if folder is not None else os.environ.get("SPEEDPROOF_RECORD")
-        if not chosen:
-            raise ValueError("Recorder needs a folder, or SPEEDPROOF_RECORD in the environment.")
-        self._folder = Path(chosen)
+        self._folder = Path(chosen) if chosen else None
         self._recording: Recording | None = None
         self._scaler, self._autocast = ScalerWatch(), AutocastWatch()
         self._last_step = 0.0
@@ -64,10 +65,14 @@ class Recorder:
         """
         if self._recording is not None:
             raise RuntimeError("This recorder has started already. Make a new one, with a folder of its own.")
+        if self._folder is None:
+            self._recording = nothing_recorded()
+            return self
         optimizers = _as_list(optimizer)
         device = device or next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
         self._scaler.install()
         self._autocast.install()
+        work = readback.work_of(optimizers)
         known = {
             "config": None if config is None else dict(config),
             "config_hash": None if config is None else _hash_of(config),
@@ -76,7 +81,7 @@ class Recorder:
             "evaluation_samples": evaluation_samples,
             "planned_steps": planned_steps,
             "period_steps": period_steps,
-            "work_keys": None if work_keys is None else list(work_keys),
+            "work_keys": [*work, *(work_keys or ())] or None,
         }
 
         def describe() -> dict[str, object]:
@@ -87,7 +92,7 @@ class Recorder:
                 **known,
                 "versions": readback.versions(),
                 "parameter_count": readback.parameter_count(parameters),
-                "effective": {**found, **(effective or {})},
+                "effective": {**found, **work, **(effective or {})},
             }
 
         self._recording = _opened(self._folder, _ranks(self._folder, device), device, describe)
@@ -128,6 +133,8 @@ class Recorder:
     ) -> None:
         """As evaluate, for metrics of any names."""
         running = self._running()
+        if running.is_over:
+            return
         finite = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
         running.between(
             "evaluation",
@@ -232,7 +239,14 @@ def _as_list(optimizer: Any) -> list[Any]:
 
 
 def _hash_of(config: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(dict(config), sort_keys=True, default=str).encode()).hexdigest()
+    try:
+        text = json.dumps(dict(config), sort_keys=True)
+    except TypeError as error:
+        raise TypeError(
+            f"config cannot be written as JSON: {error}. Give plain values, such as "
+            "OmegaConf.to_container(config, resolve=True) of a hydra config."
+        ) from None
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _opened(

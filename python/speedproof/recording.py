@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from speedproof.clock import Clock
+from speedproof.clock import Clock, clock_for
 from speedproof.events import EventWriter
 from speedproof.metrics_file import MetricsFile, write_reason
-from speedproof.ranks import Ranks, Row
+from speedproof.ranks import OneProcess, Ranks, Row
 
 # To write a window and to gather it from all ranks belongs to no step: of short steps it hides a part.
 LEAST_STEPS, MOST_STEPS = 20, 500
@@ -232,6 +232,12 @@ class Recording:
             "peak_memory_reserved_bytes": torch.cuda.max_memory_reserved(self.device),
             "allocation_retries": torch.cuda.memory_stats(self.device)["num_alloc_retries"],
         }
+
+
+def nothing_recorded() -> Recording:
+    """One that is over before it begins."""
+    device = torch.device("cpu")
+    return Recording(Path(), OneProcess(), clock_for(device), device, dict, is_over=True)
 
 
 _left_open: list[tuple[int, Recording]] = []

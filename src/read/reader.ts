@@ -11,6 +11,8 @@ export interface Reader {
   readonly name: string
   /** Of its source, as problems name it: the names of `files` where it is absent. */
   readonly title?: string
+  /** Why the first of `files` may be absent. */
+  readonly absent?: string
   /** Where it has each fact from. */
   readonly facts: Facts
   /** What it reads, as paths in a run's folder. All have to be there; the first is the one that the live view follows. */

@@ -2,7 +2,7 @@
 import { markdownTable } from 'markdown-table'
 import type { Experiment } from '../config/experiment.ts'
 import { ASSUMED_SCATTER, expectedLaunches } from '../judge/looks/expected-launches.ts'
-import { percent, ratio } from '../text/numbers.ts'
+import { number, percent, ratio } from '../text/numbers.ts'
 
 /** Nothing where every launch is made, or none is compared by its time. */
 export function expectedLines(experiment: Experiment): string[] {
@@ -14,7 +14,7 @@ export function expectedLines(experiment: Experiment): string[] {
     `Launches to expect, on average, if runs scatter by ${percent(ASSUMED_SCATTER)} and only ${gate.name} is open`,
     markdownTable([
       ['case', `true ${gate.statistic}`, 'launches'],
-      ...cases.map(({ name, truth, launches }) => [name, ratio(truth), launches.toFixed(1)]),
+      ...cases.map(({ name, truth, launches }) => [name, ratio(truth), number(launches, 3)]),
     ]),
   ]
 }

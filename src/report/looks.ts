@@ -7,7 +7,7 @@ import { looksOf, mayPassAt } from '../plan/looks.ts'
 import { isMeasured } from '../plan/plan.ts'
 import type { Result } from '../record/result.ts'
 import { sumOf } from '../statistics/averages.ts'
-import { confidence, exactPercent, percent } from '../text/numbers.ts'
+import { confidence, exactPercent, percent, rounded } from '../text/numbers.ts'
 
 /** Before the first launch. */
 export function looksPlanned({ design }: Experiment): string[] {
@@ -58,5 +58,5 @@ export function looksTaken({ experiment, runs, notRun }: Result): string[] {
 
 /** Bonferroni. */
 function errorOf(looks: readonly Look[]): string {
-  return exactPercent(Number(sumOf(looks.map(({ pass_level }) => pass_level)).toPrecision(3)))
+  return exactPercent(rounded(sumOf(looks.map(({ pass_level }) => pass_level)), 3))
 }

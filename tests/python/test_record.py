@@ -175,6 +175,8 @@ for _ in range(21):
     assert effective["parameter_dtype"] == "float32"
     assert effective["autocast"] == "bfloat16 on cpu"
     assert effective["compiled"] is False
+    assert effective["optimizer_lr"] == "0.001"
+    assert "optimizer_lr" in events[0]["work_keys"]
 
 
 RANK = """

@@ -233,7 +233,7 @@ dist.init_process_group("gloo")
 recorder = start_recorder({str(tmp_path / "taken")!r}, model=torch.nn.Linear(3, 1))
 assert recorder is None
 dist.all_reduce(torch.ones(1))
-print("trained on", dist.get_rank(), flush=True)
+os.write(1, f"trained on {{dist.get_rank()}}\\n".encode())
 os._exit(0)
 """)
     printed = run_recorded(
@@ -242,3 +242,36 @@ os._exit(0)
     assert "trained on 0" in printed
     assert "trained on 1" in printed
     assert "empty folder" in printed
+
+
+def test_without_speedproof_it_records_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPEEDPROOF_RECORD", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with Recorder() as recorder:
+        recorder.start(model=torch.nn.Linear(1, 1), config={"lr": 0.1})
+        recorder.step(1)
+        with recorder.phase("checkpoint"):
+            recorder.pause()
+        recorder.evaluate(1.0, held_out=torch.ones(2, 2))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_config_is_of_plain_values(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="OmegaConf"):
+        Recorder(tmp_path).start(model=torch.nn.Linear(1, 1), config={"model": object()})
+
+
+def test_what_an_update_does_is_work(tmp_path: Path) -> None:
+    """A scheduler starts at another rate than its own."""
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.25, weight_decay=0.5)
+    torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.1)
+    with Recorder(tmp_path) as recorder:
+        recorder.start(model=model, optimizer=optimizer, work_keys=["mask"], effective={"mask": "causal"})
+        recorder.step(1)
+    start = events_of(tmp_path)[0]
+    assert start["work_keys"] == [
+        *("optimizer_lr", "optimizer_weight_decay", "optimizer_betas", "optimizer_eps", "mask")
+    ]
+    effective = start["effective"]
+    assert (effective["optimizer_lr"], effective["optimizer_weight_decay"]) == ("0.25", "0.5")

@@ -44,7 +44,7 @@ async function sourceProblem(folder: string, reader: Reader): Promise<MetricsPro
   for (const file of reader.files) {
     const problem =
       (reader.collected && (await collectionProblem(folder))) ??
-      (await problemOf(join(folder, file), reader.maxBytes))
+      (await problemOf(join(folder, file), reader.maxBytes, reader.absent))
     if (problem) return problem
   }
   return null
@@ -77,7 +77,11 @@ async function collectionProblem(folder: string): Promise<MetricsProblem | null>
 
 const MAX_PROBLEM_BYTES = 4096
 
-async function problemOf(path: string, maxBytes: number): Promise<MetricsProblem | null> {
+async function problemOf(
+  path: string,
+  maxBytes: number,
+  absent = 'the trainer did not write it into --out, or it was removed',
+): Promise<MetricsProblem | null> {
   const name = basename(path)
   try {
     const status = await lstat(path)
@@ -94,10 +98,7 @@ async function problemOf(path: string, maxBytes: number): Promise<MetricsProblem
     }
   } catch (error) {
     if (!isAbsent(error)) return { kind: 'malformed', message: cannotBeRead(path, error) }
-    return {
-      kind: 'absent',
-      message: `${path} is missing: the trainer did not write it into --out, or it was removed`,
-    }
+    return { kind: 'absent', message: `${path} is missing: ${absent}` }
   }
 }
 

@@ -91,7 +91,7 @@ export function equalWorkProblems(
     ),
     ...misplanned.map(
       (run) =>
-        `${run.runId}: ran with seed ${run.reportedSeed ?? 'unknown'} on ${run.worldSize ?? 'an unknown number of'} processes. Expected: seed ${run.seed} on ${processes}`,
+        `${run.runId}: ran ${unplannedText(run, processes)}. Check how the command line sets it`,
     ),
     ...evaluatedEarlyProblems(whole),
     ...resumed.map(
@@ -107,6 +107,16 @@ export function equalWorkProblems(
 /** A seed may be unknown, and so may be that there is one process; several have to be counted. */
 function isAsPlanned({ reportedSeed, seed, worldSize }: RunSummary, processes: number): boolean {
   return (reportedSeed ?? seed) === seed && (worldSize ?? 1) === processes
+}
+
+function unplannedText({ reportedSeed, seed, worldSize }: RunSummary, processes: number): string {
+  const ran = [
+    ...((reportedSeed ?? seed) === seed ? [] : [`with seed ${reportedSeed}, expected ${seed}`]),
+    ...((worldSize ?? 1) === processes
+      ? []
+      : [`on ${worldSize ?? 'an unknown number of'} processes, expected ${processes}`]),
+  ]
+  return ran.join(' and ')
 }
 
 /** A loss scaler finds its scale by skipping the first few. */

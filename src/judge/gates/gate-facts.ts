@@ -38,11 +38,14 @@ function cannotCarry(fact: Fact, provenance: Provenance): string | null {
     : `where ${fact} come from is unknown`
 }
 
+const REMEDY =
+  'Report data_hash and evaluation_samples, as speedproof.Recorder does, or give the gate severity: info'
+
 /** Samples of a file can be chosen: a set that changed with the batch size once looked like a model better by 2.4%. */
 const SETS: Readonly<Partial<Record<Provenance, string>>> = {
   hashed:
-    'of the held-out set only the files under data: are known, and other samples of them may have been chosen. Report data_hash and evaluation_samples',
-  declared: 'the held-out set is declared, not read back. Report data_hash and evaluation_samples',
+    `of the held-out set only the files under data: are known, and other samples of them may have been chosen. ${REMEDY}`,
+  declared: `the held-out set is declared, not read back. ${REMEDY}`,
   unknown:
-    'the held-out set is unknown, so the two losses may be of other samples. Report data_hash and evaluation_samples',
+    `the held-out set is unknown, so the two losses may be of other samples. ${REMEDY}`,
 }

@@ -10,6 +10,8 @@ import { boundedLines } from '../rows/log-lines.ts'
 import type { EvaluationRow } from '../rows/row.ts'
 import { speedproof } from './speedproof.ts'
 
+const NAME = 'metrics.jsonl'
+
 type Section = SourceOf<'recorder'>
 type Known = Extract<ReadEvent, { where: string }> & { readonly event: Record<string, unknown> }
 
@@ -18,7 +20,8 @@ export function recorder(section: Section): Reader {
   return {
     ...speedproof,
     name: format,
-    title: 'metrics.jsonl',
+    title: NAME,
+    absent: 'the recorder saw no optimizer step. Check that the script trains, and with an optimizer of torch',
     facts: {
       ...speedproof.facts,
       ...(each === undefined ? {} : { samples: 'declared' as const }),
@@ -76,7 +79,7 @@ async function* withPrinted(
   section: Section,
 ): AsyncGenerator<ReadEvent> {
   if (section.patterns === undefined) {
-    yield* events
+    yield* withEvaluations(events)
     return
   }
   const printed: EvaluationRow[] = []
@@ -121,6 +124,23 @@ async function* withPrinted(
       default:
         yield read
     }
+  }
+}
+
+async function* withEvaluations(events: AsyncIterable<ReadEvent>): AsyncGenerator<ReadEvent> {
+  let hasSteps = false
+  let hasEvaluation = false
+  for await (const read of events) {
+    const kind = isKnown(read) ? read.event.event : null
+    hasSteps ||= kind === 'steps'
+    hasEvaluation ||= hasSteps && kind === 'evaluation'
+    if (kind === 'run_end' && isKnown(read) && read.event.status === 'finished' && !hasEvaluation) {
+      const reason =
+        'has no evaluation after a step. Let the script evaluate at its end, call Recorder.evaluate there, or name metrics.patterns.evaluation'
+      yield { problem: problemAt(NAME, 'malformed', reason) }
+      return
+    }
+    yield read
   }
 }
 

@@ -58,7 +58,7 @@ describe('equal work', () => {
   test('needs the number of processes where there are several', () => {
     expect(checkOf('equal work', { worldSize: null })).toMatchObject({
       status: 'failed',
-      detail: expect.stringContaining('an unknown number of processes. Expected: seed 1 on 2'),
+      detail: expect.stringContaining('an unknown number of processes, expected 2'),
     })
     const experiment = anExperiment()
     const alone = { ...experiment, launch: { ...experiment.launch, nproc_per_node: 1 } }
