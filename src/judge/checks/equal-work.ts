@@ -90,8 +90,7 @@ export function equalWorkProblems(
         `${run.runId}: skipped ${run.skippedUpdates} of ${run.attemptedUpdates} updates, which do not train the model. Train longer, or find why its gradients overflow`,
     ),
     ...misplanned.map(
-      (run) =>
-        `${run.runId}: ran ${unplannedText(run, processes)}. Check how the command line sets it`,
+      (run) => `${run.runId}: ran ${unplannedText(run, processes)}. Check how the command line sets it`,
     ),
     ...evaluatedEarlyProblems(whole),
     ...resumed.map(

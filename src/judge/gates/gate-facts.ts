@@ -43,9 +43,7 @@ const REMEDY =
 
 /** Samples of a file can be chosen: a set that changed with the batch size once looked like a model better by 2.4%. */
 const SETS: Readonly<Partial<Record<Provenance, string>>> = {
-  hashed:
-    `of the held-out set only the files under data: are known, and other samples of them may have been chosen. ${REMEDY}`,
+  hashed: `of the held-out set only the files under data: are known, and other samples of them may have been chosen. ${REMEDY}`,
   declared: `the held-out set is declared, not read back. ${REMEDY}`,
-  unknown:
-    `the held-out set is unknown, so the two losses may be of other samples. ${REMEDY}`,
+  unknown: `the held-out set is unknown, so the two losses may be of other samples. ${REMEDY}`,
 }

@@ -21,7 +21,8 @@ export function recorder(section: Section): Reader {
     ...speedproof,
     name: format,
     title: NAME,
-    absent: 'the recorder saw no optimizer step. Check that the script trains, and with an optimizer of torch',
+    absent:
+      'the recorder saw no optimizer step. Check that the script trains, and with an optimizer of torch',
     facts: {
       ...speedproof.facts,
       ...(each === undefined ? {} : { samples: 'declared' as const }),
