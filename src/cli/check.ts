@@ -9,7 +9,7 @@ import { cancelOnSignals } from '../io/system/cancel.ts'
 import { readText } from '../io/system/read-text.ts'
 import { plainText } from '../io/system/sanitize.ts'
 import { checkMetrics } from '../read/check-metrics.ts'
-import { FACTS, type Facts } from '../read/facts.ts'
+import { FACT_NAMES, FACTS } from '../read/facts.ts'
 import type { MetricsRecord } from '../read/metrics-record.ts'
 import { readerOf } from '../read/readers.ts'
 import { medianOf } from '../statistics/averages.ts'
@@ -85,16 +85,12 @@ function foundLines({ steps, evaluations, end, facts, start }: MetricsRecord): s
       ? [`evaluations: ${evaluations.length}, the last after step ${last.step}: ${losses(last)}`]
       : []),
     ...(start?.world_size === undefined ? [] : [`processes: ${start.world_size}`]),
-    `known: ${known.map((fact) => `${nameOf(fact)} (${facts[fact]})`).join(', ')}`,
-    ...(unknown.length === 0 ? [] : [`unknown: ${unknown.map(nameOf).join(', ')}`]),
+    `known: ${known.map((fact) => `${FACT_NAMES[fact]} (${facts[fact]})`).join(', ')}`,
+    ...(unknown.length === 0 ? [] : [`unknown: ${unknown.map((fact) => FACT_NAMES[fact]).join(', ')}`]),
   ]
 }
 
 function losses({ val_loss, metrics = {} }: MetricsRecord['evaluations'][number]): string {
   const numbers = Object.entries({ val_loss, ...metrics })
   return numbers.map(([name, value]) => `${name} ${number(value)}`).join(', ')
-}
-
-function nameOf(fact: keyof Facts): string {
-  return fact.replaceAll('_', ' ')
 }

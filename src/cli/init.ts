@@ -94,7 +94,7 @@ async function writeAndCheck(choices: Choices, flags: InitFlags): Promise<void> 
   parseExperiment(text, experimentFile)
   const labels = labelsOf(flags.labels)
   const example = await readText(join(packageRoot(), 'examples', WORKFLOW_EXAMPLE), WORKFLOW_EXAMPLE)
-  const workflow = workflowText(example, { experimentFile, python: choices.python, labels })
+  const workflow = workflowText(example, { experimentFile, labels })
   await write(experimentFile, text, flags)
   const hasWorkflow = existsSync(WORKFLOW) && !flags.force
   if (hasWorkflow)

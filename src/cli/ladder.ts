@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { positiveDecimal } from '../config/overrides/overrides.ts'
 import { parseSetFlags } from '../config/overrides/set-flags.ts'
+import { numberTextsOfFlags } from '../config/parse/number-texts.ts'
 import { ConfigError } from '../errors.ts'
 import { ProgressView } from '../io/run/progress.ts'
 import { cancelOnSignals } from '../io/system/cancel.ts'
@@ -94,6 +95,7 @@ function jobOf(experiment: string | undefined, flags: LadderFlags): LadderJob {
     ...inputsOf(orDefaultExperiment(experiment === undefined ? [] : [experiment]), flags),
     outDirectory: resolve(flags.out),
     settings: parseSetFlags(flags.set),
+    numberTexts: numberTextsOfFlags(flags.set),
     deadlineMilliseconds: minutes * 60_000,
     resume: flags.resume === true,
     retry: flags.retry === true,

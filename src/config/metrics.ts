@@ -103,7 +103,7 @@ const formats = [
     file: file.optional().describe('Without it, what the training prints.'),
     patterns: mapping({
       step: pattern(STEP_GROUPS, ['step']).describe(
-        'Regular expression of a line for each step. Named groups: step, and any of step_seconds, samples, train_loss.',
+        'Regular expression (RE2) of a line for each step. Named groups: step, and any of step_seconds, samples, train_loss.',
       ),
       evaluation: evaluationPattern,
       checkpoint: pattern([], [])

@@ -51,11 +51,14 @@ export function experimentText(choices: Choices): string {
   ].join('\n')
 }
 
+/** Without them, a file in the owner's home folder would decide, which is not on the runner. */
+const PRECISION = ['--mixed_precision', 'no', '--dynamo_backend', 'no']
+
 function launcher(framework: Framework, processes: number): string[] {
   if (framework === 'accelerate')
     return [
       ...['{python}', '-m', 'accelerate.commands.launch', '--num_processes', '{nproc}'],
-      ...['--num_machines', '1', '--mixed_precision', 'no', '--dynamo_backend', 'no'],
+      ...['--num_machines', '1', ...PRECISION],
     ]
   return processes === 1
     ? ['{python}']
@@ -85,11 +88,14 @@ export function tellsLoss(framework: Framework, source: string): boolean {
 export function missingOf({ source, framework, script }: Choices): string[] {
   const { missing }: ScriptWords = scriptWords(source, framework)
   const placeholders = { seed: '{seed}', 'output folder': '{out}' } as const
-  return missing.map(
+  const ofScript = missing.map(
     (what) =>
       `${script}: no argument for its ${what} was found. If it has one, add it to launch.command with ${placeholders[what]}`,
   )
+  return framework === 'accelerate' ? [...ofScript, REPLACED] : ofScript
 }
+
+const REPLACED = `launch.command has ${PRECISION.join(' ')}, which replace the settings of your accelerate config. If that says bf16, for instance, change them`
 
 /** As an item of a list or mapping in brackets: quoted where YAML needs it. */
 function flow(text: string): string {

@@ -14,8 +14,9 @@ export function nextLines({ experimentFile, workflowFile, labels, base }: Writte
   return [
     `1. speedproof try ${file}: one launch of each variant, and all that is wrong at once`,
     `2. speedproof run ${file}: measures and prints the table`,
-    `3. Commit ${experimentFile} and ${workflowFile} to the default branch`,
-    `4. Make the label gpu, and register a runner with the labels ${labels.join(', ')} whose python: has torch`,
-    '5. Set the label gpu on a pull request: a check and a comment bring the verdict',
+    `3. Set python: in both jobs of ${workflowFile} to the runner's own interpreter with torch`,
+    `4. Commit ${experimentFile} and ${workflowFile} to the default branch`,
+    `5. Make the label gpu, and register a runner with the labels ${labels.join(', ')}`,
+    '6. Set the label gpu on a pull request: a check and a comment bring the verdict',
   ]
 }

@@ -1,17 +1,18 @@
-// The workflow that measures a pull request with a label: the example, with this experiment, interpreter and runner in it.
+// The workflow that measures a pull request with a label: the example, with this experiment and runner in it.
 
 export interface WorkflowChoices {
   readonly experimentFile: string
-  readonly python: string
   /** Of the runner. */
   readonly labels: readonly string[]
 }
 
-/** `example`: the text of examples/workflows/gpu-on-label.yml. */
-export function workflowText(example: string, { experimentFile, python, labels }: WorkflowChoices): string {
+/**
+ * `example`: the text of examples/workflows/gpu-on-label.yml. Its interpreter stays: that of this machine is not on the
+ * runner.
+ */
+export function workflowText(example: string, { experimentFile, labels }: WorkflowChoices): string {
   return [
     [/configs\/experiments\/my-change\.yaml/g, experimentFile],
-    [/\/opt\/torch\/bin\/python/g, /^[\w./+-]+$/.test(python) ? python : JSON.stringify(python)],
     [/\[self-hosted, gpu\]/g, `[${labels.join(', ')}]`],
     [/Copy to \.github\/workflows\/, make the label/g, 'Make the label'],
   ].reduce((text, [place, value]) => replaced(text, place as RegExp, value as string), example)

@@ -224,10 +224,11 @@ function identity({ id, purpose, variant, block, seed }: PlannedRun) {
   return { runId: id, purpose, variant, block, seed }
 }
 
-/** One for all, or those of different sets in their order. */
+/** That of the last evaluation, from which the held-out numbers are; then those of other sets, as they came. */
 function hashOf(evaluations: CompleteMetrics['evaluations']): string | null {
-  const hashes = new Set(evaluations.map(({ data_hash }) => data_hash).filter((hash) => hash !== undefined))
-  return hashes.size === 0 ? null : [...hashes].join(', ')
+  const hashes = evaluations.map(({ data_hash }) => data_hash ?? null)
+  if (hashes.every((hash) => hash === null)) return null
+  return [...new Set([hashes.at(-1), ...hashes])].map((hash) => hash ?? 'not reported').join(', ')
 }
 
 /** Math.max(...) would overflow the stack on some hundred thousand numbers. */

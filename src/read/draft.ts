@@ -234,7 +234,7 @@ export function problemsAtEnd({ name, start, end, steps, evaluations, readerFact
   ]
 }
 
-/** Of a training that diverged these are not numbers. */
+/** What is no finite number where a training has diverged. */
 const DIVERGING = ['val_loss', 'train_loss', 'metrics']
 
 export function schemaProblem(issue: Issue, event: unknown, where: string): MetricsProblem {

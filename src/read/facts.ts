@@ -24,7 +24,8 @@ export const PROVENANCES = [
   'declared', // in the experiment
   'unknown',
 ] as const
-/** In plain words. */
+
+/** As people read them. */
 export const FACT_NAMES: Readonly<Record<Fact, string>> = {
   step_seconds: 'step seconds',
   samples: 'samples',

@@ -33,6 +33,42 @@ export function parseJsonLine(
   }
 }
 
+/** Of a file that is not of our contract: a number that is none, as Python writes it, is text, and wrong only where it is read. */
+export function parseForeignJson(text: string, words: Parameters<typeof parseJsonLine>[1]): JsonLine {
+  const parsed = parseJsonLine(text, words)
+  if (parsed.status !== 'not-finite') return parsed
+  try {
+    return { status: 'parsed', json: parseBounded(withNonFiniteAsText(text), LINE_LIMITS) }
+  } catch {
+    return parsed
+  }
+}
+
+/** By hand over strings, since on a long text a regular expression for them can take too long. */
+function withNonFiniteAsText(text: string): string {
+  const tokens = /"|-?(?:NaN|Infinity)/g
+  const parts: string[] = []
+  let copied = 0
+  for (let token = tokens.exec(text); token !== null; token = tokens.exec(text)) {
+    if (token[0] === '"') {
+      tokens.lastIndex = endOfString(text, token.index)
+      continue
+    }
+    parts.push(text.slice(copied, token.index), `"${token[0]}"`)
+    copied = tokens.lastIndex
+  }
+  return [...parts, text.slice(copied)].join('')
+}
+
+/** Right behind the quotation mark that ends it. */
+function endOfString(text: string, start: number): number {
+  for (let index = start + 1; index < text.length; index += 1) {
+    if (text[index] === '\\') index += 1
+    else if (text[index] === '"') return index + 1
+  }
+  return text.length
+}
+
 /** Of a value, or of the list that it stands in, as `key: `; empty where it cannot be told. */
 function keyBefore(line: string, position: number): string {
   const end = line.lastIndexOf('":', position)

@@ -36,7 +36,7 @@ export const COLLECTION_PROBLEM = 'source/problem.txt'
 
 /** Where a file of a reader comes from. It gets a name of ours, so that no other job needs to look for it. */
 export interface Collected {
-  /** The one of `files`. */
+  /** Which of `files` is made. */
   readonly target: string
   /** In the run's folder: `*` is a part of one name, `**` any folders. A plain path where it has neither. */
   readonly pattern: string

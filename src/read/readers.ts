@@ -6,9 +6,9 @@ import { jsonl } from './sources/jsonl.ts'
 import { lightningCsv } from './sources/lightning-csv.ts'
 import { log } from './sources/log.ts'
 import { recorder } from './sources/recorder.ts'
+import { speedproof } from './sources/speedproof.ts'
 import { tensorboard } from './sources/tensorboard.ts'
 import { wandbOffline } from './sources/wandb-offline.ts'
-import { speedproof } from './speedproof.ts'
 
 export function readerOf(source: MetricsSource): Reader {
   switch (source.format) {

@@ -47,7 +47,7 @@ test('a whole file is told by what it holds', async () => {
     expect.stringMatching(/^evaluations: 1, the last after step 40: val_loss 0\.02/),
     'processes: 2',
     expect.stringMatching(/^known: step seconds \(reported\), samples \(reported\)/),
-    expect.stringMatching(/^unknown: memory$/),
+    expect.stringMatching(/^unknown: peak memory$/),
   ])
 })
 
@@ -88,12 +88,29 @@ test('an experiment or a format says how to read it', async () => {
   const rows = '{"n": 1, "dt": 0.5}\n{"n": 1, "loss": 2}\n'
   const { lines } = await checked(rows, '--experiment', join(folder, 'x.yaml'))
   expect(lines[0]).toMatch(/no problem found, read as jsonl/)
-  expect(lines.at(-1)).toMatch(/^unknown: samples, held out set/)
+  expect(lines.at(-1)).toMatch(/^unknown: samples, held-out set/)
   const csv = await checked('step,val_loss\n0,2\n', '--format', 'lightning-csv')
   expect(csv.lines.slice(0, 2)).toEqual([
     expect.stringMatching(/no problem found, read as lightning-csv/),
     'steps: 1, without their durations',
   ])
+})
+
+test('a metrics file outside of a run lacks what the training printed', async () => {
+  const folder = await aFolder()
+  const patterns = "patterns: { evaluation: 'step (?<step>\\d+): (?<val_loss>\\S+)' }"
+  const recorder = EXPERIMENT.replace(/metrics: .*/, `metrics: { format: recorder, ${patterns} }`)
+  await writeFile(join(folder, 'x.yaml'), recorder)
+  const run = join(folder, 'run')
+  for (const part of ['trainer', 'source']) await mkdir(join(run, part), { recursive: true })
+  const file = join(run, 'trainer', 'metrics.jsonl')
+  await writeFile(file, LINES.filter((line) => !line.includes('"evaluation"')).join('\n'))
+  const flags = ['--experiment', join(folder, 'x.yaml')]
+  await expect(check(file, ...flags)).rejects.toThrow(
+    /source\/printed\.txt: is missing.*metrics\.patterns.*Name the metrics\.jsonl in the folder of a run/,
+  )
+  await writeFile(join(run, 'source', 'printed.txt'), 'step 40: 0.5\n')
+  expect((await check(file, ...flags)).lines[0]).toMatch(/no problem found, read as recorder/)
 })
 
 test('what cannot be read is refused with the way out', async () => {

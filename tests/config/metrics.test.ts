@@ -52,22 +52,25 @@ describe('a pattern', () => {
     "\\{'loss': (?<train_loss>[^,]+), .*'step': (?P<step>\\d+)",
     'iter (?<step>\\d+)(?: of \\d+)?: (?:took )?(?<step_seconds>[\\d.]+)',
     '(?<step>\\d+) [a|b(c+)+]*',
+    '(?<step>\\d+)(?:a|(b+)*)+$',
+    '.*.*.*.*(?<step>\\d+)',
   ])('may be %s', (step) => {
     expect(parsed(withStep(step))).toMatchObject({ patterns: { step } })
   })
 
   test.each([
-    ['(?<step>', /patterns\.step: got .*a regular expression \(/],
+    ['(?<step>', /patterns\.step: got .*a regular expression that .*missing/],
     ['iter (\\d+)', /patterns\.step: got .*a group \(\?<step>/],
     [
       '(?<step>\\d+) (?<loss>\\S+)',
       /only the groups step, step_seconds, samples, train_loss in it, but there is loss/,
     ],
-    ['(?<step>\\d+)(a+)+$', /no repeated group that itself holds a repetition/],
-    ['(?<step>\\d+)(?:a|a)*$', /no repeated group that itself holds a repetition or a choice/],
-    ['(?<step>\\d+)((a*)b?){2,}', /no repeated group/],
-    ['.*.*.*.*(?<step>\\d+)', /at most 3 of \.\* or \.\+/],
-    ['(?<step>\\d+) \\1', /no back-reference/],
+    ['(?<step>\\d+) \\1', /RE2.* back-references.*\\1/],
+    ['(?P<step>\\d+) (?P=step)', /RE2.* back-references/],
+    ['(?<=step )(?<step>\\d+)', /RE2.* look-around.*\(\?<=/],
+    ['(?<step>\\d+)(?! of)', /RE2.* look-around.*\(\?!/],
+    ['(?<step>\\d+)(?:\\w{1,50}){1,50}', /RE2.*repeat count/],
+    ['(?<step>\\d+)(?:(?:\\w?){30}){30}', /a shorter regular expression, or one with smaller numbers/],
   ])('may not be %s', (step, told) => {
     expect(refused(withStep(step))).toMatch(told)
   })

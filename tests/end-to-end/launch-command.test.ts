@@ -48,6 +48,15 @@ it('a plain Python trainer with flags and no config file passes', async () => {
   expect((await speedproof(folder, 'analyze', 'out/result.json')).exitCode).toBe(0)
 })
 
+it('a number is a flag as the experiment writes it', async () => {
+  const folder = await byFlags({ trainer: { speed_keys: ['fast', 'dropout'] } })
+  const file = join(folder, EXPERIMENT_FILE)
+  const experiment = await readFile(file, 'utf8')
+  await writeFile(file, experiment.replace(/( +)fast: true/, '$&\n$1dropout: 0.0'))
+  const planned = await speedproof(folder, 'plan', EXPERIMENT_FILE)
+  expect(planned.stdout).toContain('flags.py --fast=True --dropout=0.0 --out_dir=')
+})
+
 it('a setting that is no speed key is refused before a launch', async () => {
   const { exitCode, stderr } = await speedproof(
     await byFlags({ optimized: { set: { fast: true, steps: 30 } } }),

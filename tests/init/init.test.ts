@@ -7,6 +7,7 @@ import { parseExperiment } from '../../src/config/parse-experiment.ts'
 import { ConfigError } from '../../src/errors.ts'
 import { type Choices, experimentText, missingOf } from '../../src/init/experiment-text.ts'
 import { FRAMEWORKS, frameworkOf, imports } from '../../src/init/frameworks.ts'
+import { nextLines } from '../../src/init/next-lines.ts'
 import { scriptWords } from '../../src/init/script-words.ts'
 import { parseSwitch } from '../../src/init/switches.ts'
 import { workflowText } from '../../src/init/workflow-text.ts'
@@ -95,6 +96,20 @@ test('what no argument was found for is said', () => {
   expect(missingOf(choicesOf(''))).toHaveLength(2)
 })
 
+test('what replaces the config of accelerate is said', () => {
+  const choices = choicesOf('from accelerate import Accelerator\n')
+  const { command = [] } = experimentOf(choices).launch
+  const replacing = command.slice(command.indexOf('--mixed_precision'), command.indexOf('train.py')).join(' ')
+  expect(replacing).toBe('--mixed_precision no --dynamo_backend no')
+  expect(missingOf(choices)).toContainEqual(expect.stringMatching(`${replacing}.*accelerate config`))
+  expect(missingOf(choicesOf('import torch\n')).join()).not.toContain('accelerate')
+})
+
+test('the interpreter of the runner has to be named', () => {
+  const lines = nextLines({ experimentFile: 'x.yaml', workflowFile: 'w.yml', labels: ['gpu'], base: null })
+  expect(lines).toContainEqual(expect.stringMatching(/python: .* w\.yml .*runner/))
+})
+
 test('a change in the code compares with the merge base', () => {
   const { kind, variants } = experimentOf(choicesOf(''))
   expect([kind, variants.baseline.revision, variants.optimized.revision]).toEqual([
@@ -108,23 +123,22 @@ test.each(['fast', 'fast=1', 'fast=1:', '=1:2', 'fast=1:2:3'])('--switch %s is r
   expect(() => parseSwitch(text)).toThrow(ConfigError)
 })
 
-test('the workflow is the example with experiment, interpreter and labels in it', () => {
-  const text = workflowText(read('workflows/gpu-on-label.yml'), {
-    ...{
-      experimentFile: 'configs/experiments/x.yaml',
-      python: '/a b/python',
-      labels: ['self-hosted', 'h100'],
-    },
+test('the workflow is the example with experiment and labels in it, and keeps the interpreter of a runner', () => {
+  const example = read('workflows/gpu-on-label.yml')
+  const { python } = parse(example).jobs.report.with
+  const text = workflowText(example, {
+    experimentFile: 'configs/experiments/x.yaml',
+    labels: ['self-hosted', 'h100'],
   })
   const { jobs } = parse(text)
-  const inputs = { experiment: 'configs/experiments/x.yaml', python: '/a b/python' }
+  const inputs = { experiment: 'configs/experiments/x.yaml', python }
   expect(jobs.measure['runs-on']).toEqual(['self-hosted', 'h100'])
   expect(jobs.measure.steps.at(-1).with).toMatchObject(inputs)
   expect(jobs.report.with).toEqual(inputs)
 })
 
 test('an example that lacks a place is no template', () => {
-  expect(() => workflowText('', { experimentFile: 'x', python: 'x', labels: [] })).toThrow()
+  expect(() => workflowText('', { experimentFile: 'x', labels: [] })).toThrow()
 })
 
 test('the README shows what it writes for a Hugging Face script', () => {

@@ -266,6 +266,22 @@ describe('a summary', () => {
     })
   })
 
+  test('has the hash of the held-out set of its last evaluation first', async () => {
+    const hashOf = async (hashes: readonly (string | undefined)[]) => {
+      const run = await aFinishedRun()
+      const [last] = run.metrics.evaluations
+      if (!last) throw new Error('no evaluation')
+      const evaluations = hashes.map((data_hash) => ({ ...last, data_hash }))
+      return summarizeRuns([{ ...run, metrics: { ...run.metrics, evaluations } }])[0]?.evaluationHash
+    }
+    expect(await hashOf(['a', 'a'])).toBe('a')
+    expect(await hashOf(['a', 'b', 'c'])).toBe('c, a, b')
+    // The same two sets, and another one at the end.
+    expect(await hashOf(['a', 'b', 'a'])).not.toBe(await hashOf(['a', 'b']))
+    expect(await hashOf(['a', undefined])).not.toBe(await hashOf(['a', 'a']))
+    expect(await hashOf([undefined, undefined])).toBeNull()
+  })
+
   test('has the peak memory of the worst rank, and none without a GPU', async () => {
     const { metrics } = await summaryOf({ end: { peak_memory_reserved_bytes: [3e9, 5e9] } })
     expect(metrics.peak_memory_reserved_bytes).toBe(5e9)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { piecesOf } from '../../src/read/lines.ts'
 import { readMetrics } from '../../src/read/read-metrics.ts'
 import type { Reader } from '../../src/read/reader.ts'
-import { speedproof } from '../../src/read/speedproof.ts'
+import { speedproof } from '../../src/read/sources/speedproof.ts'
 import { type MetricsDifference, metricsLines, readMetricsLines } from '../fixtures/builders.ts'
 
 const NOTHING_KNOWN = {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { checkMetrics } from '../../src/read/check-metrics.ts'
 import { readMetrics } from '../../src/read/read-metrics.ts'
-import { speedproof } from '../../src/read/speedproof.ts'
+import { speedproof } from '../../src/read/sources/speedproof.ts'
 
 const REASON = 'the optimizer step is captured in a CUDA graph. Use Recorder'
 const START = { event: 'run_start', schema_version: 1, seed: 1, world_size: 1 }

@@ -1,4 +1,4 @@
-// TOML configs: integers and floats stay apart, comments are lost where a value is changed.
+// TOML configs: integers and floats stay apart. A file in which a value is changed loses all of its comments.
 import { parse, stringify, TomlDate, TomlError } from 'smol-toml'
 import { ConfigError } from '../../errors.ts'
 import type { SettingValue } from '../parse/mapping.ts'

@@ -1,6 +1,7 @@
 // Settings as words of a command line, by the pattern trainer.arguments: --{key}={value}, --{key} {value}, {key}={value}.
 import { ConfigError } from '../../errors.ts'
 import type { Settings, SettingValue } from '../parse/mapping.ts'
+import { type NumberTexts, numberText } from '../parse/number-texts.ts'
 import { keyPath } from '../parse/setting-key.ts'
 import { isMapping } from '../same-work/differences.ts'
 import { filledIn, placeholdersIn } from './placeholders.ts'
@@ -13,30 +14,30 @@ export function patternProblem(pattern: string): string | null {
 }
 
 /** Throws a ConfigError that names the setting for a value that no word can be made of. */
-export function flagsOf(pattern: string, settings: Settings): string[] {
+export function flagsOf(pattern: string, settings: Settings, texts: NumberTexts = new Map()): string[] {
   const words = pattern.trim().split(/\s+/)
   return Object.entries(settings).flatMap(([name, value]) => {
     const key = keyPath(name).join('.')
     return words.flatMap((word) => {
       // argparse takes the items of a list (nargs) as words.
-      if (word === '{value}' && Array.isArray(value)) return value.map((item) => textOf(item, name))
-      return [filledIn(word, { key, value: textOf(value, name) })]
+      if (word === '{value}' && Array.isArray(value)) return value.map((item) => textOf(item, name, texts))
+      return [filledIn(word, { key, value: textOf(value, name, texts) })]
     })
   })
 }
 
 /** As Python writes it: argparse and hydra read True and true alike, a literal_eval only True. */
-function textOf(value: SettingValue, name: string): string {
+function textOf(value: SettingValue, name: string, texts: NumberTexts): string {
   if (typeof value === 'string') return value
-  if (Array.isArray(value)) return `[${value.map((item) => literalOf(item, name)).join(',')}]`
-  return literalOf(value, name)
+  if (Array.isArray(value)) return `[${value.map((item) => literalOf(item, name, texts)).join(',')}]`
+  return literalOf(value, name, texts)
 }
 
 /** A text within a list is in quotes, which Python and hydra read. */
-function literalOf(value: SettingValue, name: string): string {
+function literalOf(value: SettingValue, name: string, texts: NumberTexts): string {
   if (typeof value === 'boolean') return value ? 'True' : 'False'
-  if (typeof value === 'number') return String(value)
-  if (Array.isArray(value)) return textOf(value, name)
+  if (typeof value === 'number') return numberText(texts, name, value)
+  if (Array.isArray(value)) return textOf(value, name, texts)
   if (typeof value === 'string') return JSON.stringify(value)
   const what = isMapping(value) ? 'a mapping' : 'null'
   const remedy = isMapping(value)

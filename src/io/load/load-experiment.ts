@@ -5,6 +5,7 @@ import { type Experiment, VARIANTS } from '../../config/experiment.ts'
 import type { LaunchInputs } from '../../config/launch/trainer-input.ts'
 import type { OverrideName } from '../../config/overrides/overrides.ts'
 import { unusedOverrides } from '../../config/overrides/unused-overrides.ts'
+import { type NumberTexts, numberTextsOf } from '../../config/parse/number-texts.ts'
 import { parseExperiment } from '../../config/parse-experiment.ts'
 import { refuseForbiddenDifferences, refuseIdentical } from '../../config/same-work/same-work.ts'
 import { ConfigError } from '../../errors.ts'
@@ -37,6 +38,8 @@ export interface Loaded extends AsyncDisposable {
   readonly places: VariantPlaces
   /** Of the launches; what is measured has the settings of the request. */
   readonly inputs: LaunchInputs
+  /** Of the experiment file. */
+  readonly numberTexts: NumberTexts
   /** For its results. */
   readonly directory: string
   /** Of those that were given: what changes nothing in this experiment. */
@@ -61,9 +64,10 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
   )
   await requireData(experiment.data ?? [], places)
   for (const variant of VARIANTS) await checkProgram(experiment, variant, places[variant], cancelled)
+  const numberTexts = numberTextsOf(text)
   const resolved = async (asked: Experiment) => ({
-    baseline: await resolveConfig(asked, 'baseline', places.baseline, cancelled),
-    optimized: await resolveConfig(asked, 'optimized', places.optimized, cancelled),
+    baseline: await resolveConfig(asked, 'baseline', places.baseline, numberTexts, cancelled),
+    optimized: await resolveConfig(asked, 'optimized', places.optimized, numberTexts, cancelled),
   })
   const measured = await resolved(experiment)
   const configs = { baseline: measured.baseline.settings, optimized: measured.optimized.settings }
@@ -93,6 +97,7 @@ export async function loadExperiment(source: ExperimentSource): Promise<Loaded> 
       attempt: attemptOf(process.env.GITHUB_RUN_ATTEMPT),
     },
     places,
+    numberTexts,
     inputs: { 'warm-up': ofWarmUps, measured },
     directory,
     unused: unusedOverrides(overrides, experiment, text),

@@ -13,6 +13,7 @@ import {
 import { flagsOf } from '../../config/launch/flags.ts'
 import type { TrainerInput } from '../../config/launch/trainer-input.ts'
 import type { Settings } from '../../config/parse/mapping.ts'
+import type { NumberTexts } from '../../config/parse/number-texts.ts'
 import { isMapping } from '../../config/same-work/differences.ts'
 import { OPAQUE_FILE } from '../../config/same-work/opaque-file.ts'
 import type { TrainerConfig } from '../../config/same-work/same-work.ts'
@@ -31,6 +32,7 @@ export async function resolveConfig(
   experiment: Experiment,
   variant: Variant,
   place: VariantPlace,
+  texts: NumberTexts,
   cancelled: AbortSignal,
 ): Promise<TrainerInput> {
   const { config, set } = experiment.variants[variant]
@@ -42,7 +44,7 @@ export async function resolveConfig(
     return { settings, file: { name: 'config.json', content }, flags: [] }
   }
   const where = `variants.${variant}.set`
-  const flags = pattern === undefined ? [] : namingSet(where, () => flagsOf(pattern, set))
+  const flags = pattern === undefined ? [] : namingSet(where, () => flagsOf(pattern, set, texts))
   if (config === undefined) return { settings: withSettings({}, set, where), file: null, flags }
   const read = await readConfig(config, `variants.${variant}.config: ${config}`, place)
   const settings = withSettings(read.settings, set, where, config)

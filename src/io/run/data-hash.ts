@@ -44,10 +44,10 @@ export async function hashData(
       for (const file of (await filesIn(path, folder).catch((error: unknown) => failing(path, error))) ?? [
         path,
       ]) {
-        if (cancelled.aborted) return null
-        const content = await contentHash(resolve(folder, file), known).catch((error: unknown) =>
-          failing(file, error),
+        const content = await contentHash(resolve(folder, file), known, cancelled).catch((error: unknown) =>
+          cancelled.aborted ? null : failing(file, error),
         )
+        if (cancelled.aborted) return null
         files.set(file, content ?? 'unreadable')
       }
     }
@@ -102,12 +102,13 @@ async function filesIn(
   return files
 }
 
-async function contentHash(place: string, known: Map<string, string>): Promise<string> {
+/** Throws on a cancel: one file may be terabytes. */
+async function contentHash(place: string, known: Map<string, string>, signal: AbortSignal): Promise<string> {
   const real = await realpath(place)
   const earlier = known.get(real)
   if (earlier !== undefined) return earlier
   const hash = createHash('sha256')
-  for await (const chunk of createReadStream(real)) hash.update(chunk)
+  for await (const chunk of createReadStream(real, { signal })) hash.update(chunk)
   const content = hash.digest('hex')
   known.set(real, content)
   return content

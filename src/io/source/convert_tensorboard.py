@@ -8,6 +8,7 @@ training.
 """
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -74,13 +75,18 @@ def write(rows: list[dict], target: Path, max_bytes: int) -> int:
     written = 0
     with target.open("x", encoding="utf-8") as file:
         for row in rows:
-            line = json.dumps(row) + "\n"
+            line = json.dumps(row | {"value": finite_or_text(row["value"])}) + "\n"
             written += len(line)
             if written > max_bytes:
                 print(f"more than {max_bytes} bytes of scalars; write fewer of them", file=sys.stderr)
                 return 1
             file.write(line)
     return 0
+
+
+def finite_or_text(value: float | None) -> float | str | None:
+    """JSON has no number that is not finite, and the reader knows what the text means."""
+    return value if value is None or math.isfinite(value) else str(value)
 
 
 if __name__ == "__main__":

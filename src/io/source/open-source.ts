@@ -1,5 +1,5 @@
 // Opens a metrics file that a person names: as its reader gets it, converted first where that is needed.
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream, existsSync, type Stats, statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -24,12 +24,23 @@ export async function openSource(
   const isRaw = reader.collected?.converter && (status.isDirectory() || RAW_SOURCE.test(path))
   if (isRaw) return await converted(status.isDirectory() ? path : dirname(path), reader, python, cancelled)
   if (status.isDirectory()) throw new ConfigError(`${path}: is a folder; name the metrics file in it`)
-  if (!status.isFile()) throw new ConfigError(`${path}: is not a regular file`)
-  if (status.size > reader.maxBytes)
-    throw new ConfigError(`${path}: has ${status.size} bytes, expected at most ${reader.maxBytes}`)
+  requireReadable(path, status, reader)
   // Of a run, what a reader needs besides lies in the folder of the run.
   const fileOf = (name: string) => (name === reader.files[0] ? path : join(dirname(path), '..', name))
+  for (const file of reader.files.slice(1).map(fileOf)) {
+    if (!existsSync(file))
+      throw new ConfigError(
+        `${file}: is missing, and ${reader.name} reads it as well, by metrics.patterns. Name the ${basename(reader.files[0])} in the folder of a run, such as out/runs/01-warm-up-baseline/${reader.files[0]}`,
+      )
+    requireReadable(file, statusOf(file), reader)
+  }
   return { source: (name) => createReadStream(fileOf(name)), [Symbol.asyncDispose]: async () => {} }
+}
+
+function requireReadable(path: string, status: Stats, { maxBytes }: Reader): void {
+  if (!status.isFile()) throw new ConfigError(`${path}: is not a regular file`)
+  if (status.size > maxBytes)
+    throw new ConfigError(`${path}: has ${status.size} bytes, expected at most ${maxBytes}`)
 }
 
 async function converted(
@@ -59,7 +70,7 @@ async function converted(
   return { source: () => createReadStream(target), [Symbol.asyncDispose]: remove }
 }
 
-function statusOf(path: string) {
+function statusOf(path: string): Stats {
   try {
     return statSync(path)
   } catch (error) {

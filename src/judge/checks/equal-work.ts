@@ -66,7 +66,7 @@ export function equalWorkProblems(
     describeDifference('parameter counts', runs, (run) => run.parameterCount),
     describeDifference('data hashes', runs, (run) => run.dataHash),
     describeDifference('held-out samples', runs, (run) => run.evaluationSamples),
-    describeDifference('hashes of the held-out set', runs, (run) => run.evaluationHash),
+    otherHeldOutSet(runs),
   ]
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
   const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
@@ -123,12 +123,29 @@ const MOST_SKIPPED = 0.1
 
 /** Steps of other samples would make the warm-up longer, and hide slow ones in it; their order may go by the seed. */
 function unequalWarmUp(runs: readonly RunSummary[]): string | null {
-  const blocks = [...Map.groupBy(runs, ({ block }) => block).values()]
-  const problems = blocks.map((block) =>
+  return differenceInBlock('steps for the samples of the warm-up', runs, (run) => run.warmUpSteps)
+}
+
+/** Each block has a seed, by which an evaluation may well draw: what it masks, for instance. */
+function otherHeldOutSet(runs: readonly RunSummary[]): string | null {
+  const problem = differenceInBlock('hashes of the held-out set', runs, (run) => run.evaluationHash)
+  return (
+    problem &&
+    `${problem}. Set the same evaluation batch size in both variants: it changes the padding, or how many samples there are. If the evaluation draws at random, give it a fixed seed`
+  )
+}
+
+/** That of the first block in which its runs differ. Warm-up launches, which have one seed, count as one. */
+function differenceInBlock(
+  what: string,
+  runs: readonly RunSummary[],
+  value: (run: RunSummary) => string | number | null,
+): string | null {
+  const problems = [...Map.groupBy(runs, ({ block }) => block)].map(([block, own]) =>
     describeDifference(
-      `steps for the samples of the warm-up of block ${block[0]?.block}`,
-      block,
-      (run) => run.warmUpSteps,
+      `${what} of ${block === null ? 'the warm-up launches' : `block ${block}`}`,
+      own,
+      value,
     ),
   )
   return problems.find((problem) => problem !== null) ?? null

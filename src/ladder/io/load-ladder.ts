@@ -22,7 +22,8 @@ export async function loadLadder(job: LadderJob, { cancelled, note }: LadderStag
   if (question === undefined) throw new Error('the experiment was loaded, and is not there')
   const { experiment } = question.request
   const settings = { ...experiment.ladder?.set, ...job.settings }
-  const resolveAfter = ladderResolver(experiment, settings, question.places, cancelled)
+  const numberTexts = new Map([...question.numberTexts, ...job.numberTexts])
+  const resolveAfter = ladderResolver(experiment, settings, question.places, numberTexts, cancelled)
   refuseUnknownRungs(job.rungNames ?? [], await resolveAfter([]))
   const taken = taking.move()
   return { question, settings, resolveAfter, [Symbol.asyncDispose]: () => taken.disposeAsync() }

@@ -1,6 +1,7 @@
 // A ladder with all of its trainings, resolved by the trainer before any of them is launched.
 import type { Experiment } from '../../config/experiment.ts'
 import type { Settings } from '../../config/parse/mapping.ts'
+import type { NumberTexts } from '../../config/parse/number-texts.ts'
 import { ConfigError } from '../../errors.ts'
 import type { VariantPlaces } from '../../io/revisions/variant-places.ts'
 import { lastConclusiveLaunch } from '../measurement.ts'
@@ -23,6 +24,7 @@ export function ladderResolver(
   experiment: Experiment,
   settings: Settings,
   places: VariantPlaces,
+  numberTexts: NumberTexts,
   cancelled: AbortSignal,
 ): LadderResolver {
   const { ladder } = experiment
@@ -31,7 +33,7 @@ export function ladderResolver(
       `ladder: missing in ${experiment.name}; expected a list of rungs. Give each rung a name and its settings`,
     )
   }
-  const resolver = new TrainingResolver(cancelled)
+  const resolver = new TrainingResolver(numberTexts, cancelled)
   const extended = withSettings(experiment, settings)
   return async (launches) => {
     const leftOut = new Set<string>()

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import type { Experiment } from '../../config/experiment.ts'
 import type { TrainerInput } from '../../config/launch/trainer-input.ts'
+import type { NumberTexts } from '../../config/parse/number-texts.ts'
 import { differencesOutside, type TrainerConfig } from '../../config/same-work/same-work.ts'
 import { ConfigError } from '../../errors.ts'
 import { resolveConfig } from '../../io/load/resolve-config.ts'
@@ -19,10 +20,12 @@ export interface ResolvedTraining extends LadderTraining {
 export type TrainingRequest = Pick<ResolvedTraining, 'title' | 'experiment' | 'place'>
 
 export class TrainingResolver {
+  readonly #numberTexts: NumberTexts
   readonly #cancelled: AbortSignal
   readonly #inputs = new Map<string, TrainerInput | ConfigError>()
 
-  constructor(cancelled: AbortSignal) {
+  constructor(numberTexts: NumberTexts, cancelled: AbortSignal) {
+    this.#numberTexts = numberTexts
     this.#cancelled = cancelled
   }
 
@@ -56,7 +59,8 @@ export class TrainingResolver {
     if (this.#inputs.has(key)) return
     const { experiment, place, title } = request
     try {
-      this.#inputs.set(key, await resolveConfig(experiment, 'optimized', place, this.#cancelled))
+      const input = await resolveConfig(experiment, 'optimized', place, this.#numberTexts, this.#cancelled)
+      this.#inputs.set(key, input)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       this.#inputs.set(key, new ConfigError(`ladder: ${title}: ${error.message}`))

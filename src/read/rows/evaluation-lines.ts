@@ -1,7 +1,7 @@
 // Lines that a training prints with each evaluation -> their rows, by a pattern with named groups.
 import type { z } from 'zod'
 import type { evaluationPattern } from '../../config/metrics.ts'
-import { compiled, EVALUATION_GROUPS, groupsOf } from '../../config/patterns.ts'
+import { compiled, EVALUATION_GROUPS } from '../../config/patterns.ts'
 import { rowsOf, type Units } from './records.ts'
 import type { Row } from './row.ts'
 
@@ -20,7 +20,7 @@ export function evaluationLines(
   { units, evaluation_first_step }: Numbered,
 ): (text: string, where: string) => Iterable<Row> | null {
   const expression = compiled(pattern)
-  const others = groupsOf(pattern).filter((name) => !EVALUATION_GROUPS.includes(name))
+  const others = expression.groups.filter((name) => !EVALUATION_GROUPS.includes(name))
   const meaning = {
     units,
     evaluation_first_step: evaluation_first_step ?? 1,
@@ -34,18 +34,13 @@ export function evaluationLines(
     evaluation: Object.fromEntries(others.map((name) => [name, name])),
   }
   return (text, where) => {
-    const match = expression.exec(text)
-    return match && rowsOf({ where, characters: text.length, values: presentIn(match) }, meaning)
+    const values = expression.exec(text)
+    return values && rowsOf({ where, characters: text.length, values }, meaning)
   }
 }
 
 /** No group can have it for a name. */
 export const NO_KEY = ''
-
-/** A group may be optional in its pattern. */
-export function presentIn({ groups = {} }: RegExpExecArray): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(groups).filter(([, text]) => text !== undefined))
-}
 
 /** What a pattern without a match means. */
 export function noMatch(kind: string, pattern: string, name: string): string {

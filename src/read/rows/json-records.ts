@@ -1,7 +1,7 @@
 // Lines of JSON -> records, or what is wrong with a line.
 import { isMapping } from '../../config/same-work/differences.ts'
 import { type MetricsProblem, problemAt } from '../event-problems.ts'
-import { parseJsonLine, withoutByteOrderMark } from '../json-line.ts'
+import { parseForeignJson, withoutByteOrderMark } from '../json-line.ts'
 import { linesOf } from '../lines.ts'
 import type { SourceRecord } from './records.ts'
 
@@ -29,7 +29,7 @@ export async function* jsonRecords(
 export function jsonRecord(line: string, where: string): SourceRecord | { readonly problem: MetricsProblem } {
   if (line.length > MAX_CHARACTERS)
     return { problem: problemAt(where, 'too-large', `has more than ${MAX_CHARACTERS} characters`) }
-  const parsed = parseJsonLine(line, LINES)
+  const parsed = parseForeignJson(line, LINES)
   if (parsed.status !== 'parsed') return { problem: problemAt(where, parsed.status, parsed.reason) }
   return isMapping(parsed.json)
     ? { where, characters: line.length, values: parsed.json }

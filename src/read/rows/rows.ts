@@ -1,5 +1,6 @@
 // Rows of a source that is no trainer of the contract's -> the contract's events. What it does not hold stays unknown.
 import { problemAt } from '../event-problems.ts'
+import { STEPS_AT_ONCE } from '../event-size.ts'
 import type { Held } from '../events.ts'
 import type { ReadEvent } from '../reader.ts'
 import type { Declared, StepTimes } from './declared.ts'
@@ -15,8 +16,8 @@ interface Progress {
   steps: number
   /** Null where a step has none. */
   samples: number | null
-  /** Steps before the last one; null before the first. */
-  evaluatedAt: number | null
+  /** The last one; null before the first. */
+  evaluation: EvaluationRow | null
   /** Of the first evaluation after steps that have no rows, while no step has one. */
   early: EvaluationRow | null
   clock: Clock | null
@@ -47,7 +48,7 @@ export async function* eventsOf(
   const progress: Progress = {
     steps: 0,
     samples: 0,
-    evaluatedAt: null,
+    evaluation: null,
     early: null,
     clock: null,
     untimed: null,
@@ -88,7 +89,9 @@ export async function* eventsOf(
         `only one row has a time, so no step has a duration. Write one at least every ${Math.max(1, Math.floor(progress.steps / 4))} steps`,
       ),
     }
-  if (progress.steps === 0 && progress.evaluatedAt === null) return
+  const behind = times === 'derived' && progress.untimed === null ? progress.evaluation : null
+  if (behind !== null && behind.step > progress.steps) yield untimedSteps(behind, progress.steps)
+  if (progress.steps === 0 && progress.evaluation === null) return
   yield {
     where: progress.last,
     event: {
@@ -194,9 +197,6 @@ function* derivedWindow(row: StepRow, progress: Progress, declared: Declared): G
   yield* windowOf(row, row.step, seconds, progress, declared, between.isKnown ? null : between.holds)
 }
 
-/** A window may be long, and its columns are not. */
-const STEPS_AT_ONCE = 10_000
-
 function* windowOf(
   row: StepRow,
   last: number,
@@ -237,8 +237,8 @@ function evaluationEvent(
   times: StepTimes,
 ): ReadEvent {
   const { where, step, valLoss, metrics, notFinite, seconds, characters } = row
-  const { between, evaluatedAt } = progress
-  progress.evaluatedAt = step
+  const { between, evaluation: before } = progress
+  progress.evaluation = row
   progress.between = {
     holds: between.holds ?? 'evaluation',
     seconds: between.seconds + (seconds ?? 0),
@@ -248,12 +248,12 @@ function evaluationEvent(
   // Where no step has a row, the reader of the source says why.
   if (times === 'read' && step > progress.steps && progress.steps === 0) progress.early ??= row
   else if (times === 'read' && step > progress.steps) return missingSteps(row, progress.steps)
-  if (evaluatedAt !== null && step < evaluatedAt)
+  if (before !== null && step < before.step)
     return {
       problem: problemAt(
         where,
         'out-of-order',
-        `is an evaluation after ${step} steps, but the one before it was after ${evaluatedAt}; write a fresh file for each run, and only from rank 0`,
+        `is an evaluation after ${step} steps, but the one before it was after ${before.step}; write a fresh file for each run, and only from rank 0`,
       ),
     }
   if (step < 0)
@@ -282,6 +282,11 @@ function evaluationEvent(
 
 function multiple(steps: number, each: number | undefined): number | undefined {
   return each === undefined ? undefined : steps * each
+}
+
+function untimedSteps({ where, step }: EvaluationRow, steps: number): ReadEvent {
+  const reason = `is an evaluation after ${step} steps, but the last row with a time is of step ${steps}. Write a row at the last step too: choose a logging interval that divides the number of steps, such as logging_steps that divides max_steps`
+  return { problem: problemAt(where, 'malformed', reason) }
 }
 
 function missingSteps({ where, step }: EvaluationRow, steps: number): ReadEvent {

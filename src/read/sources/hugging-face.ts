@@ -3,10 +3,10 @@ import type { SourceOf } from '../../config/metrics.ts'
 import { isMapping } from '../../config/same-work/differences.ts'
 import { TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { problemAt } from '../event-problems.ts'
-import { parseJsonLine } from '../json-line.ts'
+import { parseForeignJson } from '../json-line.ts'
 import type { Reader } from '../reader.ts'
 import { factsOf } from '../rows/declared.ts'
-import { rowsOf } from '../rows/records.ts'
+import { numeric, rowsOf } from '../rows/records.ts'
 import type { Row } from '../rows/row.ts'
 import { eventsOf } from '../rows/rows.ts'
 
@@ -49,7 +49,7 @@ async function* rowsIn(pieces: AsyncIterable<Uint8Array>, valLoss: string): Asyn
   const text = await textOf(pieces)
   const place = { where: NAME, characters: 0 }
   if (text.trim() === '') return
-  const parsed = parseJsonLine(text, WHOLE)
+  const parsed = parseForeignJson(text, WHOLE)
   if (parsed.status !== 'parsed') {
     yield { kind: 'problem', problem: problemAt(NAME, parsed.status, parsed.reason) }
     return
@@ -83,8 +83,7 @@ function evaluationRows(
 ): Generator<Row> {
   const prefix = valLoss.replace(/loss$/, '')
   const others = Object.keys(values).filter(
-    (key) =>
-      key.startsWith(prefix) && key !== valLoss && !OF_SPEED.test(key) && typeof values[key] === 'number',
+    (key) => key.startsWith(prefix) && key !== valLoss && !OF_SPEED.test(key) && isNumber(values[key]),
   )
   return rowsOf(
     { where, characters: JSON.stringify(values).length, values },
@@ -94,6 +93,11 @@ function evaluationRows(
       units: { step_seconds: 's', evaluation_seconds: 's', time: 's' },
     },
   )
+}
+
+/** One that is not finite is text. */
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number' || numeric(value) === 'not-finite'
 }
 
 /** Its caller bounds its length. */

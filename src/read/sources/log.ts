@@ -1,21 +1,14 @@
 // Reads what a training prints, by patterns with named groups. A pattern that matches no line is an error.
 import { stripVTControlCharacters } from 'node:util'
 import type { SourceOf } from '../../config/metrics.ts'
-import { compiled, groupsOf } from '../../config/patterns.ts'
+import { compiled } from '../../config/patterns.ts'
 import { TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { problemAt } from '../event-problems.ts'
 import type { Reader } from '../reader.ts'
 import { factsOf, type StepTimes } from '../rows/declared.ts'
-import {
-  evaluationLines,
-  LOG_FILE,
-  NO_KEY,
-  noMatch,
-  PRINTED_FILE,
-  presentIn,
-} from '../rows/evaluation-lines.ts'
+import { evaluationLines, LOG_FILE, NO_KEY, noMatch, PRINTED_FILE } from '../rows/evaluation-lines.ts'
 import { liveEventOf } from '../rows/live.ts'
-import { boundedLines } from '../rows/log-lines.ts'
+import { boundedLines, boundedLinesOf } from '../rows/log-lines.ts'
 import { rowsOf } from '../rows/records.ts'
 import type { Row } from '../rows/row.ts'
 import { eventsOf } from '../rows/rows.ts'
@@ -24,7 +17,7 @@ type Source = SourceOf<'log'>
 type Kind = keyof Source['patterns']
 
 export function log(source: Source): Reader {
-  const groups = groupsOf(source.patterns.step)
+  const { groups } = compiled(source.patterns.step)
   const times: StepTimes = groups.includes('step_seconds') ? 'read' : 'unknown'
   const path = source.file === undefined ? LOG_FILE : `${TRAINER_FOLDER}/${source.file}`
   const name = path.split('/').at(-1) ?? path
@@ -36,7 +29,7 @@ export function log(source: Source): Reader {
     files: [PRINTED_FILE],
     maxBytes: 64 * 1024 * 1024,
     liveFile: path.includes('*') ? null : path,
-    liveEvent: (line) => liveEventOf(match(line, name).rows, source),
+    liveEvent: (line) => liveEventOf(newestFirst(line, name, match), source),
     collected: { target: PRINTED_FILE, pattern: path, choice: 'only', converter: null },
     read: (content) => eventsOf(name, rowsIn(content(PRINTED_FILE), name, source, match), source, times),
   }
@@ -69,6 +62,13 @@ async function* rowsIn(
   }
 }
 
+/** A progress bar may be drawn many times before its line ends. */
+function newestFirst(line: string, name: string, match: (line: string, where: string) => Matched): Row[] {
+  return boundedLinesOf(line)
+    .flatMap(({ text }) => [...match(text, name).rows])
+    .reverse()
+}
+
 function matcherOf(source: Source) {
   const { patterns, units, first_step } = source
   const step = compiled(patterns.step)
@@ -80,7 +80,7 @@ function matcherOf(source: Source) {
     keys: {
       step: 'step',
       val_loss: NO_KEY,
-      step_seconds: groupsOf(patterns.step).includes('step_seconds') ? 'step_seconds' : undefined,
+      step_seconds: step.groups.includes('step_seconds') ? 'step_seconds' : undefined,
       samples: 'samples',
       train_loss: 'train_loss',
     },
@@ -94,7 +94,7 @@ function matcherOf(source: Source) {
     const [ofStep, ofEvaluation] = [step.exec(text), evaluationsIn(text, where)]
     if (ofStep) {
       kinds.push('step')
-      rows.push(...rowsOf({ ...place, values: presentIn(ofStep) }, ofSteps))
+      rows.push(...rowsOf({ ...place, values: ofStep }, ofSteps))
     }
     if (ofEvaluation) {
       kinds.push('evaluation')

@@ -8,7 +8,7 @@ import type { ReadEvent, Reader, Source } from '../reader.ts'
 import { evaluationLines, LOG_FILE, noMatch, PRINTED_FILE } from '../rows/evaluation-lines.ts'
 import { boundedLines } from '../rows/log-lines.ts'
 import type { EvaluationRow } from '../rows/row.ts'
-import { speedproof } from '../speedproof.ts'
+import { speedproof } from './speedproof.ts'
 
 const NAME = 'metrics.jsonl'
 

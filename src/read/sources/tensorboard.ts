@@ -60,7 +60,11 @@ async function* rowsIn(pieces: AsyncIterable<Uint8Array>, meaning: RecordMeaning
       open = null
     }
     const before: Readonly<Record<string, unknown>> = open?.values ?? { [STEP]: step, [TIME]: time }
-    open = { where: record.where, characters: record.characters, values: { ...before, [tag]: value } }
+    open = {
+      where: record.where,
+      characters: record.characters,
+      values: { ...before, [tag]: value },
+    }
   }
   if (open !== null) yield* rowsOf(open, meaning)
   if (!hasScalars) return

@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { keptMetrics, readRunMetrics } from '../../../src/io/load/read-run-files.ts'
-import { speedproof } from '../../../src/read/speedproof.ts'
+import { speedproof } from '../../../src/read/sources/speedproof.ts'
 import { metricsLines, readMetricsLines } from '../../fixtures/builders.ts'
 import { aFolder } from '../../fixtures/processes/launching.ts'
 

@@ -1,5 +1,5 @@
 // Whatever changes in the files under `data:` changes their hash.
-import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { dataHashes, hashData, requireData } from '../../../src/io/run/data-hash.ts'
@@ -84,6 +84,18 @@ test('what is not there is refused by name before anything waits', async () => {
   await expect(hashed(folder, 'before', ['dato'])).rejects.toThrow('data: got "dato"')
 })
 
-test('a cancel ends it', async () => {
-  expect(await hashData(['data'], placesOf(await aDataFolder()), 'before', AbortSignal.abort())).toBeNull()
+describe('a cancel ends it', () => {
+  test('before the first file', async () => {
+    expect(await hashData(['data'], placesOf(await aDataFolder()), 'before', AbortSignal.abort())).toBeNull()
+  })
+
+  test.each(['before', 'after'] as const)('within a file, %s the launches', async (when) => {
+    const folder = await aDataFolder()
+    // Sparse, and longer to hash than any test may take.
+    await truncate(join(folder, 'data', 'train.bin'), 2 ** 41)
+    const cancelling = new AbortController()
+    const hashing = hashData(['data'], placesOf(folder), when, cancelling.signal)
+    setTimeout(() => cancelling.abort(), 50)
+    expect(await hashing).toBeNull()
+  })
 })

@@ -123,6 +123,21 @@ describe('event files of TensorBoard', () => {
     expect([record.steps.seconds.length, record.evaluations[0]?.val_loss]).toEqual([10_500, 0.5])
   })
 
+  test('may have a number that is none where nobody reads it', async () => {
+    const rows = [1, 2, 3].map((step) => scalar('train/loss', step, step, 1))
+    const none = scalar('train/grad_norm', 2, 2, 0).replace('"value":0', '"value":NaN')
+    const found = (loss: number) => ({
+      'trainer/events.out.tfevents.1': [none, ...rows, scalar('eval/loss', 3, 9, loss)]
+        .join('\n')
+        .replace('null', '-Infinity'),
+    })
+    const { folder, reader, record } = await collected(SECTION, found(0.5))
+    expect([record.problem, record.evaluations[0]?.val_loss]).toEqual([null, 0.5])
+    for (const line of (await readFile(join(folder, reader.files[0]), 'utf8')).trim().split('\n'))
+      expect(() => JSON.parse(line)).not.toThrow()
+    expect(await problemOf(SECTION, found(Number.NaN))).toMatch(/val_loss .*diverged/)
+  })
+
   test('that are not there are asked for', async () => {
     expect(await problemOf(SECTION, {})).toMatch(
       /tensorboard cannot be converted: .*no event file with scalars/,

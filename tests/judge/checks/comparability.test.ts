@@ -193,7 +193,7 @@ describe('work is unequal', () => {
         "parameter counts differ: 1000 (baseline) / 500 (optimized)",
         "data hashes differ: da7a (baseline) / beef (optimized)",
         "held-out samples differ: 64 (baseline) / 32 (optimized)",
-        "hashes of the held-out set differ: not reported (baseline) / beef (optimized)",
+        "hashes of the held-out set of block 1 differ: not reported (baseline) / beef (optimized). Set the same evaluation batch size in both variants: it changes the padding, or how many samples there are. If the evaluation draws at random, give it a fixed seed",
         "block-1-optimized: ran with seed 7, expected 1. Check how the command line sets it",
         "block-1-optimized: was resumed after step 20, so its times are not those of one process. Train it from start to end in one launch",
         "block-1-optimized: its steps add up to 640 samples, but its run_end says 1280. Count the same samples in both",
@@ -213,6 +213,36 @@ test('updates may differ in a recipe experiment, samples may not', () => {
     ),
   ).toEqual([])
   expect(problemsOf({ samples: 320, reportedSamples: 320 }, recipe)).not.toEqual([])
+})
+
+describe('the held-out set', () => {
+  const equalWork = (hashes: readonly (readonly [string, string])[]) => {
+    const runs = hashes.flatMap((ofBlock, index) =>
+      VARIANTS.map((variant, which) =>
+        aRunSummary({ variant, block: index + 1, evaluationHash: ofBlock[which] ?? null }),
+      ),
+    )
+    return checksOf(anExperiment(), runs).find(({ name }) => name === 'equal work')
+  }
+
+  test('may go by the seed of its block', () => {
+    expect(
+      equalWork([
+        ['a', 'a'],
+        ['b', 'b'],
+      ])?.status,
+    ).toBe('passed')
+  })
+
+  test('is that of both runs of a block, or the usual causes are named', () => {
+    const check = equalWork([
+      ['a', 'a'],
+      ['b', 'c'],
+    ])
+    expect(check?.status).toBe('failed')
+    expect(check?.detail).toMatch(/held-out set of block 2 differ: b \(baseline\) \/ c \(optimized\)/)
+    expect(check?.detail).toMatch(/evaluation batch size.*at random.*fixed seed/)
+  })
 })
 
 test('configs may differ under speed', () => {

@@ -45,7 +45,7 @@ async function aTrainer(experiment = EXPERIMENT): Promise<LadderResolver> {
   await writeFile(join(workingDirectory, 'trainer.py'), TRAINER)
   const place = { workingDirectory, python: PYTHON }
   const places = { baseline: place, optimized: place }
-  return ladderResolver(parseExperiment(experiment, 'x.yaml'), {}, places, notCancelled())
+  return ladderResolver(parseExperiment(experiment, 'x.yaml'), {}, places, new Map(), notCancelled())
 }
 
 async function aLaunch(

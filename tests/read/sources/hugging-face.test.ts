@@ -67,9 +67,20 @@ test('what is wrong is told', async () => {
   expect(await problemAs(SECTION, [''])).toMatch(/^empty: trainer_state\.json/)
   expect(await problemAs(SECTION, state({ log_history: [] }))).toMatch(/no evaluation/)
   const diverged = state().map((line) => line.replace('0.5625123456789', 'NaN'))
-  expect(await problemAs(SECTION, diverged)).toMatch(/^not-finite: trainer_state\.json: .*NaN.*diverged/)
+  expect(await problemAs(SECTION, diverged)).toMatch(
+    /^not-finite: trainer_state\.json log_history\.3: .*NaN.*diverged/,
+  )
   const nothing = state({ log_history: [{ step: 20, eval_loss: null }] })
   expect(await problemAs(SECTION, nothing)).toMatch(
     /log_history\.0: val_loss \(eval_loss\): got null.*diverged/,
   )
+})
+
+test('a number that is none is wrong only where it is read', async () => {
+  const unread = state().map((line) => line.replace(/("(?:grad_norm|total_flos)": )[^,]+/, '$1NaN'))
+  expect(unread.join()).toContain('"grad_norm": NaN')
+  expect((await readAs(SECTION, unread)).evaluations).toEqual((await readAs(SECTION, state())).evaluations)
+  const read = state().map((line) => line.replace('"eval_accuracy": 0.75', '"eval_accuracy": Infinity'))
+  const { problem, evaluations } = await readAs(SECTION, read)
+  expect([problem, evaluations.at(-1)?.not_finite]).toEqual([null, ['accuracy']])
 })

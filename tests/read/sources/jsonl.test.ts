@@ -116,12 +116,25 @@ describe('clock times', () => {
   })
 })
 
+test('a number that is none is wrong only where it is read', async () => {
+  const unread = ', "grad_norm": NaN, "lr": [-Infinity, {"x": NaN}], "note": "a \\"NaN\\" \\\\" }'
+  const { problem, evaluations } = await readAs(
+    SECTION,
+    LINES.map((line) => line.replace(/\}$/, unread)),
+  )
+  expect([problem, evaluations]).toEqual([null, (await readAs(SECTION, LINES)).evaluations])
+})
+
 describe('a line that is wrong', () => {
   const problem = async (index: number, line: string, section: object = SECTION) =>
     await problemAs(section, LINES.with(index, line))
 
   test.each([
-    ['{"iter": 4, "val/loss": NaN}', /^not-finite: train\.jsonl line 6: val\/loss: NaN .*diverged/],
+    [
+      '{"iter": 4, "val/loss": NaN}',
+      /^not-finite: train\.jsonl line 6: val_loss \(val\/loss\): got "NaN".*diverged/,
+    ],
+    ['{"iter": 4, "val/loss": -Infinity}', /^not-finite: .*line 6: val_loss .*got "-Infinity"/],
     ['{"iter": 4, "val/loss": "NaN"}', /^not-finite: train\.jsonl line 6: val_loss \(val\/loss\).*diverged/],
     [
       '{"iter": 4, "val/loss": null}',

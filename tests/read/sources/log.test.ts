@@ -110,3 +110,18 @@ test('a log of the training itself lies in its folder, and what it prints beside
   expect(theReader({ ...SECTION, file: 'train.log' })).toMatchObject({ liveFile: 'trainer/train.log' })
   expect(theReader(SECTION).liveEvent(LINES[3] ?? '')).toMatchObject({ first_step: 2, step_seconds: [0.025] })
 })
+
+describe('the live view', () => {
+  const live = (line: string) => theReader(SECTION).liveEvent(line)
+
+  test('reads a progress bar as its redraws, the newest first', () => {
+    expect(live(`${LINES[2]}\r${LINES[3]}\r`)).toMatchObject({ first_step: 2 })
+    const anchored = { ...SECTION, patterns: { ...SECTION.patterns, step: `^${SECTION.patterns.step}` } }
+    expect(theReader(anchored).liveEvent(`50%|##  |\r${LINES[3]}`)).toMatchObject({ first_step: 2 })
+  })
+
+  test('tries no pattern on more of a long line than the reader does', () => {
+    expect(live(`${'x'.repeat(5000)}${LINES[3]}`)).toBeNull()
+    expect(live(`${LINES[3]} ${'x'.repeat(5000)}`)).toMatchObject({ first_step: 2 })
+  })
+})

@@ -1,5 +1,5 @@
 // Scalars of TensorBoard, one a line as the converter writes them, give windows of steps by their clock times.
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { problemAs, problemsAs, readAs } from '../../fixtures/sources.ts'
 
 const SECTION = { format: 'tensorboard', samples_per_step: 16 }
@@ -50,6 +50,24 @@ test('a tag that is not there is named', async () => {
       SECTION,
       LINES.with(7, scalar('eval/loss', 30, 123, 0).replace('"value":0', '"value":NaN')),
     ),
-  ).toMatch(/^not-finite: scalars\.jsonl line 8/)
+  ).toMatch(/^not-finite: scalars\.jsonl line 9: val_loss \(eval\/loss\)/)
   expect(await problemAs(SECTION, [])).toMatch(/^empty/)
+})
+
+describe('an evaluation after a step that has no row', () => {
+  const rows = (last: number) =>
+    Array.from({ length: last / 10 }, (_, index) => scalar('train/loss', 10 * (index + 1), 100 + index, 1))
+
+  test('is refused behind the last row: the time of the steps between is unknown', async () => {
+    expect(await problemAs(SECTION, [...rows(100), scalar('eval/loss', 105, 200, 1)])).toMatch(
+      /^malformed: scalars\.jsonl line 11: .*after 105 steps.*of step 100.*logging_steps.*max_steps/,
+    )
+  })
+
+  test('is read where a later row has the time', async () => {
+    const lines = [...rows(100), scalar('eval/loss', 105, 200, 1), scalar('train/loss', 105, 201, 1)]
+    const { problem, evaluations } = await readAs(SECTION, lines)
+    expect(problem).toBeNull()
+    expect(evaluations).toMatchObject([{ step: 105, samples_seen: 1680 }])
+  })
 })

@@ -1,9 +1,9 @@
 // A metrics file is whole, or says on which line it is not; what came before that line is kept.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { outcomeOf } from '../../src/measure/outcome.ts'
-import type { MetricsRecord } from '../../src/read/metrics-record.ts'
-import { aLaunchRecord, aPlannedRun, metricsLines, readMetricsLines } from '../fixtures/builders.ts'
+import { outcomeOf } from '../../../src/measure/outcome.ts'
+import type { MetricsRecord } from '../../../src/read/metrics-record.ts'
+import { aLaunchRecord, aPlannedRun, metricsLines, readMetricsLines } from '../../fixtures/builders.ts'
 
 /** Line 1 run_start, 2 and 3 steps, 4 evaluation, 5 run_end. */
 const LINES = metricsLines()

@@ -1,11 +1,11 @@
 // Reads metrics.jsonl, which a trainer of the contract writes: one event a line, as JSON.
-import { TRAINER_FOLDER } from '../plan/torchrun.ts'
-import { problemAt, SEVERAL_WRITERS } from './event-problems.ts'
-import { metricsEvent } from './events.ts'
-import { ALL_REPORTED } from './facts.ts'
-import { parseJsonLine, withoutByteOrderMark } from './json-line.ts'
-import { linesOf } from './lines.ts'
-import type { Reader } from './reader.ts'
+import { TRAINER_FOLDER } from '../../plan/torchrun.ts'
+import { problemAt, SEVERAL_WRITERS } from '../event-problems.ts'
+import { metricsEvent } from '../events.ts'
+import { ALL_REPORTED } from '../facts.ts'
+import { parseJsonLine, withoutByteOrderMark } from '../json-line.ts'
+import { linesOf } from '../lines.ts'
+import type { Reader } from '../reader.ts'
 
 const NAME = 'metrics.jsonl'
 const FILE = `${TRAINER_FOLDER}/${NAME}`
