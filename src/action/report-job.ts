@@ -29,7 +29,12 @@ import type { Result } from '../record/result.ts'
 import { changedConfigsSections } from '../report/github/changed-configs.ts'
 import { checkInProgress, unjudgedCheck } from '../report/github/check.ts'
 import type { CommentSection } from '../report/github/comment.ts'
-import { changedExperimentSection, judgedBySection, unjudgedSection } from '../report/github/judged-again.ts'
+import {
+  changedExperimentSection,
+  judgedBySection,
+  measuredRevisionSection,
+  unjudgedSection,
+} from '../report/github/judged-again.ts'
 import { announceCombined, announceShown, setOutputs, setUrls, warn } from './announce.ts'
 import { compareConfigs } from './compare-configs.ts'
 import { judgeApart } from './judge-apart.ts'
@@ -107,6 +112,7 @@ async function reportMeasurement(inputs: ReportInputs): Promise<boolean> {
     })
     const configs = await compareConfigs(inputs, target.place, target.base.commit, experiment, result.configs)
     const notes = [
+      measuredRevisionSection(result.revision, place.headSha, target.mergeShas),
       ...changedConfigsSections(target.base.branch, configs),
       ...changedExperimentSection(target.base, other.changes),
       judgedBySection(target.base, artifact.name),

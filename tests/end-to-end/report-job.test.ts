@@ -335,6 +335,41 @@ describe('the gates', () => {
   })
 })
 
+describe('the commit that the record names', () => {
+  const MERGE_SHA = 'e'.repeat(40)
+  const WARNING = '> [!WARNING]'
+  const shownFor = async (revision: string | null) => {
+    const text = passed.files['result.json']?.toString() ?? ''
+    const changed = text.replace(/^ {2}"revision": .*$/m, `  "revision": ${JSON.stringify(revision)},`)
+    await using services = await servicesWith(passed, { 'result.json': changed })
+    Object.assign(services.github.pulls[0] ?? {}, { mergeSha: MERGE_SHA })
+    await report(services)
+    return [services.github.comments[0]?.body ?? '', services.github.checks[0]?.output.summary ?? '']
+  }
+
+  it.each([
+    ['is another one', 'd'.repeat(40), 'neither the head'],
+    ['is the head with changes', `${HEAD_SHA}-dirty`, 'uncommitted changes'],
+    ['is not there', null, 'names no commit'],
+  ])('%s: comment and check warn, and say what was not seen', async (_, revision, said) => {
+    for (const text of await shownFor(revision)) {
+      expect(text).toContain(WARNING)
+      expect(text).toContain(said)
+      expect(text).toContain('Not seen: that the training ran at all')
+    }
+  })
+
+  it.each([
+    ['the head', HEAD_SHA],
+    ['the merge that actions/checkout takes', MERGE_SHA],
+  ])('is %s: no warning, and still what was not seen', async (_, revision) => {
+    for (const text of await shownFor(revision)) {
+      expect(text).not.toContain(WARNING)
+      expect(text).toContain('Not seen: that the training ran at all')
+    }
+  })
+})
+
 describe('the configs', () => {
   const withConfigs = async (changes: Readonly<Record<string, string>>) => {
     const services = await servicesWith(passed)

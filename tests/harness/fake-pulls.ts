@@ -12,6 +12,8 @@ export interface FakePull {
   headBranch: string
   baseBranch: string
   isOpen: boolean
+  /** What actions/checkout takes; left out, that of the example. */
+  mergeSha?: string
 }
 
 /** `example`: a whole pull request of GitHub's own webhook examples. */
@@ -39,6 +41,7 @@ export function answerPulls(
       ...example,
       number: pull.number,
       title: pull.title ?? 'Faster',
+      merge_commit_sha: pull.mergeSha ?? example.merge_commit_sha,
       state: pull.isOpen ? 'open' : 'closed',
       head: side(example.head, pull.headBranch, pull.headSha, pull.headRepository),
       base: side(example.base, pull.baseBranch, 'b'.repeat(40), 'octo-lab/solver'),

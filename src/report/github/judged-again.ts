@@ -19,6 +19,42 @@ export function judgedBySection({ branch, commit }: Base, artifact: string): Com
   }
 }
 
+/**
+ * What the record says of its commit, and what no report can see. `merges`: of that head with its base. It is all the
+ * record's own claim, which the code of a pull request can write.
+ */
+export function measuredRevisionSection(
+  revision: string | null,
+  headSha: string,
+  merges: readonly string[],
+): CommentSection {
+  const warnings = revisionWarnings(revision, headSha, merges)
+  const said =
+    warnings.length > 0
+      ? warnings.map((warning) => `> [!WARNING]\n> ${warning}`).join('\n\n')
+      : `The record names ${revision === headSha ? 'the head' : "the head's merge with the base branch"} as the measured commit.`
+  return { kind: 'link', title: 'measured commit', markdown: `${said}\n\n${NOT_SEEN}` }
+}
+
+const NOT_SEEN = 'Not seen: that the training ran at all, its requirements, the workflow that measured.'
+
+function revisionWarnings(revision: string | null, headSha: string, merges: readonly string[]): string[] {
+  if (revision === null)
+    return [`The record names no commit, so it is unknown whether ${headSha} was measured.`]
+  const commit = revision.replace(/-dirty$/, '')
+  const isHead = commit === headSha || merges.includes(commit)
+  return [
+    ...(isHead
+      ? []
+      : [
+          `The record names ${commit} as the measured commit, which is neither the head ${headSha} nor its present merge with the base branch.`,
+        ]),
+    ...(commit === revision
+      ? []
+      : [`The record says that ${commit} was measured with uncommitted changes, which no diff shows.`]),
+  ]
+}
+
 /** A pull request may change its experiment; it is not judged by it. */
 export function changedExperimentSection({ branch }: Base, changes: readonly Difference[]): CommentSection[] {
   if (changes.length === 0) return []

@@ -7,6 +7,8 @@ export interface PullRequest {
   /** Its present head, which a later push has moved. */
   readonly head: Head
   readonly baseBranch: string
+  /** The merge of head and base that actions/checkout takes; null while GitHub has made none. */
+  readonly mergeSha: string | null
 }
 
 export async function readPull(github: GitHub, repository: Repository, number: number): Promise<PullRequest> {
@@ -48,12 +50,14 @@ interface PullJson {
   number: number
   head: { sha: string; ref: string; repo: { full_name: string } | null }
   base: { ref: string }
+  merge_commit_sha: string | null
 }
 
-function asPull({ number, head, base }: PullJson): PullRequest {
+function asPull({ number, head, base, merge_commit_sha: mergeSha }: PullJson): PullRequest {
   return {
     number,
     head: { sha: head.sha, repository: head.repo?.full_name ?? null, branch: head.ref },
     baseBranch: base.ref,
+    mergeSha,
   }
 }

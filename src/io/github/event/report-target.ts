@@ -17,6 +17,8 @@ export interface ReportTarget {
   readonly base: BaseFile
   readonly phase: RunPhase
   readonly wasCancelled: boolean
+  /** Merges of this head with its base, which the measuring job may have checked out instead. */
+  readonly mergeShas: readonly string[]
 }
 
 type RunFacts = ReturnType<typeof readRunFacts>
@@ -52,8 +54,17 @@ export async function findReportTarget(
       base,
       phase: run.kind === 'other run' ? run.phase : 'completed',
       wasCancelled: run.kind === 'other run' && run.conclusion === 'cancelled',
+      mergeShas: mergesOf(headSha, pull, here.eventName),
     }
   })
+}
+
+/** Of another head, the pull request's present merge says nothing. */
+function mergesOf(headSha: string, pull: PullRequest | null, eventName: string): string[] {
+  const present = pull?.head.sha === headSha ? pull.mergeSha : null
+  // What the jobs of this very run check out, also after the base branch has moved on.
+  const ofThisRun = eventName === 'pull_request' ? process.env.GITHUB_SHA : undefined
+  return [present, ofThisRun].filter((sha) => typeof sha === 'string')
 }
 
 function queueBaseOf(run: MeasuringRun): string | null {
