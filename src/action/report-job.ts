@@ -110,7 +110,13 @@ async function reportMeasurement(inputs: ReportInputs): Promise<boolean> {
       branch: target.base.branch,
       resultFile: workspace.resultFile,
     })
-    const configs = await compareConfigs(inputs, target.place, target.base.commit, experiment, result.configs)
+    const configs = await compareConfigs(
+      inputs,
+      place,
+      { base: target.base.commit, head: place.headSha },
+      experiment,
+      result.configs,
+    )
     const notes = [
       measuredRevisionSection(result.revision, place.headSha, target.mergeShas),
       ...changedConfigsSections(target.base.branch, configs),
@@ -159,9 +165,9 @@ async function fetchResult(
     const artifact = await explained(() =>
       callGitHub(token, async (github) => {
         const begun = place.runAttempt === 1 ? 0 : await lastBegun(github, { ...place, job, leg })
+        if (begun === null && inputs.artifactName !== '') throw unknownAttempt(job, place.runId)
         // Not known to have been left by this attempt, it counts only under this attempt's own name.
-        const isKnown = begun !== null || inputs.artifactName === ''
-        const names = isKnown ? namesOf(begun === null ? [place.runAttempt] : attempts) : []
+        const names = namesOf(begun === null ? [place.runAttempt] : attempts)
         return await findArtifact(github, { ...place, names, since: begun ?? 0 })
       }),
     )
@@ -173,6 +179,13 @@ async function fetchResult(
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** A name that the workflow chose does not say which attempt has uploaded it. */
+function unknownAttempt(job: string, runId: number): RunError {
+  return new RunError(
+    `measure-job: GitHub lists no job called ${JSON.stringify(job)} in run ${runId}, so it is unknown which attempt left the artifact. Set measure-job to the name that GitHub shows, or remove name: from the job`,
+  )
 }
 
 async function publishJudged(

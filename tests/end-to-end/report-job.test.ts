@@ -79,6 +79,21 @@ describe('a finished run', () => {
       expect(services.github.checks).toMatchObject([{ conclusion: 'failure' }])
     })
 
+    it.each([
+      ['the job has a name of its own', 'Measure on the GPU', 'measure'],
+      ['measure-job names no job', 'measure', 'train'],
+    ])(
+      'has none where the workflow named the artifact and %s, and the reason says so',
+      async (_, name, job) => {
+        await using services = await servicesWith(passed)
+        services.github.jobs.splice(0, 1, { ...again, name })
+        const inputs = { 'artifact-name': ARTIFACT, 'measure-job': job }
+        await report(services, { event: workflowRunEvent({ runAttempt: 2 }), inputs })
+        const title = expect.stringContaining(`measure-job: GitHub lists no job called "${job}" in run 1001`)
+        expect(services.github.checks).toMatchObject([{ conclusion: 'failure', output: { title } }])
+      },
+    )
+
     it('has the verdict of its own artifact once there is one', async () => {
       await using services = await servicesWith(passed)
       const [first] = services.github.archives
@@ -405,6 +420,56 @@ describe('the configs', () => {
     expect(await bodyFor({ 'baseline.yaml': '- 1', 'optimized.yaml': '{' })).toMatch(
       /baseline was not compared \(.+\); optimized was not compared \(.+\)\.$/m,
     )
+  })
+})
+
+describe('the configs of a trainer that resolves them', () => {
+  const ofBase = { steps: 20, speed: { step_seconds: 0.004 } }
+  const optimized = { steps: 20, speed: { step_seconds: 0.001, switch: 'taken' } }
+  const bodyFor = async (atHead: Readonly<Record<string, unknown>>, measured = ofBase) => {
+    const record = JSON.parse(passed.files['result.json']?.toString() ?? '')
+    record.experiment.trainer.validate_command = 'validate-config'
+    // As it resolves them: with a default that no file has.
+    record.configs = { baseline: { ...measured, seed: 1 }, optimized: { ...optimized, seed: 1 } }
+    await using services = await servicesWith(passed, { 'result.json': JSON.stringify(record) })
+    const experiment = passed.experiment.replace(/^trainer:$/m, '$&\n  validate_command: validate-config')
+    expect(experiment).not.toBe(passed.experiment)
+    const textsOf = (files: Readonly<Record<string, unknown>>) =>
+      Object.fromEntries(Object.entries(files).map(([name, content]) => [name, JSON.stringify(content)]))
+    services.github.files.main = {
+      'experiment.yaml': experiment,
+      ...textsOf({ 'baseline.yaml': ofBase, 'optimized.yaml': optimized }),
+    }
+    services.github.files[HEAD_SHA] = textsOf(atHead)
+    await report(services)
+    return services.github.comments[0]?.body ?? ''
+  }
+  const same = { 'baseline.yaml': ofBase, 'optimized.yaml': optimized }
+
+  it('that are those of the base branch are not spoken of', async () => {
+    expect(await bodyFor(same)).not.toMatch(/Configs, compared/)
+  })
+
+  it.each([
+    ['in a section', { ...ofBase, speed: { ...ofBase.speed, pin_memory: false } }, 'speed.pin&#95;memory'],
+    ['at the top', { ...ofBase, workers: 0 }, 'workers'],
+  ])('to whose baseline alone the pull request adds a key are listed: %s', async (_, baseline, key) => {
+    const body = await bodyFor({ ...same, 'baseline.yaml': baseline })
+    expect(body).toContain('compared with main: baseline has one other setting; optimized has the same file')
+    expect(body).toMatch(new RegExp(`baseline +\\| ${key} +\\| absent +\\|`))
+  })
+
+  it('in which a value differs are listed once', async () => {
+    const slower = { ...ofBase, speed: { step_seconds: 0.008 } }
+    expect(await bodyFor({ ...same, 'baseline.yaml': slower }, slower)).toContain(
+      'baseline has one other setting;',
+    )
+  })
+
+  it('whose file the head does not have are not called the same', async () => {
+    const body = await bodyFor({ 'optimized.yaml': optimized })
+    expect(body).toContain('baseline was compared only in the keys that both have')
+    expect(body).not.toContain('is the same')
   })
 })
 

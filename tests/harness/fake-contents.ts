@@ -4,7 +4,7 @@ import { type Answer, type Request, refuse } from './local-server.ts'
 import type { Operation } from './openapi.ts'
 import { userJson } from './user-json.ts'
 
-/** By branch, then by path. */
+/** By branch, or by the commit of a head, then by path. */
 export type FakeFiles = Record<string, Record<string, string>>
 
 export function answerContents(
@@ -19,7 +19,7 @@ export function answerContents(
       return branch in files ? { kind: 'answer', status: 200, body: branchJson(branch) } : absent()
     }
     case 'repos/get-content': {
-      const branch = Object.keys(files).find((name) => commitOf(name) === parameters.ref)
+      const branch = Object.keys(files).find((name) => [name, commitOf(name)].includes(parameters.ref ?? ''))
       const text = files[branch ?? '']?.[parameters.path ?? '']
       return text === undefined
         ? absent()

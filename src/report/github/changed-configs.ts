@@ -12,8 +12,15 @@ export type ChangedConfig =
       readonly status: 'compared'
       /** `baseline` is what the base branch has, `optimized` what was measured. */
       readonly changes: readonly Difference[]
+      readonly extent: ComparedExtent
     }
   | { readonly variant: Variant; readonly status: 'unknown'; readonly reason: string }
+
+/** Where a trainer resolves its config, what it adds by itself is on one side only, and no key of the branch. */
+export type ComparedExtent =
+  | { readonly of: 'everything' }
+  | { readonly of: 'the file, and what it names' }
+  | { readonly of: 'common keys'; readonly reason: string }
 
 const MOST_ROWS = 50
 
@@ -22,7 +29,7 @@ export function changedConfigsSections(branch: string, configs: readonly Changed
   const changes = configs.flatMap((one) =>
     one.status === 'compared' ? one.changes.map((change) => ({ variant: one.variant, ...change })) : [],
   )
-  const isUnknown = configs.some(({ status }) => status === 'unknown')
+  const isUnknown = configs.some((one) => one.status === 'unknown' || one.extent.of === 'common keys')
   if (changes.length === 0 && !isUnknown) return []
   const line: CommentSection = {
     kind: 'link',
@@ -45,6 +52,11 @@ export function changedConfigsSections(branch: string, configs: readonly Changed
 function textOf(one: ChangedConfig): string {
   if (one.status === 'unknown') return `${one.variant} was not compared (${escapeCell(one.reason)})`
   const { length } = one.changes
-  if (length === 0) return `${one.variant} is the same`
-  return `${one.variant} has ${length === 1 ? 'one other setting' : `${length} other settings`}`
+  const only = one.extent.of === 'common keys' ? ` (${escapeCell(one.extent.reason)})` : ''
+  if (length > 0)
+    return `${one.variant} has ${length === 1 ? 'one other setting' : `${length} other settings`}${only}`
+  if (one.extent.of === 'everything') return `${one.variant} is the same`
+  return one.extent.of === 'common keys'
+    ? `${one.variant} was compared only in the keys that both have${only}`
+    : `${one.variant} has the same file, and no other value of what it names`
 }
