@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { isMapping } from '../../config/same-work/differences.ts'
 import { ConfigError } from '../../errors.ts'
+import { tryParseJson } from '../system/parse-json.ts'
 import { readText } from '../system/read-text.ts'
 import { isOwnFile, isThere, writeOwnFile } from './own-file.ts'
 
@@ -52,7 +53,7 @@ export async function refuseForeign(directory: string, names: readonly string[])
 
 async function isOurRecord(file: string): Promise<boolean> {
   try {
-    const json: unknown = JSON.parse(await readText(file, file, MAX_RECORD_BYTES))
+    const json: unknown = tryParseJson(await readText(file, file, MAX_RECORD_BYTES))
     return isMapping(json) && Object.hasOwn(json, 'experimentFile')
   } catch {
     return false

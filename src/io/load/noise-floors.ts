@@ -9,6 +9,7 @@ import { type NoiseFloor, noiseFloorSchema } from '../../judge/noise/noise-floor
 import { makeFolder } from '../folder/make-folder.ts'
 import { replaceOwnFile } from '../folder/own-file.ts'
 import { readWorkflowRun } from '../github/event/event.ts'
+import { parseJson } from '../system/parse-json.ts'
 import { readText } from '../system/read-text.ts'
 
 /**
@@ -56,7 +57,7 @@ export async function loadNoiseFloors(
 /** Or why it cannot be used. */
 async function loadNoiseFloor(file: string): Promise<NoiseFloor | string> {
   try {
-    return parseStrictly(noiseFloorSchema, JSON.parse(await readText(file, file)), file)
+    return parseStrictly(noiseFloorSchema, parseJson(await readText(file, file), file, 'noise floor'), file)
   } catch (error) {
     return `warning: ${messageOf(error)}\n${file}: this version cannot read this noise floor and goes on without it. Remove it, and measure it again with --mode aa`
   }

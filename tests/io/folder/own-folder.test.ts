@@ -19,6 +19,11 @@ test.each([
   ['another report', { 'report.md': '# Mine' }, 'report.md, runs'],
   ['a result of another program', { 'result.json': '{"schemaVersion": 1}' }, 'result.json, runs'],
   ['a result that is no JSON', { 'result.json': 'good' }, 'result.json, runs'],
+  [
+    'a result that is too deep',
+    { 'result.json': `{"experimentFile": ${'['.repeat(1000)}${']'.repeat(1000)}}` },
+    'result.json, runs',
+  ],
 ])('a folder with %s is refused, with what is there, and left as it is', async (_, files, there) => {
   const folder = await aFolderWith(files)
   const before = await readdir(folder)

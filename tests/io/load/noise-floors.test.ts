@@ -70,6 +70,15 @@ test.each<[string, (file: string) => Promise<unknown>]>([
   ])
 })
 
+test('lists that are a thousand deep are refused before anything reads them', async () => {
+  const folder = await aFolder()
+  const file = await storeNoiseFloor(folder, aNoiseFloor())
+  await writeFile(file, `${'['.repeat(1000)}${']'.repeat(1000)}`)
+  const notes: string[] = []
+  expect(await loadNoiseFloors(folder, [training], (message) => void notes.push(message))).toEqual([])
+  expect(notes).toEqual([expect.stringMatching(/nests lists or mappings more than \d+ deep/)])
+})
+
 test.each([
   ['pull_request', true],
   ['pull_request_target', true],
