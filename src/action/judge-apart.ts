@@ -5,7 +5,8 @@ import { ConfigError, messageOf, RunError } from '../errors.ts'
 import { type JudgedAgain, judgeArtifact } from './judge-artifact.ts'
 
 interface Question {
-  readonly experiment: Experiment
+  /** Null for the recorded one. */
+  readonly experiment: Experiment | null
   readonly branch: string
   readonly resultFile: string
 }
@@ -47,7 +48,7 @@ export async function answerApart(): Promise<void> {
   parentPort?.postMessage(await answerTo(experiment, branch, resultFile))
 }
 
-async function answerTo(experiment: Experiment, branch: string, resultFile: string): Promise<Answer> {
+async function answerTo(experiment: Experiment | null, branch: string, resultFile: string): Promise<Answer> {
   try {
     return { status: 'judged', judged: await judgeArtifact(experiment, branch, resultFile) }
   } catch (error) {

@@ -12,19 +12,19 @@ export interface JudgedAgain {
   readonly other: OtherExperiment
 }
 
-/** Throws a ConfigError for what cannot be read. */
+/** `experiment`: null for the recorded one. Throws a ConfigError for what cannot be read. */
 export async function judgeArtifact(
-  experiment: Experiment,
+  experiment: Experiment | null,
   branch: string,
   resultFile: string,
 ): Promise<JudgedAgain> {
   let recorded = experiment
   const { request, launched, watched, reevaluation } = await readRecorded(resultFile, (found) => {
     recorded = found
-    return experiment
+    return experiment ?? found
   })
   const result = assess(request, launched, watched, reevaluation)
-  const other = otherExperiment(experiment, recorded)
+  const other = otherExperiment(request.experiment, recorded ?? request.experiment)
   const reasons = other.reasons.map((reason) => `${reason} than the experiment of ${branch} has`)
   return { result: { ...result, verdict: asInvalid(result.verdict, reasons) }, other }
 }

@@ -1,5 +1,6 @@
 // A cancelled or killed action leaves no process, tells what was measured, and never says passed.
 import { existsSync } from 'node:fs'
+import { rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { renderMarker } from '../../src/report/github/comment-marker.ts'
@@ -11,6 +12,7 @@ import { processesIn } from '../harness/processes.ts'
 import { startMeasuring, startServices } from '../harness/speedproof.ts'
 
 const STUBBORN = { fault: 'ignore-sigterm', fault_step: 15 }
+const FORGED = '# forged: passed'
 
 describe('a cancel', () => {
   it('while workers that ignore SIGTERM train ends them before the runner repeats its signal', async () => {
@@ -83,6 +85,45 @@ describe('post, after a kill', () => {
     expect(github.comments).toMatchObject([
       { body: expect.stringContaining('was stopped before it finished') },
     ])
+  })
+
+  it.each([
+    ['writes a report of its own', (folder: string) => writeFile(join(folder, 'report.md'), FORGED)],
+    [
+      'links the report to another file',
+      async (folder: string) => {
+        await writeFile(join(folder, 'other.md'), FORGED)
+        await rm(join(folder, 'report.md'))
+        await symlink('other.md', join(folder, 'report.md'))
+      },
+    ],
+    [
+      'moves its folder and links to it',
+      async (folder: string) => {
+        await writeFile(join(folder, 'report.md'), FORGED)
+        await rename(folder, `${folder}-moved`)
+        await symlink(`${folder}-moved`, folder)
+      },
+    ],
+    [
+      'writes a result that is none',
+      async (folder: string) => {
+        await writeFile(join(folder, 'report.md'), FORGED)
+        await writeFile(join(folder, 'result.json'), '['.repeat(100_000))
+      },
+    ],
+  ])('shows nothing that a training wrote: it %s', async (_, tamper) => {
+    const folder = await anExperiment({ optimized: STUBBORN })
+    await using services = await startServices()
+    await using action = await startMeasuring(folder, services)
+    await action.waitForLog('ignores SIGTERM')
+    await tamper(join(folder, 'out'))
+    process.kill(action.pid, 'SIGKILL')
+    await action.finished
+    const { checks, comments } = services.github
+    expect(checks).toMatchObject([{ status: 'completed', conclusion: 'cancelled' }])
+    expect(checks[0]?.output.summary).toContain('was stopped before it finished')
+    expect(JSON.stringify([checks, comments])).not.toContain('forged')
   })
 
   it('says where what was measured is, if it cannot be uploaded', async () => {
