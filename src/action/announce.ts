@@ -51,6 +51,11 @@ export function setOutputs(
   warnOf('outputs', written)
 }
 
+/** After the outputs: of several values of one, the runner takes the last. */
+export function setInvalid(reason: string): void {
+  warnOf('outputs', writeOutputs({ verdict: 'invalid', reason: oneLine(reason) }))
+}
+
 /** Where there is no verdict to tell. */
 export function setUrls({ comment, check }: Shown): void {
   writeOutputs({ 'comment-url': urlOf(comment), 'check-url': urlOf(check) })

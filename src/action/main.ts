@@ -18,7 +18,7 @@ import { ReportedProgress } from '../io/run/reported-progress.ts'
 import { cancelOnSignals } from '../io/system/cancel.ts'
 import { main } from '../main.ts'
 import { type Combined, isCombinedNeutral } from '../record/combined.ts'
-import { announceCombined, announceShown, printLines, setOutputs, warn } from './announce.ts'
+import { announceCombined, announceShown, printLines, setInvalid, setOutputs, warn } from './announce.ts'
 import { artifactNameOf, placeOf, whyNotShown } from './place.ts'
 import { MARKER_STATE, WORKTREES_STATE } from './post.ts'
 import { runReportJob } from './report-job.ts'
@@ -60,6 +60,7 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
   const startedAt = Date.now()
   let live: LiveReport | null = null
   let isAccepted = false
+  let isValid = true
   const cancelled = cancelOnSignals()
   const combined = await main(
     {
@@ -92,14 +93,29 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
       onWorktree: saveWorktree(),
       interference: commandFilesTouched,
       publish: async (finished, folder) => {
-        isAccepted = await publish(finished, folder, inputs, async () => await live?.close(cancelled))
+        const endProgress = async () => await live?.close(cancelled)
+        ;({ isAccepted, isValid } = await publish(finished, folder, inputs, endProgress))
         saveFinished()
       },
     },
   )
   // A process that outlived its launch could write there until now.
-  const isUntouched = combined.verdict === 'invalid' || commandFilesTouched().length === 0
-  return isUntouched && (combined.verdict === 'passed' || isCombinedNeutral(combined) || isAccepted)
+  if (isValid) isValid = refuseLate(combined)
+  return isValid && (combined.verdict === 'passed' || isCombinedNeutral(combined) || isAccepted)
+}
+
+/** The outputs are set already: of several values of one, the runner takes the last. True where nothing was late. */
+function refuseLate(combined: Combined): boolean {
+  const reason = lateReason(combined)
+  if (reason !== null) setInvalid(reason)
+  return reason === null
+}
+
+/** Why the verdict does not hold any more: something has written where the runner reads since it was made. */
+function lateReason(combined: Combined): string | null {
+  const [reason] = combined.verdict === 'invalid' ? [] : commandFilesTouched()
+  if (reason !== undefined) warn('verdict', reason)
+  return reason ?? null
 }
 
 /** What is written there is obeyed by the runner: an output of ours, or the environment of the next steps. */
@@ -122,13 +138,13 @@ function refuseForkWithToken({ report }: MeasureInputs): void {
   )
 }
 
-/** True if the verdict was accepted. No trouble here changes it. */
+/** `isValid`: false where something tampered with the outputs meanwhile. No other trouble here changes the verdict. */
 async function publish(
   combined: Combined,
   folder: CombinedFolder,
   inputs: MeasureInputs,
   endProgress: () => Promise<void>,
-): Promise<boolean> {
+): Promise<{ isAccepted: boolean; isValid: boolean }> {
   announceCombined(combined)
   const artifact = await upload(combined, folder, inputs)
   if (artifact.status === 'uploaded') warnLeftOut(artifact.leftOut)
@@ -138,8 +154,11 @@ async function publish(
   await endProgress()
   const artifactUrl = artifact.status === 'uploaded' ? artifact.url : null
   const published = await showOnGitHub(combined, artifactUrl, inputs)
-  setOutputs(combined, folder, { ...published, artifactUrl })
-  return published?.isAccepted === true
+  // Upload, comment and check take their time.
+  const late = lateReason(combined)
+  const told = late === null ? combined : { ...combined, verdict: 'invalid' as const, reason: late }
+  setOutputs(told, folder, { ...published, artifactUrl })
+  return { isAccepted: published?.isAccepted === true, isValid: late === null }
 }
 
 /** In one, since GitHub shows ten warnings of a step, and a trainer may write many checkpoints. */

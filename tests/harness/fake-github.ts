@@ -27,6 +27,8 @@ export interface FakeGitHub extends AsyncDisposable {
   calls: readonly string[]
   /** Adds comments as if written before. */
   addComments(...comments: Omit<FakeComment, 'id'>[]): void
+  /** Called with the operation of every call, before it is answered. */
+  onCall: (operationId: string) => void
   /** The next calls of this operation end like this, in turn. */
   failNext(operationId: string, ...failures: Failure[]): void
 }
@@ -113,6 +115,7 @@ export async function startFakeGitHub(): Promise<FakeGitHub> {
 
   function answerCall(id: string, act: (identity: Identity) => Answer, request: Request): Answer {
     calls.push(id)
+    github.onCall(id)
     const failure = failures.get(id)?.shift()
     if (failure && failure.kind !== 'answer lost after the change') return failure
     const token = (request.headers.authorization ?? '').replace(/^(token|bearer) /i, '')
@@ -121,7 +124,7 @@ export async function startFakeGitHub(): Promise<FakeGitHub> {
     return failure ? { kind: 'dropped' } : answer
   }
 
-  return {
+  const github: FakeGitHub = {
     url: server.url,
     comments,
     checks,
@@ -131,6 +134,7 @@ export async function startFakeGitHub(): Promise<FakeGitHub> {
     jobs,
     permissions,
     calls,
+    onCall: () => {},
     addComments(...added) {
       for (const one of added) comments.push({ id: nextId(comments), ...one })
     },
@@ -142,6 +146,7 @@ export async function startFakeGitHub(): Promise<FakeGitHub> {
       if (violations.length > 0) throw new Error(`Not as GitHub describes it:\n${violations.join('\n')}`)
     },
   }
+  return github
 }
 
 function problemsOf(operation: Operation, answer: Answer): string[] {
