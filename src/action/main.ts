@@ -16,8 +16,9 @@ import { noiseFloorFolder } from '../io/load/noise-floors.ts'
 import { ProgressView } from '../io/run/progress.ts'
 import { ReportedProgress } from '../io/run/reported-progress.ts'
 import { cancelOnSignals } from '../io/system/cancel.ts'
+import { asInvalid } from '../judge/machine/machine-verdict.ts'
 import { main } from '../main.ts'
-import { type Combined, isCombinedNeutral } from '../record/combined.ts'
+import { type Combined, combine, isCombinedNeutral } from '../record/combined.ts'
 import { announceCombined, announceShown, printLines, setInvalid, setOutputs, warn } from './announce.ts'
 import { artifactNameOf, placeOf, whyNotShown } from './place.ts'
 import { MARKER_STATE, WORKTREES_STATE } from './post.ts'
@@ -111,6 +112,14 @@ function refuseLate(combined: Combined): boolean {
   return reason === null
 }
 
+function invalidIfLate(combined: Combined): Combined {
+  const reason = lateReason(combined)
+  if (reason === null) return combined
+  return combine(
+    combined.results.map((result) => ({ ...result, verdict: asInvalid(result.verdict, [reason]) })),
+  )
+}
+
 /** Why the verdict does not hold any more: something has written where the runner reads since it was made. */
 function lateReason(combined: Combined): string | null {
   const [reason] = combined.verdict === 'invalid' ? [] : commandFilesTouched()
@@ -153,12 +162,12 @@ async function publish(
   else warn('artifact', artifact.reason)
   await endProgress()
   const artifactUrl = artifact.status === 'uploaded' ? artifact.url : null
-  const published = await showOnGitHub(combined, artifactUrl, inputs)
   // Upload, comment and check take their time.
-  const late = lateReason(combined)
-  const told = late === null ? combined : { ...combined, verdict: 'invalid' as const, reason: late }
+  const shown = invalidIfLate(combined)
+  const published = await showOnGitHub(shown, artifactUrl, inputs)
+  const told = invalidIfLate(shown)
   setOutputs(told, folder, { ...published, artifactUrl })
-  return { isAccepted: published?.isAccepted === true, isValid: late === null }
+  return { isAccepted: published?.isAccepted === true, isValid: told === combined }
 }
 
 /** In one, since GitHub shows ten warnings of a step, and a trainer may write many checkpoints. */

@@ -52,6 +52,7 @@ it.each([
   expect(main).toMatchObject({ exitCode: 1, outputs: { verdict: 'invalid' }, environment: '' })
   expect(main.outputs.reason).toContain('command files: something other than Speedproof')
   expect(main.outputs.speedup).not.toBe('9.9')
+  expect(services.github.checks).toMatchObject([{ status: 'completed' }])
 })
 
 it('post, after a kill, uploads and concludes nothing that a forged state names', async () => {
