@@ -73,6 +73,10 @@ test.each<[string, (file: string) => Promise<unknown>]>([
 test.each([
   ['pull_request', true],
   ['pull_request_target', true],
+  ['merge_group', true],
+  ['issue_comment', true],
+  ['workflow_run', true],
+  ['', true],
   ['push', false],
   ['schedule', false],
   ['workflow_dispatch', false],
