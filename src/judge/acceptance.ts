@@ -1,5 +1,6 @@
 // Which verdicts a maintainer may accept: those in which only gates are open or missed.
 import type { Experiment } from '../config/experiment.ts'
+import type { JudgedGate } from './gates/judge-gates.ts'
 import type { Verdict } from './verdict.ts'
 
 /** Somebody with write access who takes responsibility for one verdict in spite of its gates. */
@@ -10,12 +11,23 @@ export interface Acceptance {
 }
 
 /** A failed launch, and runs that cannot be compared, say nothing that could be accepted. */
-export function isAcceptable({ verdict, checks }: Verdict): boolean {
+export function isAcceptable({ verdict, checks, gates }: Verdict): boolean {
   if (verdict !== 'failed' && verdict !== 'inconclusive') return false
-  return checks.every(({ status }) => status === 'passed' || status === 'not-measured')
+  // An acceptance names the gates that it is for.
+  if (!gates.some(isMissed)) return false
+  return checks.every(({ status }) => status !== 'failed' && status !== 'inconclusive')
 }
 
-/** Only gates are open, and the experiment says that this is no reason to stop anybody. */
+/** Of the required gates: missed or open. */
+export function isMissed({ gate, status }: Pick<JudgedGate, 'gate' | 'status'>): boolean {
+  return gate.severity === 'required' && status !== 'passed'
+}
+
+/**
+ * Only gates are open, and the experiment says that this is no reason to stop anybody. After a look that cannot pass they
+ * are open by its rule, whatever was measured.
+ */
 export function isNeutral({ inconclusive }: Experiment, verdict: Verdict): boolean {
-  return inconclusive === 'neutral' && verdict.verdict === 'inconclusive' && isAcceptable(verdict)
+  const isOpen = verdict.verdict === 'inconclusive' && verdict.mayPass
+  return inconclusive === 'neutral' && isOpen && isAcceptable(verdict)
 }

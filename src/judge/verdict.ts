@@ -43,13 +43,18 @@ export function judge(evidence: Evidence): Verdict {
   }
 }
 
-/** More blocks are worth their time only for a required gate that they can decide. */
-export function isDecided({ verdict, gates, mayPass }: Verdict): boolean {
+/** More blocks are worth their time only for a required gate that they can decide, or a trend that they can clear up. */
+export function isDecided({ verdict, checks, gates, mayPass }: Verdict): boolean {
   if (!mayPass) return verdict === 'failed' || verdict === 'invalid'
   const isOpen = gates.some(
     ({ gate, status, staysOpen }) => gate.severity === 'required' && status === 'inconclusive' && !staysOpen,
   )
-  return verdict !== 'inconclusive' || !isOpen
+  return verdict !== 'inconclusive' || !(isOpen || checks.some(isUnsettledTrend))
+}
+
+/** The gates are decided, but not by the later half of the steps, which more blocks may decide in the same way. */
+function isUnsettledTrend({ name, status }: Check): boolean {
+  return name === 'steady state' && status === 'inconclusive'
 }
 
 /** A failed launch fails; then incomparable runs are invalid; then a required gate decides; only proof passes. */
@@ -73,7 +78,7 @@ function decide(
     const reason = [`stopped early: ${completion.detail}`, ...unmeasured].join('; ')
     return { verdict: 'inconclusive', reason }
   }
-  const failed = named(['failed'])
+  const failed = validity.some(isUnsettledTrend) ? [] : named(['failed'])
   if (failed.length > 0) return { verdict: 'failed', reason: failed.join('; ') }
   const open = named(['inconclusive', 'not-measured'])
   if (open.length > 0) return { verdict: 'inconclusive', reason: open.join('; ') }

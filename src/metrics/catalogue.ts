@@ -24,6 +24,7 @@ export const CATALOGUE = {
       },
     },
     isAtFastestStepsToo: true,
+    isOfTimedSteps: true,
   },
   total_seconds: {
     meaning: 'seconds from process start to the end of the training, set-up included',
@@ -120,6 +121,7 @@ export const CATALOGUE = {
     from: 'run',
     needs: { report: 'data_wait_seconds in steps' },
     gates: { data_wait_share: { statistic: 'maximum' }, data_wait_ratio: { statistic: 'ratio' } },
+    isOfTimedSteps: true,
   },
   gpu_utilization: {
     meaning: 'share of time in which any kernel ran (it saturates: one tiny kernel at a time is 100%)',
@@ -130,6 +132,7 @@ export const CATALOGUE = {
     needs: { gpu: 'NVIDIA' },
     gates: { gpu_utilization: { statistic: 'minimum' } },
     neverRequired: 'utilisation saturates, so a GPU that runs one tiny kernel at a time reads 100%',
+    isOfTimedSteps: true,
   },
   energy_joules_per_sample: {
     meaning: 'joules per sample of all GPUs together in the steady state',
@@ -139,6 +142,7 @@ export const CATALOGUE = {
     from: 'machine',
     needs: { gpu: 'NVIDIA' },
     gates: { energy_per_sample: { statistic: 'maximum' }, energy_ratio: { statistic: 'ratio' } },
+    isOfTimedSteps: true,
   },
   gpu_hours: {
     meaning: 'GPU hours of a run from launch to end, each process counted as a GPU',
@@ -160,6 +164,7 @@ export const CATALOGUE = {
     gates: {},
     // A variant that draws more power earns its lower clock.
     isShownOnly: true,
+    isOfTimedSteps: true,
   },
 } as const satisfies Readonly<Record<string, MetricRow>>
 

@@ -38,6 +38,8 @@ export interface MetricRow {
   readonly gates: Readonly<Record<string, BuiltInGate>>
   /** Computed a second time, as if no timed step had been slower than the fastest tenth of its run. */
   readonly isAtFastestStepsToo?: true
+  /** Over the timed steps alone, so that a trend of them changes it. */
+  readonly isOfTimedSteps?: true
   /** No experiment can name it in a gate of its own. */
   readonly isShownOnly?: true
   /** Why a gate of it cannot be required. */

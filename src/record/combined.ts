@@ -1,5 +1,5 @@
 // Everything one call was asked: a result for each experiment, and one verdict over all of them.
-import { isAcceptable, isNeutral } from '../judge/acceptance.ts'
+import { isAcceptable, isMissed, isNeutral } from '../judge/acceptance.ts'
 import type { VerdictName } from '../judge/verdict.ts'
 import type { Result } from './result.ts'
 
@@ -52,7 +52,7 @@ export function isCombinedAcceptable({ results }: Combined): boolean {
 export function missedGates({ results }: Combined): string[] {
   return results.flatMap(({ experiment, verdict }) =>
     verdict.gates
-      .filter(({ gate, status }) => gate.severity === 'required' && status !== 'passed')
+      .filter(isMissed)
       .map(({ gate }) => (results.length === 1 ? gate.name : `${experiment.name}:${gate.name}`)),
   )
 }

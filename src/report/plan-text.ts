@@ -4,13 +4,14 @@ import { type Experiment, gatesOf, VARIANTS, type Variant } from '../config/expe
 import type { LaunchInputs } from '../config/launch/trainer-input.ts'
 import type { Source } from '../config/revisions/sources.ts'
 import { whyNotReevaluated } from '../judge/checks/reevaluation.ts'
+import { overBudgetToPass } from '../plan/budget.ts'
 import { launchCommand } from '../plan/command.ts'
 import { estimateSeconds, meanWallSeconds, type WallSeconds } from '../plan/estimate.ts'
 import { isMeasured, type PlannedRun } from '../plan/plan.ts'
 import type { RunFiles } from '../plan/torchrun.ts'
 import { allDifferences } from '../record/differences.ts'
 import type { Request } from '../record/result.ts'
-import { duration } from '../text/numbers.ts'
+import { duration, number } from '../text/numbers.ts'
 import { shellQuote } from '../text/shell-quote.ts'
 import { expectedLines } from './expected-launches.ts'
 import { gateQuestion } from './gates/gate-row.ts'
@@ -73,6 +74,7 @@ export function renderPlan(
       ? ['  and one process in the end, which evaluates all final checkpoints once more']
       : []),
     '',
+    ...budgetLines(experiment, plan, earlier),
     timeText(request, plan, earlier),
   ].join('\n')
 }
@@ -81,6 +83,17 @@ function ladderText({ ladder }: Experiment): string[] {
   if (ladder === undefined) return []
   const names = ladder.rungs.map(({ name }) => name).join(', ')
   return [`Rungs, which only \`speedproof ladder\` launches: ${names}`, '']
+}
+
+/** What is spent on looks that cannot pass buys nothing but an early failure. */
+function budgetLines(experiment: Experiment, plan: readonly PlannedRun[], earlier: WallSeconds): string[] {
+  const over = overBudgetToPass(experiment, plan, earlier)
+  if (over === null) return []
+  const { blocks, gpuMinutes } = over
+  return [
+    `warning: design.gpu_minutes is ${experiment.design.gpu_minutes}, so no look that can pass is reached. The first one, after ${blocks} blocks, takes about ${number(gpuMinutes, 3)} GPU minutes. Raise the budget, or plan an earlier look that can pass`,
+    '',
+  ]
 }
 
 /** Short, but enough to name the commit. */

@@ -1,5 +1,5 @@
 // What `plan` prints before anything runs.
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { gatesFile } from '../../src/config/gates/gates.ts'
 import { type PlannedRun, planRuns } from '../../src/plan/plan.ts'
 import { renderPlan } from '../../src/report/plan-text.ts'
@@ -103,6 +103,39 @@ test('estimates the time from earlier launches', () => {
   ).toMatchInlineSnapshot(
     `"Time: about 4 min 00 s, from 2 earlier launches; at most 6 h 00 min by its time limit, besides 2 h 00 min for the machine to be free and blocks that the machine disturbs, which are measured again"`,
   )
+})
+
+describe('a budget that ends before the first look that can pass', () => {
+  const earlier = new Map([
+    [aPlannedRun({ variant: 'baseline' }), 60],
+    [aPlannedRun({ variant: 'optimized' }), 20],
+  ])
+  const warningOf = (design: object, times: ReadonlyMap<PlannedRun, number> = earlier) => {
+    const budgeted = anExperiment({ design: { blocks: [2, 4, 6, 8], warm_up_launches: 1, ...design } })
+    const planned = { request: aRequest({ experiment: budgeted }), places, inputs }
+    return renderPlan(planned, planRuns(budgeted), folders, times)
+      .split('\n')
+      .find((line) => line.startsWith('warning: design.gpu_minutes'))
+  }
+
+  // Five pairs of launches up to block 4, of 80 s each, on two processes.
+  test('is a warning that names the look and what it takes', () => {
+    expect(warningOf({ gpu_minutes: 13 })).toMatch(/is 13, .*after 4 blocks, takes about 13.3 GPU minutes/)
+    expect(warningOf({ gpu_minutes: 1 })).toContain('after 4 blocks')
+  })
+
+  test.each<[string, object, ReadonlyMap<PlannedRun, number>?]>([
+    ['is none where that look fits', { gpu_minutes: 13.4 }],
+    ['is none without a budget', {}],
+    ['is none where nothing is known of the launches', { gpu_minutes: 1 }, NO_EARLIER],
+    ['is none where the first look can pass, which is always begun', { gpu_minutes: 1, blocks: [4, 6, 8] }],
+    [
+      'counts no warm-up launches that are shorter',
+      { gpu_minutes: 11, warm_up_set: { 'train.updates': 20 } },
+    ],
+  ])('%s', (_, design, times) => {
+    expect(warningOf(design, times)).toBeUndefined()
+  })
 })
 
 test('adds the evaluation in the end, where there is one, to the launches that it estimates', () => {

@@ -63,11 +63,17 @@ async function loadNoiseFloor(file: string): Promise<NoiseFloor | string> {
   }
 }
 
+/** Other events run code that is not merged: of a pull request, a merge group, or what a comment asks for. */
+const STORING_EVENTS = ['push', 'schedule', 'workflow_dispatch']
+
 /** Why none may be stored; null where one may: what a pull request measured must not judge those after it. */
 export function whyNotStored(): string | null {
   const reading = readWorkflowRun()
-  const isForPull = reading.status !== 'not-in-a-workflow' && reading.run.eventName.startsWith('pull_request')
-  return isForPull ? 'this run is for a pull request; measure it on the default branch' : null
+  if (reading.status === 'not-in-a-workflow') return null
+  const { eventName } = reading.run
+  return STORING_EVENTS.includes(eventName)
+    ? null
+    : `this run is for the event "${eventName}", expected one of ${STORING_EVENTS.join(', ')}; measure it on the default branch`
 }
 
 /** Replaces the one of the same training and machine, and answers with its file. */

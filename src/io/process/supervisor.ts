@@ -128,8 +128,7 @@ async function finishOutput(drained: Promise<unknown>, output: readonly Readable
 
 async function openLog(path: string, onLine: (line: string) => void): Promise<TrainerLog | NotStarted> {
   try {
-    await (await createOwnFile(path)).close()
-    return await TrainerLog.open(path, onLine)
+    return new TrainerLog(await createOwnFile(path), onLine)
   } catch (error) {
     return notStarted(`cannot write the log file: ${messageOf(error)}`)
   }

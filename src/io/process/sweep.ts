@@ -15,6 +15,8 @@ const ROUNDS_BEFORE_ROOTS = 10
 /** Of a launch; what it adopts it ends itself, and what it cannot end within 30 s it leaves. */
 export const REAPER = join(packageRoot(), 'src', 'io', 'process', 'reaper.py')
 const REAPER_MILLISECONDS = 35_000
+/** One that takes so long has given up. */
+const SURRENDER_MILLISECONDS = 29_000
 /** SIGKILL cannot be ignored; what outlives it this long hangs in a driver. */
 const SURVIVAL_SECONDS = 5
 
@@ -24,7 +26,7 @@ export function newMarker(): string {
 
 export interface Swept {
   ended: number
-  /** What the reaper had not ended in time may have got out of sight. */
+  /** What no reaper has ended to the last may have got out of sight. */
   mayBeLeft: boolean
 }
 
@@ -33,10 +35,12 @@ export async function sweepAfterReaper(marker: string): Promise<Swept> {
   const found = findMarked(marker)
   const reapers = [...found.roots].filter((pid) => hasArgument(pid, REAPER))
   for (const pid of reapers) for (const signal of ['SIGTERM', 'SIGCONT'] as const) kill(pid, signal)
-  const deadline = performance.now() + REAPER_MILLISECONDS
+  const started = performance.now()
+  const deadline = started + REAPER_MILLISECONDS
   const isAtWork = () => reapers.some((pid) => hasVariable(pid, MARKER_VARIABLE, marker))
   while (isAtWork() && performance.now() < deadline) await sleep(POLL_MILLISECONDS)
-  const mayBeLeft = isAtWork()
+  const hasGivenUp = performance.now() - started > SURRENDER_MILLISECONDS
+  const mayBeLeft = hasGivenUp || (found.all.size > 0 && reapers.length === 0)
   const killed = await sweep(marker)
   return { ended: Math.max(found.all.size, killed), mayBeLeft }
 }

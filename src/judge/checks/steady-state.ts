@@ -1,10 +1,12 @@
 // Was each run timed in a steady state: after its warm-up, over whole periods, without a trend that matters?
 import { type Experiment, gatesOf, VARIANTS, type Variant } from '../../config/experiment.ts'
+import type { Gate } from '../../config/gates/gates.ts'
 import { MATTERS, MIN_RUNS_TO_TELL } from '../../measure/steady-state.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { SECONDS_PER_SAMPLE } from '../../metrics/catalogue.ts'
+import { metricNamed } from '../../metrics/families.ts'
 import { looksOf } from '../../plan/looks.ts'
-import { statusText } from '../../text/wording.ts'
+import { listed, statusText } from '../../text/wording.ts'
 import { compare } from '../compare.ts'
 import { judgeGate } from '../gates/gate-verdict.ts'
 import { LOOK_AT_95, type LookRule } from '../looks/look-rule.ts'
@@ -28,40 +30,72 @@ export function checkSteadyState({
   const problems = [...measured.flatMap(warmUpProblems), ...measured.flatMap(periodProblems)]
   const trends = VARIANTS.flatMap((variant) => trendProblems(variant, measured, confidenceOf(experiment)))
   if (trends.length === 0) return checkOf(name, problems, detail)
-  const changed = changedByLaterHalf(experiment, measured, look)
   const trendText = `${trends.join('; ')}${recurringText(measured)}`
-  if (changed !== null) return checkOf(name, [...problems, `${trendText}. ${changed}`], '')
+  const { status, text } = ofLaterHalf(experiment, measured, look)
+  if (status === 'failed') return checkOf(name, [...problems, `${trendText}. ${text}`], '')
   if (problems.length > 0) return checkOf(name, problems, '')
-  return {
-    name,
-    status: 'warned',
-    detail: `${trendText}. The later half of the steps alone decides the same`,
-  }
+  return { name, status, detail: `${trendText}. ${text}` }
 }
 
 function confidenceOf(experiment: Experiment): number {
   return 1 - TREND_ERROR / (2 * VARIANTS.length * looksOf(experiment).length)
 }
 
-/** Null where every required gate that is decided would be decided in the same way. */
-function changedByLaterHalf(
-  experiment: Experiment,
-  runs: readonly RunSummary[],
-  look: LookRule,
-): string | null {
-  const gates = gatesOf(experiment).filter(
-    ({ severity, metric }) => severity === 'required' && metric === SECONDS_PER_SAMPLE,
-  )
-  const statusesOf = (of: readonly RunSummary[]) =>
-    compare(of, gates, look).gates.map((gate) => judgeGate(gate).status)
-  const [all, later] = [statusesOf(runs), statusesOf(runs.map(inLaterHalf))]
-  const changed = gates.flatMap(({ name }, index) => {
-    const [one, other] = [all[index], later[index]]
-    return (one === 'passed' || one === 'failed') && other !== undefined && other !== one
-      ? [`With the later half of the steps alone, ${name} would be ${statusText(other)}`]
-      : []
+interface OfLaterHalf {
+  readonly status: 'warned' | 'inconclusive' | 'failed'
+  readonly text: string
+}
+
+/** Does it matter that the steps have a trend? Not where the later half alone decides the required gates in the same way. */
+function ofLaterHalf(experiment: Experiment, runs: readonly RunSummary[], look: LookRule): OfLaterHalf {
+  if (experiment.mode === 'aa')
+    return { status: 'failed', text: 'A noise floor of such runs would not be that of a steady state' }
+  const comparisons = compare(runs, gatesOf(experiment).filter(needsTimedSteps), look).gates
+  if (comparisons.length === 0) return { status: 'warned', text: 'No required gate rests on the timed steps' }
+  const others = comparisons.filter(({ gate }) => gate.metric !== SECONDS_PER_SAMPLE)
+  if (others.length > 0) {
+    const names = listed(others.map(({ gate }) => gate.name))
+    return { status: 'failed', text: `The later half of the steps alone cannot judge ${names}` }
+  }
+  const later = compare(
+    runs.map(inLaterHalf),
+    comparisons.map(({ gate }) => gate),
+    look,
+  ).gates.map((comparison) => judgeGate(comparison))
+  const decided = comparisons
+    .map((comparison) => judgeGate(comparison))
+    .filter(({ status }) => status === 'passed' || status === 'failed')
+  const changed = decided.flatMap(({ gate: { name }, status }) => {
+    const other = later.find(({ gate }) => gate.name === name)
+    return other === undefined || other.status === status ? [] : [other]
   })
-  return changed.length === 0 ? null : changed.join('; ')
+  if (changed.length === 0)
+    return {
+      status: 'warned',
+      text:
+        decided.length === comparisons.length
+          ? 'The later half of the steps alone decides the same'
+          : 'The later half of the steps alone contradicts no gate that is decided',
+    }
+  const isOpen = changed.every(({ status, staysOpen }) => status === 'inconclusive' && !staysOpen)
+  return {
+    status: isOpen && !isLastLook(experiment, runs) ? 'inconclusive' : 'failed',
+    text: changed
+      .map(
+        ({ gate, status }) =>
+          `With the later half of the steps alone, ${gate.name} would be ${statusText(status)}`,
+      )
+      .join('; '),
+  }
+}
+
+function needsTimedSteps({ severity, metric }: Gate): boolean {
+  return severity === 'required' && metricNamed(metric).isOfTimedSteps === true
+}
+
+function isLastLook(experiment: Experiment, runs: readonly RunSummary[]): boolean {
+  const last = looksOf(experiment).at(-1) ?? 0
+  return runs.some(({ block }) => (block ?? 0) >= last)
 }
 
 function inLaterHalf(run: RunSummary): RunSummary {

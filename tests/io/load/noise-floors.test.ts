@@ -82,6 +82,10 @@ test('lists that are a thousand deep are refused before anything reads them', as
 test.each([
   ['pull_request', true],
   ['pull_request_target', true],
+  ['merge_group', true],
+  ['issue_comment', true],
+  ['workflow_run', true],
+  ['', true],
   ['push', false],
   ['schedule', false],
   ['workflow_dispatch', false],

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { RunError } from '../../../src/errors.ts'
 import { listProcesses } from '../../../src/io/process/process-table.ts'
 import { supervise } from '../../../src/io/process/supervisor.ts'
-import { sweepAfterReaper } from '../../../src/io/process/sweep.ts'
+import { MARKER_VARIABLE, newMarker, sweepAfterReaper } from '../../../src/io/process/sweep.ts'
 import {
   aFolder,
   aLaunch,
@@ -96,6 +96,13 @@ describe.concurrent.each(['in-one-session', 'in-new-sessions'])(
     })
   },
 )
+
+test('where no reaper is left, what a sweep cannot see may be', async () => {
+  const marker = newMarker()
+  const child = spawn('sleep', ['600'], { env: { ...process.env, [MARKER_VARIABLE]: marker } })
+  await once(child, 'spawn')
+  expect(await sweepAfterReaper(marker)).toEqual({ ended: 1, mayBeLeft: true })
+})
 
 test('a reaper that gives up over what it cannot end counts as unclean', async () => {
   // What stands in for the reaper says all but the last word.

@@ -1,6 +1,7 @@
 // Runs are comparable when they did equal work on one machine in a steady state by honest clocks.
 import { describe, expect, test } from 'vitest'
 import { type Experiment, VARIANTS } from '../../../src/config/experiment.ts'
+import type { GatesFile } from '../../../src/config/gates/gates.ts'
 import type { ResolvedConfigs, TrainerConfig } from '../../../src/config/same-work/same-work.ts'
 import { checkComparability } from '../../../src/judge/checks/all.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
@@ -114,7 +115,34 @@ describe('a trend over the timed steps', () => {
       detail: expect.stringMatching(/get slower by more than 2%.*later half .* decides the same/),
     })
     const gates = { loss_delta: { below: 0.001, severity: 'required', evidence: 'interval' } } as const
-    expect(steadyState(trends, 2.9, {}, anExperiment({ gates }))?.status).toBe('warned')
+    expect(steadyState(trends, 2.9, {}, anExperiment({ gates }))).toMatchObject({
+      status: 'warned',
+      detail: expect.stringContaining('No required gate rests on the timed steps'),
+    })
+  })
+
+  test.each([
+    ['energy_ratio', { at_most: 0.9, severity: 'required', evidence: 'interval' }, 'failed'],
+    ['energy_per_sample', { at_most: 9, severity: 'required', evidence: 'interval' }, 'failed'],
+    ['data_wait_ratio', { at_most: 0.9, severity: 'required', evidence: 'interval' }, 'failed'],
+    ['energy_ratio', { at_most: 0.9, severity: 'info', evidence: 'interval' }, 'warned'],
+    ['total_speedup', { at_least: 3, severity: 'required', evidence: 'interval' }, 'warned'],
+  ] as const)('with a gate %s of %j is %s', (name, gate, status) => {
+    const gates: GatesFile = {
+      speedup: { at_least: 3, severity: 'required', evidence: 'interval' },
+      [name]: gate,
+    }
+    const check = steadyState([0.1, 0.11, 0.1, 0.09], 3.05, {}, anExperiment({ gates }))
+    expect(check?.status).toBe(status)
+    if (status === 'failed') expect(check?.detail).toContain(`cannot judge ${name}`)
+  })
+
+  test('leaves no noise floor of an A/A', () => {
+    const gates = { loss_delta: { below: 0.001, severity: 'required', evidence: 'interval' } } as const
+    expect(steadyState([0.1, 0.11, 0.1, 0.09], 3.05, {}, anExperiment({ mode: 'aa' }))?.status).toBe('failed')
+    expect(steadyState([0.1, 0.11, 0.1, 0.09], 3.05, {}, anExperiment({ mode: 'aa', gates }))?.status).toBe(
+      'failed',
+    )
   })
 
   test('of runs whose long steps come back asks for whole periods', () => {

@@ -27,6 +27,12 @@ const DIVERGED = [
   /\bminimum loss scale\b|\bloss scale already at minimum\b/i,
 ]
 
+/** What an error about input says where a number is the matter, and no option or file that has such a name. */
+const SAYS_NOT_FINITE = new RegExp(
+  String.raw`\b(?:is|are|was|were|became|become|becomes|contains?|got|returned|produced)\s+(?:\S+\s+){0,2}${NOT_FINITE}\b|\b${NOT_FINITE}\b\s+(?:in\s+)?(?:the\s+)?${OF_TRAINING}\b`,
+  'i',
+)
+
 const SIGNAL =
   /\bended by SIG[A-Z]+|\bkilled by signal\b|\bterminated with signal\b|\bSignal \d+ \(SIG|\bgot signal: \d+/
 
@@ -44,7 +50,7 @@ const matches = (patterns: readonly RegExp[], text: string) => patterns.some((pa
 export function causeOf(text: string): RankFailure['cause'] {
   if (MEMORY_CLASS.test(text)) return 'out-of-memory'
   if (!ABOUT_INPUT.test(text) && matches(OUT_OF_MEMORY, text)) return 'out-of-memory'
-  if (matches(DIVERGED, text)) return 'diverged'
+  if (matches(DIVERGED, text) && (!ABOUT_INPUT.test(text) || SAYS_NOT_FINITE.test(text))) return 'diverged'
   return SIGNAL.test(text) ? 'signal' : 'error'
 }
 

@@ -46,7 +46,7 @@ function weigh(lines: readonly LogLine[], files: readonly RankError[], code: num
   const exceptions = readExceptions(lines)
   const exits = readLauncherReport(lines)
   const suspects = [
-    ...exits.map((exit, index) => suspectOf(exit, index === 0, lines, files, exceptions)),
+    ...exits.map((exit, index) => suspectOf(exit, index === 0, exits, lines, files, exceptions)),
     ...files.map((error) => ({ exit: null, error })),
     ...(exits.length === 0 ? fromSignal(lines, code) : []),
     ...(code === null ? [] : fromLog(exits, exceptions)),
@@ -61,6 +61,7 @@ function weigh(lines: readonly LogLine[], files: readonly RankError[], code: num
 function suspectOf(
   exit: RankExit,
   isRoot: boolean,
+  exits: readonly RankExit[],
   lines: readonly LogLine[],
   files: readonly RankError[],
   exceptions: readonly LoggedException[],
@@ -76,15 +77,24 @@ function suspectOf(
   if (!isRoot || last === undefined) return { exit, error: null }
   // Whose it is, nothing tells: what the rank printed may be the reason too.
   if (isConsequence(last.text)) return { exit, error: withPrinted(failureOf(last), lines) }
-  const isCertain = unnamed.every(({ text }) => text === last.text)
-  return { exit, error: failureOf(isCertain ? { ...last, rank: exit.rank } : last) }
+  const silent = exits.filter(
+    ({ rank, signal }) => signal === null && !files.some((one) => one.rank === rank),
+  )
+  const isCertain = unnamed.length >= silent.length && unnamed.every(({ text }) => text === last.text)
+  return {
+    exit,
+    error: isCertain ? failureOf({ ...last, rank: exit.rank }) : withPrinted(failureOf(last), lines),
+  }
 }
 
 /** Long messages are cut, and the log has the class with its module before it. */
 const ENOUGH_CHARACTERS = 200
 
 function isCopied(text: string, files: readonly RankError[]): boolean {
-  return files.some(({ message }) => message !== '' && text.includes(message.slice(0, ENOUGH_CHARACTERS)))
+  const bare = text.replace(/^(?:\w+\.)+(?=\w)/, '')
+  return files.some(({ message }) =>
+    message.includes(':') ? text.includes(message.slice(0, ENOUGH_CHARACTERS)) : bare === message,
+  )
 }
 
 function withPrinted(failure: RankFailure, lines: readonly LogLine[]): RankFailure {

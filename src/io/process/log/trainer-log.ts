@@ -1,5 +1,5 @@
 // Streams a trainer's output to its log file, raw, and to the live view, sanitised, with bounded memory.
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { LineSplitter } from './line-splitter.ts'
 import { LiveView } from './live-view.ts'
 
@@ -18,18 +18,10 @@ export class TrainerLog implements AsyncDisposable {
   #writes: Promise<void> = Promise.resolve()
   #failure: string | undefined
 
-  private constructor(file: FileHandle, onLine: (line: string) => void, maxBytes: number) {
+  constructor(file: FileHandle, onLine: (line: string) => void, maxBytes = MAX_LOG_BYTES) {
     this.#file = file
     this.#view = new LiveView(onLine)
     this.#maxBytes = maxBytes
-  }
-
-  static async open(
-    path: string,
-    onLine: (line: string) => void,
-    maxBytes = MAX_LOG_BYTES,
-  ): Promise<TrainerLog> {
-    return new TrainerLog(await open(path, 'w'), onLine, maxBytes)
   }
 
   /** Reads the stream to its end. The next chunk is asked for when the last one is on disk. */

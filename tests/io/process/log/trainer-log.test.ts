@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { TrainerLog } from '../../../../src/io/process/log/trainer-log.ts'
@@ -12,7 +12,7 @@ async function logged(chunks: string[], maxBytes?: number): Promise<{ text: stri
   const path = join(await aFolder(), 'log.txt')
   const lines: string[] = []
   {
-    await using log = await TrainerLog.open(path, (line) => lines.push(line), maxBytes)
+    await using log = new TrainerLog(await open(path, 'w'), (line) => lines.push(line), maxBytes)
     await log.drain(streamOf(...chunks))
   }
   return { text: await readFile(path, 'latin1'), lines }
@@ -40,7 +40,7 @@ test('drops nothing at the limit itself', async () => {
 test('reads on when the disk is full, and says so once', async () => {
   const lines: string[] = []
   {
-    await using log = await TrainerLog.open('/dev/full', (line) => lines.push(line))
+    await using log = new TrainerLog(await open('/dev/full', 'w'), (line) => lines.push(line))
     await log.drain(streamOf('a\n', 'b\n'))
   }
   expect(lines).toEqual(['│ a', expect.stringContaining('cannot be written any more: Error: ENOSPC'), '│ b'])
@@ -49,7 +49,7 @@ test('reads on when the disk is full, and says so once', async () => {
 test('two streams do not mix within a chunk', async () => {
   const path = join(await aFolder(), 'log.txt')
   {
-    await using log = await TrainerLog.open(path, () => {})
+    await using log = new TrainerLog(await open(path, 'w'), () => {})
     const [a, b] = ['a'.repeat(100_000), 'b'.repeat(100_000)]
     await Promise.all([log.drain(streamOf(a, a)), log.drain(streamOf(b, b))])
   }
