@@ -187,7 +187,7 @@ measure() {
     gpt2-1gpu) benchmarks/harness/through-the-action.sh "$out/$1" examples/gpt2/experiment.yaml -- python=python3 ;;
     ways-in-1gpu)
       rm -rf "${out:?}/$1" # of a call that was ended
-      python3 benchmarks/recorder/trained.py all --device cuda --out "$out/$1"
+      python3 -m benchmarks.recorder.trained all --device cuda --out "$out/$1"
       ;;
     formats)
       share_out formats_shard "$1" || return

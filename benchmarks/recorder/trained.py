@@ -1,6 +1,6 @@
 """Trainings whose steps are measured twice: by a way in, and by the Recorder in the same run.
 
-    python3 benchmarks/recorder/trained.py all --out FOLDER --device cuda
+    python3 -m benchmarks.recorder.trained all --out FOLDER --device cuda
     node benchmarks/recorder/accuracy.ts FOLDER
 
 The Recorder counts a step at every optimizer step, by a hook of the optimizer itself, without evaluations.
@@ -18,6 +18,9 @@ from typing import Any
 
 import torch
 from torch import nn
+
+from benchmarks.harness.in_words import refused_in_words
+from trainer.errors import ConfigError
 
 PYTHON = Path(__file__).resolve().parents[2] / "python"
 WIDTH, DEPTH, BATCH, EVALUATE_EVERY = 512, 12, 64, 40
@@ -233,18 +236,21 @@ def run_all(options: argparse.Namespace) -> None:
     for kind, processes in [(kind, count) for count in counts for kind in kinds] + [("cost", 1)]:
         folder = options.out.resolve() / f"{kind}-{processes}"
         for name in ("trainer", "truth", "out", "source"):
-            (folder / name).mkdir(parents=True)
+            try:
+                (folder / name).mkdir(parents=True)
+            except FileExistsError:
+                raise ConfigError([f"--out: {folder} exists. Name a new folder"]) from None
         is_recorded = kind != "cost"
         path = [str(PYTHON / "speedproof" / "site")] if is_recorded else []
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
         steps = options.steps if is_recorded else 20_000
-        words = [__file__, kind, f"--device={options.device}", f"--steps={steps}"]
+        words = ["-m", "benchmarks.recorder.trained", kind, f"--device={options.device}", f"--steps={steps}"]
         done = subprocess.run(
             [sys.executable, *(launcher if processes > 1 else []), *words],
             env={
                 "OMP_NUM_THREADS": "1",
                 **os.environ,
-                "PYTHONPATH": os.pathsep.join([*path, str(PYTHON)]),
+                "PYTHONPATH": os.pathsep.join([*path, str(PYTHON), str(PYTHON.parent)]),
                 "TRUTH": str(folder / "truth"),
                 "OUT": str(folder / "out"),
                 **({"SPEEDPROOF_RECORD": str(folder / "trainer")} if is_recorded else {}),
@@ -267,6 +273,8 @@ def main() -> None:
     options = parser.parse_args()
     device = torch.device(options.device)
     if options.kind == "all":
+        if options.out is None:
+            parser.error("--out: a new folder is needed for all")
         run_all(options)
         return
     if options.kind == "cost":
@@ -279,4 +287,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with refused_in_words():
+        main()
