@@ -239,7 +239,7 @@ def run_all(options: argparse.Namespace) -> None:
             try:
                 (folder / name).mkdir(parents=True)
             except FileExistsError:
-                raise ConfigError([f"--out: {folder} exists. Name a new folder"]) from None
+                raise ConfigError(f"--out: {folder} exists. Name a new folder") from None
         is_recorded = kind != "cost"
         path = [str(PYTHON / "speedproof" / "site")] if is_recorded else []
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
