@@ -13,6 +13,9 @@ export class RunError extends Error {
   override readonly name = 'RunError'
 }
 
+/** A training has touched what is not its own, so no verdict of this call holds. */
+export class InterferenceError extends RunError {}
+
 /** Nothing, or nothing more, can be measured on this machine as it is now. */
 export class UnfitMachineError extends RunError {}
 

@@ -6,7 +6,7 @@ import { outlierWarnings } from '../../src/judge/warnings/outliers.ts'
 import type { RunSummary } from '../../src/measure/summary.ts'
 import { aRunSummary } from '../../tests/fixtures/builders.ts'
 import { normal } from '../../tests/fixtures/noise.ts'
-import { type Random, seededRandom } from '../../tests/fixtures/random.ts'
+import { type Random, seededRandom } from '../../src/statistics/random.ts'
 import {
   AS_RECORDED,
   type BlockNoise,

@@ -4,7 +4,7 @@ import { type Look, looksAfter } from '../../src/config/looks.ts'
 import type { Played } from '../../src/judge/looks/play.ts'
 import { bothAt, pairedMean } from '../../src/judge/paired.ts'
 import { meanOf, sumOf } from '../../src/statistics/averages.ts'
-import { seededRandom } from '../../tests/fixtures/random.ts'
+import { seededRandom } from '../../src/statistics/random.ts'
 import {
   AT_THE_LIMIT,
   type Case,

@@ -81,7 +81,7 @@ async function compareConfig(
   return compared([...inMeasured, ...inFile], { of: 'the file, and what it names' })
 }
 
-/** Or why there are none. */
+/** Text: why the settings cannot be read. */
 async function readSettings(
   github: GitHub,
   repository: Repository,

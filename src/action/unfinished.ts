@@ -29,7 +29,7 @@ import { artifactNameOf, placeOf } from './place.ts'
 const STATE = 'unfinished'
 const FINISHED = 'none'
 
-/** Where and what is known from the job itself: whoever can write a state must not choose it. */
+/** Place and experiment come from the job itself: a training that can write the state must not choose them. */
 const unfinished = z.object({
   /** Milliseconds since 1970; what is older in the folder is of an earlier call. */
   startedAt: z.number(),

@@ -11,7 +11,7 @@ export const DEFAULT_EXPERIMENT = 'configs/experiments/smoke.yaml'
 
 const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   mode: 'compare; or aa, which compares the baseline with itself and stores the noise floor',
-  preset: 'design and gates: smoke, pull-request, nightly or release',
+  preset: 'blocks and gates where the file has none: smoke, pull-request, nightly or release',
   python: 'interpreter with torch',
   base: 'branch, tag or commit to find the merge base with, such as origin/main',
   blocks: 'number of blocks (each one run of both variants), or looks such as 4,6,8',

@@ -164,10 +164,7 @@ export const experimentFile = mapping({
     .enum(MODES)
     .default('compare')
     .describe('aa compares the baseline with itself and stores the scatter of its runs, the noise floor.'),
-  preset: z
-    .enum(PRESET_NAMES)
-    .optional()
-    .describe('Fills in design and gates; values in the file take precedence.'),
+  preset: z.enum(PRESET_NAMES).optional().describe('Fills in the blocks and gates that the file leaves out.'),
   inconclusive: z
     .enum(['red', 'neutral'])
     .default('red')

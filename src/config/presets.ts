@@ -1,4 +1,4 @@
-// Named sets of design and gates: how much evidence an occasion is worth.
+// Named sets of blocks and gates: how much evidence an occasion is worth.
 
 import { DEFAULT_GATES, type GatesFile, REGRESSION_GATES } from './gates/gates.ts'
 import { isMapping } from './same-work/differences.ts'

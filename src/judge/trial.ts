@@ -13,7 +13,7 @@ import type { VerdictInput } from './verdict-input.ts'
 export interface Trial {
   /** Each ends an experiment, or leaves a required gate open however many launches follow. */
   readonly problems: readonly string[]
-  /** What nobody knows of these runs, in plain words. */
+  /** Facts of these runs that are unknown, in plain words. */
   readonly unknown: readonly string[]
 }
 

@@ -10,7 +10,7 @@ const MIN_TIMES = 3
 /** From one to the next, the same in nearly all cases: one long step of another cause may come between. */
 const REGULAR = 0.8
 
-/** Null where there are none, or where they come at random. */
+/** Null where no step is long, or where long steps have no fixed distance. */
 export function recurringEvery(seconds: readonly number[]): number | null {
   const limit = LONG * medianOf(seconds)
   const isLong = (step: number) => (seconds[step] ?? 0) > limit

@@ -35,7 +35,7 @@ export interface OverBudget {
   readonly gpuMinutes: number
 }
 
-/** What the first look that can pass would take by launches of earlier results; null where it fits, or nobody knows. */
+/** What the first look that can pass would take by launches of earlier results; null where it fits, or where there is no earlier result. */
 export function overBudgetToPass(
   experiment: Experiment,
   plan: readonly PlannedRun[],

@@ -33,7 +33,7 @@ export function parseJsonLine(
   }
 }
 
-/** Of a file that is not of our contract: a number that is none, as Python writes it, is text, and wrong only where it is read. */
+/** Python writes NaN and Infinity, which are not JSON. In a file of another format they become text, which is wrong only where it is read. */
 export function parseForeignJson(text: string, words: Parameters<typeof parseJsonLine>[1]): JsonLine {
   const parsed = parseJsonLine(text, words)
   if (parsed.status !== 'not-finite') return parsed

@@ -1,17 +1,5 @@
 // Normal and chi-squared draws that are the same on every machine and in every call, for predictions by simulation.
-
-export type Random = () => number
-
-/** Uniform in [0, 1). Algorithm: mulberry32 (Tommy Ettinger, public domain). */
-function seededRandom(seed: number): Random {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
+import { type Random, seededRandom } from './random.ts'
 
 /** Source: Box and Muller, Annals of Mathematical Statistics 29, 1958. */
 function normal(random: Random): number {

@@ -1,4 +1,4 @@
-// A value of a mapping whose keys somebody else has chosen: what every object inherits, such as `constructor`, is none.
+// Reads a mapping whose keys somebody else has chosen: what every object inherits, such as `constructor`, does not count.
 
 export function ownValue<Value>(
   mapping: Readonly<Record<string, Value>> | undefined,

@@ -106,7 +106,7 @@ describe('post, after a kill', () => {
       },
     ],
     [
-      'writes a result that is none',
+      'writes a result that cannot be read',
       async (folder: string) => {
         await writeFile(join(folder, 'report.md'), FORGED)
         await writeFile(join(folder, 'result.json'), '['.repeat(100_000))

@@ -1,8 +1,8 @@
 // Artifacts that are damaged at random, with fixed seeds: none of them crashes a report job, and none is green.
 import { beforeAll, describe, expect, it } from 'vitest'
+import { seededRandom } from '../../src/statistics/random.ts'
 import { JudgingFolder } from '../fixtures/judge-files.ts'
 import { type Files, mutated } from '../fixtures/mutations.ts'
-import { seededRandom } from '../fixtures/random.ts'
 import { type Measured, measureForReport, report, servicesWith } from '../harness/report-job.ts'
 
 /** `npm run fuzz` tries more of them. */

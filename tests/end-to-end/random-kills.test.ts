@@ -2,7 +2,7 @@
 // `npm run soak` does it a hundred times, by torchrun, and writes a record.
 import { appendFile, writeFile } from 'node:fs/promises'
 import { beforeAll, expect, it } from 'vitest'
-import { seededRandom } from '../fixtures/random.ts'
+import { seededRandom } from '../../src/statistics/random.ts'
 import { endAfter, type Kill, type Launcher, undisturbedMilliseconds } from '../harness/random-kill.ts'
 
 const KILLS = Number(process.env.KILLS ?? 3)

@@ -18,6 +18,16 @@ async function filesOf(folder: string, run: string): Promise<string[]> {
 /** Found in a log that torchrun has its own say in. */
 const SAID: Readonly<Record<string, string>> = { crash: 'this trainer was told to crash' }
 
+it('a training that makes the folder of a later run leaves no verdict, and the report says why', async () => {
+  const folder = await anExperiment({ baseline: { fault: 'plant-next-folder', fault_step: 5 } })
+  await using services = await startServices()
+  const { main } = await measure(folder, services)
+  expect(main.exitCode).not.toBe(0)
+  expect(main.outputs.verdict).toBe('invalid')
+  const report = await readFile(join(folder, 'out', 'report.md'), 'utf8')
+  expect(report).toContain('02-block-1-optimized is there before its training starts')
+})
+
 /** Two faults for the price of one: the baseline's must not keep the optimized run from its own. */
 describe('both variants fail, each for its own reason', () => {
   const without = (name: string) => ALL_FILES.filter((file) => file !== name)

@@ -59,7 +59,7 @@ describe('an experiment', () => {
   test('fails on a required gate, and names it', async () => {
     expect(await verdictOf(experiment, onlyOptimized({ stepSeconds: 0.04 }))).toMatchObject({
       verdict: 'failed',
-      reason: 'speedup failed: the whole interval misses the limit',
+      reason: 'speedup failed: the whole interval misses the limit after 4 blocks',
     })
   })
 
@@ -71,7 +71,7 @@ describe('an experiment', () => {
     expect([verdict, reason]).toMatchInlineSnapshot(`
       [
         "failed",
-        "speedup failed: the whole interval misses the limit; loss_delta failed: the whole interval misses the limit",
+        "speedup failed: the whole interval misses the limit after 4 blocks; loss_delta failed: the whole interval misses the limit after 4 blocks",
       ]
     `)
   })
@@ -122,7 +122,7 @@ describe('a gate that is not required', () => {
     const warned = gatesOf({ speedup: { at_least: 5, severity: 'warn', evidence: 'interval' } })
     expect(await verdictOf(warned)).toMatchObject({
       verdict: 'passed',
-      warnings: ['speedup failed: the whole interval misses the limit'],
+      warnings: ['speedup failed: the whole interval misses the limit after 4 blocks'],
     })
     const met = gatesOf({ speedup: { at_least: 3, severity: 'warn', evidence: 'interval' } })
     expect(await verdictOf(met)).toMatchObject({ verdict: 'passed', warnings: [] })

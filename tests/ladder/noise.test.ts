@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { type Contrast, effectOf, noiseOf } from '../../src/ladder/noise.ts'
 import { meanOf } from '../../src/statistics/averages.ts'
+import { seededRandom } from '../../src/statistics/random.ts'
 import { normal } from '../fixtures/noise.ts'
-import { seededRandom } from '../fixtures/random.ts'
 
 describe('the noise of a ladder', () => {
   test('is unknown without two baseline launches in one sitting', () => {

@@ -1,9 +1,9 @@
 // Where timing begins, and how it still changes; with fixed seeds, so that the same noise comes every time.
 import { describe, expect, test } from 'vitest'
 import { declaredWarmUp, logStandardError, logTrend, settledAfter } from '../../src/measure/steady-state.ts'
+import { type Random, seededRandom } from '../../src/statistics/random.ts'
 import { aFinishedRun, type MetricsDifference } from '../fixtures/builders.ts'
 import { normal } from '../fixtures/noise.ts'
-import { type Random, seededRandom } from '../fixtures/random.ts'
 
 const metricsOf = async (difference: MetricsDifference) => (await aFinishedRun({}, difference)).metrics
 const runsOf = (count: number, difference: (run: number) => MetricsDifference) =>

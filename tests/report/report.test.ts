@@ -98,7 +98,7 @@ describe('a report in the terminal', () => {
         speedup: baseline 5.01 ms/sample, optimized 2.50 ms/sample
         loss_delta: baseline 0.02025, optimized 0.02026
 
-        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
+        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit after 4 blocks.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Minimal detectable effect: 9.52e-6 past the limit, in 80% of experiments. Equivalent too: the interval stays within the limit on both sides.
 
         Speedups: steady state 2.00x; process start to end 1.00x; time to the held-out loss that the baseline ends with: not measured, since 8 of 8 runs were evaluated only at the end. Evaluate during the training too.
@@ -124,7 +124,7 @@ describe('a report in the terminal', () => {
       | -------------------- | ------------------ | ------------------ |
       | peak memory reserved | 31.2 GB (29.1 GiB) | 31.2 GB (29.1 GiB) |
 
-      ❌ two-task failed on this host: speedup failed: the whole interval misses the limit"
+      ❌ two-task failed on this host: speedup failed: the whole interval misses the limit after 4 blocks"
     `)
   })
 
@@ -189,7 +189,7 @@ describe('a report in the terminal', () => {
         nrmse_ratio: baseline not measured, optimized not measured
         peak_memory_gb: baseline not measured, optimized not measured
 
-        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit.
+        speedup: baseline / optimized seconds per sample in the steady state, mean of the paired ratios over 4 blocks. The whole interval misses the limit after 4 blocks.
         loss_delta: optimized - baseline held-out loss at the end of training, mean of the paired differences over 4 blocks. The whole interval clears the limit. Equivalent too: the interval stays within the limit on both sides.
         nrmse_ratio: optimized / baseline held-out NRMSE at the end of training, mean of the paired ratios. Not every run reported a usable evaluation.nrmse; all reported val_loss.
         peak_memory_gb: peak GPU memory reserved by the allocator, the largest of all ranks and optimized runs. Not every run reported a usable peak_memory_reserved_bytes.
@@ -213,7 +213,7 @@ describe('a report in the terminal', () => {
         compile caches: passed, no block has one cold and one warm run (warm)
         not measured: SM clock, slowed down by heat or hardware, at the power limit, hottest GPU, any kernel ran (saturates), power of all GPUs, energy per sample, peak memory reserved, peak memory allocated, allocation retries
 
-      ❌ two-task failed on this host: speedup failed: the whole interval misses the limit"
+      ❌ two-task failed on this host: speedup failed: the whole interval misses the limit after 4 blocks"
     `)
   })
 

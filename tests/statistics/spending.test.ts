@@ -1,9 +1,9 @@
 // Levels of several looks: together they err as often as they say, by simulation of independent normal numbers.
 import { describe, expect, test } from 'vitest'
+import { seededRandom } from '../../src/statistics/random.ts'
 import { shares, spendingLevels } from '../../src/statistics/spending.ts'
 import { studentTQuantile } from '../../src/statistics/student-t.ts'
 import { normal } from '../fixtures/noise.ts'
-import { seededRandom } from '../fixtures/random.ts'
 
 const TRIALS = 40_000
 

@@ -1,4 +1,5 @@
 // Creates the files and folders that are Speedproof's own, where a training may have put a pipe, a link or a folder.
+import { randomUUID } from 'node:crypto'
 import { lstatSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,14 +16,18 @@ export async function writeOwnFile(path: string, content: string | Uint8Array): 
   await file.writeFile(content)
 }
 
-/** Whatever is there goes. A reader, or a kill half-way, never sees half a file. */
+/** Whatever has this name goes, and nothing else does. A reader, or a kill half-way, never sees half a file. */
 export async function replaceOwnFile(path: string, text: string): Promise<void> {
-  const part = `${path}.part`
-  await rm(part, { recursive: true, force: true })
-  await writeOwnFile(part, text)
-  // A rename takes the place of all but a folder.
-  if (await isOwnFolder(path)) await rm(path, { recursive: true, force: true })
-  await rename(part, path)
+  const part = `${path}.${randomUUID()}.part`
+  try {
+    await writeOwnFile(part, text)
+    // A rename takes the place of all but a folder.
+    if (await isOwnFolder(path)) await rm(path, { recursive: true, force: true })
+    await rename(part, path)
+  } catch (error) {
+    await rm(part, { force: true })
+    throw error
+  }
 }
 
 /** Of a folder that stays from launch to launch: throws for anything else in its place, a link to a folder too. */

@@ -3,7 +3,7 @@ import { readdir, rename } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import type { Variant } from '../../config/experiment.ts'
 import type { TrainerInput } from '../../config/launch/trainer-input.ts'
-import { ConfigError, messageOf, RunError } from '../../errors.ts'
+import { ConfigError, InterferenceError, messageOf, RunError } from '../../errors.ts'
 import type { WallSeconds } from '../../plan/estimate.ts'
 import { type PlannedRun, planRuns } from '../../plan/plan.ts'
 import { type RunFiles, TRAINER_FOLDER } from '../../plan/torchrun.ts'
@@ -250,8 +250,8 @@ async function replaceFile(path: string, text: string): Promise<void> {
   await withWriteErrors(path, () => replaceOwnFile(path, text))
 }
 
-function plantedFolder(folder: string): RunError {
-  return new RunError(
+function plantedFolder(folder: string): InterferenceError {
+  return new InterferenceError(
     `out: ${folder} is there before its training starts, so an earlier training of this experiment has made it. What it holds could pass for this run's, so nothing more is launched. Find out what wrote it`,
   )
 }

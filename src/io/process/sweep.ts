@@ -30,7 +30,7 @@ export interface Swept {
   mayBeLeft: boolean
 }
 
-/** For whoever comes after a Speedproof that was killed: its reaper alone finds all, so that it gets its time first. */
+/** After a Speedproof that was killed. Its reaper gets time first, since it alone finds every process. */
 export async function sweepAfterReaper(marker: string): Promise<Swept> {
   const found = findMarked(marker)
   const reapers = [...found.roots].filter((pid) => hasArgument(pid, REAPER))

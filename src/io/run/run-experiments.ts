@@ -1,5 +1,6 @@
 // Runs the experiments of a call, one after the other, on the machine that they share.
 import { gatesOf } from '../../config/experiment.ts'
+import { InterferenceError } from '../../errors.ts'
 import { asInvalid } from '../../judge/machine/machine-verdict.ts'
 import { lackOfGpus } from '../../judge/machine/preflight.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
@@ -41,10 +42,14 @@ export async function runExperiments(
     results.push(ended.result)
     problem ??= ended.problem
   }
-  return { results: await withInterference(results, experiments, stage.interference()), problem }
+  const planted = problem instanceof InterferenceError ? [problem.message] : []
+  return {
+    results: await withInterference(results, experiments, [...stage.interference(), ...planted]),
+    problem,
+  }
 }
 
-/** Which training it was, nobody knows: no verdict of the call holds. */
+/** Which training did it cannot be told, so no verdict of the call holds. */
 async function withInterference(
   results: readonly Result[],
   experiments: readonly Planned[],

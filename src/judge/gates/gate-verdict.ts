@@ -131,7 +131,7 @@ function decide(comparison: GateComparison, stopped: WhyStopped | null): Decisio
       ? { status: 'passed', reason: 'the whole interval clears the limit' }
       : { status: 'inconclusive', reason: `the look after ${count(pairs)} can only fail` }
   if (!clears(gate, bad) && look.mayFail)
-    return { status: 'failed', reason: 'the whole interval misses the limit' }
+    return { status: 'failed', reason: `the whole interval misses the limit after ${count(pairs)}` }
   const futile = stopped?.cause === 'futile' ? `; ${whyStoppedText(stopped)}` : ''
   return { status: 'inconclusive', reason: `the interval spans the limit after ${count(pairs)}${futile}` }
 }

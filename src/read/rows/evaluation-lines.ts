@@ -24,7 +24,7 @@ export function evaluationLines(
   const meaning = {
     units,
     evaluation_first_step: evaluation_first_step ?? 1,
-    // No key of a step, so that this line is none.
+    // Without a key of steps, the line means an evaluation alone.
     keys: {
       step: 'step',
       val_loss: 'val_loss',

@@ -5,6 +5,7 @@ import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { RunError } from '../../../src/errors.ts'
+import { isThere } from '../../../src/io/folder/own-file.ts'
 import { Workspace } from '../../../src/io/folder/workspace.ts'
 import { storeNoiseFloor } from '../../../src/io/load/noise-floors.ts'
 import { lockFiles } from '../../../src/io/machine/lock.ts'
@@ -54,23 +55,22 @@ async function withPlanted<T>(kind: Kind, path: string, work: () => Promise<T>):
 const aWorkspace = async () => await Workspace.fresh(join(await aFolder(), 'out'))
 
 describe.each(KINDS)('$name', (kind) => {
-  test.each(['result.json', 'result.json.part', 'report.md', 'report.md.part'])(
-    'in the place of %s is replaced',
-    async (name) => {
-      const workspace = await aWorkspace()
-      await withPlanted(kind, join(workspace.directory, name), async () => workspace.save(await aResult()))
-      expect(JSON.parse(await readFile(workspace.resultFile, 'utf8'))).toMatchObject({
-        verdict: expect.anything(),
-      })
-      expect(lstatSync(workspace.reportFile).isFile()).toBe(true)
-    },
-  )
-
-  test.each(['ladder.json.part', 'ladder.md.part'])('in the place of %s is replaced', async (name) => {
+  test.each(['result.json', 'report.md'])('in the place of %s is replaced', async (name) => {
     const workspace = await aWorkspace()
-    const save = () => workspace.saveLadder('{}\n', '# ladder\n')
-    await withPlanted(kind, join(workspace.directory, name), save)
+    await withPlanted(kind, join(workspace.directory, name), async () => workspace.save(await aResult()))
+    expect(JSON.parse(await readFile(workspace.resultFile, 'utf8'))).toMatchObject({
+      verdict: expect.anything(),
+    })
+    expect(lstatSync(workspace.reportFile).isFile()).toBe(true)
+  })
+
+  test.each(['ladder.json.part', 'ladder.md.part'])('by the name of %s stays as it is', async (name) => {
+    const workspace = await aWorkspace()
+    const path = join(workspace.directory, name)
+    await withPlanted(kind, path, () => workspace.saveLadder('{}\n', '# ladder\n'))
     expect(await readFile(workspace.ladderFile, 'utf8')).toBe('{}\n')
+    expect(isThere(path)).toBe(true)
+    expect(readdirSync(workspace.directory).filter((one) => one.endsWith('.part'))).toEqual([name])
   })
 
   test("in the place of a later run's folder ends the experiment", async () => {

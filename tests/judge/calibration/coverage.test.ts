@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { bothAt, pairedMean, pairedRatio } from '../../../src/judge/paired.ts'
 import { pairsToResolve, resolvableDistance } from '../../../src/statistics/power.ts'
+import { seededRandom } from '../../../src/statistics/random.ts'
 import { normal } from '../../fixtures/noise.ts'
-import { seededRandom } from '../../fixtures/random.ts'
 import { blocksOf, margin, NOISE } from './experiments.ts'
 
 const TRIALS = 3000

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { looksAfter } from '../../../src/config/looks.ts'
 import type { Played } from '../../../src/judge/looks/play.ts'
+import type { Random } from '../../../src/statistics/random.ts'
 import { aGate } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
-import type { Random } from '../../fixtures/random.ts'
 import { type BlockNoise, margin, play, shareOf } from './experiments.ts'
 
 const EXPERIMENTS = 10_000

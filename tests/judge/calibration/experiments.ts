@@ -4,9 +4,9 @@ import { type Look, looksAfter } from '../../../src/config/looks.ts'
 import { type Played, playLooks } from '../../../src/judge/looks/play.ts'
 import { leastDeviation } from '../../../src/judge/noise/least-deviation.ts'
 import { NO_FLOORS } from '../../../src/judge/noise/noise.ts'
+import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { aGate } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
-import { type Random, seededRandom } from '../../fixtures/random.ts'
 
 export const LIMIT = 3
 export const LOOKS = [2, 4, 6, 8]

@@ -2,10 +2,10 @@
 import { findAa } from '../../../src/judge/checks/aa.ts'
 import { compareWithFloors, NO_FLOORS } from '../../../src/judge/noise/noise.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
+import type { Random } from '../../../src/statistics/random.ts'
 import { aRunSummary } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
 import { aNoiseFloor } from '../../fixtures/noise-floors.ts'
-import type { Random } from '../../fixtures/random.ts'
 import { blocksOf, type Noise } from './experiments.ts'
 
 export const AA_BLOCKS = 6

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { looksAfter } from '../../../src/config/looks.ts'
 import { neighbourRatio } from '../../../src/statistics/neighbour-ratio.ts'
+import { seededRandom } from '../../../src/statistics/random.ts'
 import { normal } from '../../fixtures/noise.ts'
-import { seededRandom } from '../../fixtures/random.ts'
 import { COSTS } from './cases.ts'
 import {
   AS_RECORDED,

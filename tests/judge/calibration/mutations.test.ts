@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { assess } from '../../../src/assess.ts'
 import { outcomeOf } from '../../../src/measure/outcome.ts'
+import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import {
   aLaunchRecord,
   anExperiment,
@@ -10,7 +11,6 @@ import {
   metricsLines,
   readMetricsLines,
 } from '../../fixtures/builders.ts'
-import { type Random, seededRandom } from '../../fixtures/random.ts'
 
 const FILES = 10_000
 const BLOCKS = 3

@@ -1,7 +1,7 @@
 // A/A and noise floor by simulation: how often noise alone makes a measurement invalid, and how much more noise is noticed.
 import { describe, expect, test } from 'vitest'
 import { checkAa, findAa } from '../../../src/judge/checks/aa.ts'
-import { type Random, seededRandom } from '../../fixtures/random.ts'
+import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { LOOKS, margin, NOISE } from './experiments.ts'
 import { AA_BLOCKS, aboveFloor, onOneDay, runsOf } from './floors.ts'
 

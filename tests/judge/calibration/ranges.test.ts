@@ -4,8 +4,8 @@ import { compare } from '../../../src/judge/compare.ts'
 import { judgeGate } from '../../../src/judge/gates/gate-verdict.ts'
 import { precisionOf } from '../../../src/judge/gates/precision.ts'
 import { pairsToResolve } from '../../../src/statistics/power.ts'
+import { seededRandom } from '../../../src/statistics/random.ts'
 import { blocksOf } from '../../fixtures/builders.ts'
-import { seededRandom } from '../../fixtures/random.ts'
 import { independent, LIMIT, SPEEDUP } from './experiments.ts'
 
 /** Of 300 experiments with 4 blocks: the share of ranges that hold the right number, over the open ones. */

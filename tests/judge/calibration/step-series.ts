@@ -1,9 +1,9 @@
 // Step times of whole experiments, by what disturbs them, and what the steady-state check says of each.
 import { checkComparability } from '../../../src/judge/checks/all.ts'
 import { summarizeRuns } from '../../../src/measure/summary.ts'
+import { type Random, seededRandom } from '../../../src/statistics/random.ts'
 import { aFinishedRun, anExperiment } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
-import { type Random, seededRandom } from '../../fixtures/random.ts'
 
 const STEPS = 200
 const BLOCKS = 4

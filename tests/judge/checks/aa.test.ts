@@ -7,11 +7,11 @@ import { UNWATCHED } from '../../../src/measure/machine-record.ts'
 import type { PlannedRun } from '../../../src/plan/plan.ts'
 import { renderMarkdown } from '../../../src/report/markdown.ts'
 import { renderTerminal } from '../../../src/report/terminal.ts'
+import { seededRandom } from '../../../src/statistics/random.ts'
 import { anExperiment, aRequest, blocksOf, launchedPlan } from '../../fixtures/builders.ts'
 import { aPreflight } from '../../fixtures/machine/records.ts'
 import { normal } from '../../fixtures/noise.ts'
 import { aNoiseKey } from '../../fixtures/noise-floors.ts'
-import { seededRandom } from '../../fixtures/random.ts'
 
 /** Block k of both variants takes 5 ms, times exp(deviation) in odd blocks and exp(-deviation) in even ones. */
 const alternating = (blocks: number, deviation: number, optimizedFactor = 1) =>

@@ -5,9 +5,9 @@ import type { GatesFile } from '../../../src/config/gates/gates.ts'
 import type { ResolvedConfigs, TrainerConfig } from '../../../src/config/same-work/same-work.ts'
 import { checkComparability } from '../../../src/judge/checks/all.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
+import { seededRandom } from '../../../src/statistics/random.ts'
 import { anExperiment, aRunSummary, atPace } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
-import { seededRandom } from '../../fixtures/random.ts'
 
 const checksOf = (
   experiment: Experiment,

@@ -14,10 +14,10 @@ import { type Launched, type NotRunReason, outcomeOf } from '../../../src/measur
 import { NOT_REEVALUATED } from '../../../src/measure/reevaluation.ts'
 import { lookAt } from '../../../src/plan/looks.ts'
 import { planRuns } from '../../../src/plan/plan.ts'
+import { seededRandom } from '../../../src/statistics/random.ts'
 import { anExperiment, aRequest, atPace, launchedPlan } from '../../fixtures/builders.ts'
 import { aMachineRecord, aPreflight } from '../../fixtures/machine/records.ts'
 import { normal } from '../../fixtures/noise.ts'
-import { seededRandom } from '../../fixtures/random.ts'
 
 const gates: GatesFile = { speedup: { at_least: 3, severity: 'required', evidence: 'interval' } }
 const experiment = { ...anExperiment({ design: { blocks: [2, 4, 6, 8] } }), gates }

@@ -4,9 +4,9 @@ import { compare } from '../../../src/judge/compare.ts'
 import { judgeGate } from '../../../src/judge/gates/gate-verdict.ts'
 import { correlatedBlockWarnings } from '../../../src/judge/warnings/evidence/correlated-blocks.ts'
 import { neighbourRatioCdf } from '../../../src/statistics/neighbour-ratio.ts'
+import { seededRandom } from '../../../src/statistics/random.ts'
 import { aGate, blocksOf } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
-import { seededRandom } from '../../fixtures/random.ts'
 import { type BlockNoise, correlatedBlocks, independent } from '../calibration/experiments.ts'
 
 function warningsOf(values: readonly number[], gate = aGate()) {

@@ -1,9 +1,9 @@
 // Outliers and two modes are told, and nothing is excluded for them.
 import { describe, expect, test } from 'vitest'
 import { hasTwoModes, outlierWarnings } from '../../../src/judge/warnings/outliers.ts'
+import { seededRandom } from '../../../src/statistics/random.ts'
 import { aRunSummary, atPace } from '../../fixtures/builders.ts'
 import { normal } from '../../fixtures/noise.ts'
-import { seededRandom } from '../../fixtures/random.ts'
 
 const warningsOf = (seconds: readonly number[]) =>
   outlierWarnings({

@@ -22,7 +22,7 @@ export function isOfWarning(text: string): boolean {
   return WARNING.test(text)
 }
 
-/** Up to three lines of one block, such as the reason for an exit; null if there is none. `rank`: of the others nothing is taken. */
+/** Up to three lines of one block, such as the reason for an exit; null without one. `rank`: the only one whose lines are taken. */
 export function lastPrinted(lines: readonly LogLine[], rank: number | null = null): string | null {
   const own = beforeReport(lines)
     .filter((line) => rank === null || line.rank === null || line.rank === rank)

@@ -21,10 +21,17 @@ export async function findRootCause({ logFile, errorDirectory }: Traces, end: La
   const files = errorDirectory === null ? [] : await readErrorFiles(errorDirectory)
   if (end.status === 'not-started' || end.status === 'cancelled' || isSuccess(end)) return { errors: files }
   const lines = await readLogLines(logFile)
-  if (end.status === 'timed-out') return { errors: files, lastLine: lastPrinted(lines) }
+  if (end.status === 'timed-out')
+    return {
+      errors: files.filter(({ message }) => !OF_OUR_SIGNAL.test(message)),
+      lastLine: lastPrinted(lines),
+    }
   const code = end.status === 'exited' ? end.exitCode : null
   return weigh(lines, files, code)
 }
+
+/** At the time limit torchrun gets SIGTERM from us, and leaves this where its own error file has a name. */
+const OF_OUR_SIGNAL = /\bSignalException: Process \d+ got signal: 15\b/
 
 /** For a program that ended well without any work: what it printed last may say why. */
 export async function lastPrintedIn(logFile: string): Promise<string | null> {

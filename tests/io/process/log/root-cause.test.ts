@@ -186,3 +186,11 @@ test('of a launch that ended well, or was cancelled, nothing but error files are
     expect((await findings([], { 1: 'ValueError: a' }, end)).errors).toMatchObject([{ rank: 1 }])
   }
 })
+
+test('what torchrun leaves of our SIGTERM at the time limit is no cause', async () => {
+  const timedOut: LaunchEnd = { status: 'timed-out', wallSeconds: 18 }
+  const ours = 'SignalException: Process 4903 got signal: 15'
+  expect((await findings(['waiting for data'], { 0: ours }, timedOut)).errors).toEqual([])
+  const own = { 0: ours, 1: "KeyError: 'lr'" }
+  expect((await findings([], own, timedOut)).errors).toMatchObject([{ rank: 1, message: "KeyError: 'lr'" }])
+})
