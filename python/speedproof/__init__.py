@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from speedproof.held_out import HeldOutSet
     from speedproof.recorder import Recorder
+    from speedproof.watch.held_out import HeldOutSet
 
 __all__ = ["HeldOutSet", "Recorder", "__version__"]
 __version__ = "0.1.0"
@@ -19,7 +19,7 @@ def __getattr__(name: str) -> object:
 
         return Recorder
     if name == "HeldOutSet":
-        from speedproof.held_out import HeldOutSet
+        from speedproof.watch.held_out import HeldOutSet
 
         return HeldOutSet
     raise AttributeError(f"module 'speedproof' has no attribute {name!r}")

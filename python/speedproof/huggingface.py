@@ -8,10 +8,10 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from speedproof.batches import CountedBatches, watch
-from speedproof.held_out import HeldOutSet
-from speedproof.process_recorder import start_recorder
 from speedproof.recorder import Recorder
+from speedproof.run.process_recorder import start_recorder
+from speedproof.watch.batches import CountedBatches, watch
+from speedproof.watch.held_out import HeldOutSet
 
 
 class Callback(TrainerCallback):

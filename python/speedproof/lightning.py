@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from speedproof.batches import batch_size, watch
-from speedproof.held_out import HeldOutSet
-from speedproof.process_recorder import start_recorder
-from speedproof.ranks import ranks_by_environment
 from speedproof.recorder import Recorder
+from speedproof.run.process_recorder import start_recorder
+from speedproof.run.ranks import ranks_by_environment
+from speedproof.watch.batches import batch_size, watch
+from speedproof.watch.held_out import HeldOutSet
 
 # Names that people log a held-out loss by, the likeliest first.
 LOSSES = (

@@ -17,12 +17,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from speedproof import readback
-from speedproof.clock import clock_for
-from speedproof.held_out import HeldOutSet, described
-from speedproof.patches import AutocastWatch, ScalerWatch
-from speedproof.ranks import ByCollective, ByFiles, OneProcess, Ranks, ranks_by_environment
-from speedproof.recording import Recording, nothing_recorded
+from speedproof.run.clock import clock_for
+from speedproof.run.ranks import ByCollective, ByFiles, OneProcess, Ranks, ranks_by_environment
+from speedproof.run.recording import Recording, nothing_recorded
+from speedproof.watch import readback
+from speedproof.watch.held_out import HeldOutSet, described
+from speedproof.watch.patches import AutocastWatch, ScalerWatch
 
 
 class Recorder:
@@ -253,7 +253,7 @@ def _opened(
     folder: Path, ranks: Ranks, device: torch.device, describe: Callable[[], dict[str, object]]
 ) -> Recording:
     """All ranks together, since a collective that some of them leave out takes the training along."""
-    hook = sys.modules.get("speedproof.hook")
+    hook = sys.modules.get("speedproof.watch.hook")
     late: str | None = None if hook is None else hook.stand_down(folder)
     clock, taken, recording = clock_for(device), None, None
     try:

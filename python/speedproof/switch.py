@@ -55,7 +55,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 
 def _install_hook(folder: str) -> None:
-    from speedproof import hook
+    from speedproof.watch import hook
 
     hook.install(folder)
 
@@ -76,7 +76,7 @@ def _refuse_trainers(module: ModuleType) -> None:
     construct = module.Trainer.__init__
 
     def construct_and_refuse(self: Any, *args: Any, **kwargs: Any) -> None:
-        from speedproof import hook
+        from speedproof.watch import hook
 
         construct(self, *args, **kwargs)
         if hook.active is not None:
@@ -94,7 +94,7 @@ def _explain_nothing(folder: str) -> None:
 
 
 def _refuse(folder: str, reason: str) -> None:
-    from speedproof.metrics_file import NAME, write_reason
+    from speedproof.run.metrics_file import NAME, write_reason
 
     if not (Path(folder) / NAME).exists():
         sys.stderr.write(f"speedproof: not measured: {reason}\n")

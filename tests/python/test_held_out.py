@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from speedproof.batches import watch
-from speedproof.held_out import HeldOutSet, described
+from speedproof.watch.batches import watch
+from speedproof.watch.held_out import HeldOutSet, described
 from torch import Tensor
 
 SAMPLES = torch.randn(40, 3, 5, generator=torch.Generator().manual_seed(1))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from recorded import events_of, reason_of, recorded, run_recorded, step_counts
 from speedproof import Recorder
-from speedproof.metrics_file import MetricsFile, write_reason
+from speedproof.run.metrics_file import MetricsFile, write_reason
 
 
 def trained(folder: Path, steps: int, evaluate_at: tuple[int, ...] = ()) -> list[dict]:
@@ -228,7 +228,7 @@ def test_ranks_give_up_together(tmp_path: Path) -> None:
     (tmp_path / "taken" / "metrics.jsonl").touch()
     (tmp_path / "script.py").write_text(f"""
 import os, torch, torch.distributed as dist
-from speedproof.process_recorder import start_recorder
+from speedproof.run.process_recorder import start_recorder
 dist.init_process_group("gloo")
 recorder = start_recorder({str(tmp_path / "taken")!r}, model=torch.nn.Linear(3, 1))
 assert recorder is None

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from speedproof.batches import batch_size
+from speedproof.watch.batches import batch_size
 
 ROWS = torch.ones(32, 3)
 

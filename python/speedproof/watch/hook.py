@@ -17,16 +17,16 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from speedproof import readback
-from speedproof.clock import Clock, clock_for
-from speedproof.metrics_file import NAME, write_reason
-from speedproof.patches import AutocastWatch, ScalerWatch, frames_inside, watch_backward
-from speedproof.ranks import ByFiles, OneProcess, Ranks, ranks_by_environment
-from speedproof.recording import NO_STEP, Recording, close_left_open, say
+from speedproof.run.clock import Clock, clock_for
+from speedproof.run.metrics_file import NAME, write_reason
+from speedproof.run.ranks import ByFiles, OneProcess, Ranks, ranks_by_environment
+from speedproof.run.recording import NO_STEP, Recording, close_left_open, say
+from speedproof.watch import readback
+from speedproof.watch.patches import AutocastWatch, ScalerWatch, frames_inside, watch_backward
 
 # DeepSpeed calls an optimizer once per group of parameters. More calls than this are several updates.
 MOST_CALLS = 64
-_STEPS = ("torch/optim/optimizer.py:wrapper", "speedproof/patches.py:step")
+_STEPS = ("torch/optim/optimizer.py:wrapper", "speedproof/watch/patches.py:step")
 _DEEPSPEED = ("deepspeed/runtime/zero/stage_1_and_2.py:step", "deepspeed/runtime/zero/stage3.py:step")
 
 CAPTURED = "an optimizer step is captured in a CUDA graph, and a replay calls no hook"

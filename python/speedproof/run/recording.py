@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from speedproof.clock import Clock, clock_for
-from speedproof.events import EventWriter
-from speedproof.metrics_file import MetricsFile, write_reason
-from speedproof.ranks import OneProcess, Ranks, Row
+from speedproof.run.clock import Clock, clock_for
+from speedproof.run.events import EventWriter
+from speedproof.run.metrics_file import MetricsFile, write_reason
+from speedproof.run.ranks import OneProcess, Ranks, Row
 
 # To write a window and to gather it from all ranks belongs to no step: of short steps it hides a part.
 LEAST_STEPS, MOST_STEPS = 20, 500

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from speedproof.recorder import Recorder
-from speedproof.recording import say
+from speedproof.run.recording import say
 
 TWICE = "a second training started in this process, and a record holds one. Measure a script that trains once"
 _recorder: Recorder | None = None

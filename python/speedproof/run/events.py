@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from speedproof.clock import seconds_since_process_start
-from speedproof.metrics_file import MetricsFile
-from speedproof.ranks import Row
+from speedproof.run.clock import seconds_since_process_start
+from speedproof.run.metrics_file import MetricsFile
+from speedproof.run.ranks import Row
 
 
 class EventWriter:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from speedproof.batches import tensors_of
+from speedproof.watch.batches import tensors_of
 
 # Odd numbers of 64 bits with bits of both kinds all over (from splitmix64, Steele et al. 2014).
 _FACTORS = (-7046029254386353131, -4658895280553007687, -7723592293110705685)

@@ -1,0 +1,1 @@
+"""What one run has measured, on all ranks, and how it becomes metrics.jsonl."""
