@@ -8,6 +8,7 @@ import pytest
 import torch
 from recorded import events_of, reason_of, recorded, run_recorded, step_counts
 from speedproof import Recorder
+from speedproof.run import process_recorder
 from speedproof.run.metrics_file import MetricsFile, write_reason
 
 
@@ -275,3 +276,12 @@ def test_what_an_update_does_is_work(tmp_path: Path) -> None:
     ]
     effective = start["effective"]
     assert (effective["optimizer_lr"], effective["optimizer_weight_decay"]) == ("0.25", "0.5")
+
+
+def test_callback_on_a_device_without_a_clock_says_so_in_the_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_recorder, "_recorder", None)
+    model = torch.nn.Linear(1, 1, device="meta")
+    assert process_recorder.start_recorder(tmp_path, model=model) is None
+    assert "not on meta" in reason_of(events_of(tmp_path))

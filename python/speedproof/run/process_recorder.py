@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from speedproof.recorder import Recorder
+from speedproof.run.metrics_file import write_reason
+from speedproof.run.ranks import ranks_by_environment
 from speedproof.run.recording import say
 
 TWICE = "a second training started in this process, and a record holds one. Measure a script that trains once"
@@ -23,8 +26,13 @@ def start_recorder(folder: str | os.PathLike[str] | None, **known: Any) -> Recor
     recorder = Recorder(folder)
     try:
         recorder.start(**known)
-    except (FileExistsError, NotImplementedError) as error:
+    except FileExistsError as error:  # that file is another run's, and stays as it is
         say(f"not measured: {error}")
+        return None
+    except NotImplementedError as error:  # a device without a clock of ours, on every rank alike
+        say(f"not measured: {error}")
+        if ranks_by_environment()[0] == 0:
+            write_reason(Path(folder or os.environ["SPEEDPROOF_RECORD"]), str(error))
         return None
     _recorder, _model = recorder, known["model"]
     return recorder

@@ -65,7 +65,7 @@ export function restoreCommandFiles(): string[] {
   return touched
 }
 
-/** Where its folder is gone too, there is nothing that the runner could read. */
+/** It may fail, as where the folder is gone too. The file counts as touched anyway, so the verdict is invalid. */
 function tryReplace({ path, bytes }: Watched): void {
   try {
     replace(path, bytes)
