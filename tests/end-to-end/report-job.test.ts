@@ -385,6 +385,26 @@ describe('the commit that the record names', () => {
   })
 })
 
+it('outside its folds it fits one screen, with all that a pull request can change', async () => {
+  const text = passed.files['result.json']?.toString() ?? ''
+  const changed = text.replace(/^ {2}"revision": .*$/m, `  "revision": "${'d'.repeat(40)}-dirty",`)
+  await using services = await servicesWith(passed, { 'result.json': changed })
+  const slower = (run: string) =>
+    passed.files[`runs/${run}/config.yaml`]?.toString().replace('{', '{ "slower": true, ') ?? ''
+  const configs = {
+    'baseline.yaml': slower('01-block-1-baseline'),
+    'optimized.yaml': slower('02-block-1-optimized'),
+  }
+  Object.assign(services.github.files.main ?? {}, configs)
+  await report(services)
+  const body = services.github.comments[0]?.body ?? ''
+  expect(body).toContain('other setting')
+  const unfolded = body.replaceAll(/<details>.*?<\/details>|<!--.*?-->/gs, '')
+  const lines = unfolded.split('\n').filter((line) => line.trim() !== '')
+  expect(lines.length).toBeLessThanOrEqual(25)
+  expect(unfolded.match(/[\p{L}\p{N}][^\s|]*/gu)?.length).toBeLessThanOrEqual(250)
+})
+
 describe('the configs', () => {
   const withConfigs = async (changes: Readonly<Record<string, string>>) => {
     const services = await servicesWith(passed)
