@@ -4,9 +4,9 @@ import { judgeGate } from '../../src/judge/gates/gate-verdict.ts'
 import { correlatedBlockWarnings } from '../../src/judge/warnings/evidence/correlated-blocks.ts'
 import { outlierWarnings } from '../../src/judge/warnings/outliers.ts'
 import type { RunSummary } from '../../src/measure/summary.ts'
+import { type Random, seededRandom } from '../../src/statistics/random.ts'
 import { aRunSummary } from '../../tests/fixtures/builders.ts'
 import { normal } from '../../tests/fixtures/noise.ts'
-import { type Random, seededRandom } from '../../src/statistics/random.ts'
 import {
   AS_RECORDED,
   type BlockNoise,
