@@ -11,7 +11,7 @@ export function expectedLines(experiment: Experiment): string[] {
   const { gate, cases } = expected
   return [
     '',
-    `Launches to expect, on average, if runs scatter by ${percent(ASSUMED_SCATTER)} and only ${gate.name} is open`,
+    `Launches to expect, on average, if runs scatter by ${percent(ASSUMED_SCATTER)} and every gate but ${gate.name} passes`,
     markdownTable([
       ['case', `true ${gate.statistic}`, 'launches'],
       ...cases.map(({ name, truth, launches }) => [name, ratio(truth), number(launches, 3)]),

@@ -21,7 +21,7 @@ export function looksPlanned({ design }: Experiment): string[] {
     ...(looks.length === 1
       ? []
       : [
-          `All ${looks.length} looks together pass wrongly in at most ${errorOf(looks)}.`,
+          `All ${looks.length} looks together pass wrongly in at most ${errorOf(looks)}, if blocks are independent.`,
           `The experiment stops where the blocks left have less than a ${percent(LEAST_CHANCE)} chance to decide.`,
         ]),
     ...(budget === undefined
@@ -51,7 +51,7 @@ export function looksTaken({ experiment, runs, notRun }: Result): string[] {
         ]
       : []
   return [
-    `Looks: ${taken.length} of ${looks.length} were taken, the last after ${last.blocks} blocks. Confidence of its bounds: ${bounds}. All looks together pass wrongly in at most ${errorOf(looks)}.`,
+    `Looks: ${taken.length} of ${looks.length} were taken, the last after ${last.blocks} blocks. Confidence of its bounds: ${bounds}. All looks together pass wrongly in at most ${errorOf(looks)}, if blocks are independent.`,
     ...futile,
   ]
 }

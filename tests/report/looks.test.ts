@@ -24,7 +24,7 @@ test('a plan says after how many blocks, at which confidence, and within which b
     | 4            | 98.6%   | 98.6%   |
     | 6            | 98.3%   | 97.8%   |
     | 8            | 98.1%   | 96.8%   |",
-      "All 3 looks together pass wrongly in at most 5%.",
+      "All 3 looks together pass wrongly in at most 5%, if blocks are independent.",
       "The experiment stops where the blocks left have less than a 10% chance to decide.",
       "No look is begun that would take more than 90 GPU minutes in all.",
     ]
@@ -35,7 +35,7 @@ test('a plan says after how many blocks, at which confidence, and within which b
 test('a report says which looks were taken, if there was more than one to take', async () => {
   expect(looksTaken(await aResult(lookingAfter([2, 4, 6])))).toMatchInlineSnapshot(`
     [
-      "Looks: 3 of 3 were taken, the last after 6 blocks. Confidence of its bounds: to pass 97.3%, to fail 97.2%. All looks together pass wrongly in at most 5%.",
+      "Looks: 3 of 3 were taken, the last after 6 blocks. Confidence of its bounds: to pass 97.3%, to fail 97.2%. All looks together pass wrongly in at most 5%, if blocks are independent.",
     ]
   `)
   const { runs, ...result } = await aResult(lookingAfter([2, 4, 6]))
