@@ -57,7 +57,7 @@ def effective(
         "parameter_dtype": _names(str(parameter.dtype).removeprefix("torch.") for parameter in parameters),
         "autocast": _names(autocast) or False,
         "compiled": _is_compiled(model),
-        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "float32_matmul_precision": _float32_matmul_precision(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
     }
     if optimizers:
@@ -96,6 +96,14 @@ def versions() -> dict[str, str]:
         if isinstance(version, str):
             found[name] = version
     return found
+
+
+def _float32_matmul_precision() -> str:
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        # Set by torch's newer switch, as transformers does it, after which torch does not answer by the older.
+        return str(torch.backends.cuda.matmul.fp32_precision)
 
 
 def _names(texts: Iterable[str]) -> str:
