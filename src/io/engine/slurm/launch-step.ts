@@ -49,8 +49,8 @@ export async function launchStep(step: Step): Promise<LaunchEnd> {
   await using _closedAtEnd = log
   lease.allow(marker)
   const srun = startSrun(step, marker, folder)
-  const messages = keepLast(srun.stderr)
-  const drained = Promise.all([log.drain(srun.stdout), log.drain(messages.stream)])
+  const messages = listen(srun.stderr)
+  const drained = Promise.all([log.drain(srun.stdout), messages.ended])
   const finding = await watch(step, srun, folder, messages.last)
   lease.stop()
   const left = await waitUntilClean(step, srun, folder, marker)
@@ -86,16 +86,13 @@ function startSrun({ launch, place, nodes, lease }: Step, marker: string, folder
   }) as Srun
 }
 
-/** srun's own words, since the ranks print on the other stream. */
-function keepLast(stream: Readable) {
+/** srun's own words, since the ranks print on the other stream: the trainer's log is not the place for them. */
+function listen(stream: Readable) {
   let text = ''
-  async function* passedOn(): AsyncGenerator<Buffer> {
-    for await (const chunk of stream) {
-      text = (text + String(chunk)).slice(-4096)
-      yield chunk
-    }
-  }
-  return { stream: passedOn(), last: () => lastErrorIn(text) }
+  stream.on('data', (chunk: Buffer) => {
+    text = (text + String(chunk)).slice(-4096)
+  })
+  return { ended: once(stream, 'close'), last: () => lastErrorIn(text) }
 }
 
 async function watch(

@@ -1,0 +1,70 @@
+// What keeps an experiment from its nodes: no Slurm, a partition that is unknown, a queue that never starts.
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it } from 'vitest'
+import { EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
+import { hold, isOver, jobOf, letGo, onNodes, ranksOf, slurm, start } from './on-cluster.ts'
+
+describe.concurrent('nothing is launched', () => {
+  it('without Slurm, and the remedy is named', async ({ expect }) => {
+    const folder = await onNodes()
+    const bin = join(folder, 'bin')
+    await mkdir(bin)
+    const { stderr, exitCode } = await start(folder, undefined, { PATH: bin }).ended
+    expect(stderr).toMatch(
+      /launch\.engine: got slurm, but there is no \w+ on PATH\. .*login node.*engine: local/,
+    )
+    expect(exitCode).toBe(2)
+  })
+
+  it('in a partition that is unknown, and the known ones are named', async ({ expect }) => {
+    const folder = await onNodes({ launch: { slurm: { partition: 'gpu-h100' } } })
+    const { stderr, exitCode } = await start(folder).ended
+    expect(stderr).toMatch(/Slurm refused the allocation: .*partition.*; partitions here: .*\ball\b/i)
+    expect(exitCode).toBe(2)
+    expect(existsSync(join(folder, 'out', 'runs', '01-block-1-baseline'))).toBe(false)
+  })
+
+  it('from a queue that never starts, which is given up in time', async ({ expect }) => {
+    const folder = await onNodes({ launch: { lock_minutes: 0.1, slurm: { partition: 'closed' } } })
+    const running = start(folder)
+    const job = await jobOf(running)
+    const { stdout, stderr, exitCode } = await running.ended
+    expect(stdout).toMatch(
+      /waiting in the queue of Slurm for .*\(PartitionDown\), up to .*launch\.lock_minutes/,
+    )
+    expect(stderr).toMatch(/still in the queue after .*PartitionDown.*raise launch\.lock_minutes/)
+    expect(exitCode).not.toBe(0)
+    await isOver(job)
+  })
+
+  it('after a cancel in the queue, which leaves no job', async ({ expect }) => {
+    const folder = await onNodes({ launch: { slurm: { partition: 'closed' } } })
+    const running = start(folder)
+    const job = await jobOf(running)
+    await running.waitForOutput('PartitionDown')
+    running.pressCtrlC()
+    expect(await running.ended).toMatchObject({ exitCode: 130 })
+    await isOver(job)
+  })
+
+  it('after --resume on nodes of another kind', async ({ expect }) => {
+    const folder = await onNodes({ launch: { slurm: { options: ['--nodelist=n9,n10'] } } })
+    await hold(folder, '03-block-2-optimized')
+    const running = start(folder)
+    const job = await jobOf(running)
+    await ranksOf(folder, '03-block-2-optimized')
+    running.pressCtrlC()
+    await running.ended
+    await isOver(job)
+    await letGo(folder, '03-block-2-optimized')
+    await slurm('scontrol', 'update', 'NodeName=n10', 'Gres=gpu:0')
+    try {
+      const { stderr } = await start(folder, ['run', EXPERIMENT_FILE, '--resume']).ended
+      expect(stderr).toMatch(/the kept blocks were measured on .*but this allocation has/)
+    } finally {
+      await slurm('scontrol', 'update', 'NodeName=n10', 'Gres=gpu:1')
+    }
+  })
+})
