@@ -1,4 +1,4 @@
-// Installs Slurm where it is missing, and starts one of sixteen nodes for the tests.
+// Installs Slurm where it is missing, and starts one of 24 nodes for the tests.
 import { execFile, execFileSync } from 'node:child_process'
 import { accessSync, constants, globSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'

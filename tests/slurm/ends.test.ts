@@ -1,6 +1,5 @@
 // What may end a launch on a real Slurm, each with who is left, what the verdict says, and how --resume goes on.
-import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { processesIn } from '../harness/processes.ts'
@@ -85,7 +84,7 @@ describe.concurrent('a launch is cut, nobody is left, and block 1 is kept', () =
 })
 
 describe.concurrent('a launch ends', () => {
-  it('by Ctrl-C, with 130 and an allocation that is given back', async ({ expect }) => {
+  it('by Ctrl-C, with 130 and an allocation that is given back', async () => {
     const { folder, running, job } = await inBlock2()
     running.pressCtrlC()
     expect(await running.ended).toMatchObject({ exitCode: 130 })
@@ -93,7 +92,7 @@ describe.concurrent('a launch ends', () => {
     await isOver(job)
   })
 
-  it('by its timeout, as a failed one', async ({ expect }) => {
+  it('by its timeout, as a failed one', async () => {
     const folder = await onNodes({ launch: { timeout_minutes: 0.1 } })
     await hold(folder, '01-block-1-baseline')
     const running = start(folder)
@@ -108,7 +107,6 @@ describe.concurrent('a launch ends', () => {
   it.each(['crash', 'ignore-sigterm'])(
     'with the rank of another node that fails (%s on the first)',
     async (fault) => {
-      // The rank of the second node has no fault and waits for nobody: what ends it is the end of the launch.
       const folder = await onNodes({ baseline: { fault, fault_step: 2 }, launch: { timeout_minutes: 0.2 } })
       await start(folder).ended
       expect(processesIn(folder)).toEqual([])
@@ -117,7 +115,7 @@ describe.concurrent('a launch ends', () => {
     },
   )
 
-  it('by the limit of its allocation, which the verdict says', async ({ expect }) => {
+  it('by the limit of its allocation, which the verdict says', async () => {
     const { folder, running, job } = await inBlock2({ launch: { slurm: { time_minutes: 1 } } })
     const { stderr } = await running.ended
     expect(stderr).toContain('its time limit was reached')
@@ -126,7 +124,7 @@ describe.concurrent('a launch ends', () => {
     expect((await readResult(folder)).verdict.reason).toContain('its time limit was reached')
   })
 
-  it('by our own SIGKILL, once the lease is old, and the allocation with it', async ({ expect }) => {
+  it('by our own SIGKILL, once the lease is old, and the allocation with it', async () => {
     const { folder, running, job, ranks } = await inBlock2()
     running.kill()
     await running.ended
@@ -136,7 +134,7 @@ describe.concurrent('a launch ends', () => {
     expect((await resumed(folder)).exitCode).toBe(0)
   })
 
-  it('by the end of the salloc around it only with its own end', async ({ expect }) => {
+  it('by the end of the salloc around it only with its own end', async () => {
     const folder = await onNodes()
     await hold(folder, HELD)
     await slurm('salloc', '--no-shell', '--nodes=2', '--exclusive', '--job-name=lost-salloc')
@@ -150,19 +148,18 @@ describe.concurrent('a launch ends', () => {
   })
 })
 
-it('a node that is lost is not seen empty, and nothing more is launched', async ({ expect }) => {
+it('a node that is lost is not seen empty, and nothing more is launched', async () => {
   const { folder, running, job } = await inBlock2({ launch: { slurm: { partition: 'lossy' } } })
-  const [daemon] = processesWith('slurmd -N n14 ')
+  const [daemon] = processesWith('slurmd -N n20 ')
   process.kill(daemon ?? Number.NaN, 'SIGKILL')
   try {
     const { stderr } = await running.ended
-    expect(stderr).toMatch(/one of its nodes failed|n14/)
+    expect(stderr).toMatch(/one of its nodes failed/)
     const { outcomes } = await readResult(folder)
     expect(outcomes.map(({ status }) => status)).toEqual(['finished', 'finished', 'cancelled', 'not-run'])
     await isEmpty(folder)
   } finally {
-    await slurm('slurmd', '-N', 'n14', '-f', process.env.SLURM_CONF ?? '')
+    await slurm('slurmd', '-N', 'n20', '-f', process.env.SLURM_CONF ?? '')
   }
   await vi.waitUntil(async () => !(await isInQueue(job)), PATIENCE)
-  await sleep(0)
 })

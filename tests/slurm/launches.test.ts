@@ -1,7 +1,7 @@
 // Launches on two nodes of a real Slurm: to the table, with nothing but the trainer's environment, one call at a time.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { aFolder, ROOT } from '../fixtures/processes/launching.ts'
@@ -20,7 +20,7 @@ import {
 } from './on-cluster.ts'
 
 describe.concurrent('on two nodes', () => {
-  it('the smoke experiment comes to its table', async ({ expect }) => {
+  it('the smoke experiment comes to its table', async () => {
     const folder = await aFolder()
     const smoke = parse(await readFile(join(ROOT, 'configs', 'experiments', 'smoke.yaml'), 'utf8'))
     const file = join(folder, 'smoke.yaml')
@@ -41,7 +41,7 @@ describe.concurrent('on two nodes', () => {
     expect(JSON.parse(metrics.split('\n')[0] ?? '')).toMatchObject({ world_size: 2 })
   })
 
-  it('a rank sees the allow-list, the experiment and its GPU, and nothing of the job', async ({ expect }) => {
+  it('a rank sees the allow-list, the experiment and its GPU, and nothing of the job', async () => {
     const launch = '01-block-1-baseline'
     const folder = await onNodes({ launch: { env: { FROM_EXPERIMENT: 'a,b=c' } } })
     await hold(folder, launch)
@@ -61,7 +61,7 @@ describe.concurrent('on two nodes', () => {
     expect(await running.ended).toMatchObject({ exitCode: 0 })
   })
 
-  it('two calls that want the same nodes run one after the other', async ({ expect }) => {
+  it('two calls that want the same nodes run one after the other', async () => {
     const launch = { slurm: { partition: 'pair' } }
     const folders = [await onNodes({ launch }), await onNodes({ launch })]
     const [first, second] = folders.map((folder) => start(folder))
@@ -73,7 +73,7 @@ describe.concurrent('on two nodes', () => {
     for (const folder of folders) await isEmpty(folder)
   })
 
-  it('an allocation that it was started in is used and not ended', async ({ expect }) => {
+  it('an allocation that it was started in is used and not ended', async () => {
     await slurm('salloc', '--no-shell', '--nodes=2', '--exclusive', '--job-name=around')
     const job = await slurm('squeue', '--noheader', '--name=around', '--format=%i')
     const folder = await onNodes()
@@ -86,7 +86,7 @@ describe.concurrent('on two nodes', () => {
     expect(stderr).toMatch(/SLURM_JOB_ID is \d+, but Slurm knows no such job|has 2; lower nodes/)
   })
 
-  it('one node and any command are a job step too', async ({ expect }) => {
+  it('one node and any command are a job step too', async () => {
     const command = [
       '{python}',
       join(ROOT, 'tests/fixtures/trainers/faulty.py'),

@@ -5,7 +5,7 @@
 set -euo pipefail
 folder=$(realpath -m "$1")
 host=$(hostname -s)
-nodes=16
+nodes=24
 mkdir -p "$folder"/{state,run,munge}
 chmod 700 "$folder/munge"
 head -c 128 /dev/urandom > "$folder/munge/key"
@@ -53,16 +53,17 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 CONF
   for node in $(seq "$nodes"); do
-    memory=$((node > 14 ? 2000 : 1000))
+    # The last two are of another kind, and taken last.
+    memory=$((node > 22 ? 2000 : 1000))
     echo "NodeName=n$node NodeHostname=$host NodeAddr=127.0.0.1 Port=${ports[$node]} Gres=gpu:1 CPUs=1" \
-      "RealMemory=$memory State=UNKNOWN"
+      "RealMemory=$memory Weight=$memory State=UNKNOWN"
   done
   cat <<CONF
-PartitionName=all Nodes=n[1-10] Default=YES MaxTime=INFINITE State=UP
-PartitionName=pair Nodes=n[11-12] MaxTime=INFINITE State=UP
-PartitionName=lossy Nodes=n[13-14] MaxTime=INFINITE State=UP
-PartitionName=large Nodes=n[15-16] MaxTime=INFINITE State=UP
-PartitionName=closed Nodes=n[1-10] MaxTime=INFINITE State=DOWN
+PartitionName=all Nodes=n[1-16] Default=YES MaxTime=INFINITE State=UP
+PartitionName=pair Nodes=n[17-18] MaxTime=INFINITE State=UP
+PartitionName=lossy Nodes=n[19-20] MaxTime=INFINITE State=UP
+PartitionName=mixed Nodes=n[21-24] MaxTime=INFINITE State=UP
+PartitionName=closed Nodes=n[1-16] MaxTime=INFINITE State=DOWN
 CONF
 } > "$folder/slurm.conf"
 echo "NodeName=n[1-$nodes] Name=gpu Count=1 File=/dev/null" > "$folder/gres.conf"

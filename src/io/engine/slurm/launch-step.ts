@@ -15,6 +15,7 @@ import { newMarker } from '../../process/sweep.ts'
 import { plainText } from '../../system/sanitize.ts'
 import type { EngineLaunch, Node } from '../engine.ts'
 import { type AgentState, readAgents } from './agents.ts'
+import { ENDING } from './allocation.ts'
 import { lastErrorIn, slurmEnvironment } from './commands.ts'
 import type { Lease } from './lease.ts'
 import { type Finding, StepWatch } from './step-watch.ts'
@@ -55,7 +56,7 @@ export async function launchStep(step: Step): Promise<LaunchEnd> {
   lease.stop()
   const left = await waitUntilClean(step, srun, folder, marker)
   await finishOutput(srun, drained)
-  return endOf(finding, left)
+  return endOf(hooks.cancelled.aborted ? finding : await explained(finding, step.loss), left)
 }
 
 async function openLog(folder: string, logFile: string, { onLine }: LaunchHooks) {
@@ -116,7 +117,7 @@ async function watch(
       isCancelled: hooks.cancelled.aborted,
       now: performance.now() / 1000,
     })
-    if (found !== null) return await explained(found, loss)
+    if (found !== null) return found
     if (steps.wantsJobState(performance.now() / 1000)) {
       const reason = await loss()
       if (reason !== null) return steps.lost(`the allocation is over: ${reason}`, performance.now() / 1000)
@@ -125,18 +126,23 @@ async function watch(
   }
 }
 
-const EXPLAIN_SECONDS = 5
+const EXPLAIN_SECONDS = 10
 
 /** What an agent or srun saw of the end of an allocation, Slurm can tell better, if not at once. */
 async function explained(finding: Finding, loss: Step['loss']): Promise<Finding> {
   if (finding.status !== 'cancelled' || finding.because === undefined) return finding
+  let seen: string | null = null
   for (let second = 0; second < EXPLAIN_SECONDS; second += 1) {
-    const reason = await loss()
-    if (reason !== null) return { ...finding, because: `the allocation is over: ${reason}` }
+    seen = await loss()
+    if (seen !== null && seen !== ENDING) break
+    // A job that still runs will not have ended by what has ended a launch some seconds ago.
+    if (seen === null && second >= RUNNING_SECONDS) break
     await sleep(1000)
   }
-  return finding
+  return seen === null ? finding : { ...finding, because: `the allocation is over: ${seen}` }
 }
+
+const RUNNING_SECONDS = 2
 
 async function endOfProcess(child: ChildProcess): Promise<string> {
   try {
