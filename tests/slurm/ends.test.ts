@@ -104,16 +104,13 @@ describe.concurrent('a launch ends', () => {
     expect(outcomes[0]).toMatchObject({ status: 'failed', reason: 'timed-out' })
   })
 
-  it.each(['crash', 'ignore-sigterm'])(
-    'with the rank of another node that fails (%s on the first)',
-    async (fault) => {
-      const folder = await onNodes({ baseline: { fault, fault_step: 2 }, launch: { timeout_minutes: 0.2 } })
-      await start(folder).ended
-      expect(processesIn(folder)).toEqual([])
-      const { outcomes } = await readResult(folder)
-      expect(outcomes[0]).toMatchObject({ status: 'failed' })
-    },
-  )
+  it.each(['crash', 'ignore-sigterm'])('as failed by what its first rank does (%s)', async (fault) => {
+    const folder = await onNodes({ baseline: { fault, fault_step: 2 }, launch: { timeout_minutes: 0.2 } })
+    await start(folder).ended
+    expect(processesIn(folder)).toEqual([])
+    const { outcomes } = await readResult(folder)
+    expect(outcomes[0]).toMatchObject({ status: 'failed' })
+  })
 
   it('by the limit of its allocation, which the verdict says', async () => {
     const { folder, running, job } = await inBlock2({ launch: { slurm: { time_minutes: 1 } } })

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../../errors.ts'
 import type { LaunchEnd } from '../../../measure/outcome.ts'
 import { launchWords, type StepPlace, stepCommand } from '../../../plan/slurm.ts'
+import { sumOf } from '../../../statistics/averages.ts'
 import { createOwnFile, makeNewFolder } from '../../folder/own-file.ts'
 import { notStarted } from '../../process/launch-reaper.ts'
 import { TrainerLog } from '../../process/log/trainer-log.ts'
@@ -14,7 +15,7 @@ import type { LaunchHooks } from '../../process/supervisor.ts'
 import { newMarker } from '../../process/sweep.ts'
 import { plainText } from '../../system/sanitize.ts'
 import type { EngineLaunch, Node } from '../engine.ts'
-import { type AgentState, readAgents } from './agents.ts'
+import { readAgents } from './agents.ts'
 import { ENDING } from './allocation.ts'
 import { lastErrorIn, slurmEnvironment } from './commands.ts'
 import type { Lease } from './lease.ts'
@@ -37,6 +38,8 @@ const POLL_MILLISECONDS = 100
 /** An agent gives its ranks 3 s, and its reaper surrenders after 30; the runner ends us 10 s after a cancel. */
 const PATIENCE_SECONDS = { 'after a cancel': 6, otherwise: 50 } as const
 const SRUN_SECONDS = 2
+/** An agent says something every 5 s, and a network file system shows it within a few more. */
+const SILENCE_SECONDS = 12
 
 /** A launch that was ended from outside is `cancelled` and says what happened: `--resume` starts it again. */
 export async function launchStep(step: Step): Promise<LaunchEnd> {
@@ -162,15 +165,17 @@ async function waitUntilClean(
 ): Promise<readonly string[]> {
   const names = nodes.map(({ name }) => name)
   const startedAt = performance.now()
+  let [heard, heardAt] = [-1, startedAt]
   while (true) {
-    const unclean = (await readAgents(folder, names)).filter(isUnclean)
+    const agents = await readAgents(folder, names)
+    const unclean = agents.filter(({ isClean }) => !isClean)
     if (unclean.length === 0) return []
+    const [bytes, now] = [sumOf(agents.map((agent) => agent.bytes)), performance.now()]
+    if (bytes !== heard) [heard, heardAt] = [bytes, now]
     const patience = hooks.cancelled.aborted ? 'after a cancel' : 'otherwise'
-    const seconds = (performance.now() - startedAt) / 1000
-    // Without srun, what never began begins no more.
-    const isHopeless =
-      hasEnded(srun) && unclean.every(({ hasStarted }) => !hasStarted) && seconds > SRUN_SECONDS
-    if (!isHopeless && seconds < PATIENCE_SECONDS[patience]) {
+    // Without srun, what never began begins no more, and agents that say nothing are gone.
+    const isHopeless = hasEnded(srun) && now - heardAt > SILENCE_SECONDS * 1000
+    if (!isHopeless && now - startedAt < PATIENCE_SECONDS[patience] * 1000) {
       await sleep(POLL_MILLISECONDS)
       continue
     }
@@ -179,10 +184,6 @@ async function waitUntilClean(
       ? unseen.map((node) => `node ${node} is not seen empty yet`)
       : await notEmpty(marker, unseen)
   }
-}
-
-function isUnclean({ isClean }: AgentState): boolean {
-  return !isClean
 }
 
 async function finishOutput(srun: Srun, drained: Promise<unknown>): Promise<void> {
