@@ -10,7 +10,7 @@ export default defineConfig({
     hookTimeout: 280_000,
     expect: { poll: { timeout: 60_000 } },
     // They wait more than they compute.
-    maxWorkers: 3,
-    maxConcurrency: 4,
+    maxWorkers: 4,
+    maxConcurrency: 6,
   },
 })
