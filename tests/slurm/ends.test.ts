@@ -39,7 +39,10 @@ async function resumed(folder: string) {
 // Side by side, since they wait more than they compute; the longest first.
 describe.concurrent('a launch ends', () => {
   it('by the limit of its allocation, which the verdict says', async () => {
-    const { folder, running, job } = await inBlock2({ launch: { slurm: { time_minutes: 1 } } })
+    const folder = await onNodes({ launch: { slurm: { time_minutes: 1 } } })
+    await hold(folder, '01-block-1-baseline')
+    const running = start(folder)
+    const job = await jobOf(running)
     const { stderr } = await running.ended
     expect(stderr).toContain('its time limit was reached')
     expect(processesIn(folder)).toEqual([])
