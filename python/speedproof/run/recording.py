@@ -22,6 +22,8 @@ from speedproof.run.ranks import OneProcess, Ranks, Row
 # To write a window and to gather it from all ranks belongs to no step: of short steps it hides a part.
 LEAST_STEPS, MOST_STEPS = 20, 500
 WINDOW_SECONDS = 5.0
+# Speedproof holds step seconds against when they are reported, and the last ones come at once.
+STEPS_OF_A_LATE_REPORT = 2
 NO_STEP = (
     "no optimizer step was seen. A captured step, an optimizer of your own, or one that is not a "
     "torch.optim.Optimizer calls no hook: call speedproof.Recorder in the loop instead"
@@ -117,11 +119,20 @@ class Recording:
             self._spans.append((self._from, mark))
         self._steps.append(Step(self._spans, samples, _kept(loss), learning_rate, skipped))
         self._spans, self._from = [], mark
-        if len(self._steps) >= self._window + (LEAST_STEPS if self.clock.lag else 0):
+        if self._is_due():
             self._share(self._window)
             # Writing and gathering belong to no step. A GPU that is not waited for does not see the former.
             if is_now and (self.ranks.waits or not self.clock.lag):
                 self.restart()
+
+    def _is_due(self) -> bool:
+        late = len(self._steps) - self._window
+        if late < 0 or not self.clock.lag:
+            return late >= 0
+        if self.ranks.waits:  # all at the same step, whatever the device of each has done
+            return late >= STEPS_OF_A_LATE_REPORT
+        spans = self._steps[self._window - 1].spans
+        return late >= LEAST_STEPS or not spans or self.clock.has_passed(spans[-1][1])
 
     def between(self, event: str, **values: object) -> None:
         """An event after the steps so far."""
