@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from speedproof.profile.capture import Capture, capture_of_environment
 from speedproof.run.clock import Clock, clock_for
 from speedproof.run.events import EventWriter
 from speedproof.run.metrics_file import MetricsFile, write_reason
@@ -61,6 +62,7 @@ class Recording:
     _started: bool = False
     _end_rows: list[Row] | None = None
     _has_shared_end: bool = False
+    _capture: Capture | None = None
     is_over: bool = False
 
     def __post_init__(self) -> None:
@@ -72,6 +74,7 @@ class Recording:
             except FileExistsError:
                 self.is_over = True
                 raise
+        self._capture = capture_of_environment(self.device)
         _left_open.append((os.getpid(), self))
 
     @property
@@ -124,6 +127,8 @@ class Recording:
             # Writing and gathering belong to no step. A GPU that is not waited for does not see the former.
             if is_now and (self.ranks.waits or not self.clock.lag):
                 self.restart()
+        if self._capture is not None:
+            self._capture.after_step()
 
     def _is_due(self) -> bool:
         late = len(self._steps) - self._window
@@ -144,6 +149,8 @@ class Recording:
         if self.is_over or self._has_shared_end:
             return
         self._has_shared_end = True
+        if self._capture is not None:
+            self._capture.finish()
         while self._steps:
             self._share(min(len(self._steps), self._window))
         if self._shared == 0 and self._reason is None:
